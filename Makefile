@@ -1,0 +1,47 @@
+PYTHON ?= python3
+
+BIN := .venv/bin
+RUN_STAMP := .venv/installed-run
+DEV_STAMP := .venv/installed-dev
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
+
+.PHONY: test check format lock clean
+
+test: $(DEV_STAMP)
+	$(BIN)/python -m pytest -n 3 --dist loadscope $(ARGS)
+
+check: $(DEV_STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: $(DEV_STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# Needs uv on the PATH. Names no index: whoever installs chooses where from.
+lock:
+	$(LOCK) --extra server pyproject.toml -o requirements/run.txt requirements/build.in
+	$(LOCK) --extra server --group dev pyproject.toml -o requirements/dev.txt -c requirements/run.txt
+
+clean:
+	rm -rf .venv dist build
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Cloud Console needs Python 3.11 or later: set PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
+	  { echo "Python's venv is missing. This mends it: apt-get install -y python3-venv"; exit 1; }
+	@$(PYTHON) -m venv .venv
+
+$(RUN_STAMP): pyproject.toml requirements/run.txt | $(BIN)/python
+	@echo "Installing Cloud Console into .venv ..."
+	@$(PIP) --require-hashes -r requirements/run.txt
+	@$(PIP) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(DEV_STAMP): pyproject.toml requirements/dev.txt $(RUN_STAMP)
+	@$(PIP) --require-hashes -r requirements/dev.txt
+	@touch $@

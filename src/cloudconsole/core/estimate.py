@@ -1,0 +1,96 @@
+"""The money rules, pure: prices are whole billionths of the currency, sums are whole, text is made once, at the end."""
+
+from bisect import bisect_right, insort
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, tzinfo
+from typing import Final, NamedTuple
+
+from cloudconsole.core.kinds import PRICED_UNITS, Amounts, Unit
+from cloudconsole.spec.records import ConsumptionItem, ResourceType
+
+BILLIONTHS: Final = 10**9
+DAY_HOURS: Final = 24
+MONTH_DAYS: Final = 30
+YEAR_DAYS: Final = 365
+
+
+class Hour(NamedTuple):
+    """A clock hour in the operator's zone, as seconds since the epoch: `start` belongs to it, `end` does not."""
+
+    start: int
+    end: int
+
+
+def clock_hour(now: float, zone: tzinfo) -> Hour:
+    """The clock hour that `now` falls in, by the zone's offset at this moment, which may be a part of an hour."""
+    second = int(now // 1)
+    local = datetime.fromtimestamp(second, UTC).astimezone(zone)
+    start = second - local.minute * 60 - local.second
+    return Hour(start, start + 3600)
+
+
+class Price(NamedTuple):
+    """Billionths per hour and unit of a kind from a moment on; on one node, or on all without one of their own."""
+
+    kind: ResourceType
+    unit: Unit
+    node_id: int | None
+    start: int
+    billionths: int
+
+
+class PriceBook:
+    """Answers what a kind's unit costs on a node at a moment."""
+
+    def __init__(self, prices: Iterable[Price]) -> None:
+        self._entries: dict[tuple[str, str, int | None], list[tuple[int, int]]] = {}
+        for price in prices:
+            insort(
+                self._entries.setdefault((price.kind, price.unit, price.node_id), []),
+                (price.start, price.billionths),
+            )
+
+    def hourly(self, kind: ResourceType, node_id: int, amounts: Amounts, at: float) -> int | None:
+        """What these amounts cost per hour, in billionths; None where the kind has no price there at that moment."""
+        costs = [
+            price * amounts.in_unit(unit)
+            for unit in PRICED_UNITS[kind]
+            if (price := self._in_force(kind, unit, node_id, at)) is not None
+        ]
+        return sum(costs) if costs else None
+
+    def next_change(self, after: float) -> float:
+        """When the first price after this moment comes into force."""
+        starts = (start for entries in self._entries.values() for start, _ in entries if start > after)
+        return min(starts, default=float("inf"))
+
+    def _in_force(self, kind: ResourceType, unit: Unit, node_id: int, at: float) -> int | None:
+        for place in (node_id, None):
+            entries = self._entries.get((kind, unit, place), [])
+            position = bisect_right(entries, at, key=lambda entry: entry[0])
+            if position:
+                return entries[position - 1][1]
+        return None
+
+
+def estimate(hourly: Mapping[ResourceType, int]) -> list[ConsumptionItem]:
+    """The items for the billionths each kind costs per hour; a kind that costs nothing is left out."""
+    return [_item(kind, hourly[kind]) for kind in PRICED_UNITS if hourly.get(kind)]
+
+
+def _item(kind: ResourceType, hour: int) -> ConsumptionItem:
+    day = hour * DAY_HOURS
+    return ConsumptionItem(
+        res_type=kind,
+        hour=amount_text(hour),
+        day=amount_text(day),
+        month=amount_text(day * MONTH_DAYS),
+        year=amount_text(day * YEAR_DAYS),
+    )
+
+
+def amount_text(billionths: int) -> str:
+    """Plain notation, at least two decimals, never rounded."""
+    whole, fraction = divmod(billionths, BILLIONTHS)
+    decimals = f"{fraction:09}".rstrip("0").ljust(2, "0")
+    return f"{whole}.{decimals}"

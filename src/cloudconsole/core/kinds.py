@@ -1,0 +1,76 @@
+"""Kinds of resources, what their sizes are, which of them cost money and by which unit."""
+
+from typing import Final, Literal, NamedTuple, get_args
+
+from cloudconsole.spec.records import ResourceType
+
+Kind = Literal[
+    "instance",
+    "image",
+    "loadbalance",
+    "volume",
+    "snapshot",
+    "floating_ip",
+    "security_group",
+    "keypair",
+]
+Unit = Literal["each", "vcpu", "ram_gb", "gb"]
+Role = Literal["tenant", "operator"]
+
+KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+
+PRICED_UNITS: Final[dict[ResourceType, tuple[Unit, ...]]] = {
+    "instance": ("each", "vcpu", "ram_gb"),
+    "image": ("gb",),
+    "loadbalance": ("each",),
+    "volume": ("gb",),
+}
+"""The billable kinds, in the order of an estimate, and the units each may be priced by."""
+
+SIZED_IN_GB: Final[frozenset[Kind]] = frozenset({"image", "volume", "snapshot"})
+NODELESS: Final[frozenset[Kind]] = frozenset({"security_group", "keypair"})
+"""Kinds that live on no node."""
+
+QUOTA_DEFAULTS: Final[dict[str, int]] = {
+    "instances": 10,
+    "cores": 20,
+    "ram": 51_200,
+    "volumes": 10,
+    "gigabytes": 1_000,
+    "snapshots": 10,
+    "floating_ips": 10,
+    "security_groups": 10,
+    "security_group_rules": 100,
+    "keypairs": 100,
+    "personality": 5,
+    "personality_size": 10_240,
+    "image_meta": 128,
+    "server_meta": 128,
+}
+"""Every quota and what a tenant gets where nothing is said (OpenStack's own defaults); `-1` is unlimited."""
+
+UNLIMITED: Final = -1
+
+
+class Amounts(NamedTuple):
+    """What one resource, or many summed, amounts to in whole units."""
+
+    items: int = 0
+    vcpus: int = 0
+    ram_mb: int = 0
+    ram_gb: int = 0
+    """RAM for pricing: each resource's RAM rounded up to whole GB, then summed."""
+    size_gb: int = 0
+
+    def plus(self, other: "Amounts") -> "Amounts":
+        return Amounts(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+    def minus(self, other: "Amounts") -> "Amounts":
+        return Amounts(*(mine - theirs for mine, theirs in zip(self, other, strict=True)))
+
+    def in_unit(self, unit: Unit) -> int:
+        if unit == "each":
+            return self.items
+        if unit == "vcpu":
+            return self.vcpus
+        return self.ram_gb if unit == "ram_gb" else self.size_gb

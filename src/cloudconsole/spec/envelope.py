@@ -1,0 +1,35 @@
+"""The envelope around every answer: `message`, `code`, `data`, and for refusals `error` and perhaps `field`."""
+
+import msgspec
+
+from cloudconsole.spec.errors import ApiError
+from cloudconsole.spec.language import Language, Text
+
+encode = msgspec.json.Encoder(decimal_format="number").encode
+
+
+class Refusal(msgspec.Struct, omit_defaults=True):
+    message: str
+    code: int
+    data: dict[str, str]
+    error: str
+    field: str | None = None
+
+
+def success(text: Text, language: Language, data: bytes) -> bytes:
+    """An envelope around `data`, which is JSON already: payloads are encoded once and kept."""
+    return b'{"message":%b,"code":200,"data":%b}' % (_message(text, language), data)
+
+
+def refusal(error: ApiError, language: Language) -> bytes:
+    return encode(Refusal(error.message(language), error.code, {}, error.error, error.field))
+
+
+_messages: dict[tuple[Text, Language], bytes] = {}
+
+
+def _message(text: Text, language: Language) -> bytes:
+    encoded = _messages.get((text, language))
+    if encoded is None:
+        encoded = _messages[text, language] = encode(text.format_in(language))
+    return encoded

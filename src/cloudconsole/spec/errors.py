@@ -1,0 +1,188 @@
+"""Every way the service says no: one tree, each class naming its identifier, status and wording once.
+
+ApiError
+├── MalformedBody          400  malformed_body
+├── MissingField           400  missing_field
+├── InvalidField           400  invalid_field
+├── UnknownRegion          400  unknown_region
+├── InvalidHost            400  invalid_host
+├── InvalidCredentials     401  invalid_credentials
+├── LoginRequired          401  login_required
+├── CsrfFailed             403  csrf_failed
+├── UnknownAction          404  unknown_action
+├── DomainNotFound         404  domain_not_found
+├── NotFound               404  not_found
+├── MethodNotAllowed       405  method_not_allowed
+├── BodyTooLarge           413  body_too_large
+├── UnsupportedMediaType   415  unsupported_media_type
+├── TooManyRequests        429  too_many_requests
+├── InternalError          500  internal_error
+├── UpstreamFailed         502  upstream_failed
+├── Unavailable            503  unavailable
+└── UpstreamTimeout        504  upstream_timeout
+"""
+
+from typing import ClassVar
+
+from cloudconsole.spec.language import Language, Text
+
+
+class ApiError(Exception):
+    """A refusal that the caller sees as an envelope; `error` and `code` are stable, the wording is not."""
+
+    error: ClassVar[str]
+    code: ClassVar[int]
+    text: ClassVar[Text]
+
+    def __init__(self, *, field: str | None = None, retry_after: int | None = None, **values: object) -> None:
+        super().__init__(self.error)
+        self.field = field
+        self.retry_after = retry_after
+        self.values = values if field is None else {"field": field, **values}
+
+    def message(self, language: Language) -> str:
+        return self.text.format_in(language, **self.values)
+
+
+class MalformedBody(ApiError):
+    error, code = "malformed_body", 400
+    text = Text(
+        "The request body could not be read: send one JSON object, or form fields, in UTF-8.",
+        "无法读取请求正文：请以 UTF-8 发送一个 JSON 对象或表单字段。",
+    )
+
+
+class MissingField(ApiError):
+    error, code = "missing_field", 400
+    text = Text("The field '{field}' is required.", "缺少必填字段“{field}”。")
+
+    def __init__(self, field: str) -> None:
+        super().__init__(field=field)
+
+
+class InvalidField(ApiError):
+    error, code = "invalid_field", 400
+    text = Text(
+        "The field '{field}' must be text of 1 to 64 characters without control characters.",
+        "字段“{field}”必须是 1 到 64 个字符且不含控制字符的文本。",
+    )
+
+    def __init__(self, field: str) -> None:
+        super().__init__(field=field)
+
+
+class UnknownRegion(ApiError):
+    error, code = "unknown_region", 400
+    text = Text("Unknown region. This console accepts: {regions}", "未知的 region。本控制台接受：{regions}")
+
+    def __init__(self, accepted: list[str]) -> None:
+        super().__init__(field="region", regions=", ".join(accepted))
+
+
+class InvalidHost(ApiError):
+    error, code = "invalid_host", 400
+    text = Text("This console does not serve the requested host.", "本控制台不为所请求的主机名提供服务。")
+
+
+class InvalidCredentials(ApiError):
+    error, code = "invalid_credentials", 401
+    text = Text("The username or password is wrong, or the account is disabled.", "用户名或密码错误，或账户已停用。")
+
+
+class LoginRequired(ApiError):
+    error, code = "login_required", 401
+    text = Text("Log in first: the session is absent, expired or ended.", "请先登录：会话不存在、已过期或已结束。")
+
+
+class CsrfFailed(ApiError):
+    error, code = "csrf_failed", 403
+    text = Text(
+        "The CSRF check failed: send the csrftoken cookie's value as X-CSRFToken, from this console's own origin.",
+        "CSRF 校验失败：请从本控制台的来源发送，并将 csrftoken Cookie 的值放入 X-CSRFToken。",
+    )
+
+
+class UnknownAction(ApiError):
+    error, code = "unknown_action", 404
+    text = Text("Unknown action. GET /api/ lists the actions.", "未知的 action。GET /api/ 会列出全部操作。")
+
+    def __init__(self) -> None:
+        super().__init__(field="action")
+
+
+class DomainNotFound(ApiError):
+    error, code = "domain_not_found", 404
+    text = Text("There is no domain with this id.", "不存在此 id 的域名。")
+
+    def __init__(self) -> None:
+        super().__init__(field="domainId")
+
+
+class NotFound(ApiError):
+    error, code = "not_found", 404
+    text = Text("There is nothing at this path.", "此路径下没有内容。")
+
+
+class MethodNotAllowed(ApiError):
+    error, code = "method_not_allowed", 405
+    text = Text("This path takes: {allow}", "此路径支持的方法：{allow}")
+
+    def __init__(self, allow: str) -> None:
+        super().__init__(allow=allow)
+        self.allow = allow
+
+
+class BodyTooLarge(ApiError):
+    error, code = "body_too_large", 413
+    text = Text("The request body is over {limit} bytes.", "请求正文超过 {limit} 字节。")
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit=limit)
+
+
+class UnsupportedMediaType(ApiError):
+    error, code = "unsupported_media_type", 415
+    text = Text("Send the body in UTF-8 as {accepted}.", "请以 UTF-8 编码按 {accepted} 发送请求正文。")
+
+    def __init__(self, accepted: tuple[str, ...]) -> None:
+        super().__init__(accepted=" / ".join(accepted))
+
+
+class TooManyRequests(ApiError):
+    error, code = "too_many_requests", 429
+    text = Text(
+        "Too many failed logins. Try again in {seconds} seconds.",
+        "登录失败次数过多，请在 {seconds} 秒后重试。",
+    )
+
+    def __init__(self, retry_after: int) -> None:
+        super().__init__(retry_after=retry_after, seconds=retry_after)
+
+
+class InternalError(ApiError):
+    error, code = "internal_error", 500
+    text = Text(
+        "Something went wrong here. Quote request {request_id}.",
+        "服务内部出错。请提供请求编号 {request_id}。",
+    )
+
+    def __init__(self, request_id: str) -> None:
+        super().__init__(request_id=request_id)
+
+
+class UpstreamFailed(ApiError):
+    error, code = "upstream_failed", 502
+    text = Text("A service behind this console failed.", "本控制台所依赖的服务出错。")
+
+
+class UpstreamTimeout(ApiError):
+    error, code = "upstream_timeout", 504
+    text = Text("A service behind this console did not answer in time.", "本控制台所依赖的服务未及时响应。")
+
+
+class Unavailable(ApiError):
+    error, code = "unavailable", 503
+    text = Text("The console cannot answer right now. Try again shortly.", "控制台暂时无法响应，请稍后重试。")
+
+    def __init__(self, retry_after: int = 1) -> None:
+        super().__init__(retry_after=retry_after)

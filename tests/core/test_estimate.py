@@ -1,0 +1,292 @@
+"""The money rules against decimals, and the clock hour against a walk over the minutes."""
+
+import re
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from decimal import Decimal, localcontext
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloudconsole.core.estimate import Hour, Price, PriceBook, amount_text, clock_hour, estimate
+from cloudconsole.core.kinds import Amounts
+from cloudconsole.spec.records import ConsumptionItem, ResourceType
+
+PLAIN = re.compile(r"(0|[1-9][0-9]*)\.([0-9]{2}|[0-9]{2,8}[1-9])")
+
+
+def exact(billionths: int) -> Decimal:
+    with localcontext() as context:
+        context.prec = 100
+        return Decimal(billionths) / Decimal(1_000_000_000)
+
+
+# Amounts as text
+
+
+@pytest.mark.parametrize(
+    ("billionths", "text"),
+    [
+        (0, "0.00"),
+        (1, "0.000000001"),
+        (10, "0.00000001"),
+        (10_000_000, "0.01"),
+        (100_000_000, "0.10"),
+        (123_000_000, "0.123"),
+        (999_999_999, "0.999999999"),
+        (1_000_000_000, "1.00"),
+        (1_500_000_000, "1.50"),
+        (1_050_000_000, "1.05"),
+        (100_000_000_000, "100.00"),
+        (12_345_678_901_234_567_890, "12345678901.23456789"),
+    ],
+)
+def test_amount_as_text(billionths: int, text: str) -> None:
+    assert amount_text(billionths) == text
+
+
+@given(st.integers(0, 10**40))
+def test_an_amounts_text_is_exactly_the_amount(billionths: int) -> None:
+    assert Decimal(amount_text(billionths)) == exact(billionths)
+
+
+@given(st.integers(0, 10**40))
+def test_an_amounts_text_is_plain_with_two_decimals_or_as_many_as_it_needs(billionths: int) -> None:
+    assert PLAIN.fullmatch(amount_text(billionths))
+
+
+# The estimate
+
+
+def test_items_come_in_their_order_whatever_the_order_of_the_costs() -> None:
+    costs: dict[ResourceType, int] = {"volume": 1, "loadbalance": 2, "image": 3, "instance": 4}
+    assert [item.res_type for item in estimate(costs)] == ["instance", "image", "loadbalance", "volume"]
+
+
+def test_what_costs_nothing_is_left_out() -> None:
+    assert [item.res_type for item in estimate({"instance": 0, "image": 1, "volume": 0})] == ["image"]
+
+
+@pytest.mark.parametrize("costs", [{}, {"instance": 0, "image": 0, "loadbalance": 0, "volume": 0}])
+def test_no_costs_are_no_items(costs: dict[ResourceType, int]) -> None:
+    assert estimate(costs) == []
+
+
+def test_one_billionth_is_not_left_out() -> None:
+    assert estimate({"volume": 1}) == [
+        ConsumptionItem("volume", "0.000000001", "0.000000024", "0.00000072", "0.00000876")
+    ]
+
+
+@given(st.integers(1, 10**30))
+def test_day_month_and_year_are_multiples_of_the_exact_hour(hour: int) -> None:
+    (item,) = estimate({"instance": hour})
+    with localcontext() as context:
+        context.prec = 100
+        assert Decimal(item.hour) == exact(hour)
+        assert Decimal(item.day) == exact(hour) * 24
+        assert Decimal(item.month) == exact(hour) * 24 * 30
+        assert Decimal(item.year) == exact(hour) * 24 * 365
+
+
+# The clock hour
+
+
+def walked_start(now: float, zone: tzinfo) -> int:
+    """The hour's first second: back, second by second where the clock's hour and offset are the same, at most 3600."""
+    second = int(now // 1)
+
+    def face(moment: int) -> tuple[int, timedelta | None]:
+        local = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=moment)).astimezone(zone)
+        return local.hour, local.utcoffset()
+
+    low, high = second - 3600, second
+    while high - low > 1:
+        middle = (low + high) // 2
+        if face(middle) == face(second):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+ZONES = ["UTC", "Asia/Shanghai", "Asia/Kolkata", "Asia/Kathmandu", "Australia/Adelaide", "Pacific/Chatham"]
+ZONES += ["America/St_Johns", "Europe/Berlin", "America/New_York", "Pacific/Kiritimati", "Etc/GMT+12"]
+
+
+@pytest.mark.parametrize("zone", ZONES)
+@given(st.floats(1.6e9, 2.0e9))
+def test_the_hour_is_the_one_the_clock_shows(zone: str, now: float) -> None:
+    hour = clock_hour(now, ZoneInfo(zone))
+    assert hour == Hour(walked_start(now, ZoneInfo(zone)), hour.start + 3600)
+
+
+@pytest.mark.parametrize("zone", ZONES)
+@given(st.floats(1.6e9, 2.0e9))
+def test_now_is_in_its_hour(zone: str, now: float) -> None:
+    hour = clock_hour(now, ZoneInfo(zone))
+    assert hour.start <= now < hour.end
+
+
+@pytest.mark.parametrize("zone", ZONES)
+@given(st.integers(1_600_000_000, 2_000_000_000))
+def test_every_moment_of_an_hour_has_the_same_hour(zone: str, now: int) -> None:
+    hour = clock_hour(now, ZoneInfo(zone))
+    assert clock_hour(hour.start, ZoneInfo(zone)) == clock_hour(hour.end - 0.001, ZoneInfo(zone)) == hour
+
+
+@pytest.mark.parametrize("zone", ZONES)
+@given(st.integers(1_600_000_000, 2_000_000_000))
+def test_an_hour_begins_where_the_last_ended(zone: str, now: int) -> None:
+    hour = clock_hour(now, ZoneInfo(zone))
+    assert clock_hour(hour.end, ZoneInfo(zone)).start == hour.end
+    assert clock_hour(hour.start - 0.001, ZoneInfo(zone)).end == hour.start
+
+
+def _moment(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
+
+
+@pytest.mark.parametrize(
+    ("zone", "now", "start"),
+    [
+        ("UTC", "2026-11-15T12:20:00+00:00", "2026-11-15T12:00:00+00:00"),
+        ("Asia/Kathmandu", "2026-11-15T12:20:00+00:00", "2026-11-15T12:15:00+00:00"),
+        ("Asia/Kathmandu", "2026-11-15T12:14:59+00:00", "2026-11-15T11:15:00+00:00"),
+        ("Asia/Kolkata", "2026-11-15T12:29:59+00:00", "2026-11-15T11:30:00+00:00"),
+        ("Asia/Kolkata", "2026-11-15T12:30:00+00:00", "2026-11-15T12:30:00+00:00"),
+        # Berlin goes forward at 01:00 UTC and back at 01:00 UTC.
+        ("Europe/Berlin", "2026-03-29T00:59:59+00:00", "2026-03-29T00:00:00+00:00"),
+        ("Europe/Berlin", "2026-03-29T01:00:00+00:00", "2026-03-29T01:00:00+00:00"),
+        ("Europe/Berlin", "2026-10-25T00:59:59+00:00", "2026-10-25T00:00:00+00:00"),
+        ("Europe/Berlin", "2026-10-25T01:00:00+00:00", "2026-10-25T01:00:00+00:00"),
+        ("Europe/Berlin", "2026-10-25T01:59:59+00:00", "2026-10-25T01:00:00+00:00"),
+        # Adelaide, 9:30 or 10:30 ahead, turns at 16:30 UTC.
+        ("Australia/Adelaide", "2026-10-03T16:29:59+00:00", "2026-10-03T15:30:00+00:00"),
+        ("Australia/Adelaide", "2026-10-03T16:30:00+00:00", "2026-10-03T16:30:00+00:00"),
+        ("Australia/Adelaide", "2026-04-04T16:30:00+00:00", "2026-04-04T16:30:00+00:00"),
+        ("Pacific/Chatham", "2026-09-26T14:00:00+00:00", "2026-09-26T13:15:00+00:00"),
+    ],
+)
+def test_hours_by_hand(zone: str, now: str, start: str) -> None:
+    assert clock_hour(_moment(now), ZoneInfo(zone)).start == _moment(start)
+
+
+@pytest.mark.parametrize(
+    ("now", "offset", "start"),
+    [
+        (0, 0, 0),
+        (0.5, 0, 0),
+        (3599.999, 0, 0),
+        (3600, 0, 3600),
+        (-0.001, 0, -3600),
+        (-3600, 0, -3600),
+        (0, 345, -2700),
+        (899, 345, -2700),
+        (900, 345, 900),
+        (0, -210, -1800),
+        (1800, -210, 1800),
+        (2**31 - 1, 0, 2_147_482_800),
+        (2**31 + 100, 0, 2_147_482_800),
+        (2**33, 0, 8_589_931_200),
+    ],
+)
+def test_around_the_epoch_and_the_end_of_32_bits(now: float, offset: int, start: int) -> None:
+    zone = timezone(timedelta(minutes=offset))
+    assert clock_hour(now, zone).start == start
+
+
+# Prices
+
+NODE, OTHER = 7, 8
+ONE_GB = Amounts(items=1, size_gb=1)
+
+
+def _volume(node_id: int | None, start: int, billionths: int) -> Price:
+    return Price("volume", "gb", node_id, start, billionths)
+
+
+def test_without_any_price_there_is_none() -> None:
+    assert PriceBook([]).hourly("volume", NODE, ONE_GB, 100) is None
+
+
+def test_a_general_price_is_every_nodes() -> None:
+    book = PriceBook([_volume(None, 0, 5)])
+    assert (book.hourly("volume", NODE, ONE_GB, 100), book.hourly("volume", OTHER, ONE_GB, 100)) == (5, 5)
+
+
+def test_a_nodes_own_price_goes_before_the_general_one() -> None:
+    book = PriceBook([_volume(None, 0, 5), _volume(NODE, 0, 3)])
+    assert (book.hourly("volume", NODE, ONE_GB, 100), book.hourly("volume", OTHER, ONE_GB, 100)) == (3, 5)
+
+
+def test_a_nodes_own_price_stays_its_own_when_a_later_general_one_comes() -> None:
+    book = PriceBook([_volume(NODE, 0, 3), _volume(None, 50, 5)])
+    assert book.hourly("volume", NODE, ONE_GB, 100) == 3
+
+
+def test_until_a_nodes_own_price_begins_the_general_one_counts() -> None:
+    book = PriceBook([_volume(None, 0, 5), _volume(NODE, 50, 3)])
+    assert [book.hourly("volume", NODE, ONE_GB, at) for at in (49, 49.999, 50, 51)] == [5, 5, 3, 3]
+
+
+def test_a_nodes_own_price_can_be_nothing() -> None:
+    book = PriceBook([_volume(None, 0, 5), _volume(NODE, 0, 0)])
+    assert book.hourly("volume", NODE, ONE_GB, 100) == 0
+
+
+@pytest.mark.parametrize(("at", "price"), [(9.999, None), (10, 1), (19.999, 1), (20, 2), (29, 2), (30, 3), (10**12, 3)])
+def test_a_price_counts_from_its_moment_on(at: float, price: int | None) -> None:
+    book = PriceBook([_volume(None, 30, 3), _volume(None, 10, 1), _volume(None, 20, 2)])
+    assert book.hourly("volume", NODE, ONE_GB, at) == price
+
+
+def test_a_price_multiplies_by_the_amount() -> None:
+    assert PriceBook([_volume(None, 0, 5)]).hourly("volume", NODE, Amounts(items=2, size_gb=30), 1) == 150
+
+
+def test_the_units_of_an_instance_add_up() -> None:
+    book = PriceBook(
+        [
+            Price("instance", "each", None, 0, 100),
+            Price("instance", "vcpu", None, 0, 10),
+            Price("instance", "ram_gb", NODE, 0, 1),
+        ]
+    )
+    amounts = Amounts(items=2, vcpus=6, ram_mb=9000, ram_gb=9, size_gb=0)
+    assert book.hourly("instance", NODE, amounts, 1) == 2 * 100 + 6 * 10 + 9 * 1
+
+
+def test_one_unit_with_a_price_is_enough() -> None:
+    book = PriceBook([Price("instance", "vcpu", None, 0, 10)])
+    assert book.hourly("instance", NODE, Amounts(items=1, vcpus=4, ram_mb=512, ram_gb=1), 1) == 40
+
+
+def test_the_units_of_different_kinds_are_apart() -> None:
+    book = PriceBook([_volume(None, 0, 5), Price("image", "gb", None, 0, 7)])
+    assert book.hourly("image", NODE, ONE_GB, 1) == 7
+    assert book.hourly("loadbalance", NODE, ONE_GB, 1) is None
+
+
+@pytest.mark.parametrize(("after", "change"), [(5, 10), (9.999, 10), (10, 20), (15, 20), (20, float("inf"))])
+def test_when_the_next_price_comes(after: float, change: float) -> None:
+    book = PriceBook([_volume(None, 10, 1), _volume(NODE, 20, 2)])
+    assert book.next_change(after) == change
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([None, NODE, OTHER]), st.integers(0, 50), st.integers(0, 9)),
+        unique_by=lambda entry: entry[:2],
+        max_size=20,
+    ),
+    st.integers(-1, 60),
+)
+def test_the_price_in_force_is_the_latest_of_the_node_else_of_all(
+    entries: list[tuple[int | None, int, int]], at: int
+) -> None:
+    own = [(start, price) for node, start, price in entries if node == NODE and start <= at]
+    general = [(start, price) for node, start, price in entries if node is None and start <= at]
+    expected = max(own)[1] if own else max(general)[1] if general else None
+    assert PriceBook(_volume(*entry) for entry in entries).hourly("volume", NODE, ONE_GB, at) == expected

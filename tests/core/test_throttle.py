@@ -1,0 +1,36 @@
+"""How long a caller is told to wait."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloudconsole.core.throttle import (
+    ADDRESS_FAILURES,
+    LONGEST_WAIT_SECONDS,
+    USER_FAILURES,
+    WINDOW_SECONDS,
+    wait_seconds,
+)
+
+
+def test_the_agreed_figures() -> None:
+    figures = (USER_FAILURES, ADDRESS_FAILURES, WINDOW_SECONDS, LONGEST_WAIT_SECONDS)
+    assert figures == (10, 100, 5 * 60, 60)
+
+
+@pytest.mark.parametrize(
+    ("failed_before", "wait"), [(0, 60), (100, 60), (240, 60), (241, 59), (250, 50), (299, 1), (300, 1), (4000, 1)]
+)
+def test_until_the_decisive_failure_is_too_old_but_a_minute_at_the_most(failed_before: int, wait: int) -> None:
+    assert wait_seconds(1_000_000 - failed_before, 1_000_000) == wait
+
+
+def test_part_of_a_second_is_waited_whole() -> None:
+    assert wait_seconds(1000.0, 1298.5) == 2
+
+
+@given(st.integers(0, 2**40), st.floats(0, 400))
+def test_a_wait_is_a_whole_number_from_one_to_sixty(failure: int, age: float) -> None:
+    wait = wait_seconds(failure, failure + age)
+    assert type(wait) is int
+    assert 1 <= wait <= 60

@@ -1,0 +1,84 @@
+"""The envelope, byte by byte and read back."""
+
+import json
+from decimal import Decimal
+
+import pytest
+
+from cloudconsole.spec import envelope
+from cloudconsole.spec.actions import ACTIONS
+from cloudconsole.spec.errors import DomainNotFound, InternalError, MissingField, UnknownRegion
+from cloudconsole.spec.language import Language, Text
+
+TEXT = Text('It "works".', "成功“了”。")
+
+
+@pytest.mark.parametrize("data", [b"{}", b"[]", b'{"a":[1.10,1E400]}', b'["\xe4\xb8\xad"]'])
+def test_a_success_holds_its_data_as_it_is(data: bytes) -> None:
+    assert envelope.success(TEXT, "en", data).endswith(b'"data":' + data + b"}")
+
+
+@pytest.mark.parametrize(("language", "message"), [("en", TEXT.en), ("zh", TEXT.zh)])
+def test_a_success_has_exactly_three_fields(language: Language, message: str) -> None:
+    answer = json.loads(envelope.success(TEXT, language, b"[]"))
+    assert answer == {"message": message, "code": 200, "data": []}
+
+
+def test_chinese_is_not_escaped() -> None:
+    assert TEXT.zh.encode() in envelope.success(TEXT, "zh", b"[]")
+
+
+def test_quotes_in_a_message_are_escaped() -> None:
+    assert json.loads(envelope.success(TEXT, "en", b"[]"))["message"] == 'It "works".'
+
+
+def test_the_language_of_one_answer_does_not_stick_to_the_next() -> None:
+    first, second = (json.loads(envelope.success(TEXT, language, b"1"))["message"] for language in ("zh", "en"))
+    assert (first, second) == (TEXT.zh, TEXT.en)
+
+
+def test_a_refusal_without_a_field() -> None:
+    answer = json.loads(envelope.refusal(InternalError("r-1"), "en"))
+    assert set(answer) == {"message", "code", "data", "error"}
+    assert (answer["code"], answer["data"], answer["error"]) == (500, {}, "internal_error")
+
+
+def test_a_refusal_with_a_field() -> None:
+    answer = json.loads(envelope.refusal(MissingField("domainId"), "zh"))
+    assert set(answer) == {"message", "code", "data", "error", "field"}
+    assert (answer["code"], answer["data"], answer["error"]) == (400, {}, "missing_field")
+    assert answer["field"] == "domainId"
+
+
+def test_where_a_field_is_unknown_it_is_named() -> None:
+    answers = [json.loads(envelope.refusal(error, "en")) for error in (DomainNotFound(), UnknownRegion(["http://a"]))]
+    assert [answer["field"] for answer in answers] == ["domainId", "region"]
+
+
+def test_decimals_are_encoded_as_numbers() -> None:
+    assert envelope.encode(Decimal("1.10")) == b"1.10"
+
+
+@pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.name)
+def test_every_action_has_its_words_in_both_languages(action: object) -> None:
+    success: Text = action.success  # type: ignore[attr-defined]
+    assert success.en.isascii()
+    assert success.en
+    assert any("一" <= character <= "鿿" for character in success.zh)
+
+
+def test_the_six_actions_in_the_order_of_the_specification() -> None:
+    assert [action.name for action in ACTIONS] == [
+        "GetUsageLimits",
+        "GetFlavors",
+        "GetUrlList",
+        "GetDomainDetail",
+        "GetNews",
+        "GetConsumptionsEstimated",
+    ]
+
+
+def test_only_the_domain_has_a_parameter() -> None:
+    assert {action.name: action.parameters for action in ACTIONS if action.parameters} == {
+        "GetDomainDetail": ("domainId",)
+    }

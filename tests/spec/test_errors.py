@@ -1,0 +1,147 @@
+"""Every way of saying no is told apart, worded in both languages and listed."""
+
+import re
+from string import Formatter
+
+import pytest
+
+from cloudconsole.spec import errors
+from cloudconsole.spec.errors import ApiError
+
+
+def _all_below(kind: type[ApiError]) -> list[type[ApiError]]:
+    return [below for child in kind.__subclasses__() for below in (child, *_all_below(child))]
+
+
+KINDS = sorted(_all_below(ApiError), key=lambda kind: kind.__name__)
+
+TABLE = {
+    ("malformed_body", 400),
+    ("missing_field", 400),
+    ("invalid_field", 400),
+    ("unknown_region", 400),
+    ("invalid_host", 400),
+    ("invalid_credentials", 401),
+    ("login_required", 401),
+    ("csrf_failed", 403),
+    ("unknown_action", 404),
+    ("domain_not_found", 404),
+    ("not_found", 404),
+    ("method_not_allowed", 405),
+    ("body_too_large", 413),
+    ("unsupported_media_type", 415),
+    ("too_many_requests", 429),
+    ("internal_error", 500),
+    ("upstream_failed", 502),
+    ("unavailable", 503),
+    ("upstream_timeout", 504),
+}
+
+EXAMPLES = [
+    errors.MalformedBody(),
+    errors.MissingField("action"),
+    errors.InvalidField("domainId"),
+    errors.UnknownRegion(["http://a/v3", "http://b/v3"]),
+    errors.InvalidHost(),
+    errors.InvalidCredentials(),
+    errors.LoginRequired(),
+    errors.CsrfFailed(),
+    errors.UnknownAction(),
+    errors.DomainNotFound(),
+    errors.NotFound(),
+    errors.MethodNotAllowed("GET, HEAD"),
+    errors.BodyTooLarge(65536),
+    errors.UnsupportedMediaType(("a/b", "c/d")),
+    errors.TooManyRequests(7),
+    errors.InternalError("request-1"),
+    errors.UpstreamFailed(),
+    errors.UpstreamTimeout(),
+    errors.Unavailable(),
+]
+
+
+def _placeholders(text: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(text) if name is not None}
+
+
+def test_the_errors_are_those_of_the_contract() -> None:
+    assert {(kind.error, kind.code) for kind in KINDS} == TABLE
+
+
+def test_each_identifier_is_used_once() -> None:
+    identifiers = [kind.error for kind in KINDS]
+    assert len(set(identifiers)) == len(identifiers)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_an_identifier_is_snake_case(kind: type[ApiError]) -> None:
+    assert re.fullmatch(r"[a-z]+(_[a-z]+)*", kind.error)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_both_languages_have_the_same_placeholders(kind: type[ApiError]) -> None:
+    assert _placeholders(kind.text.en) == _placeholders(kind.text.zh)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_each_wording_is_in_its_language(kind: type[ApiError]) -> None:
+    assert kind.text.en.isascii()
+    assert re.search("[一-鿿]", kind.text.zh)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_the_modules_tree_lists_it(kind: type[ApiError]) -> None:
+    lines = [line.split() for line in (errors.__doc__ or "").splitlines()]
+    assert [line[1:] for line in lines if line[1:2] == [kind.__name__]] == [[kind.__name__, str(kind.code), kind.error]]
+
+
+def test_the_tree_lists_nothing_else() -> None:
+    listed = re.findall(r"[├└]── (\w+)", errors.__doc__ or "")
+    assert sorted(listed) == [kind.__name__ for kind in KINDS]
+
+
+def test_there_is_an_example_of_each() -> None:
+    assert {type(example) for example in EXAMPLES} == set(KINDS)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: str(example.error))
+def test_every_message_is_complete(example: ApiError) -> None:
+    for message in (example.message("en"), example.message("zh")):
+        assert message
+        assert not set("{}") & set(message)
+
+
+@pytest.mark.parametrize(
+    ("example", "told"),
+    [
+        (errors.UnknownRegion(["http://a/v3", "http://b/v3"]), ["http://a/v3", "http://b/v3"]),
+        (errors.MethodNotAllowed("GET, HEAD"), ["GET, HEAD"]),
+        (errors.BodyTooLarge(65536), ["65536"]),
+        (errors.UnsupportedMediaType(("a/b", "c/d")), ["a/b", "c/d"]),
+        (errors.TooManyRequests(7), ["7"]),
+        (errors.InternalError("request-1"), ["request-1"]),
+        (errors.MissingField("domainId"), ["domainId"]),
+        (errors.InvalidField("domainId"), ["domainId"]),
+    ],
+    ids=lambda value: getattr(value, "error", None),
+)
+def test_a_message_tells_what_mends_it(example: ApiError, told: list[str]) -> None:
+    for message in (example.message("en"), example.message("zh")):
+        assert all(part in message for part in told)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: str(example.error))
+def test_who_may_try_again_is_told_when(example: ApiError) -> None:
+    assert (example.retry_after is not None) == (example.code in (429, 503))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: str(example.error))
+def test_a_field_is_named_only_where_one_is_at_fault(example: ApiError) -> None:
+    at_fault = {
+        "missing_field": "action",
+        "invalid_field": "domainId",
+        "unknown_region": "region",
+        "unknown_action": "action",
+        "domain_not_found": "domainId",
+    }
+    assert example.field == at_fault.get(example.error)
