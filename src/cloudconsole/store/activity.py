@@ -1,0 +1,161 @@
+"""What logins and calls write: sessions, failed logins, the access trail; one transaction each, over all workers."""
+
+import hashlib
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from msgspec import Struct
+from sqlalchemy import ColumnElement, Connection, Engine, Select, and_, delete, insert, select, update
+from sqlalchemy.exc import SQLAlchemyError
+
+from cloudconsole.core import throttle
+from cloudconsole.core.ports import Account
+from cloudconsole.spec.errors import InvalidCredentials, TooManyRequests, Unavailable
+from cloudconsole.store.tables import access_audit, login_failures, secrets, sessions
+
+Result = TypeVar("Result")
+
+
+class Caller(Struct, frozen=True):
+    """Whom a line of the access trail is about."""
+
+    address: str
+    request_id: str
+
+
+class Attempt(Struct, frozen=True):
+    """A login being made."""
+
+    username: str
+    network: str
+    """What failures are counted by: the caller's address, or the network that it can choose from."""
+    caller: Caller
+
+    @property
+    def user_hash(self) -> bytes:
+        # People type passwords into the wrong field: what was typed as the user is not kept as it is.
+        return hashlib.sha256(self.username.encode()).digest()
+
+
+class NewSession(Struct, frozen=True):
+    id_hash: bytes
+    csrf_seed: str
+    expires_at: int
+    replaces: tuple[bytes, ...]
+    """Hashes of sessions that the caller held before; they end."""
+
+
+class Activity:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def secret(self, name: str, fresh: bytes) -> bytes:
+        """The secret of this name; `fresh` becomes it where there was none."""
+
+        def work(connection: Connection) -> bytes:
+            stored: bytes | None = connection.scalar(select(secrets.c.value).where(secrets.c.name == name))
+            if stored is None:
+                connection.execute(insert(secrets).values(name=name, value=fresh))
+            return fresh if stored is None else stored
+
+        return self._transact(work)
+
+    def check_throttle(self, attempt: Attempt, now: int) -> None:
+        """Raise `TooManyRequests` where the attempt must wait."""
+        self._transact(lambda connection: _check_throttle(connection, attempt, now))
+
+    def open_session(self, attempt: Attempt, account: Account, session: NewSession, now: int) -> None:
+        """Let a proven account in, unless the limit of failures was reached while its password was being checked."""
+
+        def work(connection: Connection) -> None:
+            _check_throttle(connection, attempt, now)
+            connection.execute(delete(login_failures).where(_same_user(attempt)))
+            connection.execute(delete(sessions).where(sessions.c.expires_at <= now))
+            _end_sessions(connection, session.replaces)
+            connection.execute(
+                insert(sessions).values(
+                    id_hash=session.id_hash,
+                    account_id=account.id,
+                    account_version=account.version,
+                    csrf_seed=session.csrf_seed,
+                    seen_at=now,
+                    expires_at=session.expires_at,
+                )
+            )
+            _note(connection, "login", account.username, attempt.caller, now)
+
+        self._transact(work)
+
+    def refuse_login(
+        self, attempt: Attempt, known_username: str | None, now: int
+    ) -> TooManyRequests | InvalidCredentials:
+        """Count a failure and give the answer to it: past the limit a failure is neither counted nor told apart."""
+
+        def work(connection: Connection) -> TooManyRequests | InvalidCredentials:
+            try:
+                _check_throttle(connection, attempt, now)
+            except TooManyRequests as wait:
+                return wait
+            connection.execute(delete(login_failures).where(login_failures.c.at <= now - throttle.WINDOW_SECONDS))
+            row = {"network": attempt.network, "user_hash": attempt.user_hash, "at": now}
+            connection.execute(insert(login_failures).values(row))
+            _note(connection, "login_refused", known_username, attempt.caller, now)
+            return InvalidCredentials()
+
+        return self._transact(work)
+
+    def end_session(self, id_hash: bytes, username: str, caller: Caller, now: int) -> None:
+        def work(connection: Connection) -> None:
+            _end_sessions(connection, (id_hash,))
+            _note(connection, "logout", username, caller, now)
+
+        self._transact(work)
+
+    def touch_session(self, id_hash: bytes, now: int) -> None:
+        """Note that a session was in use."""
+        statement = update(sessions).where(sessions.c.id_hash == id_hash, sessions.c.seen_at < now).values(seen_at=now)
+        self._transact(lambda connection: connection.execute(statement))
+
+    def _transact(self, work: Callable[[Connection], Result]) -> Result:
+        try:
+            with self._engine.begin() as connection:
+                return work(connection)
+        except SQLAlchemyError as problem:
+            raise Unavailable from problem
+
+
+def _same_user(attempt: Attempt) -> ColumnElement[bool]:
+    return and_(login_failures.c.network == attempt.network, login_failures.c.user_hash == attempt.user_hash)
+
+
+def _check_throttle(connection: Connection, attempt: Attempt, now: int) -> None:
+    failures = (
+        select(login_failures.c.at)
+        .where(login_failures.c.network == attempt.network)
+        .where(login_failures.c.at > now - throttle.WINDOW_SECONDS)
+        .order_by(login_failures.c.at.desc())
+    )
+    own = failures.where(login_failures.c.user_hash == attempt.user_hash)
+    waits = [
+        throttle.wait_seconds(decisive, now)
+        for decisive in (
+            connection.scalar(_nth(own, throttle.USER_FAILURES)),
+            connection.scalar(_nth(failures, throttle.ADDRESS_FAILURES)),
+        )
+        if decisive is not None
+    ]
+    if waits:
+        raise TooManyRequests(max(waits))
+
+
+def _nth(newest_first: Select[Any], number: int) -> Select[Any]:
+    return newest_first.offset(number - 1).limit(1)
+
+
+def _end_sessions(connection: Connection, id_hashes: Iterable[bytes]) -> None:
+    connection.execute(delete(sessions).where(sessions.c.id_hash.in_(tuple(id_hashes))))
+
+
+def _note(connection: Connection, event: str, username: str | None, caller: Caller, now: int) -> None:
+    row = {"event": event, "username": username, "address": caller.address, "request_id": caller.request_id}
+    connection.execute(insert(access_audit).values(at=now, **row))

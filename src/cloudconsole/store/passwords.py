@@ -1,0 +1,52 @@
+"""Passwords: argon2id at OWASP's figures (19 MiB, two passes, one lane), and which foreign hashes are taken."""
+
+import binascii
+import re
+from base64 import b64decode, b64encode
+from typing import Final
+
+from argon2 import PasswordHasher, extract_parameters
+from argon2.exceptions import InvalidHashError, VerificationError
+
+HASHER: Final = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
+
+DECOY: Final = HASHER.hash("no account has this password")
+"""Checked where there is no account at all, so that a login takes as long as it always does."""
+
+
+def hash_password(password: str) -> str:
+    return HASHER.hash(password)
+
+
+def password_matches(password_hash: str, password: str) -> bool:
+    try:
+        return HASHER.verify(password_hash, password)
+    except (VerificationError, InvalidHashError, UnicodeEncodeError):
+        return False
+
+
+_NUMBER: Final = "[1-9][0-9]{0,8}"
+_ENCODED: Final = re.compile(rf"\$argon2id\$v=19\$m={_NUMBER},t={_NUMBER},p={_NUMBER}(\$[A-Za-z0-9+/]{{11,128}}){{2}}")
+
+
+def is_usable_hash(password_hash: str) -> bool:
+    """Whether a hash made elsewhere is argon2id, whole, and no costlier than a login can bear."""
+    if not _ENCODED.fullmatch(password_hash):
+        return False
+    if not all(_is_canonical(part) for part in password_hash.split("$")[-2:]):
+        return False
+    parameters = extract_parameters(password_hash)
+    return (
+        1 <= parameters.parallelism <= 8
+        and 1 <= parameters.time_cost <= 4
+        and 8 * parameters.parallelism <= parameters.memory_cost <= 64 * 1024
+    )
+
+
+def _is_canonical(encoded: str) -> bool:
+    """Whether this is how an encoder writes its bytes: the library takes no other spelling of them."""
+    try:
+        decoded = b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
+    except binascii.Error:
+        return False
+    return b64encode(decoded).rstrip(b"=") == encoded.encode()

@@ -1,0 +1,225 @@
+"""The tables. Those of `CLOUD` are what tenants read; those of `ACTIVITY` are written by logins and calls.
+
+The two parts are two files in the embedded store, so that a login does not look like a change of the cloud.
+Times are whole seconds since the epoch, UTC; money is whole billionths.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+)
+
+from cloudconsole.core.kinds import QUOTA_DEFAULTS
+
+NAMES = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+CLOUD = MetaData(naming_convention=NAMES)
+ACTIVITY = MetaData(naming_convention=NAMES)
+
+NO_NODE = 0
+"""`totals.node_id` of resources that are on no node."""
+
+tenants = Table(
+    "tenants",
+    CLOUD,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+)
+
+accounts = Table(
+    "accounts",
+    CLOUD,
+    Column("id", Integer, primary_key=True),
+    Column("tenant_id", ForeignKey("tenants.id"), nullable=False, index=True),
+    Column("username", Text, nullable=False, unique=True),
+    Column("role", Text, nullable=False),
+    Column("password_hash", Text, nullable=False),
+    Column("disabled", Boolean, nullable=False),
+    # Random, and new whenever the account's sessions must end: a session holds the one it was opened under.
+    Column("version", BigInteger, nullable=False),
+    CheckConstraint("role IN ('tenant', 'operator')", name="role"),
+)
+
+quotas = Table(
+    "quotas",
+    CLOUD,
+    Column("tenant_id", ForeignKey("tenants.id"), primary_key=True),
+    *(Column(name, BigInteger, nullable=False) for name in QUOTA_DEFAULTS),
+)
+
+nodes = Table(
+    "nodes",
+    CLOUD,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+)
+
+prices = Table(
+    "prices",
+    CLOUD,
+    Column("id", Integer, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("unit", Text, nullable=False),
+    Column("node_id", ForeignKey("nodes.id"), index=True),
+    Column("start", BigInteger, nullable=False),
+    Column("billionths", BigInteger, nullable=False),
+    Index("uq_prices_node", "kind", "unit", "node_id", "start", unique=True),
+)
+# NULLs are distinct in a unique index, so a price for every node (node_id NULL) needs one of its own.
+_every_node = prices.c.node_id.is_(None)
+Index(
+    "uq_prices_every_node",
+    *(prices.c.kind, prices.c.unit, prices.c.start),
+    unique=True,
+    sqlite_where=_every_node,
+    postgresql_where=_every_node,
+)
+
+resources = Table(
+    "resources",
+    CLOUD,
+    Column("id", Text, primary_key=True),
+    Column("tenant_id", ForeignKey("tenants.id"), nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("node_id", ForeignKey("nodes.id"), index=True),
+    Column("vcpus", Integer, nullable=False),
+    Column("ram_mb", Integer, nullable=False),
+    Column("disk_gb", Integer, nullable=False),
+    Column("size_gb", Integer, nullable=False),
+    Column("started_at", BigInteger, nullable=False),
+    Column("ended_at", BigInteger),
+    CheckConstraint("ended_at >= started_at", name="life"),
+    Index(None, "tenant_id", "started_at"),
+    Index(None, "tenant_id", "ended_at"),
+)
+
+totals = Table(
+    "totals",
+    CLOUD,
+    # What a tenant's resources without an end amount to, by kind and node: kept in the transaction of every change.
+    Column("tenant_id", ForeignKey("tenants.id"), primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("node_id", Integer, primary_key=True, autoincrement=False),
+    Column("items", BigInteger, nullable=False),
+    Column("vcpus", BigInteger, nullable=False),
+    Column("ram_mb", BigInteger, nullable=False),
+    Column("ram_gb", BigInteger, nullable=False),
+    Column("size_gb", BigInteger, nullable=False),
+)
+
+flavors = Table(
+    "flavors",
+    CLOUD,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("vcpus", Integer, nullable=False),
+    Column("ram_mb", Integer, nullable=False),
+    Column("disk_gb", Integer, nullable=False),
+)
+
+urls = Table(
+    "urls",
+    CLOUD,
+    Column("id", Text, primary_key=True),
+    # NULL: published to all.
+    Column("tenant_id", ForeignKey("tenants.id"), index=True),
+    Column("type", Text, nullable=False),
+    Column("url", Text, nullable=False),
+    CheckConstraint("type IN ('link', 'directory')", name="type"),
+)
+
+domains = Table(
+    "domains",
+    CLOUD,
+    Column("id", Text, primary_key=True),
+    Column("tenant_id", ForeignKey("tenants.id"), nullable=False, index=True),
+    Column("name", Text, nullable=False),
+    Column("comment", Text, nullable=False),
+    Column("service_areas", Text, nullable=False),
+    Column("service_type", Text, nullable=False),
+    Column("enabled", Boolean, nullable=False),
+    Column("cname", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    # JSON, kept as its text and handed on as it is.
+    Column("cache_behaviors", Text, nullable=False),
+    Column("visit_control_rules", Text, nullable=False),
+    Column("origin_ips", Text, nullable=False),
+    Column("adv_origin_configs", Text, nullable=False),
+    Column("origin_domain_name", Text),
+    Column("query_string_settings", Text),
+)
+
+news = Table(
+    "news",
+    CLOUD,
+    Column("id", Integer, primary_key=True),
+    Column("published_at", BigInteger, nullable=False, index=True),
+    Column("title", Text, nullable=False),
+    Column("url", Text, nullable=False),
+)
+
+operator_audit = Table(
+    "operator_audit",
+    CLOUD,
+    # In the cloud's part, so that a change and its line are one transaction.
+    Column("id", Integer, primary_key=True),
+    Column("at", BigInteger, nullable=False, index=True),
+    Column("actor", Text, nullable=False),
+    Column("change", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+)
+
+sessions = Table(
+    "sessions",
+    ACTIVITY,
+    Column("id_hash", LargeBinary, primary_key=True),
+    Column("account_id", Integer, nullable=False, index=True),
+    Column("account_version", BigInteger, nullable=False),
+    Column("csrf_seed", Text, nullable=False),
+    Column("seen_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False, index=True),
+)
+
+login_failures = Table(
+    "login_failures",
+    ACTIVITY,
+    Column("id", Integer, primary_key=True),
+    Column("network", Text, nullable=False),
+    Column("user_hash", LargeBinary, nullable=False),
+    Column("at", BigInteger, nullable=False, index=True),
+    Index(None, "network", "user_hash", "at"),
+)
+
+access_audit = Table(
+    "access_audit",
+    ACTIVITY,
+    Column("id", Integer, primary_key=True),
+    Column("at", BigInteger, nullable=False, index=True),
+    Column("event", Text, nullable=False),
+    Column("username", Text),
+    Column("address", Text, nullable=False),
+    Column("request_id", Text, nullable=False),
+)
+
+secrets = Table(
+    "secrets",
+    ACTIVITY,
+    Column("name", Text, primary_key=True),
+    Column("value", LargeBinary, nullable=False),
+)

@@ -1,0 +1,254 @@
+"""The migrated store is the one the tables describe, whoever makes it and however often."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from stat import S_IMODE
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import CheckConstraint, Engine, MetaData, UniqueConstraint, inspect, text
+
+from cloudconsole.store.engine import PARTS, Part, StoreError, database_file, open_engine
+from cloudconsole.store.preparing import prepare
+from cloudconsole.store.tables import ACTIVITY, CLOUD
+
+METADATA: dict[Part, MetaData] = {"cloud": CLOUD, "activity": ACTIVITY}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("store") / "data"
+    prepare(folder)
+    return folder
+
+
+@pytest.fixture(params=PARTS)
+def part(request: pytest.FixtureRequest) -> Part:
+    chosen: Part = request.param
+    return chosen
+
+
+@pytest.fixture
+def engine(folder: Path, part: Part) -> Iterator[Engine]:
+    engine = open_engine(folder, part)
+    yield engine
+    engine.dispose()
+
+
+def _words(sql: str) -> str:
+    return re.sub(r"[\s\"()]+", " ", sql).strip().lower()
+
+
+def _schema(folder: Path) -> dict[str, list[tuple[str, ...]]]:
+    schema: dict[str, list[tuple[str, ...]]] = {}
+    for part in PARTS:
+        engine = open_engine(folder, part)
+        with engine.connect() as connection:
+            rows = connection.execute(text("SELECT type, name, sql FROM sqlite_master ORDER BY type, name"))
+            schema[part] = [tuple(row) for row in rows]
+        engine.dispose()
+    return schema
+
+
+# The schema
+
+
+def test_nothing_is_left_to_migrate(engine: Engine, part: Part) -> None:
+    with engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), METADATA[part]) == []
+
+
+def test_each_part_has_its_own_tables_only(engine: Engine, part: Part) -> None:
+    assert set(inspect(engine).get_table_names()) == {*METADATA[part].tables, "alembic_version"}
+
+
+def test_columns_are_nullable_where_they_should_be(engine: Engine, part: Part) -> None:
+    for table in METADATA[part].tables.values():
+        found = {column["name"]: column["nullable"] for column in inspect(engine).get_columns(table.name)}
+        assert found == {column.name: bool(column.nullable) for column in table.columns}
+
+
+def test_primary_keys(engine: Engine, part: Part) -> None:
+    for table in METADATA[part].tables.values():
+        found = inspect(engine).get_pk_constraint(table.name)
+        assert found["constrained_columns"] == [column.name for column in table.primary_key.columns]
+
+
+def test_check_constraints(engine: Engine, part: Part) -> None:
+    for table in METADATA[part].tables.values():
+        found = {
+            (str(check["name"]), _words(check["sqltext"]))
+            for check in inspect(engine).get_check_constraints(table.name)
+        }
+        wanted = {
+            (f"ck_{table.name}_{str(check.name).removeprefix(f'ck_{table.name}_')}", _words(str(check.sqltext)))
+            for check in table.constraints
+            if isinstance(check, CheckConstraint)
+        }
+        assert found == wanted
+
+
+def test_foreign_keys(engine: Engine, part: Part) -> None:
+    for table in METADATA[part].tables.values():
+        found = {
+            (*key["constrained_columns"], key["referred_table"], *key["referred_columns"])
+            for key in inspect(engine).get_foreign_keys(table.name)
+        }
+        assert found == {(key.parent.name, key.column.table.name, key.column.name) for key in table.foreign_keys}
+
+
+def test_unique_constraints(engine: Engine, part: Part) -> None:
+    for table in METADATA[part].tables.values():
+        found = {tuple(unique["column_names"]) for unique in inspect(engine).get_unique_constraints(table.name)}
+        assert found == {
+            tuple(column.name for column in unique.columns)
+            for unique in table.constraints
+            if isinstance(unique, UniqueConstraint)
+        }
+
+
+def test_indexes(engine: Engine, part: Part) -> None:
+    for table in METADATA[part].tables.values():
+        found = {
+            (tuple(index["column_names"]), bool(index["unique"])) for index in inspect(engine).get_indexes(table.name)
+        }
+        assert found == {
+            (tuple(column.name for column in index.columns), bool(index.unique)) for index in table.indexes
+        }
+
+
+def test_a_general_price_can_be_there_only_once(folder: Path) -> None:
+    engine = open_engine(folder, "cloud")
+    with engine.connect() as connection:
+        sql = connection.scalar(text("SELECT sql FROM sqlite_master WHERE name = 'uq_prices_every_node'"))
+    engine.dispose()
+    assert "where node_id is null" in _words(str(sql))
+
+
+def test_foreign_keys_are_enforced(engine: Engine) -> None:
+    with engine.connect() as connection:
+        assert connection.scalar(text("PRAGMA foreign_keys")) == 1
+
+
+def test_readers_and_the_writer_do_not_wait_for_each_other(engine: Engine) -> None:
+    with engine.connect() as connection:
+        assert connection.scalar(text("PRAGMA journal_mode")) == "wal"
+
+
+def test_what_was_acknowledged_survives_a_power_cut(engine: Engine) -> None:
+    with engine.connect() as connection:
+        assert connection.scalar(text("PRAGMA synchronous")) == 2
+
+
+# Preparing
+
+
+def test_preparing_again_changes_nothing(tmp_path: Path) -> None:
+    prepare(tmp_path / "data")
+    before = _schema(tmp_path / "data")
+    engine = open_engine(tmp_path / "data", "cloud")
+    with engine.begin() as connection:
+        connection.execute(text("INSERT INTO tenants (id, name) VALUES (1, 'kept')"))
+    prepare(tmp_path / "data")
+    with engine.connect() as connection:
+        kept = connection.execute(text("SELECT id, name FROM tenants")).all()
+    engine.dispose()
+    assert _schema(tmp_path / "data") == before
+    assert [tuple(row) for row in kept] == [(1, "kept")]
+
+
+def test_folders_on_the_way_are_made(tmp_path: Path) -> None:
+    prepare(tmp_path / "a" / "b" / "data")
+    assert all(database_file(tmp_path / "a" / "b" / "data", part).is_file() for part in PARTS)
+
+
+def test_nobody_else_may_read_the_store(tmp_path: Path) -> None:
+    prepare(tmp_path / "data")
+    assert S_IMODE((tmp_path / "data").stat().st_mode) == 0o700
+    assert [S_IMODE(database_file(tmp_path / "data", part).stat().st_mode) for part in PARTS] == [0o600, 0o600]
+
+
+def test_several_processes_can_prepare_one_folder_at_once(tmp_path: Path, folder: Path) -> None:
+    program = "import sys; from pathlib import Path; from cloudconsole.store.preparing import prepare; "
+    program += "sys.stdin.read(1); prepare(Path(sys.argv[1]))"
+    command = [sys.executable, "-c", program, str(tmp_path / "data")]
+    processes = [subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("x")
+        process.stdin.flush()
+    results = [process.communicate(timeout=60) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0, 0], results
+    assert _schema(tmp_path / "data") == _schema(folder)
+
+
+# What cannot be used
+
+
+def test_a_store_of_a_newer_version_is_refused(tmp_path: Path, part: Part) -> None:
+    prepare(tmp_path)
+    engine = open_engine(tmp_path, part)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    engine.dispose()
+    with pytest.raises(StoreError, match=r"newer Cloud Console .*9999"):
+        prepare(tmp_path)
+
+
+def test_a_store_of_a_newer_version_is_left_as_it_is(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    engine = open_engine(tmp_path, "cloud")
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    engine.dispose()
+    before = _schema(tmp_path)
+    with pytest.raises(StoreError):
+        prepare(tmp_path)
+    assert _schema(tmp_path) == before
+
+
+def _one_clear_line(problem: pytest.ExceptionInfo[StoreError], folder: Path) -> None:
+    assert str(folder) in str(problem.value)
+    assert "\n" not in str(problem.value)
+
+
+def test_a_file_in_the_folders_place_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("not a folder")
+    with pytest.raises(StoreError) as problem:
+        prepare(tmp_path / "data")
+    _one_clear_line(problem, tmp_path / "data")
+
+
+def test_a_file_on_the_way_to_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(StoreError) as problem:
+        prepare(tmp_path / "file" / "data")
+    _one_clear_line(problem, tmp_path / "file" / "data")
+
+
+def test_a_folder_in_a_databases_place_is_refused(tmp_path: Path, part: Part) -> None:
+    database_file(tmp_path, part).mkdir()
+    with pytest.raises(StoreError) as problem:
+        prepare(tmp_path)
+    _one_clear_line(problem, tmp_path)
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path, part: Part) -> None:
+    database_file(tmp_path, part).write_bytes(b"this is no database at all" * 100)
+    with pytest.raises(StoreError) as problem:
+        prepare(tmp_path)
+    _one_clear_line(problem, tmp_path)
+
+
+def test_a_database_of_something_else_is_refused(tmp_path: Path) -> None:
+    engine = open_engine(tmp_path, "cloud")
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE tenants (something_else TEXT)"))
+    engine.dispose()
+    with pytest.raises(StoreError) as problem:
+        prepare(tmp_path)
+    _one_clear_line(problem, tmp_path)

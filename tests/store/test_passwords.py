@@ -1,0 +1,130 @@
+"""Passwords of our own, and which hashes made elsewhere are taken."""
+
+import pytest
+from argon2 import PasswordHasher, Type
+
+from cloudconsole.store.passwords import DECOY, hash_password, is_usable_hash, password_matches
+
+CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1, hash_len=16, salt_len=8)
+GOOD = CHEAP.hash("right")
+HEAD, SALT, DIGEST = GOOD.rsplit("$", 2)
+
+
+def test_the_right_password_matches() -> None:
+    assert password_matches(hash_password("right 密码"), "right 密码")
+
+
+@pytest.mark.parametrize("password", ["wrong", "", "Right", "right ", "right\x00", "\ud800"])
+def test_a_wrong_password_does_not(password: str) -> None:
+    assert not password_matches(GOOD, password)
+
+
+@pytest.mark.parametrize("stored", ["", "right", "$argon2id$", "!", "$2b$12$abcdefghijklmnopqrstuv"])
+def test_a_broken_hash_matches_nothing(stored: str) -> None:
+    assert not password_matches(stored, "right")
+
+
+def test_the_same_password_is_hashed_differently_each_time() -> None:
+    assert hash_password("same") != hash_password("same")
+
+
+def test_our_own_hashes_are_at_the_agreed_cost() -> None:
+    assert hash_password("x").startswith("$argon2id$v=19$m=19456,t=2,p=1$")
+
+
+def test_the_decoy_costs_as_much_as_a_real_one() -> None:
+    assert DECOY.split("$")[:4] == hash_password("x").split("$")[:4]
+    assert [len(part) for part in DECOY.split("$")] == [len(part) for part in hash_password("x").split("$")]
+
+
+@pytest.mark.parametrize(
+    "hasher",
+    [
+        CHEAP,
+        PasswordHasher(),
+        PasswordHasher(time_cost=4, memory_cost=64, parallelism=8),
+        PasswordHasher(time_cost=1, memory_cost=64 * 1024, parallelism=1),
+        PasswordHasher(time_cost=1, memory_cost=8, parallelism=1, hash_len=64, salt_len=32),
+    ],
+    ids=["cheapest", "library's defaults", "slowest", "largest", "long"],
+)
+def test_a_hash_made_elsewhere_is_usable_and_works(hasher: PasswordHasher) -> None:
+    made = hasher.hash("right")
+    assert is_usable_hash(made)
+    assert password_matches(made, "right")
+
+
+def _changed(parameters: str) -> str:
+    return f"$argon2id$v=19${parameters}${SALT}${DIGEST}"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "",
+        "right",
+        "$2b$12$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW",
+        "5f4dcc3b5aa765d61d8327deb882cf99",
+        PasswordHasher(time_cost=1, memory_cost=8, parallelism=1, type=Type.I).hash("right"),
+        PasswordHasher(time_cost=1, memory_cost=8, parallelism=1, type=Type.D).hash("right"),
+        GOOD.replace("v=19", "v=16"),
+        GOOD.replace("$v=19", ""),
+        GOOD + "\n",
+        " " + GOOD,
+        GOOD + "=",
+        HEAD + "$" + SALT,
+        HEAD + "$$" + DIGEST,
+        HEAD + "$" + SALT + "$",
+        HEAD + "$" + SALT + "$" + DIGEST[:5],
+        GOOD + "!",
+    ],
+    ids=range(16),
+)
+def test_what_is_no_whole_argon2id_hash_is_refused(made: str) -> None:
+    assert not is_usable_hash(made)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        "m=65537,t=1,p=1",
+        "m=8,t=5,p=1",
+        "m=72,t=1,p=9",
+        "m=999999999,t=1,p=1",
+        "m=8,t=999999999,p=1",
+        "m=0,t=1,p=1",
+        "m=8,t=0,p=1",
+        "m=8,t=1,p=0",
+        "m=7,t=1,p=1",
+        "m=15,t=1,p=2",
+        "t=1,m=8,p=1",
+        "m=8,t=1",
+        "m=8,t=1,p=1,x=1",
+        "m=-8,t=1,p=1",
+    ],
+)
+def test_a_cost_that_a_login_cannot_bear_is_refused(parameters: str) -> None:
+    assert not is_usable_hash(_changed(parameters))
+
+
+def _with_stray_bits(part: str) -> str:
+    """The same bytes, written with bits in the last character that no encoder leaves there."""
+    digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    return part[:-1] + digits[digits.index(part[-1]) ^ 1]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        _changed("m=08,t=1,p=1"),
+        _changed("m=8,t=01,p=1"),
+        _changed("m=8,t=1,p=001"),
+        f"{HEAD}${_with_stray_bits(SALT)}${DIGEST}",
+        f"{HEAD}${SALT}${_with_stray_bits(DIGEST)}",
+        f"{HEAD}${SALT}AA${DIGEST}",
+    ],
+    ids=["m=08", "t=01", "p=001", "stray bits in salt", "stray bits in digest", "impossible length"],
+)
+def test_a_hash_that_could_never_match_is_refused(made: str) -> None:
+    assert not password_matches(made, "right")
+    assert not is_usable_hash(made)
