@@ -1,0 +1,1 @@
+"""Every change an operator makes, once: validated, audited, totals kept."""

@@ -1,0 +1,146 @@
+"""What no single field can tell: names that must be unique, names that must exist, fields that must fit each other.
+
+A field with a problem of its own is `UNUSABLE`, and nothing is said that would need it.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+from cloudconsole.operator.cloudfile.document import Document
+from cloudconsole.operator.cloudfile.gaps import UNUSABLE
+from cloudconsole.operator.cloudfile.model import Account, CloudFile, Domain, Price, Resource
+from cloudconsole.operator.cloudfile.prices import Prices, unit_problem
+from cloudconsole.operator.cloudfile.problems import Path, Problem, path_text
+from cloudconsole.operator.cloudfile.scalars import TimeText
+from cloudconsole.operator.cloudfile.shape import items_of, items_of_tenants
+from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.resources import check_node, size_problems
+
+Finding = tuple[Path, str]
+_FILE_NAMES = {"vcpus": "vcpus", "ram_mb": "ram", "disk_gb": "disk", "size_gb": "size"}
+
+
+def check(model: CloudFile, document: Document) -> list[Problem]:
+    """Every problem between the parts of a file."""
+    findings = [
+        *_duplicates(model, document),
+        *_unknown_nodes(model),
+        *_each(items_of(model, "prices"), _price_findings),
+        *_each(items_of_tenants(model, "accounts"), _account_findings),
+        *_each(items_of_tenants(model, "domains"), _domain_findings),
+        *_each(items_of_tenants(model, "resources"), partial(_resource_findings, Prices(model))),
+    ]
+    return [Problem(document.line_of(path), path_text(path), message) for path, message in findings]
+
+
+def _each(items: Iterable[tuple[Path, Any]], find: Callable[[Any], Iterator[Finding]]) -> Iterator[Finding]:
+    for path, item in items:
+        for inner, message in find(item):
+            yield (*path, *inner), message
+
+
+def _duplicates(model: CloudFile, document: Document) -> Iterator[Finding]:
+    for keys in (
+        items_of(model, "nodes"),
+        _keys(items_of(model, "flavors"), "id"),
+        _keys(items_of(model, "flavors"), "name"),
+        _price_keys(model),
+        _keys(items_of(model, "news"), "id"),
+        _keys((*items_of(model, "urls"), *items_of_tenants(model, "urls")), "id"),
+        _keys(items_of(model, "tenants"), "name"),
+        _keys(items_of_tenants(model, "accounts"), "username"),
+        _keys(items_of_tenants(model, "domains"), "id"),
+        _keys(items_of_tenants(model, "resources"), "id"),
+    ):
+        yield from _repeats(keys, document)
+
+
+def _keys(items: Iterable[tuple[Path, Any]], field: str) -> Iterator[tuple[Path, Hashable]]:
+    for path, item in items:
+        key = getattr(item, field)
+        if key is not UNUSABLE:
+            yield (*path, field), key
+
+
+def _price_keys(model: CloudFile) -> Iterator[tuple[Path, Hashable]]:
+    for path, price in items_of(model, "prices"):
+        key = (price.kind, price.unit, price.node, price.start)
+        if UNUSABLE not in key:
+            yield path, key
+
+
+def _repeats(keys: Iterable[tuple[Path, Hashable]], document: Document) -> Iterator[Finding]:
+    first: dict[Hashable, Path] = {}
+    for path, key in keys:
+        earlier = first.setdefault(key, path)
+        if earlier is not path:
+            yield path, f"is the same as {path_text(earlier)} in line {document.line_of(earlier)}"
+
+
+def _unknown_nodes(model: CloudFile) -> Iterator[Finding]:
+    if model.nodes is UNUSABLE or UNUSABLE in model.nodes:
+        return
+    known = {*model.nodes, None, UNUSABLE}
+    for path, item in (*items_of(model, "prices"), *items_of_tenants(model, "resources")):
+        if item.node not in known:
+            yield (*path, "node"), "is not among the nodes of this file"
+
+
+def _price_findings(price: Price) -> Iterator[Finding]:
+    problem = unit_problem(price)
+    if problem is not None:
+        yield ("unit",), problem
+
+
+def _account_findings(account: Account) -> Iterator[Finding]:
+    # A field that is unusable is nevertheless there.
+    if account.password_hash is not None and account.password_file is not None:
+        yield (), "must have only one of password_hash and password_file"
+    elif account.password_hash is account.password_file is account.password is None:
+        yield (), "must have password_hash or password_file"
+
+
+def _domain_findings(domain: Domain) -> Iterator[Finding]:
+    yield from _not_json(domain.cache_behaviors, ("cacheBehaviors",))
+    yield from _not_json(domain.visit_control_rules, ("visitControlRules",))
+    yield from _not_json(domain.origin_config.adv_origin_configs, ("originConfig", "advOriginConfigs"))
+
+
+def _not_json(value: Any, path: Path) -> Iterator[Finding]:
+    if isinstance(value, TimeText):
+        yield path, "is a date or time, which JSON does not have: put it in quotes to make it text"
+    elif isinstance(value, Decimal) and not value.is_finite():
+        yield path, "is no number that JSON has"
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from _not_json(part, (*path, key))
+    elif isinstance(value, list):
+        for place, part in enumerate(value):
+            yield from _not_json(part, (*path, place))
+
+
+def _resource_findings(prices: Prices, resource: Resource) -> Iterator[Finding]:
+    times = (resource.started, resource.ended)
+    if UNUSABLE not in times and resource.ended is not None and resource.ended < resource.started:
+        yield ("ended",), "must not be before started"
+    if resource.kind is UNUSABLE:
+        return
+    yield from _size_findings(resource)
+    if resource.node is not UNUSABLE:
+        try:
+            check_node(resource.kind, None if resource.node is None else 0)
+        except OperatorError as refused:
+            yield ("node",), str(refused)
+    if prices.lack(resource):
+        message = f"there is no price for {resource.kind} on this node at this time: add one to prices"
+        yield ("started",), message
+
+
+def _size_findings(resource: Resource) -> Iterator[Finding]:
+    sizes = resource.sizes
+    numbers = {name: 0 if size is UNUSABLE else size for name, size in sizes.items()}
+    for name, message in size_problems(resource.kind, numbers):
+        if sizes[name] is not UNUSABLE:
+            yield (_FILE_NAMES[name],), message

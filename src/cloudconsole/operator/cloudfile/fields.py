@@ -1,0 +1,165 @@
+"""The kinds of values a cloud file's fields take: what each accepts, and the words that refuse the rest."""
+
+import re
+from datetime import UTC, datetime, timedelta, tzinfo
+from decimal import Decimal
+from ipaddress import ip_address
+from typing import Annotated, Any, Final, NoReturn, TypeVar
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
+
+from cloudconsole.core.kinds import QUOTA_DEFAULTS, UNLIMITED
+from cloudconsole.operator.cloudfile.gaps import OR_UNUSABLE
+from cloudconsole.operator.resources import LARGEST
+from cloudconsole.store.passwords import is_usable_hash
+
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_TIME: Final = re.compile(
+    r"(\d{4}-\d{2}-\d{2})(?:[Tt ](\d{2}:\d{2})(:\d{2})?(?:\.\d+)?\s*(Z|z|[-+]\d{2}:\d{2})?)?", re.ASCII
+)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST: Final = (datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH) // timedelta(seconds=1)
+_DEAREST: Final = 2**63 - 1
+_NO_NUMBER: Final = 'must be a number, such as "0.031"'
+
+
+def _without_control_characters(text: str) -> str:
+    if _CONTROL.search(text):
+        raise ValueError("must not have control characters, such as a tab or a line break")
+    return text
+
+
+def _matching(pattern: str, message: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise ValueError(message)
+        return text
+
+    return AfterValidator(check)
+
+
+def _number_as_text(value: Any) -> Any:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _address(text: str) -> str:
+    try:
+        ip_address(text)
+    except ValueError:
+        raise ValueError("must be an IP address, such as 192.0.2.1") from None
+    return text
+
+
+def _password_hash(text: str) -> str:
+    if not is_usable_hash(text):
+        raise ValueError("must be an argon2id hash of at most 64 MiB, 4 passes and 8 lanes")
+    return text
+
+
+def _refuse_password(_value: Any) -> NoReturn:
+    raise ValueError("is not taken: give password_hash, or password_file with the path of a file that holds it")
+
+
+def _quota_name(text: str) -> str:
+    if text not in QUOTA_DEFAULTS:
+        raise ValueError(f"is not a quota; the quotas are {', '.join(QUOTA_DEFAULTS)}")
+    return text
+
+
+def _seconds(value: Any, info: ValidationInfo) -> int:
+    """Whole seconds since the epoch; a time without an offset is in the operator's zone."""
+    match = _TIME.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError("must be a time, such as 2026-01-31T08:00:00Z")
+    day, minute, second, offset = match.groups()
+    try:
+        moment = datetime.fromisoformat(f"{day}T{minute or '00:00'}{second or ':00'}{(offset or '').upper()}")
+    except ValueError:
+        raise ValueError("is a time that no calendar or clock has") from None
+    if moment.tzinfo is None:
+        zone: tzinfo = info.context["zone"] if info.context else UTC
+        moment = moment.replace(tzinfo=zone)
+    seconds = (moment - _EPOCH) // timedelta(seconds=1)
+    if not 0 <= seconds < _LAST:
+        raise ValueError("must be a time from 1970 to 9999")
+    return seconds
+
+
+def _billionths(value: Any) -> int:
+    """A price in whole billionths. By digits rather than arithmetic: an exponent may be larger than any memory."""
+    sign, digits, exponent = _number(value).as_tuple()
+    if not isinstance(exponent, int):
+        raise ValueError(_NO_NUMBER)  # noqa: TRY004 - pydantic takes ValueError
+    written = "".join(map(str, digits))
+    significant = written.rstrip("0")
+    exponent += len(written) - len(significant)
+    if not significant.lstrip("0"):
+        return 0
+    if sign:
+        raise ValueError("must not be negative")
+    if exponent < -9:
+        raise ValueError("must not have more than nine decimals")
+    whole_digits = len(significant) + exponent
+    billionths = int(significant + "0" * (exponent + 9)) if whole_digits <= 10 else _DEAREST + 1
+    if billionths > _DEAREST:
+        raise ValueError("is too large")
+    return billionths
+
+
+def _number(value: Any) -> Decimal:
+    if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,40}(\.[0-9]{1,40})?", value):
+        return Decimal(value)
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        raise ValueError(_NO_NUMBER)  # noqa: TRY004 - pydantic takes ValueError
+    return Decimal(value)
+
+
+def _nothing_as_empty_list(value: Any) -> Any:
+    return [] if value is None else value
+
+
+def _nothing_as_empty_mapping(value: Any) -> Any:
+    return {} if value is None else value
+
+
+_CLEAN: Final = AfterValidator(_without_control_characters)
+
+Id = Annotated[str, Field(min_length=1, max_length=64), _CLEAN]
+Name = Annotated[str, Field(min_length=1, max_length=255), _CLEAN]
+Note = Annotated[str, Field(max_length=2000), _CLEAN]
+Label = Annotated[str, Field(max_length=255), _CLEAN]
+NumericId = Annotated[
+    str,
+    BeforeValidator(_number_as_text),
+    _matching(r"[0-9]{1,64}", "must be of digits only, and at most 64"),
+]
+Url = Annotated[
+    str,
+    Field(max_length=2000),
+    _CLEAN,
+    _matching(r"https?://\S+", "must begin with http:// or https:// and have no spaces"),
+]
+UrlId = Annotated[
+    str, _matching(r"url-[a-z0-9]{8}", "must be url- and eight small letters or digits, such as url-ab12cd34")
+]
+Address = Annotated[str, AfterValidator(_address)]
+PasswordHash = Annotated[str, AfterValidator(_password_hash)]
+Password = Annotated[None, BeforeValidator(_refuse_password)]
+Seconds = Annotated[int, BeforeValidator(_seconds)]
+Billionths = Annotated[int, BeforeValidator(_billionths)]
+Count = Annotated[int, Field(ge=0, le=LARGEST)]
+PositiveCount = Annotated[int, Field(ge=1, le=LARGEST)]
+Quotas = Annotated[
+    dict[
+        Annotated[str, AfterValidator(_quota_name)],
+        Annotated[int, Field(ge=UNLIMITED, le=LARGEST), OR_UNUSABLE],
+    ],
+    BeforeValidator(_nothing_as_empty_mapping),
+]
+
+Item = TypeVar("Item")
+Items = Annotated[
+    list[Annotated[Item, OR_UNUSABLE]],
+    BeforeValidator(_nothing_as_empty_list),
+]
+"""A list that a file may also leave empty."""

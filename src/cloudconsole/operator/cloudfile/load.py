@@ -1,0 +1,114 @@
+"""Making the store equal to a file: all of it, or nothing."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import tzinfo
+from operator import itemgetter
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, Table, insert
+
+from cloudconsole.operator.cloudfile import rows
+from cloudconsole.operator.cloudfile.checks import check
+from cloudconsole.operator.cloudfile.document import read_document
+from cloudconsole.operator.cloudfile.model import CloudFile
+from cloudconsole.operator.cloudfile.passwords import read_passwords
+from cloudconsole.operator.cloudfile.problems import CloudFileError
+from cloudconsole.operator.cloudfile.shape import read_model
+from cloudconsole.operator.cloudfile.sync import Changes, Counts, compare, rows_of
+from cloudconsole.operator.errors import OperatorError
+from cloudconsole.store import tables, totals
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a load did, by table; tables in which nothing changed are left out."""
+
+    counts: Mapping[str, Counts]
+
+    @property
+    def changed(self) -> bool:
+        return bool(self.counts)
+
+    def __str__(self) -> str:
+        if not self.counts:
+            return "nothing to change"
+        return "\n".join(f"{table}: {_count_text(counts)}" for table, counts in self.counts.items())
+
+
+def load(engine: Engine, source: Path, *, zone: tzinfo, now: int, actor: str, dry_run: bool = False) -> Summary:
+    """Add, change and remove until the store is what the file says; a dry run takes it all back.
+
+    A file with problems raises `CloudFileError` with every one of them, before the store is touched.
+    """
+    file, passwords = read_cloud_file(source, zone)
+    with engine.connect() as connection, connection.begin() as transaction:
+        summary = Summary(_make_equal(connection, file, passwords))
+        if summary.changed:
+            detail = {table: counts._asdict() for table, counts in summary.counts.items()}
+            line = {"at": now, "actor": actor, "change": "load", "detail": json.dumps(detail)}
+            connection.execute(insert(tables.operator_audit).values(line))
+        if dry_run:
+            transaction.rollback()
+    return summary
+
+
+def read_cloud_file(source: Path, zone: tzinfo) -> tuple[CloudFile, dict[str, str]]:
+    """A file without problems, and the passwords from the files it names."""
+    try:
+        content = source.read_bytes()
+    except OSError as error:
+        raise OperatorError(f"{source} cannot be read: {error.strerror}") from error
+    document = read_document(content)
+    if document.data is None:
+        raise CloudFileError(str(source), document.problems)
+    file, shape_problems = read_model(document, zone)
+    passwords, password_problems = read_passwords(file, source.parent, document)
+    problems = [*document.problems, *shape_problems, *check(file, document), *password_problems]
+    if problems:
+        raise CloudFileError(str(source), problems)
+    return file, passwords
+
+
+def _make_equal(connection: Connection, file: CloudFile, passwords: Mapping[str, str]) -> dict[str, Counts]:
+    nodes = compare(connection, tables.nodes, itemgetter("name"), ({"name": name} for name in file.nodes))
+    tenants = compare(
+        connection, tables.tenants, itemgetter("name"), ({"name": tenant.name} for tenant in file.tenants)
+    )
+    for parents in (nodes, tenants):
+        parents.write(connection)
+    children = _children(connection, file, passwords)
+    for part in children:
+        part.remove(connection)
+        part.write(connection)
+    if tenants.removed or any(part.table is tables.resources and any(part.counts) for part in children):
+        totals.recount(connection)
+    for parents in (nodes, tenants):
+        parents.remove(connection)
+    return {part.table.name: part.counts for part in (nodes, tenants, *children) if any(part.counts)}
+
+
+def _children(connection: Connection, file: CloudFile, passwords: Mapping[str, str]) -> list[Changes]:
+    tenants = _ids(connection, tables.tenants)
+    nodes = _ids(connection, tables.nodes)
+    accounts = {row["username"]: row for row in rows_of(connection, tables.accounts)}
+    wanted = (
+        (tables.flavors, itemgetter("id"), rows.flavor_rows(file)),
+        (tables.prices, itemgetter("kind", "unit", "node_id", "start"), rows.price_rows(file, nodes)),
+        (tables.news, itemgetter("id"), rows.news_rows(file)),
+        (tables.urls, itemgetter("id"), rows.url_rows(file, tenants)),
+        (tables.quotas, itemgetter("tenant_id"), rows.quota_rows(file, tenants)),
+        (tables.accounts, itemgetter("username"), rows.account_rows(file, tenants, passwords, accounts)),
+        (tables.domains, itemgetter("id"), rows.domain_rows(file, tenants)),
+        (tables.resources, itemgetter("id"), rows.resource_rows(file, tenants, nodes)),
+    )
+    return [compare(connection, table, key, these) for table, key, these in wanted]
+
+
+def _ids(connection: Connection, table: Table) -> dict[str, int]:
+    return {row["name"]: row["id"] for row in rows_of(connection, table)}
+
+
+def _count_text(counts: Counts) -> str:
+    return ", ".join(f"{count} {word}" for word, count in counts._asdict().items() if count)

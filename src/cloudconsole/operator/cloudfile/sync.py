@@ -1,0 +1,64 @@
+"""Making the rows of a table equal to those wanted, in as few statements as there are kinds of change."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, Table, bindparam, delete, insert, select
+
+Row = dict[str, Any]
+Key = Any
+
+
+class Counts(NamedTuple):
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+
+
+@dataclass
+class Changes:
+    """What to do to a table. Rows that stay as they are appear nowhere."""
+
+    table: Table
+    added: list[Row] = field(default_factory=list)
+    changed: list[Row] = field(default_factory=list)
+    removed: list[Row] = field(default_factory=list)
+
+    @property
+    def counts(self) -> Counts:
+        return Counts(len(self.added), len(self.changed), len(self.removed))
+
+    def remove(self, connection: Connection) -> None:
+        self._delete(connection, self.removed)
+
+    def write(self, connection: Connection) -> None:
+        """Add the new, and replace the changed. Replaced at once, so that rows may swap what must be unique."""
+        self._delete(connection, self.changed)
+        for rows in (self.changed, self.added):
+            if rows:
+                connection.execute(insert(self.table), rows)
+
+    def _delete(self, connection: Connection, rows: list[Row]) -> None:
+        if rows:
+            (primary,) = self.table.primary_key.columns
+            statement = delete(self.table).where(primary == bindparam("gone"))
+            connection.execute(statement, [{"gone": row[primary.name]} for row in rows])
+
+
+def compare(connection: Connection, table: Table, key: Callable[[Row], Key], wanted: Iterable[Row]) -> Changes:
+    """What makes the table's rows the wanted ones; a row keeps the columns that the wanted one does not have."""
+    missing = {key(row): row for row in rows_of(connection, table)}
+    changes = Changes(table)
+    for row in wanted:
+        current = missing.pop(key(row), None)
+        if current is None:
+            changes.added.append(row)
+        elif current | row != current:
+            changes.changed.append(current | row)
+    changes.removed = list(missing.values())
+    return changes
+
+
+def rows_of(connection: Connection, table: Table) -> list[Row]:
+    return [dict(row) for row in connection.execute(select(table)).mappings()]

@@ -1,0 +1,108 @@
+"""Small clouds for the tests, and how to load and look at them."""
+
+from collections import Counter
+from datetime import UTC, tzinfo
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine, select
+
+from cloudconsole.operator.cloudfile import CloudFileError, Problem, Summary, load
+from cloudconsole.operator.cloudfile.load import read_cloud_file
+from cloudconsole.store import tables
+from cloudconsole.store.passwords import hash_password
+
+SECRET_HASH = hash_password("secret")
+OTHER_HASH = hash_password("another")
+
+HEAD = "version: 1\nnodes: [hk-1, hk-2]\nprices: [{kind: volume, unit: gb, price: 1, from: 2025-01-01}]\n"
+"""Three lines that most clouds here begin with."""
+
+SMALL = f"""\
+version: 1
+nodes: [hk-1, hk-2]
+flavors:
+  - {{id: 1, name: m1.tiny, vcpus: 1, ram: 512, disk: 1}}
+  - {{id: 2, name: 2C4G40G, vcpus: 2, ram: 4096, disk: 40}}
+prices:
+  - {{kind: instance, unit: vcpu, price: "0.031", from: 2026-01-01T00:00:00Z}}
+  - {{kind: volume, unit: gb, price: 0.00042, from: 2026-01-01T00:00:00Z}}
+  - {{kind: volume, unit: gb, node: hk-1, price: 0.0004, from: 2026-01-01T00:00:00Z}}
+news:
+  - {{id: 1, date: 2026-03-01T08:00:00Z, title: 上线, url: "https://news.example.com/1"}}
+urls:
+  - {{id: url-ab12cd34, type: link, url: "https://www.example.com/"}}
+tenants:
+  - name: demo
+    quotas: {{instances: 20, cores: -1}}
+    accounts:
+      - {{username: ann, password_hash: "{SECRET_HASH}"}}
+      - {{username: bob, password_hash: "{SECRET_HASH}"}}
+    urls:
+      - {{id: url-00000001, type: directory, url: "https://files.example.com/"}}
+    domains:
+      - {{id: 206813, name: www.example.com, serviceAreas: "hk;ov", serviceType: web, cname: c.example.net, status: Up}}
+    resources:
+      - {{id: i-1, kind: instance, name: web, node: hk-1, vcpus: 2, ram: 4000, disk: 40, started: 2026-02-03T04:05:06Z}}
+      - {{id: v-1, kind: volume, name: data, node: hk-1, size: 100, started: 2026-02-03T04:05:06Z}}
+      - {{id: v-2, kind: volume, name: old, node: hk-2, size: 10, started: 2026-02-03, ended: 2026-02-04T00:00:00Z}}
+      - {{id: k-1, kind: keypair, name: laptop, started: 2026-02-03T04:05:06Z}}
+  - name: other
+"""
+
+
+def write(folder: Path, text: str | bytes) -> Path:
+    file = folder / "cloud.yaml"
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
+    return file
+
+
+def load_text(engine: Engine, folder: Path, text: str | bytes, zone: tzinfo = UTC) -> Summary:
+    return load(engine, write(folder, text), zone=zone, now=1_800_000_000, actor="tester")
+
+
+def problems_of(folder: Path, text: str | bytes) -> list[Problem]:
+    try:
+        read_cloud_file(write(folder, text), UTC)
+    except CloudFileError as error:
+        return error.problems
+    return []
+
+
+def rows(engine: Engine, table: Any) -> list[dict[str, Any]]:
+    with engine.begin() as connection:
+        return [dict(row) for row in connection.execute(select(table).order_by(*table.primary_key)).mappings()]
+
+
+def contents(engine: Engine) -> dict[str, list[dict[str, Any]]]:
+    """Every row of the store."""
+    return {name: rows(engine, table) for name, table in tables.CLOUD.tables.items()}
+
+
+def by_name(engine: Engine, table: Any, name: str = "name") -> dict[str, dict[str, Any]]:
+    return {row[name]: row for row in rows(engine, table)}
+
+
+def counted_totals(engine: Engine) -> dict[tuple[int, str, int], tuple[int, ...]]:
+    """The totals as they must be, from the resources alone."""
+    counted: dict[tuple[int, str, int], Counter[str]] = {}
+    for row in rows(engine, tables.resources):
+        if row["ended_at"] is None:
+            place = (row["tenant_id"], row["kind"], row["node_id"] or 0)
+            gigabytes = row["ram_mb"] // 1024 + (1 if row["ram_mb"] % 1024 else 0)
+            counted.setdefault(place, Counter()).update(
+                items=1, vcpus=row["vcpus"], ram_mb=row["ram_mb"], ram_gb=gigabytes, size_gb=row["size_gb"]
+            )
+    return {place: tuple(amounts[name] for name in AMOUNTS) for place, amounts in counted.items()}
+
+
+def stored_totals(engine: Engine) -> dict[tuple[int, str, int], tuple[int, ...]]:
+    """The totals as they are; where nothing is left there may be a row of zeros or none."""
+    stored = {
+        (row["tenant_id"], row["kind"], row["node_id"]): tuple(row[name] for name in AMOUNTS)
+        for row in rows(engine, tables.totals)
+    }
+    return {place: amounts for place, amounts in stored.items() if any(amounts)}
+
+
+AMOUNTS = ("items", "vcpus", "ram_mb", "ram_gb", "size_gb")

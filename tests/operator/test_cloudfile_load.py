@@ -1,0 +1,265 @@
+"""Loading makes the store equal to the file, all at once, and touches nothing that is equal already."""
+
+import json
+from datetime import timedelta, timezone
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+import pytest
+from sqlalchemy import Engine, event
+
+from cloudconsole.core.kinds import QUOTA_DEFAULTS
+from cloudconsole.operator.cloudfile import load
+from cloudconsole.operator.cloudfile.sync import Counts
+from cloudconsole.store import tables
+from cloudconsole.store.passwords import password_matches
+from tests.operator.clouds import (
+    HEAD,
+    OTHER_HASH,
+    SECRET_HASH,
+    SMALL,
+    by_name,
+    contents,
+    counted_totals,
+    load_text,
+    rows,
+    stored_totals,
+    write,
+)
+
+
+@pytest.fixture
+def loaded(engine: Engine, tmp_path: Path) -> Engine:
+    """A store that holds `SMALL`."""
+    load_text(engine, tmp_path, SMALL)
+    return engine
+
+
+def test_an_empty_store_takes_everything(engine: Engine, tmp_path: Path) -> None:
+    summary = load_text(engine, tmp_path, SMALL)
+    assert summary.counts == {
+        "nodes": Counts(added=2),
+        "tenants": Counts(added=2),
+        "flavors": Counts(added=2),
+        "prices": Counts(added=3),
+        "news": Counts(added=1),
+        "urls": Counts(added=2),
+        "quotas": Counts(added=2),
+        "accounts": Counts(added=2),
+        "domains": Counts(added=1),
+        "resources": Counts(added=4),
+    }
+
+
+def test_the_same_file_again_writes_nothing(loaded: Engine, tmp_path: Path) -> None:
+    before = contents(loaded)
+    statements: list[str] = []
+    event.listen(loaded, "before_cursor_execute", lambda *given: statements.append(given[2]))
+    summary = load_text(loaded, tmp_path, SMALL)
+    assert not summary.changed
+    assert str(summary) == "nothing to change"
+    assert {statement.split()[0] for statement in statements} <= {"SELECT", "BEGIN"}
+    assert contents(loaded) == before
+
+
+def test_an_empty_file_removes_everything(loaded: Engine, tmp_path: Path) -> None:
+    load_text(loaded, tmp_path, "version: 1\n")
+    left = {name for name, there in contents(loaded).items() if there}
+    assert left == {"operator_audit"}
+
+
+def test_a_removed_tenant_takes_what_is_its_own_along(loaded: Engine, tmp_path: Path) -> None:
+    load_text(loaded, tmp_path, SMALL[: SMALL.index("  - name: demo")] + "  - name: other\n")
+    assert list(by_name(loaded, tables.tenants)) == ["other"]
+    assert rows(loaded, tables.accounts) == []
+    assert rows(loaded, tables.totals) == []
+
+
+def test_a_load_that_fails_half_way_changes_nothing(
+    loaded: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError
+
+    before = contents(loaded)
+    monkeypatch.setattr("cloudconsole.store.totals.recount", fail)
+    with pytest.raises(RuntimeError):
+        load_text(loaded, tmp_path, "version: 1\nnodes: [new]\n")
+    assert contents(loaded) == before
+
+
+def test_a_dry_run_tells_and_takes_back(loaded: Engine, tmp_path: Path) -> None:
+    before = contents(loaded)
+    file = write(tmp_path, "version: 1\nnodes: [hk-1, hk-2, new]\n")
+    summary = load(loaded, file, zone=ZoneInfo("UTC"), now=1, actor="tester", dry_run=True)
+    assert summary.counts["nodes"] == Counts(added=1)
+    assert contents(loaded) == before
+
+
+def test_a_change_has_a_line_in_the_audit(loaded: Engine, tmp_path: Path) -> None:
+    load_text(loaded, tmp_path, SMALL.replace("ram: 512", "ram: 1024"))
+    line = rows(loaded, tables.operator_audit)[-1]
+    assert (line["at"], line["actor"], line["change"]) == (1_800_000_000, "tester", "load")
+    assert json.loads(line["detail"]) == {"flavors": {"added": 0, "changed": 1, "removed": 0}}
+
+
+def test_a_summary_names_each_table_that_changed(loaded: Engine, tmp_path: Path) -> None:
+    changed = SMALL.replace("ram: 512", "ram: 1024").replace("nodes: [hk-1, hk-2]", "nodes: [hk-1, hk-2, sh-1]")
+    assert str(load_text(loaded, tmp_path, changed)) == "nodes: 1 added\nflavors: 1 changed"
+
+
+def test_what_must_be_unique_can_be_swapped(loaded: Engine, tmp_path: Path) -> None:
+    swapped = SMALL.replace("m1.tiny", "?").replace("2C4G40G", "m1.tiny").replace("?", "2C4G40G")
+    load_text(loaded, tmp_path, swapped)
+    assert {row["id"]: row["name"] for row in rows(loaded, tables.flavors)} == {"1": "2C4G40G", "2": "m1.tiny"}
+
+
+def test_ids_stay_when_other_things_come_and_go(loaded: Engine, tmp_path: Path) -> None:
+    before = by_name(loaded, tables.accounts, "username")["bob"]
+    without_ann = "".join(line for line in SMALL.splitlines(keepends=True) if "ann" not in line)
+    load_text(loaded, tmp_path, without_ann.replace("quotas: {instances: 20", "quotas: {instances: 21"))
+    assert rows(loaded, tables.accounts) == [before]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param((SECRET_HASH + '"}', OTHER_HASH + '"}'), id="password"),
+        pytest.param(("username: ann", "username: ann, disabled: true"), id="disabled"),
+        pytest.param(("username: ann", "username: ann, role: operator"), id="role"),
+    ],
+)
+def test_a_change_that_must_end_sessions_gives_a_new_version(
+    loaded: Engine, tmp_path: Path, change: tuple[str, str]
+) -> None:
+    before = by_name(loaded, tables.accounts, "username")
+    load_text(loaded, tmp_path, SMALL.replace(*change, 1))
+    after = by_name(loaded, tables.accounts, "username")
+    assert after["ann"]["version"] != before["ann"]["version"]
+    assert after["ann"]["id"] == before["ann"]["id"]
+    assert after["bob"] == before["bob"]
+
+
+def test_an_account_that_moves_to_another_tenant_gets_a_new_version(loaded: Engine, tmp_path: Path) -> None:
+    before = by_name(loaded, tables.accounts, "username")["ann"]
+    line = next(line for line in SMALL.splitlines() if "ann" in line)
+    load_text(loaded, tmp_path, SMALL.replace(f"{line}\n", "") + f"    accounts:\n{line}\n")
+    after = by_name(loaded, tables.accounts, "username")["ann"]
+    assert after["tenant_id"] == by_name(loaded, tables.tenants)["other"]["id"]
+    assert after["version"] != before["version"]
+
+
+def test_an_account_removed_and_given_again_has_a_new_version(loaded: Engine, tmp_path: Path) -> None:
+    before = by_name(loaded, tables.accounts, "username")["bob"]["version"]
+    load_text(loaded, tmp_path, "".join(line for line in SMALL.splitlines(keepends=True) if "bob" not in line))
+    load_text(loaded, tmp_path, SMALL)
+    assert by_name(loaded, tables.accounts, "username")["bob"]["version"] != before
+
+
+@pytest.mark.parametrize("content", [b"secret", b"secret\n", b"secret\r\n"])
+def test_a_password_file_is_read_from_beside_the_cloud_file(engine: Engine, tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "ann.txt").write_bytes(content)
+    load_text(engine, tmp_path, SMALL.replace(f'password_hash: "{SECRET_HASH}"', "password_file: ann.txt", 1))
+    assert password_matches(by_name(engine, tables.accounts, "username")["ann"]["password_hash"], "secret")
+
+
+def test_the_same_password_file_again_changes_nothing(loaded: Engine, tmp_path: Path) -> None:
+    (tmp_path / "ann.txt").write_text("secret\n")
+    text = SMALL.replace(f'password_hash: "{SECRET_HASH}"', "password_file: ann.txt", 1)
+    assert not load_text(loaded, tmp_path, text).changed
+
+
+def test_another_password_in_the_file_gives_a_new_version(loaded: Engine, tmp_path: Path) -> None:
+    before = by_name(loaded, tables.accounts, "username")["ann"]["version"]
+    (tmp_path / "ann.txt").write_text("changed\n")
+    load_text(loaded, tmp_path, SMALL.replace(f'password_hash: "{SECRET_HASH}"', "password_file: ann.txt", 1))
+    assert by_name(loaded, tables.accounts, "username")["ann"]["version"] != before
+
+
+def test_totals_are_what_the_resources_amount_to(loaded: Engine) -> None:
+    assert stored_totals(loaded) == counted_totals(loaded)
+    assert counted_totals(loaded)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(("ram: 4000", "ram: 9000"), id="size"),
+        pytest.param(("name: data, node: hk-1", "name: data, node: hk-2"), id="node"),
+        pytest.param((", ended: 2026-02-04T00:00:00Z", ""), id="end-taken-back"),
+        pytest.param(("  - name: other\n", ""), id="tenant"),
+        pytest.param(("kind: keypair", "kind: security_group"), id="kind"),
+    ],
+)
+def test_totals_follow_a_changed_resource(loaded: Engine, tmp_path: Path, change: tuple[str, str]) -> None:
+    load_text(loaded, tmp_path, SMALL.replace(*change))
+    assert stored_totals(loaded) == counted_totals(loaded)
+
+
+def test_totals_follow_a_resource_to_another_tenant(loaded: Engine, tmp_path: Path) -> None:
+    line = next(line for line in SMALL.splitlines() if "v-1" in line)
+    load_text(loaded, tmp_path, SMALL.replace(f"{line}\n", "") + f"    resources:\n{line}\n")
+    assert stored_totals(loaded) == counted_totals(loaded)
+
+
+def test_quotas_left_out_get_the_default(loaded: Engine) -> None:
+    tenant = by_name(loaded, tables.tenants)["demo"]["id"]
+    quotas = next(row for row in rows(loaded, tables.quotas) if row["tenant_id"] == tenant)
+    assert quotas == {"tenant_id": tenant, **QUOTA_DEFAULTS, "instances": 20, "cores": -1}
+
+
+@pytest.mark.parametrize(
+    ("written", "billionths"),
+    [
+        ("0.031", 31_000_000),
+        ('"0.031"', 31_000_000),
+        ("1", 1_000_000_000),
+        ("0", 0),
+        ("0.1000000000000000000000000", 100_000_000),
+        ("0.000000001", 1),
+        ("4.2e-4", 420_000),
+        ("9223372036.854775807", 2**63 - 1),
+    ],
+)
+def test_prices_are_exact(engine: Engine, tmp_path: Path, written: str, billionths: int) -> None:
+    load_text(engine, tmp_path, HEAD.replace("price: 1", f"price: {written}"))
+    assert [row["billionths"] for row in rows(engine, tables.prices)] == [billionths]
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [
+        ("1970-01-02T00:00:00Z", 86_400),
+        ('"1970-01-02T00:00:00Z"', 86_400),
+        ("1970-01-02 00:00:00.999999999Z", 86_400),
+        ("1970-01-02T00:00:00+08:00", 86_400 - 8 * 3600),
+        ("1970-01-02T00:00:00", 86_400 - 5 * 3600),
+        ("1970-01-02T00:00", 86_400 - 5 * 3600),
+        ("1970-01-02", 86_400 - 5 * 3600),
+    ],
+)
+def test_a_time_without_an_offset_is_in_the_operators_zone(
+    engine: Engine, tmp_path: Path, written: str, seconds: int
+) -> None:
+    zone = timezone(timedelta(hours=5))
+    news = f"news: [{{id: 1, date: {written}, title: a, url: 'https://example.com/'}}]\n"
+    load_text(engine, tmp_path, f"version: 1\n{news}", zone)
+    assert [row["published_at"] for row in rows(engine, tables.news)] == [seconds]
+
+
+def test_numbers_are_taken_as_ids_where_ids_are_numeric_text(loaded: Engine) -> None:
+    assert [row["id"] for row in rows(loaded, tables.domains)] == ["206813"]
+
+
+def test_zeros_before_an_id_are_kept(engine: Engine, tmp_path: Path) -> None:
+    load_text(engine, tmp_path, "version: 1\nflavors: [{id: 007, name: a, vcpus: 1, ram: 1, disk: 0}]\n")
+    assert [row["id"] for row in rows(engine, tables.flavors)] == ["007"]
+
+
+def test_structured_parts_of_a_domain_pass_through_exactly(engine: Engine, tmp_path: Path) -> None:
+    structured = "[{z: 1.10, a: 0.1, big: 123456789012345678901234567890, 名: [null, true, 'no']}]"
+    load_text(engine, tmp_path, SMALL.replace("status: Up", f"status: Up, cacheBehaviors: {structured}"))
+    (domain,) = rows(engine, tables.domains)
+    expected = '[{"z":1.10,"a":0.1,"big":123456789012345678901234567890,"名":[null,true,"no"]}]'
+    assert domain["cache_behaviors"] == expected
+    assert domain["adv_origin_configs"] == "null"
