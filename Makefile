@@ -1,3 +1,8 @@
+# Two commands for newcomers: `make run` and `make test`. The others are for those who change the code.
+HOST ?= 127.0.0.1
+PORT ?= 8000
+DATA ?= data
+WORKERS ?= 1
 PYTHON ?= python3
 
 BIN := .venv/bin
@@ -6,10 +11,17 @@ DEV_STAMP := .venv/installed-dev
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
-.PHONY: test check format lock clean
+.PHONY: run test test-interop check format lock clean
+
+run: $(RUN_STAMP)
+	@exec $(BIN)/cloudconsole serve --sample --host "$(HOST)" --port "$(PORT)" --data "$(DATA)" --workers "$(WORKERS)"
 
 test: $(DEV_STAMP)
 	$(BIN)/python -m pytest -n 3 --dist loadscope $(ARGS)
+
+# Real clients of other languages; installs Java by apt-get where there is none.
+test-interop: $(RUN_STAMP)
+	tests/interop/run
 
 check: $(DEV_STAMP)
 	$(BIN)/ruff check .

@@ -1,0 +1,3 @@
+from cloudconsole.cli.main import main
+
+raise SystemExit(main())

@@ -1,0 +1,72 @@
+"""URLs, domains and news from our own store."""
+
+import math
+from datetime import UTC, datetime, tzinfo
+
+import msgspec
+
+from cloudconsole.core.clock import Clock
+from cloudconsole.core.ports import Fresh, Tenant
+from cloudconsole.spec.errors import DomainNotFound
+from cloudconsole.spec.records import DomainDetail, NewsItem, OriginConfig, UrlItem
+from cloudconsole.store.reader import Reader, Row
+
+_URLS = "SELECT url, type, id FROM urls WHERE tenant_id IS NULL OR tenant_id = ? ORDER BY id"
+_DOMAIN = """
+    SELECT id, name, comment, service_areas, service_type, enabled, cname, status, cache_behaviors, visit_control_rules,
+        origin_ips, adv_origin_configs, origin_domain_name, query_string_settings
+    FROM domains WHERE tenant_id = ? AND id = ?
+"""
+_NEWS = "SELECT published_at, url, title FROM news WHERE published_at <= ? ORDER BY published_at DESC, id DESC"
+_NEXT_NEWS = "SELECT MIN(published_at) FROM news WHERE published_at > ?"
+
+URL_TYPES = {"link": "URL链接", "directory": "URL目录"}
+
+
+class EmbeddedContent:
+    def __init__(self, reader: Reader, clock: Clock, zone: tzinfo) -> None:
+        self._reader = reader
+        self._clock = clock
+        self._zone = zone
+
+    async def urls(self, tenant: Tenant) -> Fresh[list[UrlItem]]:
+        rows = self._reader.all(_URLS, (tenant.id,))
+        return Fresh([UrlItem(url, URL_TYPES[kind], url_id) for url, kind, url_id in rows])
+
+    async def domain(self, tenant: Tenant, domain_id: str) -> Fresh[DomainDetail]:
+        row = self._reader.one(_DOMAIN, (tenant.id, domain_id))
+        if row is None:
+            raise DomainNotFound
+        return Fresh(_domain_record(row))
+
+    async def news(self) -> Fresh[list[NewsItem]]:
+        now = self._clock.now()
+        with self._reader.snapshot():
+            rows = self._reader.all(_NEWS, (now,))
+            following = self._reader.one(_NEXT_NEWS, (now,))
+        until = math.inf if following is None or following[0] is None else following[0]
+        return Fresh([NewsItem(self._date(published_at), url, title) for published_at, url, title in rows], until)
+
+    def _date(self, moment: int) -> str:
+        return datetime.fromtimestamp(moment, UTC).astimezone(self._zone).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _domain_record(row: Row) -> DomainDetail:
+    return DomainDetail(
+        domain_id=row[0],
+        domain_name=row[1],
+        comment=row[2],
+        service_areas=row[3],
+        service_type=row[4],
+        enabled="true" if row[5] else "false",
+        cname=row[6],
+        status=row[7],
+        cache_behaviors=msgspec.Raw(row[8]),
+        visit_control_rules=msgspec.Raw(row[9]),
+        origin_config=OriginConfig(
+            origin_ips=msgspec.json.decode(row[10], type=list[str]),
+            adv_origin_configs=msgspec.Raw(row[11]),
+            origin_domain_name=row[12],
+        ),
+        query_string_settings=row[13],
+    )

@@ -1,0 +1,1 @@
+"""The command line. Commands that need the server are loaded by name, only when called."""

@@ -1,0 +1,51 @@
+"""`cloudconsole`: chooses the command; each command's module is loaded only when it is called."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from cloudconsole import __version__
+
+SERVER_COMMANDS = {
+    "serve": ("cloudconsole.server.commands.serve", "serve a console"),
+    "admin": ("cloudconsole.server.commands.admin", "manage a console's store"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    name = given[0] if given and not given[0].startswith("-") else None
+    if name not in SERVER_COMMANDS:
+        _top_parser().parse_args(given)
+        _top_parser().print_help()
+        return 0
+    module_name, purpose = SERVER_COMMANDS[name]
+    try:
+        command = import_module(module_name)
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").startswith("cloudconsole"):
+            raise
+        sys.stderr.write(f"cloudconsole: '{name}' needs the server: pip install 'cloudconsole[server]'\n")
+        return 1
+    parser = argparse.ArgumentParser(
+        prog=f"cloudconsole {name}", description=purpose.capitalize() + ".", allow_abbrev=False
+    )
+    command.add_arguments(parser)
+    try:
+        return int(command.run(parser.parse_args(given[1:])))
+    except KeyboardInterrupt:
+        return 130
+
+
+def _top_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="cloudconsole",
+        description="Cloud Console: the programmatic interface of a cloud.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"cloudconsole {__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for name, (_, purpose) in SERVER_COMMANDS.items():
+        commands.add_parser(name, help=purpose, add_help=False)
+    return parser

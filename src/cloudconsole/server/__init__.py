@@ -1,0 +1,1 @@
+"""The service: HTTP, the actions, and the commands that run it."""

@@ -1,0 +1,70 @@
+"""The handler of each action, in one explicit table; a caller's string selects a row and nothing else."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from msgspec import Struct
+
+from cloudconsole.core.ports import Cloud, Content, Fresh, Tenant
+from cloudconsole.spec import actions
+from cloudconsole.spec.actions import Action
+from cloudconsole.spec.records import (
+    ConsumptionItem,
+    DomainDetail,
+    Flavors,
+    NewsItem,
+    UrlItem,
+    UsageLimits,
+)
+
+
+class Ports(Struct, frozen=True):
+    """What the actions speak to."""
+
+    cloud: Cloud
+    content: Content
+
+
+class Handler(Struct, frozen=True):
+    action: Action
+    answer: Callable[..., Awaitable[Fresh[Any]]]
+    """Called with the ports, the tenant and the action's parameters in their order."""
+    same_for_all: bool = False
+    """Whether every tenant gets the same answer."""
+
+
+async def get_usage_limits(ports: Ports, tenant: Tenant) -> Fresh[UsageLimits]:
+    return await ports.cloud.usage_limits(tenant)
+
+
+async def get_flavors(ports: Ports, tenant: Tenant) -> Fresh[Flavors]:
+    return await ports.cloud.flavors(tenant)
+
+
+async def get_url_list(ports: Ports, tenant: Tenant) -> Fresh[list[UrlItem]]:
+    return await ports.content.urls(tenant)
+
+
+async def get_domain_detail(ports: Ports, tenant: Tenant, domain_id: str) -> Fresh[DomainDetail]:
+    return await ports.content.domain(tenant, domain_id)
+
+
+async def get_news(ports: Ports, _tenant: Tenant) -> Fresh[list[NewsItem]]:
+    return await ports.content.news()
+
+
+async def get_consumptions_estimated(ports: Ports, tenant: Tenant) -> Fresh[list[ConsumptionItem]]:
+    return await ports.cloud.consumption(tenant)
+
+
+HANDLERS: Final[dict[str, Handler]] = {
+    handler.action.name: handler
+    for handler in (
+        Handler(actions.GET_USAGE_LIMITS, get_usage_limits),
+        Handler(actions.GET_FLAVORS, get_flavors, same_for_all=True),
+        Handler(actions.GET_URL_LIST, get_url_list),
+        Handler(actions.GET_DOMAIN_DETAIL, get_domain_detail),
+        Handler(actions.GET_NEWS, get_news, same_for_all=True),
+        Handler(actions.GET_CONSUMPTIONS_ESTIMATED, get_consumptions_estimated),
+    )
+}

@@ -1,0 +1,1 @@
+"""The commands that run and manage a console; the command line loads them by name."""

@@ -1,0 +1,109 @@
+"""Request bodies: bounded in size, in one of two forms, read into plain fields."""
+
+import re
+from functools import lru_cache
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from cloudconsole.server.http.request import Request
+from cloudconsole.spec.errors import (
+    BodyTooLarge,
+    InvalidField,
+    MalformedBody,
+    MissingField,
+    UnsupportedMediaType,
+)
+
+JSON: Final = "application/json"
+FORM: Final = "application/x-www-form-urlencoded"
+
+LONGEST_IDENTIFIER: Final = 64
+LONGEST_CONTENT_TYPE: Final = 300
+
+Fields = dict[str, Any]
+
+# By Python's own float, numbers out of its range are infinite instead of an error.
+_decode_json: Final = msgspec.json.Decoder(float_hook=float).decode
+_LONG_NUMBER: Final = re.compile("(?<![0-9])([0-9]{1000})[0-9]+")
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """The whole body, refused as soon as it is known to be over the limit."""
+    announced = request.header(b"content-length")
+    if announced is not None and announced.isdecimal() and int(announced) > limit:
+        raise BodyTooLarge(limit)
+    body = b""
+    while not request.body_complete:
+        body += await request.next_chunk()
+        if len(body) > limit:
+            raise BodyTooLarge(limit)
+    return body
+
+
+def media_type(request: Request, accepted: tuple[str, ...]) -> str:
+    """The body's media type, if it is one of the accepted ones and in UTF-8."""
+    name, charset = _read_content_type((request.header(b"content-type") or "")[:LONGEST_CONTENT_TYPE])
+    if name not in accepted or charset not in ("utf-8", "utf8", ""):
+        raise UnsupportedMediaType(accepted)
+    return name
+
+
+@lru_cache(maxsize=256)
+def _read_content_type(header: str) -> tuple[str, str]:
+    name, *parameters = header.lower().split(";")
+    pairs = (parameter.partition("=") for parameter in parameters)
+    charsets = [value.strip().strip("\"'") for key, _, value in pairs if key.strip() == "charset"]
+    return name.strip(), charsets[-1] if charsets else ""
+
+
+def parse_fields(body: bytes, media: str) -> Fields:
+    """The fields of a body; of a repeated one the last value counts."""
+    try:
+        # Decoded first: msgspec does not look at the bytes of text that it skips.
+        text = body.decode("utf-8-sig" if media == JSON else "utf-8")
+        fields = _parse_json(text) if media == JSON else _parse_form(text)
+    except (ValueError, msgspec.MsgspecError, RecursionError):
+        raise MalformedBody from None
+    if not isinstance(fields, dict):
+        raise MalformedBody
+    return fields
+
+
+def _parse_json(text: str) -> Any:
+    try:
+        return _decode_json(text)
+    except msgspec.ValidationError:
+        # Well-formed so far, with a whole number too long to hold. No field of ours is as long, so its end may go.
+        return _decode_json(_LONG_NUMBER.sub(r"\1", text))
+
+
+def _parse_form(text: str) -> Fields:
+    return dict(parse_qsl(text, keep_blank_values=True, errors="strict"))
+
+
+def required_text(fields: Fields, name: str) -> str:
+    """A field that must be there, as text; absent, null and empty are the same."""
+    value = fields.get(name)
+    if value is None or value == "":
+        raise MissingField(name)
+    if not isinstance(value, str):
+        raise InvalidField(name)
+    return value
+
+
+def required_identifier(fields: Fields, name: str) -> str:
+    """A field that must be an identifier: short text without control characters, or a JSON integer for its digits."""
+    value = fields.get(name)
+    # bool is an int to Python, but no number to anyone else; huge numbers are refused before they are written out.
+    if type(value) is int and abs(value) < 10**LONGEST_IDENTIFIER:
+        return required_identifier({name: str(value)}, name)
+    text = required_text(fields, name)
+    if len(text) > LONGEST_IDENTIFIER or any(_is_control(character) for character in text):
+        raise InvalidField(name)
+    return text
+
+
+def _is_control(character: str) -> bool:
+    return character < " " or "\x7f" <= character <= "\x9f"

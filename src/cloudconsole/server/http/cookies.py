@@ -1,0 +1,55 @@
+"""Our two cookies: reading them out of whatever else a caller sends, and setting them."""
+
+from email.utils import formatdate
+from typing import Final, NamedTuple
+
+SESSION_COOKIE: Final = "sessionid"
+CSRF_COOKIE: Final = "csrftoken"
+CSRF_SECONDS: Final = 52 * 7 * 24 * 3600
+
+TRIED_AT_MOST: Final = 4
+"""Same-named cookies that are looked at; a caller gains nothing by sending more."""
+
+
+class Cookies(NamedTuple):
+    sessions: list[str]
+    csrf_tokens: list[str]
+
+
+def read_cookies(header: str) -> Cookies:
+    """Every value of our two names, in order. Anything else in the header, well-formed or not, is passed over."""
+    cookies = Cookies([], [])
+    for pair in header.split(";"):
+        name, _, value = pair.partition("=")
+        name = name.strip()
+        if name == SESSION_COOKIE:
+            found = cookies.sessions
+        elif name == CSRF_COOKIE:
+            found = cookies.csrf_tokens
+        else:
+            continue
+        value = value.strip()
+        if len(value) > 1 and value[0] == value[-1] == '"':
+            value = value[1:-1]
+        if len(found) < TRIED_AT_MOST and value.isascii() and value.isalnum():
+            found.append(value)
+    return cookies
+
+
+def session_cookie(session_id: str, *, secure: bool) -> str:
+    return f"{SESSION_COOKIE}={session_id}; HttpOnly; Path=/; SameSite=Lax{_secure(secure)}"
+
+
+def clear_session_cookie(*, secure: bool) -> str:
+    past = formatdate(0, usegmt=True)
+    return f"{SESSION_COOKIE}=; Expires={past}; HttpOnly; Max-Age=0; Path=/; SameSite=Lax{_secure(secure)}"
+
+
+def csrf_cookie(token: str, now: float, *, secure: bool) -> str:
+    # Both Expires and Max-Age: some clients misread one of them alone.
+    expires = formatdate(now + CSRF_SECONDS, usegmt=True)
+    return f"{CSRF_COOKIE}={token}; Expires={expires}; Max-Age={CSRF_SECONDS}; Path=/; SameSite=Lax{_secure(secure)}"
+
+
+def _secure(secure: bool) -> str:
+    return "; Secure" if secure else ""

@@ -1,0 +1,94 @@
+"""Under which name, scheme and address a request reached us, with forwarded headers believed only from our proxies."""
+
+import logging
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from cloudconsole.server.addresses import forwarded_address, host_of, is_loopback, is_one_of, parse_origin
+from cloudconsole.server.http.request import Request
+from cloudconsole.server.settings import Settings
+from cloudconsole.spec.errors import InvalidHost
+
+log = logging.getLogger(__name__)
+
+LONGEST_CHAIN: Final = 20
+LONGEST_HOST: Final = 300
+"""More than any well-formed Host header has; what is longer is not even looked up, so that it fills no cache."""
+
+
+class Front(NamedTuple):
+    """How a request reached us: its Host, the scheme its caller used, the caller's address."""
+
+    host: str | None
+    scheme: str
+    address: str
+    origin: str | None
+    """The console's public origin for this request; None where none is set and none can be told."""
+
+    @property
+    def secure(self) -> bool:
+        return self.origin.startswith("https:") if self.origin else self.scheme == "https"
+
+
+class FrontDoor:
+    def __init__(self, settings: Settings) -> None:
+        self._public_origin = settings.public_origin
+        self._proxies = settings.proxies
+        self._hosts = set(settings.hosts)
+        if not self._hosts and self._public_origin:
+            self._hosts = {host_of(self._public_origin.split("//")[1]) or ""}
+        bound_to_loopback = is_loopback(settings.host)
+        self._loopback_too = bound_to_loopback and not settings.hosts
+        self._any_host = not self._hosts and not bound_to_loopback
+        self._is_served = lru_cache(maxsize=1024)(self._serves)
+        if self._any_host:
+            log.warning("No hosts are set: any Host header is accepted. Set hosts or public_origin.")
+
+    def enter(self, request: Request) -> Front:
+        """How the request reached us; refuses one for a host that we do not serve."""
+        host, scheme, address = request.header(b"host"), request.scheme, request.peer
+        if self._proxies and is_one_of(request.peer, self._proxies):
+            host = _last(request.header(b"x-forwarded-host")) or host
+            forwarded_scheme = _last(request.header(b"x-forwarded-proto"))
+            scheme = forwarded_scheme if forwarded_scheme in ("http", "https") else scheme
+            address = self._forwarded_address(request) or address
+        if host is None:
+            if request.http_version != "1.0":
+                raise InvalidHost
+            return Front(None, scheme, address, self._public_origin or _own_origin(request))
+        if len(host) > LONGEST_HOST or not self._is_served(host):
+            raise InvalidHost
+        return Front(host, scheme, address, self._public_origin or _origin_of(scheme, host))
+
+    def _serves(self, host_header: str) -> bool:
+        host = host_of(host_header)
+        if host is None:
+            return False
+        return self._any_host or host in self._hosts or (self._loopback_too and is_loopback(host))
+
+    def _forwarded_address(self, request: Request) -> str | None:
+        """The nearest address of the chain that is not one of our proxies."""
+        chain = [entry.strip() for entry in (request.header(b"x-forwarded-for") or "").split(",")]
+        for entry in reversed(chain[-LONGEST_CHAIN:]):
+            address = forwarded_address(entry)
+            # What stands before an entry that is no address may be the caller's own invention.
+            if address is None or not is_one_of(address, self._proxies):
+                return address
+        return None
+
+
+def _own_origin(request: Request) -> str | None:
+    """What a caller that names no host has reached: the address of the socket."""
+    if request.server is None:
+        return None
+    host, port = request.server
+    return _origin_of(request.scheme, f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+
+
+@lru_cache(maxsize=1024)
+def _origin_of(scheme: str, host: str) -> str | None:
+    return parse_origin(f"{scheme}://{host}")
+
+
+def _last(header: str | None) -> str | None:
+    return header.rpartition(",")[2].strip() or None if header else None

@@ -1,0 +1,90 @@
+"""The page at `/`: what this is and how to begin. It loads nothing from elsewhere and runs no script."""
+
+import base64
+import hashlib
+from html import escape
+from typing import Final
+
+from cloudconsole.server.http.front import Front
+from cloudconsole.server.http.regions import Regions
+from cloudconsole.server.http.request import Request
+from cloudconsole.server.http.response import Response
+from cloudconsole.spec.actions import ACTIONS
+from cloudconsole.spec.language import Language, Text
+
+_STYLE: Final = """
+:root{color-scheme:light dark;--ink:#1b2a38;--soft:#5b6b7a;--line:#d5dde4;--paper:#f7f9fb;--accent:#0b6bcb}
+@media(prefers-color-scheme:dark){:root{--ink:#e6edf3;--soft:#9fb0bf;--line:#33414e;--paper:#12191f;--accent:#7cb8f7}}
+body{margin:0;background:var(--paper);color:var(--ink);font:17px/1.6 system-ui,sans-serif}
+main{max-width:44rem;margin:0 auto;padding:3rem 1.25rem}
+h1{font-size:2rem;margin:0 0 .25rem}h2{font-size:1.15rem;margin:2.25rem 0 .5rem}
+p.lead{color:var(--soft);margin:0}a{color:var(--accent)}
+ol,ul{padding-left:1.4rem}li{margin:.35rem 0}
+code{font:.88em ui-monospace,monospace;border:1px solid var(--line);border-radius:4px;padding:.1em .35em}
+code{overflow-wrap:anywhere}
+"""
+_STYLE_HASH: Final = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest())
+_POLICY: Final = (
+    b"content-security-policy",
+    b"default-src 'none'; style-src 'sha256-%b'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    % _STYLE_HASH,
+)
+
+_TITLE: Final = Text("Cloud Console", "云控制台")
+_LEAD: Final = Text(
+    "The programmatic interface of a cloud: quotas and usage, flavors, URLs, CDN domains, news and estimated costs.",
+    "云平台的编程接口：配额与用量、云主机配置、常用 URL、CDN 域名、新闻公告与预估消费。",
+)
+_BEGIN: Final = Text("Three steps", "三个步骤")
+_STEPS: Final = (
+    Text(
+        "GET <a href='/api/'><code>/api/</code></a> sets the cookies <code>csrftoken</code> and <code>sessionid</code> "
+        "and lists actions and regions.",
+        "GET <a href='/api/'><code>/api/</code></a> 设置 Cookie <code>csrftoken</code> 与 <code>sessionid</code>，"
+        "并列出操作与 region。",
+    ),
+    Text(
+        "POST <code>/auth/login/</code> as a form: <code>csrfmiddlewaretoken</code>, <code>username</code>, "
+        "<code>password</code> and <code>region</code>, here <code>{region}</code>.",
+        "以表单 POST <code>/auth/login/</code>：<code>csrfmiddlewaretoken</code>、<code>username</code>、"
+        "<code>password</code> 与 <code>region</code>（此处为 <code>{region}</code>）。",
+    ),
+    Text(
+        "POST <code>/api/</code> with the field <code>action</code> and the header <code>X-CSRFToken</code>.",
+        "POST <code>/api/</code>，带字段 <code>action</code> 与请求头 <code>X-CSRFToken</code>。",
+    ),
+)
+_ACTIONS: Final = Text("Actions", "操作")
+_DOCUMENTATION: Final = Text("Documentation", "文档")
+_WHERE: Final = Text(
+    "The project's <code>README.md</code> has a first session to paste; "
+    "<code>docs/api.md</code> has every field, rule and error.",
+    "项目的 <code>README.md</code> 含可直接粘贴的首个会话；<code>docs/api.md</code> 说明每个字段、规则与错误。",
+)
+
+
+class HomePage:
+    def __init__(self, regions: Regions) -> None:
+        self._regions = regions
+
+    async def show(self, request: Request, front: Front) -> Response:
+        """The page in the caller's language."""
+        region = ", ".join(self._regions.offered(front.origin))
+        html = _render(request.language, region).encode()
+        return Response(body=html, headers=[(b"content-type", b"text/html; charset=utf-8")], policy=_POLICY)
+
+
+def _render(language: Language, region: str) -> str:
+    actions = "".join(
+        f"<li><code>{action.name}</code> {escape(action.purpose.format_in(language))}</li>" for action in ACTIONS
+    )
+    steps = "".join(f"<li>{step.format_in(language, region=escape(region))}</li>" for step in _STEPS)
+    return (
+        f'<!doctype html><html lang="{language}"><head><meta charset="utf-8">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{_TITLE.format_in(language)}</title><style>{_STYLE}</style></head><body><main>"
+        f'<h1>{_TITLE.format_in(language)}</h1><p class="lead">{_LEAD.format_in(language)}</p>'
+        f"<h2>{_BEGIN.format_in(language)}</h2><ol>{steps}</ol>"
+        f"<h2>{_ACTIONS.format_in(language)}</h2><ul>{actions}</ul>"
+        f"<h2>{_DOCUMENTATION.format_in(language)}</h2><p>{_WHERE.format_in(language)}</p></main></body></html>"
+    )

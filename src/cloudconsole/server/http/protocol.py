@@ -1,0 +1,197 @@
+"""The HTTP/1.1 connection: uvicorn's, with limits on what a caller may send before the application sees it."""
+
+import asyncio
+from typing import Any, Final
+
+import httptools
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from cloudconsole.server.http.request import new_request_id
+from cloudconsole.server.http.response import CLOSED_POLICY, SECURITY_HEADERS
+
+MOST_HEAD_BYTES: Final = 32 * 1024
+MOST_FRAMING_BYTES: Final = 1024 * 1024
+"""Of one request, what is not body: its head, the frames of its chunks and its trailers."""
+
+MOST_PIPELINED: Final = 100
+"""Requests that may wait for the answers to those before them; each costs far more memory here than on the wire."""
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    """Refuses heads over 32 KiB (431) and requests that take too long to arrive (408), both with a bare answer.
+
+    An offer to upgrade is ignored, as the standard allows; a caller that closes only its sending side is answered.
+    What was sent in good order before a refusal is answered first.
+    """
+
+    request_timeout: float = 30
+
+    _arriving = False
+    _in_head = False
+    _offered_upgrade = False
+    _refused = False
+    _completed_one = False
+    _framing_bytes = 0
+    _deadline: asyncio.TimerHandle | None = None
+    _stall: asyncio.TimerHandle | None = None
+    _running: RequestResponseCycle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._watch_deadline(arriving=True)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._watch_deadline(arriving=False)
+        self._watch_stall(stalled=False)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._refused or self.transport.is_closing():
+            return
+        self._unset_keepalive_if_required()
+        self._arriving = True
+        self._completed_one = False
+        self._framing_bytes += len(data)
+        try:
+            self._feed(data)
+        except httptools.HttpParserError:
+            self.send_400_response("Invalid HTTP request received.")
+        if self._completed_one:
+            self._framing_bytes = 0
+        elif self._framing_bytes > (MOST_HEAD_BYTES if self._in_head else MOST_FRAMING_BYTES):
+            self._refuse(b"431 Request Header Fields Too Large")
+        self._watch_deadline(arriving=self._arriving and not self._refused)
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        if self._arriving:
+            self._refuse(b"400 Bad Request", b"The request ended before it was complete.")
+        last = self._last_to_answer()
+        if last is None or self.scheme == "https":
+            return False
+        last.keep_alive = False
+        return True
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch_stall(stalled=True)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._watch_stall(stalled=False)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._arriving = self._in_head = True
+        self._offered_upgrade = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        # Trailers come here too, and are no headers.
+        if self._in_head:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MOST_HEAD_BYTES:
+            self._refuse(b"431 Request Header Fields Too Large")
+            raise ValueError("request head too large")
+        if self.parser.get_method() == b"CONNECT":
+            raise ValueError("this is no proxy")
+        if len(self.pipeline) >= MOST_PIPELINED:
+            raise ValueError("too many requests without waiting for an answer")
+        self._offered_upgrade = self.parser.should_upgrade()
+        if not self._offered_upgrade:
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._framing_bytes -= len(body)
+        if self.cycle.response_complete:
+            # The answer went out long ago and the application has thrown away as much as it will.
+            self.transport.close()
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        if not self._offered_upgrade:
+            self._arriving = False
+            self._completed_one = True
+            super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(b"400 Bad Request", msg.encode("ascii"))
+
+    def _feed(self, data: bytes) -> None:
+        while data:
+            try:
+                self.parser.feed_data(data)
+            except httptools.HttpParserUpgrade as offer:
+                # The parser takes what follows the offer for another protocol, a body included: it starts anew with
+                # the same request without the offer.
+                data = self._head_without_offer() + data[offer.args[0] :]
+                self.parser = httptools.HttpRequestParser(self)
+                self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+            else:
+                return
+
+    def _head_without_offer(self) -> bytes:
+        first = b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
+        kept = (b"%b: %b" % header for header in self.headers if header[0] != b"upgrade")
+        return b"\r\n".join([first, *kept, b"", b""])
+
+    def _watch_deadline(self, *, arriving: bool) -> None:
+        """One deadline for a whole request, from the connection's start or its own first byte to its last."""
+        if arriving and self._deadline is None:
+            self._deadline = self.loop.call_later(self.request_timeout, self._refuse, b"408 Request Timeout")
+        elif not arriving and self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _watch_stall(self, *, stalled: bool) -> None:
+        """A caller that does not read its answers has as long as one that does not send its requests."""
+        if stalled and self._stall is None:
+            self._stall = self.loop.call_later(self.request_timeout, self.transport.abort)
+        elif not stalled and self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def _refuse(self, status: bytes, text: bytes = b"") -> None:
+        if self._refused or self.transport.is_closing():
+            return
+        self._refused = True
+        last = self._last_to_answer()
+        if last is not None:
+            last.keep_alive = False
+            return
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is None or cycle.response_complete or not cycle.response_started:
+            self.transport.write(_bare_answer(status, text))
+        if cycle is not None:
+            cycle.disconnected = True
+        self.transport.close()
+
+    def _last_to_answer(self) -> RequestResponseCycle | None:
+        """The last request that arrived whole and is not answered yet; one behind it will not be."""
+        if self.pipeline and self.pipeline[0][0].more_body:
+            self.pipeline.popleft()
+        last = self.pipeline[0][0] if self.pipeline else self._running
+        return None if last is None or last.response_complete or last.more_body else last
+
+
+def _bare_answer(status: bytes, text: bytes) -> bytes:
+    headers = [
+        (b"content-type", b"text/plain"),
+        (b"content-length", b"%d" % len(text)),
+        (b"connection", b"close"),
+        (b"x-request-id", new_request_id().encode()),
+        CLOSED_POLICY,
+        *SECURITY_HEADERS,
+    ]
+    lines = [b"HTTP/1.1 " + status, *(b"%b: %b" % header for header in headers), b"", text]
+    return b"\r\n".join(lines)
+
+
+def guarded_protocol(request_timeout: float) -> type[GuardedProtocol]:
+    """The protocol with this many seconds for a request to arrive."""
+    return type("GuardedProtocol", (GuardedProtocol,), {"request_timeout": request_timeout})

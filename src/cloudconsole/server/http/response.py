@@ -1,0 +1,89 @@
+"""Responses: the headers that all of them carry, and sending them so that the caller sees them."""
+
+import asyncio
+from typing import Final
+
+from msgspec import Struct
+
+from cloudconsole.server.http.request import ClientGone, Request, Send
+from cloudconsole.spec import envelope
+from cloudconsole.spec.errors import ApiError, BodyTooLarge, MethodNotAllowed, Unavailable
+
+Headers = list[tuple[bytes, bytes]]
+
+JSON_TYPE: Final = (b"content-type", b"application/json")
+NO_CACHE: Final = (b"cache-control", b"no-store")
+
+SECURITY_HEADERS: Final[Headers] = [
+    NO_CACHE,
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+CLOSED_POLICY: Final = (
+    b"content-security-policy",
+    b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
+)
+
+DISCARDED_AT_MOST: Final = 8 * 1024 * 1024
+DISCARD_SECONDS: Final = 10
+
+
+class Response(Struct):
+    status: int = 200
+    body: bytes = b""
+    headers: Headers = []
+    policy: tuple[bytes, bytes] = CLOSED_POLICY
+
+
+def json_response(body: bytes, status: int = 200, headers: Headers | None = None) -> Response:
+    return Response(status, body, [JSON_TYPE, *(headers or [])])
+
+
+def cookie_headers(*cookies: str) -> Headers:
+    return [(b"set-cookie", cookie.encode("ascii")) for cookie in cookies]
+
+
+def refusal_response(error: ApiError, request: Request) -> Response:
+    headers: Headers = []
+    if error.retry_after is not None:
+        headers.append((b"retry-after", b"%d" % error.retry_after))
+    if isinstance(error, MethodNotAllowed):
+        headers.append((b"allow", error.allow.encode("ascii")))
+    if isinstance(error, BodyTooLarge | Unavailable):
+        headers.append((b"connection", b"close"))
+    return json_response(envelope.refusal(error, request.language), error.code, headers)
+
+
+async def send_response(response: Response, request: Request, send: Send) -> None:
+    headers = [
+        *response.headers,
+        (b"content-length", b"%d" % len(response.body)),
+        (b"x-request-id", request.request_id.encode("ascii")),
+        response.policy,
+        *SECURITY_HEADERS,
+    ]
+    if response.status == 204:
+        headers = [header for header in headers if header[0] != b"content-length"]
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    body = b"" if request.method == "HEAD" else response.body
+    if request.body_complete:
+        await send({"type": "http.response.body", "body": body})
+        return
+    # The answer goes out at once, but the connection stays until the caller has sent what it is sending: closing it
+    # under an unread body would reset it, and the caller would never see the answer.
+    await send({"type": "http.response.body", "body": body, "more_body": True})
+    await _discard_body(request)
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def _discard_body(request: Request) -> None:
+    discarded = 0
+    try:
+        async with asyncio.timeout(DISCARD_SECONDS):
+            while not request.body_complete and discarded < DISCARDED_AT_MOST:
+                discarded += len(await request.next_chunk())
+    except (TimeoutError, ClientGone):
+        return

@@ -1,0 +1,71 @@
+"""Finding the session of a request. Anonymous visitors get an id that means nothing and costs no storage."""
+
+import asyncio
+import re
+import secrets
+from typing import Final
+
+from cloudconsole.core.clock import Clock
+from cloudconsole.server.http.csrf import CsrfTokens
+from cloudconsole.server.http.request import Request
+from cloudconsole.server.writing import Writer
+from cloudconsole.spec.errors import LoginRequired
+from cloudconsole.store.sessions import Session, SessionReader
+
+TOUCH_SECONDS: Final = 60
+"""How exactly idle time is known: it is written at most this often."""
+
+_ANONYMOUS: Final = re.compile(r"a[0-9a-f]{48}")
+_SESSION: Final = re.compile(r"s[0-9a-f]{48}")
+
+
+def new_session_id() -> str:
+    return "s" + secrets.token_hex(24)
+
+
+def new_anonymous_id() -> str:
+    return "a" + secrets.token_hex(24)
+
+
+class Sessions:
+    def __init__(self, tokens: CsrfTokens, reader: SessionReader, writer: Writer, clock: Clock) -> None:
+        self._tokens = tokens
+        self._reader = reader
+        self._writer = writer
+        self._clock = clock
+        self._touching: dict[bytes, asyncio.Task[None]] = {}
+
+    def find(self, request: Request) -> tuple[str, Session] | None:
+        """The live session among the request's cookies, with its id; of several, the one whose token came along."""
+        now = self._clock.now()
+        candidates = filter(_SESSION.fullmatch, request.cookies.sessions)
+        live = [(session_id, found) for session_id in candidates if (found := self._reader.find(session_id, now))]
+        if len(live) > 1:
+            # A foreign session, planted by a neighbouring host, must not take the place of the caller's own.
+            live.sort(key=lambda each: not self._tokens.came_along(each[1], request))
+        if not live:
+            return None
+        self._touch(live[0][1], now)
+        return live[0]
+
+    def require(self, request: Request) -> Session:
+        found = self.find(request)
+        if found is None:
+            raise LoginRequired
+        return found[1]
+
+    def id_to_keep(self, request: Request) -> str:
+        """What `GET /api/` sets: a live session, else a well-formed anonymous id, else a new one."""
+        found = self.find(request)
+        if found is not None:
+            return found[0]
+        anonymous = (session_id for session_id in request.cookies.sessions if _ANONYMOUS.fullmatch(session_id))
+        return next(anonymous, None) or new_anonymous_id()
+
+    def _touch(self, session: Session, now: float) -> None:
+        """Write down that the session is in use, without making the call wait for it."""
+        if now - session.seen_at < TOUCH_SECONDS or session.id_hash in self._touching:
+            return
+        task = asyncio.create_task(self._writer.touch_session(session.id_hash, int(now)))
+        self._touching[session.id_hash] = task
+        task.add_done_callback(lambda _: self._touching.pop(session.id_hash))

@@ -1,0 +1,57 @@
+"""Prepared payloads: an answer is encoded once and handed out again while neither data nor time changes it."""
+
+from collections import OrderedDict
+from typing import Final, NamedTuple
+
+from cloudconsole.core.clock import Clock
+from cloudconsole.core.ports import Cloud, Tenant
+from cloudconsole.server.actions import Handler, Ports
+from cloudconsole.spec import envelope
+
+MOST_BYTES: Final = 32 * 1024 * 1024
+ENTRY_OVERHEAD: Final = 500
+
+Key = tuple[str, int | None, tuple[str, ...]]
+
+
+class Prepared(NamedTuple):
+    stamp: int
+    since: float
+    until: float
+    data: bytes
+
+
+class Payloads:
+    """The least recently used make room for new ones, so that memory stays bounded however many tenants call."""
+
+    def __init__(self, cloud: Cloud, clock: Clock, most_bytes: int = MOST_BYTES) -> None:
+        self._cloud = cloud
+        self._clock = clock
+        self._most_bytes = most_bytes
+        self._bytes = 0
+        self._prepared: OrderedDict[Key, Prepared] = OrderedDict()
+
+    async def get(self, handler: Handler, ports: Ports, tenant: Tenant, parameters: tuple[str, ...]) -> bytes:
+        key = (handler.action.name, None if handler.same_for_all else tenant.id, parameters)
+        # The stamp is taken before the data is read: a change in between makes the payload stale, never wrongly fresh.
+        stamp, now = self._cloud.stamp(), self._clock.now()
+        prepared = self._prepared.get(key)
+        # `since`, because a clock may be set back.
+        if prepared is not None and prepared.stamp == stamp and prepared.since <= now < prepared.until:
+            self._prepared.move_to_end(key)
+            return prepared.data
+        fresh = await handler.answer(ports, tenant, *parameters)
+        data = envelope.encode(fresh.record)
+        if stamp is not None:
+            self._keep(key, Prepared(stamp, now, fresh.until, data))
+        return data
+
+    def _keep(self, key: Key, prepared: Prepared) -> None:
+        replaced = self._prepared.pop(key, None)
+        if replaced is not None:
+            self._bytes -= len(replaced.data) + ENTRY_OVERHEAD
+        self._prepared[key] = prepared
+        self._bytes += len(prepared.data) + ENTRY_OVERHEAD
+        while self._bytes > self._most_bytes:
+            _, oldest = self._prepared.popitem(last=False)
+            self._bytes -= len(oldest.data) + ENTRY_OVERHEAD

@@ -1,0 +1,125 @@
+"""Proving who one is; what an unknown user is checked against."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from argon2 import PasswordHasher
+from sqlalchemy import insert, update
+
+from cloudconsole.backends.embedded import identity as module
+from cloudconsole.backends.embedded.identity import QUEUE_LIMIT, EmbeddedIdentity
+from cloudconsole.core.ports import Account
+from cloudconsole.spec.errors import Unavailable
+from cloudconsole.store.engine import open_engine
+from cloudconsole.store.passwords import DECOY, password_matches
+from cloudconsole.store.preparing import prepare
+from cloudconsole.store.reader import Reader
+from cloudconsole.store.tables import accounts, tenants
+
+QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+HASHES = {f"user-{number}": QUICK.hash(f"password-{number}") for number in range(1, 6)}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    prepare(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def peopled(folder: Path) -> Path:
+    engine = open_engine(folder, "cloud")
+    rest = {"tenant_id": 1, "role": "tenant", "disabled": False, "version": 7}
+    with engine.begin() as connection:
+        connection.execute(insert(tenants).values(id=1, name="acme"))
+        # With gaps between the ids, as removed accounts leave them.
+        for number, (username, password_hash) in enumerate(HASHES.items()):
+            row = {"id": 10 * number + 3, "username": username, "password_hash": password_hash}
+            connection.execute(insert(accounts).values(**row, **rest))
+    engine.dispose()
+    return folder
+
+
+class Asked:
+    """An identity over a store, and the hashes that were checked."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.reader = Reader(folder)
+        self.hashing = ThreadPoolExecutor(1)
+        self.identity = EmbeddedIdentity(self.reader, self.hashing)
+        self.checked: list[str] = []
+
+        def note(password_hash: str, password: str) -> bool:
+            self.checked.append(password_hash)
+            return password_matches(password_hash, password)
+
+        monkeypatch.setattr(module, "password_matches", note)
+
+    def __call__(self, username: str, password: str) -> Account | None:
+        return asyncio.run(self.identity.authenticate(username, password))
+
+
+def test_the_right_password_proves_an_account(peopled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Asked(peopled, monkeypatch)("user-2", "password-2") == Account(13, "user-2", 7, "tenant")
+
+
+@pytest.mark.parametrize(("username", "password"), [("user-2", "password-1"), ("User-2", "password-2"), ("", "x")])
+def test_anything_else_proves_nothing(
+    peopled: Path, monkeypatch: pytest.MonkeyPatch, username: str, password: str
+) -> None:
+    assert Asked(peopled, monkeypatch)(username, password) is None
+
+
+def test_a_disabled_account_is_checked_and_refused(peopled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = open_engine(peopled, "cloud")
+    with engine.begin() as connection:
+        connection.execute(update(accounts).values(disabled=True))
+    engine.dispose()
+    asked = Asked(peopled, monkeypatch)
+    assert asked("user-2", "password-2") is None
+    assert asked.checked == [HASHES["user-2"]]
+
+
+def test_unknown_users_are_checked_against_all_sorts_of_accounts(
+    peopled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Asked(peopled, monkeypatch)
+    assert not any(asked(f"nobody-{number}", "x") for number in range(200))
+    assert set(asked.checked) == set(HASHES.values())
+
+
+def test_an_unknown_user_is_always_checked_against_the_same_account(
+    peopled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Asked(peopled, monkeypatch)
+    assert not any(asked("nobody", f"guess {number}") for number in range(20))
+    assert len(set(asked.checked)) == 1
+
+
+def test_the_password_of_the_account_checked_instead_lets_nobody_in(
+    peopled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Asked(peopled, monkeypatch)
+    assert not any(asked("nobody", f"password-{number}") for number in range(1, 6))
+
+
+def test_where_there_are_no_accounts_something_is_checked_all_the_same(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Asked(folder, monkeypatch)
+    assert asked("nobody", "x") is None
+    assert asked.checked == [DECOY]
+
+
+def test_more_logins_than_can_wait_are_turned_away(peopled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Asked(peopled, monkeypatch)
+
+    async def flood() -> list[Account | BaseException | None]:
+        attempts = [asked.identity.authenticate("user-1", "password-1") for _ in range(QUEUE_LIMIT + 5)]
+        return await asyncio.gather(*attempts, return_exceptions=True)
+
+    answers = asyncio.run(flood())
+    assert sum(isinstance(answer, Unavailable) for answer in answers) == 5
+    assert sum(isinstance(answer, Account) for answer in answers) == QUEUE_LIMIT

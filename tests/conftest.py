@@ -1,0 +1,81 @@
+"""Fixtures that all suites share."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from shutil import copytree
+
+import pytest
+
+from cloudconsole.operator.cloudfile import load
+from cloudconsole.operator.sample import SAMPLE_FILE
+from cloudconsole.server.app import Console
+from cloudconsole.server.settings import Settings
+from cloudconsole.store.engine import open_engine
+from cloudconsole.store.preparing import prepare
+from tests.harness import Caller, HeldClock, InProcess, OverHttp, RunningServer, running_server
+
+NOON = datetime(2026, 11, 15, 12, 20, tzinfo=UTC).timestamp()
+
+
+@pytest.fixture(scope="session")
+def sample_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with the sample cloud; copy it, never change it."""
+    folder = tmp_path_factory.mktemp("sample") / "data"
+    prepare(folder)
+    engine = open_engine(folder, "cloud")
+    load(engine, SAMPLE_FILE, zone=UTC, now=int(NOON), actor="tests")
+    engine.dispose()
+    return folder
+
+
+@pytest.fixture
+def data(sample_store: Path, tmp_path: Path) -> Path:
+    """A store of one's own with the sample cloud."""
+    return copytree(sample_store, tmp_path / "data")
+
+
+@pytest.fixture
+def clock() -> HeldClock:
+    return HeldClock(NOON)
+
+
+@pytest.fixture
+def settings(data: Path) -> Settings:
+    return Settings(data=data)
+
+
+@pytest.fixture
+def wire(settings: Settings, clock: HeldClock) -> Iterator[InProcess]:
+    """A console in process, over its own store, with a clock that is held."""
+    console = InProcess(Console(settings, clock))
+    yield console
+    console.close()
+
+
+@pytest.fixture
+def visitor(wire: InProcess) -> Caller:
+    """Someone who has not logged in."""
+    return Caller(wire)
+
+
+@pytest.fixture
+def demo(wire: InProcess) -> Caller:
+    """The sample's tenant, logged in."""
+    caller = Caller(wire)
+    assert caller.login().status == 200
+    return caller
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A listening server that a whole session shares; its store is changed by no test but through the interface."""
+    with running_server(tmp_path_factory.mktemp("server")) as running:
+        yield running
+
+
+@pytest.fixture
+def remote(server: RunningServer) -> Iterator[OverHttp]:
+    connection = OverHttp(server.base)
+    yield connection
+    connection.close()

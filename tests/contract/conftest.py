@@ -1,0 +1,73 @@
+"""The same suite over two wires: a console in this process, and one that listens."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import copytree
+
+import pytest
+
+from cloudconsole.server.app import Console
+from cloudconsole.server.settings import Settings
+from tests.conftest import NOON
+from tests.harness import Caller, HeldClock, InProcess, OverHttp, RunningServer, Wire
+
+Jars = dict[tuple[str, str], dict[str, str]]
+
+
+@pytest.fixture(scope="session")
+def in_process(sample_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
+    data = copytree(sample_store, tmp_path_factory.mktemp("contract") / "data")
+    console = InProcess(Console(Settings(data=data), HeldClock(NOON)))
+    yield console
+    console.close()
+
+
+@pytest.fixture(params=["in process", "listening"])
+def wire(request: pytest.FixtureRequest) -> Iterator[Wire]:
+    """Each test runs once over each of the two."""
+    if request.param == "in process":
+        yield request.getfixturevalue("in_process")
+        return
+    server: RunningServer = request.getfixturevalue("server")
+    connection = OverHttp(server.base)
+    yield connection
+    connection.close()
+
+
+@pytest.fixture(scope="session")
+def jars() -> Jars:
+    """Cookies of those logged in, by wire and user: one login each serves the whole suite."""
+    return {}
+
+
+def _logged_in(wire: Wire, jars: Jars, username: str) -> Caller:
+    key = (type(wire).__name__, username)
+    if key not in jars:
+        caller = Caller(wire)
+        assert caller.login(username, f"console-{username}").status == 200
+        jars[key] = dict(caller.cookies)
+    return Caller(wire, dict(jars[key]))
+
+
+@pytest.fixture
+def visitor(wire: Wire) -> Caller:
+    """Someone who has not logged in."""
+    return Caller(wire)
+
+
+@pytest.fixture
+def demo(wire: Wire, jars: Jars) -> Caller:
+    """The sample's first tenant."""
+    return _logged_in(wire, jars, "demo")
+
+
+@pytest.fixture
+def other(wire: Wire, jars: Jars) -> Caller:
+    """The sample's second tenant."""
+    return _logged_in(wire, jars, "other")
+
+
+@pytest.fixture(params=["demo", "other"])
+def tenant(request: pytest.FixtureRequest, wire: Wire, jars: Jars) -> tuple[str, Caller]:
+    """Each of the two tenants: its name, and someone of it logged in."""
+    return request.param, _logged_in(wire, jars, request.param)

@@ -1,0 +1,95 @@
+"""Bytes to and from a listening server, without an HTTP library between."""
+
+import socket
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from tests.harness import HeaderPairs, Reply, RunningServer
+
+PAUSE = 0.03
+"""Between two pieces that must not arrive as one."""
+
+
+class Raw:
+    """One connection."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.socket = connection
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._incoming = connection.makefile("rb")
+
+    def send(self, *pieces: bytes) -> None:
+        """Send each piece as a packet of its own."""
+        for number, piece in enumerate(pieces):
+            if number:
+                time.sleep(PAUSE)
+            self.socket.sendall(piece)
+
+    def send_until_refused(self, pieces: Iterable[bytes]) -> int:
+        """Send until the other side no longer takes it; gives how many bytes went out before."""
+        sent = 0
+        try:
+            for piece in pieces:
+                self.socket.sendall(piece)
+                sent += len(piece)
+        except ConnectionError:
+            pass
+        return sent
+
+    def answer(self, *, to: str = "GET") -> Reply:
+        """The next whole answer; a connection that ends or is reset before it is a failure."""
+        status_line = self._incoming.readline()
+        assert status_line.startswith(b"HTTP/1.1 "), f"no answer but {status_line!r}"
+        headers: HeaderPairs = []
+        while (line := self._incoming.readline()) != b"\r\n":
+            assert line.endswith(b"\r\n"), f"a header line broke off: {line!r}"
+            name, _, value = line.decode("latin-1").partition(":")
+            headers.append((name, value.strip()))
+        reply = Reply(int(status_line.split()[1]), headers, b"")
+        length = int(reply.header("content-length") or 0)
+        if to == "HEAD" or reply.status in (100, 204):
+            length = 0
+        body = self._incoming.read(length)
+        assert len(body) == length, "the answer broke off"
+        return Reply(reply.status, headers, body)
+
+    def rest(self) -> bytes:
+        """Everything until the other side closes; a reset fails the test, as does a connection left open."""
+        return self._incoming.read()
+
+    def close(self) -> None:
+        self._incoming.close()
+        self.socket.close()
+
+
+@contextmanager
+def raw_connection(server: RunningServer) -> Iterator[Raw]:
+    connection = Raw(server.connect())
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def request(
+    method: str, target: str, headers: HeaderPairs | None = None, body: bytes = b"", *, version: str = "HTTP/1.1"
+) -> bytes:
+    """A request's bytes, with exactly these headers and a loopback Host where none is among them."""
+    pairs = list(headers or [])
+    if not any(name.lower() == "host" for name, _ in pairs):
+        pairs.insert(0, ("Host", "127.0.0.1"))
+    return head(method, target, pairs, version=version) + body
+
+
+def head(method: str, target: str, headers: HeaderPairs, *, version: str = "HTTP/1.1") -> bytes:
+    lines = [f"{method} {target} {version}", *(f"{name}: {value}" for name, value in headers)]
+    return "".join(f"{line}\r\n" for line in [*lines, ""]).encode("latin-1")
+
+
+def chunked(pieces: Iterable[bytes]) -> bytes:
+    return b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in [*pieces, b""])
+
+
+def split(data: bytes, size: int) -> list[bytes]:
+    return [data[start : start + size] for start in range(0, len(data), size)]

@@ -1,0 +1,80 @@
+"""The sessions that a newcomer pastes: what `serve` prints works as it stands, and the README shows the same."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cloudconsole.server.commands.welcome import curl_session, python_session
+from tests.harness import RunningServer, clean_environment
+
+README = Path(__file__).parents[2] / "README.md"
+CURL_TITLE = "A first session with curl:\n\n"
+PYTHON_TITLE = "The same in Python, with nothing but the standard library:\n\n"
+
+needs_curl = pytest.mark.skipif(
+    shutil.which("curl") is None and os.environ.get("CI") != "true", reason="curl is not installed"
+)
+
+
+def run(*command: str, text: str) -> str:
+    """What a program prints when it is given this text to run, complaining about nothing."""
+    done = subprocess.run(
+        command, input=text, env=clean_environment(), capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def printed_curl_session(banner: str) -> str:
+    return banner.partition(CURL_TITLE)[2].partition(PYTHON_TITLE)[0]
+
+
+def printed_python_session(banner: str) -> str:
+    return banner.partition(PYTHON_TITLE)[2]
+
+
+def code_block(language: str, holding: str) -> str:
+    blocks = re.findall(rf"^```{language}\n(.*?)^```$", README.read_text(), re.DOTALL | re.MULTILINE)
+    (block,) = [block for block in blocks if holding in block]
+    return str(block)
+
+
+@needs_curl
+def test_the_printed_curl_session_gives_the_usage(server: RunningServer) -> None:
+    answer = json.loads(run("bash", "-eu", text=printed_curl_session(server.banner)))
+    assert answer["code"] == 200
+    assert answer["data"]["maxTotalInstances"] == 20
+    assert answer["data"]["totalInstancesUsed"] == 4
+
+
+@needs_curl
+def test_the_printed_curl_session_works_in_a_plain_shell(server: RunningServer) -> None:
+    answer = json.loads(run("sh", text=printed_curl_session(server.banner)))
+    assert answer["data"]["totalInstancesUsed"] == 4
+
+
+def test_the_printed_python_session_gives_the_configurations(server: RunningServer) -> None:
+    printed = run(sys.executable, "-I", "-", text=printed_python_session(server.banner))
+    assert (
+        printed
+        == str(
+            {"vcpus": [1, 2, 4, 8, 16], "ram": [512, 1024, 2048, 4096, 8192, 16384, 32768, 65536]},
+        )
+        + "\n"
+    )
+
+
+def test_the_readme_shows_the_same_curl_session() -> None:
+    here = "http://127.0.0.1:8000"
+    assert code_block("sh", "jar=$(mktemp)") == curl_session(here, f"{here}/v3")
+
+
+def test_the_readme_shows_the_same_python_session() -> None:
+    here = "http://127.0.0.1:8000"
+    assert code_block("python", "CookieJar") == python_session(here, f"{here}/v3")

@@ -1,0 +1,169 @@
+"""`cloudconsole admin` as an operator meets it: a process with an exit code and two streams."""
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SMALL = "version: 1\nnodes: [hk-1]\nnews: [{id: 1, date: 2026-01-01, title: 上线, url: 'https://example.com/'}]\n"
+
+
+def admin(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("CLOUDCONSOLE_")}
+    return subprocess.run(
+        [sys.executable, "-m", "cloudconsole", "admin", *arguments],
+        cwd=folder,
+        env=inherited | environment,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=60,
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A working folder with a small cloud in a file."""
+    (tmp_path / "cloud.yaml").write_text(SMALL, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def loaded(folder: Path) -> Path:
+    assert admin(folder, "load", "cloud.yaml").returncode == 0
+    return folder
+
+
+def test_load_makes_a_store_and_says_what_it_did(folder: Path) -> None:
+    done = admin(folder, "load", "cloud.yaml", "--data", "elsewhere")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "nodes: 1 added\nnews: 1 added\n", "")
+    assert (folder / "elsewhere" / "cloud.db").is_file()
+
+
+def test_load_again_has_nothing_to_change(loaded: Path) -> None:
+    assert admin(loaded, "load", "cloud.yaml").stdout == "nothing to change\n"
+
+
+def test_a_dump_loads_and_gives_the_same_dump(loaded: Path) -> None:
+    first = admin(loaded, "dump").stdout
+    (loaded / "again.yaml").write_text(first, encoding="utf-8")
+    assert admin(loaded, "load", "again.yaml", "--data", "second").returncode == 0
+    assert admin(loaded, "dump", "--data", "second").stdout == first
+    assert "上线" in first
+
+
+def test_a_dump_is_utf_8_whatever_the_terminal_speaks(loaded: Path) -> None:
+    assert "上线" in admin(loaded, "dump", PYTHONIOENCODING="ascii").stdout
+
+
+def test_a_dry_run_changes_nothing(loaded: Path) -> None:
+    before = admin(loaded, "dump").stdout
+    (loaded / "less.yaml").write_text("version: 1\n")
+    done = admin(loaded, "load", "less.yaml", "--dry-run")
+    assert done.stdout == "nodes: 1 removed\nnews: 1 removed\nnothing was changed: this was a dry run\n"
+    assert admin(loaded, "dump").stdout == before
+
+
+def test_a_dry_run_without_a_store_makes_none(folder: Path) -> None:
+    assert admin(folder, "load", "cloud.yaml", "--dry-run").returncode == 0
+    assert [path.name for path in folder.iterdir()] == ["cloud.yaml"]
+
+
+def test_a_dump_to_a_file_is_for_its_owner_alone(loaded: Path) -> None:
+    (loaded / "out.yaml").write_text("old")
+    (loaded / "out.yaml").chmod(0o644)
+    done = admin(loaded, "dump", "out.yaml")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert stat.S_IMODE((loaded / "out.yaml").stat().st_mode) == 0o600
+    assert (loaded / "out.yaml").read_text(encoding="utf-8") == admin(loaded, "dump").stdout
+    assert sorted(path.name for path in loaded.iterdir()) == ["cloud.yaml", "data", "out.yaml"]
+
+
+def test_the_environment_names_folder_and_zone(folder: Path) -> None:
+    done = admin(folder, "load", "cloud.yaml", CLOUDCONSOLE_DATA="named", CLOUDCONSOLE_TIME_ZONE="Asia/Shanghai")
+    assert done.returncode == 0
+    assert "date: 2025-12-31T16:00:00Z" in admin(folder, "dump", "--data", "named").stdout
+
+
+def test_an_argument_goes_before_the_environment(folder: Path) -> None:
+    admin(folder, "load", "cloud.yaml", "--time-zone", "UTC", CLOUDCONSOLE_TIME_ZONE="Asia/Shanghai")
+    assert "date: 2026-01-01T00:00:00Z" in admin(folder, "dump").stdout
+
+
+def test_problems_are_listed_on_standard_error(loaded: Path) -> None:
+    before = admin(loaded, "dump").stdout
+    (loaded / "bad.yaml").write_text("version: 1\nnodes: [a, a]\nnews: 5\n")
+    done = admin(loaded, "load", "bad.yaml")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines() == [
+        "bad.yaml:2: nodes[1]: is the same as nodes[0] in line 2",
+        "bad.yaml:3: news: must be a list",
+    ]
+    assert admin(loaded, "dump").stdout == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["load", "missing.yaml"], "missing.yaml cannot be read: No such file or directory"),
+        (["load", "."], "cannot be read: Is a directory"),
+        (["load", "cloud.yaml", "--data", "cloud.yaml"], "the data folder cloud.yaml cannot be used"),
+        (["load", "cloud.yaml", "--data", "/dev/null/x"], "cannot be used"),
+        (["load", "cloud.yaml", "--data", "broken"], "file is not a database"),
+        (["dump", "--data", "nowhere"], "there is no store in nowhere"),
+        (["dump", "missing/out.yaml", "--data", "good"], "No such file or directory"),
+        (["dump", "good", "--data", "good"], "Is a directory"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(folder: Path, arguments: list[str], words: str) -> None:
+    (folder / "broken").mkdir()
+    (folder / "broken" / "cloud.db").write_bytes(b"this is no database " * 100)
+    assert admin(folder, "load", "cloud.yaml", "--data", "good").returncode == 0
+    done = admin(folder, *arguments)
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert done.stderr.startswith("cloudconsole: ")
+    assert words in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["load"],
+        ["lood", "cloud.yaml"],
+        ["load", "cloud.yaml", "--time-zone", "Mars/Olympus"],
+        ["load", "cloud.yaml", "--time-zone", "../etc/passwd"],
+        ["load", "cloud.yaml", "--time-zone", "America"],
+    ],
+)
+def test_wrong_usage_is_explained(folder: Path, arguments: list[str]) -> None:
+    done = admin(folder, *arguments)
+    assert done.returncode == 2
+    assert "usage: cloudconsole admin" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_full_disk_is_said_in_one_line(loaded: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "cloudconsole", "admin", "dump"],
+            cwd=loaded, stdout=full, stderr=subprocess.PIPE, encoding="utf-8", check=False, timeout=60,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert "No space left on device" in done.stderr.splitlines()[0]
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_leaves_early_causes_no_traceback(loaded: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "cloudconsole", "admin", "dump"],
+        cwd=loaded, stdout=writing, stderr=subprocess.PIPE, encoding="utf-8", check=False, timeout=60,
+    )  # fmt: skip
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")

@@ -1,0 +1,60 @@
+"""Fixtures of the HTTP suites: the sample cloud with passwords that are quick to check, and further consoles."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from shutil import copytree
+
+import pytest
+from argon2 import PasswordHasher
+from sqlalchemy import update
+
+from cloudconsole.backends.embedded import identity
+from cloudconsole.server.app import Console
+from cloudconsole.server.settings import Settings
+from cloudconsole.store.engine import open_engine
+from cloudconsole.store.tables import accounts
+from tests.harness import HeldClock, InProcess
+from tests.server.http.world import PASSWORDS
+
+QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+
+StartConsole = Callable[..., InProcess]
+
+
+@pytest.fixture(scope="session")
+def quick_store(sample_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample cloud whose passwords cost next to nothing to check; copy it, never change it."""
+    folder = copytree(sample_store, tmp_path_factory.mktemp("quick") / "data")
+    engine = open_engine(folder, "cloud")
+    with engine.begin() as connection:
+        for username, password in PASSWORDS.items():
+            row = update(accounts).where(accounts.c.username == username)
+            assert connection.execute(row.values(password_hash=QUICK.hash(password))).rowcount == 1
+    engine.dispose()
+    return folder
+
+
+@pytest.fixture
+def data(quick_store: Path, tmp_path: Path) -> Path:
+    """A store of one's own with the sample cloud."""
+    return copytree(quick_store, tmp_path / "data")
+
+
+@pytest.fixture(autouse=True)
+def _quick_decoy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is checked for an unknown user is as quick as the accounts' own passwords."""
+    monkeypatch.setattr(identity, "DECOY", QUICK.hash("no account has this password"))
+
+
+@pytest.fixture
+def start_console(clock: HeldClock) -> Iterator[StartConsole]:
+    """Starts further consoles: a second worker over the same folder, or one with other settings."""
+    started: list[InProcess] = []
+
+    def start(settings: Settings, base: str = "http://127.0.0.1:8000") -> InProcess:
+        started.append(InProcess(Console(settings, clock), base))
+        return started[-1]
+
+    yield start
+    for console in started:
+        console.close()

@@ -1,0 +1,399 @@
+"""Under which Host a request is served, and what is believed about how it got here."""
+
+import logging
+from dataclasses import replace
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from cloudconsole.server.addresses import host_of
+from cloudconsole.server.http.front import Front, FrontDoor
+from cloudconsole.server.http.request import Request
+from cloudconsole.server.settings import Settings
+from cloudconsole.spec.errors import InvalidHost
+from tests.harness import InProcess
+from tests.server.http.conftest import StartConsole
+
+PROXY: Final = "10.0.0.1"
+PUBLIC: Final = "https://console.example.com"
+
+
+async def _nothing() -> dict[str, Any]:
+    raise AssertionError("nobody reads the body")
+
+
+def enter(
+    settings: Settings,
+    *hosts: str,
+    http_version: str = "1.1",
+    scheme: str = "http",
+    peer: str | None = "192.0.2.1",
+    server: tuple[str, int] | None = None,
+    **headers: str,
+) -> Front:
+    """How a request with these Host headers gets in; further headers by name, underscores for dashes."""
+    pairs = [(b"host", host.encode("latin-1")) for host in hosts]
+    pairs += [(name.replace("_", "-").encode(), value.encode("latin-1")) for name, value in headers.items()]
+    scope: dict[str, Any] = {
+        "method": "GET",
+        "path": "/api/",
+        "http_version": http_version,
+        "scheme": scheme,
+        "client": None if peer is None else (peer, 50000),
+        "server": server,
+        "headers": pairs,
+    }
+    return FrontDoor(settings).enter(Request(scope, _nothing))
+
+
+def is_served(settings: Settings, *hosts: str, **options: Any) -> bool:
+    try:
+        enter(settings, *hosts, **options)
+    except InvalidHost:
+        return False
+    return True
+
+
+LOOPBACK_BOUND: Final = Settings(data=Path())
+ELSEWHERE_BOUND: Final = Settings(data=Path(), host="0.0.0.0")
+HOSTS_SET: Final = Settings(data=Path(), hosts=("console.example.com", "2001:db8::1"))
+PUBLIC_SET: Final = Settings(data=Path(), host="0.0.0.0", public_origin=PUBLIC)
+BEHIND_PROXY: Final = Settings(data=Path(), host="0.0.0.0", proxies=(ip_network("10.0.0.0/8"),))
+
+LOOPBACK_HOSTS: Final = [
+    "127.0.0.1",
+    "127.0.0.1:8000",
+    "127.0.0.1:1",
+    "127.9.8.7",
+    "localhost",
+    "LOCALHOST:8000",
+    "localhost.",
+    "localhost.:8000",
+    "console.localhost",
+    "[::1]",
+    "[::1]:8000",
+    "[0:0:0:0:0:0:0:1]:8000",
+]
+OTHER_HOSTS: Final = [
+    "console.example.com",
+    "evil.example:8000",
+    "localhost.evil.example",
+    "127.0.0.1.evil.example",
+    "notlocalhost",
+    "192.0.2.1",
+    "0.0.0.0",
+    "[2001:db8::1]",
+    "[::]",
+    "xn--bcher-kva.example",
+    "under_score.example",
+]
+MALFORMED_HOSTS: Final = [
+    "",
+    " ",
+    ":8000",
+    "local host",
+    "localhost:8000:1",
+    "localhost:port",
+    "localhost:-1",
+    "localhost:65536",
+    "localhost:123456",
+    "localhost:8000 ",
+    "localhost/",
+    "http://localhost",
+    "user@localhost",
+    "localhost@evil.example",
+    "localhost,evil.example",
+    "localhost#",
+    "localhost?",
+    "localhost\\",
+    ".localhost",
+    "localhost..",
+    "a..localhost",
+    "-a.localhost",
+    "a-.localhost",
+    "*.localhost",
+    "%6cocalhost",
+    "l\xf6calhost",
+    "::1",
+    "[::1",
+    "::1]",
+    "[::1]8000",
+    "[::g]",
+    "[127.0.0.1]",
+    "[fe80::1%25eth0]",
+    "[]",
+    "a" * 64 + ".localhost",
+    "a." * 124 + "localhost",
+]
+
+
+@pytest.mark.parametrize("host", LOOPBACK_HOSTS)
+def test_bound_to_loopback_every_name_of_this_machine_is_served(host: str) -> None:
+    assert is_served(LOOPBACK_BOUND, host)
+
+
+@pytest.mark.parametrize("host", OTHER_HOSTS)
+def test_bound_to_loopback_no_other_name_is_served(host: str) -> None:
+    assert not is_served(LOOPBACK_BOUND, host)
+
+
+@pytest.mark.parametrize("bound", ["127.0.0.1", "127.0.0.2", "::1", "localhost"])
+def test_every_loopback_address_is_a_loopback_bind(bound: str) -> None:
+    settings = replace(LOOPBACK_BOUND, host=bound)
+    assert is_served(settings, "localhost")
+    assert not is_served(settings, "evil.example")
+
+
+@pytest.mark.parametrize("host", [*LOOPBACK_HOSTS, *OTHER_HOSTS])
+@pytest.mark.parametrize("bound", ["0.0.0.0", "::", "192.0.2.1"])
+def test_bound_elsewhere_with_nothing_set_every_well_formed_host_is_served(host: str, bound: str) -> None:
+    assert is_served(replace(ELSEWHERE_BOUND, host=bound), host)
+
+
+@pytest.mark.parametrize("host", MALFORMED_HOSTS)
+@pytest.mark.parametrize("settings", [LOOPBACK_BOUND, ELSEWHERE_BOUND])
+def test_a_malformed_host_is_served_nowhere(settings: Settings, host: str) -> None:
+    assert not is_served(settings, host)
+
+
+@pytest.mark.parametrize(
+    ("host", "served"),
+    [
+        ("console.example.com", True),
+        ("CONSOLE.Example.Com:8443", True),
+        ("console.example.com.", True),
+        ("[2001:db8::1]:8000", True),
+        ("[2001:DB8:0::1]", True),
+        ("www.console.example.com", False),
+        ("example.com", False),
+        ("console.example.com.evil.example", False),
+        ("localhost", False),
+        ("127.0.0.1", False),
+        ("[::1]", False),
+    ],
+)
+@pytest.mark.parametrize("bound", ["127.0.0.1", "0.0.0.0"])
+def test_with_hosts_set_exactly_those_are_served(bound: str, host: str, served: bool) -> None:
+    assert is_served(replace(HOSTS_SET, host=bound), host) == served
+
+
+@pytest.mark.parametrize(
+    ("host", "served"),
+    [
+        ("console.example.com", True),
+        ("console.example.com:8000", True),
+        ("evil.example", False),
+        ("www.console.example.com", False),
+        ("192.0.2.1", False),
+    ],
+)
+@pytest.mark.parametrize("bound", ["127.0.0.1", "0.0.0.0"])
+def test_with_a_public_origin_set_its_host_is_served(bound: str, host: str, served: bool) -> None:
+    assert is_served(replace(PUBLIC_SET, host=bound), host) == served
+
+
+@pytest.mark.parametrize(("bound", "served"), [("127.0.0.1", True), ("0.0.0.0", False)])
+def test_beside_a_public_origin_loopback_names_are_served_only_on_loopback(bound: str, served: bool) -> None:
+    assert is_served(replace(PUBLIC_SET, host=bound), "localhost:8000") == served
+
+
+def test_an_http_1_0_call_may_have_no_host() -> None:
+    front = enter(LOOPBACK_BOUND, http_version="1.0")
+    assert (front.host, front.origin, front.address) == (None, None, "192.0.2.1")
+
+
+@pytest.mark.parametrize(
+    ("server", "origin"),
+    [
+        (("127.0.0.1", 8000), "http://127.0.0.1:8000"),
+        (("::1", 8000), "http://[::1]:8000"),
+        (("10.0.0.1", 80), "http://10.0.0.1"),
+    ],
+)
+def test_where_no_host_is_named_the_origin_is_the_address_that_was_reached(
+    server: tuple[str, int], origin: str
+) -> None:
+    assert enter(LOOPBACK_BOUND, http_version="1.0", server=server).origin == origin
+
+
+@pytest.mark.parametrize("settings", [LOOPBACK_BOUND, ELSEWHERE_BOUND, HOSTS_SET, PUBLIC_SET])
+def test_an_http_1_1_call_must_have_a_host(settings: Settings) -> None:
+    assert not is_served(settings)
+
+
+def test_an_http_1_0_call_with_a_host_is_checked_like_any_other() -> None:
+    assert is_served(LOOPBACK_BOUND, "localhost", http_version="1.0")
+    assert not is_served(LOOPBACK_BOUND, "evil.example", http_version="1.0")
+
+
+def test_without_a_host_the_public_origin_is_the_one_set() -> None:
+    assert enter(PUBLIC_SET, http_version="1.0").origin == PUBLIC
+
+
+@pytest.mark.parametrize("settings", [LOOPBACK_BOUND, ELSEWHERE_BOUND])
+@pytest.mark.parametrize("second", ["localhost", "evil.example"])
+def test_two_hosts_are_refused_even_where_they_are_equal(settings: Settings, second: str) -> None:
+    assert not is_served(settings, "localhost", second)
+
+
+def test_a_host_that_is_too_long_for_any_name_fills_no_cache() -> None:
+    before = host_of.cache_info()
+    assert not is_served(ELSEWHERE_BOUND, "a" * 301)
+    assert host_of.cache_info() == before
+
+
+def test_the_longest_name_is_served_with_its_port() -> None:
+    longest = ".".join(["a" * 63, "b" * 63, "c" * 63, "d" * 61])
+    assert len(longest) == 253
+    assert is_served(ELSEWHERE_BOUND, f"{longest}:65535")
+    assert not is_served(ELSEWHERE_BOUND, f"{longest}d:65535")
+
+
+# What goes out.
+
+
+@pytest.mark.parametrize("path", ["/", "/api/", "/api", "/auth/login/", "/auth/logout/", "/nowhere"])
+@pytest.mark.parametrize("method", ["GET", "POST", "OPTIONS"])
+def test_a_foreign_host_is_refused_on_every_path(wire: InProcess, path: str, method: str) -> None:
+    reply = wire.send(method, path, [("Host", "evil.example")])
+    assert (reply.status, reply.error) == (400, "invalid_host")
+    assert reply.set_cookies == {}
+
+
+def test_the_refused_host_is_not_repeated(wire: InProcess) -> None:
+    assert b"evil" not in wire.send("GET", "/api/", [("Host", "evil.example")]).body
+
+
+@pytest.mark.parametrize(
+    ("settings", "warns"),
+    [(LOOPBACK_BOUND, False), (ELSEWHERE_BOUND, True), (HOSTS_SET, False), (PUBLIC_SET, False)],
+)
+def test_serving_any_host_is_warned_of_at_the_start(
+    settings: Settings, warns: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    FrontDoor(settings)
+    warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert bool(warnings) == warns
+    assert all("hosts" in record.getMessage() for record in warnings)
+
+
+def test_the_console_itself_warns_at_its_start(
+    settings: Settings, start_console: StartConsole, caplog: pytest.LogCaptureFixture
+) -> None:
+    start_console(replace(settings, host="0.0.0.0"))
+    assert any(record.levelno == logging.WARNING for record in caplog.records)
+
+
+# The public origin.
+
+
+@pytest.mark.parametrize(
+    ("scheme", "host", "origin"),
+    [
+        ("http", "localhost", "http://localhost"),
+        ("http", "localhost:80", "http://localhost"),
+        ("http", "localhost:", "http://localhost"),
+        ("http", "localhost:443", "http://localhost:443"),
+        ("https", "localhost:443", "https://localhost"),
+        ("https", "localhost:80", "https://localhost:80"),
+        ("http", "LocalHost.:8000", "http://localhost:8000"),
+        ("http", "[0:0::1]:8000", "http://[::1]:8000"),
+    ],
+)
+def test_the_origin_is_the_requests_own(scheme: str, host: str, origin: str) -> None:
+    assert enter(LOOPBACK_BOUND, host, scheme=scheme).origin == origin
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_an_origin_that_is_set_is_the_origin(scheme: str) -> None:
+    front = enter(PUBLIC_SET, "console.example.com:8000", scheme=scheme)
+    assert (front.origin, front.secure) == (PUBLIC, True)
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_without_host_and_origin_the_scheme_tells_whether_it_is_secure(scheme: str) -> None:
+    assert enter(LOOPBACK_BOUND, http_version="1.0", scheme=scheme).secure == (scheme == "https")
+
+
+# Forwarded headers.
+
+
+@pytest.mark.parametrize("peer", [PROXY, "10.255.255.255", "::ffff:10.0.0.1"])
+def test_a_configured_proxy_is_believed(peer: str) -> None:
+    front = enter(
+        BEHIND_PROXY,
+        "inside:8000",
+        peer=peer,
+        x_forwarded_host="shop.example",
+        x_forwarded_proto="https",
+        x_forwarded_for="203.0.113.9",
+    )
+    assert (front.host, front.origin, front.address) == ("shop.example", "https://shop.example", "203.0.113.9")
+
+
+@pytest.mark.parametrize("peer", ["11.0.0.1", "192.0.2.1", "::1", "::ffff:11.0.0.1", "", None, "not-an-address"])
+@pytest.mark.parametrize("settings", [BEHIND_PROXY, ELSEWHERE_BOUND])
+def test_nobody_else_is(settings: Settings, peer: str | None) -> None:
+    front = enter(
+        settings,
+        "inside:8000",
+        peer=peer,
+        x_forwarded_host="shop.example",
+        x_forwarded_proto="https",
+        x_forwarded_for="203.0.113.9",
+        forwarded="for=203.0.113.9;host=shop.example;proto=https",
+    )
+    assert (front.host, front.origin, front.address) == ("inside:8000", "http://inside:8000", peer or "")
+
+
+def test_a_forwarded_host_is_checked_like_any_other() -> None:
+    settings = replace(BEHIND_PROXY, hosts=("shop.example",))
+    assert is_served(settings, "inside", peer=PROXY, x_forwarded_host="shop.example")
+    assert not is_served(settings, "shop.example", peer=PROXY, x_forwarded_host="evil.example")
+    assert not is_served(settings, "evil.example", peer="192.0.2.1", x_forwarded_host="shop.example")
+
+
+@pytest.mark.parametrize(
+    ("header", "host"),
+    [("evil.example, shop.example", "shop.example"), ("shop.example", "shop.example"), ("", "inside")],
+)
+def test_of_several_forwarded_hosts_the_nearest_proxys_counts(header: str, host: str) -> None:
+    assert enter(BEHIND_PROXY, "inside", peer=PROXY, x_forwarded_host=header).host == host
+
+
+@pytest.mark.parametrize(
+    ("chain", "address"),
+    [
+        ("203.0.113.9", "203.0.113.9"),
+        ("198.51.100.1, 203.0.113.9", "203.0.113.9"),
+        ("198.51.100.1,203.0.113.9", "203.0.113.9"),
+        ("203.0.113.9, 10.0.0.2", "203.0.113.9"),
+        ("198.51.100.1, 203.0.113.9, 10.0.0.3, 10.0.0.2", "203.0.113.9"),
+        ("203.0.113.9:4711", "203.0.113.9"),
+        ("2001:db8::9", "2001:db8::9"),
+        ("2001:DB8:0:0::9", "2001:db8::9"),
+        ("[2001:db8::9]", "2001:db8::9"),
+        ("[2001:db8::9]:4711", "2001:db8::9"),
+        ("fe80::9%eth0", "fe80::9"),
+        ("::ffff:203.0.113.9", "203.0.113.9"),
+        ("198.51.100.1, ::ffff:203.0.113.9", "203.0.113.9"),
+        ("10.0.0.3, 10.0.0.2", PROXY),
+        ("::ffff:10.0.0.2", PROXY),
+        ("", PROXY),
+        (",", PROXY),
+        ("unknown", PROXY),
+        ("198.51.100.1, unknown", PROXY),
+        ("198.51.100.1, ", PROXY),
+        ("198.51.100.1, 203.0.113.999", PROXY),
+        ("198.51.100.1, unknown, 10.0.0.2", PROXY),
+        ("198.51.100.1, " + "10.0.0.2, " * 30 + "10.0.0.2", PROXY),
+    ],
+)
+def test_the_address_is_the_nearest_that_is_no_proxy_of_ours(chain: str, address: str) -> None:
+    assert enter(BEHIND_PROXY, "inside", peer=PROXY, x_forwarded_for=chain).address == address
+
+
+def test_without_the_header_the_address_is_the_proxys() -> None:
+    assert enter(BEHIND_PROXY, "inside", peer=PROXY).address == PROXY

@@ -1,0 +1,90 @@
+"""What the HTTP suites share: requests with exactly the given headers, and looks into the store behind the console."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from sqlalchemy import Row, Table, delete, select, update
+
+from cloudconsole.store.engine import Part, open_engine
+from cloudconsole.store.tables import ACTIVITY, accounts
+from tests.harness import FORM, JSON, HeaderPairs, InProcess, Reply
+
+PASSWORDS: Final = {"demo": "console-demo", "other": "console-other", "operator": "console-operator"}
+
+DAY: Final = 86_400
+
+
+def login_fields(wire: InProcess, username: str = "demo", **changes: str | None) -> dict[str, str]:
+    """The fields of a good login but for its token; one given as None is left out."""
+    fields: dict[str, str | None] = {
+        "username": username,
+        "password": PASSWORDS.get(username, "no-such-password"),
+        "region": f"{wire.base}/v3",
+        **changes,
+    }
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def cookie_header(**cookies: str | None) -> HeaderPairs:
+    pairs = "; ".join(f"{name}={value}" for name, value in cookies.items() if value is not None)
+    return [("Cookie", pairs)] if pairs else []
+
+
+def post_login(wire: InProcess, headers: HeaderPairs, fields: Mapping[str, str]) -> Reply:
+    return wire.send("POST", "/auth/login/", [("Content-Type", FORM), *headers], urlencode(fields).encode())
+
+
+def post_action(wire: InProcess, headers: HeaderPairs, body: bytes = b'{"action":"GetUrlList"}') -> Reply:
+    return wire.send("POST", "/api/", [("Content-Type", JSON), *headers], body)
+
+
+def is_live(wire: InProcess, session_id: str) -> bool:
+    """Whether calls with this session id get past the session check; without a CSRF token they get no further."""
+    reply = post_action(wire, cookie_header(sessionid=session_id))
+    assert reply.error in ("login_required", "csrf_failed")
+    return reply.error == "csrf_failed"
+
+
+def settle(wire: InProcess) -> None:
+    """Wait until what the console does in the background is done."""
+
+    async def rest() -> None:
+        # This one and the one that gathers it are under way themselves.
+        while len(asyncio.all_tasks()) > 2:  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+
+    wire.together(rest())
+
+
+def change_account(data: Path, username: str, **values: object) -> None:
+    """Change an account as an operator's command does, in the store alone."""
+    engine = open_engine(data, "cloud")
+    with engine.begin() as connection:
+        changed = connection.execute(update(accounts).where(accounts.c.username == username).values(**values))
+        assert changed.rowcount == 1
+    engine.dispose()
+
+
+def remove_account(data: Path, username: str) -> None:
+    engine = open_engine(data, "cloud")
+    with engine.begin() as connection:
+        assert connection.execute(delete(accounts).where(accounts.c.username == username)).rowcount == 1
+    engine.dispose()
+
+
+def rows(data: Path, table: Table) -> list[Row[Any]]:
+    """Everything a table holds."""
+    part: Part = "activity" if table.metadata is ACTIVITY else "cloud"
+    engine = open_engine(data, part)
+    with engine.begin() as connection:
+        found = list(connection.execute(select(table)))
+    engine.dispose()
+    return found
+
+
+def stored_bytes(data: Path) -> bytes:
+    """All that lies in the data folder, write-ahead logs included."""
+    return b"".join(file.read_bytes() for file in sorted(data.iterdir()) if file.is_file())

@@ -1,0 +1,276 @@
+"""Prepared payloads are handed out again only while neither data nor time can have changed them."""
+
+import asyncio
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from cloudconsole.core.ports import Fresh, Tenant
+from cloudconsole.server.actions import HANDLERS, Handler, Ports
+from cloudconsole.server.payloads import ENTRY_OVERHEAD, Payloads
+from cloudconsole.spec.actions import GET_NEWS, GET_URL_LIST
+from cloudconsole.spec.errors import DomainNotFound
+from cloudconsole.store.engine import open_engine
+from cloudconsole.store.preparing import prepare
+from cloudconsole.store.reader import Reader
+from tests.harness import HeldClock
+
+ACME, RIVAL = Tenant(1, "acme"), Tenant(2, "rival")
+
+
+class Source:
+    """A cloud whose stamp can be set, and an action over it that counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.now: int | None = 1
+        self.asked: list[tuple[int, tuple[str, ...]]] = []
+        self.until = math.inf
+        self.size = 0
+        self.refuse = False
+        self.changes_meanwhile = False
+
+    def stamp(self) -> int | None:
+        return self.now
+
+    async def answer(self, _ports: Ports, tenant: Tenant, *parameters: str) -> Fresh[str]:
+        self.asked.append((tenant.id, parameters))
+        if self.refuse:
+            raise DomainNotFound
+        if self.changes_meanwhile:
+            self.now = (self.now or 0) + 1
+        return Fresh(f"{len(self.asked)} for {tenant.username} {' '.join(parameters)}".ljust(self.size), self.until)
+
+
+class Kept:
+    """Payloads over a source."""
+
+    def __init__(self, most_bytes: int = 1_000_000) -> None:
+        self.source = Source()
+        self.clock = HeldClock(100)
+        cloud: Any = self.source
+        self.ports = Ports(cloud, cloud)
+        self.payloads = Payloads(cloud, self.clock, most_bytes)
+        self.own = Handler(GET_URL_LIST, self.source.answer)
+        self.shared = Handler(GET_NEWS, self.source.answer, same_for_all=True)
+
+    def get(self, *parameters: str, tenant: Tenant = ACME, handler: Handler | None = None) -> str:
+        answer = self.payloads.get(handler or self.own, self.ports, tenant, parameters)
+        return asyncio.run(answer).decode().strip('"').strip()
+
+    @property
+    def times_asked(self) -> int:
+        return len(self.source.asked)
+
+
+@pytest.fixture
+def kept() -> Kept:
+    return Kept()
+
+
+def test_while_nothing_changed_it_is_served_again(kept: Kept) -> None:
+    assert {kept.get() for _ in range(5)} == {"1 for acme"}
+    assert kept.times_asked == 1
+
+
+def test_it_is_json(kept: Kept) -> None:
+    answer = asyncio.run(kept.payloads.get(kept.own, kept.ports, ACME, ()))
+    assert answer == b'"1 for acme "'
+
+
+def test_after_a_change_it_is_asked_for_again(kept: Kept) -> None:
+    before = kept.get()
+    kept.source.now = 2
+    assert (before, kept.get(), kept.get()) == ("1 for acme", "2 for acme", "2 for acme")
+
+
+def test_a_change_while_it_was_read_makes_it_stale(kept: Kept) -> None:
+    kept.source.changes_meanwhile = True
+    kept.get()
+    kept.source.changes_meanwhile = False
+    assert kept.get() == "2 for acme"
+
+
+def test_where_changes_cannot_be_told_nothing_is_kept(kept: Kept) -> None:
+    kept.source.now = None
+    assert (kept.get(), kept.get()) == ("1 for acme", "2 for acme")
+
+
+def test_what_was_kept_is_not_served_when_changes_can_no_longer_be_told(kept: Kept) -> None:
+    kept.get()
+    kept.source.now = None
+    assert kept.get() == "2 for acme"
+
+
+@pytest.mark.parametrize(("now", "answer"), [(149.999, "1 for acme"), (150, "2 for acme"), (151, "2 for acme")])
+def test_it_is_served_until_its_time_is_over(kept: Kept, now: float, answer: str) -> None:
+    kept.source.until = 150
+    kept.get()
+    kept.clock.moment = now
+    assert kept.get() == answer
+
+
+def test_it_is_not_served_when_the_clock_was_set_back_before_it(kept: Kept) -> None:
+    kept.get()
+    kept.clock.moment -= 1
+    assert kept.get() == "2 for acme"
+
+
+def test_what_is_over_at_once_is_never_served_again(kept: Kept) -> None:
+    kept.source.until = 100
+    assert (kept.get(), kept.get()) == ("1 for acme", "2 for acme")
+
+
+def test_tenants_are_never_mixed(kept: Kept) -> None:
+    answers = [kept.get(tenant=tenant) for tenant in (ACME, RIVAL, ACME, RIVAL)]
+    assert answers == ["1 for acme", "2 for rival", "1 for acme", "2 for rival"]
+
+
+def test_parameters_are_never_mixed(kept: Kept) -> None:
+    answers = [kept.get(*parameters) for parameters in (("a",), ("b",), ("a", "b"), ("a",))]
+    assert answers == ["1 for acme a", "2 for acme b", "3 for acme a b", "1 for acme a"]
+
+
+def test_actions_are_never_mixed(kept: Kept) -> None:
+    answers = [kept.get(handler=handler) for handler in (kept.own, kept.shared, kept.own)]
+    assert answers == ["1 for acme", "2 for acme", "1 for acme"]
+
+
+def test_what_is_the_same_for_all_is_kept_once(kept: Kept) -> None:
+    for tenant in (ACME, RIVAL):
+        kept.get(tenant=tenant, handler=kept.shared)
+    assert kept.times_asked == 1
+
+
+def test_only_flavors_and_news_are_the_same_for_all() -> None:
+    assert {name for name, handler in HANDLERS.items() if handler.same_for_all} == {"GetFlavors", "GetNews"}
+
+
+def test_a_refusal_is_not_kept(kept: Kept) -> None:
+    kept.source.refuse = True
+    for _ in range(2):
+        with pytest.raises(DomainNotFound):
+            kept.get()
+    kept.source.refuse = False
+    assert kept.get() == "3 for acme"
+
+
+def test_a_refusal_leaves_nothing_older_behind(kept: Kept) -> None:
+    kept.get()
+    kept.source.refuse = True
+    kept.source.now = 2
+    with pytest.raises(DomainNotFound):
+        kept.get()
+
+
+# Memory
+
+
+def _with_room_for(entries: int) -> Kept:
+    """Room for so many payloads of 1000 bytes."""
+    kept = Kept(entries * (1000 + ENTRY_OVERHEAD))
+    kept.source.size = 998
+    return kept
+
+
+def test_as_many_are_kept_as_there_is_room_for() -> None:
+    kept = _with_room_for(3)
+    for name in "abcabc":
+        kept.get(name)
+    assert kept.times_asked == 3
+
+
+def test_the_least_recently_used_makes_room() -> None:
+    kept = _with_room_for(3)
+    for name in ("a", "b", "c", "a", "d"):
+        kept.get(name)
+    asked = kept.times_asked
+    for name in ("a", "c", "d"):
+        kept.get(name)
+    assert kept.times_asked == asked
+    kept.get("b")
+    assert kept.times_asked == asked + 1
+
+
+def test_a_payload_too_large_to_keep_is_still_served() -> None:
+    kept = _with_room_for(3)
+    kept.source.size = 100_000
+    assert (kept.get("a"), kept.get("a")) == ("1 for acme a", "2 for acme a")
+
+
+def test_renewing_one_payload_over_and_over_pushes_no_other_out() -> None:
+    kept = _with_room_for(3)
+    kept.get("stays")
+    kept.source.until = 0
+    for _ in range(20):
+        kept.get("renewed")
+    asked = kept.times_asked
+    kept.get("stays")
+    assert kept.times_asked == asked
+
+
+def test_small_payloads_cannot_be_kept_without_end() -> None:
+    kept = Kept(100_000)
+    for number in range(2000):
+        kept.get(str(number))
+    asked = kept.times_asked
+    for number in range(2000):
+        kept.get(str(number))
+    assert kept.times_asked == asked + 2000
+
+
+# A real store's stamp
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    prepare(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def reader(folder: Path) -> Iterator[Reader]:
+    reader = Reader(folder)
+    yield reader
+    reader.close()
+
+
+def _commit(folder: Path, sql: str, *, part: str = "cloud", keep: bool = True) -> None:
+    engine = open_engine(folder, "cloud" if part == "cloud" else "activity")
+    with engine.connect() as connection, connection.begin() as transaction:
+        connection.execute(text(sql))
+        if not keep:
+            transaction.rollback()
+    engine.dispose()
+
+
+def test_the_stamp_stands_while_nothing_happens(reader: Reader) -> None:
+    assert len({reader.stamp() for _ in range(10)}) == 1
+
+
+def test_a_commit_by_another_connection_moves_the_stamp(reader: Reader, folder: Path) -> None:
+    before = reader.stamp()
+    _commit(folder, "INSERT INTO tenants (id, name) VALUES (1, 'a')")
+    assert reader.stamp() != before
+
+
+def test_what_was_taken_back_does_not_move_the_stamp(reader: Reader, folder: Path) -> None:
+    before = reader.stamp()
+    _commit(folder, "INSERT INTO tenants (id, name) VALUES (1, 'a')", keep=False)
+    assert reader.stamp() == before
+
+
+def test_logins_and_calls_do_not_move_the_stamp(reader: Reader, folder: Path) -> None:
+    before = reader.stamp()
+    _commit(folder, "INSERT INTO secrets (name, value) VALUES ('a', x'00')", part="activity")
+    assert reader.stamp() == before
+
+
+def test_reading_does_not_move_the_stamp(reader: Reader) -> None:
+    before = reader.stamp()
+    with reader.snapshot():
+        reader.all("SELECT * FROM tenants")
+    assert reader.stamp() == before
