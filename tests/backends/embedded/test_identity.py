@@ -1,6 +1,7 @@
 """Proving who one is; what an unknown user is checked against."""
 
 import asyncio
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -57,51 +58,50 @@ class Asked:
 
         monkeypatch.setattr(module, "password_matches", note)
 
+    def close(self) -> None:
+        self.hashing.shutdown()
+        self.reader.close()
+
     def __call__(self, username: str, password: str) -> Account | None:
         return asyncio.run(self.identity.authenticate(username, password))
 
 
-def test_the_right_password_proves_an_account(peopled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Asked(peopled, monkeypatch)("user-2", "password-2") == Account(13, "user-2", 7, "tenant")
+@pytest.fixture
+def asked(peopled: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
+    asking = Asked(peopled, monkeypatch)
+    yield asking
+    asking.close()
+
+
+def test_the_right_password_proves_an_account(asked: Asked) -> None:
+    assert asked("user-2", "password-2") == Account(13, "user-2", 7, "tenant")
 
 
 @pytest.mark.parametrize(("username", "password"), [("user-2", "password-1"), ("User-2", "password-2"), ("", "x")])
-def test_anything_else_proves_nothing(
-    peopled: Path, monkeypatch: pytest.MonkeyPatch, username: str, password: str
-) -> None:
-    assert Asked(peopled, monkeypatch)(username, password) is None
+def test_anything_else_proves_nothing(asked: Asked, username: str, password: str) -> None:
+    assert asked(username, password) is None
 
 
-def test_a_disabled_account_is_checked_and_refused(peopled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disabled_account_is_checked_and_refused(peopled: Path, asked: Asked) -> None:
     engine = open_engine(peopled, "cloud")
     with engine.begin() as connection:
         connection.execute(update(accounts).values(disabled=True))
     engine.dispose()
-    asked = Asked(peopled, monkeypatch)
     assert asked("user-2", "password-2") is None
     assert asked.checked == [HASHES["user-2"]]
 
 
-def test_unknown_users_are_checked_against_all_sorts_of_accounts(
-    peopled: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = Asked(peopled, monkeypatch)
+def test_unknown_users_are_checked_against_all_sorts_of_accounts(asked: Asked) -> None:
     assert not any(asked(f"nobody-{number}", "x") for number in range(200))
     assert set(asked.checked) == set(HASHES.values())
 
 
-def test_an_unknown_user_is_always_checked_against_the_same_account(
-    peopled: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = Asked(peopled, monkeypatch)
+def test_an_unknown_user_is_always_checked_against_the_same_account(asked: Asked) -> None:
     assert not any(asked("nobody", f"guess {number}") for number in range(20))
     assert len(set(asked.checked)) == 1
 
 
-def test_the_password_of_the_account_checked_instead_lets_nobody_in(
-    peopled: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = Asked(peopled, monkeypatch)
+def test_the_password_of_the_account_checked_instead_lets_nobody_in(asked: Asked) -> None:
     assert not any(asked("nobody", f"password-{number}") for number in range(1, 6))
 
 
@@ -111,10 +111,10 @@ def test_where_there_are_no_accounts_something_is_checked_all_the_same(
     asked = Asked(folder, monkeypatch)
     assert asked("nobody", "x") is None
     assert asked.checked == [DECOY]
+    asked.close()
 
 
-def test_more_logins_than_can_wait_are_turned_away(peopled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = Asked(peopled, monkeypatch)
+def test_more_logins_than_can_wait_are_turned_away(asked: Asked) -> None:
 
     async def flood() -> list[Account | BaseException | None]:
         attempts = [asked.identity.authenticate("user-1", "password-1") for _ in range(QUEUE_LIMIT + 5)]
