@@ -1,8 +1,5 @@
 # Two commands for newcomers: `make run` and `make test`. The others are for those who change the code.
-HOST ?= 127.0.0.1
-PORT ?= 8000
-DATA ?= data
-WORKERS ?= 1
+# `make run` takes HOST, PORT, DATA and WORKERS.
 PYTHON ?= python3
 
 BIN := .venv/bin
@@ -14,7 +11,8 @@ LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-
 .PHONY: run test test-interop check format lock clean
 
 run: $(RUN_STAMP)
-	@exec $(BIN)/cloudconsole serve --sample --host "$(HOST)" --port "$(PORT)" --data "$(DATA)" --workers "$(WORKERS)"
+	@exec $(BIN)/cloudconsole serve --sample $(if $(HOST),--host "$(HOST)") $(if $(PORT),--port "$(PORT)") \
+	  $(if $(DATA),--data "$(DATA)") $(if $(WORKERS),--workers "$(WORKERS)")
 
 test: $(DEV_STAMP)
 	$(BIN)/python -m pytest -n 3 --dist loadscope $(ARGS)
@@ -55,5 +53,6 @@ $(RUN_STAMP): pyproject.toml requirements/run.txt | $(BIN)/python
 	@touch $@
 
 $(DEV_STAMP): pyproject.toml requirements/dev.txt $(RUN_STAMP)
+	@echo "Installing what checks and tests need into .venv ..."
 	@$(PIP) --require-hashes -r requirements/dev.txt
 	@touch $@

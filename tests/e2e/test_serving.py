@@ -306,7 +306,7 @@ class TestRefusedStarts:
     def test_port_taken(self, tmp_path: Path) -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = str(taken.getsockname()[1])
-            assert_one_line(["serve", "--port", port, "--data", str(tmp_path / "data")], port, "--port")
+            assert_one_line(["serve", "--port", port, "--data", str(tmp_path / "data")], port, "another port")
 
     @pytest.mark.parametrize(
         ("flag", "value"),
@@ -393,6 +393,19 @@ class TestStore:
             wire.close()
             assert "console-demo" not in server.banner
             assert "curl" not in server.banner
+            assert "no accounts yet" in server.banner
+
+    def test_only_accounts_that_have_the_samples_password_are_shown(self, tmp_path: Path) -> None:
+        prepare(tmp_path / "data")
+        (tmp_path / "secret").write_text("changed")
+        hash_line = next(line for line in SAMPLE_FILE.read_text().splitlines() if "username: demo" in line)
+        load_here(
+            tmp_path / "data", changed_sample(tmp_path, hash_line, "      - {username: demo, password_file: secret}")
+        )
+        with running_server(tmp_path) as server:
+            assert "console-demo" not in server.banner
+            assert "other / console-other" in server.banner
+            assert "username=other -d password=console-other" in server.banner
 
     def test_is_for_its_owner_alone(self, tmp_path: Path) -> None:
         before = os.umask(0)

@@ -18,13 +18,15 @@ from cloudconsole.server.http.login import LoginEndpoint
 from cloudconsole.server.http.page import HomePage
 from cloudconsole.server.http.regions import Regions
 from cloudconsole.server.http.request import ClientGone, Receive, Request, Scope, Send
-from cloudconsole.server.http.response import Response, refusal_response, send_response
+from cloudconsole.server.http.response import Response, json_response, refusal_response, send_response
 from cloudconsole.server.http.session import Sessions
 from cloudconsole.server.logs import current_request_id
 from cloudconsole.server.payloads import Payloads
 from cloudconsole.server.settings import Settings
 from cloudconsole.server.writing import Writer
+from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import ApiError, InternalError, MethodNotAllowed, NotFound, Unavailable
+from cloudconsole.spec.language import Text
 from cloudconsole.store.activity import Activity
 from cloudconsole.store.engine import open_engine
 from cloudconsole.store.reader import Reader
@@ -35,6 +37,7 @@ access_log = logging.getLogger("cloudconsole.access")
 
 Endpoint = Callable[[Request, Front], Awaitable[Response]]
 
+SLASH_MISSING: Final = Text("This path ends with a slash: {path}", "此路径以斜杠结尾：{path}")
 WITHOUT_SLASH: Final = {"/api", "/auth/login", "/auth/logout"}
 
 
@@ -104,7 +107,8 @@ class Console:
     async def _dispatch(self, request: Request, front: Front) -> Response:
         if request.path in WITHOUT_SLASH and request.method != "OPTIONS":
             query = b"?" + request.query if request.query else b""
-            return Response(status=308, headers=[(b"location", request.path.encode() + b"/" + query)])
+            notice = envelope.notice(SLASH_MISSING, 308, request.language, path=request.path + "/")
+            return json_response(notice, 308, [(b"location", request.path.encode() + b"/" + query)])
         endpoints = self._routes.get(request.path) or self._routes.get(request.path + "/", {})
         endpoint = endpoints.get("GET" if request.method == "HEAD" else request.method)
         if endpoint is not None:

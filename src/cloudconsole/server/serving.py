@@ -39,7 +39,7 @@ def bind(host: str, port: int) -> socket.socket:
     except OSError as problem:
         listener.close()
         raise ListenError(
-            f"cannot listen on {host} port {port}: {problem.strerror}; choose another --port or --host"
+            f"cannot listen on {host} port {port}: {problem.strerror}; choose another port or host"
         ) from problem
     return listener
 

@@ -103,11 +103,15 @@ class Settings:
     public_origin: str | None = _setting(
         None, _origin, "scheme and host that browsers see, such as https://console.example.com"
     )
-    proxies: tuple[Network, ...] = _setting((), _list_of(_network), "proxies whose forwarded headers are believed")
-    identity: tuple[str, ...] = _setting(
-        (), _list_of(_region), "addresses that login accepts as region, besides our own"
+    proxies: tuple[Network, ...] = _setting(
+        (),
+        _list_of(_network),
+        "proxies whose forwarded headers are believed: addresses or networks, separated by commas",
     )
-    any_region: bool = _setting(False, _switch, "accept every region at login (for the desk)")
+    identity: tuple[str, ...] = _setting(
+        (), _list_of(_region), "addresses that login accepts as region, besides our own, separated by commas"
+    )
+    any_region: bool = _setting(False, _switch, "accept every region at login (for trying things out)")
     login_redirect: bool = _setting(False, _switch, "answer a login with 302 to / instead of 200")
     session_idle: int = _setting(
         1800, _whole_number(120, 31_536_000), "seconds without a call after which a session ends"

@@ -21,6 +21,11 @@ def success(text: Text, language: Language, data: bytes) -> bytes:
     return b'{"message":%b,"code":200,"data":%b}' % (_message(text, language), data)
 
 
+def notice(text: Text, code: int, language: Language, **values: object) -> bytes:
+    """An envelope without data, for what is neither success nor refusal."""
+    return encode({"message": text.format_in(language, **values), "code": code, "data": {}})
+
+
 def refusal(error: ApiError, language: Language) -> bytes:
     return encode(Refusal(error.message(language), error.code, {}, error.error, error.field))
 

@@ -97,14 +97,19 @@ class LoginRequired(ApiError):
 class CsrfFailed(ApiError):
     error, code = "csrf_failed", 403
     text = Text(
-        "The CSRF check failed: send the csrftoken cookie's value as X-CSRFToken, from this console's own origin.",
-        "CSRF 校验失败：请从本控制台的来源发送，并将 csrftoken Cookie 的值放入 X-CSRFToken。",
+        "The CSRF check failed: send the csrftoken cookie, and its value again as X-CSRFToken (at login as "
+        "csrfmiddlewaretoken), and no Origin but this console's own.",
+        "CSRF 校验失败：请发送 csrftoken Cookie，并将其值再次放入 X-CSRFToken（登录时放入 csrfmiddlewaretoken）；"
+        "Origin 只能是本控制台自身。",
     )
 
 
 class UnknownAction(ApiError):
     error, code = "unknown_action", 404
-    text = Text("Unknown action. GET /api/ lists the actions.", "未知的 action。GET /api/ 会列出全部操作。")
+    text = Text(
+        "Unknown action. GET /api/ lists the actions; their names are case-sensitive.",
+        "未知的 action。GET /api/ 会列出全部操作；名称区分大小写。",
+    )
 
     def __init__(self) -> None:
         super().__init__(field="action")
@@ -142,10 +147,13 @@ class BodyTooLarge(ApiError):
 
 class UnsupportedMediaType(ApiError):
     error, code = "unsupported_media_type", 415
-    text = Text("Send the body in UTF-8 as {accepted}.", "请以 UTF-8 编码按 {accepted} 发送请求正文。")
+    text = Text(
+        "Send the body in UTF-8 with one of these as its Content-Type: {accepted}",
+        "请以 UTF-8 编码发送请求正文，Content-Type 为下列之一：{accepted}",
+    )
 
     def __init__(self, accepted: tuple[str, ...]) -> None:
-        super().__init__(accepted=" / ".join(accepted))
+        super().__init__(accepted=", ".join(accepted))
 
 
 class TooManyRequests(ApiError):

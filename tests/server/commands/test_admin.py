@@ -39,8 +39,15 @@ def loaded(folder: Path) -> Path:
 
 def test_load_makes_a_store_and_says_what_it_did(folder: Path) -> None:
     done = admin(folder, "load", "cloud.yaml", "--data", "elsewhere")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "nodes: 1 added\nnews: 1 added\n", "")
+    said = f"nodes: 1 added\nnews: 1 added\nmade a new store in {folder / 'elsewhere'}\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, said, "")
     assert (folder / "elsewhere" / "cloud.db").is_file()
+
+
+def test_a_file_with_problems_leaves_no_store_behind(folder: Path) -> None:
+    (folder / "bad.yaml").write_text("version: 2\n")
+    assert admin(folder, "load", "bad.yaml", "--data", "elsewhere").returncode == 1
+    assert not (folder / "elsewhere").exists()
 
 
 def test_load_again_has_nothing_to_change(loaded: Path) -> None:

@@ -38,13 +38,17 @@ class Summary:
 
 
 def load(engine: Engine, source: Path, *, zone: tzinfo, now: int, actor: str, dry_run: bool = False) -> Summary:
-    """Add, change and remove until the store is what the file says; a dry run takes it all back.
-
-    A file with problems raises `CloudFileError` with every one of them, before the store is touched.
-    """
+    """Make the store what the file says; a file with problems raises `CloudFileError` with every one of them."""
     file, passwords = read_cloud_file(source, zone)
+    return make_equal(engine, file, passwords, now=now, actor=actor, dry_run=dry_run)
+
+
+def make_equal(
+    engine: Engine, file: CloudFile, passwords: Mapping[str, str], *, now: int, actor: str, dry_run: bool = False
+) -> Summary:
+    """Add, change and remove until the store is what the file says; a dry run takes it all back."""
     with engine.connect() as connection, connection.begin() as transaction:
-        summary = Summary(_make_equal(connection, file, passwords))
+        summary = Summary(_change(connection, file, passwords))
         if summary.changed:
             detail = {table: counts._asdict() for table, counts in summary.counts.items()}
             line = {"at": now, "actor": actor, "change": "load", "detail": json.dumps(detail)}
@@ -71,7 +75,7 @@ def read_cloud_file(source: Path, zone: tzinfo) -> tuple[CloudFile, dict[str, st
     return file, passwords
 
 
-def _make_equal(connection: Connection, file: CloudFile, passwords: Mapping[str, str]) -> dict[str, Counts]:
+def _change(connection: Connection, file: CloudFile, passwords: Mapping[str, str]) -> dict[str, Counts]:
     nodes = compare(connection, tables.nodes, itemgetter("name"), ({"name": name} for name in file.nodes))
     tenants = compare(
         connection, tables.tenants, itemgetter("name"), ({"name": tenant.name} for tenant in file.tenants)

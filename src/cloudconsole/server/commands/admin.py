@@ -17,7 +17,7 @@ from sqlalchemy.exc import DBAPIError
 
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.operator.cloudfile.dump import dump
-from cloudconsole.operator.cloudfile.load import load
+from cloudconsole.operator.cloudfile.load import make_equal, read_cloud_file
 from cloudconsole.operator.cloudfile.problems import CloudFileError
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.store.engine import StoreError, database_file, open_engine
@@ -85,17 +85,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _load(arguments: argparse.Namespace) -> None:
+    # Read first: a file with problems must not leave an empty store behind.
+    file, passwords = read_cloud_file(arguments.file, arguments.time_zone)
+    is_new = not database_file(arguments.data, "cloud").exists()
     with _store(arguments.data, for_trial=arguments.dry_run) as engine:
-        summary = load(
-            engine,
-            arguments.file,
-            zone=arguments.time_zone,
-            now=int(SystemClock().now()),
-            actor=_user(),
-            dry_run=arguments.dry_run,
-        )
-    ending = "\nnothing was changed: this was a dry run" if arguments.dry_run and summary.changed else ""
-    sys.stdout.write(f"{summary}{ending}\n")
+        now = int(SystemClock().now())
+        summary = make_equal(engine, file, passwords, now=now, actor=_user(), dry_run=arguments.dry_run)
+    lines = [str(summary)]
+    if arguments.dry_run and summary.changed:
+        lines.append("nothing was changed: this was a dry run")
+    elif is_new and not arguments.dry_run:
+        lines.append(f"made a new store in {arguments.data.resolve()}")
+    sys.stdout.write("\n".join(lines) + "\n")
 
 
 def _dump(arguments: argparse.Namespace) -> None:

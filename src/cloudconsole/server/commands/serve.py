@@ -3,11 +3,11 @@
 import argparse
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
-from datetime import tzinfo
-from pathlib import Path
 
-from sqlalchemy import func, select
+from sqlalchemy import Engine, func, select
 
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.operator.cloudfile.load import load
@@ -23,6 +23,7 @@ from cloudconsole.store.tables import accounts, tenants
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "Each flag can also be set as an environment variable, CLOUDCONSOLE_PORT for --port; a flag wins."
     parser.add_argument("--sample", action="store_true", help="load the sample cloud into an empty store first")
     for setting in fields(Settings):
         flag = "--" + setting.name.replace("_", "-")
@@ -42,33 +43,51 @@ def run(arguments: argparse.Namespace) -> int:
         flags = {setting.name: getattr(arguments, setting.name) for setting in fields(Settings)}
         settings = load_settings(flags=flags)
         prepare(settings.data)
-        has_sample = _prepare_sample(settings.data, settings.zone, wanted=arguments.sample)
-        if has_sample and not (settings.only_this_machine or settings.insecure_sample):
+        if arguments.sample:
+            _load_sample(settings)
+        is_empty, sample_accounts = _look(settings)
+        if sample_accounts and not (settings.only_this_machine or settings.insecure_sample):
             raise SettingError(
                 "the store holds accounts with the sample's well-known passwords, which are served on loopback only: "
-                "change them, listen on 127.0.0.1, or give --insecure-sample"
+                "change them, listen on 127.0.0.1, or give --insecure-sample (CLOUDCONSOLE_INSECURE_SAMPLE=true)"
             )
         listener = bind(settings.host, settings.port)
     except (SettingError, StoreError, ListenError) as problem:
         return _refuse(str(problem))
     port = listener.getsockname()[1]
-    sys.stdout.write(welcome(settings, port, with_sample=has_sample))
+    sys.stdout.write(welcome(settings, port, sample_accounts=sample_accounts, is_empty=is_empty))
     sys.stdout.flush()
     return serve(settings, listener)
 
 
-def _prepare_sample(folder: Path, zone: tzinfo, *, wanted: bool) -> bool:
-    """Load the sample where it is wanted and nothing is there yet; tell whether its passwords open an account."""
-    engine = open_engine(folder, "cloud")
-    try:
+def _load_sample(settings: Settings) -> None:
+    """Load the sample where nothing is there yet."""
+    with _cloud(settings) as engine:
         with engine.connect() as connection:
             is_empty = connection.scalar(select(func.count()).select_from(tenants)) == 0
-        if wanted and is_empty:
-            load(engine, SAMPLE_FILE, zone=zone, now=int(SystemClock().now()), actor="sample")
-        with engine.connect() as connection:
-            enabled = select(accounts.c.username, accounts.c.password_hash).where(~accounts.c.disabled)
-            rows = connection.execute(enabled.where(accounts.c.username.in_(SAMPLE_PASSWORDS))).all()
-        return any(password_matches(password_hash, SAMPLE_PASSWORDS[username]) for username, password_hash in rows)
+        if is_empty:
+            load(engine, SAMPLE_FILE, zone=settings.zone, now=int(SystemClock().now()), actor="sample")
+
+
+def _look(settings: Settings) -> tuple[bool, list[str]]:
+    """Whether there are no accounts at all, and which of the sample's accounts have the sample's password."""
+    of_the_sample = accounts.c.username.in_(SAMPLE_PASSWORDS) & ~accounts.c.disabled
+    with _cloud(settings) as engine, engine.connect() as connection:
+        is_empty = connection.scalar(select(accounts.c.id).limit(1)) is None
+        rows = connection.execute(select(accounts.c.username, accounts.c.password_hash).where(of_the_sample))
+        hashes = {row.username: row.password_hash for row in rows}
+    return is_empty, [
+        name
+        for name, password in SAMPLE_PASSWORDS.items()
+        if name in hashes and password_matches(hashes[name], password)
+    ]
+
+
+@contextmanager
+def _cloud(settings: Settings) -> Iterator[Engine]:
+    engine = open_engine(settings.data, "cloud")
+    try:
+        yield engine
     finally:
         engine.dispose()
 

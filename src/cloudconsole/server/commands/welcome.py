@@ -1,16 +1,18 @@
 """What `cloudconsole serve` says at its start: where it is, and two sessions to paste."""
 
 from cloudconsole.operator.sample import SAMPLE_PASSWORDS
+from cloudconsole.server.addresses import is_loopback
 from cloudconsole.server.settings import Settings
 
 CURL_SESSION = """\
 base={base}
+region={region}
 jar=$(mktemp)
 curl -s -c "$jar" -o /dev/null "$base/api/"
 token=$(awk '$6 == "csrftoken" {{ print $7 }}' "$jar")
 curl -s -b "$jar" -c "$jar" "$base/auth/login/" -d "csrfmiddlewaretoken=$token" \\
-  -d "region={region}" -d username=demo -d password=console-demo
-curl -s -b "$jar" "$base/api/" -H "X-CSRFToken: $token" -d action=GetUsageLimits
+  -d "region=$region" -d username={username} -d password={password}
+curl -s -b "$jar" "$base/api/" -H "X-CSRFToken: $token" -d action=GetUsageLimits; echo
 """
 
 PYTHON_SESSION = """\
@@ -23,7 +25,7 @@ session = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
 
 session.open(base + "/api/")
 token = next(cookie.value for cookie in jar if cookie.name == "csrftoken")
-login = dict(csrfmiddlewaretoken=token, region=region, username="demo", password="console-demo")
+login = dict(csrfmiddlewaretoken=token, region=region, username="{username}", password="{password}")
 session.open(base + "/auth/login/", urllib.parse.urlencode(login).encode())
 headers = {{"X-CSRFToken": token, "Content-Type": "application/json"}}
 call = urllib.request.Request(base + "/api/", json.dumps(dict(action="GetFlavors")).encode(), headers)
@@ -31,29 +33,29 @@ print(json.load(session.open(call))["data"]["configs"])
 """
 
 
-def curl_session(base: str, region: str) -> str:
-    return CURL_SESSION.format(base=base, region=region)
+def curl_session(base: str, region: str, username: str = "demo") -> str:
+    return CURL_SESSION.format(base=base, region=region, username=username, password=SAMPLE_PASSWORDS[username])
 
 
-def python_session(base: str, region: str) -> str:
-    return PYTHON_SESSION.format(base=base, region=region)
+def python_session(base: str, region: str, username: str = "demo") -> str:
+    return PYTHON_SESSION.format(base=base, region=region, username=username, password=SAMPLE_PASSWORDS[username])
 
 
-def welcome(settings: Settings, port: int, *, with_sample: bool) -> str:
+def welcome(settings: Settings, port: int, *, sample_accounts: list[str], is_empty: bool) -> str:
+    """The lines to print; the sample's accounts are those that still have the sample's passwords."""
     base = settings.public_origin or f"http://{_reachable(settings.host)}:{port}"
     region = settings.identity[0] if settings.identity else f"{base}/v3"
     lines = [f"Cloud Console serves on {base}", f"region to send at login: {region}"]
-    if with_sample:
-        lines += [
-            "sample accounts:",
-            *(f"  {name} / {password}" for name, password in SAMPLE_PASSWORDS.items()),
-        ]
-        lines += ["", "A first session with curl:", "", curl_session(base, region)]
-        lines += [
-            "The same in Python, with nothing but the standard library:",
-            "",
-            python_session(base, region),
-        ]
+    if not is_loopback(settings.host):
+        lines.append(f"listening on {settings.host} port {port}, for other machines too")
+    if is_empty:
+        lines.append("The store has no accounts yet: cloudconsole admin load FILE makes some, or start with --sample.")
+    lines.append(f"Stop with Ctrl-C; the data stays in {settings.data.resolve()}")
+    if sample_accounts:
+        first = sample_accounts[0]
+        lines += ["sample accounts:", *(f"  {name} / {SAMPLE_PASSWORDS[name]}" for name in sample_accounts)]
+        lines += ["", "A first session with curl:", "", curl_session(base, region, first)]
+        lines += ["The same in Python, with nothing but the standard library:", "", python_session(base, region, first)]
     return "\n".join(lines) + "\n"
 
 
