@@ -80,7 +80,15 @@ def _session(name: str = "s1", *replaces: str, expires_at: int = NOW + 43_200) -
 
 
 def _fail(activity: Activity, attempt: Attempt, times: int, at: int = NOW) -> list[object]:
-    return [type(activity.refuse_login(attempt, None, at)) for _ in range(times)]
+    return [_outcome(activity, attempt, at) for _ in range(times)]
+
+
+def _outcome(activity: Activity, attempt: Attempt, at: int) -> object:
+    try:
+        activity.count_failure(attempt, None, at)
+    except TooManyRequests as wait:
+        return type(wait)
+    return InvalidCredentials
 
 
 # Sessions
@@ -284,8 +292,8 @@ def test_failures_at_once_are_counted_one_by_one(folder: Path, activity: Activit
 
 
 def test_login_refusal_and_logout_are_noted(activity: Activity, engine: Engine) -> None:
-    activity.refuse_login(_attempt(), "alice", NOW)
-    activity.refuse_login(_attempt("nobody"), None, NOW + 1)
+    activity.count_failure(_attempt(), "alice", NOW)
+    activity.count_failure(_attempt("nobody"), None, NOW + 1)
     activity.open_session(_attempt(), ACCOUNT, _session(), NOW + 2)
     activity.end_session(hash_session_id("s1"), "alice", Caller("192.0.2.9", "request-2"), NOW + 3)
     lines = [

@@ -1,1 +1,1 @@
-"""Every change an operator makes, once: validated, audited, totals kept."""
+"""Every change an operator makes, once: validated, with the totals kept in the same transaction."""

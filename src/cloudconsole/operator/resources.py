@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, delete, insert, or_, select, update
 
 from cloudconsole.core.kinds import KINDS, NODELESS, PRICED_UNITS, SIZED_IN_GB, Amounts, Kind
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.store import totals
-from cloudconsole.store.pricing import read_price_book
-from cloudconsole.store.tables import resources
+from cloudconsole.store.tables import prices, resources
 
 SIZES: Final = ("vcpus", "ram_mb", "disk_gb", "size_gb")
 LARGEST: Final = 2**31 - 1
@@ -106,7 +105,13 @@ def check_node(kind: Kind, node_id: int | None) -> None:
 def _check_priced(connection: Connection, kind: Kind, node_id: int | None, at: int) -> None:
     if kind not in PRICED_UNITS or node_id is None:
         return
-    if read_price_book(connection).hourly(kind, node_id, Amounts(), at) is None:
+    columns = prices.c
+    in_force = (
+        select(columns.id)
+        .where(columns.kind == kind, columns.unit.in_(PRICED_UNITS[kind]), columns.start <= at)
+        .where(or_(columns.node_id == node_id, columns.node_id.is_(None)))
+    )
+    if connection.scalar(in_force.limit(1)) is None:
         raise OperatorError(f"{kind}: has no price on this node at that time; add one first")
 
 

@@ -77,33 +77,28 @@ def _split(text: str) -> tuple[str, str, str] | None:
 def forwarded_address(entry: str) -> str | None:
     """The IP address that an entry of a forwarded chain names, with or without a port; None where it names none."""
     match = re.fullmatch(r"\[([^\]]+)\](?::[0-9]{1,5})?|([0-9.]+):[0-9]{1,5}", entry)
+    address = _ip_address(match[1] or match[2] if match else entry)
+    return None if address is None else str(address)
+
+
+def throttle_address(text: str) -> str:
+    """What failed logins are counted by: an IPv4 address, or an IPv6 network of 64 bits."""
+    address = _ip_address(text)
+    if isinstance(address, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((address, 64), strict=False))
+    return text if address is None else str(address)
+
+
+def is_one_of(text: str, networks: tuple[Network, ...]) -> bool:
+    """Whether an address lies in one of the networks."""
+    address = _ip_address(text)
+    return address is not None and any(address in network for network in networks)
+
+
+def _ip_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """An address without its zone; one of IPv4 that came as IPv6 is one of IPv4."""
     try:
-        parsed = ipaddress.ip_address((match[1] or match[2] if match else entry).partition("%")[0])
+        address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
         return None
-    mapped = parsed.ipv4_mapped if isinstance(parsed, ipaddress.IPv6Address) else None
-    return str(mapped or parsed)
-
-
-def throttle_address(address: str) -> str:
-    """What failed logins are counted by: an IPv4 address, or an IPv6 network of 64 bits."""
-    try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if isinstance(parsed, ipaddress.IPv6Address):
-        if parsed.ipv4_mapped:
-            return str(parsed.ipv4_mapped)
-        return str(ipaddress.ip_network((parsed, 64), strict=False))
-    return str(parsed)
-
-
-def is_one_of(address: str, networks: tuple[Network, ...]) -> bool:
-    """Whether an address lies in one of the networks."""
-    try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return False
-    if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped:
-        parsed = parsed.ipv4_mapped
-    return any(parsed in network for network in networks)
+    return address.ipv4_mapped or address if isinstance(address, ipaddress.IPv6Address) else address

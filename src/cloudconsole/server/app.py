@@ -50,16 +50,16 @@ class Console:
         engine = open_engine(settings.data, "activity")
         activity = Activity(engine)
         hashing, writing = ThreadPoolExecutor(1, "hashing"), ThreadPoolExecutor(1, "writing")
-        writer = Writer(activity, writing)
+        writer = Writer(writing)
 
         tokens = CsrfTokens(activity.secret("csrf", fresh=secrets.token_bytes(32)))
-        sessions = Sessions(tokens, SessionReader(reader, settings.session_idle), writer, clock)
+        sessions = Sessions(tokens, SessionReader(reader, settings.session_idle), activity, writer, clock)
         regions = Regions(settings)
         identity = EmbeddedIdentity(reader, hashing)
         cloud = EmbeddedCloud(reader, clock, settings.zone)
         ports = Ports(cloud, EmbeddedContent(reader, clock, settings.zone))
         api = ApiEndpoint(settings, clock, tokens, sessions, regions, ports, Payloads(cloud, clock))
-        login = LoginEndpoint(settings, clock, tokens, sessions, regions, identity, writer)
+        login = LoginEndpoint(settings, clock, tokens, sessions, regions, identity, activity, writer)
 
         self._routes: dict[str, dict[str, Endpoint]] = {
             "/": {"GET": HomePage(regions).show},

@@ -46,6 +46,12 @@ def _host(text: str) -> str:
     return text.lower()
 
 
+def _folder(text: str) -> Path:
+    if not text or "\0" in text:
+        raise ValueError("give a folder's path")
+    return Path(text)
+
+
 def _list_of(parse: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
     return lambda text: tuple(parse(item.strip()) for item in text.split(",") if item.strip())
 
@@ -98,7 +104,7 @@ class Settings:
     host: str = _setting("127.0.0.1", _host, "address to listen on")
     port: int = _setting(8000, _whole_number(0, 65535), "port to listen on; 0 takes a free one")
     workers: int = _setting(1, _whole_number(1, 64), "worker processes")
-    data: Path = _setting(Path("data"), Path, "folder of the embedded store")
+    data: Path = _setting(Path("data"), _folder, "folder of the embedded store")
     hosts: tuple[str, ...] = _setting((), _list_of(_served_host), "Host names to serve, separated by commas")
     public_origin: str | None = _setting(
         None, _origin, "scheme and host that browsers see, such as https://console.example.com"
@@ -136,17 +142,17 @@ class Settings:
         """Whether nobody but this machine can be meant to reach the console."""
         if self.proxies:
             return False
-        names = [
-            self.host,
-            *self.hosts,
-            *([host_of(self.public_origin.split("//")[1])] if self.public_origin else []),
-        ]
-        return all(name is not None and is_loopback(name) for name in names)
+        names = [self.host, *self.hosts, *([self.origin_host] if self.origin_host else [])]
+        return all(is_loopback(name) for name in names)
+
+    @property
+    def origin_host(self) -> str | None:
+        """The host of the public origin, where one is set."""
+        return host_of(self.public_origin.split("//")[1]) if self.public_origin else None
 
     def __post_init__(self) -> None:
-        origin_host = host_of(self.public_origin.split("//")[1]) if self.public_origin else None
-        if origin_host and self.hosts and origin_host not in self.hosts:
-            raise SettingError(f"hosts: add {origin_host}, the host of public_origin, or leave hosts out")
+        if self.origin_host and self.hosts and self.origin_host not in self.hosts:
+            raise SettingError(f"hosts: add {self.origin_host}, the host of public_origin, or leave hosts out")
 
 
 def load_settings(

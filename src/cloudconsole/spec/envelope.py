@@ -1,5 +1,7 @@
 """The envelope around every answer: `message`, `code`, `data`, and for refusals `error` and perhaps `field`."""
 
+from functools import cache
+
 import msgspec
 
 from cloudconsole.spec.errors import ApiError
@@ -30,11 +32,6 @@ def refusal(error: ApiError, language: Language) -> bytes:
     return encode(Refusal(error.message(language), error.code, {}, error.error, error.field))
 
 
-_messages: dict[tuple[Text, Language], bytes] = {}
-
-
+@cache
 def _message(text: Text, language: Language) -> bytes:
-    encoded = _messages.get((text, language))
-    if encoded is None:
-        encoded = _messages[text, language] = encode(text.format_in(language))
-    return encoded
+    return encode(text.format_in(language))

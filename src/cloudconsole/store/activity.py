@@ -10,7 +10,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cloudconsole.core import throttle
 from cloudconsole.core.ports import Account
-from cloudconsole.spec.errors import InvalidCredentials, TooManyRequests, Unavailable
+from cloudconsole.spec.errors import TooManyRequests, Unavailable
+from cloudconsole.store.engine import reading
 from cloudconsole.store.tables import access_audit, login_failures, secrets, sessions
 
 Result = TypeVar("Result")
@@ -62,7 +63,11 @@ class Activity:
 
     def check_throttle(self, attempt: Attempt, now: int) -> None:
         """Raise `TooManyRequests` where the attempt must wait."""
-        self._transact(lambda connection: _check_throttle(connection, attempt, now))
+        try:
+            with reading(self._engine).connect() as connection:
+                _check_throttle(connection, attempt, now)
+        except SQLAlchemyError as problem:
+            raise Unavailable from problem
 
     def open_session(self, attempt: Attempt, account: Account, session: NewSession, now: int) -> None:
         """Let a proven account in, unless the limit of failures was reached while its password was being checked."""
@@ -86,23 +91,17 @@ class Activity:
 
         self._transact(work)
 
-    def refuse_login(
-        self, attempt: Attempt, known_username: str | None, now: int
-    ) -> TooManyRequests | InvalidCredentials:
-        """Count a failure and give the answer to it: past the limit a failure is neither counted nor told apart."""
+    def count_failure(self, attempt: Attempt, known_username: str | None, now: int) -> None:
+        """Count a failed login; past the limit it is not counted but raises `TooManyRequests`, as a right one would."""
 
-        def work(connection: Connection) -> TooManyRequests | InvalidCredentials:
-            try:
-                _check_throttle(connection, attempt, now)
-            except TooManyRequests as wait:
-                return wait
+        def work(connection: Connection) -> None:
+            _check_throttle(connection, attempt, now)
             connection.execute(delete(login_failures).where(login_failures.c.at <= now - throttle.WINDOW_SECONDS))
             row = {"network": attempt.network, "user_hash": attempt.user_hash, "at": now}
             connection.execute(insert(login_failures).values(row))
             _note(connection, "login_refused", known_username, attempt.caller, now)
-            return InvalidCredentials()
 
-        return self._transact(work)
+        self._transact(work)
 
     def end_session(self, id_hash: bytes, username: str, caller: Caller, now: int) -> None:
         def work(connection: Connection) -> None:

@@ -4,7 +4,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from sqlalchemy import URL, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 
 Part = Literal["cloud", "activity"]
 PARTS: Final[tuple[Part, ...]] = ("cloud", "activity")
@@ -38,7 +38,13 @@ def open_engine(folder: Path, part: Part) -> Engine:
         connection.execute("PRAGMA foreign_keys = ON")
 
     @event.listens_for(engine, "begin")
-    def begin(connection: Any) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    def begin(connection: Connection) -> None:
+        reads_only = connection.get_execution_options().get("reads_only")
+        connection.exec_driver_sql("BEGIN" if reads_only else "BEGIN IMMEDIATE")
 
     return engine
+
+
+def reading(engine: Engine) -> Engine:
+    """The same engine for reading only: it waits for no one who writes."""
+    return engine.execution_options(reads_only=True)

@@ -7,6 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from sqlalchemy import insert
+
+from cloudconsole.store.engine import open_engine
+from cloudconsole.store.tables import nodes
 
 SMALL = "version: 1\nnodes: [hk-1]\nnews: [{id: 1, date: 2026-01-01, title: 上线, url: 'https://example.com/'}]\n"
 
@@ -123,6 +127,10 @@ def test_problems_are_listed_on_standard_error(loaded: Path) -> None:
         (["dump", "--data", "nowhere"], "there is no store in nowhere"),
         (["dump", "missing/out.yaml", "--data", "good"], "No such file or directory"),
         (["dump", "good", "--data", "good"], "Is a directory"),
+        (["load", "cloud.yaml", "--time-zone", "Mars/Olympus"], "--time-zone: give a time zone's name"),
+        (["load", "cloud.yaml", "--time-zone", "../etc/passwd"], "--time-zone: give a time zone's name"),
+        (["load", "cloud.yaml", "--time-zone", "America"], "--time-zone: give a time zone's name"),
+        (["load", "cloud.yaml", "--data", ""], "--data: give a folder's path"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(folder: Path, arguments: list[str], words: str) -> None:
@@ -142,9 +150,6 @@ def test_what_cannot_be_done_is_said_in_one_line(folder: Path, arguments: list[s
         [],
         ["load"],
         ["lood", "cloud.yaml"],
-        ["load", "cloud.yaml", "--time-zone", "Mars/Olympus"],
-        ["load", "cloud.yaml", "--time-zone", "../etc/passwd"],
-        ["load", "cloud.yaml", "--time-zone", "America"],
     ],
 )
 def test_wrong_usage_is_explained(folder: Path, arguments: list[str]) -> None:
@@ -174,3 +179,26 @@ def test_a_reader_that_leaves_early_causes_no_traceback(loaded: Path) -> None:
     )  # fmt: skip
     os.close(writing)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_a_dump_follows_a_link_and_leaves_it(loaded: Path) -> None:
+    (loaded / "target.yaml").write_text("old")
+    (loaded / "link.yaml").symlink_to("target.yaml")
+    assert admin(loaded, "dump", "link.yaml").returncode == 0
+    assert (loaded / "link.yaml").is_symlink()
+    assert (loaded / "target.yaml").read_text().startswith("# A cloud in a file")
+
+
+def test_a_dump_is_written_to_a_device_and_does_not_replace_it(loaded: Path) -> None:
+    done = admin(loaded, "dump", "/dev/stdout")
+    assert done.stdout == admin(loaded, "dump").stdout
+
+
+def test_a_store_can_be_dumped_while_another_writes(loaded: Path) -> None:
+    engine = open_engine(loaded / "data", "cloud")
+    with engine.begin() as connection:
+        connection.execute(insert(nodes).values(name="not there yet"))
+        done = admin(loaded, "dump")
+    engine.dispose()
+    assert done.returncode == 0
+    assert "not there yet" not in done.stdout

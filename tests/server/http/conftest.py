@@ -8,7 +8,6 @@ import pytest
 from argon2 import PasswordHasher
 from sqlalchemy import update
 
-from cloudconsole.backends.embedded import identity
 from cloudconsole.server.app import Console
 from cloudconsole.server.settings import Settings
 from cloudconsole.store.engine import open_engine
@@ -38,12 +37,6 @@ def quick_store(sample_store: Path, tmp_path_factory: pytest.TempPathFactory) ->
 def data(quick_store: Path, tmp_path: Path) -> Path:
     """A store of one's own with the sample cloud."""
     return copytree(quick_store, tmp_path / "data")
-
-
-@pytest.fixture(autouse=True)
-def _quick_decoy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is checked for an unknown user is as quick as the accounts' own passwords."""
-    monkeypatch.setattr(identity, "DECOY", QUICK.hash("no account has this password"))
 
 
 @pytest.fixture

@@ -398,6 +398,12 @@ def test_a_foreign_live_session_does_not_take_the_place_of_the_one_whose_token_c
     assert open_with(wire, [("Cookie", line)]).cookie("sessionid") == own_id
 
 
+def test_a_planted_token_does_not_take_the_place_of_the_sessions_own(wire: InProcess, demo: Caller) -> None:
+    planted = Caller(wire).open().cookie("csrftoken")
+    line = f"csrftoken={planted}; sessionid={demo.cookies['sessionid']}; csrftoken={demo.token}"
+    assert open_with(wire, [("Cookie", line)]).cookie("csrftoken") == demo.token
+
+
 @pytest.mark.parametrize("position", range(5))
 def test_the_sessions_token_counts_wherever_it_stands_among_four(wire: InProcess, demo: Caller, position: int) -> None:
     values = ["0" * 64, "x", "1" * 64, "2" * 64]

@@ -14,8 +14,6 @@ from tests.harness import FORM, JSON, HeaderPairs, InProcess, Reply
 
 PASSWORDS: Final = {"demo": "console-demo", "other": "console-other", "operator": "console-operator"}
 
-DAY: Final = 86_400
-
 
 def login_fields(wire: InProcess, username: str = "demo", **changes: str | None) -> dict[str, str]:
     """The fields of a good login but for its token; one given as None is left out."""

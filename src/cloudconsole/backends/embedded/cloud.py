@@ -11,13 +11,13 @@ from cloudconsole.core.flavors import flavors_record
 from cloudconsole.core.kinds import PRICED_UNITS, QUOTA_DEFAULTS, Amounts
 from cloudconsole.core.ports import Fresh, Tenant
 from cloudconsole.spec.records import ConsumptionItem, Flavor, Flavors, ResourceType, UsageLimits
-from cloudconsole.store.pricing import PRICES_SQL
 from cloudconsole.store.reader import Reader
 from cloudconsole.store.tables import NO_NODE
 from cloudconsole.store.totals import AMOUNTS_SQL
 
 _QUOTAS = f"SELECT {', '.join(QUOTA_DEFAULTS)} FROM quotas WHERE tenant_id = ?"
 _FLAVORS = "SELECT id, name, vcpus, ram_mb, disk_gb FROM flavors ORDER BY vcpus, ram_mb, disk_gb, LENGTH(id), id"
+_PRICES = "SELECT kind, unit, node_id, start, billionths FROM prices"
 _TOTALS = "SELECT kind, node_id, items, vcpus, ram_mb, ram_gb, size_gb FROM totals WHERE tenant_id = ?"
 _LIVES = f"SELECT kind, node_id, started_at, ended_at, {AMOUNTS_SQL} FROM resources"
 _NOT_STARTED = f"{_LIVES} WHERE tenant_id = ? AND started_at > ? AND ended_at IS NULL"
@@ -57,6 +57,7 @@ class EmbeddedCloud:
         self._reader = reader
         self._clock = clock
         self._zone = zone
+        self._kept: tuple[int, PriceBook] | None = None
 
     def stamp(self) -> int:
         return self._reader.stamp()
@@ -78,10 +79,17 @@ class EmbeddedCloud:
         now = self._clock.now()
         hour = clock_hour(now, self._zone)
         with self._reader.snapshot():
-            book = PriceBook(Price(*row) for row in self._reader.all(PRICES_SQL))
+            book = self._price_book()
             holdings = self._holdings(tenant, now, ended_since=hour.start)
         until = min(hour.end, book.next_change(now), holdings.next_change(now))
         return Fresh(estimate(_hourly_by_kind(holdings, book, now)), until)
+
+    def _price_book(self) -> PriceBook:
+        """The price book, kept while nothing changes: there may be thousands of prices. To be called in a snapshot."""
+        stamp = self._reader.stamp()
+        if self._kept is None or self._kept[0] != stamp:
+            self._kept = (stamp, PriceBook(Price(*row) for row in self._reader.all(_PRICES)))
+        return self._kept[1]
 
     def _holdings(self, tenant: Tenant, now: float, ended_since: float) -> Holdings:
         totals = [(row[0], row[1], Amounts(*row[2:])) for row in self._reader.all(_TOTALS, (tenant.id,))]

@@ -13,6 +13,7 @@ from cloudconsole.core.kinds import PRICED_UNITS, QUOTA_DEFAULTS
 from cloudconsole.operator.cloudfile.flow import Plain, flow
 from cloudconsole.operator.cloudfile.sync import Row, rows_of
 from cloudconsole.store import tables
+from cloudconsole.store.engine import reading
 
 _HEADER: Final = """\
 # A cloud in a file. `cloudconsole admin load FILE` makes a store equal to it.
@@ -35,7 +36,7 @@ _KINDS: Final = list(PRICED_UNITS)
 
 
 def dump(engine: Engine) -> str:
-    with engine.begin() as connection:
+    with reading(engine).begin() as connection:
         store = {table.name: rows_of(connection, table) for table in _DUMPED}
     return _HEADER + "".join(f"{line}\n" for line in _lines(store))
 

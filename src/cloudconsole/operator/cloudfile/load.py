@@ -19,6 +19,7 @@ from cloudconsole.operator.cloudfile.shape import read_model
 from cloudconsole.operator.cloudfile.sync import Changes, Counts, compare, rows_of
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.store import tables, totals
+from cloudconsole.store.engine import reading
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,10 @@ def make_equal(
     engine: Engine, file: CloudFile, passwords: Mapping[str, str], *, now: int, actor: str, dry_run: bool = False
 ) -> Summary:
     """Add, change and remove until the store is what the file says; a dry run takes it all back."""
+    # Hashed before the transaction: it takes its time, in which others could not write.
+    hashes = rows.hash_passwords(passwords, _current_hashes(engine))
     with engine.connect() as connection, connection.begin() as transaction:
-        summary = Summary(_change(connection, file, passwords))
+        summary = Summary(_change(connection, file, hashes))
         if summary.changed:
             detail = {table: counts._asdict() for table, counts in summary.counts.items()}
             line = {"at": now, "actor": actor, "change": "load", "detail": json.dumps(detail)}
@@ -75,14 +78,14 @@ def read_cloud_file(source: Path, zone: tzinfo) -> tuple[CloudFile, dict[str, st
     return file, passwords
 
 
-def _change(connection: Connection, file: CloudFile, passwords: Mapping[str, str]) -> dict[str, Counts]:
+def _change(connection: Connection, file: CloudFile, hashes: Mapping[str, str]) -> dict[str, Counts]:
     nodes = compare(connection, tables.nodes, itemgetter("name"), ({"name": name} for name in file.nodes))
     tenants = compare(
         connection, tables.tenants, itemgetter("name"), ({"name": tenant.name} for tenant in file.tenants)
     )
     for parents in (nodes, tenants):
         parents.write(connection)
-    children = _children(connection, file, passwords)
+    children = _children(connection, file, hashes)
     for part in children:
         part.remove(connection)
         part.write(connection)
@@ -93,7 +96,7 @@ def _change(connection: Connection, file: CloudFile, passwords: Mapping[str, str
     return {part.table.name: part.counts for part in (nodes, tenants, *children) if any(part.counts)}
 
 
-def _children(connection: Connection, file: CloudFile, passwords: Mapping[str, str]) -> list[Changes]:
+def _children(connection: Connection, file: CloudFile, hashes: Mapping[str, str]) -> list[Changes]:
     tenants = _ids(connection, tables.tenants)
     nodes = _ids(connection, tables.nodes)
     accounts = {row["username"]: row for row in rows_of(connection, tables.accounts)}
@@ -103,11 +106,16 @@ def _children(connection: Connection, file: CloudFile, passwords: Mapping[str, s
         (tables.news, itemgetter("id"), rows.news_rows(file)),
         (tables.urls, itemgetter("id"), rows.url_rows(file, tenants)),
         (tables.quotas, itemgetter("tenant_id"), rows.quota_rows(file, tenants)),
-        (tables.accounts, itemgetter("username"), rows.account_rows(file, tenants, passwords, accounts)),
+        (tables.accounts, itemgetter("username"), rows.account_rows(file, tenants, hashes, accounts)),
         (tables.domains, itemgetter("id"), rows.domain_rows(file, tenants)),
         (tables.resources, itemgetter("id"), rows.resource_rows(file, tenants, nodes)),
     )
     return [compare(connection, table, key, these) for table, key, these in wanted]
+
+
+def _current_hashes(engine: Engine) -> dict[str, str]:
+    with reading(engine).connect() as connection:
+        return {row["username"]: row["password_hash"] for row in rows_of(connection, tables.accounts)}
 
 
 def _ids(connection: Connection, table: Table) -> dict[str, int]:

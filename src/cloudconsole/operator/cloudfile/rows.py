@@ -2,19 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 from secrets import randbits
-from typing import Any, Final
-
-import msgspec
+from typing import Any
 
 from cloudconsole.core.kinds import QUOTA_DEFAULTS
-from cloudconsole.operator.cloudfile.model import Account, CloudFile, Domain
+from cloudconsole.operator.cloudfile.model import CloudFile, Domain
 from cloudconsole.operator.cloudfile.sync import Row
+from cloudconsole.spec.envelope import encode
 from cloudconsole.store.passwords import hash_password, password_matches
 
 Ids = Mapping[str, int]
 """Ids in the store by name."""
-
-_JSON: Final = msgspec.json.Encoder(decimal_format="number")
 
 
 def quota_rows(file: CloudFile, tenants: Ids) -> Iterator[Row]:
@@ -98,12 +95,10 @@ def _domain(domain: Domain) -> Row:
 
 
 def _json(value: Any) -> str:
-    return _JSON.encode(value).decode()
+    return encode(value).decode()
 
 
-def account_rows(
-    file: CloudFile, tenants: Ids, passwords: Mapping[str, str], current: Mapping[str, Row]
-) -> Iterator[Row]:
+def account_rows(file: CloudFile, tenants: Ids, hashes: Mapping[str, str], current: Mapping[str, Row]) -> Iterator[Row]:
     """Accounts keep the version their sessions hold, unless something changed that must end those."""
     for tenant in file.tenants:
         for account in tenant.accounts:
@@ -113,17 +108,17 @@ def account_rows(
                 "tenant_id": tenants[tenant.name],
                 "role": account.role,
                 "disabled": account.disabled,
-                "password_hash": _hash(account, passwords, before),
+                "password_hash": account.password_hash or hashes[account.username],
             }
             is_unchanged = before | row == before
             yield {**row, "version": before["version"] if is_unchanged else randbits(63)}
 
 
-def _hash(account: Account, passwords: Mapping[str, str], before: Row) -> str:
-    if account.password_hash is not None:
-        return account.password_hash
-    password = passwords[account.username]
-    if before and password_matches(before["password_hash"], password):
-        known: str = before["password_hash"]
-        return known
-    return hash_password(password)
+def hash_passwords(passwords: Mapping[str, str], current: Mapping[str, str]) -> dict[str, str]:
+    """The hash of each user's password: the current one where it fits, so that nothing changes that need not."""
+    return {
+        username: current[username]
+        if username in current and password_matches(current[username], password)
+        else hash_password(password)
+        for username, password in passwords.items()
+    }

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
@@ -20,6 +19,7 @@ from cloudconsole.operator.cloudfile.dump import dump
 from cloudconsole.operator.cloudfile.load import make_equal, read_cloud_file
 from cloudconsole.operator.cloudfile.problems import CloudFileError
 from cloudconsole.operator.errors import OperatorError
+from cloudconsole.server.settings import SettingError, Settings, load_settings
 from cloudconsole.store.engine import StoreError, database_file, open_engine
 from cloudconsole.store.preparing import prepare
 
@@ -40,8 +40,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     loading.add_argument(
         "--time-zone",
         metavar="ZONE",
-        type=_zone,
-        default=os.environ.get("CLOUDCONSOLE_TIME_ZONE") or "UTC",
         help="time zone of times without an offset (default: CLOUDCONSOLE_TIME_ZONE, else UTC)",
     )
     loading.set_defaults(admin_command=_load)
@@ -57,15 +55,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         command.add_argument(
             "--data",
             metavar="DIR",
-            type=Path,
-            default=os.environ.get("CLOUDCONSOLE_DATA") or "data",
             help="folder of the store (default: CLOUDCONSOLE_DATA, else data)",
         )
 
 
 def run(arguments: argparse.Namespace) -> int:
     try:
-        arguments.admin_command(arguments)
+        settings = load_settings(flags={"data": arguments.data, "time_zone": getattr(arguments, "time_zone", None)})
+    except SettingError as problem:
+        return _refuse(str(problem))
+    try:
+        arguments.admin_command(arguments, settings)
         sys.stdout.flush()
     except BrokenPipeError:
         # Whoever read our output has left. Python would complain once more when it closes it.
@@ -78,31 +78,31 @@ def run(arguments: argparse.Namespace) -> int:
         return _refuse(str(refused))
     except (DBAPIError, sqlite3.Error) as problem:
         reason = problem.orig if isinstance(problem, DBAPIError) else problem
-        return _refuse(f"the store in {arguments.data} cannot be used: {reason}")
+        return _refuse(f"the store in {settings.data} cannot be used: {reason}")
     except OSError as problem:
         return _refuse(f"{problem.filename or 'output'}: {problem.strerror}")
     return DONE
 
 
-def _load(arguments: argparse.Namespace) -> None:
+def _load(arguments: argparse.Namespace, settings: Settings) -> None:
     # Read first: a file with problems must not leave an empty store behind.
-    file, passwords = read_cloud_file(arguments.file, arguments.time_zone)
-    is_new = not database_file(arguments.data, "cloud").exists()
-    with _store(arguments.data, for_trial=arguments.dry_run) as engine:
+    file, passwords = read_cloud_file(arguments.file, settings.zone)
+    is_new = not database_file(settings.data, "cloud").exists()
+    with _store(settings.data, for_trial=arguments.dry_run) as engine:
         now = int(SystemClock().now())
         summary = make_equal(engine, file, passwords, now=now, actor=_user(), dry_run=arguments.dry_run)
     lines = [str(summary)]
     if arguments.dry_run and summary.changed:
         lines.append("nothing was changed: this was a dry run")
     elif is_new and not arguments.dry_run:
-        lines.append(f"made a new store in {arguments.data.resolve()}")
+        lines.append(f"made a new store in {settings.data.resolve()}")
     sys.stdout.write("\n".join(lines) + "\n")
 
 
-def _dump(arguments: argparse.Namespace) -> None:
-    if not database_file(arguments.data, "cloud").exists():
-        raise StoreError(f"there is no store in {arguments.data}: give its folder with --data")
-    with _store(arguments.data) as engine:
+def _dump(arguments: argparse.Namespace, settings: Settings) -> None:
+    if not database_file(settings.data, "cloud").exists():
+        raise StoreError(f"there is no store in {settings.data}: give its folder with --data")
+    with _store(settings.data) as engine:
         content = dump(engine).encode()
     if arguments.file is None:
         sys.stdout.buffer.write(content)
@@ -126,6 +126,11 @@ def _store(folder: Path, *, for_trial: bool = False) -> Iterator[Engine]:
 
 def _write_whole(file: Path, content: bytes) -> None:
     """Put a file there for its owner alone: the old one stands until the new one is complete."""
+    if file.exists() and not file.is_file():
+        # A pipe or a device is written to, not replaced.
+        file.write_bytes(content)
+        return
+    file = file.resolve()
     descriptor, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
     try:
         with os.fdopen(descriptor, "wb") as temporary:
@@ -137,13 +142,6 @@ def _write_whole(file: Path, content: bytes) -> None:
         with suppress(OSError):
             Path(name).unlink()
         raise
-
-
-def _zone(text: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(text)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise argparse.ArgumentTypeError(f"there is no time zone {text!a}; give one such as Asia/Shanghai") from None
 
 
 def _user() -> str:

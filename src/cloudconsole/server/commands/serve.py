@@ -16,7 +16,7 @@ from cloudconsole.server.commands.welcome import welcome
 from cloudconsole.server.logs import set_up_logs
 from cloudconsole.server.serving import ListenError, bind, serve
 from cloudconsole.server.settings import SettingError, Settings, load_settings
-from cloudconsole.store.engine import StoreError, open_engine
+from cloudconsole.store.engine import StoreError, open_engine, reading
 from cloudconsole.store.passwords import password_matches
 from cloudconsole.store.preparing import prepare
 from cloudconsole.store.tables import accounts, tenants
@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _load_sample(settings: Settings) -> None:
     """Load the sample where nothing is there yet."""
     with _cloud(settings) as engine:
-        with engine.connect() as connection:
+        with reading(engine).connect() as connection:
             is_empty = connection.scalar(select(func.count()).select_from(tenants)) == 0
         if is_empty:
             load(engine, SAMPLE_FILE, zone=settings.zone, now=int(SystemClock().now()), actor="sample")
@@ -72,7 +72,7 @@ def _load_sample(settings: Settings) -> None:
 def _look(settings: Settings) -> tuple[bool, list[str]]:
     """Whether there are no accounts at all, and which of the sample's accounts have the sample's password."""
     of_the_sample = accounts.c.username.in_(SAMPLE_PASSWORDS) & ~accounts.c.disabled
-    with _cloud(settings) as engine, engine.connect() as connection:
+    with _cloud(settings) as engine, reading(engine).connect() as connection:
         is_empty = connection.scalar(select(accounts.c.id).limit(1)) is None
         rows = connection.execute(select(accounts.c.username, accounts.c.password_hash).where(of_the_sample))
         hashes = {row.username: row.password_hash for row in rows}

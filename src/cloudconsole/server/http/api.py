@@ -75,9 +75,11 @@ class ApiEndpoint:
         return json_response(envelope.success(handler.action.success, request.language, data))
 
     def _token_to_keep(self, request: Request) -> str:
+        found = self.sessions.find(request)
+        if found is not None and self.tokens.came_along(found[1], request):
+            return self.tokens.from_seed(found[1].csrf_seed)
         for token in request.cookies.csrf_tokens:
             if self.tokens.is_ours(token):
                 return token
-        found = self.sessions.find(request)
         # A caller that lost its token gets the session's own again: another would not let it call anything.
         return self.tokens.from_seed(found[1].csrf_seed) if found else self.tokens.new()

@@ -34,9 +34,9 @@ class FrontDoor:
     def __init__(self, settings: Settings) -> None:
         self._public_origin = settings.public_origin
         self._proxies = settings.proxies
-        self._hosts = set(settings.hosts)
-        if not self._hosts and self._public_origin:
-            self._hosts = {host_of(self._public_origin.split("//")[1]) or ""}
+        self._hosts: set[str | None] = set(settings.hosts)
+        if not self._hosts and settings.origin_host:
+            self._hosts = {settings.origin_host}
         bound_to_loopback = is_loopback(settings.host)
         self._loopback_too = bound_to_loopback and not settings.hosts
         self._any_host = not self._hosts and not bound_to_loopback

@@ -17,7 +17,7 @@ from cloudconsole.server.http.session import Sessions, new_session_id
 from cloudconsole.server.settings import Settings
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec.errors import InvalidCredentials, TooManyRequests
-from cloudconsole.store.activity import Attempt, Caller, NewSession
+from cloudconsole.store.activity import Activity, Attempt, Caller, NewSession
 from cloudconsole.store.sessions import hash_session_id
 
 log = logging.getLogger(__name__)
@@ -31,6 +31,7 @@ class LoginEndpoint:
     sessions: Sessions
     regions: Regions
     identity: Identity
+    activity: Activity
     writer: Writer
 
     async def log_in(self, request: Request, front: Front) -> Response:
@@ -43,8 +44,7 @@ class LoginEndpoint:
         self.regions.check(region, front.origin)
         caller = Caller(front.address, request.request_id)
         attempt = Attempt(username, throttle_address(front.address), caller)
-        account = await self._authenticate(attempt, password)
-        session_id = await self._open_session(request, attempt, account, csrf_seed)
+        account, session_id = await self._admit(request, attempt, password, csrf_seed)
         log.info("login of %s from %s", account.username, attempt.caller.address)
         return self._let_in(session_id, csrf_seed, front)
 
@@ -52,34 +52,38 @@ class LoginEndpoint:
         session = self.sessions.require(request)
         self.tokens.check_call(request, front, session)
         caller = Caller(front.address, request.request_id)
-        await self.writer.end_session(session.id_hash, session.username, caller, int(self.clock.now()))
+        await self.writer.run(self.activity.end_session, session.id_hash, session.username, caller, self._now())
         log.info("logout of %s from %s", session.username, caller.address)
         return Response(headers=cookie_headers(clear_session_cookie(secure=front.secure)))
 
-    async def _authenticate(self, attempt: Attempt, password: str) -> Account:
-        """Who the caller proved to be; else the refusal, the same in words and time whatever was wrong."""
+    async def _admit(self, request: Request, attempt: Attempt, password: str, csrf_seed: str) -> tuple[Account, str]:
+        """Who the caller proved to be, and its new session; else a refusal, the same in words and time."""
         known = attempt.username if self.identity.recognises(attempt.username) else None
         try:
-            await self.writer.check_throttle(attempt, int(self.clock.now()))
+            await self.writer.run(self.activity.check_throttle, attempt, self._now())
             account = await self.identity.authenticate(attempt.username, password)
             if account is None:
-                raise await self.writer.refuse_login(attempt, known, int(self.clock.now()))
+                await self.writer.run(self.activity.count_failure, attempt, known, self._now())
+                raise InvalidCredentials
+            return account, await self._open_session(request, attempt, account, csrf_seed)
         except (TooManyRequests, InvalidCredentials) as refusal:
             user, address = known or "an unknown user", attempt.caller.address
             log.warning("login refused for %s from %s: %s", user, address, refusal.error)
             raise
-        return account
 
     async def _open_session(self, request: Request, attempt: Attempt, account: Account, csrf_seed: str) -> str:
-        session_id, now = new_session_id(), int(self.clock.now())
+        session_id, now = new_session_id(), self._now()
         session = NewSession(
             id_hash=hash_session_id(session_id),
             csrf_seed=csrf_seed,
             expires_at=now + self.settings.session_lifetime,
             replaces=tuple(hash_session_id(old) for old in request.cookies.sessions),
         )
-        await self.writer.open_session(attempt, account, session, now)
+        await self.writer.run(self.activity.open_session, attempt, account, session, now)
         return session_id
+
+    def _now(self) -> int:
+        return int(self.clock.now())
 
     def _let_in(self, session_id: str, csrf_seed: str, front: Front) -> Response:
         headers: Headers = cookie_headers(

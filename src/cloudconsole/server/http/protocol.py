@@ -145,12 +145,20 @@ class GuardedProtocol(HttpToolsProtocol):
             self._deadline = None
 
     def _watch_stall(self, *, stalled: bool) -> None:
-        """A caller that does not read its answers has as long as one that does not send its requests."""
+        """A caller that reads none of its answers has as long as one that does not send its requests."""
         if stalled and self._stall is None:
-            self._stall = self.loop.call_later(self.request_timeout, self.transport.abort)
+            unsent = self.transport.get_write_buffer_size()
+            self._stall = self.loop.call_later(self.request_timeout, self._check_progress, unsent)
         elif not stalled and self._stall is not None:
             self._stall.cancel()
             self._stall = None
+
+    def _check_progress(self, unsent: int) -> None:
+        self._stall = None
+        if self.transport.get_write_buffer_size() < unsent:
+            self._watch_stall(stalled=True)
+        else:
+            self.transport.abort()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle

@@ -1,6 +1,7 @@
 """Finding the session of a request. Anonymous visitors get an id that means nothing and costs no storage."""
 
 import asyncio
+import logging
 import re
 import secrets
 from typing import Final
@@ -9,8 +10,11 @@ from cloudconsole.core.clock import Clock
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.writing import Writer
-from cloudconsole.spec.errors import LoginRequired
+from cloudconsole.spec.errors import ApiError, LoginRequired
+from cloudconsole.store.activity import Activity
 from cloudconsole.store.sessions import Session, SessionReader
+
+log = logging.getLogger(__name__)
 
 TOUCH_SECONDS: Final = 60
 """How exactly idle time is known: it is written at most this often."""
@@ -28,9 +32,12 @@ def new_anonymous_id() -> str:
 
 
 class Sessions:
-    def __init__(self, tokens: CsrfTokens, reader: SessionReader, writer: Writer, clock: Clock) -> None:
+    def __init__(
+        self, tokens: CsrfTokens, reader: SessionReader, activity: Activity, writer: Writer, clock: Clock
+    ) -> None:
         self._tokens = tokens
         self._reader = reader
+        self._activity = activity
         self._writer = writer
         self._clock = clock
         self._touching: dict[bytes, asyncio.Task[None]] = {}
@@ -66,6 +73,12 @@ class Sessions:
         """Write down that the session is in use, without making the call wait for it."""
         if now - session.seen_at < TOUCH_SECONDS or session.id_hash in self._touching:
             return
-        task = asyncio.create_task(self._writer.touch_session(session.id_hash, int(now)))
+        task = asyncio.create_task(self._write_touch(session.id_hash, int(now)))
         self._touching[session.id_hash] = task
         task.add_done_callback(lambda _: self._touching.pop(session.id_hash))
+
+    async def _write_touch(self, id_hash: bytes, now: int) -> None:
+        try:
+            await self._writer.run(self._activity.touch_session, id_hash, now)
+        except ApiError as problem:
+            log.warning("a session's last use could not be written: %s", problem.__cause__)

@@ -8,7 +8,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine
 
-from cloudconsole.store.engine import Part, StoreError
+from cloudconsole.store.engine import Part, StoreError, reading
 
 
 def migrate(engine: Engine, parts: Set[Part]) -> None:
@@ -16,7 +16,7 @@ def migrate(engine: Engine, parts: Set[Part]) -> None:
     config = Config()
     config.set_main_option("script_location", "cloudconsole.store:migrations")
     script = ScriptDirectory.from_config(config)
-    with engine.connect() as connection:
+    with reading(engine).connect() as connection:
         current = MigrationContext.configure(connection).get_current_revision()
     if current == script.get_current_head():
         return

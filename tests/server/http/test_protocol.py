@@ -1,0 +1,111 @@
+"""How long a caller may take to read: as long as it makes progress."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+from uvicorn import Config
+from uvicorn.server import ServerState
+
+from cloudconsole.server.http.protocol import GuardedProtocol, guarded_protocol
+
+
+class Timer:
+    def __init__(self, action: Callable[..., None], *args: Any) -> None:
+        self.action: Callable[[], None] | None = lambda: action(*args)
+
+    def cancel(self) -> None:
+        self.action = None
+
+
+class HeldLoop:
+    """An event loop whose timers run when they are told to."""
+
+    def __init__(self) -> None:
+        self.timers: list[Timer] = []
+
+    def call_later(self, _seconds: float, action: Callable[..., None], *args: Any) -> Timer:
+        self.timers.append(Timer(action, *args))
+        return self.timers[-1]
+
+    def let_time_pass(self) -> None:
+        timers, self.timers = self.timers, []
+        for timer in timers:
+            if timer.action:
+                timer.action()
+
+
+class FullTransport:
+    """A connection whose other side reads when it is told to."""
+
+    unsent = 100_000
+    aborted = False
+
+    def get_extra_info(self, _name: str) -> None:
+        return None
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent
+
+    def is_closing(self) -> bool:
+        return self.aborted
+
+    def abort(self) -> None:
+        self.aborted = True
+
+
+async def _nothing(_scope: object, _receive: object, _send: object) -> None:
+    raise AssertionError("nobody calls")
+
+
+@pytest.fixture
+def loop() -> HeldLoop:
+    return HeldLoop()
+
+
+@pytest.fixture
+def transport() -> FullTransport:
+    return FullTransport()
+
+
+@pytest.fixture
+def stalled(loop: HeldLoop, transport: FullTransport) -> GuardedProtocol:
+    """A connection that has more to send than the other side reads."""
+    config = Config(cast(Any, _nothing), ws="none", lifespan="off", log_config=None)
+    protocol = guarded_protocol(30)(config, ServerState(), {}, cast(Any, loop))
+    protocol.connection_made(cast(Any, transport))
+    loop.timers.clear()
+    protocol.pause_writing()
+    return protocol
+
+
+@pytest.mark.usefixtures("stalled")
+def test_a_caller_that_reads_nothing_is_cut_off(loop: HeldLoop, transport: FullTransport) -> None:
+    loop.let_time_pass()
+    assert transport.aborted
+
+
+@pytest.mark.usefixtures("stalled")
+def test_a_caller_that_reads_a_little_goes_on(loop: HeldLoop, transport: FullTransport) -> None:
+    for _ in range(10):
+        transport.unsent -= 1
+        loop.let_time_pass()
+        assert not transport.aborted
+    loop.let_time_pass()
+    assert transport.aborted
+
+
+def test_a_caller_that_has_read_enough_is_left_alone(
+    loop: HeldLoop, transport: FullTransport, stalled: GuardedProtocol
+) -> None:
+    stalled.resume_writing()
+    loop.let_time_pass()
+    assert not transport.aborted
+
+
+def test_a_connection_that_is_gone_leaves_nothing_behind(
+    loop: HeldLoop, transport: FullTransport, stalled: GuardedProtocol
+) -> None:
+    stalled.connection_lost(ConnectionResetError())
+    loop.let_time_pass()
+    assert not transport.aborted
