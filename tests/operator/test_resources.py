@@ -1,5 +1,7 @@
 """One resource at a time: what is refused, and totals that stay true whatever is done in whatever order."""
 
+import asyncio
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -21,12 +23,16 @@ from hypothesis.stateful import (
 )
 from sqlalchemy import Connection, Engine, select
 
+from cloudconsole.backends.embedded.cloud import EmbeddedCloud
 from cloudconsole.core.kinds import KINDS, NODELESS, SIZED_IN_GB, Kind
+from cloudconsole.core.ports import Tenant
 from cloudconsole.operator.cloudfile import dump
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.resources import end_resource, record_resource, remove_resource, resize_resource
 from cloudconsole.store import tables
 from cloudconsole.store.engine import open_engine
+from cloudconsole.store.reader import Reader
+from tests.harness import HeldClock
 from tests.operator.clouds import by_name, contents, counted_totals, load_text, rows, stored_totals
 
 START = 1_800_000_000
@@ -177,9 +183,11 @@ class ResourceLife(RuleBasedStateMachine):
         self._temporary = TemporaryDirectory()
         self._folder = Path(self._temporary.name)
         self._engine = open_engine(copytree(self.template, self._folder / "data"), "cloud")
+        self._reader = Reader(self._folder / "data")
         self._recorded = 0
 
     def teardown(self) -> None:
+        self._reader.close()
         self._engine.dispose()
         self._temporary.cleanup()
 
@@ -252,6 +260,30 @@ class ResourceLife(RuleBasedStateMachine):
     def totals_are_what_is_there(self) -> None:
         assert stored_totals(self._engine) == counted_totals(self._engine)
 
+    @invariant()
+    def usage_is_what_is_in_use(self) -> None:
+        now = START + 500_000
+        answers = EmbeddedCloud(self._reader, HeldClock(now), UTC)
+        in_use = [
+            row
+            for row in rows(self._engine, tables.resources)
+            if row["started_at"] <= now and (row["ended_at"] is None or row["ended_at"] > now)
+        ]
+        for tenant in rows(self._engine, tables.tenants):
+            own = [row for row in in_use if row["tenant_id"] == tenant["id"]]
+            usage = asyncio.run(answers.usage_limits(Tenant(tenant["id"], ""))).record
+            by_kind = Counter(row["kind"] for row in own)
+            assert (usage.total_instances_used, usage.total_volumes_used) == (by_kind["instance"], by_kind["volume"])
+            assert (usage.total_snapshots_used, usage.total_floating_ips_used, usage.total_security_groups_used) == (
+                by_kind["snapshot"],
+                by_kind["floating_ip"],
+                by_kind["security_group"],
+            )
+            assert usage.total_cores_used == sum(row["vcpus"] for row in own)
+            assert usage.total_ram_used == sum(row["ram_mb"] for row in own)
+            on_disk = [row["size_gb"] for row in own if row["kind"] in ("volume", "snapshot")]
+            assert usage.total_gigabytes_used == sum(on_disk)
+
     def _live(self) -> list[dict[str, Any]]:
         return [row for row in rows(self._engine, tables.resources) if row["ended_at"] is None]
 
@@ -265,7 +297,7 @@ class ResourceLife(RuleBasedStateMachine):
         return int(ids[place % len(ids)])
 
 
-def test_totals_stay_true_through_any_life(empty_store: Path) -> None:
+def test_totals_and_usage_stay_true_through_any_life(empty_store: Path) -> None:
     class OverTemplate(ResourceLife):
         template = empty_store
 

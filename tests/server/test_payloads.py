@@ -2,21 +2,15 @@
 
 import asyncio
 import math
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import text
 
 from cloudconsole.core.ports import Fresh, Tenant
 from cloudconsole.server.actions import HANDLERS, Handler, Ports
 from cloudconsole.server.payloads import ENTRY_OVERHEAD, Payloads
 from cloudconsole.spec.actions import GET_NEWS, GET_URL_LIST
 from cloudconsole.spec.errors import DomainNotFound
-from cloudconsole.store.engine import open_engine
-from cloudconsole.store.preparing import prepare
-from cloudconsole.store.reader import Reader
 from tests.harness import HeldClock
 
 ACME, RIVAL = Tenant(1, "acme"), Tenant(2, "rival")
@@ -220,57 +214,3 @@ def test_small_payloads_cannot_be_kept_without_end() -> None:
     for number in range(2000):
         kept.get(str(number))
     assert kept.times_asked == asked + 2000
-
-
-# A real store's stamp
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    prepare(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def reader(folder: Path) -> Iterator[Reader]:
-    reader = Reader(folder)
-    yield reader
-    reader.close()
-
-
-def _commit(folder: Path, sql: str, *, part: str = "cloud", keep: bool = True) -> None:
-    engine = open_engine(folder, "cloud" if part == "cloud" else "activity")
-    with engine.connect() as connection, connection.begin() as transaction:
-        connection.execute(text(sql))
-        if not keep:
-            transaction.rollback()
-    engine.dispose()
-
-
-def test_the_stamp_stands_while_nothing_happens(reader: Reader) -> None:
-    assert len({reader.stamp() for _ in range(10)}) == 1
-
-
-def test_a_commit_by_another_connection_moves_the_stamp(reader: Reader, folder: Path) -> None:
-    before = reader.stamp()
-    _commit(folder, "INSERT INTO tenants (id, name) VALUES (1, 'a')")
-    assert reader.stamp() != before
-
-
-def test_what_was_taken_back_does_not_move_the_stamp(reader: Reader, folder: Path) -> None:
-    before = reader.stamp()
-    _commit(folder, "INSERT INTO tenants (id, name) VALUES (1, 'a')", keep=False)
-    assert reader.stamp() == before
-
-
-def test_logins_and_calls_do_not_move_the_stamp(reader: Reader, folder: Path) -> None:
-    before = reader.stamp()
-    _commit(folder, "INSERT INTO secrets (name, value) VALUES ('a', x'00')", part="activity")
-    assert reader.stamp() == before
-
-
-def test_reading_does_not_move_the_stamp(reader: Reader) -> None:
-    before = reader.stamp()
-    with reader.snapshot():
-        reader.all("SELECT * FROM tenants")
-    assert reader.stamp() == before

@@ -1,16 +1,15 @@
-"""Reading: of one moment inside a snapshot, the newest outside of one."""
+"""Reading: of one moment inside a snapshot, the newest outside of one; and a stamp that tells of changes."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import text
 
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.engine import open_engine
+from cloudconsole.store.engine import Part, open_engine
 from cloudconsole.store.preparing import prepare
 from cloudconsole.store.reader import Reader
-from cloudconsole.store.tables import nodes
 
 COUNT = "SELECT COUNT(*) FROM nodes"
 
@@ -28,11 +27,17 @@ def reader(folder: Path) -> Iterator[Reader]:
     opened.close()
 
 
-def add_node(folder: Path, name: str) -> None:
-    engine = open_engine(folder, "cloud")
-    with engine.begin() as connection:
-        connection.execute(insert(nodes).values(name=name))
+def commit(folder: Path, sql: str, *, part: Part = "cloud", keep: bool = True) -> None:
+    engine = open_engine(folder, part)
+    with engine.connect() as connection, connection.begin() as transaction:
+        connection.execute(text(sql))
+        if not keep:
+            transaction.rollback()
     engine.dispose()
+
+
+def add_node(folder: Path, name: str) -> None:
+    commit(folder, f"INSERT INTO nodes (name) VALUES ('{name}')")
 
 
 def test_a_read_sees_what_was_committed_before_it(folder: Path, reader: Reader) -> None:
@@ -61,3 +66,35 @@ def test_a_snapshot_ends_with_an_error_too(folder: Path, reader: Reader) -> None
 def test_nothing_can_be_written(reader: Reader) -> None:
     with pytest.raises(Unavailable):
         reader.one("INSERT INTO nodes (name) VALUES ('a')")
+
+
+# The stamp
+
+
+def test_the_stamp_stands_while_nothing_happens(reader: Reader) -> None:
+    assert len({reader.stamp() for _ in range(10)}) == 1
+
+
+def test_a_commit_by_another_connection_moves_the_stamp(reader: Reader, folder: Path) -> None:
+    before = reader.stamp()
+    commit(folder, "INSERT INTO tenants (id, name) VALUES (1, 'a')")
+    assert reader.stamp() != before
+
+
+def test_what_was_taken_back_does_not_move_the_stamp(reader: Reader, folder: Path) -> None:
+    before = reader.stamp()
+    commit(folder, "INSERT INTO tenants (id, name) VALUES (1, 'a')", keep=False)
+    assert reader.stamp() == before
+
+
+def test_logins_and_calls_do_not_move_the_stamp(reader: Reader, folder: Path) -> None:
+    before = reader.stamp()
+    commit(folder, "INSERT INTO secrets (name, value) VALUES ('a', x'00')", part="activity")
+    assert reader.stamp() == before
+
+
+def test_reading_does_not_move_the_stamp(reader: Reader) -> None:
+    before = reader.stamp()
+    with reader.snapshot():
+        reader.all("SELECT * FROM tenants")
+    assert reader.stamp() == before

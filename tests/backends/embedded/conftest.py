@@ -6,9 +6,13 @@ from shutil import copytree
 
 import pytest
 
+from cloudconsole.server.app import Console
+from cloudconsole.server.settings import Settings
+from cloudconsole.store.passwords import hash_password
 from cloudconsole.store.preparing import prepare
-from tests.backends.embedded.small_cloud import SmallCloud, at
-from tests.harness import HeldClock
+from cloudconsole.store.tables import accounts
+from tests.backends.embedded.small_cloud import ACME, SmallCloud, at
+from tests.harness import Caller, HeldClock, InProcess
 
 
 @pytest.fixture(scope="session")
@@ -28,3 +32,15 @@ def cloud(bare_store: Path, tmp_path: Path) -> Iterator[SmallCloud]:
     cloud = SmallCloud(copytree(bare_store, tmp_path / "small"), HeldClock(at("12:20")))
     yield cloud
     cloud.close()
+
+
+@pytest.fixture
+def served(cloud: SmallCloud) -> Iterator[tuple[SmallCloud, Caller]]:
+    """The small cloud behind the real actions, and its tenant logged in."""
+    account = {"username": "alice", "role": "tenant", "password_hash": hash_password("pw"), "disabled": False}
+    cloud.insert(accounts, {"id": 1, "tenant_id": ACME.id, "version": 1, **account})
+    wire = InProcess(Console(Settings(data=cloud.folder, session_idle=86_400), cloud.clock))
+    caller = Caller(wire)
+    assert caller.login("alice", "pw").status == 200
+    yield cloud, caller
+    wire.close()

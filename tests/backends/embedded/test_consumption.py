@@ -1,12 +1,9 @@
 """What counts in an hour, at which size, node and price: by hand, and against a count of every single resource."""
 
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
-from pathlib import Path
-from shutil import copytree
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -16,13 +13,10 @@ from sqlalchemy import insert, text
 from cloudconsole.core.kinds import Kind
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.resources import end_resource, record_resource, remove_resource, resize_resource
-from cloudconsole.server.app import Console
-from cloudconsole.server.settings import Settings
 from cloudconsole.store import totals
-from cloudconsole.store.passwords import hash_password
-from cloudconsole.store.tables import accounts, nodes, prices, resources
+from cloudconsole.store.tables import nodes, prices, resources
 from tests.backends.embedded.small_cloud import ACME, LONG_AGO, NORTH, ONE, RIVAL, SOUTH, SmallCloud, at
-from tests.harness import Caller, HeldClock, InProcess
+from tests.harness import Caller
 
 
 @pytest.fixture
@@ -386,19 +380,12 @@ def test_an_answer_holds_only_until_something_starts_ends_or_changes_its_price(p
 
 
 @pytest.fixture
-def over_http(bare_store: Path, tmp_path: Path) -> Iterator[tuple[SmallCloud, Caller]]:
-    """The small cloud served, and its tenant logged in at 12:59:59."""
-    clock = HeldClock(at("12:59:59"))
-    cloud = SmallCloud(copytree(bare_store, tmp_path / "served"), clock)
-    account = {"username": "alice", "role": "tenant", "password_hash": hash_password("pw"), "disabled": False}
-    cloud.insert(accounts, {"id": 1, "tenant_id": ACME.id, "version": 1, **account})
+def over_http(served: tuple[SmallCloud, Caller]) -> tuple[SmallCloud, Caller]:
+    """The small cloud served, a GB of volume at 1 an hour; it is 12:59:59."""
+    cloud, _caller = served
     cloud.price("volume", "gb", ONE)
-    wire = InProcess(Console(Settings(data=cloud.folder, session_idle=86_400), clock))
-    caller = Caller(wire)
-    assert caller.login("alice", "pw").status == 200
-    yield cloud, caller
-    wire.close()
-    cloud.close()
+    cloud.clock.moment = at("12:59:59")
+    return served
 
 
 def _hour(caller: Caller) -> str:

@@ -1,24 +1,18 @@
 """URLs, domains and news, as tenants read them."""
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
-from shutil import copytree
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import msgspec
 import pytest
 
-from cloudconsole.server.app import Console
-from cloudconsole.server.settings import Settings
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import DomainNotFound
-from cloudconsole.store.passwords import hash_password
-from cloudconsole.store.tables import accounts, domains, news, urls
+from cloudconsole.store.tables import domains, news, urls
 from tests.backends.embedded.small_cloud import ACME, RIVAL, SmallCloud, at
-from tests.harness import Caller, HeldClock, InProcess
+from tests.harness import Caller
 
 DOMAIN: dict[str, Any] = {
     "id": "1",
@@ -37,21 +31,6 @@ DOMAIN: dict[str, Any] = {
     "origin_domain_name": None,
     "query_string_settings": None,
 }
-
-
-@pytest.fixture
-def served(bare_store: Path, tmp_path: Path) -> Iterator[tuple[SmallCloud, Caller]]:
-    """The small cloud behind the real actions at 12:20, and its tenant logged in."""
-    clock = HeldClock(at("12:20"))
-    cloud = SmallCloud(copytree(bare_store, tmp_path / "served"), clock)
-    account = {"username": "alice", "role": "tenant", "password_hash": hash_password("pw"), "disabled": False}
-    cloud.insert(accounts, {"id": 1, "tenant_id": ACME.id, "version": 1, **account})
-    wire = InProcess(Console(Settings(data=cloud.folder, session_idle=86_400), clock))
-    caller = Caller(wire)
-    assert caller.login("alice", "pw").status == 200
-    yield cloud, caller
-    wire.close()
-    cloud.close()
 
 
 # URLs
