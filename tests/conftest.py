@@ -6,6 +6,7 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
+from hypothesis import settings as hypothesis_settings
 
 from cloudconsole.operator.cloudfile import load
 from cloudconsole.operator.sample import SAMPLE_FILE
@@ -14,6 +15,10 @@ from cloudconsole.server.settings import Settings
 from cloudconsole.store.engine import open_engine
 from cloudconsole.store.preparing import prepare
 from tests.harness import Caller, HeldClock, InProcess, OverHttp, RunningServer, running_server
+
+# A machine may stall for a moment at any time: no example is held to a time.
+hypothesis_settings.register_profile("patient", deadline=None)
+hypothesis_settings.load_profile("patient")
 
 NOON = datetime(2026, 11, 15, 12, 20, tzinfo=UTC).timestamp()
 

@@ -815,9 +815,6 @@ class Trouble:
     def __init__(self, *_: object) -> None:
         pass
 
-    def stamp(self) -> None:
-        return None
-
     def recognises(self, _username: str) -> bool:
         return False
 

@@ -724,3 +724,27 @@ class TestTargets:
         raw.send(request("HEAD", "/api/") + request("GET", "/nowhere/"))
         assert raw.answer(to="HEAD").status == 200
         assert raw.answer().error == "not_found"
+
+
+class TestAnswersInOnePiece:
+    """Successful actions are written at once, past the server's own way; nothing of that may show."""
+
+    def test_they_have_the_headers_of_any_other_answer(self, raw: Raw, session: HeaderPairs) -> None:
+        raw.send(call(session), call(session, b"{}"))
+        whole, refusal = raw.answer(), raw.answer()
+        assert (whole.status, refusal.error) == (200, "missing_field")
+        assert sorted(name for name, _ in whole.headers) == sorted(name for name, _ in refusal.headers)
+        differing = {name for name in dict(whole.headers) if whole.header(name) != refusal.header(name)}
+        assert differing - {"date"} == {"content-length", "x-request-id"}
+
+    def test_the_connection_is_kept_unless_the_caller_wants_it_closed(self, raw: Raw, session: HeaderPairs) -> None:
+        raw.send(call(session), call(session, FLAVORS, ("Connection", "close")))
+        assert [raw.answer().header("connection") for _ in range(2)] == [None, "close"]
+        assert raw.rest() == b""
+
+    def test_many_sent_ahead_come_whole_and_in_their_order(self, raw: Raw, session: HeaderPairs) -> None:
+        ids = [f"call-{number}" for number in range(50)]
+        raw.send(b"".join(call(session, FLAVORS, ("X-Request-ID", each)) for each in ids))
+        replies = [raw.answer() for _ in ids]
+        assert [reply.header("x-request-id") for reply in replies] == ids
+        assert all(has_flavors(reply) for reply in replies)

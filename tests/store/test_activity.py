@@ -16,7 +16,7 @@ from cloudconsole.store.activity import Activity, Attempt, Caller, NewSession
 from cloudconsole.store.engine import open_engine
 from cloudconsole.store.preparing import prepare
 from cloudconsole.store.reader import Reader
-from cloudconsole.store.sessions import SessionReader, hash_session_id
+from cloudconsole.store.sessions import MOST_REMEMBERED, SessionReader, hash_session_id
 from cloudconsole.store.tables import access_audit, accounts, login_failures, sessions, tenants
 
 NOW = 1_800_000_000
@@ -96,7 +96,7 @@ def _outcome(activity: Activity, attempt: Attempt, at: int) -> object:
 
 def test_an_opened_session_is_found(activity: Activity, reader: SessionReader) -> None:
     activity.open_session(_attempt(), ACCOUNT, _session(), NOW)
-    found = reader.find("s1", NOW)
+    found = reader.find(hash_session_id("s1"), NOW)
     assert found is not None
     assert (found.tenant_id, found.username, found.csrf_seed, found.seen_at) == (3, "alice", "seed-of-s1", NOW)
 
@@ -110,39 +110,40 @@ def test_the_session_id_itself_is_not_stored(activity: Activity, engine: Engine)
 
 def test_an_unknown_session_is_not_found(activity: Activity, reader: SessionReader) -> None:
     activity.open_session(_attempt(), ACCOUNT, _session(), NOW)
-    assert reader.find("s2", NOW) is None
+    assert reader.find(hash_session_id("s2"), NOW) is None
 
 
 def test_a_login_ends_the_sessions_it_replaces_and_no_other(activity: Activity, reader: SessionReader) -> None:
     for name in ("old", "other"):
         activity.open_session(_attempt(), ACCOUNT, _session(name), NOW)
     activity.open_session(_attempt(), ACCOUNT, _session("new", "old", "never-was"), NOW)
-    assert [reader.find(name, NOW) is not None for name in ("old", "other", "new")] == [False, True, True]
+    live = [name for name in ("old", "other", "new") if reader.find(hash_session_id(name), NOW)]
+    assert live == ["other", "new"]
 
 
 def test_a_logout_ends_its_session_only(activity: Activity, reader: SessionReader) -> None:
     for name in ("one", "two"):
         activity.open_session(_attempt(), ACCOUNT, _session(name), NOW)
     activity.end_session(hash_session_id("one"), "alice", HERE, NOW)
-    assert [reader.find(name, NOW) is not None for name in ("one", "two")] == [False, True]
+    assert [reader.find(hash_session_id(name), NOW) is not None for name in ("one", "two")] == [False, True]
 
 
 @pytest.mark.parametrize(("later", "live"), [(0, True), (1799, True), (1800, False), (5000, False)])
 def test_a_session_ends_when_idle(activity: Activity, reader: SessionReader, later: int, live: bool) -> None:
     activity.open_session(_attempt(), ACCOUNT, _session(), NOW)
-    assert (reader.find("s1", NOW + later) is not None) == live
+    assert (reader.find(hash_session_id("s1"), NOW + later) is not None) == live
 
 
 @pytest.mark.parametrize(("later", "live"), [(99, True), (99.9, True), (100, False)])
 def test_a_session_ends_at_its_end(activity: Activity, reader: SessionReader, later: float, live: bool) -> None:
     activity.open_session(_attempt(), ACCOUNT, _session(expires_at=NOW + 100), NOW)
-    assert (reader.find("s1", NOW + later) is not None) == live
+    assert (reader.find(hash_session_id("s1"), NOW + later) is not None) == live
 
 
 def test_use_keeps_a_session_alive(activity: Activity, reader: SessionReader) -> None:
     activity.open_session(_attempt(), ACCOUNT, _session(), NOW)
     activity.touch_session(hash_session_id("s1"), NOW + 1000)
-    assert reader.find("s1", NOW + 2799) is not None
+    assert reader.find(hash_session_id("s1"), NOW + 2799) is not None
 
 
 def test_a_late_note_of_use_does_not_turn_time_back(activity: Activity, engine: Engine) -> None:
@@ -166,7 +167,7 @@ def test_a_change_of_the_account_ends_its_sessions(
     with cloud.begin() as connection:
         connection.execute(text(f"UPDATE accounts SET {change}"))
     cloud.dispose()
-    assert reader.find("s1", NOW) is None
+    assert reader.find(hash_session_id("s1"), NOW) is None
 
 
 def test_a_login_sweeps_out_expired_sessions(activity: Activity, engine: Engine) -> None:
@@ -347,3 +348,38 @@ def test_a_login_that_fails_half_way_leaves_nothing(activity: Activity, engine: 
     assert _rows(engine, sessions) == []
     with engine.connect() as connection:
         assert connection.scalar(select(func.count()).select_from(login_failures)) == 3
+
+
+# What is remembered of sessions
+
+
+def test_a_session_is_found_again_without_reading_its_row(activity: Activity, reader: SessionReader) -> None:
+    activity.open_session(_attempt(), ACCOUNT, _session("s1"), NOW)
+    first = reader.find(hash_session_id("s1"), NOW)
+    assert first is not None
+    assert reader.find(hash_session_id("s1"), NOW) is first
+
+
+def test_a_remembered_session_ends_with_its_time(activity: Activity, reader: SessionReader) -> None:
+    activity.open_session(_attempt(), ACCOUNT, _session("s1"), NOW)
+    assert reader.find(hash_session_id("s1"), NOW)
+    assert reader.find(hash_session_id("s1"), NOW + IDLE) is None
+    assert reader.find(hash_session_id("s1"), NOW + IDLE - 1)
+
+
+def test_more_sessions_than_are_remembered_are_all_found(
+    activity: Activity, engine: Engine, reader: SessionReader
+) -> None:
+    activity.open_session(_attempt(), ACCOUNT, _session("s1"), NOW)
+    reader.find(hash_session_id("s1"), NOW)
+    row = dict.fromkeys(("seen_at", "expires_at"), NOW + IDLE)
+    rows: list[dict[str, Any]] = [
+        {"id_hash": hash_session_id(str(number)), "account_id": ACCOUNT.id, "account_version": ACCOUNT.version, **row}
+        for number in range(MOST_REMEMBERED)
+    ]
+    with engine.begin() as connection:
+        connection.execute(insert(sessions), [{**each, "csrf_seed": str(place)} for place, each in enumerate(rows)])
+    found = [reader.find(each["id_hash"], NOW) for each in rows]
+    assert [session and session.csrf_seed for session in found] == [str(number) for number in range(MOST_REMEMBERED)]
+    assert reader.find(hash_session_id("s1"), NOW)
+    assert len(reader._remembered) == MOST_REMEMBERED

@@ -54,9 +54,6 @@ class Identity(Protocol):
 
 
 class Cloud(Protocol):
-    def stamp(self) -> int | None:
-        """Equal stamps mean that nothing was changed in between; None where that cannot be told."""
-
     async def usage_limits(self, tenant: Tenant) -> Fresh[UsageLimits]: ...
 
     async def flavors(self, tenant: Tenant) -> Fresh[Flavors]: ...

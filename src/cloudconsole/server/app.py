@@ -14,6 +14,7 @@ from cloudconsole.server.actions import Ports
 from cloudconsole.server.http.api import ApiEndpoint
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.front import Front, FrontDoor
+from cloudconsole.server.http.head import Heads
 from cloudconsole.server.http.login import LoginEndpoint
 from cloudconsole.server.http.page import HomePage
 from cloudconsole.server.http.regions import Regions
@@ -58,7 +59,7 @@ class Console:
         identity = EmbeddedIdentity(reader, hashing)
         cloud = EmbeddedCloud(reader, clock, settings.zone)
         ports = Ports(cloud, EmbeddedContent(reader, clock, settings.zone))
-        api = ApiEndpoint(settings, clock, tokens, sessions, regions, ports, Payloads(cloud, clock))
+        api = ApiEndpoint(settings, clock, tokens, sessions, regions, ports, Payloads(clock))
         login = LoginEndpoint(settings, clock, tokens, sessions, regions, identity, activity, writer)
 
         self._routes: dict[str, dict[str, Endpoint]] = {
@@ -67,6 +68,7 @@ class Console:
             "/auth/login/": {"POST": login.log_in},
             "/auth/logout/": {"POST": login.log_out},
         }
+        self._heads = Heads()
         self._front_door = FrontDoor(settings)
         self._log_calls = settings.access_log
         self._held = (hashing, writing, engine, reader)
@@ -75,7 +77,7 @@ class Console:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            request = Request(scope, receive)
+            request = Request(scope, self._heads.read(scope["headers"]), receive)
             current_request_id.set(request.request_id)
             self.in_flight += 1
             try:
@@ -107,7 +109,7 @@ class Console:
     async def _dispatch(self, request: Request, front: Front) -> Response:
         if request.path in WITHOUT_SLASH and request.method != "OPTIONS":
             query = b"?" + request.query if request.query else b""
-            notice = envelope.notice(SLASH_MISSING, 308, request.language, path=request.path + "/")
+            notice = envelope.notice(SLASH_MISSING, 308, request.head.language, path=request.path + "/")
             return json_response(notice, 308, [(b"location", request.path.encode() + b"/" + query)])
         endpoints = self._routes.get(request.path) or self._routes.get(request.path + "/", {})
         endpoint = endpoints.get("GET" if request.method == "HEAD" else request.method)

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from typing import Final, NamedTuple
 
 from cloudconsole.core.clock import Clock
-from cloudconsole.core.ports import Cloud, Tenant
+from cloudconsole.core.ports import Tenant
 from cloudconsole.server.actions import Handler, Ports
 from cloudconsole.spec import envelope
 
@@ -24,17 +24,21 @@ class Prepared(NamedTuple):
 class Payloads:
     """The least recently used make room for new ones, so that memory stays bounded however many tenants call."""
 
-    def __init__(self, cloud: Cloud, clock: Clock, most_bytes: int = MOST_BYTES) -> None:
-        self._cloud = cloud
+    def __init__(self, clock: Clock, most_bytes: int = MOST_BYTES) -> None:
         self._clock = clock
         self._most_bytes = most_bytes
         self._bytes = 0
         self._prepared: OrderedDict[Key, Prepared] = OrderedDict()
 
-    async def get(self, handler: Handler, ports: Ports, tenant: Tenant, parameters: tuple[str, ...]) -> bytes:
+    async def get(
+        self, handler: Handler, ports: Ports, tenant: Tenant, parameters: tuple[str, ...], stamp: int
+    ) -> bytes:
+        """The payload for a call that found the store's data at this stamp.
+
+        It was taken before the data is read: a change in between makes the payload stale, never wrongly fresh.
+        """
         key = (handler.action.name, None if handler.same_for_all else tenant.id, parameters)
-        # The stamp is taken before the data is read: a change in between makes the payload stale, never wrongly fresh.
-        stamp, now = self._cloud.stamp(), self._clock.now()
+        now = self._clock.now()
         prepared = self._prepared.get(key)
         # `since`, because a clock may be set back.
         if prepared is not None and prepared.stamp == stamp and prepared.since <= now < prepared.until:
@@ -42,8 +46,7 @@ class Payloads:
             return prepared.data
         fresh = await handler.answer(ports, tenant, *parameters)
         data = envelope.encode(fresh.record)
-        if stamp is not None:
-            self._keep(key, Prepared(stamp, now, fresh.until, data))
+        self._keep(key, Prepared(stamp, now, fresh.until, data))
         return data
 
     def _keep(self, key: Key, prepared: Prepared) -> None:

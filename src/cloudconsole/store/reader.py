@@ -13,7 +13,7 @@ Row = tuple[Any, ...]
 
 
 class Reader:
-    """Reads both parts of the store; never writes, so `stamp` moves on every commit to the cloud by anyone."""
+    """Reads both parts of the store; never writes, so its stamps move on every commit by anyone."""
 
     def __init__(self, folder: Path) -> None:
         self._connection = sqlite3.connect(database_file(folder, "cloud"), timeout=1, isolation_level=None)
@@ -22,8 +22,11 @@ class Reader:
 
     def stamp(self) -> int:
         """Moves whenever what tenants read was changed."""
-        row = self.one("PRAGMA main.data_version")
-        return int(row[0]) if row else 0
+        return self._data_version("PRAGMA main.data_version")
+
+    def activity_stamp(self) -> int:
+        """Moves whenever a session was opened, used or ended, or another of the activity's tables was written."""
+        return self._data_version("PRAGMA activity.data_version")
 
     def one(self, sql: str, parameters: Row = ()) -> Row | None:
         try:
@@ -37,6 +40,12 @@ class Reader:
             return self._connection.execute(sql, parameters).fetchall()
         except sqlite3.Error as problem:
             raise Unavailable from problem
+
+    def _data_version(self, pragma: str) -> int:
+        row = self.one(pragma)
+        assert row is not None  # noqa: S101 - SQLite always has one
+        version: int = row[0]
+        return version
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:

@@ -1,6 +1,7 @@
 """Sessions as they are read on every call: one row, joined with the account it hangs on."""
 
 import hashlib
+from typing import Final
 
 from msgspec import Struct
 
@@ -8,20 +9,25 @@ from cloudconsole.store.reader import Reader
 
 # A session is live only while its account is enabled and of the version it was opened under: disabling an account or
 # changing its password ends its sessions in the very transaction that does so.
-_FIND = """
-    SELECT accounts.tenant_id, accounts.username, sessions.csrf_seed, sessions.seen_at
+_FIND: Final = """
+    SELECT accounts.tenant_id, accounts.username, sessions.csrf_seed, sessions.seen_at, sessions.expires_at
     FROM sessions
     JOIN accounts ON accounts.id = sessions.account_id AND accounts.version = sessions.account_version
-    WHERE sessions.id_hash = ? AND NOT accounts.disabled AND sessions.expires_at > ? AND sessions.seen_at > ?
+    WHERE sessions.id_hash = ? AND NOT accounts.disabled
 """
+
+MOST_REMEMBERED: Final = 4096
 
 
 class Session(Struct, frozen=True):
     id_hash: bytes
+    stamp: int
+    """The state of the cloud that it was last found in."""
     tenant_id: int
     username: str
     csrf_seed: str
     seen_at: int
+    expires_at: int
 
 
 def hash_session_id(session_id: str) -> bytes:
@@ -30,12 +36,32 @@ def hash_session_id(session_id: str) -> bytes:
 
 
 class SessionReader:
+    """Finds live sessions; a row is read again only after something was written."""
+
     def __init__(self, reader: Reader, idle_seconds: int) -> None:
         self._reader = reader
         self._idle_seconds = idle_seconds
+        self._remembered: dict[bytes, tuple[int, Session]] = {}
 
-    def find(self, session_id: str, now: float) -> Session | None:
-        """The live session with this id."""
-        id_hash = hash_session_id(session_id)
-        row = self._reader.one(_FIND, (id_hash, now, now - self._idle_seconds))
-        return None if row is None else Session(id_hash, *row)
+    def find(self, id_hash: bytes, now: float) -> Session | None:
+        """The live session whose id has this hash."""
+        # The stamps are taken before the row is read: a change in between makes it stale, never wrongly live.
+        stamp, activity_stamp = self._reader.stamp(), self._reader.activity_stamp()
+        remembered = self._remembered.get(id_hash)
+        if remembered is not None and remembered[0] == activity_stamp and remembered[1].stamp == stamp:
+            session = remembered[1]
+        else:
+            row = self._reader.one(_FIND, (id_hash,))
+            if row is None:
+                self._remembered.pop(id_hash, None)
+                return None
+            session = Session(id_hash, stamp, *row)
+            self._remember(activity_stamp, session)
+        is_live = session.expires_at > now and session.seen_at > now - self._idle_seconds
+        return session if is_live else None
+
+    def _remember(self, activity_stamp: int, session: Session) -> None:
+        self._remembered.pop(session.id_hash, None)
+        if len(self._remembered) >= MOST_REMEMBERED:
+            del self._remembered[next(iter(self._remembered))]
+        self._remembered[session.id_hash] = (activity_stamp, session)

@@ -10,6 +10,7 @@ import pytest
 
 from cloudconsole.server.addresses import host_of
 from cloudconsole.server.http.front import Front, FrontDoor
+from cloudconsole.server.http.head import Head
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.settings import Settings
 from cloudconsole.spec.errors import InvalidHost
@@ -43,9 +44,8 @@ def enter(
         "scheme": scheme,
         "client": None if peer is None else (peer, 50000),
         "server": server,
-        "headers": pairs,
     }
-    return FrontDoor(settings).enter(Request(scope, _nothing))
+    return FrontDoor(settings).enter(Request(scope, Head(pairs), _nothing))
 
 
 def is_served(settings: Settings, *hosts: str, **options: Any) -> bool:

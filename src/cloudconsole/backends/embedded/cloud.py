@@ -59,9 +59,6 @@ class EmbeddedCloud:
         self._zone = zone
         self._kept: tuple[int, PriceBook] | None = None
 
-    def stamp(self) -> int:
-        return self._reader.stamp()
-
     async def usage_limits(self, tenant: Tenant) -> Fresh[UsageLimits]:
         now = self._clock.now()
         with self._reader.snapshot():

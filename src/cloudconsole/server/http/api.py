@@ -1,11 +1,13 @@
 """The one path of all actions: `GET` opens a session, `POST` calls an action."""
 
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.estimate import MONTH_DAYS
 from cloudconsole.core.ports import Tenant
-from cloudconsole.server.actions import HANDLERS, Ports
+from cloudconsole.server.actions import HANDLERS, Handler, Ports
 from cloudconsole.server.http.body import (
     FORM,
     JSON,
@@ -20,7 +22,7 @@ from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.front import Front
 from cloudconsole.server.http.regions import Regions
 from cloudconsole.server.http.request import Request
-from cloudconsole.server.http.response import Response, cookie_headers, json_response
+from cloudconsole.server.http.response import Response, cookie_headers, json_response, plain_answer
 from cloudconsole.server.http.session import Sessions
 from cloudconsole.server.payloads import Payloads
 from cloudconsole.server.settings import Settings
@@ -29,6 +31,9 @@ from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.errors import UnknownAction
 from cloudconsole.spec.language import Text
 from cloudconsole.spec.records import Welcome
+
+LARGEST_REMEMBERED: Final = 256
+"""Bodies up to this size are remembered with what they ask for: there are few of them, and they come often."""
 
 WELCOME = Text("Welcome to Cloud Console.", "欢迎使用云控制台。")
 
@@ -58,28 +63,36 @@ class ApiEndpoint:
             csrf_cookie(self._token_to_keep(request), self.clock.now(), secure=front.secure),
             session_cookie(self.sessions.id_to_keep(request), secure=front.secure),
         )
-        return json_response(envelope.success(WELCOME, request.language, data), headers=cookies)
+        return json_response(envelope.success(WELCOME, request.head.language, data), headers=cookies)
 
     async def call(self, request: Request, front: Front) -> Response:
         body = await read_body(request, self.settings.max_body)
         media = media_type(request, (JSON, FORM))
         session = self.sessions.require(request)
         self.tokens.check_call(request, front, session)
-        fields = parse_fields(body, media)
-        handler = HANDLERS.get(required_text(fields, "action"))
-        if handler is None:
-            raise UnknownAction
-        parameters = tuple(required_identifier(fields, name) for name in handler.action.parameters)
+        handler, parameters = (_lately_asked if len(body) <= LARGEST_REMEMBERED else _asked)(body, media)
         tenant = Tenant(session.tenant_id, session.username)
-        data = await self.payloads.get(handler, self.ports, tenant, parameters)
-        return json_response(envelope.success(handler.action.success, request.language, data))
+        data = await self.payloads.get(handler, self.ports, tenant, parameters, session.stamp)
+        return plain_answer(envelope.success(handler.action.success, request.head.language, data))
 
     def _token_to_keep(self, request: Request) -> str:
         found = self.sessions.find(request)
         if found is not None and self.tokens.came_along(found[1], request):
             return self.tokens.from_seed(found[1].csrf_seed)
-        for token in request.cookies.csrf_tokens:
+        for token in request.head.cookies.csrf_tokens:
             if self.tokens.is_ours(token):
                 return token
         # A caller that lost its token gets the session's own again: another would not let it call anything.
         return self.tokens.from_seed(found[1].csrf_seed) if found else self.tokens.new()
+
+
+def _asked(body: bytes, media: str) -> tuple[Handler, tuple[str, ...]]:
+    """What a body asks for: the action's handler and its parameters."""
+    fields = parse_fields(body, media)
+    handler = HANDLERS.get(required_text(fields, "action"))
+    if handler is None:
+        raise UnknownAction
+    return handler, tuple(required_identifier(fields, name) for name in handler.action.parameters)
+
+
+_lately_asked = lru_cache(maxsize=1024)(_asked)

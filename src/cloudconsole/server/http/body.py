@@ -1,7 +1,6 @@
 """Request bodies: bounded in size, in one of two forms, read into plain fields."""
 
 import re
-from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
@@ -20,7 +19,6 @@ JSON: Final = "application/json"
 FORM: Final = "application/x-www-form-urlencoded"
 
 LONGEST_IDENTIFIER: Final = 64
-LONGEST_CONTENT_TYPE: Final = 300
 
 Fields = dict[str, Any]
 
@@ -31,8 +29,7 @@ _LONG_NUMBER: Final = re.compile("(?<![0-9])([0-9]{1000})[0-9]+")
 
 async def read_body(request: Request, limit: int) -> bytes:
     """The whole body, refused as soon as it is known to be over the limit."""
-    announced = request.header(b"content-length")
-    if announced is not None and announced.isdecimal() and int(announced) > limit:
+    if (request.head.content_length or 0) > limit:
         raise BodyTooLarge(limit)
     body = b""
     while not request.body_complete:
@@ -44,18 +41,10 @@ async def read_body(request: Request, limit: int) -> bytes:
 
 def media_type(request: Request, accepted: tuple[str, ...]) -> str:
     """The body's media type, if it is one of the accepted ones and in UTF-8."""
-    name, charset = _read_content_type((request.header(b"content-type") or "")[:LONGEST_CONTENT_TYPE])
+    name, charset = request.head.media_type
     if name not in accepted or charset not in ("utf-8", "utf8", ""):
         raise UnsupportedMediaType(accepted)
     return name
-
-
-@lru_cache(maxsize=256)
-def _read_content_type(header: str) -> tuple[str, str]:
-    name, *parameters = header.lower().split(";")
-    pairs = (parameter.partition("=") for parameter in parameters)
-    charsets = [value.strip().strip("\"'") for key, _, value in pairs if key.strip() == "charset"]
-    return name.strip(), charsets[-1] if charsets else ""
 
 
 def parse_fields(body: bytes, media: str) -> Fields:

@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from cloudconsole.server.addresses import forwarded_address, host_of, is_loopback, is_one_of, parse_origin
+from cloudconsole.server.http.head import Head
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.settings import Settings
 from cloudconsole.spec.errors import InvalidHost
@@ -46,12 +47,13 @@ class FrontDoor:
 
     def enter(self, request: Request) -> Front:
         """How the request reached us; refuses one for a host that we do not serve."""
-        host, scheme, address = request.header(b"host"), request.scheme, request.peer
+        head, scheme, address = request.head, request.scheme, request.peer
+        host = head.host
         if self._proxies and is_one_of(request.peer, self._proxies):
-            host = _last(request.header(b"x-forwarded-host")) or host
-            forwarded_scheme = _last(request.header(b"x-forwarded-proto"))
+            host = _last(head.header(b"x-forwarded-host")) or host
+            forwarded_scheme = _last(head.header(b"x-forwarded-proto"))
             scheme = forwarded_scheme if forwarded_scheme in ("http", "https") else scheme
-            address = self._forwarded_address(request) or address
+            address = self._forwarded_address(head) or address
         if host is None:
             if request.http_version != "1.0":
                 raise InvalidHost
@@ -66,9 +68,9 @@ class FrontDoor:
             return False
         return self._any_host or host in self._hosts or (self._loopback_too and is_loopback(host))
 
-    def _forwarded_address(self, request: Request) -> str | None:
+    def _forwarded_address(self, head: Head) -> str | None:
         """The nearest address of the chain that is not one of our proxies."""
-        chain = [entry.strip() for entry in (request.header(b"x-forwarded-for") or "").split(",")]
+        chain = [entry.strip() for entry in (head.header(b"x-forwarded-for") or "").split(",")]
         for entry in reversed(chain[-LONGEST_CHAIN:]):
             address = forwarded_address(entry)
             # What stands before an entry that is no address may be the caller's own invention.

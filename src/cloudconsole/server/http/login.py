@@ -77,7 +77,7 @@ class LoginEndpoint:
             id_hash=hash_session_id(session_id),
             csrf_seed=csrf_seed,
             expires_at=now + self.settings.session_lifetime,
-            replaces=tuple(hash_session_id(old) for old in request.cookies.sessions),
+            replaces=tuple(hash_session_id(old) for old in request.head.cookies.sessions),
         )
         await self.writer.run(self.activity.open_session, attempt, account, session, now)
         return session_id

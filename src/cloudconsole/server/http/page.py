@@ -70,7 +70,7 @@ class HomePage:
     async def show(self, request: Request, front: Front) -> Response:
         """The page in the caller's language."""
         region = ", ".join(self._regions.offered(front.origin))
-        html = _render(request.language, region).encode()
+        html = _render(request.head.language, region).encode()
         return Response(body=html, headers=[(b"content-type", b"text/html; charset=utf-8")], policy=_POLICY)
 
 

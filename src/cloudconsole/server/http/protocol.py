@@ -1,12 +1,13 @@
 """The HTTP/1.1 connection: uvicorn's, with limits on what a caller may send before the application sees it."""
 
 import asyncio
+from functools import partial
 from typing import Any, Final
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from cloudconsole.server.http.request import new_request_id
+from cloudconsole.server.http.request import WRITE_WHOLE, new_request_id
 from cloudconsole.server.http.response import CLOSED_POLICY, SECURITY_HEADERS
 
 MOST_HEAD_BYTES: Final = 32 * 1024
@@ -87,11 +88,14 @@ class GuardedProtocol(HttpToolsProtocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         # Trailers come here too, and are no headers.
         if self._in_head:
-            super().on_header(name, value)
+            name = name.lower()
+            if name == b"expect":
+                self.expect_100_continue = value.lower() == b"100-continue"
+            self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         self._in_head = False
-        if len(self.url) + sum(len(name) + len(value) for name, value in self.headers) > MOST_HEAD_BYTES:
+        if self._framing_bytes > MOST_HEAD_BYTES and self._head_bytes() > MOST_HEAD_BYTES:
             self._refuse(b"431 Request Header Fields Too Large")
             raise ValueError("request head too large")
         if self.parser.get_method() == b"CONNECT":
@@ -117,6 +121,9 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(b"400 Bad Request", msg.encode("ascii"))
+
+    def _head_bytes(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
 
     def _feed(self, data: bytes) -> None:
         while data:
@@ -162,6 +169,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
+        cycle.scope[WRITE_WHOLE] = partial(_write_whole, cycle)  # type: ignore[typeddict-unknown-key]
         super()._start_asgi_task(cycle, app)
 
     def _refuse(self, status: bytes, text: bytes = b"") -> None:
@@ -185,6 +193,22 @@ class GuardedProtocol(HttpToolsProtocol):
             self.pipeline.popleft()
         last = self.pipeline[0][0] if self.pipeline else self._running
         return None if last is None or last.response_complete or last.more_body else last
+
+
+def _write_whole(cycle: RequestResponseCycle, head: bytes, body: bytes) -> bool:
+    """Do at once what uvicorn does in two messages, after looking at each header: ours were put together by us."""
+    if cycle.flow.write_paused or cycle.disconnected:
+        return False
+    lines = [head, *(b"%b: %b\r\n" % header for header in cycle.default_headers)]
+    if not cycle.keep_alive:
+        lines.append(b"connection: close\r\n")
+    cycle.transport.write(b"".join([*lines, b"\r\n", body]))
+    cycle.response_started = cycle.response_complete = True
+    cycle.message_event.set()
+    if not cycle.keep_alive:
+        cycle.transport.close()
+    cycle.on_response()
+    return True
 
 
 def _bare_answer(status: bytes, text: bytes) -> bytes:

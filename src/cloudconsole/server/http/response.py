@@ -27,6 +27,15 @@ CLOSED_POLICY: Final = (
     b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
 )
 
+PLAIN_JSON: Final[Headers] = [JSON_TYPE]
+"""The headers of an answer that has none but those of every JSON answer; they are put together beforehand."""
+
+WHOLE_HEAD: Final = (
+    b"HTTP/1.1 200 OK\r\n"
+    + b"".join(b"%b: %b\r\n" % header for header in (JSON_TYPE, CLOSED_POLICY, *SECURITY_HEADERS))
+    + b"content-length: %d\r\nx-request-id: %b\r\n"
+)
+
 DISCARDED_AT_MOST: Final = 8 * 1024 * 1024
 DISCARD_SECONDS: Final = 10
 
@@ -42,6 +51,11 @@ def json_response(body: bytes, status: int = 200, headers: Headers | None = None
     return Response(status, body, [JSON_TYPE, *(headers or [])])
 
 
+def plain_answer(body: bytes) -> Response:
+    """A success without headers of its own, which most answers are; see `PLAIN_JSON`."""
+    return Response(200, body, PLAIN_JSON)
+
+
 def cookie_headers(*cookies: str) -> Headers:
     return [(b"set-cookie", cookie.encode("ascii")) for cookie in cookies]
 
@@ -54,10 +68,14 @@ def refusal_response(error: ApiError, request: Request) -> Response:
         headers.append((b"allow", error.allow.encode("ascii")))
     if isinstance(error, BodyTooLarge | Unavailable):
         headers.append((b"connection", b"close"))
-    return json_response(envelope.refusal(error, request.language), error.code, headers)
+    return json_response(envelope.refusal(error, request.head.language), error.code, headers)
 
 
 async def send_response(response: Response, request: Request, send: Send) -> None:
+    if response.headers is PLAIN_JSON and request.body_complete and request.write_whole is not None:
+        head = WHOLE_HEAD % (len(response.body), request.request_id.encode("ascii"))
+        if request.write_whole(head, response.body):
+            return
     headers = [
         *response.headers,
         (b"content-length", b"%d" % len(response.body)),

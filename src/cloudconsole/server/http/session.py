@@ -20,7 +20,6 @@ TOUCH_SECONDS: Final = 60
 """How exactly idle time is known: it is written at most this often."""
 
 _ANONYMOUS: Final = re.compile(r"a[0-9a-f]{48}")
-_SESSION: Final = re.compile(r"s[0-9a-f]{48}")
 
 
 def new_session_id() -> str:
@@ -45,8 +44,8 @@ class Sessions:
     def find(self, request: Request) -> tuple[str, Session] | None:
         """The live session among the request's cookies, with its id; of several, the one whose token came along."""
         now = self._clock.now()
-        candidates = filter(_SESSION.fullmatch, request.cookies.sessions)
-        live = [(session_id, found) for session_id in candidates if (found := self._reader.find(session_id, now))]
+        candidates = request.head.sessions
+        live = [(session_id, found) for session_id, id_hash in candidates if (found := self._reader.find(id_hash, now))]
         if len(live) > 1:
             # A foreign session, planted by a neighbouring host, must not take the place of the caller's own.
             live.sort(key=lambda each: not self._tokens.came_along(each[1], request))
@@ -66,7 +65,7 @@ class Sessions:
         found = self.find(request)
         if found is not None:
             return found[0]
-        anonymous = (session_id for session_id in request.cookies.sessions if _ANONYMOUS.fullmatch(session_id))
+        anonymous = (session_id for session_id in request.head.cookies.sessions if _ANONYMOUS.fullmatch(session_id))
         return next(anonymous, None) or new_anonymous_id()
 
     def _touch(self, session: Session, now: float) -> None:

@@ -1,0 +1,79 @@
+"""Heads: the same headers are worked out once, and what is remembered is bounded and never mixed up."""
+
+import pytest
+
+from cloudconsole.server.http.head import LARGEST_REMEMBERED, MOST_REMEMBERED, Head, Heads, Pairs
+
+TOKEN = "f" * 64
+SESSION = "s" + "0" * 48
+
+
+def _pairs(**headers: str) -> Pairs:
+    return [(name.replace("_", "-").encode(), value.encode("latin-1")) for name, value in headers.items()]
+
+
+def test_the_same_headers_are_worked_out_once() -> None:
+    heads = Heads()
+    assert heads.read(_pairs(host="a", cookie="x=1")) is heads.read(_pairs(host="a", cookie="x=1"))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        _pairs(host="a", cookie="x=2"),
+        _pairs(host="a"),
+        _pairs(cookie="x=1", host="a"),
+        _pairs(host="a", cookie="x=1", accept="*/*"),
+        [*_pairs(host="a", cookie="x=1"), (b"cookie", b"x=1")],
+    ],
+)
+def test_other_headers_are_another_head(other: Pairs) -> None:
+    heads = Heads()
+    assert heads.read(_pairs(host="a", cookie="x=1")) is not heads.read(other)
+
+
+def test_the_first_read_make_room_for_new_ones() -> None:
+    heads = Heads()
+    first, second = (heads.read(_pairs(host=name)) for name in ("first", "second"))
+    for number in range(MOST_REMEMBERED - 1):
+        heads.read(_pairs(host=str(number)))
+    assert heads.read(_pairs(host="second")) is second
+    assert heads.read(_pairs(host="first")) is not first
+
+
+@pytest.mark.parametrize(("size", "is_remembered"), [(LARGEST_REMEMBERED, True), (LARGEST_REMEMBERED + 1, False)])
+def test_a_large_head_is_not_remembered(size: int, is_remembered: bool) -> None:
+    heads = Heads()
+    pairs = _pairs(cookie="x" * (size - len("cookie")))
+    assert (heads.read(pairs) is heads.read(pairs)) == is_remembered
+
+
+def test_repeated_headers_are_joined() -> None:
+    head = Head([(b"cookie", b"a=1"), (b"host", b"x"), (b"cookie", b"b=2"), (b"host", b"y")])
+    assert (head.header(b"cookie"), head.host) == ("a=1; b=2", "x, y")
+
+
+@pytest.mark.parametrize("cookies", ["", "csrftoken=", f"csrftoken={TOKEN[1:]}", f"other={TOKEN}"])
+def test_a_token_without_its_cookie_has_none(cookies: str) -> None:
+    assert not Head(_pairs(x_csrftoken=TOKEN, cookie=cookies)).has_csrf_cookie
+
+
+@pytest.mark.parametrize("cookies", [f"csrftoken={TOKEN}", f"csrftoken=abc; csrftoken={TOKEN}"])
+def test_a_token_has_its_cookie_among_several(cookies: str) -> None:
+    assert Head(_pairs(x_csrftoken=TOKEN, cookie=cookies)).has_csrf_cookie
+
+
+def test_no_token_has_no_cookie_either() -> None:
+    assert not Head(_pairs(cookie=f"csrftoken={TOKEN}")).has_csrf_cookie
+
+
+@pytest.mark.parametrize("value", ["s" + "0" * 47, "s" + "0" * 49, "S" + "0" * 48, "a" + "0" * 48, "s" + "G" * 48])
+def test_what_is_no_session_id_is_never_looked_up(value: str) -> None:
+    assert (
+        Head(_pairs(cookie=f"sessionid={value}; sessionid={SESSION}")).sessions
+        == Head(_pairs(cookie=f"sessionid={SESSION}")).sessions
+    )
+
+
+def test_a_length_that_is_no_number_is_none() -> None:
+    assert Head(_pairs(content_length="+1")).content_length is None
