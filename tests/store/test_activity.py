@@ -142,19 +142,19 @@ def test_a_session_ends_at_its_end(activity: Activity, reader: SessionReader, la
 
 def test_use_keeps_a_session_alive(activity: Activity, reader: SessionReader) -> None:
     activity.open_session(_attempt(), ACCOUNT, _session(), NOW)
-    activity.touch_session(hash_session_id("s1"), NOW + 1000)
+    activity.touch_sessions({hash_session_id("s1"): NOW + 1000})
     assert reader.find(hash_session_id("s1"), NOW + 2799) is not None
 
 
 def test_a_late_note_of_use_does_not_turn_time_back(activity: Activity, engine: Engine) -> None:
     activity.open_session(_attempt(), ACCOUNT, _session(), NOW)
     for moment in (NOW + 1000, NOW + 10):
-        activity.touch_session(hash_session_id("s1"), moment)
+        activity.touch_sessions({hash_session_id("s1"): moment})
     assert [row["seen_at"] for row in _rows(engine, sessions)] == [NOW + 1000]
 
 
 def test_use_of_an_ended_session_does_not_revive_it(activity: Activity, engine: Engine) -> None:
-    activity.touch_session(hash_session_id("s1"), NOW)
+    activity.touch_sessions({hash_session_id("s1"): NOW})
     assert _rows(engine, sessions) == []
 
 

@@ -1,5 +1,6 @@
 """Kinds of resources, what their sizes are, which of them cost money and by which unit."""
 
+from operator import add, sub
 from typing import Final, Literal, NamedTuple, get_args
 
 from cloudconsole.spec.records import ResourceType
@@ -63,10 +64,10 @@ class Amounts(NamedTuple):
     size_gb: int = 0
 
     def plus(self, other: "Amounts") -> "Amounts":
-        return Amounts(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+        return Amounts(*map(add, self, other))
 
     def minus(self, other: "Amounts") -> "Amounts":
-        return Amounts(*(mine - theirs for mine, theirs in zip(self, other, strict=True)))
+        return Amounts(*map(sub, self, other))
 
     def in_unit(self, unit: Unit) -> int:
         if unit == "each":

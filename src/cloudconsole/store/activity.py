@@ -1,11 +1,11 @@
 """What logins and calls write: sessions, failed logins, the access trail; one transaction each, over all workers."""
 
 import hashlib
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, TypeVar
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Connection, Engine, Select, and_, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Select, and_, bindparam, delete, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from cloudconsole.core import throttle
@@ -15,6 +15,13 @@ from cloudconsole.store.engine import reading
 from cloudconsole.store.tables import access_audit, login_failures, secrets, sessions
 
 Result = TypeVar("Result")
+
+
+_TOUCH: Final = (
+    update(sessions)
+    .where(sessions.c.id_hash == bindparam("touched"), sessions.c.seen_at < bindparam("moment"))
+    .values(seen_at=bindparam("moment"))
+)
 
 
 class Caller(Struct, frozen=True):
@@ -110,10 +117,10 @@ class Activity:
 
         self._transact(work)
 
-    def touch_session(self, id_hash: bytes, now: int) -> None:
-        """Note that a session was in use."""
-        statement = update(sessions).where(sessions.c.id_hash == id_hash, sessions.c.seen_at < now).values(seen_at=now)
-        self._transact(lambda connection: connection.execute(statement))
+    def touch_sessions(self, moments: Mapping[bytes, int]) -> None:
+        """Note when sessions were last in use."""
+        rows = [{"touched": id_hash, "moment": moment} for id_hash, moment in moments.items()]
+        self._transact(lambda connection: connection.execute(_TOUCH, rows))
 
     def _transact(self, work: Callable[[Connection], Result]) -> Result:
         try:

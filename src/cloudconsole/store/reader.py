@@ -10,6 +10,7 @@ from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.engine import database_file
 
 Row = tuple[Any, ...]
+Parameters = Row | dict[str, Any]
 
 
 class Reader:
@@ -28,14 +29,14 @@ class Reader:
         """Moves whenever a session was opened, used or ended, or another of the activity's tables was written."""
         return self._data_version("PRAGMA activity.data_version")
 
-    def one(self, sql: str, parameters: Row = ()) -> Row | None:
+    def one(self, sql: str, parameters: Parameters = ()) -> Row | None:
         try:
             row: Row | None = self._connection.execute(sql, parameters).fetchone()
         except sqlite3.Error as problem:
             raise Unavailable from problem
         return row
 
-    def all(self, sql: str, parameters: Row = ()) -> list[Row]:
+    def all(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         try:
             return self._connection.execute(sql, parameters).fetchall()
         except sqlite3.Error as problem:

@@ -75,5 +75,5 @@ def test_what_is_no_session_id_is_never_looked_up(value: str) -> None:
     )
 
 
-def test_a_length_that_is_no_number_is_none() -> None:
-    assert Head(_pairs(content_length="+1")).content_length is None
+def test_a_length_that_is_no_number_counts_for_nothing() -> None:
+    assert Head(_pairs(content_length="+1")).content_length == 0

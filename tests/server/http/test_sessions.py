@@ -1,5 +1,6 @@
 """Sessions: never fixed, never replayed, ended when and where they must end, and kept apart."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -279,13 +280,13 @@ def test_many_calls_of_one_moment_write_once(
     wire: InProcess, demo: Caller, clock: HeldClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[float] = []
-    touch_session = Activity.touch_session
+    touch_sessions = Activity.touch_sessions
 
-    def noting(self: Activity, id_hash: bytes, now: int) -> None:
-        written.append(now)
-        touch_session(self, id_hash, now)
+    def noting(self: Activity, moments: Mapping[bytes, int]) -> None:
+        written.extend(moments.values())
+        touch_sessions(self, moments)
 
-    monkeypatch.setattr(Activity, "touch_session", noting)
+    monkeypatch.setattr(Activity, "touch_sessions", noting)
     clock.moment += 60
     for _ in range(20):
         demo.call("GetUrlList")
@@ -294,6 +295,28 @@ def test_many_calls_of_one_moment_write_once(
         demo.call("GetUrlList")
     settle(wire)
     assert written == [clock.moment]
+
+
+def test_many_sessions_in_use_at_once_are_written_together(
+    wire: InProcess, clock: HeldClock, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    callers = [log_in(wire) for _ in range(8)]
+    written: list[int] = []
+    touch_sessions = Activity.touch_sessions
+
+    def noting(self: Activity, moments: Mapping[bytes, int]) -> None:
+        written.append(len(moments))
+        touch_sessions(self, moments)
+
+    monkeypatch.setattr(Activity, "touch_sessions", noting)
+    clock.moment += 60
+    wire.together(
+        *(wire.asend("GET", "/api/", [("Cookie", f"sessionid={each.cookies['sessionid']}")]) for each in callers)
+    )
+    settle(wire)
+    assert seen_at(data) == [int(clock.moment)] * 8
+    assert sum(written) == 8
+    assert len(written) <= 2
 
 
 def test_a_refused_call_of_a_dead_session_writes_nothing(

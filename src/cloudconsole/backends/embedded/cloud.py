@@ -1,55 +1,29 @@
 """Usage, flavors and consumption from our own store."""
 
-import math
-from collections.abc import Iterable
 from datetime import tzinfo
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from cloudconsole.backends.embedded.lives import Life, lives_set_apart, next_change
+from cloudconsole.backends.embedded.usage import usage_limits
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.estimate import Price, PriceBook, clock_hour, estimate
 from cloudconsole.core.flavors import flavors_record
-from cloudconsole.core.kinds import PRICED_UNITS, QUOTA_DEFAULTS, Amounts
+from cloudconsole.core.kinds import PRICED_UNITS, Amounts
 from cloudconsole.core.ports import Fresh, Tenant
 from cloudconsole.spec.records import ConsumptionItem, Flavor, Flavors, ResourceType, UsageLimits
 from cloudconsole.store.reader import Reader
 from cloudconsole.store.tables import NO_NODE
-from cloudconsole.store.totals import AMOUNTS_SQL
 
-_QUOTAS = f"SELECT {', '.join(QUOTA_DEFAULTS)} FROM quotas WHERE tenant_id = ?"
 _FLAVORS = "SELECT id, name, vcpus, ram_mb, disk_gb FROM flavors ORDER BY vcpus, ram_mb, disk_gb, LENGTH(id), id"
 _PRICES = "SELECT kind, unit, node_id, start, billionths FROM prices"
 _TOTALS = "SELECT kind, node_id, items, vcpus, ram_mb, ram_gb, size_gb FROM totals WHERE tenant_id = ?"
-_LIVES = f"SELECT kind, node_id, started_at, ended_at, {AMOUNTS_SQL} FROM resources"
-_NOT_STARTED = f"{_LIVES} WHERE tenant_id = ? AND started_at > ? AND ended_at IS NULL"
-_WITH_END = f"{_LIVES} WHERE tenant_id = ? AND ended_at >= ?"
-
-
-class Life(NamedTuple):
-    """One resource's interval and amounts."""
-
-    kind: str
-    node_id: int | None
-    started_at: int
-    ended_at: int | None
-    amounts: Amounts
 
 
 class Holdings(NamedTuple):
-    """What a tenant has: totals of all resources without an end, and singly those that time sets apart.
+    """What a tenant has: totals by kind and node, and singly what time sets apart from them."""
 
-    The totals count a resource from the moment it is recorded, so those that start later are taken off again; they
-    never count one with an end, so those that had not ended by a moment are added.
-    """
-
-    totals: list[tuple[str, int, Amounts]]
-    not_started: list[Life]
-    with_end: list[Life]
-
-    def next_change(self, now: float) -> float:
-        moments: list[float] = [life.started_at for life in self.not_started]
-        for life in self.with_end:
-            moments += [moment for moment in (life.started_at, life.ended_at) if moment is not None and moment > now]
-        return min(moments, default=math.inf)
+    totals: dict[tuple[str, int], Amounts]
+    set_apart: list[Life]
 
 
 class EmbeddedCloud:
@@ -60,13 +34,7 @@ class EmbeddedCloud:
         self._kept: tuple[int, PriceBook] | None = None
 
     async def usage_limits(self, tenant: Tenant) -> Fresh[UsageLimits]:
-        now = self._clock.now()
-        with self._reader.snapshot():
-            quotas = self._reader.one(_QUOTAS, (tenant.id,)) or tuple(QUOTA_DEFAULTS.values())
-            holdings = self._holdings(tenant, now, ended_since=now)
-        used = _used(holdings, now)
-        limits = dict(zip(QUOTA_DEFAULTS, quotas, strict=True))
-        return Fresh(_usage_record(limits, used), holdings.next_change(now))
+        return usage_limits(self._reader, tenant.id, self._clock.now())
 
     async def flavors(self, tenant: Tenant) -> Fresh[Flavors]:
         del tenant  # all tenants of the embedded store choose from the same flavors
@@ -78,7 +46,7 @@ class EmbeddedCloud:
         with self._reader.snapshot():
             book = self._price_book()
             holdings = self._holdings(tenant, now, ended_since=hour.start)
-        until = min(hour.end, book.next_change(now), holdings.next_change(now))
+        until = min(hour.end, book.next_change(now), next_change(holdings.set_apart, now))
         return Fresh(estimate(_hourly_by_kind(holdings, book, now)), until)
 
     def _price_book(self) -> PriceBook:
@@ -89,25 +57,9 @@ class EmbeddedCloud:
         return self._kept[1]
 
     def _holdings(self, tenant: Tenant, now: float, ended_since: float) -> Holdings:
-        totals = [(row[0], row[1], Amounts(*row[2:])) for row in self._reader.all(_TOTALS, (tenant.id,))]
-        not_started = self._reader.all(_NOT_STARTED, (tenant.id, now))
-        with_end = self._reader.all(_WITH_END, (tenant.id, ended_since))
-        return Holdings(totals, _lives(not_started), _lives(with_end))
-
-
-def _lives(rows: Iterable[tuple[Any, ...]]) -> list[Life]:
-    return [Life(row[0], row[1], row[2], row[3], Amounts(*row[4:])) for row in rows]
-
-
-def _used(holdings: Holdings, now: float) -> dict[str, Amounts]:
-    """What is in use at this moment, by kind."""
-    used: dict[str, Amounts] = {}
-    for (kind, _), amounts in _running(holdings).items():
-        used[kind] = used.get(kind, Amounts()).plus(amounts)
-    for life in holdings.with_end:
-        if life.started_at <= now and life.ended_at is not None and life.ended_at > now:
-            used[life.kind] = used.get(life.kind, Amounts()).plus(life.amounts)
-    return used
+        rows = self._reader.all(_TOTALS, (tenant.id,))
+        totals = {(kind, node_id): Amounts(*amounts) for kind, node_id, *amounts in rows}
+        return Holdings(totals, lives_set_apart(self._reader, tenant.id, now, ended_since))
 
 
 def _hourly_by_kind(holdings: Holdings, book: PriceBook, now: float) -> dict[ResourceType, int]:
@@ -124,7 +76,7 @@ def _hourly_by_kind(holdings: Holdings, book: PriceBook, now: float) -> dict[Res
 
     for (kind, node_id), amounts in _running(holdings).items():
         charge(kind, node_id, amounts, now)
-    for life in holdings.with_end:
+    for life in holdings.set_apart:
         if life.started_at <= now and life.ended_at is not None:
             charge(life.kind, life.node_id or NO_NODE, life.amounts, min(now, life.ended_at))
     return hourly
@@ -132,38 +84,9 @@ def _hourly_by_kind(holdings: Holdings, book: PriceBook, now: float) -> dict[Res
 
 def _running(holdings: Holdings) -> dict[tuple[str, int], Amounts]:
     """What has started and has no end, by kind and node; what is still to start may have no price yet."""
-    running = {(kind, node_id): amounts for kind, node_id, amounts in holdings.totals}
-    for life in holdings.not_started:
-        place = (life.kind, life.node_id or NO_NODE)
-        running[place] = running.get(place, Amounts()).minus(life.amounts)
+    running = dict(holdings.totals)
+    for life in holdings.set_apart:
+        if life.ended_at is None:
+            place = (life.kind, life.node_id or NO_NODE)
+            running[place] = running.get(place, Amounts()).minus(life.amounts)
     return running
-
-
-def _usage_record(limits: dict[str, int], used: dict[str, Amounts]) -> UsageLimits:
-    nothing = Amounts()
-    instances, volumes, snapshots = (used.get(kind, nothing) for kind in ("instance", "volume", "snapshot"))
-    return UsageLimits(
-        max_total_instances=limits["instances"],
-        total_instances_used=instances.items,
-        max_total_cores=limits["cores"],
-        total_cores_used=instances.vcpus,
-        max_total_ram_size=limits["ram"],
-        total_ram_used=instances.ram_mb,
-        max_total_volumes=limits["volumes"],
-        total_volumes_used=volumes.items,
-        max_total_volume_gigabytes=limits["gigabytes"],
-        # As in Cinder: snapshots take gigabytes, too.
-        total_gigabytes_used=volumes.size_gb + snapshots.size_gb,
-        max_total_snapshots=limits["snapshots"],
-        total_snapshots_used=snapshots.items,
-        max_total_floating_ips=limits["floating_ips"],
-        total_floating_ips_used=used.get("floating_ip", nothing).items,
-        max_security_groups=limits["security_groups"],
-        total_security_groups_used=used.get("security_group", nothing).items,
-        max_security_group_rules=limits["security_group_rules"],
-        max_total_keypairs=limits["keypairs"],
-        max_personality=limits["personality"],
-        max_personality_size=limits["personality_size"],
-        max_image_meta=limits["image_meta"],
-        max_server_meta=limits["server_meta"],
-    )

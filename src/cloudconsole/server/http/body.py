@@ -29,7 +29,7 @@ _LONG_NUMBER: Final = re.compile("(?<![0-9])([0-9]{1000})[0-9]+")
 
 async def read_body(request: Request, limit: int) -> bytes:
     """The whole body, refused as soon as it is known to be over the limit."""
-    if (request.head.content_length or 0) > limit:
+    if request.head.content_length > limit:
         raise BodyTooLarge(limit)
     body = b""
     while not request.body_complete:
@@ -41,8 +41,8 @@ async def read_body(request: Request, limit: int) -> bytes:
 
 def media_type(request: Request, accepted: tuple[str, ...]) -> str:
     """The body's media type, if it is one of the accepted ones and in UTF-8."""
-    name, charset = request.head.media_type
-    if name not in accepted or charset not in ("utf-8", "utf8", ""):
+    name = request.head.media_type
+    if name not in accepted or request.head.charset not in ("utf-8", "utf8", ""):
         raise UnsupportedMediaType(accepted)
     return name
 

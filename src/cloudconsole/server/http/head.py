@@ -2,7 +2,7 @@
 
 import hmac
 import re
-from functools import cached_property
+from functools import lru_cache
 from typing import Final
 
 from cloudconsole.server.http.cookies import Cookies, read_cookies
@@ -13,78 +13,56 @@ Pairs = list[tuple[bytes, bytes]]
 
 MOST_REMEMBERED: Final = 1024
 LARGEST_REMEMBERED: Final = 2048
+LONGEST_CONTENT_TYPE: Final = 300
 
 _SESSION: Final = re.compile(r"s[0-9a-f]{48}")
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class Head:
+    """Worked out at once, since a call needs nearly all of it."""
+
+    __slots__ = (
+        "_headers",
+        "announces_body",
+        "charset",
+        "content_length",
+        "cookies",
+        "csrf_token",
+        "given_request_id",
+        "has_csrf_cookie",
+        "host",
+        "is_from_foreign_page",
+        "language",
+        "media_type",
+        "origin",
+        "sessions",
+    )
+
     def __init__(self, pairs: Pairs) -> None:
         self._headers = _join(pairs)
+        self.host = self.header(b"host")
+        self.origin = self.header(b"origin")
+        self.is_from_foreign_page = _names_foreign_page(self.header(b"sec-fetch-site"))
+        given = self.header(b"x-request-id")
+        self.given_request_id = given if given and _REQUEST_ID.fullmatch(given) else None
+        self.language: Language = choose_language((self.header(b"accept-language") or "")[:1000])
+
+        length = self.header(b"content-length")
+        self.announces_body = length is not None or b"transfer-encoding" in self._headers
+        self.content_length = int(length) if length is not None and length.isdecimal() else 0
+        self.media_type, self.charset = _read_content_type((self.header(b"content-type") or "")[:LONGEST_CONTENT_TYPE])
+
+        self.cookies: Cookies = read_cookies(self.header(b"cookie") or "")
+        self.sessions = [(each, hash_session_id(each)) for each in self.cookies.sessions if _SESSION.fullmatch(each)]
+        """The session ids among the cookies, with the hashes that the store knows them by."""
+        self.csrf_token = self.header(b"x-csrftoken") or ""
+        self.has_csrf_cookie = is_among(self.csrf_token, self.cookies.csrf_tokens)
+        """Whether the token in the header came as a cookie, too."""
 
     def header(self, name: bytes) -> str | None:
         value = self._headers.get(name)
         return None if value is None else value.decode("latin-1")
-
-    @cached_property
-    def announces_body(self) -> bool:
-        return b"content-length" in self._headers or b"transfer-encoding" in self._headers
-
-    @cached_property
-    def host(self) -> str | None:
-        return self.header(b"host")
-
-    @cached_property
-    def given_request_id(self) -> str | None:
-        given = self.header(b"x-request-id")
-        return given if given and _REQUEST_ID.fullmatch(given) else None
-
-    @cached_property
-    def language(self) -> Language:
-        return choose_language((self.header(b"accept-language") or "")[:1000])
-
-    @cached_property
-    def content_length(self) -> int | None:
-        """The length that is announced, where it is a number."""
-        announced = self.header(b"content-length")
-        return int(announced) if announced is not None and announced.isdecimal() else None
-
-    @cached_property
-    def media_type(self) -> tuple[str, str]:
-        """The body's media type and charset, either of them empty where it is not given."""
-        name, *parameters = (self.header(b"content-type") or "").lower().split(";")
-        pairs = (parameter.partition("=") for parameter in parameters)
-        charsets = [value.strip().strip("\"'") for key, _, value in pairs if key.strip() == "charset"]
-        return name.strip(), charsets[-1] if charsets else ""
-
-    @cached_property
-    def cookies(self) -> Cookies:
-        return read_cookies(self.header(b"cookie") or "")
-
-    @cached_property
-    def sessions(self) -> list[tuple[str, bytes]]:
-        """The session ids among the cookies, with the hashes that the store knows them by."""
-        return [(each, hash_session_id(each)) for each in self.cookies.sessions if _SESSION.fullmatch(each)]
-
-    @cached_property
-    def csrf_token(self) -> str:
-        """The token in the header that calls carry it in."""
-        return self.header(b"x-csrftoken") or ""
-
-    @cached_property
-    def has_csrf_cookie(self) -> bool:
-        """Whether the header's token came as a cookie, too."""
-        return is_among(self.csrf_token, self.cookies.csrf_tokens)
-
-    @cached_property
-    def origin(self) -> str | None:
-        return self.header(b"origin")
-
-    @cached_property
-    def is_from_foreign_page(self) -> bool:
-        """Whether a browser says that a page of another site sends this."""
-        sites = (self.header(b"sec-fetch-site") or "").lower().split(",")
-        return any(site.strip() in ("cross-site", "same-site") for site in sites)
 
 
 class Heads:
@@ -112,6 +90,22 @@ def is_among(token: str, tokens: list[str]) -> bool:
 def equal(first: str, second: str) -> bool:
     """Compared in a time that does not tell where they differ."""
     return hmac.compare_digest(first.encode("utf-8", "replace"), second.encode("utf-8", "replace"))
+
+
+def _names_foreign_page(sec_fetch_site: str | None) -> bool:
+    """Whether a browser says that a page of another site sends this."""
+    if sec_fetch_site is None:
+        return False
+    return any(site.strip() in ("cross-site", "same-site") for site in sec_fetch_site.lower().split(","))
+
+
+@lru_cache(maxsize=256)
+def _read_content_type(header: str) -> tuple[str, str]:
+    """The media type and the charset, either of them empty where it is not given."""
+    name, *parameters = header.lower().split(";")
+    pairs = (parameter.partition("=") for parameter in parameters)
+    charsets = [value.strip().strip("\"'") for key, _, value in pairs if key.strip() == "charset"]
+    return name.strip(), charsets[-1] if charsets else ""
 
 
 def _join(pairs: Pairs) -> dict[bytes, bytes]:

@@ -39,7 +39,9 @@ class Sessions:
         self._activity = activity
         self._writer = writer
         self._clock = clock
-        self._touching: dict[bytes, asyncio.Task[None]] = {}
+        self._touched: dict[bytes, int] = {}
+        self._being_written: dict[bytes, int] = {}
+        self._touching: asyncio.Task[None] | None = None
 
     def find(self, request: Request) -> tuple[str, Session] | None:
         """The live session among the request's cookies, with its id; of several, the one whose token came along."""
@@ -70,14 +72,21 @@ class Sessions:
 
     def _touch(self, session: Session, now: float) -> None:
         """Write down that the session is in use, without making the call wait for it."""
-        if now - session.seen_at < TOUCH_SECONDS or session.id_hash in self._touching:
+        if now - session.seen_at < TOUCH_SECONDS or session.id_hash in self._being_written:
             return
-        task = asyncio.create_task(self._write_touch(session.id_hash, int(now)))
-        self._touching[session.id_hash] = task
-        task.add_done_callback(lambda _: self._touching.pop(session.id_hash))
+        self._touched[session.id_hash] = int(now)
+        if self._touching is None:
+            self._touching = asyncio.create_task(self._write_touches())
 
-    async def _write_touch(self, id_hash: bytes, now: int) -> None:
+    async def _write_touches(self) -> None:
+        """One write at a time: what comes up meanwhile goes with the next, however many sessions are in use."""
         try:
-            await self._writer.run(self._activity.touch_session, id_hash, now)
+            while self._touched:
+                self._being_written, self._touched = self._touched, {}
+                await self._writer.run(self._activity.touch_sessions, self._being_written)
         except ApiError as problem:
-            log.warning("a session's last use could not be written: %s", problem.__cause__)
+            log.warning(
+                "the last use of %d sessions could not be written: %s", len(self._being_written), problem.__cause__
+            )
+        finally:
+            self._being_written, self._touching = {}, None
