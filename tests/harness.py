@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -23,6 +24,17 @@ JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 
 HeaderPairs = list[tuple[str, str]]
+
+CERTIFICATES = Path(__file__).parent / "certificates"
+"""Made for these tests alone: one of RSA and one of EC, both for localhost and 127.0.0.1, good until 2126."""
+
+
+def trusting_tests() -> ssl.SSLContext:
+    """A caller's side of TLS that trusts the tests' certificates and nothing else."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    for certificate in ("rsa.pem", "ec.pem"):
+        context.load_verify_locations(CERTIFICATES / certificate)
+    return context
 
 
 @dataclass(frozen=True)
@@ -144,7 +156,11 @@ class OverHttp:
     def __init__(self, base: str) -> None:
         self.base = base
         self._place = base.partition("//")[2]
-        self._connection = http.client.HTTPConnection(self._place, timeout=30)
+        self._connection = (
+            http.client.HTTPSConnection(self._place, timeout=30, context=trusting_tests())
+            if base.startswith("https:")
+            else http.client.HTTPConnection(self._place, timeout=30)
+        )
 
     def send(self, method: str, path: str, headers: HeaderPairs, body: bytes = b"") -> Reply:
         names = {name.lower() for name, _ in headers}
@@ -265,9 +281,10 @@ def clean_environment(**more: str) -> dict[str, str]:
 
 @contextmanager
 def running_server(folder: Path, *flags: str, sample: bool = True) -> Iterator[RunningServer]:
-    """`cloudconsole serve` on a free port, ended by process id."""
+    """`cloudconsole serve` on a free port, with a log line for every call, ended by process id."""
     log_file, banner_file = folder / "server.log", folder / "banner.txt"
-    command = [sys.executable, "-m", "cloudconsole", "serve", "--port", "0", "--data", str(folder / "data"), *flags]
+    settings = ["--port", "0", "--data", str(folder / "data"), "--access-log", "true"]
+    command = [sys.executable, "-m", "cloudconsole", "serve", *settings, *flags]
     with log_file.open("w") as log, banner_file.open("w") as banner:
         process = subprocess.Popen(
             [*command, *(["--sample"] if sample else [])], stdout=banner, stderr=log, text=True, env=clean_environment()

@@ -1,21 +1,21 @@
 """The documents name every action, error, setting and dependency there is."""
 
+import re
 import tomllib
-from dataclasses import fields
 from datetime import UTC
 from pathlib import Path
 
 import pytest
+from tools.write_documents import differing
 
 from cloudconsole.operator.cloudfile.load import read_cloud_file
 from cloudconsole.operator.cloudfile.problems import CloudFileError
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.settings import SETTINGS, Setting, Settings, load_settings
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.errors import ApiError
 
 ROOT = Path(__file__).parents[2]
 API = (ROOT / "docs/api.md").read_text()
-RUNNING = (ROOT / "docs/running.md").read_text()
 
 
 @pytest.mark.parametrize("error", ApiError.__subclasses__(), ids=lambda error: error.error)
@@ -31,13 +31,43 @@ def test_every_action_is_documented(action: object) -> None:
     assert f"\n### {name}\n" in API
 
 
-@pytest.mark.parametrize("setting", fields(Settings), ids=lambda setting: setting.name)
-def test_every_setting_is_documented_with_its_default(setting: object) -> None:
-    name, default, metadata = (getattr(setting, part) for part in ("name", "default", "metadata"))
-    row = next(line for line in RUNNING.splitlines() if line.startswith(f"| `CLOUDCONSOLE_{name.upper()}`"))
-    shown = "" if default in (None, ()) else f"`{str(default).lower() if isinstance(default, bool) else default}`"
-    assert [cell.strip() for cell in row.split("|")[2:4]] == ["`--" + name.replace("_", "-") + "`", shown]
-    assert metadata["help"] in row.replace("`", "")
+def test_every_generated_document_is_what_the_code_gives() -> None:
+    assert differing() == []
+
+
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=lambda setting: setting.name)
+def test_every_setting_is_documented_with_what_it_may_be(setting: Setting) -> None:
+    document = (ROOT / "docs/settings.md").read_text()
+    (row,) = (line for line in document.splitlines() if line.startswith(f"| `{setting.name}` |"))
+    assert row.endswith(f"| {setting.kind.wanted} | {setting.help} |")
+
+
+def test_the_sample_file_with_every_line_in_force_gives_the_defaults(tmp_path: Path) -> None:
+    sample = (ROOT / "docs/cloudconsole.toml").read_text()
+    file = tmp_path / "cloudconsole.toml"
+    file.write_text(re.sub(r"^#(?=[a-z])", "", sample, flags=re.MULTILINE))
+    assert load_settings({}, {"config": str(file)}) == Settings()
+    with_default = {name for name, setting in SETTINGS.items() if setting.default is not None}
+    assert set(tomllib.loads(file.read_text())) == with_default
+
+
+def test_every_example_of_the_sample_file_can_be_used(tmp_path: Path) -> None:
+    sample = (ROOT / "docs/cloudconsole.toml").read_text()
+    examples = re.findall(r"^# for example: (.*)$", sample, re.MULTILINE)
+    file = tmp_path / "cloudconsole.toml"
+    file.write_text("\n".join(examples))
+    settings = load_settings({}, {"config": str(file)})
+    changed = {name for name, setting in SETTINGS.items() if getattr(settings, name) != setting.default}
+    assert changed == {name for name, setting in SETTINGS.items() if setting.default in (None, ())}
+
+
+@pytest.mark.parametrize("document", ["docs/settings.md", "docs/running.md"])
+def test_every_settings_file_in_a_document_can_be_used(document: str, tmp_path: Path) -> None:
+    blocks = re.findall(r"^```toml\n(.*?)^```", (ROOT / document).read_text(), re.MULTILINE | re.DOTALL)
+    assert blocks
+    for block in blocks:
+        (tmp_path / "cloudconsole.toml").write_text(block)
+        assert load_settings({}, {"config": str(tmp_path / "cloudconsole.toml")}) != Settings()
 
 
 def test_every_dependency_earns_its_place() -> None:

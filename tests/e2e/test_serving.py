@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import fields
 from datetime import UTC
 from http.client import HTTPException
 from pathlib import Path
@@ -23,7 +22,7 @@ import pytest
 from cloudconsole import __version__
 from cloudconsole.operator import cloudfile
 from cloudconsole.operator.sample import SAMPLE_FILE
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.settings import SETTINGS
 from cloudconsole.store.engine import open_engine
 from cloudconsole.store.preparing import prepare
 from tests.e2e.processes import children_of, command, connection_to, eventually, is_running, wire_worker, workers
@@ -323,7 +322,7 @@ class TestRefusedStarts:
     def test_data_is_a_file(self, tmp_path: Path) -> None:
         file = tmp_path / "data"
         file.write_text("not a folder")
-        assert_one_line(["serve", "--data", str(file)], str(file))
+        assert_one_line(["serve", "--data", str(file)], "--data", f"{file} is a file", "folder")
         assert file.read_text() == "not a folder"
 
     def test_data_is_under_a_file(self, tmp_path: Path) -> None:
@@ -456,6 +455,39 @@ class TestLog:
             assert "unseen" not in server.log()
 
 
+class TestSettingsFile:
+    def test_stands_between_defaults_and_flags(self, tmp_path: Path) -> None:
+        file = tmp_path / "console.toml"
+        file.write_text('port = 1\ncurrency = "EUR"\n[[identity]]\naddress = "https://identity.example.com/v3"\n')
+        with running_server(tmp_path, "--config", str(file)) as server:
+            assert "region to send at login: https://identity.example.com/v3\n" in server.banner
+            wire = OverHttp(server.base)
+            assert wire.send("GET", "/api/", []).data["currency"] == "EUR"
+            wire.close()
+
+    def test_every_wrong_setting_has_a_line(self, tmp_path: Path) -> None:
+        file = tmp_path / "console.toml"
+        file.write_text('workers = "2"\nprot = 8000\n')
+        done = command("serve", "--config", str(file), "--max-body", "1", CLOUDCONSOLE_CURRENCY="yuan")
+        assert done.returncode == 1
+        assert done.stdout == ""
+        assert done.stderr.splitlines() == [
+            f"cloudconsole: {file}: workers: give a whole number from 1 to 64",
+            f"cloudconsole: {file}: prot: there is no such setting; the nearest is port "
+            "(see cloudconsole serve --help)",
+            "cloudconsole: CLOUDCONSOLE_CURRENCY: give an ISO 4217 code, such as CNY or USD",
+            "cloudconsole: --max-body: give a whole number from 1024 to 1048576",
+        ]
+
+    def test_the_one_that_is_printed_starts_a_console(self, tmp_path: Path) -> None:
+        done = command("serve", "--print-config")
+        assert (done.returncode, done.stderr) == (0, "")
+        file = tmp_path / "console.toml"
+        file.write_text(done.stdout)
+        with running_server(tmp_path, "--config", str(file)) as server:
+            assert server.base.startswith("http://127.0.0.1:")
+
+
 class TestCommandLine:
     def test_version(self) -> None:
         done = command("--version")
@@ -478,9 +510,14 @@ class TestCommandLine:
     def test_help_of_serve_lists_every_setting(self) -> None:
         done = command("serve", "--help", COLUMNS="500")
         assert done.returncode == 0
-        for setting in fields(Settings):
-            assert f"--{setting.name.replace('_', '-')} " in done.stdout
-            assert setting.metadata["help"] in done.stdout
+        for setting in SETTINGS.values():
+            assert f"{setting.flag} " in done.stdout
+            assert setting.help in done.stdout
+            assert setting.kind.metavar in done.stdout
+            assert f"\n{setting.group}:\n" in done.stdout
+
+    def test_help_of_serve_fits_a_terminal_of_80_columns(self) -> None:
+        assert max(map(len, command("serve", "--help", COLUMNS="80").stdout.splitlines())) <= 80
 
     def test_a_flag_goes_before_a_variable(self, tmp_path: Path) -> None:
         done = command("serve", "--data", str(tmp_path), "--port", "1000000", CLOUDCONSOLE_PORT="0")

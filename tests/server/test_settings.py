@@ -1,6 +1,5 @@
 """Settings: their defaults, where they come from, and refusals that say which one is wrong and what mends it."""
 
-from dataclasses import fields
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
@@ -8,14 +7,18 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from cloudconsole.server.settings import SettingError, Settings, load_settings
+from cloudconsole.server.setting_kinds import IdentityEndpoint, ListenAddress
+from cloudconsole.server.settings import CLIENT_VARIABLES, SETTINGS, Setting, SettingError, Settings, load_settings
 
-NAMES = [setting.name for setting in fields(Settings)]
+FILE = Path(__file__)
 
 GOOD: dict[str, list[tuple[str, Any]]] = {
     "host": [("0.0.0.0", "0.0.0.0"), ("::1", "::1"), ("LocalHost", "localhost"), ("my-host_1.lan", "my-host_1.lan")],
     "port": [("0", 0), ("1", 1), ("65535", 65535), ("08080", 8080)],
     "workers": [("1", 1), ("64", 64)],
+    "tls_certificate": [("/srv/certificate.pem", Path("/srv/certificate.pem"))],
+    "tls_key": [("a key.pem", Path("a key.pem"))],
+    "hsts": [("0", 0), ("63072000", 63_072_000)],
     "data": [("/srv/console", Path("/srv/console")), ("a folder", Path("a folder"))],
     "hosts": [
         ("", ()),
@@ -36,7 +39,7 @@ GOOD: dict[str, list[tuple[str, Any]]] = {
         ("", ()),
         (
             "https://identity.example.com/v3, http://b.example:5000",
-            ("https://identity.example.com/v3", "http://b.example:5000"),
+            (IdentityEndpoint("https://identity.example.com/v3", "local"), IdentityEndpoint("http://b.example:5000")),
         ),
     ],
     "any_region": [("true", True), ("false", False), ("YES", True), ("off", False), ("1", True), ("0", False)],
@@ -48,7 +51,13 @@ GOOD: dict[str, list[tuple[str, Any]]] = {
     "stop_grace": [("0", 0), ("3600", 3600)],
     "currency": [("USD", "USD")],
     "time_zone": [("Asia/Shanghai", "Asia/Shanghai")],
-    "access_log": [("False", False)],
+    "access_log": [("True", True)],
+    "log_format": [("auto", "auto"), ("json", "json"), ("pretty", "pretty")],
+    "metrics": [
+        ("127.0.0.1:9100", ListenAddress("127.0.0.1", 9100)),
+        ("[::1]:0", ListenAddress("::1", 0)),
+        ("LocalHost:65535", ListenAddress("localhost", 65535)),
+    ],
     "insecure_sample": [("True", True)],
 }
 
@@ -57,6 +66,10 @@ BAD: dict[str, list[tuple[str, str]]] = {
     "host": [("", "127.0.0.1"), ("http://localhost", "127.0.0.1"), ("a b", "::1"), ("*", "127.0.0.1")],
     "port": [(text, "from 0 to 65535") for text in ("", "-1", "65536", "http", "80.5", "1e3", " 80", "٨٠", "9" * 20)],
     "workers": [(text, "from 1 to 64") for text in ("0", "65", "all", "-1")],
+    "tls_certificate": [("", "a file's path"), ("a\0b", "a file's path")],
+    "tls_key": [("", "a file's path")],
+    "hsts": [(text, "from 0 to 63072000") for text in ("-1", "63072001", "1y")],
+    "data": [("", "a folder's path"), ("a\0b", "a folder's path"), (str(FILE), "is a file; give a folder's path")],
     "hosts": [
         (text, "console.example.com") for text in ("https://a.example", "a.example,b b", "a/b", "*.example", "a,:80")
     ],
@@ -79,9 +92,65 @@ BAD: dict[str, list[tuple[str, str]]] = {
     "currency": [(text, "CNY") for text in ("", "cny", "YUAN", "¥", "US")],
     "time_zone": [(text, "Asia/Shanghai") for text in ("", "Beijing/Nowhere", "Asia", "../UTC", "/etc/UTC", "UTC\x00")],
     "access_log": [("loud", "true or false")],
+    "log_format": [(text, "auto, json or pretty") for text in ("", "JSON", "xml")],
+    "metrics": [
+        (text, "127.0.0.1:9100") for text in ("", "9100", ":9100", "localhost", "a:65536", "::1:9100", "http://a:9100")
+    ],
     "insecure_sample": [("", "true or false")],
 }
-CANNOT_BE_WRONG = {"data"}
+
+# As a TOML file writes it.
+GOOD_IN_FILE: dict[str, list[tuple[str, Any]]] = {
+    "port": [("0", 0), ("65_535", 65535)],
+    "data": [('"/srv/console"', Path("/srv/console"))],
+    "tls_certificate": [("'/srv/certificate.pem'", Path("/srv/certificate.pem"))],
+    "hosts": [("[]", ()), ('["A.Example", "b.example:8443"]', ("a.example", "b.example"))],
+    "public_origin": [('"HTTPS://Console.Example.com:443/"', "https://console.example.com")],
+    "proxies": [('["10.0.0.7/8"]', (ip_network("10.0.0.0/8"),))],
+    "identity": [
+        ("[]", ()),
+        ('[{address = "https://a.example"}]', (IdentityEndpoint("https://a.example", "local"),)),
+        (
+            '[{address = "https://a.example/v3", kind = "local"}, {address = "http://b.example"}]',
+            (IdentityEndpoint("https://a.example/v3"), IdentityEndpoint("http://b.example")),
+        ),
+    ],
+    "any_region": [("true", True), ("false", False)],
+    "time_zone": [('"Asia/Shanghai"', "Asia/Shanghai")],
+    "log_format": [('"json"', "json")],
+    "metrics": [('"127.0.0.1:9100"', ListenAddress("127.0.0.1", 9100))],
+}
+BAD_IN_FILE: dict[str, list[tuple[str, str]]] = {
+    "host": [("1", "give an address"), ('""', "127.0.0.1")],
+    "port": [
+        (text, "give a whole number from 0 to 65535")
+        for text in ('"8000"', "80.0", "true", "-1", "65536", "[1]", "2026-01-01", "{}", "nan")
+    ],
+    "data": [("1", "a folder's path"), ('""', "a folder's path"), (f"'{FILE}'", "is a file")],
+    "hosts": [
+        ('"a.example"', "a list, each a host name"),
+        ("[1]", "1 is not a host name"),
+        ('["a b"]', "'a b' is not"),
+    ],
+    "proxies": [('["10.0.0.0/33"]', "'10.0.0.0/33' is not an IP address or network, such as 10.0.0.0/8")],
+    "identity": [
+        ('"https://a.example"', "[[identity]]"),
+        ('["https://a.example"]', "[[identity]]"),
+        ('{address = "https://a.example"}', "[[identity]]"),
+        ("[{}]", "'' is not an identity address, such as https://identity.example.com/v3"),
+        ('[{kind = "local"}]', "'' is not an identity address"),
+        ("[{address = 1}]", "1 is not an identity address"),
+        ('[{address = "RegionOne"}]', "'RegionOne' is not an identity address"),
+        ('[{address = "https://a.example", kind = "keystone"}]', "the kinds are: local"),
+        ('[{address = "https://a.example", kind = ["local"]}]', "the kinds are: local"),
+        ('[{adress = "https://a.example"}]', "address and kind, not 'adress'"),
+        ('[{address = "https://a.example", port = 1}]', "[[identity]] after all else"),
+    ],
+    "any_region": [(text, "give true or false") for text in ('"true"', "1", "0", "[]")],
+    "currency": [("1", "CNY"), ('"cny"', "CNY")],
+    "log_format": [("true", "auto, json or pretty"), ("[]", "auto, json or pretty")],
+    "metrics": [("9100", "127.0.0.1:9100")],
+}
 
 
 def flag(name: str) -> str:
@@ -90,6 +159,33 @@ def flag(name: str) -> str:
 
 def variable(name: str) -> str:
     return "CLOUDCONSOLE_" + name.upper()
+
+
+def beside(name: str) -> dict[str, str]:
+    """What a setting does not go without."""
+    pair = {"tls_certificate": "tls_key", "tls_key": "tls_certificate"}
+    return {pair[name]: "/srv/the-other.pem"} if name in pair else {}
+
+
+def refusal(environment: dict[str, str], **flags: str) -> str:
+    with pytest.raises(SettingError) as refused:
+        load_settings(environment, flags)
+    return str(refused.value)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "cloudconsole.toml"
+
+
+def from_file(file: Path, content: str, environment: dict[str, str] | None = None, **flags: str) -> Settings:
+    file.write_text(content)
+    return load_settings(environment or {}, {"config": str(file), **flags})
+
+
+def refusal_of_file(file: Path, content: str | bytes) -> str:
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return refusal({}, config=str(file))
 
 
 def cases(table: dict[str, list[tuple[str, Any]]]) -> list[Any]:
@@ -101,34 +197,46 @@ def cases(table: dict[str, list[tuple[str, Any]]]) -> list[Any]:
 
 
 def test_every_setting_is_tried_here() -> None:
-    assert set(GOOD) == set(NAMES)
-    assert set(BAD) == set(NAMES) - CANNOT_BE_WRONG
+    assert set(GOOD) == set(BAD) == set(SETTINGS)
+    assert {type(SETTINGS[name].kind) for name in GOOD_IN_FILE} == {type(each.kind) for each in SETTINGS.values()}
+    assert {type(SETTINGS[name].kind) for name in BAD_IN_FILE} == {type(each.kind) for each in SETTINGS.values()}
 
 
 @pytest.mark.parametrize(("name", "text", "value"), cases(GOOD))
 def test_a_setting_is_read_from_the_environment(name: str, text: str, value: Any) -> None:
-    assert getattr(load_settings({variable(name): text}), name) == value
+    assert getattr(load_settings({variable(name): text}, beside(name)), name) == value
 
 
 @pytest.mark.parametrize(("name", "text", "value"), cases(GOOD))
 def test_a_setting_is_read_from_its_flag(name: str, text: str, value: Any) -> None:
-    assert getattr(load_settings({}, {name: text}), name) == value
+    assert getattr(load_settings({}, {name: text} | beside(name)), name) == value
+
+
+@pytest.mark.parametrize(("name", "text", "value"), cases(GOOD_IN_FILE))
+def test_a_setting_is_read_from_the_file(name: str, text: str, value: Any, file: Path) -> None:
+    assert getattr(from_file(file, f"{name} = {text}", {}, **beside(name)), name) == value
+
+
+@pytest.mark.parametrize(("name", "text", "mend"), cases(BAD_IN_FILE))
+def test_a_wrong_one_in_the_file_is_named_with_its_mend(name: str, text: str, mend: str, file: Path) -> None:
+    refused = refusal_of_file(file, f"{name} = {text}")
+    assert refused.startswith(f"{file}: {name}: ")
+    assert mend in refused
+    assert "\n" not in refused
 
 
 @pytest.mark.parametrize(("name", "text", "mend"), cases(BAD))
 def test_a_wrong_variable_is_named_with_its_mend(name: str, text: str, mend: str) -> None:
-    with pytest.raises(SettingError) as refusal:
-        load_settings({variable(name): text})
-    assert str(refusal.value).startswith(f"{variable(name)}: ")
-    assert mend in str(refusal.value)
+    refused = refusal({variable(name): text})
+    assert refused.startswith(f"{variable(name)}: ")
+    assert mend in refused
 
 
 @pytest.mark.parametrize(("name", "text", "mend"), cases(BAD))
 def test_a_wrong_flag_is_named_with_its_mend(name: str, text: str, mend: str) -> None:
-    with pytest.raises(SettingError) as refusal:
-        load_settings({}, {name: text})
-    assert str(refusal.value).startswith(f"{flag(name)}: ")
-    assert mend in str(refusal.value)
+    refused = refusal({}, **{name: text})
+    assert refused.startswith(f"{flag(name)}: ")
+    assert mend in refused
 
 
 def test_nothing_given_is_the_defaults() -> None:
@@ -149,6 +257,16 @@ def test_a_flag_goes_before_the_environment() -> None:
     assert (settings.port, settings.workers) == (2222, 2)
 
 
+def test_the_environment_goes_before_the_file_and_a_flag_before_both(file: Path) -> None:
+    environment = {variable("port"): "11", variable("workers"): "12"}
+    settings = from_file(file, "port = 1\nworkers = 2\nmax_body = 3000", environment, port="21")
+    assert (settings.port, settings.workers, settings.max_body) == (21, 12, 3000)
+
+
+def test_an_empty_list_in_the_environment_takes_away_the_files(file: Path) -> None:
+    assert from_file(file, 'hosts = ["a.example"]', {variable("hosts"): ""}).hosts == ()
+
+
 def test_a_flag_that_was_not_given_leaves_the_environment_in_force() -> None:
     assert load_settings({"CLOUDCONSOLE_PORT": "1111"}, {"port": None}).port == 1111
 
@@ -166,6 +284,133 @@ def test_the_environment_is_the_processs_own_where_none_is_given(monkeypatch: py
 def test_an_unknown_variable_of_ours_is_refused(name: str) -> None:
     with pytest.raises(SettingError, match=f"^{name}: .*--help"):
         load_settings({name: "1"})
+
+
+@pytest.mark.parametrize(
+    ("key", "nearest"),
+    [("prot", "port"), ("public-origin", "public_origin"), ("Host", "host"), ("session_idel", "session_idle")],
+)
+def test_of_an_unknown_setting_the_nearest_is_named(key: str, nearest: str, file: Path) -> None:
+    told = f"there is no such setting; the nearest is {nearest} "
+    assert refusal_of_file(file, f"{key} = 1").startswith(f"{file}: {key}: {told}")
+
+
+def test_of_an_unknown_variable_the_nearest_is_named() -> None:
+    assert "the nearest is CLOUDCONSOLE_PORT " in refusal({"CLOUDCONSOLE_PROT": "1"})
+
+
+@pytest.mark.parametrize("key", ["config", "zzz", '"a\\nb"', "server.port"])
+def test_an_unknown_setting_that_resembles_none_is_refused_in_one_line(key: str, file: Path) -> None:
+    refused = refusal_of_file(file, f"{key} = 1")
+    assert ": there is no such setting (see cloudconsole serve --help)" in refused
+    assert "\n" not in refused
+
+
+@pytest.mark.parametrize("name", sorted(CLIENT_VARIABLES))
+def test_variables_of_those_who_call_a_console_are_passed_over(name: str) -> None:
+    assert load_settings({name: "https://console.example.com"}) == Settings()
+
+
+# The file
+
+
+def test_the_environment_may_name_the_file(file: Path) -> None:
+    file.write_text("port = 1")
+    assert load_settings({"CLOUDCONSOLE_CONFIG": str(file)}).port == 1
+
+
+def test_of_two_files_the_flags_is_read_and_the_other_is_not(file: Path) -> None:
+    assert from_file(file, "port = 1", {"CLOUDCONSOLE_CONFIG": "/nowhere/at/all.toml"}).port == 1
+
+
+@pytest.mark.parametrize("content", ["", "# nothing\n", "\N{BYTE ORDER MARK}# nothing"])
+def test_a_file_that_sets_nothing_leaves_the_defaults(file: Path, content: str) -> None:
+    assert from_file(file, content) == Settings()
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"port = \n", "this is not TOML: Invalid value (at line 1, column 8)"),
+        (b"host = 'a'\nport 8000\n", "line 2, column 6"),
+        (b"port = 1\nport = 2\n", "line 2"),
+        (b"host = '\xff'\n", "this is not UTF-8 text"),
+        (b"hosts = " + b"[" * 100_000, "this is not TOML: "),
+        (b"port = " + b"9" * 5000, "this is not TOML: "),
+        (b"\x00\x01\x02", "this is not TOML: "),
+    ],
+)
+def test_a_file_that_is_not_toml_is_refused_in_one_line(content: bytes, told: str, file: Path) -> None:
+    refused = refusal_of_file(file, content)
+    assert refused.startswith(f"--config: {file}: ")
+    assert told in refused
+    assert "\n" not in refused
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/nowhere/at/all.toml", "/nowhere/at/all.toml: No such file or directory"),
+        ("/", "/: Is a directory"),
+        ("", "give a file's path"),
+        ("a\0b", "give a file's path"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_refused_by_the_name_of_who_gave_it(path: str, told: str) -> None:
+    assert refusal({}, config=path) == f"--config: {told}"
+    assert refusal({"CLOUDCONSOLE_CONFIG": path}) == f"CLOUDCONSOLE_CONFIG: {told}"
+
+
+def test_all_that_is_wrong_is_told_at_once(file: Path) -> None:
+    file.write_text("port = true\nworkers = 2\nprot = 1")
+    with pytest.raises(SettingError) as refused:
+        load_settings({variable("max_body"): "1"}, {"config": str(file), "currency": "x"})
+    sources = [line.rpartition(": ")[0] for line in str(refused.value).splitlines()]
+    assert sources == [f"{file}: port", f"{file}: prot", variable("max_body"), "--currency"]
+
+
+# Settings that contradict each other
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"tls_certificate": "c.pem"}, "tls_key: give the key"),
+        ({"tls_key": "k.pem"}, "tls_certificate: give the certificate"),
+        (
+            {"tls_certificate": "c.pem", "tls_key": "k.pem", "public_origin": "http://a.example"},
+            "public_origin: make it https",
+        ),
+        ({"host": "::1", "port": "9100", "metrics": "[::1]:9100"}, "metrics: give another address or port"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(given: dict[str, str], told: str) -> None:
+    assert refusal({}, **given).startswith(told)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"tls_certificate": "c.pem", "tls_key": "k.pem", "public_origin": "https://a.example"},
+        {"port": "9100", "metrics": "[::1]:9100"},
+        {"port": "0", "metrics": "127.0.0.1:0"},
+        {"session_idle": "3600", "session_lifetime": "600"},
+        {"any_region": "true", "identity": "https://a.example"},
+    ],
+)
+def test_settings_that_only_look_so_are_taken(given: dict[str, str]) -> None:
+    assert load_settings({}, given) != Settings()
+
+
+def test_any_region_is_refused_beside_an_endpoint_that_is_not_local() -> None:
+    elsewhere = IdentityEndpoint("https://identity.example.com/v3", "another")
+    with pytest.raises(SettingError, match=r"^any_region: leave it out"):
+        Settings(any_region=True, identity=(IdentityEndpoint("https://a.example"), elsewhere))
+
+
+def test_every_contradiction_is_told() -> None:
+    told = refusal({}, tls_key="k.pem", port="1", metrics="127.0.0.1:1")
+    assert [line.partition(":")[0] for line in told.splitlines()] == ["tls_certificate", "metrics"]
 
 
 @pytest.mark.parametrize("name", ["PORT", "HOST", "CLOUDCONSOLE", "MY_CLOUDCONSOLE_PORT", "cloudconsole_port"])
@@ -205,8 +450,21 @@ def test_whether_only_this_machine_is_meant(given: dict[str, str], only_here: bo
     assert load_settings({}, given).only_this_machine == only_here
 
 
-@pytest.mark.parametrize("setting", fields(Settings), ids=NAMES)
-def test_every_setting_has_one_line_of_help(setting: Any) -> None:
-    text = setting.metadata["help"]
-    assert 5 < len(text) < 90
-    assert "\n" not in text
+@pytest.mark.parametrize(
+    ("given", "always"),
+    [
+        ({}, False),
+        ({"public_origin": "https://a.example"}, True),
+        ({"public_origin": "http://a.example"}, False),
+        ({"tls_certificate": "c.pem", "tls_key": "k.pem"}, True),
+        ({"proxies": "10.0.0.1"}, False),
+    ],
+)
+def test_whether_every_caller_comes_by_https(given: dict[str, str], always: bool) -> None:
+    assert load_settings({}, given).always_https == always
+
+
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=list(SETTINGS))
+def test_every_setting_has_one_line_of_help(setting: Setting) -> None:
+    assert 5 < len(setting.help) < 90
+    assert "\n" not in setting.help

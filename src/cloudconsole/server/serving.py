@@ -17,6 +17,7 @@ import uvicorn
 from cloudconsole.server.app import Console
 from cloudconsole.server.http.protocol import guarded_protocol
 from cloudconsole.server.settings import Settings
+from cloudconsole.server.tls import RENEW_SIGNAL, BoundedLoop, Certificate, renew_on_signal
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +25,8 @@ BACKLOG: Final = 2048
 RESTART_SECONDS: Final = 1.0
 STOP_MARGIN_SECONDS: Final = 5
 STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+FORK_SIGNALS: Final = (*STOP_SIGNALS, RENEW_SIGNAL)
+"""They wait while a worker is being started."""
 
 
 class ListenError(Exception):
@@ -44,11 +47,11 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-def serve(settings: Settings, listener: socket.socket) -> int:
-    """Serve until told to stop; gives the exit code."""
+def serve(settings: Settings, listener: socket.socket, certificate: Certificate | None = None) -> int:
+    """Serve until told to stop, by https where there is a certificate; gives the exit code."""
     if settings.workers == 1:
-        return run_worker(settings, listener)
-    return Supervisor(settings, listener).run()
+        return run_worker(settings, listener, certificate)
+    return Supervisor(settings, listener, certificate).run()
 
 
 class DrainingServer(uvicorn.Server):
@@ -74,14 +77,15 @@ class DrainingServer(uvicorn.Server):
         return await super().on_tick(counter)
 
 
-def run_worker(settings: Settings, listener: socket.socket, parent_pipe: int | None = None) -> int:
+def run_worker(
+    settings: Settings, listener: socket.socket, certificate: Certificate | None, parent_pipe: int | None = None
+) -> int:
     """One worker process; where it has a parent, it also stops when that is gone."""
     console = Console(settings)
     config = uvicorn.Config(
         console,
         http=guarded_protocol(settings.request_timeout),
         ws="none",
-        loop="uvloop",
         lifespan="off",
         interface="asgi3",
         log_config=None,
@@ -91,20 +95,31 @@ def run_worker(settings: Settings, listener: socket.socket, parent_pipe: int | N
         backlog=BACKLOG,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=1,
+        headers=https_headers(settings),
+        ssl_context_factory=None if certificate is None else lambda *_: certificate.context,
     )
     server = DrainingServer(config, console, settings.stop_grace)
 
     async def main() -> None:
         if parent_pipe is not None:
             _call_when_closed(parent_pipe, server.drain)
+        if certificate is not None:
+            renew_on_signal(certificate)
         await server.serve(sockets=[listener])
 
     try:
-        with asyncio.Runner(loop_factory=config.get_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=lambda: BoundedLoop(settings.request_timeout)) as runner:
             runner.run(main())
     finally:
         console.close()
     return 0
+
+
+def https_headers(settings: Settings) -> list[tuple[str, str]]:
+    """What keeps browsers to https; never on loopback, where it would bind every service of the machine."""
+    if settings.hsts and settings.always_https and not settings.only_this_machine:
+        return [("Strict-Transport-Security", f"max-age={settings.hsts}")]
+    return []
 
 
 def _call_when_closed(pipe: int, action: Callable[[], None]) -> None:
@@ -118,11 +133,12 @@ def _call_when_closed(pipe: int, action: Callable[[], None]) -> None:
 
 
 class Supervisor:
-    """Starts the workers, starts a dead one again, and hands a stop on to all."""
+    """Starts the workers, starts a dead one again, and hands signals on to all."""
 
-    def __init__(self, settings: Settings, listener: socket.socket) -> None:
+    def __init__(self, settings: Settings, listener: socket.socket, certificate: Certificate | None) -> None:
         self._settings = settings
         self._listener = listener
+        self._certificate = certificate
         self._started: dict[int, float] = {}
         self._stopping = False
         # Never written to: its closing, however this process ends, tells the workers that they are alone.
@@ -131,6 +147,8 @@ class Supervisor:
     def run(self) -> int:
         for sig in STOP_SIGNALS:
             signal.signal(sig, self._stop)
+        if self._certificate is not None:
+            signal.signal(RENEW_SIGNAL, lambda *_: self._send_all(RENEW_SIGNAL))
         for _ in range(self._settings.workers):
             self._start_worker()
         while self._started:
@@ -139,11 +157,13 @@ class Supervisor:
 
     def _start_worker(self) -> None:
         # A signal waits until we know the new process, and it has put off our handler for its own.
-        signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+        signal.pthread_sigmask(signal.SIG_BLOCK, FORK_SIGNALS)
+        if self._certificate is not None:
+            self._certificate.renew()
         process = os.fork()
         if process:
             self._started[process] = time.monotonic()
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, FORK_SIGNALS)
             if self._stopping:
                 os.kill(process, signal.SIGTERM)
             return
@@ -153,7 +173,7 @@ class Supervisor:
                 signal.signal(sig, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
             os.close(self._pipe_write)
-            code = run_worker(self._settings, self._listener, self._pipe_read)
+            code = run_worker(self._settings, self._listener, self._certificate, self._pipe_read)
         except BaseException:
             log.exception("a worker failed")
         finally:

@@ -1,137 +1,102 @@
-"""Every setting, typed, with one line of help: defaults, then environment variables, then flags."""
+"""Every setting, typed, with one line of help: defaults, then a TOML file, then environment variables, then flags."""
 
-import ipaddress
+import difflib
 import os
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import tzinfo
 from pathlib import Path
-from typing import Any, Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import Any, Final, NamedTuple
+from zoneinfo import ZoneInfo
 
-from cloudconsole.server.addresses import Network, host_of, is_loopback, normalise_region, parse_origin
+from cloudconsole.server import setting_kinds as kinds
+from cloudconsole.server.addresses import Network, host_of, is_loopback
+from cloudconsole.server.setting_kinds import IdentityEndpoint, Kind, ListenAddress, ListOf, Switch, WholeNumber
+from cloudconsole.server.settings_file import read_settings_file
 
 ENVIRONMENT_PREFIX: Final = "CLOUDCONSOLE_"
+CONFIG_FLAG: Final = "--config"
+CONFIG_VARIABLE: Final = "CLOUDCONSOLE_CONFIG"
+CLIENT_VARIABLES: Final = frozenset(ENVIRONMENT_PREFIX + name for name in ("URL", "REGION", "USERNAME", "PASSWORD"))
+"""Of the same prefix, but for whoever calls a console."""
+
+LISTENING: Final = "Listening"
+STORE: Final = "Store"
+SERVED: Final = "Who is served"
+SESSIONS: Final = "Sessions"
+LIMITS: Final = "Limits"
+MONEY: Final = "Money and time"
+LOGS: Final = "Logs and metrics"
 
 
 class SettingError(Exception):
-    """A setting that cannot be used; the text names it and the mend."""
+    """Settings that cannot be used; the text names each, with the mend, on a line of its own."""
 
 
-def _setting(default: Any, parse: Callable[[str], Any], help_text: str) -> Any:
-    return field(default=default, metadata={"parse": parse, "help": help_text})
-
-
-def _whole_number(low: int, high: int) -> Callable[[str], int]:
-    def parse(text: str) -> int:
-        if not re.fullmatch(r"-?[0-9]{1,12}", text) or not low <= int(text) <= high:
-            raise ValueError(f"give a whole number from {low} to {high}")
-        return int(text)
-
-    return parse
-
-
-def _switch(text: str) -> bool:
-    if text.lower() in ("true", "yes", "on", "1"):
-        return True
-    if text.lower() in ("false", "no", "off", "0"):
-        return False
-    raise ValueError("give true or false")
-
-
-def _host(text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9._:-]{1,253}", text):
-        raise ValueError("give an address or name to listen on, such as 127.0.0.1 or ::1")
-    return text.lower()
-
-
-def _folder(text: str) -> Path:
-    if not text or "\0" in text:
-        raise ValueError("give a folder's path")
-    return Path(text)
-
-
-def _list_of(parse: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
-    return lambda text: tuple(parse(item.strip()) for item in text.split(",") if item.strip())
-
-
-def _served_host(text: str) -> str:
-    host = host_of(text)
-    if host is None:
-        raise ValueError(
-            f"{text!r} is no host name; give names or addresses without scheme, such as console.example.com"
-        )
-    return host
-
-
-def _origin(text: str) -> str:
-    origin = parse_origin(text)
-    if origin is None:
-        raise ValueError("give scheme and host and nothing more, such as https://console.example.com")
-    return origin
-
-
-def _region(text: str) -> str:
-    if normalise_region(text) is None:
-        raise ValueError(f"{text!r} is no identity address; give one such as https://identity.example.com/v3")
-    return text
-
-
-def _network(text: str) -> Network:
-    try:
-        return ipaddress.ip_network(text, strict=False)
-    except ValueError:
-        raise ValueError(f"{text!r} is neither an IP address nor a network such as 10.0.0.0/8") from None
-
-
-def _time_zone(text: str) -> str:
-    try:
-        ZoneInfo(text)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError("give a time zone's name, such as UTC or Asia/Shanghai") from None
-    return text
-
-
-def _currency(text: str) -> str:
-    if not re.fullmatch(r"[A-Z]{3}", text):
-        raise ValueError("give an ISO 4217 code, such as CNY or USD")
-    return text
+def _setting(default: Any, group: str, kind: Kind, help_text: str) -> Any:
+    return field(default=default, metadata={"group": group, "kind": kind, "help": help_text})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    host: str = _setting("127.0.0.1", _host, "address to listen on")
-    port: int = _setting(8000, _whole_number(0, 65535), "port to listen on; 0 takes a free one")
-    workers: int = _setting(1, _whole_number(1, 64), "worker processes")
-    data: Path = _setting(Path("data"), _folder, "folder of the embedded store")
-    hosts: tuple[str, ...] = _setting((), _list_of(_served_host), "Host names to serve, separated by commas")
-    public_origin: str | None = _setting(
-        None, _origin, "scheme and host that browsers see, such as https://console.example.com"
+    host: str = _setting("127.0.0.1", LISTENING, kinds.HOST, "address to listen on")
+    port: int = _setting(8000, LISTENING, WholeNumber(0, 65535), "port to listen on; 0 takes a free one")
+    workers: int = _setting(1, LISTENING, WholeNumber(1, 64), "worker processes")
+    tls_certificate: Path | None = _setting(
+        None, LISTENING, kinds.CERTIFICATE_FILE, "certificate and its chain, in PEM: the console then speaks https"
     )
+    tls_key: Path | None = _setting(
+        None, LISTENING, kinds.KEY_FILE, "the certificate's key, in PEM, without a passphrase"
+    )
+    hsts: int = _setting(
+        31_536_000,
+        LISTENING,
+        WholeNumber(0, 63_072_000),
+        "seconds that browsers keep to https after an answer by https; 0 is off",
+    )
+
+    data: Path = _setting(Path("data"), STORE, kinds.FOLDER, "folder of the embedded store")
+
+    hosts: tuple[str, ...] = _setting((), SERVED, ListOf(kinds.SERVED_HOST), "Host names to serve")
+    public_origin: str | None = _setting(None, SERVED, kinds.ORIGIN, "the console's address as browsers see it")
     proxies: tuple[Network, ...] = _setting(
-        (),
-        _list_of(_network),
-        "proxies whose forwarded headers are believed: addresses or networks, separated by commas",
+        (), SERVED, ListOf(kinds.NETWORK), "proxies whose forwarded headers are believed"
     )
-    identity: tuple[str, ...] = _setting(
-        (), _list_of(_region), "addresses that login accepts as region, besides our own, separated by commas"
+    identity: tuple[IdentityEndpoint, ...] = _setting(
+        (), SERVED, kinds.Endpoints(), "addresses that login accepts as region, besides our own"
     )
-    any_region: bool = _setting(False, _switch, "accept every region at login (for trying things out)")
-    login_redirect: bool = _setting(False, _switch, "answer a login with 302 to / instead of 200")
+    any_region: bool = _setting(False, SERVED, Switch(), "accept every region at login (for trying things out)")
+    login_redirect: bool = _setting(False, SERVED, Switch(), "answer a login with 302 to / instead of 200")
+    insecure_sample: bool = _setting(False, SERVED, Switch(), "serve the sample's known passwords beyond this machine")
+
     session_idle: int = _setting(
-        1800, _whole_number(120, 31_536_000), "seconds without a call after which a session ends"
+        1800, SESSIONS, WholeNumber(120, 31_536_000), "seconds without a call after which a session ends"
     )
     session_lifetime: int = _setting(
-        43_200, _whole_number(60, 31_536_000), "seconds after login at which a session ends"
+        43_200, SESSIONS, WholeNumber(60, 31_536_000), "seconds after login at which a session ends, used or not"
     )
-    max_body: int = _setting(65_536, _whole_number(1024, 1_048_576), "largest request body in bytes")
-    request_timeout: int = _setting(30, _whole_number(1, 3600), "seconds within which a request must have arrived")
-    stop_grace: int = _setting(30, _whole_number(0, 3600), "seconds that running calls get to finish when stopping")
-    currency: str = _setting("CNY", _currency, "currency of all amounts, an ISO 4217 code")
-    time_zone: str = _setting("UTC", _time_zone, "time zone of the clock hour and of news dates")
-    access_log: bool = _setting(True, _switch, "log a line for every call")
-    insecure_sample: bool = _setting(False, _switch, "serve the sample's known passwords beyond this machine")
+
+    max_body: int = _setting(65_536, LIMITS, WholeNumber(1024, 1_048_576), "largest request body in bytes")
+    request_timeout: int = _setting(
+        30, LIMITS, WholeNumber(1, 3600), "seconds within which a request must have arrived"
+    )
+    stop_grace: int = _setting(
+        30, LIMITS, WholeNumber(0, 3600), "seconds that running calls get to finish when stopping"
+    )
+
+    currency: str = _setting("CNY", MONEY, kinds.CURRENCY, "currency of all amounts")
+    time_zone: str = _setting("UTC", MONEY, kinds.TIME_ZONE, "time zone of the clock hour and of news dates")
+
+    access_log: bool = _setting(False, LOGS, Switch(), "log a line for every call")
+    log_format: str = _setting(
+        "auto",
+        LOGS,
+        kinds.Choice("auto", "json", "pretty"),
+        "form of log lines; auto is pretty on a terminal, else json",
+    )
+    metrics: ListenAddress | None = _setting(
+        None, LOGS, kinds.LISTEN_ADDRESS, "where to serve Prometheus metrics; nowhere unless set"
+    )
 
     @property
     def zone(self) -> tzinfo:
@@ -150,32 +115,122 @@ class Settings:
         """The host of the public origin, where one is set."""
         return host_of(self.public_origin.split("//")[1]) if self.public_origin else None
 
+    @property
+    def own_scheme(self) -> str:
+        """What the console itself speaks, whatever a proxy makes of it."""
+        return "https" if self.tls_certificate else "http"
+
+    @property
+    def always_https(self) -> bool:
+        """Whether every caller is known to come by https."""
+        return (self.public_origin or self.own_scheme).startswith("https")
+
     def __post_init__(self) -> None:
+        problems = list(self._contradictions())
+        if problems:
+            raise SettingError("\n".join(problems))
+
+    def _contradictions(self) -> Iterator[str]:
         if self.origin_host and self.hosts and self.origin_host not in self.hosts:
-            raise SettingError(f"hosts: add {self.origin_host}, the host of public_origin, or leave hosts out")
+            yield f"hosts: add {self.origin_host}, the host of public_origin, or leave hosts out"
+        if self.tls_certificate and not self.tls_key:
+            yield "tls_key: give the key of tls_certificate, or leave both out"
+        if self.tls_key and not self.tls_certificate:
+            yield "tls_certificate: give the certificate of tls_key, or leave both out"
+        if self.tls_certificate and not self.always_https:
+            yield "public_origin: make it https, since the console speaks https, or leave it out"
+        if self.any_region and any(endpoint.kind != kinds.LOCAL for endpoint in self.identity):
+            yield "any_region: leave it out, or leave out the identity endpoints that are not local"
+        if self.metrics == (self.host, self.port) and self.port:
+            yield "metrics: give another address or port than the console's own"
+
+
+class Setting(NamedTuple):
+    """A setting as help, documents and the sample file show it."""
+
+    name: str
+    default: Any
+    group: str
+    kind: Kind
+    help: str
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        return ENVIRONMENT_PREFIX + self.name.upper()
+
+
+SETTINGS: Final = {each.name: Setting(each.name, each.default, **each.metadata) for each in fields(Settings)}
 
 
 def load_settings(
     environment: Mapping[str, str] | None = None, flags: Mapping[str, str | None] | None = None
 ) -> Settings:
-    """The settings in force; an unknown `CLOUDCONSOLE_` variable is as wrong as a wrong value."""
-    environment = os.environ if environment is None else environment
-    known = {setting.name: setting for setting in fields(Settings)}
-    values: dict[str, Any] = {}
-    for variable, text in environment.items():
-        if variable.startswith(ENVIRONMENT_PREFIX):
+    """The settings in force; `config` among the flags names the file. What is unknown is as wrong as a wrong value."""
+    variables = _variables(os.environ if environment is None else environment)
+    given = {name: text for name, text in (flags or {}).items() if text is not None}
+    config = variables.pop(CONFIG_VARIABLE, None)
+    reading = _Reading()
+    if "config" in given:
+        reading.read_file(CONFIG_FLAG, given.pop("config"))
+    elif config is not None:
+        reading.read_file(CONFIG_VARIABLE, config)
+    reading.read_variables(variables)
+    for name, text in given.items():
+        reading.take(name, SETTINGS[name].flag, SETTINGS[name].kind.from_text, text)
+    if reading.problems:
+        raise SettingError("\n".join(reading.problems))
+    return Settings(**reading.values)
+
+
+class _Reading:
+    """What was given so far, the later before the earlier, and all that is wrong with it."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        self.problems: list[str] = []
+
+    def read_file(self, source: str, path: str) -> None:
+        try:
+            file = kinds.FILE.from_text(path)
+            content = read_settings_file(file)
+        except ValueError as problem:
+            self.problems.append(f"{source}: {problem}")
+            return
+        for key, value in content.items():
+            place = f"{file}: {key if key.isprintable() else ascii(key)}"
+            if key in SETTINGS:
+                self.take(key, place, SETTINGS[key].kind.from_file, value)
+            else:
+                self.problems.append(_unknown(place, key, lambda setting: setting.name))
+
+    def read_variables(self, variables: Mapping[str, str]) -> None:
+        for variable, text in variables.items():
             name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
-            if name not in known:
-                raise SettingError(f"{variable}: there is no such setting; see cloudconsole serve --help")
-            values[name] = _parse(known[name].metadata, text, variable)
-    for name, given in (flags or {}).items():
-        if given is not None:
-            values[name] = _parse(known[name].metadata, given, "--" + name.replace("_", "-"))
-    return Settings(**values)
+            if name in SETTINGS and variable == SETTINGS[name].variable:
+                self.take(name, variable, SETTINGS[name].kind.from_text, text)
+            else:
+                self.problems.append(_unknown(variable, name, lambda setting: setting.variable))
+
+    def take(self, name: str, source: str, read: Callable[[Any], Any], given: Any) -> None:
+        try:
+            self.values[name] = read(given)
+        except ValueError as problem:
+            self.problems.append(f"{source}: {problem}")
 
 
-def _parse(metadata: Mapping[str, Any], text: str, source: str) -> Any:
-    try:
-        return metadata["parse"](text)
-    except ValueError as problem:
-        raise SettingError(f"{source}: {problem}") from None
+def _variables(environment: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: text
+        for name, text in environment.items()
+        if name.startswith(ENVIRONMENT_PREFIX) and name not in CLIENT_VARIABLES
+    }
+
+
+def _unknown(source: str, name: str, shown: Callable[[Setting], str]) -> str:
+    nearest = difflib.get_close_matches(name, SETTINGS, n=1)
+    hint = f"; the nearest is {shown(SETTINGS[nearest[0]])}" if nearest else ""
+    return f"{source}: there is no such setting{hint} (see cloudconsole serve --help)"

@@ -121,7 +121,7 @@ def test_problems_are_listed_on_standard_error(loaded: Path) -> None:
     [
         (["load", "missing.yaml"], "missing.yaml cannot be read: No such file or directory"),
         (["load", "."], "cannot be read: Is a directory"),
-        (["load", "cloud.yaml", "--data", "cloud.yaml"], "the data folder cloud.yaml cannot be used"),
+        (["load", "cloud.yaml", "--data", "cloud.yaml"], "--data: cloud.yaml is a file; give a folder's path"),
         (["load", "cloud.yaml", "--data", "/dev/null/x"], "cannot be used"),
         (["load", "cloud.yaml", "--data", "broken"], "file is not a database"),
         (["dump", "--data", "nowhere"], "there is no store in nowhere"),

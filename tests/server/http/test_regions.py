@@ -5,6 +5,7 @@ from typing import Final
 
 import pytest
 
+from cloudconsole.server.setting_kinds import IdentityEndpoint
 from cloudconsole.server.settings import Settings
 from tests.harness import Caller, InProcess
 from tests.server.http.conftest import StartConsole
@@ -76,7 +77,11 @@ def test_any_other_address_is_refused(visitor: Caller, region: str) -> None:
 
 @pytest.fixture
 def with_identity(settings: Settings, start_console: StartConsole) -> Caller:
-    return Caller(start_console(replace(settings, identity=(IDENTITY, "http://second.example"))))
+    return Caller(
+        start_console(
+            replace(settings, identity=(IdentityEndpoint(IDENTITY), IdentityEndpoint("http://second.example")))
+        )
+    )
 
 
 @pytest.mark.parametrize(
@@ -122,7 +127,7 @@ def test_nothing_near_a_configured_address_is_accepted(with_identity: Caller, re
 
 
 def test_a_letter_that_only_looks_like_one_is_another_address(settings: Settings, start_console: StartConsole) -> None:
-    caller = Caller(start_console(replace(settings, identity=("http://kelvin.example",))))
+    caller = Caller(start_console(replace(settings, identity=(IdentityEndpoint("http://kelvin.example"),))))
     assert outcome(caller, "http://\N{KELVIN SIGN}elvin.example") == "unknown_region"
 
 

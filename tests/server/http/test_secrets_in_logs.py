@@ -3,7 +3,6 @@
 import logging
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,6 +38,11 @@ class Keeper(logging.Handler):
     @property
     def text(self) -> str:
         return "\n".join(whole for _, whole in self.kept)
+
+
+@pytest.fixture
+def settings(data: Path) -> Settings:
+    return Settings(data=data, access_log=True)
 
 
 @pytest.fixture
@@ -321,8 +325,8 @@ def test_calls_at_once_keep_their_ids_apart(wire: InProcess, visitor: Caller, lo
     assert sorted(refused) == [f"call-{number}" for number in range(8)]
 
 
-def test_the_access_log_can_be_switched_off(settings: Settings, start_console: StartConsole, logs: Keeper) -> None:
-    wire = start_console(replace(settings, access_log=False))
+def test_no_line_for_every_call_is_the_default(data: Path, start_console: StartConsole, logs: Keeper) -> None:
+    wire = start_console(Settings(data=data))
     logs.kept.clear()
     wire.send("GET", "/api/", [])
     assert not any("cloudconsole.access" in line for _, line in logs.kept)

@@ -5,7 +5,6 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 
 from sqlalchemy import Engine, func, select
 
@@ -15,7 +14,16 @@ from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS
 from cloudconsole.server.commands.welcome import welcome
 from cloudconsole.server.logs import set_up_logs
 from cloudconsole.server.serving import ListenError, bind, serve
-from cloudconsole.server.settings import SettingError, Settings, load_settings
+from cloudconsole.server.settings import (
+    CONFIG_FLAG,
+    CONFIG_VARIABLE,
+    SETTINGS,
+    SettingError,
+    Settings,
+    load_settings,
+)
+from cloudconsole.server.settings_text import add_setting_flags, sample_file
+from cloudconsole.server.tls import RENEW_SIGNAL, read_certificate
 from cloudconsole.store.engine import StoreError, open_engine, reading
 from cloudconsole.store.passwords import password_matches
 from cloudconsole.store.preparing import prepare
@@ -23,25 +31,27 @@ from cloudconsole.store.tables import accounts, tenants
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "Each flag can also be set as an environment variable, CLOUDCONSOLE_PORT for --port; a flag wins."
+    parser.usage = "%(prog)s [--config FILE] [--sample] [--SETTING VALUE ...]"
+    parser.epilog = (
+        "Each setting can also stand in the settings file (port = 9000) or in an environment variable "
+        "(CLOUDCONSOLE_PORT=9000). A flag goes before a variable, and that before the file."
+    )
+    parser.add_argument(CONFIG_FLAG, metavar="FILE", help=f"settings file, in TOML (or set {CONFIG_VARIABLE})")
+    parser.add_argument("--print-config", action="store_true", help="print a settings file to start from, and end")
     parser.add_argument("--sample", action="store_true", help="load the sample cloud into an empty store first")
-    for setting in fields(Settings):
-        flag = "--" + setting.name.replace("_", "-")
-        default = "" if setting.default in (None, ()) else f" (default: {_shown(setting.default)})"
-        text = setting.metadata["help"] + default
-        if setting.type in (bool, "bool"):
-            parser.add_argument(flag, nargs="?", const="true", metavar="true|false", help=text)
-        else:
-            parser.add_argument(flag, metavar=setting.name.upper(), help=text)
+    add_setting_flags(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
+    if arguments.print_config:
+        sys.stdout.write(sample_file())
+        return 0
     set_up_logs()
     # Until the server has taken over, there is nothing to finish.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
-        flags = {setting.name: getattr(arguments, setting.name) for setting in fields(Settings)}
-        settings = load_settings(flags=flags)
+        settings = load_settings(flags={name: getattr(arguments, name) for name in ("config", *SETTINGS)})
+        certificate = read_certificate(settings)
         prepare(settings.data)
         if arguments.sample:
             _load_sample(settings)
@@ -51,13 +61,16 @@ def run(arguments: argparse.Namespace) -> int:
                 "the store holds accounts with the sample's well-known passwords, which are served on loopback only: "
                 "change them, listen on 127.0.0.1, or give --insecure-sample (CLOUDCONSOLE_INSECURE_SAMPLE=true)"
             )
+        # Until a worker is ready for it, a request to renew waits.
+        if certificate is not None:
+            signal.pthread_sigmask(signal.SIG_BLOCK, [RENEW_SIGNAL])
         listener = bind(settings.host, settings.port)
     except (SettingError, StoreError, ListenError) as problem:
         return _refuse(str(problem))
     port = listener.getsockname()[1]
     sys.stdout.write(welcome(settings, port, sample_accounts=sample_accounts, is_empty=is_empty))
     sys.stdout.flush()
-    return serve(settings, listener)
+    return serve(settings, listener, certificate)
 
 
 def _load_sample(settings: Settings) -> None:
@@ -92,10 +105,6 @@ def _cloud(settings: Settings) -> Iterator[Engine]:
         engine.dispose()
 
 
-def _shown(default: object) -> str:
-    return str(default).lower() if isinstance(default, bool) else str(default)
-
-
 def _refuse(problem: str) -> int:
-    sys.stderr.write(f"cloudconsole: {problem}\n")
+    sys.stderr.writelines(f"cloudconsole: {line}\n" for line in problem.splitlines())
     return 1

@@ -43,8 +43,8 @@ def python_session(base: str, region: str, username: str = "demo") -> str:
 
 def welcome(settings: Settings, port: int, *, sample_accounts: list[str], is_empty: bool) -> str:
     """The lines to print; the sample's accounts are those that still have the sample's passwords."""
-    base = settings.public_origin or f"http://{_reachable(settings.host)}:{port}"
-    region = settings.identity[0] if settings.identity else f"{base}/v3"
+    base = settings.public_origin or f"{settings.own_scheme}://{_reachable(settings.host)}:{port}"
+    region = settings.identity[0].address if settings.identity else f"{base}/v3"
     lines = [f"Cloud Console serves on {base}", f"region to send at login: {region}"]
     if not is_loopback(settings.host):
         lines.append(f"listening on {settings.host} port {port}, for other machines too")

@@ -8,7 +8,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from cloudconsole.server.http.request import WRITE_WHOLE, new_request_id
-from cloudconsole.server.http.response import CLOSED_POLICY, SECURITY_HEADERS
+from cloudconsole.server.http.response import CLOSED_POLICY, SECURITY_HEADERS, Headers
 
 MOST_HEAD_BYTES: Final = 32 * 1024
 MOST_FRAMING_BYTES: Final = 1024 * 1024
@@ -182,7 +182,7 @@ class GuardedProtocol(HttpToolsProtocol):
             return
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is None or cycle.response_complete or not cycle.response_started:
-            self.transport.write(_bare_answer(status, text))
+            self.transport.write(_bare_answer(status, text, self.config.encoded_headers))
         if cycle is not None:
             cycle.disconnected = True
         self.transport.close()
@@ -211,7 +211,7 @@ def _write_whole(cycle: RequestResponseCycle, head: bytes, body: bytes) -> bool:
     return True
 
 
-def _bare_answer(status: bytes, text: bytes) -> bytes:
+def _bare_answer(status: bytes, text: bytes, more_headers: Headers) -> bytes:
     headers = [
         (b"content-type", b"text/plain"),
         (b"content-length", b"%d" % len(text)),
@@ -219,6 +219,7 @@ def _bare_answer(status: bytes, text: bytes) -> bytes:
         (b"x-request-id", new_request_id().encode()),
         CLOSED_POLICY,
         *SECURITY_HEADERS,
+        *more_headers,
     ]
     lines = [b"HTTP/1.1 " + status, *(b"%b: %b" % header for header in headers), b"", text]
     return b"\r\n".join(lines)

@@ -7,8 +7,8 @@ from cloudconsole.spec.errors import UnknownRegion
 
 class Regions:
     def __init__(self, settings: Settings) -> None:
-        self._addresses = settings.identity
-        self._accepted = {normalise_region(address) for address in settings.identity}
+        self._addresses = [endpoint.address for endpoint in settings.identity]
+        self._accepted = {normalise_region(address) for address in self._addresses}
         self._any_region = settings.any_region
 
     def offered(self, origin: str | None) -> list[str]:

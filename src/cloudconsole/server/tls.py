@@ -1,0 +1,103 @@
+"""The console's own certificate: read at start, and again when it was renewed, without a restart."""
+
+import asyncio
+import logging
+import signal
+import ssl
+from pathlib import Path
+from typing import Any, Final
+
+import uvloop
+
+from cloudconsole.server.settings import SettingError, Settings
+
+log = logging.getLogger(__name__)
+
+RENEW_SIGNAL: Final = signal.SIGHUP
+_MISMATCHES: Final = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH", "NO_CERTIFICATE_ASSIGNED")
+"""What OpenSSL calls a key of another certificate; the last where that is of another type."""
+
+
+class Certificate:
+    """`context` is for the listening socket; each new connection gets the certificate that was last read."""
+
+    def __init__(self, certificate: Path, key: Path) -> None:
+        self._files = certificate, key
+        self._current = _read(*self._files)
+        self.context = _read(*self._files)
+        # Loading another pair into the same context could leave half of it behind, or both where one is RSA and one EC.
+        self.context.sni_callback = self._present
+
+    def renew(self) -> bool:
+        """Read the files again; where they are no good, say so and stay with what was read before."""
+        try:
+            self._current = _read(*self._files)
+        except SettingError as problem:
+            log.error("the certificate in use stays, the new one cannot be used: %s", problem)  # noqa: TRY400
+            return False
+        return True
+
+    def _present(self, connection: ssl.SSLObject | ssl.SSLSocket, _name: str | None, _context: ssl.SSLContext) -> None:
+        connection.context = self._current
+
+
+def read_certificate(settings: Settings) -> Certificate | None:
+    """The certificate that is set, if any; refuses one that cannot be used."""
+    if settings.tls_certificate is None or settings.tls_key is None:
+        return None
+    return Certificate(settings.tls_certificate, settings.tls_key)
+
+
+def renew_on_signal(certificate: Certificate) -> None:
+    """Renew when the signal comes, from now on; one that is waiting comes at once."""
+
+    def renew() -> None:
+        if certificate.renew():
+            log.info("the certificate was read again")
+
+    asyncio.get_running_loop().add_signal_handler(RENEW_SIGNAL, renew)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [RENEW_SIGNAL])
+
+
+class BoundedLoop(uvloop.Loop):
+    """uvloop's, with limits on how long TLS may take to open and to close, for which uvicorn has no setting."""
+
+    def __init__(self, tls_timeout: float) -> None:
+        super().__init__()
+        self._tls_timeout = tls_timeout
+
+    async def create_server(self, *arguments: Any, **named: Any) -> Any:
+        if named.get("ssl") is not None:
+            named |= {"ssl_handshake_timeout": self._tls_timeout, "ssl_shutdown_timeout": self._tls_timeout}
+        return await super().create_server(*arguments, **named)
+
+
+def _read(certificate: Path, key: Path) -> ssl.SSLContext:
+    _check_file("tls_certificate", certificate, "CERTIFICATE")
+    _check_file("tls_key", key, "PRIVATE KEY")
+
+    def no_passphrase() -> str:
+        raise SettingError(f"tls_key: the key in {key} has a passphrase; give one without")
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_alpn_protocols(["http/1.1"])
+    try:
+        context.load_cert_chain(certificate, key, no_passphrase)
+    except ssl.SSLError as problem:
+        if problem.reason in _MISMATCHES:
+            raise SettingError(f"tls_key: the key in {key} is not that of the certificate in {certificate}") from None
+        reason = (problem.reason or "damaged").replace("_", " ").lower()
+        raise SettingError(f"tls_certificate: {certificate} with the key {key} cannot be used: {reason}") from None
+    except OSError as problem:
+        raise SettingError(f"tls_certificate: {certificate} with the key {key}: {problem.strerror}") from None
+    return context
+
+
+def _check_file(setting: str, file: Path, title: str) -> None:
+    try:
+        content = file.read_bytes()
+    except OSError as problem:
+        raise SettingError(f"{setting}: {file}: {problem.strerror}; give the path of a PEM file") from None
+    if f"{title}-----".encode() not in content:
+        raise SettingError(f"{setting}: there is no {title.lower()} in {file}; give a PEM file with one")

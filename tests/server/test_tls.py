@@ -1,0 +1,133 @@
+"""The console's certificate: what cannot be used is refused in one line, and a renewal replaces it whole or not."""
+
+import logging
+import ssl
+from pathlib import Path
+from shutil import copy
+
+import pytest
+
+from cloudconsole.server.settings import SettingError, Settings
+from cloudconsole.server.tls import Certificate, read_certificate
+from tests.harness import CERTIFICATES, trusting_tests
+
+
+def certificate(name: str = "rsa.pem", key: str = "rsa-key.pem") -> Settings:
+    return Settings(tls_certificate=CERTIFICATES / name, tls_key=CERTIFICATES / key)
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> tuple[Path, Path]:
+    """A certificate and its key that can be replaced."""
+    files = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    put(files, "rsa")
+    return files
+
+
+def put(pair: tuple[Path, Path], name: str) -> None:
+    copy(CERTIFICATES / f"{name}.pem", pair[0])
+    copy(CERTIFICATES / f"{name}-key.pem", pair[1])
+
+
+def presented(certificate: Certificate, client: ssl.SSLContext | None = None, name: str | None = "localhost") -> str:
+    """Which of the tests' certificates a new connection is shown."""
+    client = client or trusting_tests()
+    client.check_hostname = name is not None
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    caller = client.wrap_bio(to_client, to_server, server_hostname=name)
+    server = certificate.context.wrap_bio(to_server, to_client, server_side=True)
+    for _ in range(4):
+        for side in (caller, server):
+            try:
+                side.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+    shown = caller.getpeercert(binary_form=True)
+    assert shown
+    pem = ssl.DER_cert_to_PEM_cert(shown)
+    return next(name for name in ("rsa", "ec") if (CERTIFICATES / f"{name}.pem").read_text() == pem)
+
+
+def test_nothing_set_is_no_certificate() -> None:
+    assert read_certificate(Settings()) is None
+
+
+@pytest.mark.parametrize("name", ["rsa", "ec"])
+@pytest.mark.parametrize("host", ["localhost", None], ids=["named", "unnamed"])
+def test_the_certificate_that_is_set_is_presented(name: str, host: str | None) -> None:
+    found = read_certificate(certificate(f"{name}.pem", f"{name}-key.pem"))
+    assert found is not None
+    assert presented(found, name=host) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "told"),
+    [
+        ("missing.pem", "rsa-key.pem", "tls_certificate: {0}/missing.pem: No such file or directory; give"),
+        ("rsa.pem", "missing.pem", "tls_key: {0}/missing.pem: No such file or directory; give"),
+        (".", "rsa-key.pem", "tls_certificate: {0}: Is a directory; give"),
+        ("rsa-key.pem", "rsa-key.pem", "tls_certificate: there is no certificate in {0}/rsa-key.pem; give a PEM file"),
+        ("rsa.pem", "rsa.pem", "tls_key: there is no private key in {0}/rsa.pem; give a PEM file"),
+        ("rsa.pem", "ec-key.pem", "tls_key: the key in {0}/ec-key.pem is not that of the certificate in {0}/rsa.pem"),
+        (
+            "ec.pem",
+            "other-ec-key.pem",
+            "tls_key: the key in {0}/other-ec-key.pem is not that of the certificate in {0}/ec",
+        ),
+        ("ec.pem", "ec-key-with-passphrase.pem", "tls_key: the key in {0}/ec-key-with-passphrase.pem has a passphrase"),
+    ],
+)
+def test_files_that_cannot_be_used_are_refused_in_one_line(name: str, key: str, told: str) -> None:
+    with pytest.raises(SettingError) as refused:
+        read_certificate(certificate(name, key))
+    assert str(refused.value).startswith(told.format(CERTIFICATES))
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("damaged", [0, 1], ids=["certificate", "key"])
+def test_damaged_files_are_refused_in_one_line(pair: tuple[Path, Path], damaged: int) -> None:
+    lines = pair[damaged].read_text().splitlines()
+    pair[damaged].write_text("\n".join([lines[0], *lines[5:]]))
+    with pytest.raises(SettingError, match=r"^tls_[a-z]+: [^\n]* cannot be used: [^\n]+$"):
+        Certificate(*pair)
+
+
+@pytest.mark.parametrize("host", ["localhost", None], ids=["named", "unnamed"])
+def test_a_renewed_certificate_takes_the_place_of_the_old(pair: tuple[Path, Path], host: str | None) -> None:
+    found = Certificate(*pair)
+    assert presented(found) == "rsa"
+    put(pair, "ec")
+    assert presented(found) == "rsa"
+    assert found.renew()
+    assert presented(found, name=host) == "ec"
+    put(pair, "rsa")
+    assert found.renew()
+    assert presented(found, name=host) == "rsa"
+
+
+@pytest.mark.parametrize("broken", ["certificate", "key", "missing"])
+def test_a_renewal_that_cannot_be_used_is_logged_and_changes_nothing(
+    pair: tuple[Path, Path], broken: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = Certificate(*pair)
+    if broken == "missing":
+        pair[0].unlink()
+    else:
+        copy(CERTIFICATES / ("ec.pem" if broken == "certificate" else "ec-key.pem"), pair[broken == "key"])
+    with caplog.at_level(logging.ERROR):
+        assert not found.renew()
+    assert [record.getMessage() for record in caplog.records if "tls_" in record.getMessage()]
+    assert presented(found) == "rsa"
+
+
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1 is deprecated:DeprecationWarning")
+def test_old_versions_of_tls_are_not_spoken() -> None:
+    found = read_certificate(certificate())
+    assert found is not None
+    client = trusting_tests()
+    client.set_ciphers("DEFAULT@SECLEVEL=0")
+    client.minimum_version = client.maximum_version = ssl.TLSVersion.TLSv1_1
+    with pytest.raises(ssl.SSLError):
+        presented(found, client)
+    client.minimum_version = client.maximum_version = ssl.TLSVersion.TLSv1_2
+    assert presented(found, client) == "rsa"
