@@ -1,7 +1,7 @@
 """Processes of a serving console, seen and steered from outside; on Linux."""
 
+import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from tests.harness import OverHttp, RunningServer, clean_environment
@@ -86,5 +86,10 @@ def wire_worker(server: RunningServer, wire: OverHttp) -> int:
     """The process that serves a connection, by the log line of a call over it."""
     name = uuid4().hex
     assert wire.send("GET", "/api/", [("X-Request-ID", name)]).status == 200
-    found = eventually(lambda: re.search(rf" (\d+) {name} ", server.log()))
-    return int(found[1])
+    found = eventually(lambda: [line for line in log_lines(server) if line["request_id"] == name])
+    return int(found[0]["process"])
+
+
+def log_lines(server: RunningServer) -> list[dict[str, Any]]:
+    """What a server has logged so far, which must be JSON; its last line may still be under way."""
+    return [json.loads(line) for line in server.log().split("\n")[:-1]]

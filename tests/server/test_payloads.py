@@ -8,6 +8,7 @@ import pytest
 
 from cloudconsole.core.ports import Fresh, Tenant
 from cloudconsole.server.actions import HANDLERS, Handler, Ports
+from cloudconsole.server.observing.meter import meter_alone
 from cloudconsole.server.payloads import ENTRY_OVERHEAD, Payloads
 from cloudconsole.spec.actions import GET_NEWS, GET_URL_LIST
 from cloudconsole.spec.errors import DomainNotFound
@@ -47,7 +48,7 @@ class Kept:
         self.clock = HeldClock(100)
         cloud: Any = self.source
         self.ports = Ports(cloud, cloud)
-        self.payloads = Payloads(self.clock, most_bytes)
+        self.payloads = Payloads(self.clock, meter_alone(), most_bytes)
         self.own = Handler(GET_URL_LIST, self.source.answer)
         self.shared = Handler(GET_NEWS, self.source.answer, same_for_all=True)
 

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from cloudconsole.server import writing
+from cloudconsole.server.observing.meter import meter_alone
 from cloudconsole.server.writing import MOST_WAITING, Writer
 from cloudconsole.spec.errors import Unavailable
 
@@ -29,17 +30,17 @@ def thread(held_up: threading.Event) -> Iterator[ThreadPoolExecutor]:
 
 
 def test_its_result_is_handed_on(thread: ThreadPoolExecutor) -> None:
-    assert asyncio.run(Writer(thread).run(max, 1, 2)) == 2
+    assert asyncio.run(Writer(thread, meter_alone()).run(max, 1, 2)) == 2
 
 
 def test_its_error_is_handed_on(thread: ThreadPoolExecutor) -> None:
     with pytest.raises(ZeroDivisionError):
-        asyncio.run(Writer(thread).run(divmod, 1, 0))
+        asyncio.run(Writer(thread, meter_alone()).run(divmod, 1, 0))
 
 
 def test_more_writes_than_can_wait_are_turned_away(thread: ThreadPoolExecutor, held_up: threading.Event) -> None:
     async def flood() -> list[object]:
-        writer = Writer(thread)
+        writer = Writer(thread, meter_alone())
         waiting = [asyncio.ensure_future(writer.run(held_up.wait)) for _ in range(MOST_WAITING)]
         await asyncio.sleep(0)
         with pytest.raises(Unavailable):
@@ -58,7 +59,7 @@ def test_none_waits_for_ever(
     monkeypatch.setattr(writing, "BUSY_SECONDS", 0.01)
 
     async def wait_in_vain() -> list[object]:
-        writer = Writer(thread)
+        writer = Writer(thread, meter_alone())
         return list(await asyncio.gather(*(writer.run(held_up.wait) for _ in range(3)), return_exceptions=True))
 
     assert [type(answer) for answer in asyncio.run(wait_in_vain())] == [Unavailable] * 3

@@ -4,7 +4,7 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from typing import Final, NamedTuple
 
 from cloudconsole.backends.embedded.cloud import EmbeddedCloud
 from cloudconsole.backends.embedded.content import EmbeddedContent
@@ -15,6 +15,7 @@ from cloudconsole.server.http.api import ApiEndpoint
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.front import Front, FrontDoor
 from cloudconsole.server.http.head import Heads
+from cloudconsole.server.http.health import ALIVE_PATH, HEALTH_PATHS, READY_PATH, HealthEndpoint
 from cloudconsole.server.http.login import LoginEndpoint
 from cloudconsole.server.http.page import HomePage
 from cloudconsole.server.http.regions import Regions
@@ -22,6 +23,20 @@ from cloudconsole.server.http.request import ClientGone, Receive, Request, Scope
 from cloudconsole.server.http.response import Response, json_response, refusal_response, send_response
 from cloudconsole.server.http.session import Sessions
 from cloudconsole.server.logs import current_request_id
+from cloudconsole.server.observing.audit import Audit
+from cloudconsole.server.observing.calls import CallObserver
+from cloudconsole.server.observing.layout import (
+    BEFORE_ACTION,
+    IN_FLIGHT,
+    LOGIN,
+    LOGOUT,
+    OTHER,
+    PASSWORDS_WAITING,
+    PAYLOAD_BYTES,
+    STORE_ERRORS,
+    WRITES_WAITING,
+)
+from cloudconsole.server.observing.meter import Meter, meter_alone
 from cloudconsole.server.payloads import Payloads
 from cloudconsole.server.settings import Settings
 from cloudconsole.server.writing import Writer
@@ -34,9 +49,15 @@ from cloudconsole.store.reader import Reader
 from cloudconsole.store.sessions import SessionReader
 
 log = logging.getLogger(__name__)
-access_log = logging.getLogger("cloudconsole.access")
 
 Endpoint = Callable[[Request, Front], Awaitable[Response]]
+
+
+class Route(NamedTuple):
+    call: str
+    """Under which name its calls are counted; an action call later gets its action's."""
+    endpoint: Endpoint
+
 
 SLASH_MISSING: Final = Text("This path ends with a slash: {path}", "此路径以斜杠结尾：{path}")
 WITHOUT_SLASH: Final = {"/api", "/auth/login", "/auth/logout"}
@@ -45,13 +66,14 @@ WITHOUT_SLASH: Final = {"/api", "/auth/login", "/auth/logout"}
 class Console:
     """An ASGI application over one data folder; `draining` makes it refuse what is new and finish what is under way."""
 
-    def __init__(self, settings: Settings, clock: Clock | None = None) -> None:
+    def __init__(self, settings: Settings, clock: Clock | None = None, meter: Meter | None = None) -> None:
         clock = clock or SystemClock()
+        meter = meter or meter_alone()
         reader = Reader(settings.data)
         engine = open_engine(settings.data, "activity")
         activity = Activity(engine)
         hashing, writing = ThreadPoolExecutor(1, "hashing"), ThreadPoolExecutor(1, "writing")
-        writer = Writer(writing)
+        writer = Writer(writing, meter)
 
         tokens = CsrfTokens(activity.secret("csrf", fresh=secrets.token_bytes(32)))
         sessions = Sessions(tokens, SessionReader(reader, settings.session_idle), activity, writer, clock)
@@ -59,18 +81,26 @@ class Console:
         identity = EmbeddedIdentity(reader, hashing)
         cloud = EmbeddedCloud(reader, clock, settings.zone)
         ports = Ports(cloud, EmbeddedContent(reader, clock, settings.zone))
-        api = ApiEndpoint(settings, clock, tokens, sessions, regions, ports, Payloads(clock))
+        payloads = Payloads(clock, meter)
+        api = ApiEndpoint(settings, clock, tokens, sessions, regions, ports, payloads)
         login = LoginEndpoint(settings, clock, tokens, sessions, regions, identity, activity, writer)
 
-        self._routes: dict[str, dict[str, Endpoint]] = {
-            "/": {"GET": HomePage(regions).show},
-            "/api/": {"GET": api.welcome, "POST": api.call},
-            "/auth/login/": {"POST": login.log_in},
-            "/auth/logout/": {"POST": login.log_out},
+        health = HealthEndpoint(reader, is_draining=lambda: self.draining)
+
+        self._routes: dict[str, dict[str, Route]] = {
+            "/": {"GET": Route(OTHER, HomePage(regions).show)},
+            "/api/": {"GET": Route("welcome", api.welcome), "POST": Route(BEFORE_ACTION, api.call)},
+            "/auth/login/": {"POST": Route(LOGIN, login.log_in)},
+            "/auth/logout/": {"POST": Route(LOGOUT, login.log_out)},
+            ALIVE_PATH: {"GET": Route("healthz", health.alive)},
+            READY_PATH: {"GET": Route("readyz", health.ready)},
         }
         self._heads = Heads()
         self._front_door = FrontDoor(settings)
-        self._log_calls = settings.access_log
+        self._meter = meter
+        self._audit = Audit(meter)
+        self._observer = CallObserver(meter, self._audit, access_lines=settings.access_log)
+        self._watched = (identity, writer, payloads)
         self._held = (hashing, writing, engine, reader)
         self.in_flight = 0
         self.draining = False
@@ -82,43 +112,60 @@ class Console:
             self.in_flight += 1
             try:
                 response = await self._answer(request)
+                self._observer.answered(request, response.status)
                 await send_response(response, request, send)
             except ClientGone:
-                log.info("%s %r: the caller went away", request.method, request.path)
+                self._observer.left(request)
             finally:
                 self.in_flight -= 1
 
     async def _answer(self, request: Request) -> Response:
         try:
-            if self.draining:
-                raise Unavailable
-            response = await self._dispatch(request, self._front_door.enter(request))
+            return await self._dispatch(request, self._enter(request))
         except ApiError as error:
+            request.outcome = error.error
             if isinstance(error, Unavailable) and error.__cause__:
+                self._meter.add(STORE_ERRORS)
                 log.warning("unavailable: %s", error.__cause__)
-            response = refusal_response(error, request)
+            return refusal_response(error, request)
         except ClientGone:
             raise
         except Exception:
-            log.exception("%s %r failed", request.method, request.path)
-            response = refusal_response(InternalError(request.request_id), request)
-        if self._log_calls:
-            access_log.info("%s %r %d", request.method, request.path, response.status)
-        return response
+            request.outcome = InternalError.error
+            log.exception("%s %s failed", request.method, request.path)
+            return refusal_response(InternalError(request.request_id), request)
+
+    def _enter(self, request: Request) -> Front:
+        if request.path in HEALTH_PATHS:
+            # Whatever watches us asks by address, and also while we are stopping.
+            return Front(None, request.scheme, request.address, None)
+        if self.draining:
+            raise Unavailable
+        return self._front_door.enter(request)
 
     async def _dispatch(self, request: Request, front: Front) -> Response:
         if request.path in WITHOUT_SLASH and request.method != "OPTIONS":
             query = b"?" + request.query if request.query else b""
             notice = envelope.notice(SLASH_MISSING, 308, request.head.language, path=request.path + "/")
             return json_response(notice, 308, [(b"location", request.path.encode() + b"/" + query)])
-        endpoints = self._routes.get(request.path) or self._routes.get(request.path + "/", {})
-        endpoint = endpoints.get("GET" if request.method == "HEAD" else request.method)
-        if endpoint is not None:
-            return await endpoint(request, front)
-        allow = ", ".join([*endpoints, *(["HEAD"] if "GET" in endpoints else []), "OPTIONS"])
+        routes = self._routes.get(request.path) or self._routes.get(request.path + "/", {})
+        route = routes.get("GET" if request.method == "HEAD" else request.method)
+        if route is not None:
+            request.call = route.call
+            return await route.endpoint(request, front)
+        allow = ", ".join([*routes, *(["HEAD"] if "GET" in routes else []), "OPTIONS"])
         if request.method == "OPTIONS":
             return Response(status=204, headers=[(b"allow", allow.encode())])
-        raise MethodNotAllowed(allow) if endpoints else NotFound
+        raise MethodNotAllowed(allow) if routes else NotFound
+
+    def take_readings(self) -> None:
+        """Write down what only has a value of the moment; to be called a few times a second."""
+        identity, writer, payloads = self._watched
+        self._meter.set(IN_FLIGHT, self.in_flight)
+        self._meter.set(PASSWORDS_WAITING, identity.waiting)
+        self._meter.set(WRITES_WAITING, writer.waiting)
+        self._meter.set(PAYLOAD_BYTES, payloads.bytes)
+        self._audit.tell_left_out()
 
     def close(self) -> None:
         hashing, writing, engine, reader = self._held

@@ -1,32 +1,22 @@
-"""Serving: one listening socket, one or several worker processes on it, and a stop that loses no call."""
+"""Serving: the listening sockets, and one worker process with a stop that loses no call."""
 
 import asyncio
-import logging
-import os
-import signal
 import socket
-import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from types import FrameType
-from typing import Final
+from typing import Final, NamedTuple
 
 import uvicorn
 
 from cloudconsole.server.app import Console
 from cloudconsole.server.http.protocol import guarded_protocol
+from cloudconsole.server.observing.meter import Meter
+from cloudconsole.server.observing.pulse import Pulse
 from cloudconsole.server.settings import Settings
-from cloudconsole.server.tls import RENEW_SIGNAL, BoundedLoop, Certificate, renew_on_signal
-
-log = logging.getLogger(__name__)
+from cloudconsole.server.tls import BoundedLoop, Certificate, renew_on_signal
 
 BACKLOG: Final = 2048
-RESTART_SECONDS: Final = 1.0
-STOP_MARGIN_SECONDS: Final = 5
-STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-FORK_SIGNALS: Final = (*STOP_SIGNALS, RENEW_SIGNAL)
-"""They wait while a worker is being started."""
 
 
 class ListenError(Exception):
@@ -47,11 +37,21 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-def serve(settings: Settings, listener: socket.socket, certificate: Certificate | None = None) -> int:
-    """Serve until told to stop, by https where there is a certificate; gives the exit code."""
-    if settings.workers == 1:
-        return run_worker(settings, listener, certificate)
-    return Supervisor(settings, listener, certificate).run()
+class Sockets(NamedTuple):
+    """What the console listens on: for callers, and for whoever reads its metrics."""
+
+    calls: socket.socket
+    metrics: socket.socket | None = None
+
+
+def bind_metrics(settings: Settings) -> socket.socket | None:
+    """The metrics' own listening socket, where an address for it is set."""
+    if settings.metrics is None:
+        return None
+    try:
+        return bind(*settings.metrics)
+    except ListenError as problem:
+        raise ListenError(f"metrics: {problem}") from problem
 
 
 class DrainingServer(uvicorn.Server):
@@ -78,10 +78,15 @@ class DrainingServer(uvicorn.Server):
 
 
 def run_worker(
-    settings: Settings, listener: socket.socket, certificate: Certificate | None, parent_pipe: int | None = None
+    settings: Settings,
+    listener: socket.socket,
+    certificate: Certificate | None,
+    meter: Meter,
+    parent_pipe: int | None = None,
 ) -> int:
     """One worker process; where it has a parent, it also stops when that is gone."""
-    console = Console(settings)
+    meter.begin()
+    console = Console(settings, meter=meter)
     config = uvicorn.Config(
         console,
         http=guarded_protocol(settings.request_timeout),
@@ -102,9 +107,10 @@ def run_worker(
 
     async def main() -> None:
         if parent_pipe is not None:
-            _call_when_closed(parent_pipe, server.drain)
+            call_when_closed(parent_pipe, server.drain)
         if certificate is not None:
             renew_on_signal(certificate)
+        Pulse(meter, console.take_readings).start()
         await server.serve(sockets=[listener])
 
     try:
@@ -122,7 +128,7 @@ def https_headers(settings: Settings) -> list[tuple[str, str]]:
     return []
 
 
-def _call_when_closed(pipe: int, action: Callable[[], None]) -> None:
+def call_when_closed(pipe: int, action: Callable[[], None]) -> None:
     loop = asyncio.get_running_loop()
 
     def closed() -> None:
@@ -130,88 +136,3 @@ def _call_when_closed(pipe: int, action: Callable[[], None]) -> None:
         action()
 
     loop.add_reader(pipe, closed)
-
-
-class Supervisor:
-    """Starts the workers, starts a dead one again, and hands signals on to all."""
-
-    def __init__(self, settings: Settings, listener: socket.socket, certificate: Certificate | None) -> None:
-        self._settings = settings
-        self._listener = listener
-        self._certificate = certificate
-        self._started: dict[int, float] = {}
-        self._stopping = False
-        # Never written to: its closing, however this process ends, tells the workers that they are alone.
-        self._pipe_read, self._pipe_write = os.pipe()
-
-    def run(self) -> int:
-        for sig in STOP_SIGNALS:
-            signal.signal(sig, self._stop)
-        if self._certificate is not None:
-            signal.signal(RENEW_SIGNAL, lambda *_: self._send_all(RENEW_SIGNAL))
-        for _ in range(self._settings.workers):
-            self._start_worker()
-        while self._started:
-            self._reap()
-        return 0
-
-    def _start_worker(self) -> None:
-        # A signal waits until we know the new process, and it has put off our handler for its own.
-        signal.pthread_sigmask(signal.SIG_BLOCK, FORK_SIGNALS)
-        if self._certificate is not None:
-            self._certificate.renew()
-        process = os.fork()
-        if process:
-            self._started[process] = time.monotonic()
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, FORK_SIGNALS)
-            if self._stopping:
-                os.kill(process, signal.SIGTERM)
-            return
-        code = 1
-        try:
-            for sig in STOP_SIGNALS:
-                signal.signal(sig, signal.SIG_DFL)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
-            os.close(self._pipe_write)
-            code = run_worker(self._settings, self._listener, self._certificate, self._pipe_read)
-        except BaseException:
-            log.exception("a worker failed")
-        finally:
-            sys.stderr.flush()
-            os._exit(code)
-
-    def _reap(self) -> None:
-        try:
-            process, status = os.wait()
-        except ChildProcessError:
-            self._started.clear()
-            return
-        started = self._started.pop(process, 0.0)
-        if self._stopping:
-            return
-        log.error("worker %d ended (%s); starting another", process, _how(status))
-        # A worker that cannot even start must not be started in a tight loop.
-        time.sleep(max(0.0, RESTART_SECONDS - (time.monotonic() - started)))
-        if not self._stopping:
-            self._start_worker()
-
-    def _stop(self, _signal: int, _frame: FrameType | None) -> None:
-        if not self._stopping:
-            self._stopping = True
-            self._send_all(signal.SIGTERM)
-            signal.signal(signal.SIGALRM, self._kill)
-            signal.alarm(self._settings.stop_grace + STOP_MARGIN_SECONDS)
-
-    def _kill(self, _signal: int, _frame: FrameType | None) -> None:
-        self._send_all(signal.SIGKILL)
-
-    def _send_all(self, sig: signal.Signals) -> None:
-        for process in self._started:
-            # One that ended this very moment is not struck off yet.
-            with suppress(ProcessLookupError):
-                os.kill(process, sig)
-
-
-def _how(status: int) -> str:
-    code = os.waitstatus_to_exitcode(status)
-    return f"signal {-code}" if code < 0 else f"exit code {code}"

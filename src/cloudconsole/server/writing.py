@@ -1,10 +1,13 @@
 """Writes of the running server, one at a time in a thread of their own: the event loop never waits for a lock."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, ParamSpec, TypeVar
 
+from cloudconsole.server.observing.layout import STORE_WRITES
+from cloudconsole.server.observing.meter import Meter
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.engine import BUSY_SECONDS
 
@@ -16,15 +19,17 @@ Result = TypeVar("Result")
 
 
 class Writer:
-    def __init__(self, thread: ThreadPoolExecutor) -> None:
+    def __init__(self, thread: ThreadPoolExecutor, meter: Meter) -> None:
         self._thread = thread
-        self._waiting = 0
+        self._meter = meter
+        self.waiting = 0
 
     async def run(self, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
         """Do the work in the thread; `Unavailable` where too many wait already, or its turn does not come."""
-        if self._waiting >= MOST_WAITING:
+        if self.waiting >= MOST_WAITING:
             raise Unavailable
-        self._waiting += 1
+        self.waiting += 1
+        started = time.perf_counter_ns()
         try:
             async with asyncio.timeout(BUSY_SECONDS):
                 loop = asyncio.get_running_loop()
@@ -32,4 +37,5 @@ class Writer:
         except TimeoutError as problem:
             raise Unavailable from problem
         finally:
-            self._waiting -= 1
+            self.waiting -= 1
+            self._meter.observe(STORE_WRITES, time.perf_counter_ns() - started)

@@ -9,11 +9,15 @@ from cloudconsole.store.reader import Reader
 
 # A session is live only while its account is enabled and of the version it was opened under: disabling an account or
 # changing its password ends its sessions in the very transaction that does so.
-_FIND: Final = """
-    SELECT accounts.tenant_id, accounts.username, sessions.csrf_seed, sessions.seen_at, sessions.expires_at
-    FROM sessions
+LIVE: Final = """
+    sessions
     JOIN accounts ON accounts.id = sessions.account_id AND accounts.version = sessions.account_version
-    WHERE sessions.id_hash = ? AND NOT accounts.disabled
+    WHERE NOT accounts.disabled
+"""
+
+_FIND: Final = f"""
+    SELECT accounts.tenant_id, accounts.username, sessions.csrf_seed, sessions.seen_at, sessions.expires_at
+    FROM {LIVE} AND sessions.id_hash = ?
 """
 
 MOST_REMEMBERED: Final = 4096

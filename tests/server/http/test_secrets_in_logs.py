@@ -42,7 +42,8 @@ class Keeper(logging.Handler):
 
 @pytest.fixture
 def settings(data: Path) -> Settings:
-    return Settings(data=data, access_log=True)
+    """Everything that can be logged, is."""
+    return Settings(data=data, access_log=True, log_format="pretty")
 
 
 @pytest.fixture
@@ -341,10 +342,14 @@ def _root_logger_restored() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("crashing", "_root_logger_restored")
-def test_the_servers_own_log_lines_carry_the_id(demo: Caller, capsys: pytest.CaptureFixture[str]) -> None:
-    set_up_logs()
+def test_the_servers_own_log_lines_carry_the_id(
+    demo: Caller, settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    set_up_logs(settings)
     reply = demo.call("GetUrlList")
     lines = [line for line in capsys.readouterr().err.splitlines() if " cloudconsole." in line]
     assert len(lines) == 2
     assert all(f" {reply.header('X-Request-ID')} cloudconsole." in line for line in lines)
-    assert all(re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z (INFO|ERROR) [0-9]+ ", line) for line in lines)
+    assert all(
+        re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}[.][0-9]{3}Z (INFO|ERROR) [0-9]+ ", line) for line in lines
+    )

@@ -27,7 +27,7 @@ class EmbeddedIdentity:
     def __init__(self, reader: Reader, hashing: ThreadPoolExecutor) -> None:
         self._reader = reader
         self._hashing = hashing
-        self._waiting = 0
+        self.waiting = 0
 
     async def authenticate(self, username: str, password: str) -> Account | None:
         row = self._reader.one(_FIND, (username,))
@@ -49,11 +49,11 @@ class EmbeddedIdentity:
         return DECOY if row is None else str(row[0])
 
     async def _matches(self, password_hash: str, password: str) -> bool:
-        if self._waiting >= QUEUE_LIMIT:
+        if self.waiting >= QUEUE_LIMIT:
             raise Unavailable(retry_after=3)
-        self._waiting += 1
+        self.waiting += 1
         try:
             loop = asyncio.get_running_loop()
             return await loop.run_in_executor(self._hashing, password_matches, password_hash, password)
         finally:
-            self._waiting -= 1
+            self.waiting -= 1

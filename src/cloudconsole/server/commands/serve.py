@@ -13,7 +13,7 @@ from cloudconsole.operator.cloudfile.load import load
 from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS
 from cloudconsole.server.commands.welcome import welcome
 from cloudconsole.server.logs import set_up_logs
-from cloudconsole.server.serving import ListenError, bind, serve
+from cloudconsole.server.serving import ListenError, Sockets, bind, bind_metrics
 from cloudconsole.server.settings import (
     CONFIG_FLAG,
     CONFIG_VARIABLE,
@@ -23,6 +23,7 @@ from cloudconsole.server.settings import (
     load_settings,
 )
 from cloudconsole.server.settings_text import add_setting_flags, sample_file
+from cloudconsole.server.supervising import serve
 from cloudconsole.server.tls import RENEW_SIGNAL, read_certificate
 from cloudconsole.store.engine import StoreError, open_engine, reading
 from cloudconsole.store.passwords import password_matches
@@ -46,11 +47,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.print_config:
         sys.stdout.write(sample_file())
         return 0
-    set_up_logs()
     # Until the server has taken over, there is nothing to finish.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         settings = load_settings(flags={name: getattr(arguments, name) for name in ("config", *SETTINGS)})
+        set_up_logs(settings)
         certificate = read_certificate(settings)
         prepare(settings.data)
         if arguments.sample:
@@ -65,12 +66,13 @@ def run(arguments: argparse.Namespace) -> int:
         if certificate is not None:
             signal.pthread_sigmask(signal.SIG_BLOCK, [RENEW_SIGNAL])
         listener = bind(settings.host, settings.port)
+        metrics_listener = bind_metrics(settings)
     except (SettingError, StoreError, ListenError) as problem:
         return _refuse(str(problem))
     port = listener.getsockname()[1]
     sys.stdout.write(welcome(settings, port, sample_accounts=sample_accounts, is_empty=is_empty))
     sys.stdout.flush()
-    return serve(settings, listener, certificate)
+    return serve(settings, Sockets(listener, metrics_listener), certificate)
 
 
 def _load_sample(settings: Settings) -> None:

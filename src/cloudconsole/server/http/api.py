@@ -71,6 +71,7 @@ class ApiEndpoint:
         session = self.sessions.require(request)
         self.tokens.check_call(request, front, session)
         handler, parameters = (_lately_asked if len(body) <= LARGEST_REMEMBERED else _asked)(body, media)
+        request.call = handler.action.name
         tenant = Tenant(session.tenant_id, session.username)
         data = await self.payloads.get(handler, self.ports, tenant, parameters, session.stamp)
         return plain_answer(envelope.success(handler.action.success, request.head.language, data))

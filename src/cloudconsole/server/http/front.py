@@ -53,7 +53,7 @@ class FrontDoor:
             host = _last(head.header(b"x-forwarded-host")) or host
             forwarded_scheme = _last(head.header(b"x-forwarded-proto"))
             scheme = forwarded_scheme if forwarded_scheme in ("http", "https") else scheme
-            address = self._forwarded_address(head) or address
+            address = request.address = self._forwarded_address(head) or address
         if host is None:
             if request.http_version != "1.0":
                 raise InvalidHost

@@ -1,6 +1,5 @@
 """Logging in and out."""
 
-import logging
 from dataclasses import dataclass
 
 from cloudconsole.core.clock import Clock
@@ -16,11 +15,9 @@ from cloudconsole.server.http.response import Headers, Response, cookie_headers
 from cloudconsole.server.http.session import Sessions, new_session_id
 from cloudconsole.server.settings import Settings
 from cloudconsole.server.writing import Writer
-from cloudconsole.spec.errors import InvalidCredentials, TooManyRequests
+from cloudconsole.spec.errors import InvalidCredentials
 from cloudconsole.store.activity import Activity, Attempt, Caller, NewSession
 from cloudconsole.store.sessions import hash_session_id
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -44,8 +41,7 @@ class LoginEndpoint:
         self.regions.check(region, front.origin)
         caller = Caller(front.address, request.request_id)
         attempt = Attempt(username, throttle_address(front.address), caller)
-        account, session_id = await self._admit(request, attempt, password, csrf_seed)
-        log.info("login of %s from %s", account.username, attempt.caller.address)
+        session_id = await self._admit(request, attempt, password, csrf_seed)
         return self._let_in(session_id, csrf_seed, front)
 
     async def log_out(self, request: Request, front: Front) -> Response:
@@ -53,23 +49,17 @@ class LoginEndpoint:
         self.tokens.check_call(request, front, session)
         caller = Caller(front.address, request.request_id)
         await self.writer.run(self.activity.end_session, session.id_hash, session.username, caller, self._now())
-        log.info("logout of %s from %s", session.username, caller.address)
         return Response(headers=cookie_headers(clear_session_cookie(secure=front.secure)))
 
-    async def _admit(self, request: Request, attempt: Attempt, password: str, csrf_seed: str) -> tuple[Account, str]:
-        """Who the caller proved to be, and its new session; else a refusal, the same in words and time."""
-        known = attempt.username if self.identity.recognises(attempt.username) else None
-        try:
-            await self.writer.run(self.activity.check_throttle, attempt, self._now())
-            account = await self.identity.authenticate(attempt.username, password)
-            if account is None:
-                await self.writer.run(self.activity.count_failure, attempt, known, self._now())
-                raise InvalidCredentials
-            return account, await self._open_session(request, attempt, account, csrf_seed)
-        except (TooManyRequests, InvalidCredentials) as refusal:
-            user, address = known or "an unknown user", attempt.caller.address
-            log.warning("login refused for %s from %s: %s", user, address, refusal.error)
-            raise
+    async def _admit(self, request: Request, attempt: Attempt, password: str, csrf_seed: str) -> str:
+        """A new session for whom the caller proved to be; else a refusal, the same in words and time."""
+        request.user = attempt.username if self.identity.recognises(attempt.username) else None
+        await self.writer.run(self.activity.check_throttle, attempt, self._now())
+        account = await self.identity.authenticate(attempt.username, password)
+        if account is None:
+            await self.writer.run(self.activity.count_failure, attempt, request.user, self._now())
+            raise InvalidCredentials
+        return await self._open_session(request, attempt, account, csrf_seed)
 
     async def _open_session(self, request: Request, attempt: Attempt, account: Account, csrf_seed: str) -> str:
         session_id, now = new_session_id(), self._now()

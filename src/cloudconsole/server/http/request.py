@@ -1,10 +1,12 @@
 """One request: its head, its body, and what the connection tells of the caller."""
 
 import random
+import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
 from cloudconsole.server.http.head import Head
+from cloudconsole.server.observing.layout import OK, OTHER
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -27,9 +29,29 @@ def new_request_id() -> str:
 
 
 class Request:
-    __slots__ = ("_receive", "_scope", "body_complete", "head", "method", "path", "peer", "request_id", "write_whole")
+    __slots__ = (
+        "_receive",
+        "_scope",
+        "address",
+        "body_complete",
+        "call",
+        "head",
+        "method",
+        "outcome",
+        "path",
+        "peer",
+        "request_id",
+        "started",
+        "user",
+        "write_whole",
+    )
 
     def __init__(self, scope: Scope, head: Head, receive: Receive) -> None:
+        self.started = time.perf_counter_ns()
+        # What becomes known on the way, for those who count and log calls.
+        self.call = OTHER
+        self.outcome = OK
+        self.user: str | None = None
         self._scope = scope
         self._receive = receive
         self.head = head
@@ -37,6 +59,7 @@ class Request:
         self.path: str = scope["path"]
         client = scope.get("client")
         self.peer: str = client[0] if client else ""
+        self.address = self.peer
         self.body_complete = not head.announces_body
         self.request_id = head.given_request_id or new_request_id()
         self.write_whole: WriteWhole | None = scope.get(WRITE_WHOLE)

@@ -53,6 +53,7 @@ class Sessions:
             live.sort(key=lambda each: not self._tokens.came_along(each[1], request))
         if not live:
             return None
+        request.user = live[0][1].username
         self._touch(live[0][1], now)
         return live[0]
 

@@ -1,6 +1,7 @@
 """Migrations by Alembic: one history for both parts; each database says which parts it holds."""
 
 from collections.abc import Set
+from functools import cache
 
 from alembic import command, context
 from alembic.config import Config
@@ -13,8 +14,7 @@ from cloudconsole.store.engine import Part, StoreError, reading
 
 def migrate(engine: Engine, parts: Set[Part]) -> None:
     """Bring the database behind `engine` up to date; a newer one than this program knows is refused."""
-    config = Config()
-    config.set_main_option("script_location", "cloudconsole.store:migrations")
+    config = _config()
     script = ScriptDirectory.from_config(config)
     with reading(engine).connect() as connection:
         current = MigrationContext.configure(connection).get_current_revision()
@@ -26,6 +26,18 @@ def migrate(engine: Engine, parts: Set[Part]) -> None:
     with engine.begin() as connection:
         config.attributes.update(connection=connection, parts=parts)
         command.upgrade(config, "head")
+
+
+@cache
+def newest_revision() -> str | None:
+    """The revision whose tables this program knows."""
+    return ScriptDirectory.from_config(_config()).get_current_head()
+
+
+def _config() -> Config:
+    config = Config()
+    config.set_main_option("script_location", "cloudconsole.store:migrations")
+    return config
 
 
 def holds(part: Part) -> bool:

@@ -1,0 +1,36 @@
+"""Whether the process is alive and ready to serve, for whatever watches it; answered for any Host."""
+
+from collections.abc import Callable
+from typing import Final
+
+from cloudconsole.server.http.front import Front
+from cloudconsole.server.http.request import Request
+from cloudconsole.server.http.response import Response, json_response
+from cloudconsole.spec import envelope
+from cloudconsole.spec.errors import Unavailable
+from cloudconsole.spec.language import Text
+from cloudconsole.store.reader import Reader
+from cloudconsole.store.readiness import tables_are_current
+
+ALIVE_PATH: Final = "/healthz"
+READY_PATH: Final = "/readyz"
+HEALTH_PATHS: Final = frozenset({ALIVE_PATH, READY_PATH})
+
+_ALIVE: Final = Text("Alive.", "运行中。")
+_READY: Final = Text("Ready.", "已就绪。")
+
+
+class HealthEndpoint:
+    def __init__(self, reader: Reader, is_draining: Callable[[], bool]) -> None:
+        self._reader = reader
+        self._is_draining = is_draining
+
+    async def alive(self, request: Request, _front: Front) -> Response:
+        """Always: that we answer is all there is to know."""
+        return json_response(envelope.notice(_ALIVE, 200, request.head.language))
+
+    async def ready(self, request: Request, _front: Front) -> Response:
+        """Only while calls would be served: not when stopping, nor without a store whose tables we know."""
+        if self._is_draining() or not tables_are_current(self._reader):
+            raise Unavailable
+        return json_response(envelope.notice(_READY, 200, request.head.language))

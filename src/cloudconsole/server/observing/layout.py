@@ -1,0 +1,83 @@
+"""Where each figure of a worker stands in the memory that all processes share.
+
+Every label's values are known here, so the layout is fixed: a figure is one whole number at a known place.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from cloudconsole.spec.actions import ACTIONS
+from cloudconsole.spec.errors import ApiError
+
+OK: Final = "ok"
+GONE: Final = "client_gone"
+"""The caller left before its request was complete."""
+
+BEFORE_ACTION: Final = "api"
+"""An action call that was refused before its action was known."""
+OTHER: Final = "other"
+LOGIN: Final = "login"
+LOGOUT: Final = "logout"
+
+CALLS: Final = (
+    *(action.name for action in ACTIONS),
+    BEFORE_ACTION,
+    "welcome",
+    LOGIN,
+    LOGOUT,
+    "healthz",
+    "readyz",
+    OTHER,
+)
+
+
+def _tree(error: type[ApiError]) -> Iterator[type[ApiError]]:
+    for kind in error.__subclasses__():
+        yield kind
+        yield from _tree(kind)
+
+
+REFUSALS: Final = tuple(kind.error for kind in _tree(ApiError))
+OUTCOMES: Final = (OK, GONE, *REFUSALS)
+
+_MICROSECOND: Final = 1000
+_MILLISECOND: Final = 1000 * _MICROSECOND
+_SECOND: Final = 1000 * _MILLISECOND
+
+SECONDS_BOUNDS: Final = (
+    *(number * _MICROSECOND for number in (50, 100, 250, 500)),
+    *(number * _MILLISECOND // 2 for number in (2, 5, 10, 20, 50, 100, 200, 500, 1000)),
+    *(number * _SECOND // 2 for number in (2, 5, 10, 20)),
+)
+"""Upper bounds of every histogram's buckets in nanoseconds, from 50 µs to 10 s; one more bucket has the rest."""
+
+HISTOGRAM_CELLS: Final = len(SECONDS_BOUNDS) + 2
+"""The buckets, the one for the rest, and the sum in nanoseconds."""
+
+CALL_CELLS: Final = len(OUTCOMES) + HISTOGRAM_CELLS
+"""Of one call's name: how often with which outcome, and the histogram of its durations."""
+
+CALL_PLACES: Final = {name: number * CALL_CELLS for number, name in enumerate(CALLS)}
+OUTCOME_PLACES: Final = {name: number for number, name in enumerate(OUTCOMES)}
+
+STORE_WRITES: Final = len(CALLS) * CALL_CELLS
+LOOP_LAG: Final = STORE_WRITES + HISTOGRAM_CELLS
+_SINGLES: Final = LOOP_LAG + HISTOGRAM_CELLS
+
+PAYLOADS_REUSED: Final = _SINGLES
+PAYLOADS_PREPARED: Final = _SINGLES + 1
+STORE_ERRORS: Final = _SINGLES + 2
+AUDIT_LEFT_OUT: Final = _SINGLES + 3
+RESTARTS: Final = _SINGLES + 4
+
+# What has only a value of the moment: a new worker begins with none of its predecessor's.
+IN_FLIGHT: Final = _SINGLES + 5
+PAYLOAD_BYTES: Final = _SINGLES + 6
+WRITES_WAITING: Final = _SINGLES + 7
+PASSWORDS_WAITING: Final = _SINGLES + 8
+LONGEST_LAG: Final = _SINGLES + 9
+PROCESS: Final = _SINGLES + 10
+GAUGES: Final = range(IN_FLIGHT, PROCESS + 1)
+
+# Whole cache lines, so that no two workers write to the same one.
+WORKER_CELLS: Final = (PROCESS // 8 + 1) * 8

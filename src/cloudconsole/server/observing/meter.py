@@ -1,0 +1,83 @@
+"""Counting in memory that all processes of a console share: one writer for each region, so no lock is needed."""
+
+import mmap
+import os
+import time
+from bisect import bisect_left
+
+from cloudconsole.server.observing.layout import (
+    CALL_PLACES,
+    GAUGES,
+    OUTCOME_PLACES,
+    OUTCOMES,
+    PROCESS,
+    RESTARTS,
+    SECONDS_BOUNDS,
+    WORKER_CELLS,
+)
+
+_CELL_BYTES = 8
+_BUCKETS = len(OUTCOMES)
+_SUM = len(SECONDS_BOUNDS) + 1
+
+
+class Meter:
+    """One worker's figures. A call costs three additions; they are in shared memory as soon as they are made."""
+
+    __slots__ = ("_cells",)
+
+    def __init__(self, cells: memoryview) -> None:
+        self._cells = cells
+
+    def count_call(self, call: str, outcome: str, nanoseconds: int) -> None:
+        cells, place = self._cells, CALL_PLACES[call]
+        cells[place + OUTCOME_PLACES[outcome]] += 1
+        place += _BUCKETS
+        cells[place + bisect_left(SECONDS_BOUNDS, nanoseconds)] += 1
+        cells[place + _SUM] += nanoseconds
+
+    def observe(self, histogram: int, nanoseconds: int) -> None:
+        cells = self._cells
+        cells[histogram + bisect_left(SECONDS_BOUNDS, nanoseconds)] += 1
+        cells[histogram + _SUM] += nanoseconds
+
+    def add(self, cell: int, number: int = 1) -> None:
+        self._cells[cell] += number
+
+    def set(self, cell: int, number: int) -> None:
+        self._cells[cell] = number
+
+    def begin(self) -> None:
+        """This process takes the region over; what its predecessor counted goes on from there."""
+        self.clear_gauges()
+        self._cells[PROCESS] = os.getpid()
+
+    def clear_gauges(self) -> None:
+        for cell in GAUGES:
+            self._cells[cell] = 0
+
+    def note_restart(self) -> None:
+        """For the parent alone, while no worker has the region."""
+        self._cells[RESTARTS] += 1
+
+
+class Board:
+    """The figures of all workers: a region for each, made before they are forked."""
+
+    def __init__(self, workers: int) -> None:
+        cells = memoryview(mmap.mmap(-1, workers * WORKER_CELLS * _CELL_BYTES)).cast("q")
+        starts = range(0, workers * WORKER_CELLS, WORKER_CELLS)
+        self._regions = [cells[start : start + WORKER_CELLS] for start in starts]
+        self.made_at = time.time()
+
+    def meter(self, worker: int) -> Meter:
+        return Meter(self._regions[worker])
+
+    def read(self) -> list[list[int]]:
+        """A copy of every worker's cells."""
+        return [region.tolist() for region in self._regions]
+
+
+def meter_alone() -> Meter:
+    """For a console that nobody looks at from outside."""
+    return Board(1).meter(0)

@@ -1,0 +1,149 @@
+"""The metrics page, in the text format of Prometheus: the figures of all workers together, and those of the store."""
+
+import os
+import platform
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from cloudconsole import __version__
+from cloudconsole.server.observing import families, layout
+from cloudconsole.server.observing.families import PREFIX, Family
+from cloudconsole.server.observing.meter import Board
+from cloudconsole.server.observing.store_readings import StoreReadings
+
+_NANOSECONDS: Final = 1_000_000_000
+_HEALTH: Final = ("healthz", "readyz")
+
+Number = int | str
+Sample = tuple[tuple[str, ...], Number]
+
+
+class MetricsPage:
+    def __init__(self, board: Board, store: StoreReadings) -> None:
+        self._board = board
+        self._store = store
+
+    def text(self) -> str:
+        workers = self._board.read()
+        totals = [sum(cells) for cells in zip(*workers, strict=True)]
+        lines: list[str] = []
+        lines += _calls(totals)
+        lines += _store_of_workers(totals)
+        lines += _of_processes(workers, totals)
+        lines += _of_the_store(self._store)
+        lines += _family(families.START_TIME, [((), f"{self._board.made_at:.3f}")])
+        lines += _family(families.BUILD, [((__version__, platform.python_version()), 1)])
+        return "\n".join(lines) + "\n"
+
+
+def _calls(totals: list[int]) -> list[str]:
+    counted = {
+        (call, outcome): totals[start + place]
+        for call, start in layout.CALL_PLACES.items()
+        for outcome, place in layout.OUTCOME_PLACES.items()
+    }
+    # Most pairs can never come about: what is not ok is shown once it happened. Logins and refusals are shown whole.
+    calls = [(pair, number) for pair, number in counted.items() if number or pair[1] == layout.OK]
+    logins = [((outcome,), counted[layout.LOGIN, outcome]) for outcome in layout.OUTCOMES]
+    refusals = [
+        ((reason,), sum(counted[call, reason] for call in layout.CALLS if call not in _HEALTH))
+        for reason in layout.REFUSALS
+    ]
+    durations: dict[tuple[str, ...], int] = {
+        (call,): start + len(layout.OUTCOMES) for call, start in layout.CALL_PLACES.items()
+    }
+    return [
+        *_family(families.CALLS, calls),
+        *_histogram(families.CALL_SECONDS, durations, totals),
+        *_family(families.IN_FLIGHT, [((), totals[layout.IN_FLIGHT])]),
+        *_family(families.LOGINS, logins),
+        *_family(families.REFUSALS, refusals),
+        *_family(families.LEFT_OUT, [((), totals[layout.AUDIT_LEFT_OUT])]),
+        *_family(families.PASSWORDS_WAITING, [((), totals[layout.PASSWORDS_WAITING])]),
+    ]
+
+
+def _store_of_workers(totals: list[int]) -> list[str]:
+    payloads = [(("prepared",), totals[layout.PAYLOADS_PREPARED]), (("kept",), totals[layout.PAYLOADS_REUSED])]
+    return [
+        *_family(families.PAYLOADS, payloads),
+        *_family(families.PAYLOAD_BYTES, [((), totals[layout.PAYLOAD_BYTES])]),
+        *_histogram(families.STORE_WRITES, {(): layout.STORE_WRITES}, totals),
+        *_family(families.WRITES_WAITING, [((), totals[layout.WRITES_WAITING])]),
+        *_family(families.STORE_ERRORS, [((), totals[layout.STORE_ERRORS])]),
+    ]
+
+
+def _of_processes(workers: list[list[int]], totals: list[int]) -> list[str]:
+    processes = {number: cells[layout.PROCESS] for number, cells in enumerate(workers) if cells[layout.PROCESS]}
+    memory = {number: _resident_bytes(process) for number, process in processes.items()}
+    known = [((str(number),), size) for number, size in memory.items() if size is not None]
+    longest = max(cells[layout.LONGEST_LAG] for cells in workers)
+    return [
+        *_histogram(families.LOOP_LAG, {(): layout.LOOP_LAG}, totals),
+        *_family(families.LONGEST_LAG, [((), _seconds(longest))]),
+        *_family(families.WORKERS, [((), len(processes))]),
+        *_family(families.RESTARTS, [((), totals[layout.RESTARTS])]),
+        *_family(families.WORKER_MEMORY, known),
+    ]
+
+
+def _of_the_store(store: StoreReadings) -> list[str]:
+    counts = store.counts()
+    lines = _family(families.STORE_READABLE, [((), int(counts is not None))])
+    if counts is not None:
+        accounts = [(("enabled",), counts.enabled_accounts), (("disabled",), counts.disabled_accounts)]
+        lines += _family(families.SESSIONS, [((), counts.live_sessions)])
+        lines += _family(families.ACCOUNTS, accounts)
+    lines += _family(families.STORE_BYTES, [((name,), size) for name, size in store.file_sizes().items()])
+    lines += _family(families.STORE_FREE, [((), size) for size in store.free_bytes()])
+    return lines
+
+
+def _family(family: Family, samples: Iterable[Sample]) -> list[str]:
+    name = PREFIX + family.name
+    return [*_head(family), *(f"{name}{_labels(family.labels, values)} {number}" for values, number in samples)]
+
+
+def _histogram(family: Family, places: dict[tuple[str, ...], int], totals: list[int]) -> list[str]:
+    name, lines = PREFIX + family.name, _head(family)
+    bounds = [*(_seconds(bound) for bound in layout.SECONDS_BOUNDS), "+Inf"]
+    for values, place in places.items():
+        so_far = 0
+        for number, bound in enumerate(bounds):
+            so_far += totals[place + number]
+            lines.append(f"{name}_bucket{_labels((*family.labels, 'le'), (*values, bound))} {so_far}")
+        labels = _labels(family.labels, values)
+        lines.append(f"{name}_sum{labels} {_seconds(totals[place + len(bounds)])}")
+        lines.append(f"{name}_count{labels} {so_far}")
+    return lines
+
+
+def _head(family: Family) -> list[str]:
+    name = PREFIX + family.name
+    return [f"# HELP {name} {family.help}", f"# TYPE {name} {family.type}"]
+
+
+def _labels(names: tuple[str, ...], values: tuple[str, ...]) -> str:
+    pairs = (f'{name}="{_escaped(value)}"' for name, value in zip(names, values, strict=True))
+    return f"{{{','.join(pairs)}}}" if names else ""
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _seconds(nanoseconds: int) -> str:
+    """Exact, however many there are."""
+    whole, rest = divmod(nanoseconds, _NANOSECONDS)
+    return f"{whole}.{rest:09}".rstrip("0").rstrip(".")
+
+
+def _resident_bytes(process: int) -> int | None:
+    """Where the system tells."""
+    try:
+        pages = Path(f"/proc/{process}/statm").read_text().split()[1]
+    except OSError:
+        return None
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,41 @@
+"""A worker's pulse: a few times a second it takes readings, and sees how late it was to do so."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Final
+
+from cloudconsole.server.observing.layout import LONGEST_LAG, LOOP_LAG
+from cloudconsole.server.observing.meter import Meter
+
+BEAT_SECONDS: Final = 0.25
+REMEMBERED_BEATS: Final = 240
+"""The longest lag is that of this many beats and the as many before: of one to two minutes."""
+
+
+class Pulse:
+    def __init__(self, meter: Meter, take_readings: Callable[[], None]) -> None:
+        self._meter = meter
+        self._take_readings = take_readings
+        self._beats = 0
+        self._longest = self._longest_before = 0
+        self._due = 0
+
+    def start(self) -> None:
+        """Begin in the running loop; ends with it."""
+        self._due = time.perf_counter_ns() + int(BEAT_SECONDS * 1_000_000_000)
+        asyncio.get_running_loop().call_later(BEAT_SECONDS, self._beat)
+
+    def _beat(self) -> None:
+        # A loop's clock may be coarse, so that it calls a little early.
+        self._note_lag(max(0, time.perf_counter_ns() - self._due))
+        self._take_readings()
+        self.start()
+
+    def _note_lag(self, lag: int) -> None:
+        self._beats += 1
+        if self._beats % REMEMBERED_BEATS == 0:
+            self._longest, self._longest_before = 0, self._longest
+        self._longest = max(self._longest, lag)
+        self._meter.observe(LOOP_LAG, lag)
+        self._meter.set(LONGEST_LAG, max(self._longest, self._longest_before))

@@ -1,0 +1,186 @@
+"""The parent of all processes: it starts the workers and what serves their metrics, replaces the dead, stops all."""
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from types import FrameType
+from typing import Final, NamedTuple
+
+from cloudconsole.server.observing.meter import Board
+from cloudconsole.server.observing.page import MetricsPage
+from cloudconsole.server.observing.scraping import PATH as METRICS_PATH
+from cloudconsole.server.observing.scraping import MetricsServer
+from cloudconsole.server.observing.store_readings import StoreReadings
+from cloudconsole.server.serving import Sockets, call_when_closed, run_worker
+from cloudconsole.server.settings import Settings
+from cloudconsole.server.tls import RENEW_SIGNAL, Certificate
+
+log = logging.getLogger(__name__)
+
+RESTART_SECONDS: Final = 1.0
+STOP_MARGIN_SECONDS: Final = 5
+STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+FORK_SIGNALS: Final = (*STOP_SIGNALS, RENEW_SIGNAL)
+"""They wait while a process is being started."""
+
+
+def serve(settings: Settings, sockets: Sockets, certificate: Certificate | None = None) -> int:
+    """Serve until told to stop, by https where there is a certificate; gives the exit code."""
+    board = Board(settings.workers)
+    if settings.workers == 1 and sockets.metrics is None:
+        return run_worker(settings, sockets.calls, certificate, board.meter(0))
+    return Supervisor(settings, sockets, certificate, board).run()
+
+
+def run_metrics(settings: Settings, listener: socket.socket, board: Board, parent_pipe: int) -> int:
+    """The process that serves the metrics; it ends when its parent ends it or is gone."""
+    for sig in STOP_SIGNALS:
+        # While the workers finish what is under way, they can still be watched.
+        signal.signal(sig, signal.SIG_IGN)
+    page = MetricsPage(board, StoreReadings(settings))
+
+    async def main() -> None:
+        call_when_closed(parent_pipe, lambda: os._exit(0))
+        await MetricsServer(page.text).serve(listener)
+
+    asyncio.run(main())
+    return 0
+
+
+class Job(NamedTuple):
+    """What a child process does."""
+
+    name: str
+    run: Callable[[], int]
+    worker: int | None = None
+    """Which of the workers it is; None for the one that serves the metrics."""
+
+
+class Supervisor:
+    """Starts the workers, starts a dead one again, and hands signals on to all."""
+
+    def __init__(self, settings: Settings, sockets: Sockets, certificate: Certificate | None, board: Board) -> None:
+        self._settings = settings
+        self._sockets = sockets
+        self._certificate = certificate
+        self._board = board
+        self._running: dict[int, tuple[Job, float]] = {}
+        self._stopping = False
+        # Never written to: its closing, however this process ends, tells the others that they are alone.
+        self._pipe_read, self._pipe_write = os.pipe()
+
+    def run(self) -> int:
+        for sig in STOP_SIGNALS:
+            signal.signal(sig, self._stop)
+        if self._certificate is not None:
+            signal.signal(RENEW_SIGNAL, lambda *_: self._send_workers(RENEW_SIGNAL))
+        for job in self._jobs():
+            self._start(job)
+        while self._workers():
+            self._reap()
+        for process in self._running:
+            # It serves the metrics until there are no workers, and has nothing to finish. Its port is free when we end.
+            with suppress(ProcessLookupError, ChildProcessError):
+                os.kill(process, signal.SIGKILL)
+                os.waitpid(process, 0)
+        return 0
+
+    def _jobs(self) -> list[Job]:
+        jobs = [Job("worker", partial(self._run_worker, worker), worker) for worker in range(self._settings.workers)]
+        if self._sockets.metrics is not None:
+            log.info("metrics are served on http://%s%s", _place(self._sockets.metrics), METRICS_PATH)
+            jobs.append(Job("metrics process", partial(self._run_metrics, self._sockets.metrics)))
+        return jobs
+
+    def _run_worker(self, worker: int) -> int:
+        if self._sockets.metrics is not None:
+            self._sockets.metrics.close()
+        meter = self._board.meter(worker)
+        return run_worker(self._settings, self._sockets.calls, self._certificate, meter, self._pipe_read)
+
+    def _run_metrics(self, listener: socket.socket) -> int:
+        self._sockets.calls.close()
+        return run_metrics(self._settings, listener, self._board, self._pipe_read)
+
+    def _workers(self) -> list[int]:
+        return [process for process, (job, _) in self._running.items() if job.worker is not None]
+
+    def _start(self, job: Job) -> None:
+        # A signal waits until we know the new process, and it has put off our handler for its own.
+        signal.pthread_sigmask(signal.SIG_BLOCK, FORK_SIGNALS)
+        if self._certificate is not None:
+            self._certificate.renew()
+        process = os.fork()
+        if process:
+            self._running[process] = job, time.monotonic()
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, FORK_SIGNALS)
+            if self._stopping:
+                os.kill(process, signal.SIGTERM)
+            return
+        code = 1
+        try:
+            for sig in STOP_SIGNALS:
+                signal.signal(sig, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+            os.close(self._pipe_write)
+            code = job.run()
+        except BaseException:
+            log.exception("a %s failed", job.name)
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+
+    def _reap(self) -> None:
+        try:
+            process, status = os.wait()
+        except ChildProcessError:
+            self._running.clear()
+            return
+        if process not in self._running:
+            # Nobody's child any more, which the first process of a container gets.
+            return
+        job, started = self._running.pop(process)
+        if job.worker is not None:
+            self._board.meter(job.worker).clear_gauges()
+        if self._stopping:
+            return
+        log.error("%s %d ended (%s); starting another", job.name, process, _how(status))
+        # One that cannot even start must not be started in a tight loop.
+        time.sleep(max(0.0, RESTART_SECONDS - (time.monotonic() - started)))
+        if not self._stopping:
+            if job.worker is not None:
+                self._board.meter(job.worker).note_restart()
+            self._start(job)
+
+    def _stop(self, _signal: int, _frame: FrameType | None) -> None:
+        if not self._stopping:
+            self._stopping = True
+            self._send_workers(signal.SIGTERM)
+            signal.signal(signal.SIGALRM, self._kill)
+            signal.alarm(self._settings.stop_grace + STOP_MARGIN_SECONDS)
+
+    def _kill(self, _signal: int, _frame: FrameType | None) -> None:
+        self._send_workers(signal.SIGKILL)
+
+    def _send_workers(self, sig: signal.Signals) -> None:
+        for process in self._workers():
+            # One that ended this very moment is not struck off yet.
+            with suppress(ProcessLookupError):
+                os.kill(process, sig)
+
+
+def _place(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _how(status: int) -> str:
+    code = os.waitstatus_to_exitcode(status)
+    return f"signal {-code}" if code < 0 else f"exit code {code}"

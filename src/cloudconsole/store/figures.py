@@ -1,0 +1,37 @@
+"""Figures of the store for whoever watches it; counting takes its time, so no call waits for it."""
+
+import shutil
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from cloudconsole.store.engine import PARTS, database_file
+from cloudconsole.store.reader import Reader
+from cloudconsole.store.sessions import LIVE
+
+_ACCOUNTS: Final = "SELECT COUNT(*) FILTER (WHERE NOT disabled), COUNT(*) FILTER (WHERE disabled) FROM accounts"
+_SESSIONS: Final = f"SELECT COUNT(*) FROM {LIVE} AND sessions.expires_at > ? AND sessions.seen_at > ?"
+
+
+class Counts(Struct, frozen=True):
+    enabled_accounts: int
+    disabled_accounts: int
+    live_sessions: int
+
+
+def count(reader: Reader, now: float, idle_seconds: int) -> Counts:
+    """Raises `Unavailable` where the store cannot be read."""
+    accounts = reader.one(_ACCOUNTS) or (0, 0)
+    sessions = reader.one(_SESSIONS, (now, now - idle_seconds)) or (0,)
+    return Counts(*accounts, *sessions)
+
+
+def file_sizes(folder: Path) -> dict[str, int]:
+    """Bytes by file name; a write-ahead log that is not there has none."""
+    files = (Path(f"{database_file(folder, part)}{end}") for part in PARTS for end in ("", "-wal"))
+    return {file.name: file.stat().st_size if file.exists() else 0 for file in files}
+
+
+def free_bytes(folder: Path) -> int:
+    return shutil.disk_usage(folder).free

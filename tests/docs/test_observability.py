@@ -1,0 +1,38 @@
+"""The document on watching a console says what there is to see."""
+
+from pathlib import Path
+
+from cloudconsole.server.observing.audit import LINES_A_SECOND
+from cloudconsole.server.observing.families import FAMILIES, PREFIX
+from cloudconsole.server.observing.layout import CALLS, GONE
+from cloudconsole.spec.actions import ACTIONS
+
+DOCUMENT = (Path(__file__).parents[2] / "docs/observability.md").read_text()
+
+
+def test_the_table_has_every_metric_and_no_other() -> None:
+    table = [
+        tuple(cell.strip() for cell in line.strip("|").split("|"))
+        for line in DOCUMENT.splitlines()
+        if line.startswith(f"| `{PREFIX}")
+    ]
+    assert table == [
+        (f"`{PREFIX}{family.name}`", family.type, ", ".join(f"`{label}`" for label in family.labels), family.help)
+        for family in FAMILIES
+    ]
+
+
+def test_every_name_of_a_call_is_explained() -> None:
+    for name in {*CALLS, GONE} - {action.name for action in ACTIONS}:
+        assert f"`{name}`" in DOCUMENT
+
+
+def test_every_metric_that_an_alert_is_advised_for_exists() -> None:
+    names = {PREFIX + family.name for family in FAMILIES}
+    advised = DOCUMENT.partition("What is worth an alert:")[2].partition("\n\n")[0]
+    words = "".join(letter if letter.isalnum() or letter == "_" else " " for letter in advised).split()
+    assert {word for word in words if word.startswith(PREFIX)} <= names
+
+
+def test_the_bound_of_audit_lines_is_the_documented_one() -> None:
+    assert f"at most {LINES_A_SECOND} lines a second" in DOCUMENT

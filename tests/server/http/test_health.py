@@ -1,0 +1,87 @@
+"""Health checks: for any Host, while stopping, and with a store that does not do."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from cloudconsole.server.settings import Settings
+from tests.harness import Caller, InProcess
+from tests.server.http.conftest import StartConsole
+
+BOTH = ["/healthz", "/readyz"]
+
+
+def change(data: Path, part: str, statement: str) -> None:
+    with sqlite3.connect(data / f"{part}.db") as store:
+        store.execute(statement)
+    store.close()
+
+
+@pytest.mark.parametrize("path", BOTH)
+@pytest.mark.parametrize("host", ["localhost", "10.0.0.7:8000", "evil.example", "not a host"])
+def test_any_host_will_do(wire: InProcess, path: str, host: str) -> None:
+    reply = wire.send("GET", path, [("Host", host)])
+    assert reply.status == 200
+    assert set(reply.envelope) == {"message", "code", "data"}
+    assert (reply.envelope["code"], reply.envelope["data"]) == (200, {})
+    assert reply.header("content-type") == "application/json"
+    assert reply.header("cache-control") == "no-store"
+    assert reply.set_cookies == {}
+
+
+@pytest.mark.parametrize("path", BOTH)
+def test_a_head_has_no_body(wire: InProcess, path: str) -> None:
+    reply = wire.send("HEAD", path, [])
+    assert (reply.status, reply.body) == (200, b"")
+
+
+@pytest.mark.parametrize("path", BOTH)
+def test_other_methods_are_refused(wire: InProcess, path: str) -> None:
+    reply = wire.send("POST", path, [])
+    assert (reply.status, reply.error, reply.header("allow")) == (405, "method_not_allowed", "GET, HEAD, OPTIONS")
+    assert wire.send("OPTIONS", path, []).status == 204
+
+
+@pytest.mark.parametrize("path", ["/healthz/", "/Readyz", "/healthz/x"])
+def test_only_these_paths_are_health_checks(wire: InProcess, path: str) -> None:
+    assert wire.send("GET", path, []).error == "not_found"
+    assert wire.send("GET", path, [("Host", "evil.example")]).error == "invalid_host"
+
+
+def test_the_message_follows_the_callers_language(wire: InProcess) -> None:
+    assert wire.send("GET", "/readyz", [("Accept-Language", "zh")]).envelope["message"] == "已就绪。"
+
+
+def test_while_stopping_it_is_alive_but_not_ready(wire: InProcess) -> None:
+    wire.console.draining = True
+    assert wire.send("GET", "/healthz", []).status == 200
+    reply = wire.send("GET", "/readyz", [])
+    assert (reply.status, reply.error, reply.header("retry-after")) == (503, "unavailable", "1")
+
+
+@pytest.mark.parametrize("part", ["cloud", "activity"])
+@pytest.mark.parametrize("revision", ["UPDATE alembic_version SET version_num = '9999'", "DELETE FROM alembic_version"])
+def test_with_tables_of_another_version_it_is_not_ready(wire: InProcess, data: Path, part: str, revision: str) -> None:
+    assert wire.send("GET", "/readyz", []).status == 200
+    change(data, part, revision)
+    assert wire.send("GET", "/readyz", []).error == "unavailable"
+    assert wire.send("GET", "/healthz", []).status == 200
+
+
+@pytest.mark.parametrize(("part", "table"), [("cloud", "accounts"), ("activity", "sessions")])
+def test_with_a_broken_store_it_is_not_ready_until_it_is_mended(
+    wire: InProcess, data: Path, part: str, table: str
+) -> None:
+    change(data, part, f"ALTER TABLE {table} RENAME TO elsewhere")
+    reply = wire.send("GET", "/readyz", [])
+    assert (reply.status, reply.error, reply.header("retry-after")) == (503, "unavailable", "1")
+    assert table.encode() not in reply.body
+    assert wire.send("GET", "/healthz", []).status == 200
+    change(data, part, f"ALTER TABLE elsewhere RENAME TO {table}")
+    assert wire.send("GET", "/readyz", []).status == 200
+
+
+def test_cookies_are_neither_read_nor_kept_alive(demo: Caller, settings: Settings, start_console: StartConsole) -> None:
+    assert demo.send("GET", "/readyz", {"Cookie": "sessionid=" + "x" * 5000}).status == 200
+    assert demo.call("GetNews").status == 200

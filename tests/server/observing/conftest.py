@@ -1,0 +1,36 @@
+"""A console whose figures can be read."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from cloudconsole.server.app import Console
+from cloudconsole.server.observing.meter import Board
+from cloudconsole.server.observing.page import MetricsPage
+from cloudconsole.server.observing.store_readings import StoreReadings
+from cloudconsole.server.settings import Settings
+from tests.harness import HeldClock, InProcess
+from tests.server.observing.pages import Scraped
+
+Scrape = Callable[[], Scraped]
+
+
+@pytest.fixture
+def board() -> Board:
+    return Board(2)
+
+
+@pytest.fixture
+def wire(settings: Settings, clock: HeldClock, board: Board) -> Iterator[InProcess]:
+    """A console in process that counts as the first of two workers."""
+    meter = board.meter(0)
+    meter.begin()
+    console = InProcess(Console(settings, clock, meter))
+    yield console
+    console.close()
+
+
+@pytest.fixture
+def scrape(settings: Settings, board: Board) -> Scrape:
+    """Reads the metrics page, a new one each time."""
+    return lambda: Scraped(MetricsPage(board, StoreReadings(settings)).text())

@@ -1,0 +1,64 @@
+"""The pulse of a worker: readings, and the lag of its event loop."""
+
+import asyncio
+import time
+
+import pytest
+
+from cloudconsole.server.observing import layout, pulse
+from cloudconsole.server.observing.meter import Board
+from cloudconsole.server.observing.pulse import Pulse
+
+
+@pytest.fixture
+def board(monkeypatch: pytest.MonkeyPatch) -> Board:
+    monkeypatch.setattr(pulse, "BEAT_SECONDS", 0.01)
+    return Board(1)
+
+
+def lags(board: Board) -> list[int]:
+    start = layout.LOOP_LAG
+    return board.read()[0][start : start + len(layout.SECONDS_BOUNDS) + 1]
+
+
+def test_readings_are_taken_again_and_again(board: Board) -> None:
+    async def main() -> None:
+        enough = asyncio.Event()
+        taken: list[int] = []
+
+        def take() -> None:
+            taken.append(1)
+            if len(taken) == 3:
+                enough.set()
+
+        Pulse(board.meter(0), take).start()
+        async with asyncio.timeout(60):
+            await enough.wait()
+
+    asyncio.run(main())
+    assert sum(lags(board)) >= 3
+
+
+def test_a_loop_that_was_held_up_is_seen(board: Board) -> None:
+    async def main() -> None:
+        beaten = asyncio.Event()
+        Pulse(board.meter(0), beaten.set).start()
+        # The loop is held up from the beat's moment on, for at least so long.
+        time.sleep(0.26)  # noqa: ASYNC251
+        async with asyncio.timeout(60):
+            await beaten.wait()
+
+    asyncio.run(main())
+    assert board.read()[0][layout.LONGEST_LAG] >= 250_000_000
+    quarter = layout.SECONDS_BOUNDS.index(250_000_000)
+    assert sum(lags(board)[: quarter + 1]) == 0
+
+
+def test_the_longest_lag_is_forgotten_after_a_while(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pulse, "REMEMBERED_BEATS", 3)
+    watched = Pulse(board.meter(0), lambda: None)
+    seen = []
+    for lag in (1, 9, 2, 2, 2, 2, 3, 3, 3):
+        watched._note_lag(lag)
+        seen.append(board.read()[0][layout.LONGEST_LAG])
+    assert seen == [1, 9, 9, 9, 9, 2, 3, 3, 3]

@@ -1,0 +1,168 @@
+"""The log's two forms: JSON that always parses, lines for people that cannot be forged."""
+
+import io
+import json
+import logging
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloudconsole.server.logs import JsonFormat, PrettyFormat, current_request_id, set_up_logs
+from cloudconsole.server.settings import Settings
+from tests.harness import clean_environment
+
+ODD = 'a\nb\rc\x00\x1b[31m\x7f\x85\x9b\u2028\u2029\u202e\udc80é云\t"'
+
+
+def record(message: str, *args: object, error: bool = False, **fields: Any) -> logging.LogRecord:
+    exc_info = None
+    if error:
+        try:
+            raise RuntimeError(message)
+        except RuntimeError:
+            exc_info = sys.exc_info()
+    made = logging.LogRecord("cloudconsole.tests", logging.INFO, __file__, 1, message, args, exc_info)
+    if fields:
+        made.fields = fields
+    return made
+
+
+def as_json(made: logging.LogRecord) -> dict[str, Any]:
+    line = JsonFormat().format(made)
+    assert line.splitlines() == [line]
+    assert line.isprintable()
+    parsed = json.loads(line)
+    assert isinstance(parsed, dict)
+    return parsed
+
+
+def test_a_json_line_has_all_that_is_known() -> None:
+    token = current_request_id.set("request-7")
+    try:
+        line = as_json(record("a %s", "message", user="demo", status=200, duration_ms=0.25, nothing=None, odd=b"x"))
+    finally:
+        current_request_id.reset(token)
+    moment = line.pop("time")
+    assert moment.endswith("Z")
+    assert len(moment) == len("2026-01-01T00:00:00.000Z")
+    assert datetime.fromisoformat(moment).tzinfo is not None
+    assert line == {
+        "level": "info",
+        "logger": "cloudconsole.tests",
+        "message": "a message",
+        "request_id": "request-7",
+        "process": os.getpid(),
+        "user": "demo",
+        "status": 200,
+        "duration_ms": 0.25,
+        "nothing": None,
+        "odd": "b'x'",
+    }
+
+
+def test_an_exception_is_one_field() -> None:
+    line = as_json(record("it broke", error=True))
+    assert line["exception"].startswith("Traceback (most recent call last):\n")
+    assert line["exception"].endswith("RuntimeError: it broke")
+
+
+@given(st.text())
+def test_any_text_makes_one_line_of_json_and_is_read_back(text: str) -> None:
+    line = as_json(record("%s", text, path=text))
+    assert line["message"] == line["path"] == text
+
+
+def test_text_that_is_no_unicode_does_not_break_a_line() -> None:
+    assert as_json(record("%s", ODD, path=ODD))["path"] == ODD.replace("\udc80", "\\udc80")
+
+
+@pytest.mark.parametrize("coloured", [True, False])
+@given(text=st.one_of(st.text(), st.just(ODD)))
+def test_any_text_stays_on_one_pretty_line(coloured: bool, text: str) -> None:
+    line = PrettyFormat(coloured=coloured).format(record("%s", text))
+    assert line.splitlines() == [line]
+    message = line.partition("cloudconsole.tests:")[2].removeprefix("\x1b[0m")
+    assert message.isprintable()
+
+
+def test_an_exceptions_text_cannot_look_like_a_line_of_ours() -> None:
+    forged = "2026-01-01T00:00:00.000Z INFO 1 - cloudconsole.audit: login of admin"
+    lines = PrettyFormat(coloured=False).format(record(f"x\n{forged}\x1b[1A", error=True)).splitlines()
+    assert not any(line.startswith("2026-01-01") for line in lines)
+    assert all(line.startswith("    ") for line in lines[1:])
+    assert all(line.isprintable() for line in lines)
+
+
+def test_a_pretty_line_is_plain_without_colours() -> None:
+    line = PrettyFormat(coloured=False).format(record("hello"))
+    assert line.endswith(f"Z INFO {os.getpid()} - cloudconsole.tests: hello")
+    assert "\x1b[32mINFO\x1b[0m" in PrettyFormat(coloured=True).format(record("hello"))
+
+
+@pytest.fixture
+def _root_logger_restored() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    root.handlers, root.level = handlers, level
+
+
+@pytest.mark.usefixtures("_root_logger_restored")
+def test_json_is_utf_8_whatever_the_terminal_speaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(written, encoding="ascii"))
+    set_up_logs(Settings(log_format="json"))
+    logging.getLogger("cloudconsole.tests").info("云")
+    sys.stderr.flush()
+    assert json.loads(written.getvalue().decode("utf-8"))["message"] == "云"
+
+
+SAY = """
+import logging
+from cloudconsole.server.logs import set_up_logs
+from cloudconsole.server.settings import Settings
+set_up_logs(Settings(log_format={form!r}))
+logging.getLogger("cloudconsole.tests").info("hello")
+"""
+
+
+def said(form: str, *, on_terminal: bool, **environment: str) -> str:
+    """What a process of its own writes to a standard error that is a terminal, or is none."""
+    command = [sys.executable, "-c", SAY.format(form=form)]
+    if not on_terminal:
+        done = subprocess.run(command, stderr=subprocess.PIPE, env=clean_environment(**environment), check=True)
+        return done.stderr.decode()
+    ours, theirs = pty.openpty()
+    try:
+        subprocess.run(command, stderr=theirs, env=clean_environment(**environment), check=True)
+        return os.read(ours, 10_000).decode()
+    finally:
+        os.close(theirs)
+        os.close(ours)
+
+
+@pytest.mark.parametrize(
+    ("form", "on_terminal", "environment", "begins", "coloured"),
+    [
+        ("auto", True, {"NO_COLOR": ""}, "2", True),
+        ("auto", True, {"NO_COLOR": "1"}, "2", False),
+        ("auto", False, {}, "{", False),
+        ("pretty", False, {}, "2", False),
+        ("json", True, {}, "{", False),
+    ],
+)
+def test_the_form_is_chosen(
+    form: str, on_terminal: bool, environment: dict[str, str], begins: str, coloured: bool
+) -> None:
+    line = said(form, on_terminal=on_terminal, **environment)
+    assert line.startswith(begins)
+    assert "hello" in line
+    assert ("\x1b[" in line) == coloured
