@@ -8,7 +8,7 @@ DEV_STAMP := .venv/installed-dev
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
-.PHONY: run test test-interop check format documents lock clean
+.PHONY: run test test-interop check format docs fuzz lock clean
 
 run: $(RUN_STAMP)
 	@exec $(BIN)/cloudconsole serve --sample $(if $(HOST),--host "$(HOST)") $(if $(PORT),--port "$(PORT)") \
@@ -32,8 +32,13 @@ format: $(DEV_STAMP)
 	$(BIN)/ruff format .
 
 # What is generated from the code: settings, actions, errors. A test holds the files equal to it.
-documents: $(DEV_STAMP)
-	$(BIN)/python tools/write_documents.py
+docs: $(DEV_STAMP)
+	$(BIN)/python -m tools.write_documents
+
+# A million requests made from the OpenAPI document; takes REQUESTS and SEED.
+fuzz: $(DEV_STAMP)
+	$(BIN)/python -m fuzz.run --record docs/fuzzing.md $(if $(REQUESTS),--requests "$(REQUESTS)") \
+	  $(if $(SEED),--seed "$(SEED)")
 
 # Needs uv on the PATH. Names no index: whoever installs chooses where from.
 lock:

@@ -1,4 +1,4 @@
-"""Write the documents that are generated from the code; with --check, only tell which of them differ."""
+"""Writes every document that is generated; `--check` only says which differ, and fails if one does."""
 
 import sys
 from collections.abc import Callable
@@ -6,36 +6,39 @@ from pathlib import Path
 from typing import Final
 
 from cloudconsole.server.settings_text import sample_file, settings_document
+from tools.reference import actions_page, errors_page
+from tools.sample_calls import recorded_examples
 
 ROOT: Final = Path(__file__).parents[1]
 
 DOCUMENTS: Final[dict[str, Callable[[], str]]] = {
+    "src/cloudconsole/server/openapi/examples.json": recorded_examples,
+    "docs/actions.md": actions_page,
+    "docs/errors.md": errors_page,
     "docs/settings.md": settings_document,
     "docs/cloudconsole.toml": sample_file,
 }
+"""In this order: the pages show the recorded examples."""
 
 
-def differing() -> list[str]:
-    """The documents that are not what the code gives."""
-    return [path for path, write in DOCUMENTS.items() if _content(ROOT / path) != write()]
-
-
-def main(arguments: list[str]) -> int:
-    if arguments not in ([], ["--check"]):
-        sys.stderr.write("usage: write_documents.py [--check]\n")
+def main() -> int:
+    check = sys.argv[1:] == ["--check"]
+    if sys.argv[1:] and not check:
+        sys.stderr.write("usage: python -m tools.write_documents [--check]\n")
         return 2
-    for path in differing():
-        if arguments:
-            sys.stdout.write(f"{path} differs: python tools/write_documents.py mends it\n")
-        else:
-            (ROOT / path).write_text(DOCUMENTS[path](), encoding="utf-8")
-            sys.stdout.write(f"wrote {path}\n")
-    return 1 if arguments and differing() else 0
+    differing = [name for name, make in DOCUMENTS.items() if _renew(ROOT / name, make(), write=not check)]
+    for name in differing:
+        sys.stdout.write(f"{name}: {'differs; run: make docs' if check else 'written'}\n")
+    return 1 if check and differing else 0
 
 
-def _content(file: Path) -> str | None:
-    return file.read_text(encoding="utf-8") if file.exists() else None
+def _renew(file: Path, text: str, *, write: bool) -> bool:
+    """Whether the file differed from the text; then it is written, if so wanted."""
+    differs = not file.exists() or file.read_text("utf-8") != text
+    if differs and write:
+        file.write_text(text, "utf-8")
+    return differs
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -1,15 +1,19 @@
 """The same suite over two wires: a console in this process, and one that listens."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from shutil import copytree
 
 import pytest
+from fuzz.judge import Judge, Sent
 
 from cloudconsole.server.app import Console
+from cloudconsole.server.openapi.document import build_document
 from cloudconsole.server.settings import Settings
 from tests.conftest import NOON
-from tests.harness import Caller, HeldClock, InProcess, OverHttp, RunningServer, Wire
+from tests.harness import Caller, HeaderPairs, HeldClock, InProcess, OverHttp, Reply, RunningServer, Wire
+
+JUDGE = Judge(build_document())
 
 Jars = dict[tuple[str, str], dict[str, str]]
 
@@ -32,6 +36,22 @@ def wire(request: pytest.FixtureRequest) -> Iterator[Wire]:
     connection = OverHttp(server.base)
     yield connection
     connection.close()
+
+
+@pytest.fixture(autouse=True)
+def documented(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every answer that the suite sees must be one that the OpenAPI document promises."""
+    for kind in (InProcess, OverHttp):
+        monkeypatch.setattr(kind, "send", _judged(kind.send))
+
+
+def _judged(send: Callable[..., Reply]) -> Callable[..., Reply]:
+    def send_and_judge(wire: Wire, method: str, path: str, headers: HeaderPairs, body: bytes = b"") -> Reply:
+        reply = send(wire, method, path, headers, body)
+        JUDGE.check(Sent(method, path, headers, body), reply)
+        return reply
+
+    return send_and_judge
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The documents name every action, error, setting and dependency there is."""
+"""The documents name every setting and dependency there is; what they show works."""
 
 import re
 import tomllib
@@ -6,33 +6,12 @@ from datetime import UTC
 from pathlib import Path
 
 import pytest
-from tools.write_documents import differing
 
 from cloudconsole.operator.cloudfile.load import read_cloud_file
 from cloudconsole.operator.cloudfile.problems import CloudFileError
 from cloudconsole.server.settings import SETTINGS, Setting, Settings, load_settings
-from cloudconsole.spec.actions import ACTIONS
-from cloudconsole.spec.errors import ApiError
 
 ROOT = Path(__file__).parents[2]
-API = (ROOT / "docs/api.md").read_text()
-
-
-@pytest.mark.parametrize("error", ApiError.__subclasses__(), ids=lambda error: error.error)
-def test_every_error_is_documented_with_its_code(error: type[ApiError]) -> None:
-    rows = [line for line in API.splitlines() if line.startswith("|") and f"`{error.error}`" in line]
-    assert len(rows) == 1
-    assert str(error.code) in rows[0].split("|")[1]
-
-
-@pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.name)
-def test_every_action_is_documented(action: object) -> None:
-    name = getattr(action, "name")  # noqa: B009
-    assert f"\n### {name}\n" in API
-
-
-def test_every_generated_document_is_what_the_code_gives() -> None:
-    assert differing() == []
 
 
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=lambda setting: setting.name)

@@ -79,6 +79,6 @@ def test_the_six_actions_in_the_order_of_the_specification() -> None:
 
 
 def test_only_the_domain_has_a_parameter() -> None:
-    assert {action.name: action.parameters for action in ACTIONS if action.parameters} == {
-        "GetDomainDetail": ("domainId",)
+    assert {action.name: list(action.parameters) for action in ACTIONS if action.parameters} == {
+        "GetDomainDetail": ["domainId"]
     }

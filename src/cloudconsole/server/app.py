@@ -13,6 +13,7 @@ from cloudconsole.core.clock import Clock, SystemClock
 from cloudconsole.server.actions import Ports
 from cloudconsole.server.http.api import ApiEndpoint
 from cloudconsole.server.http.csrf import CsrfTokens
+from cloudconsole.server.http.documents import show_openapi, show_reference
 from cloudconsole.server.http.front import Front, FrontDoor
 from cloudconsole.server.http.head import Heads
 from cloudconsole.server.http.health import ALIVE_PATH, HEALTH_PATHS, READY_PATH, HealthEndpoint
@@ -60,7 +61,7 @@ class Route(NamedTuple):
 
 
 SLASH_MISSING: Final = Text("This path ends with a slash: {path}", "此路径以斜杠结尾：{path}")
-WITHOUT_SLASH: Final = {"/api", "/auth/login", "/auth/logout"}
+WITHOUT_SLASH: Final = {"/api", "/auth/login", "/auth/logout", "/docs"}
 
 
 class Console:
@@ -89,6 +90,8 @@ class Console:
 
         self._routes: dict[str, dict[str, Route]] = {
             "/": {"GET": Route(OTHER, HomePage(regions).show)},
+            "/docs/": {"GET": Route(OTHER, show_reference)},
+            "/openapi.json": {"GET": Route(OTHER, show_openapi)},
             "/api/": {"GET": Route("welcome", api.welcome), "POST": Route(BEFORE_ACTION, api.call)},
             "/auth/login/": {"POST": Route(LOGIN, login.log_in)},
             "/auth/logout/": {"POST": Route(LOGOUT, login.log_out)},

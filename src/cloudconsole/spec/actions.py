@@ -1,9 +1,11 @@
 """The table of actions: what may be called, with which parameters, answered by which record."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from msgspec import Struct
 
+from cloudconsole.spec.describing import described
+from cloudconsole.spec.errors import ApiError, DomainNotFound
 from cloudconsole.spec.language import Text
 from cloudconsole.spec.records import (
     ConsumptionItem,
@@ -20,8 +22,18 @@ class Action(Struct, frozen=True, kw_only=True):
     purpose: Text
     record: Any
     success: Text
-    parameters: tuple[str, ...] = ()
-    """Names of required parameters; each is an identifier given as text."""
+    parameters: dict[str, Any] = {}
+    """Required parameters and their types; each is an identifier given as text."""
+    notes: tuple[str, ...] = ()
+    """What a caller may rely on, a sentence or more each; backticks mark what is code."""
+    errors: tuple[type[ApiError], ...] = ()
+    """How the action itself can refuse, beyond what every action can."""
+
+
+Identifier = Annotated[
+    Annotated[str, described("An id.", minLength=1, maxLength=64, pattern=r"^[^\u0000-\u001f\u007f-\u009f]*$")] | int,
+    described("Text of 1 to 64 characters without control characters, or a JSON integer for its digits."),
+]
 
 
 GET_USAGE_LIMITS = Action(
@@ -29,6 +41,7 @@ GET_USAGE_LIMITS = Action(
     purpose=Text("The account's quota limits and current usage.", "账户的配额与当前用量。"),
     record=UsageLimits,
     success=Text("Usage and limits.", "获取配额与用量成功"),
+    notes=("An unlimited quota is `-1`. The figures are of one moment and always equal the tenant's resources.",),
 )
 GET_FLAVORS = Action(
     name="GetFlavors",
@@ -38,25 +51,30 @@ GET_FLAVORS = Action(
     ),
     record=Flavors,
     success=Text("Flavors.", "获取云主机配置成功"),
+    notes=("`flavors`, `configs` and `limits` always agree.",),
 )
 GET_URL_LIST = Action(
     name="GetUrlList",
     purpose=Text("Commonly used URLs.", "常用 URL。"),
     record=list[UrlItem],
     success=Text("URLs.", "获取URL列表成功"),
+    notes=("The tenant's own entries and those published to all, by `id`.",),
 )
 GET_DOMAIN_DETAIL = Action(
     name="GetDomainDetail",
     purpose=Text("One accelerated domain, by its id.", "按 id 查询一个加速域名。"),
     record=DomainDetail,
     success=Text("Domain.", "获取域名详情成功"),
-    parameters=("domainId",),
+    parameters={"domainId": Identifier},
+    notes=("Any id but that of one of the tenant's domains, also another tenant's, is `domain_not_found`.",),
+    errors=(DomainNotFound,),
 )
 GET_NEWS = Action(
     name="GetNews",
     purpose=Text("Announcements published by the provider, newest first.", "服务商发布的公告，最新的在前。"),
     record=list[NewsItem],
     success=Text("News.", "获取新闻公告成功"),
+    notes=("All published items, none dated in the future; of equal dates the one entered last comes first.",),
 )
 GET_CONSUMPTIONS_ESTIMATED = Action(
     name="GetConsumptionsEstimated",
@@ -66,6 +84,18 @@ GET_CONSUMPTIONS_ESTIMATED = Action(
     ),
     record=list[ConsumptionItem],
     success=Text("Estimated consumption.", "获取预估消费成功"),
+    notes=(
+        "An item for each kind that costs something, in the order `instance`, `image`, `loadbalance`, `volume`. "
+        "No consumption at all is `[]`.",
+        "The hour is the current clock hour in the operator's time zone. A resource counts in it once, at its full "
+        "hourly price, whichever node it is on, if it has started and had not ended before the hour began. Stopped "
+        "hosts count.",
+        "Its size, node and price are those of its last moment so far: a resize or a price change inside the hour "
+        "replaces what was before; a resource that has ended keeps what it had at its end.",
+        "Amounts are exact: prices are whole billionths of the currency per hour and unit, RAM is rounded up to whole "
+        "GB, and nothing is rounded afterwards. The text has at least two decimals and never an exponent. The currency "
+        "is the one that `GET /api/` names.",
+    ),
 )
 
 ACTIONS = (

@@ -1,21 +1,26 @@
 """The envelope around every answer: `message`, `code`, `data`, and for refusals `error` and perhaps `field`."""
 
 from functools import cache
+from typing import Annotated
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
+from cloudconsole.spec.describing import described
 from cloudconsole.spec.errors import ApiError
 from cloudconsole.spec.language import Language, Text
 
 encode = msgspec.json.Encoder(decimal_format="number").encode
 
 
-class Refusal(msgspec.Struct, omit_defaults=True):
-    message: str
-    code: int
-    data: dict[str, str]
-    error: str
-    field: str | None = None
+class Refusal(msgspec.Struct):
+    """What every error looks like. Programs read `code` and `error`."""
+
+    message: Annotated[str, described("For people; Chinese or English, after `Accept-Language`. It may change.")]
+    code: Annotated[int, described("The HTTP status.")]
+    data: Annotated[dict[str, str], described("Always empty.", maxProperties=0)]
+    error: Annotated[str, described("A stable identifier for programs.")]
+    field: Annotated[str, described("The request field at fault, where it is one.")] | UnsetType = UNSET
 
 
 def success(text: Text, language: Language, data: bytes) -> bytes:
@@ -29,7 +34,7 @@ def notice(text: Text, code: int, language: Language, **values: object) -> bytes
 
 
 def refusal(error: ApiError, language: Language) -> bytes:
-    return encode(Refusal(error.message(language), error.code, {}, error.error, error.field))
+    return encode(Refusal(error.message(language), error.code, {}, error.error, error.field or UNSET))
 
 
 @cache

@@ -1,116 +1,172 @@
 """The six payloads, exactly as they stand on the wire, and what `GET /api/` says of the console."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from msgspec import Raw, Struct, field
 
+from cloudconsole.spec.describing import described
+
 ResourceType = Literal["instance", "image", "loadbalance", "volume"]
+
+DECIMAL = r"^(0|[1-9][0-9]*)\.[0-9]{2,9}$"
+MOMENT = "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$"
 
 
 class UsageLimits(Struct, frozen=True, kw_only=True):
-    """`data` of GetUsageLimits. RAM in MB, volumes in GB, personality size in bytes; `-1` is unlimited."""
+    """`data` of GetUsageLimits: each quota, `-1` where it is unlimited, and what is in use of it."""
 
-    max_total_instances: int = field(name="maxTotalInstances")
-    total_instances_used: int = field(name="totalInstancesUsed")
-    max_total_cores: int = field(name="maxTotalCores")
-    total_cores_used: int = field(name="totalCoresUsed")
-    max_total_ram_size: int = field(name="maxTotalRAMSize")
-    total_ram_used: int = field(name="totalRAMUsed")
-    max_total_volumes: int = field(name="maxTotalVolumes")
-    total_volumes_used: int = field(name="totalVolumesUsed")
-    max_total_volume_gigabytes: int = field(name="maxTotalVolumeGigabytes")
-    total_gigabytes_used: int = field(name="totalGigabytesUsed")
-    max_total_snapshots: int = field(name="maxTotalSnapshots")
-    total_snapshots_used: int = field(name="totalSnapshotsUsed")
-    max_total_floating_ips: int = field(name="maxTotalFloatingIps")
-    total_floating_ips_used: int = field(name="totalFloatingIpsUsed")
-    max_security_groups: int = field(name="maxSecurityGroups")
-    total_security_groups_used: int = field(name="totalSecurityGroupsUsed")
-    max_security_group_rules: int = field(name="maxSecurityGroupRules")
-    max_total_keypairs: int = field(name="maxTotalKeypairs")
-    max_personality: int = field(name="maxPersonality")
-    max_personality_size: int = field(name="maxPersonalitySize")
-    max_image_meta: int = field(name="maxImageMeta")
-    max_server_meta: int = field(name="maxServerMeta")
+    max_total_instances: Annotated[int, described("Cloud hosts: the quota.")] = field(name="maxTotalInstances")
+    total_instances_used: Annotated[int, described("Cloud hosts in use.")] = field(name="totalInstancesUsed")
+    max_total_cores: Annotated[int, described("Cores of all hosts: the quota.")] = field(name="maxTotalCores")
+    total_cores_used: Annotated[int, described("Cores in use.")] = field(name="totalCoresUsed")
+    max_total_ram_size: Annotated[int, described("RAM of all hosts: the quota.", unit="MB")] = field(
+        name="maxTotalRAMSize"
+    )
+    total_ram_used: Annotated[int, described("RAM in use.", unit="MB")] = field(name="totalRAMUsed")
+    max_total_volumes: Annotated[int, described("Cloud disks: the quota.")] = field(name="maxTotalVolumes")
+    total_volumes_used: Annotated[int, described("Cloud disks in use.")] = field(name="totalVolumesUsed")
+    max_total_volume_gigabytes: Annotated[
+        int, described("Size of all cloud disks and their snapshots: the quota.", unit="GB")
+    ] = field(name="maxTotalVolumeGigabytes")
+    total_gigabytes_used: Annotated[int, described("Size of cloud disks and their snapshots in use.", unit="GB")] = (
+        field(name="totalGigabytesUsed")
+    )
+    max_total_snapshots: Annotated[int, described("Snapshots of disks: the quota.")] = field(name="maxTotalSnapshots")
+    total_snapshots_used: Annotated[int, described("Snapshots in use.")] = field(name="totalSnapshotsUsed")
+    max_total_floating_ips: Annotated[int, described("Floating IPs: the quota.")] = field(name="maxTotalFloatingIps")
+    total_floating_ips_used: Annotated[int, described("Floating IPs in use.")] = field(name="totalFloatingIpsUsed")
+    max_security_groups: Annotated[int, described("Security groups: the quota.")] = field(name="maxSecurityGroups")
+    total_security_groups_used: Annotated[int, described("Security groups in use.")] = field(
+        name="totalSecurityGroupsUsed"
+    )
+    max_security_group_rules: Annotated[int, described("Rules in one security group: the quota.")] = field(
+        name="maxSecurityGroupRules"
+    )
+    max_total_keypairs: Annotated[int, described("Key pairs: the quota.")] = field(name="maxTotalKeypairs")
+    max_personality: Annotated[int, described("Files injected into a host: the quota.")] = field(name="maxPersonality")
+    max_personality_size: Annotated[int, described("Size of one injected file: the quota.", unit="B")] = field(
+        name="maxPersonalitySize"
+    )
+    max_image_meta: Annotated[int, described("Metadata items of an image: the quota.")] = field(name="maxImageMeta")
+    max_server_meta: Annotated[int, described("Metadata items of a host: the quota.")] = field(name="maxServerMeta")
 
 
 class Flavor(Struct, frozen=True):
-    id: str
-    name: str
-    vcpus: int
-    ram: int
-    disk: int
+    """One virtual-machine configuration."""
+
+    id: Annotated[str, described("Numeric text.")]
+    name: Annotated[str, described("A custom flavor's is `<vcpus>C<RAM in GB>G<disk>G`: `2C4G40G` has `ram` 4096.")]
+    vcpus: Annotated[int, described("Cores.")]
+    ram: Annotated[int, described("RAM.", unit="MB")]
+    disk: Annotated[int, described("System disk; 0 without one.", unit="GB")]
 
 
 class FlavorConfigs(Struct, frozen=True):
-    vcpus: list[int]
-    ram: list[int]
+    """The values that can be chosen from."""
+
+    vcpus: Annotated[list[int], described("Core counts, ascending, without repeats.")]
+    ram: Annotated[list[int], described("RAM sizes, ascending, without repeats.", unit="MB")]
 
 
 class Flavors(Struct, frozen=True):
     """`data` of GetFlavors: all configurations, the selectable values, and which RAM goes with which cores."""
 
-    flavors: list[Flavor]
-    configs: FlavorConfigs
-    limits: dict[str, list[int]]
+    flavors: Annotated[list[Flavor], described("All configurations.")]
+    configs: Annotated[FlavorConfigs, described("The selectable values.")]
+    limits: Annotated[
+        dict[str, list[int]],
+        described("For each core count, as text, the RAM that goes with it, ascending.", unit="MB"),
+    ]
 
 
 class UrlItem(Struct, frozen=True):
-    url: str
-    type: str
-    id: str
+    """One URL, the tenant's own or published to all."""
+
+    url: Annotated[str, described("The URL itself.")]
+    type: Annotated[
+        str,
+        described("`URL链接`, a link, or `URL目录`, a directory; there are no others.", enum=["URL链接", "URL目录"]),
+    ]
+    id: Annotated[
+        str,
+        described("`url-` and 8 lower-case letters or digits; the list is in its order.", pattern="^url-[a-z0-9]{8}$"),
+    ]
 
 
 class OriginConfig(Struct, frozen=True):
-    origin_ips: list[str] = field(name="originIps")
-    adv_origin_configs: Raw = field(name="advOriginConfigs")
-    origin_domain_name: str | None = field(name="originDomainName")
+    """Where a domain's content comes from."""
+
+    origin_ips: Annotated[list[str], described("Addresses of the origin.")] = field(name="originIps")
+    adv_origin_configs: Annotated[Raw, described("Any structure that the operator stored, or null.")] = field(
+        name="advOriginConfigs"
+    )
+    origin_domain_name: Annotated[str | None, described("The origin's name, or null.")] = field(name="originDomainName")
 
 
 class DomainDetail(Struct, frozen=True, kw_only=True):
-    """`data` of GetDomainDetail. `enabled` is the text "true" or "false", as callers of this interface expect."""
+    """`data` of GetDomainDetail."""
 
-    domain_id: str = field(name="domainId")
-    domain_name: str = field(name="domainName")
-    comment: str
-    service_areas: str = field(name="serviceAreas")
-    service_type: str = field(name="serviceType")
-    enabled: Literal["true", "false"]
-    cname: str
-    status: str
-    cache_behaviors: Raw = field(name="cacheBehaviors")
-    visit_control_rules: Raw = field(name="visitControlRules")
-    origin_config: OriginConfig = field(name="originConfig")
-    query_string_settings: str | None = field(name="queryStringSettings")
+    domain_id: Annotated[str, described("The id that was asked for.")] = field(name="domainId")
+    domain_name: Annotated[str, described("The accelerated domain.")] = field(name="domainName")
+    comment: Annotated[str, described("May be empty, never null.")]
+    service_areas: Annotated[str, described("Codes separated by semicolons; accept any value.")] = field(
+        name="serviceAreas"
+    )
+    service_type: Annotated[str, described("As the operator recorded it; accept any value.")] = field(
+        name="serviceType"
+    )
+    enabled: Annotated[Literal["true", "false"], described('The text `"true"` or `"false"`, not a boolean.')]
+    cname: Annotated[str, described("The name to point the domain at.")]
+    status: Annotated[str, described("As the operator recorded it; accept any value. No transitions are defined.")]
+    cache_behaviors: Annotated[Raw, described("Items of any structure that the operator stored.", type="array")] = (
+        field(name="cacheBehaviors")
+    )
+    visit_control_rules: Annotated[Raw, described("Items of any structure that the operator stored.", type="array")] = (
+        field(name="visitControlRules")
+    )
+    origin_config: Annotated[OriginConfig, described("Where the content comes from.")] = field(name="originConfig")
+    query_string_settings: Annotated[str | None, described("As the operator recorded it, or null.")] = field(
+        name="queryStringSettings"
+    )
 
 
 class NewsItem(Struct, frozen=True):
-    date: str
-    url: str
-    title: str
+    """One announcement."""
+
+    date: Annotated[
+        str, described("`YYYY-MM-DD HH:MM:SS` in the operator's time zone, which `GET /api/` names.", pattern=MOMENT)
+    ]
+    url: Annotated[str, described("Where it is to be read.")]
+    title: Annotated[str, described("Its title.")]
 
 
 class ConsumptionItem(Struct, frozen=True):
-    res_type: ResourceType
-    hour: str
-    day: str
-    month: str
-    year: str
+    """What one kind of resource costs."""
+
+    res_type: Annotated[ResourceType, described("The kind.")]
+    hour: Annotated[str, described("For the current clock hour, as decimal text.", unit="currency", pattern=DECIMAL)]
+    day: Annotated[str, described("`hour` × 24.", unit="currency", pattern=DECIMAL)]
+    month: Annotated[str, described("`day` × 30.", unit="currency", pattern=DECIMAL)]
+    year: Annotated[str, described("`day` × 365.", unit="currency", pattern=DECIMAL)]
 
 
 class Units(Struct, frozen=True):
-    ram: str = "MB"
-    disk: str = "GB"
-    volume: str = "GB"
-    personality: str = "B"
+    """The units that sizes are in."""
+
+    ram: Annotated[str, described("Of RAM.")] = "MB"
+    disk: Annotated[str, described("Of system disks.")] = "GB"
+    volume: Annotated[str, described("Of cloud disks.")] = "GB"
+    personality: Annotated[str, described("Of injected files.")] = "B"
 
 
 class Welcome(Struct, frozen=True):
     """`data` of `GET /api/`: what a newcomer, a page or a command line needs to begin."""
 
-    actions: list[str]
-    regions: list[str]
-    currency: str
-    time_zone: str = field(name="timeZone")
-    month_days: int = field(name="monthDays")
-    units: Units = Units()
+    actions: Annotated[list[str], described("The names of all actions.")]
+    regions: Annotated[list[str], described("The addresses to choose from as `region` at login.")]
+    currency: Annotated[str, described("The currency of all amounts, an ISO 4217 code.", pattern="^[A-Z]{3}$")]
+    time_zone: Annotated[str, described("The operator's time zone: of the clock hour and of news dates.")] = field(
+        name="timeZone"
+    )
+    month_days: Annotated[int, described("Days that an estimated month has.")] = field(name="monthDays")
+    units: Annotated[Units, described("The units that sizes are in.")] = Units()

@@ -12,7 +12,7 @@ from cloudconsole.server.http.response import Response
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.language import Language, Text
 
-_STYLE: Final = """
+STYLE: Final = """
 :root{color-scheme:light dark;--ink:#1b2a38;--soft:#5b6b7a;--line:#d5dde4;--paper:#f7f9fb;--accent:#0b6bcb}
 @media(prefers-color-scheme:dark){:root{--ink:#e6edf3;--soft:#9fb0bf;--line:#33414e;--paper:#12191f;--accent:#7cb8f7}}
 body{margin:0;background:var(--paper);color:var(--ink);font:17px/1.6 system-ui,sans-serif}
@@ -23,12 +23,18 @@ ol,ul{padding-left:1.4rem}li{margin:.35rem 0}
 code{font:.88em ui-monospace,monospace;border:1px solid var(--line);border-radius:4px;padding:.1em .35em}
 code{overflow-wrap:anywhere}
 """
-_STYLE_HASH: Final = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest())
-_POLICY: Final = (
-    b"content-security-policy",
-    b"default-src 'none'; style-src 'sha256-%b'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
-    % _STYLE_HASH,
-)
+
+
+def page_policy(style: str) -> tuple[bytes, bytes]:
+    """The policy of a page with this style and nothing else."""
+    style_hash = base64.b64encode(hashlib.sha256(style.encode()).digest())
+    directives = (
+        b"default-src 'none'; style-src 'sha256-%b'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    )
+    return b"content-security-policy", directives % style_hash
+
+
+_POLICY: Final = page_policy(STYLE)
 
 _TITLE: Final = Text("Cloud Console", "云控制台")
 _LEAD: Final = Text(
@@ -57,9 +63,10 @@ _STEPS: Final = (
 _ACTIONS: Final = Text("Actions", "操作")
 _DOCUMENTATION: Final = Text("Documentation", "文档")
 _WHERE: Final = Text(
-    "The project's <code>README.md</code> has a first session to paste; "
-    "<code>docs/api.md</code> has every field, rule and error.",
-    "项目的 <code>README.md</code> 含可直接粘贴的首个会话；<code>docs/api.md</code> 说明每个字段、规则与错误。",
+    "<a href='/docs/'>The reference</a> has every action, field and error, with examples; "
+    "<a href='/openapi.json'>openapi.json</a> is the same for programs.",
+    "<a href='/docs/'>参考手册</a>（英文）说明每个操作、字段与错误，并附示例；"
+    "<a href='/openapi.json'>openapi.json</a> 供程序读取。",
 )
 
 
@@ -82,7 +89,7 @@ def _render(language: Language, region: str) -> str:
     return (
         f'<!doctype html><html lang="{language}"><head><meta charset="utf-8">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{_TITLE.format_in(language)}</title><style>{_STYLE}</style></head><body><main>"
+        f"<title>{_TITLE.format_in(language)}</title><style>{STYLE}</style></head><body><main>"
         f'<h1>{_TITLE.format_in(language)}</h1><p class="lead">{_LEAD.format_in(language)}</p>'
         f"<h2>{_BEGIN.format_in(language)}</h2><ol>{steps}</ol>"
         f"<h2>{_ACTIONS.format_in(language)}</h2><ul>{actions}</ul>"

@@ -8,7 +8,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from cloudconsole.server.http.request import WRITE_WHOLE, new_request_id
-from cloudconsole.server.http.response import CLOSED_POLICY, SECURITY_HEADERS, Headers
+from cloudconsole.server.http.response import CLOSED_POLICY, NOT_KEPT, SECURITY_HEADERS, Headers
 
 MOST_HEAD_BYTES: Final = 32 * 1024
 MOST_FRAMING_BYTES: Final = 1024 * 1024
@@ -218,6 +218,7 @@ def _bare_answer(status: bytes, text: bytes, more_headers: Headers) -> bytes:
         (b"connection", b"close"),
         (b"x-request-id", new_request_id().encode()),
         CLOSED_POLICY,
+        NOT_KEPT,
         *SECURITY_HEADERS,
         *more_headers,
     ]

@@ -12,10 +12,9 @@ from cloudconsole.spec.errors import ApiError, BodyTooLarge, MethodNotAllowed, U
 Headers = list[tuple[bytes, bytes]]
 
 JSON_TYPE: Final = (b"content-type", b"application/json")
-NO_CACHE: Final = (b"cache-control", b"no-store")
+NOT_KEPT: Final = (b"cache-control", b"no-store")
 
 SECURITY_HEADERS: Final[Headers] = [
-    NO_CACHE,
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"same-origin"),
@@ -32,7 +31,7 @@ PLAIN_JSON: Final[Headers] = [JSON_TYPE]
 
 WHOLE_HEAD: Final = (
     b"HTTP/1.1 200 OK\r\n"
-    + b"".join(b"%b: %b\r\n" % header for header in (JSON_TYPE, CLOSED_POLICY, *SECURITY_HEADERS))
+    + b"".join(b"%b: %b\r\n" % header for header in (JSON_TYPE, CLOSED_POLICY, NOT_KEPT, *SECURITY_HEADERS))
     + b"content-length: %d\r\nx-request-id: %b\r\n"
 )
 
@@ -45,6 +44,7 @@ class Response(Struct):
     body: bytes = b""
     headers: Headers = []
     policy: tuple[bytes, bytes] = CLOSED_POLICY
+    caching: tuple[bytes, bytes] = NOT_KEPT
 
 
 def json_response(body: bytes, status: int = 200, headers: Headers | None = None) -> Response:
@@ -81,9 +81,10 @@ async def send_response(response: Response, request: Request, send: Send) -> Non
         (b"content-length", b"%d" % len(response.body)),
         (b"x-request-id", request.request_id.encode("ascii")),
         response.policy,
+        response.caching,
         *SECURITY_HEADERS,
     ]
-    if response.status == 204:
+    if response.status in (204, 304):
         headers = [header for header in headers if header[0] != b"content-length"]
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     body = b"" if request.method == "HEAD" else response.body

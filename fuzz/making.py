@@ -1,0 +1,201 @@
+"""Requests made from the document: good ones, and good ones gone wrong."""
+
+from random import Random
+from typing import Any, Final, NamedTuple
+
+from tests.harness import FORM, JSON
+
+from fuzz.bodies import Damage, Pairs, encode_pairs
+from fuzz.judge import Sent
+from fuzz.values import Values
+
+ODD_HEADERS: Final[dict[str, tuple[str, ...]]] = {
+    "Content-Type": (
+        "application/json; charset=utf-8",
+        'APPLICATION/JSON;charset="UTF-8"',
+        "application/json;charset=latin-1",
+        "application/json, text/plain",
+        "multipart/form-data; boundary=x",
+        "text/plain",
+        ";",
+        "application/json;" * 40,
+    ),
+    "Host": ("evil.example", "127.0.0.1:99999", "[::1]", "[::1", "localhost.", "a@127.0.0.1", "127.0.0.1/x", "."),
+    "Origin": ("null", "http://", "http://[", "https://127.0.0.1", "http://evil.example", "http://127.0.0.1:1:2"),
+    "Sec-Fetch-Site": ("cross-site", "same-site", "same-origin", "none", "cross-site, none"),
+    "X-CSRFToken": ("", "x", "0" * 64, "f" * 64, "\xe9" * 64),
+    "X-Forwarded-For": ("203.0.113.9", "unknown", ",,,"),
+    "X-Forwarded-Host": ("evil.example",),
+    "X-Forwarded-Proto": ("https", "ftp"),
+    "X-HTTP-Method-Override": ("DELETE",),
+    "If-None-Match": ("*", '"x"', 'W/"'),
+    "Range": ("bytes=0-1", "bytes=9-"),
+    "Expect": ("nonsense",),
+    "X-Request-ID": ("a" * 64, "a" * 65, "a b", "../x", "\xe9", ""),
+    "Accept-Language": ("zh;q=2,en;q=nan", "*;q=0", ",;,", "zh-" * 15, "en;q=1e9"),
+    "Cookie": ("", ";;;", "sessionid", "a[b]=1; $Version=1", "sessionid=" + "s" + "0" * 48, "csrftoken=" + "0" * 64),
+}
+LANGUAGES: Final = ("en", "zh", "zh-CN,zh;q=0.9,en;q=0.8", "fr", "")
+METHODS: Final = ("GET", "HEAD", "POST", "OPTIONS", "PUT", "DELETE", "PATCH", "TRACE")
+OTHER_PATHS: Final = (
+    "/",
+    "/docs/",
+    "/docs",
+    "/openapi.json",
+    "/api",
+    "/auth/login",
+    "/auth/",
+    "/api//",
+    "//",
+    "/API/",
+    "/favicon.ico",
+)
+
+
+class Session(NamedTuple):
+    """The cookies of someone logged in."""
+
+    session_id: str
+    token: str
+
+
+class Maker:
+    """Makes one request after another, each from the same stream of random numbers."""
+
+    def __init__(self, rng: Random, document: dict[str, Any], base: str, sessions: list[Session]) -> None:
+        schemas = document["components"]["schemas"]
+        self._rng = rng
+        self._document = document
+        self._region = f"{base}/v3"
+        self._sessions = sessions
+        self._values = Values(rng, schemas)
+        self._damage = Damage(rng, self._values)
+        call = document["paths"]["/api/"]["post"]["requestBody"]["content"]
+        self._media = list(call)
+        self._bodies = [schemas[each["$ref"].rpartition("/")[2]] for each in call[JSON]["schema"]["oneOf"]]
+        self._known = [each["value"] for each in call[JSON]["examples"].values()]
+        self._login = schemas["LoginForm"]
+
+    def next(self) -> Sent:
+        kind = self._rng.random()
+        if kind < 0.4:
+            return self.good_call()
+        if kind < 0.8:
+            return self.bad_call()
+        if kind < 0.88:
+            return self.opening()
+        if kind < 0.94:
+            return self.bad_login()
+        return self.elsewhere()
+
+    def good_call(self) -> Sent:
+        """An action called by the book, with fields and headers beside that must not matter."""
+        return self.call_in(self._rng.choice(self._sessions))
+
+    def call_in(self, session: Session) -> Sent:
+        schema = self._rng.choice(self._bodies)
+        media = self._rng.choice(self._media)
+        fields = self._values.valid(schema)
+        known = [example for example in self._known if example["action"] == fields["action"]]
+        if known and self._rng.random() < 0.5:
+            fields = dict(known[0])
+        more = {self._values.text(8): self._values.odd() for _ in range(self._rng.choice((0, 0, 0, 1, 3)))}
+        pairs = _sendable({**more, **fields})
+        headers = [*self._harmless(), *self._in_session(session), ("Content-Type", media)]
+        return Sent("POST", "/api/", headers, encode_pairs(pairs, media, self._rng), fields["action"])
+
+    def bad_call(self) -> Sent:
+        good = self.good_call()
+        media = dict(good.headers)["Content-Type"]
+        pairs: Pairs = list(self._values.valid(self._rng.choice(self._bodies)).items())
+        headers, faults = list(good.headers), self._rng.choice((1, 1, 2, 3))
+        body: bytes | None = None
+        for _ in range(faults):
+            fault = self._rng.random()
+            if fault < 0.4:
+                pairs = self._damage.fields(pairs)
+            elif fault < 0.65:
+                body = self._damage.encoded(body or encode_pairs(pairs, media, self._rng))
+            else:
+                headers = self._changed(headers)
+        return Sent("POST", "/api/", headers, encode_pairs(pairs, media, self._rng) if body is None else body)
+
+    def opening(self) -> Sent:
+        headers = self._harmless()
+        if self._rng.random() < 0.5:
+            headers += self._in_session(self._rng.choice(self._sessions))
+        if self._rng.random() < 0.3:
+            headers = self._changed(headers)
+        return Sent(self._rng.choice(("GET", "GET", "HEAD")), "/api/", headers)
+
+    def good_login(self, token: str, username: str, password: str) -> Sent:
+        fields = [
+            ("csrfmiddlewaretoken", token),
+            ("username", username),
+            ("password", password),
+            ("region", self._region),
+        ]
+        headers = [*self._harmless(), ("Cookie", f"csrftoken={token}"), ("Content-Type", FORM)]
+        return Sent("POST", "/auth/login/", headers, encode_pairs(fields, FORM, self._rng))
+
+    def bad_login(self) -> Sent:
+        """A login with one fault at least: nobody has these credentials, nor would their token always do."""
+        session = self._rng.choice(self._sessions)
+        fields = self._values.valid(self._login)
+        fields["password"] += "?"
+        if self._rng.random() < 0.3:
+            fields["username"] = "demo"
+        if self._rng.random() < 0.8:
+            fields["csrfmiddlewaretoken"] = session.token
+        if self._rng.random() < 0.3:
+            fields["region"] = self._region
+        pairs = list(fields.items())
+        headers = [*self._harmless(), ("Cookie", f"csrftoken={session.token}"), ("Content-Type", FORM)]
+        if self._rng.random() < 0.5:
+            pairs = self._damage.fields(pairs)
+        body = encode_pairs(pairs, FORM, self._rng)
+        if self._rng.random() < 0.3:
+            body = self._damage.encoded(body)
+        if self._rng.random() < 0.2:
+            headers = self._changed(headers)
+        return Sent("POST", "/auth/login/", headers, body)
+
+    def logout(self, session: Session) -> Sent:
+        return Sent("POST", "/auth/logout/", [*self._harmless(), *self._in_session(session)])
+
+    def elsewhere(self) -> Sent:
+        """Any method on any path, but for what would end a session that is still needed."""
+        paths = (*self._document["paths"], *OTHER_PATHS, "/" + self._path())
+        method, path = self._rng.choice(METHODS), self._rng.choice(paths)
+        body = self._rng.randbytes(self._rng.randrange(40)) if self._rng.random() < 0.3 else b""
+        return Sent(method, path, self._changed(self._harmless()), body)
+
+    def _path(self) -> str:
+        return "".join(self._rng.choices("abcXYZ019-._~!$&'()*+,;=:@/", k=self._rng.randrange(20)))
+
+    def _harmless(self) -> list[tuple[str, str]]:
+        headers = []
+        if self._rng.random() < 0.5:
+            headers.append(("X-Request-ID", f"fuzz-{self._rng.randrange(10**9)}"))
+        if self._rng.random() < 0.5:
+            headers.append(("Accept-Language", self._rng.choice(LANGUAGES)))
+        return headers
+
+    def _in_session(self, session: Session) -> list[tuple[str, str]]:
+        cookies = [f"sessionid={session.session_id}", f"csrftoken={session.token}"]
+        if self._rng.random() < 0.3:
+            cookies += self._rng.sample(("a=b", "=", "sessionid=stale", "a[b]=1", 'csrftoken="0"', "$Version=1"), 2)
+            self._rng.shuffle(cookies)
+        return [("Cookie", "; ".join(cookies)), ("X-CSRFToken", session.token)]
+
+    def _changed(self, headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        """One header left out, replaced, sent twice or added."""
+        name = self._rng.choice(list(ODD_HEADERS))
+        value = self._rng.choice(ODD_HEADERS[name])
+        others = [header for header in headers if header[0] != name]
+        return self._rng.choice((others, [*others, (name, value)], [*others, (name, value)], [*headers, (name, value)]))
+
+
+def _sendable(fields: dict[str, Any]) -> Pairs:
+    """Without what no encoding can carry: lone surrogates make a whole body malformed."""
+    return [(name, value) for name, value in fields.items() if "\\ud8" not in ascii(value)]

@@ -1,0 +1,120 @@
+"""The document as a page to read: one piece of HTML that loads nothing and runs no script."""
+
+import re
+from collections.abc import Iterable
+from html import escape
+from typing import Any, Final
+
+from cloudconsole.server.http import page
+from cloudconsole.server.openapi.reading import (
+    FieldRow,
+    data_schema,
+    example_of,
+    field_rows,
+    parameter_rows,
+    shown,
+    type_text,
+)
+
+Document = dict[str, Any]
+
+STYLE: Final = (
+    page.STYLE
+    + """
+main{max-width:56rem}nav ul{columns:2;padding:0;list-style:none}nav li{margin:0;line-height:2}
+h2{border-top:1px solid var(--line);padding-top:1.5rem}
+h3{margin:2.25rem 0 .25rem}h4{font-size:.95rem;margin:1.25rem 0 .4rem;color:var(--soft)}p{margin:.4rem 0}
+h3 a{color:inherit;text-decoration:none}h3 a:hover,h3 a:focus{text-decoration:underline}
+pre{font:.82rem/1.5 ui-monospace,monospace;border:1px solid var(--line);border-radius:6px;padding:.8rem 1rem}
+pre{overflow:auto;max-height:26rem;margin:0}:target{scroll-margin-top:1rem}.zh{color:var(--soft)}
+.table{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.9rem}
+th,td{text-align:left;vertical-align:top;padding:.45rem .9rem .45rem 0;border-bottom:1px solid var(--line)}
+th{color:var(--soft);font-weight:600}td code{border:0;padding:0;font-size:.95em;overflow-wrap:normal}
+@media(max-width:40rem){nav ul{columns:1}main{padding:2rem 1rem}thead{display:none}
+tr{display:block;padding:.5rem 0;border-bottom:1px solid var(--line)}td{display:block;padding:.1rem 0;border:0}}
+"""
+)
+
+LOGIN: Final = """\
+base=http://127.0.0.1:8000
+read -rsp "Password of demo: " password
+curl -s -c jar $base/api/ >/dev/null
+token=$(awk '$6 == "csrftoken" {print $7}' jar)
+printf %s "$password" | curl -s -b jar -c jar $base/auth/login/ \\
+  --data-urlencode csrfmiddlewaretoken=$token --data-urlencode username=demo \\
+  --data-urlencode password@- --data-urlencode region=$base/v3
+curl -s -b jar $base/api/ -H "X-CSRFToken: $token" -d action=GetUsageLimits"""
+
+
+def render(document: Document) -> str:
+    """The whole page."""
+    names = [action["name"] for action in document["x-actions"]]
+    links = [("log-in", "Log in"), *((name, name) for name in names), ("errors", "Errors")]
+    contents = "".join(f'<li><a href="#{anchor}">{text}</a></li>' for anchor, text in links)
+    actions = "".join(_action(document, action) for action in document["x-actions"])
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>Cloud Console: reference</title><style>{STYLE}</style></head><body><main>"
+        f'<h1>Reference</h1><p class="lead">{_marked(document["info"]["description"])}</p>'
+        f'<p>Version {escape(document["info"]["version"])}. For programs: <a href="/openapi.json">openapi.json</a>. '
+        f'<a href="/">Home</a></p><nav><ul>{contents}</ul></nav>'
+        f'<h2 id="log-in">Log in</h2>{_operations(document)}<h4>With curl</h4><pre>{escape(LOGIN)}</pre>'
+        f'<h2 id="actions">Actions</h2>{actions}'
+        f'<h2 id="errors">Errors</h2>{_errors(document)}</main></body></html>'
+    )
+
+
+def _operations(document: Document) -> str:
+    rows = [
+        [
+            f"<code>{method.upper()} {path}</code>",
+            f"{_marked(operation['summary'])}. {_marked(operation['description'])}",
+        ]
+        for path, methods in document["paths"].items()
+        for method, operation in methods.items()
+    ]
+    return _table(["operation", "what it does"], rows)
+
+
+def _action(document: Document, action: Document) -> str:
+    name, data = action["name"], data_schema(document, action["name"])
+    body, answer = example_of(document, name)
+    parameters = parameter_rows(document, name)
+    return (
+        f'<h3 id="{name}"><a href="#{name}">{name}</a></h3><p>{_marked(action["purpose"]["en"])} '
+        f'<span class="zh" lang="zh">{escape(action["purpose"]["zh"])}</span></p>'
+        + "".join(f"<p>{_marked(note)}</p>" for note in action["notes"])
+        + (f"<h4>Parameters</h4>{_fields(parameters)}" if parameters else "")
+        + f"<h4><code>data</code>: {type_text(data, document)}</h4>{_fields(field_rows(document, data))}"
+        + f"<h4>Example body</h4><pre>{escape(shown(body))}</pre><h4>Its answer</h4><pre>{escape(shown(answer))}</pre>"
+    )
+
+
+def _fields(rows: Iterable[FieldRow]) -> str:
+    cells = [[f"<code>{escape(row.name)}</code>", escape(row.type), _marked(row.description)] for row in rows]
+    return _table(["field", "type", "meaning"], cells)
+
+
+def _errors(document: Document) -> str:
+    rows = [
+        [
+            str(error["code"]),
+            f'<code id="{error["error"]}">{error["error"]}</code>',
+            f"{_marked(error['when'])}. <br>{_marked(error['mend'])}",
+            f'{escape(error["message"]["en"])}<br><span class="zh" lang="zh">{escape(error["message"]["zh"])}</span>',
+        ]
+        for error in document["x-errors"]
+    ]
+    return _table(["code", "error", "when, and what to do", "message"], rows)
+
+
+def _table(head: list[str], rows: list[list[str]]) -> str:
+    titles = "".join(f"<th>{title}</th>" for title in head)
+    lines = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    return f'<div class="table"><table><thead><tr>{titles}</tr></thead><tbody>{lines}</tbody></table></div>'
+
+
+def _marked(text: str) -> str:
+    """Text with what stands in backticks as code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))

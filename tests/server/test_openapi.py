@@ -1,0 +1,164 @@
+"""The OpenAPI document: valid, complete, and one with the tables it is made from."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from openapi_spec_validator import validate
+
+from cloudconsole import __version__
+from cloudconsole.server.openapi.document import build_document
+from cloudconsole.spec.actions import ACTIONS
+from cloudconsole.spec.errors import ApiError
+from cloudconsole.spec.operations import ELSEWHERE, EVERYWHERE, OPERATIONS, Operation
+
+DOCUMENT: dict[str, Any] = json.loads(json.dumps(build_document()))
+SCHEMAS = DOCUMENT["components"]["schemas"]
+CALL = DOCUMENT["paths"]["/api/"]["post"]
+NAMES = [action.name for action in ACTIONS]
+
+
+def conforms(value: object, schema: dict[str, Any]) -> bool:
+    return bool(Draft202012Validator({**schema, "components": DOCUMENT["components"]}).is_valid(value))
+
+
+def all_properties(node: object) -> Iterator[tuple[str, dict[str, Any]]]:
+    if isinstance(node, dict):
+        yield from node.get("properties", {}).items()
+        for below in node.values():
+            yield from all_properties(below)
+
+
+def test_the_document_is_valid() -> None:
+    validate(DOCUMENT)
+    assert DOCUMENT["openapi"].startswith("3.1.")
+
+
+def test_every_schema_is_valid() -> None:
+    for schema in SCHEMAS.values():
+        Draft202012Validator.check_schema(schema)
+
+
+def test_it_names_the_version() -> None:
+    assert DOCUMENT["info"]["version"] == __version__
+
+
+def test_it_describes_whatever_console_serves_it() -> None:
+    assert DOCUMENT["servers"] == [{"url": "/"}]
+
+
+@pytest.mark.parametrize("media", ["application/json", "application/x-www-form-urlencoded"])
+def test_the_body_is_one_of_the_actions(media: str) -> None:
+    schema = CALL["requestBody"]["content"][media]["schema"]
+    assert list(schema["discriminator"]["mapping"]) == NAMES
+    assert [each["$ref"] for each in schema["oneOf"]] == list(schema["discriminator"]["mapping"].values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_actions_examples_are_what_it_takes_and_gives(name: str) -> None:
+    body = CALL["requestBody"]["content"]["application/json"]["examples"][name]["value"]
+    answer = CALL["responses"]["200"]["content"]["application/json"]["examples"][name]["value"]
+    assert body["action"] == name
+    assert conforms(body, CALL["requestBody"]["content"]["application/json"]["schema"])
+    assert answer["data"]
+    assert conforms(answer, SCHEMAS[f"{name}Body"]["x-answer"])
+    assert conforms(answer, CALL["responses"]["200"]["content"]["application/json"]["schema"])
+
+
+def test_the_example_of_an_opening_is_what_it_gives() -> None:
+    content = DOCUMENT["paths"]["/api/"]["get"]["responses"]["200"]["content"]["application/json"]
+    assert content["example"]["data"]["actions"] == NAMES
+    assert conforms(content["example"], content["schema"])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"action": "getnews"},
+        {"action": "GetDomainDetail"},
+        {"action": "GetDomainDetail", "domainId": ""},
+        {"action": "GetDomainDetail", "domainId": "a" * 65},
+        {"action": "GetDomainDetail", "domainId": "a\x7f"},
+        {"action": "GetDomainDetail", "domainId": 1.5},
+        {"action": "GetDomainDetail", "domainId": None},
+    ],
+)
+def test_what_the_console_refuses_the_schema_refuses(body: dict[str, Any]) -> None:
+    assert not conforms(body, CALL["requestBody"]["content"]["application/json"]["schema"])
+
+
+@pytest.mark.parametrize("more", [{"domainId": "206813"}, {"domainId": 206813}, {"domainId": "域", "region": "x"}])
+def test_what_the_console_takes_the_schema_takes(more: dict[str, Any]) -> None:
+    body = {"action": "GetDomainDetail", **more}
+    assert conforms(body, CALL["requestBody"]["content"]["application/json"]["schema"])
+
+
+@pytest.mark.parametrize(
+    ("amount", "good"), [("0.00", True), ("12.345678901", True), ("1", False), ("1.5", False), ("01.00", False)]
+)
+def test_an_amount_is_decimal_text(amount: str, good: bool) -> None:
+    item = {"res_type": "image", "hour": amount, "day": "1.00", "month": "1.00", "year": "1.00"}
+    assert conforms(item, SCHEMAS["ConsumptionItem"]) == good
+
+
+@pytest.mark.parametrize("enabled", [True, "yes", None])
+def test_enabled_is_one_of_two_texts(enabled: object) -> None:
+    assert SCHEMAS["DomainDetail"]["properties"]["enabled"]["enum"] == ["false", "true"]
+    assert not conforms(enabled, SCHEMAS["DomainDetail"]["properties"]["enabled"])
+
+
+def test_every_field_of_every_record_is_described() -> None:
+    written = {"action", "code", "data", "message"}
+    undescribed = [name for name, schema in all_properties(SCHEMAS) if not schema.get("description")]
+    assert set(undescribed) <= written
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+def test_an_operation_lists_exactly_its_errors(operation: Operation) -> None:
+    responses = DOCUMENT["paths"][operation.path][operation.method.lower()]["responses"]
+    listed = {
+        (int(status), error)
+        for status, response in responses.items()
+        if int(status) >= 400
+        for error in response["content"]["application/json"]["schema"]["properties"]["error"]["enum"]
+    }
+    assert listed == {(error.code, error.error) for error in operation.errors}
+
+
+def test_every_error_can_come_from_somewhere() -> None:
+    declared = {error for operation in OPERATIONS for error in operation.errors}
+    assert declared | set(ELSEWHERE) == set(ApiError.__subclasses__())
+    assert not declared & set(ELSEWHERE)
+
+
+def test_no_operation_declares_an_error_twice() -> None:
+    for operation in OPERATIONS:
+        assert len(set(operation.errors)) == len(operation.errors)
+        assert set(EVERYWHERE) <= set(operation.errors)
+
+
+@pytest.mark.parametrize("error", ApiError.__subclasses__(), ids=lambda error: error.error)
+def test_the_catalogue_says_when_and_what_to_do(error: type[ApiError]) -> None:
+    (entry,) = (each for each in DOCUMENT["x-errors"] if each["error"] == error.error)
+    assert (entry["code"], entry["message"]) == (error.code, {"en": error.text.en, "zh": error.text.zh})
+    assert entry["when"][0] == "`" or entry["when"][0].islower()
+    assert not entry["when"].endswith(".")
+    assert entry["mend"].endswith(".")
+
+
+def all_responses() -> Iterator[tuple[int, dict[str, Any]]]:
+    for methods in DOCUMENT["paths"].values():
+        for operation in methods.values():
+            yield from ((int(status), response) for status, response in operation["responses"].items())
+
+
+def test_every_answer_carries_its_request_id() -> None:
+    assert all("X-Request-ID" in response["headers"] for _, response in all_responses())
+
+
+def test_who_may_try_again_is_told_when() -> None:
+    for status, response in all_responses():
+        assert ("Retry-After" in response["headers"]) == (status in (429, 503))
