@@ -5,10 +5,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUN_STAMP := .venv/installed-run
 DEV_STAMP := .venv/installed-dev
+BENCH_STAMP := .venv/installed-bench
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
-.PHONY: run test test-interop check format docs fuzz lock clean
+.PHONY: run test test-interop bench check format docs fuzz lock clean
 
 run: $(RUN_STAMP)
 	@exec $(BIN)/cloudconsole serve --sample $(if $(HOST),--host "$(HOST)") $(if $(PORT),--port "$(PORT)") \
@@ -20,6 +21,12 @@ test: $(DEV_STAMP)
 # Real clients of other languages; installs Java by apt-get where there is none.
 test-interop: $(RUN_STAMP)
 	tests/interop/run
+
+# Installs wrk by apt-get where there is none. `make bench ARGS="--quick"` for a look; a whole run takes a quarter hour.
+bench: $(BENCH_STAMP)
+	@command -v wrk >/dev/null || { echo "wrk is missing: installing it"; apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends wrk >/dev/null; }
+	$(BIN)/python -m bench $(ARGS)
 
 check: $(DEV_STAMP)
 	$(BIN)/ruff check .
@@ -44,6 +51,7 @@ fuzz: $(DEV_STAMP)
 lock:
 	$(LOCK) --extra server pyproject.toml -o requirements/run.txt requirements/build.in
 	$(LOCK) --extra server --group dev pyproject.toml -o requirements/dev.txt -c requirements/run.txt
+	$(LOCK) requirements/bench.in -o requirements/bench.txt -c requirements/run.txt
 
 clean:
 	rm -rf .venv dist build
@@ -64,4 +72,9 @@ $(RUN_STAMP): pyproject.toml requirements/run.txt | $(BIN)/python
 $(DEV_STAMP): pyproject.toml requirements/dev.txt $(RUN_STAMP)
 	@echo "Installing what checks and tests need into .venv ..."
 	@$(PIP) --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(BENCH_STAMP): requirements/bench.txt $(RUN_STAMP)
+	@echo "Installing what the benchmark compares with into .venv ..."
+	@$(PIP) --require-hashes -r requirements/bench.txt
 	@touch $@

@@ -1,0 +1,5 @@
+"""For uvicorn."""
+
+from django.core.asgi import get_asgi_application
+
+app = get_asgi_application()

@@ -1,0 +1,91 @@
+"""Figures out of rounds: a ratio is taken within each round, and only then comes the median over the rounds."""
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Final, Literal
+
+from msgspec import Struct
+
+Unit = Literal["calls/s", "logins/s", "ms", "MB"]
+Goal = Literal["at least", "at most"]
+
+FLAT: Final = 0.8
+"""Growth counts as flat while the larger store keeps this much of the smaller one's speed."""
+
+
+class Refused(Exception):
+    """The run is worth nothing; the text says what was wrong."""
+
+
+class Spread(Struct, frozen=True):
+    """The middle of some figures, and the least and the greatest of them."""
+
+    middle: float
+    least: float
+    greatest: float
+
+
+class Measured(Struct, frozen=True):
+    """One variant's figure of every round, in the order of the rounds."""
+
+    name: str
+    unit: Unit
+    rounds: list[float]
+    cpu: list[float] = []
+    """Microseconds of the server's processor time a call: they hardly suffer from what else the machine does."""
+
+    @property
+    def spread(self) -> Spread:
+        return spread(self.rounds)
+
+
+class Ratio(Struct, frozen=True):
+    """One variant against another, round by round."""
+
+    name: str
+    rounds: list[float]
+    goal: float | None = None
+
+    @property
+    def spread(self) -> Spread:
+        return spread(self.rounds)
+
+    @property
+    def met(self) -> bool | None:
+        return None if self.goal is None else self.spread.middle >= self.goal
+
+
+class Ceiling(Struct, frozen=True):
+    """A figure that should stay below a limit."""
+
+    name: str
+    unit: Unit
+    value: float
+    limit: float
+
+    @property
+    def met(self) -> bool:
+        return self.value < self.limit
+
+
+class PartResult(Struct, frozen=True):
+    name: str
+    ratios: list[Ratio]
+    measured: list[Measured]
+    ceilings: list[Ceiling] = []
+    notes: list[str] = []
+
+
+def spread(figures: Sequence[float]) -> Spread:
+    if not figures:
+        raise Refused("there is no round to take a figure from")
+    return Spread(median(figures), min(figures), max(figures))
+
+
+def ratio(name: str, one: Measured, other: Measured, goal: float | None = None) -> Ratio:
+    """`one` over `other` in each round: what both rounds suffered alike falls out."""
+    if len(one.rounds) != len(other.rounds):
+        raise Refused(f"{name}: {one.name} and {other.name} were not measured in the same rounds")
+    if not all(other.rounds):
+        raise Refused(f"{name}: {other.name} answered nothing in some round")
+    return Ratio(name, [mine / theirs for mine, theirs in zip(one.rounds, other.rounds, strict=True)], goal)

@@ -1,0 +1,43 @@
+"""Each action, warm and logged in, and `GET /api/` of a stranger, against a bare answer of the same size."""
+
+from contextlib import ExitStack
+from typing import Final
+
+from bench import servers
+from bench.client import Caller, action_request, opening_request, right_body
+from bench.data import Plan, store
+from bench.figures import Ceiling, PartResult, ratio
+from bench.load import Load
+from bench.rounds import Pace, Variant, measure
+
+MEMORY_LIMIT: Final = 120
+GOALS: Final = {"GetUsageLimits": 0.6}
+
+
+def requests_of(caller: Caller) -> dict[str, bytes]:
+    return {
+        "GetUsageLimits": action_request(caller, "GetUsageLimits"),
+        "GetFlavors": action_request(caller, "GetFlavors"),
+        "GetConsumptionsEstimated": action_request(caller, "GetConsumptionsEstimated"),
+        "GetUrlList": action_request(caller, "GetUrlList"),
+        "GetDomainDetail": action_request(caller, "GetDomainDetail", domainId="206814"),
+        "GetNews": action_request(caller, "GetNews"),
+        "GET /api/": opening_request(),
+    }
+
+
+def run(pace: Pace) -> PartResult:
+    plan = store(Plan())
+    with ExitStack() as stack:
+        console = stack.enter_context(servers.console(plan.folder))
+        variants: list[Variant] = []
+        for name, request in requests_of(plan.demo()).items():
+            load = Load(request, right_body(console.port, request))
+            bare = stack.enter_context(servers.bare(load.body))
+            variants += [Variant(name, console, load), Variant(f"bare, as {name}", bare, load)]
+        measured = measure(variants, pace)
+        memory = console.memory()
+    names = [variant.name for variant in variants if variant.server is console]
+    ratios = [ratio(f"{name} / bare", measured[name], measured[f"bare, as {name}"], GOALS.get(name)) for name in names]
+    ceiling = Ceiling("memory of a worker after the warm calls", "MB", memory, MEMORY_LIMIT)
+    return PartResult("actions", ratios, list(measured.values()), [ceiling])

@@ -1,0 +1,145 @@
+"""The same calls written the ordinary way in Django, under the fastest of its servers."""
+
+import json
+import secrets
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import func, select
+
+from bench import servers
+from bench.client import Caller, action_request, log_in, opening_request, right_body
+from bench.data import Plan, Store, store
+from bench.figures import Measured, PartResult, Refused, ratio, spread
+from bench.load import Load
+from bench.rounds import Pace, Variant, measure
+from bench.servers import UVICORN_AT_ITS_FASTEST, Server, free_port, started
+from cloudconsole.core.kinds import QUOTA_DEFAULTS
+from cloudconsole.operator.sample import SAMPLE_PASSWORDS
+from cloudconsole.store.engine import open_engine, reading
+from cloudconsole.store.tables import accounts, quotas, tenants, totals
+
+GOAL: Final = 8
+GUNICORN: Final = ("-m", "gunicorn", "bench.django_console.wsgi:app", "--workers", "1", "--log-level", "warning")
+SERVERS: Final = {
+    "Django on gunicorn, sync": (*GUNICORN, "--worker-class", "sync", "--bind", "127.0.0.1:{port}"),
+    "Django on gunicorn, threads": (
+        *(*GUNICORN, "--worker-class", "gthread", "--threads", "2", "--keep-alive", "75"),
+        *("--bind", "127.0.0.1:{port}"),
+    ),
+    "Django on uvicorn": (
+        *("-m", "uvicorn", "bench.django_console.asgi:app", "--port", "{port}", *UVICORN_AT_ITS_FASTEST),
+    ),
+}
+CACHED: Final = "Django, its answer cached for a second"
+
+
+def run(pace: Pace) -> PartResult:
+    plan = store(Plan())
+    with ExitStack() as stack:
+        environment = stack.enter_context(_database(plan))
+        console = stack.enter_context(servers.console(plan.folder))
+        mine = _loads(console, plan.demo())
+        loads = {console: mine}
+        for server in _django_servers(stack, environment):
+            loads[server] = _loads(server, log_in(server.port, "demo", SAMPLE_PASSWORDS["demo"]))
+            _check_same(mine["GetUsageLimits"].body, loads[server]["GetUsageLimits"].body)
+        # All of one request side by side: what is compared is measured within seconds.
+        variants = [Variant(f"{server.name}, {name}", server, loads[server][name]) for name in mine for server in loads]
+        measured = measure(variants, pace)
+    usage, opening = (_fastest(measured, name) for name in mine)
+    ours, cached = measured["console, GetUsageLimits"], measured[f"{CACHED}, GetUsageLimits"]
+    return PartResult(
+        "django",
+        [
+            ratio("GetUsageLimits: console / Django", ours, usage, GOAL),
+            ratio("GET /api/ of a known visitor: console / Django", measured["console, GET /api/"], opening),
+            ratio(
+                "GetUsageLimits: console / Django with its answer cached", measured["console, GetUsageLimits"], cached
+            ),
+        ],
+        list(measured.values()),
+        notes=[
+            f"Compared with the fastest of its servers: {usage.name}.",
+            "Cached means that an answer may be stale for a second; the console's never is.",
+        ],
+    )
+
+
+def _loads(server: Server, caller: Caller) -> dict[str, Load]:
+    requests = {"GetUsageLimits": action_request(caller, "GetUsageLimits"), "GET /api/": opening_request(caller)}
+    return {name: Load(request, right_body(server.port, request)) for name, request in requests.items()}
+
+
+def _check_same(mine: bytes, theirs: bytes) -> None:
+    if json.loads(mine) != json.loads(theirs):
+        raise Refused(f"Django answers something else: {theirs[:300]!r} instead of {mine[:300]!r}")
+
+
+def _fastest(measured: dict[str, Measured], name: str) -> Measured:
+    return max((measured[f"{server}, {name}"] for server in SERVERS), key=lambda each: spread(each.rounds).middle)
+
+
+def _django_servers(stack: ExitStack, environment: dict[str, str]) -> Iterator[Server]:
+    settings = dict.fromkeys(SERVERS, environment)
+    commands = dict(SERVERS)
+    settings[CACHED] = environment | {"BENCH_DJANGO_CACHE_SECONDS": "1"}
+    commands[CACHED] = SERVERS["Django on gunicorn, threads"]
+    for name, command in commands.items():
+        port = free_port()
+        filled = [part.format(port=port) for part in command]
+        yield stack.enter_context(started(name, filled, port, environment=settings[name]))
+
+
+@contextmanager
+def _database(plan: Store) -> Iterator[dict[str, str]]:
+    """Django's own database with the console's tenants in it; gives the environment that names it."""
+    with tempfile.TemporaryDirectory(prefix="bench-django-") as folder:
+        environment = {
+            "BENCH_DJANGO_DATABASE": str(Path(folder) / "django.db"),
+            "BENCH_DJANGO_KEY": secrets.token_hex(32),
+            "DJANGO_SETTINGS_MODULE": "bench.django_console.settings",
+        }
+        filled = subprocess.run(
+            [sys.executable, "-m", "bench.django_console.fill"],
+            input=json.dumps(_tenants(plan)),
+            env=servers.clean_environment() | environment,
+            cwd=servers.ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        if filled.returncode:
+            raise Refused(f"Django's database could not be made: {filled.stdout.strip()}")
+        yield environment
+
+
+def _tenants(plan: Store) -> list[dict[str, Any]]:
+    """The sample's tenants as they stand in the console's store."""
+    engine = open_engine(plan.folder, "cloud")
+    sums = (func.sum(totals.c[name]).label(name) for name in ("items", "vcpus", "ram_mb", "size_gb"))
+    with reading(engine).connect() as connection:
+        names = {row.id: row.name for row in connection.execute(select(tenants))}
+        limits = {row.tenant_id: row._mapping for row in connection.execute(select(quotas))}
+        usage = list(connection.execute(select(totals.c.tenant_id, totals.c.kind, *sums).group_by("tenant_id", "kind")))
+        people = {row.username: row.tenant_id for row in connection.execute(select(accounts))}
+    engine.dispose()
+    return [
+        {
+            "name": name,
+            "quotas": {quota: limits[tenant_id][quota] for quota in QUOTA_DEFAULTS},
+            "usage": [_without_tenant(row._mapping) for row in usage if row.tenant_id == tenant_id],
+            "accounts": {who: SAMPLE_PASSWORDS[who] for who, where in people.items() if where == tenant_id},
+        }
+        for tenant_id, name in names.items()
+    ]
+
+
+def _without_tenant(row: Any) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name != "tenant_id"}
