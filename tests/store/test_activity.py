@@ -382,4 +382,4 @@ def test_more_sessions_than_are_remembered_are_all_found(
     found = [reader.find(each["id_hash"], NOW) for each in rows]
     assert [session and session.csrf_seed for session in found] == [str(number) for number in range(MOST_REMEMBERED)]
     assert reader.find(hash_session_id("s1"), NOW)
-    assert len(reader._remembered) == MOST_REMEMBERED
+    assert len(reader._remembered) <= MOST_REMEMBERED

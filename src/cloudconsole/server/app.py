@@ -15,7 +15,7 @@ from cloudconsole.server.http.api import ApiEndpoint
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.documents import show_openapi, show_reference
 from cloudconsole.server.http.front import Front, FrontDoor
-from cloudconsole.server.http.head import Heads
+from cloudconsole.server.http.head import LAST_HEAD, Head, LastHead
 from cloudconsole.server.http.health import ALIVE_PATH, HEALTH_PATHS, READY_PATH, HealthEndpoint
 from cloudconsole.server.http.login import LoginEndpoint
 from cloudconsole.server.http.page import HomePage
@@ -98,7 +98,6 @@ class Console:
             ALIVE_PATH: {"GET": Route("healthz", health.alive)},
             READY_PATH: {"GET": Route("readyz", health.ready)},
         }
-        self._heads = Heads()
         self._front_door = FrontDoor(settings)
         self._meter = meter
         self._audit = Audit(meter)
@@ -110,7 +109,7 @@ class Console:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            request = Request(scope, self._heads.read(scope["headers"]), receive)
+            request = Request(scope, _read_head(scope), receive)
             current_request_id.set(request.request_id)
             self.in_flight += 1
             try:
@@ -176,3 +175,8 @@ class Console:
         writing.shutdown()
         engine.dispose()
         reader.close()
+
+
+def _read_head(scope: Scope) -> Head:
+    last: LastHead | None = scope.get(LAST_HEAD)
+    return Head(scope["headers"]) if last is None else last.read(scope["headers"])

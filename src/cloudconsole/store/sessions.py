@@ -60,12 +60,8 @@ class SessionReader:
                 self._remembered.pop(id_hash, None)
                 return None
             session = Session(id_hash, stamp, *row)
-            self._remember(activity_stamp, session)
+            if len(self._remembered) >= MOST_REMEMBERED:
+                self._remembered.clear()
+            self._remembered[id_hash] = (activity_stamp, session)
         is_live = session.expires_at > now and session.seen_at > now - self._idle_seconds
         return session if is_live else None
-
-    def _remember(self, activity_stamp: int, session: Session) -> None:
-        self._remembered.pop(session.id_hash, None)
-        if len(self._remembered) >= MOST_REMEMBERED:
-            del self._remembered[next(iter(self._remembered))]
-        self._remembered[session.id_hash] = (activity_stamp, session)

@@ -1,8 +1,8 @@
-"""Heads: the same headers are worked out once, and what is remembered is bounded and never mixed up."""
+"""Heads: what headers alone can tell; the same headers on one connection are worked out once."""
 
 import pytest
 
-from cloudconsole.server.http.head import LARGEST_REMEMBERED, MOST_REMEMBERED, Head, Heads, Pairs
+from cloudconsole.server.http.head import Head, LastHead, Pairs
 
 TOKEN = "f" * 64
 SESSION = "s" + "0" * 48
@@ -13,8 +13,8 @@ def _pairs(**headers: str) -> Pairs:
 
 
 def test_the_same_headers_are_worked_out_once() -> None:
-    heads = Heads()
-    assert heads.read(_pairs(host="a", cookie="x=1")) is heads.read(_pairs(host="a", cookie="x=1"))
+    last = LastHead()
+    assert last.read(_pairs(host="a", cookie="x=1")) is last.read(_pairs(host="a", cookie="x=1"))
 
 
 @pytest.mark.parametrize(
@@ -28,24 +28,14 @@ def test_the_same_headers_are_worked_out_once() -> None:
     ],
 )
 def test_other_headers_are_another_head(other: Pairs) -> None:
-    heads = Heads()
-    assert heads.read(_pairs(host="a", cookie="x=1")) is not heads.read(other)
+    last = LastHead()
+    first = last.read(_pairs(host="a", cookie="x=1"))
+    assert last.read(other) is not first
+    assert last.read(other).header(b"cookie") == Head(other).header(b"cookie")
 
 
-def test_the_first_read_make_room_for_new_ones() -> None:
-    heads = Heads()
-    first, second = (heads.read(_pairs(host=name)) for name in ("first", "second"))
-    for number in range(MOST_REMEMBERED - 1):
-        heads.read(_pairs(host=str(number)))
-    assert heads.read(_pairs(host="second")) is second
-    assert heads.read(_pairs(host="first")) is not first
-
-
-@pytest.mark.parametrize(("size", "is_remembered"), [(LARGEST_REMEMBERED, True), (LARGEST_REMEMBERED + 1, False)])
-def test_a_large_head_is_not_remembered(size: int, is_remembered: bool) -> None:
-    heads = Heads()
-    pairs = _pairs(cookie="x" * (size - len("cookie")))
-    assert (heads.read(pairs) is heads.read(pairs)) == is_remembered
+def test_before_the_first_there_is_an_empty_one() -> None:
+    assert LastHead().read([]).host is None
 
 
 def test_repeated_headers_are_joined() -> None:

@@ -2,11 +2,11 @@
 
 from typing import Final, NamedTuple
 
-from cloudconsole.backends.embedded.lives import Life, lives_set_apart, next_change
+from cloudconsole.backends.embedded.lives import SET_APART, Life, lives_set_apart, next_change
 from cloudconsole.core.kinds import QUOTA_DEFAULTS, Kind
 from cloudconsole.core.ports import Fresh
 from cloudconsole.spec.records import UsageLimits
-from cloudconsole.store.reader import Reader
+from cloudconsole.store.reader import Reader, Row
 
 LIMITS: Final = {
     "max_total_instances": "instances",
@@ -52,24 +52,39 @@ def _sum(figure: Figure) -> str:
     return f"COALESCE(SUM(CASE WHEN kind IN ({kinds}) THEN {figure.column} END), 0)"
 
 
-_LIMITS: Final = f"SELECT {', '.join(LIMITS.values())} FROM quotas WHERE tenant_id = ?"
-_TOTALS: Final = f"SELECT {', '.join(map(_sum, FIGURES.values()))} FROM totals WHERE tenant_id = ?"
+_LIMITS: Final = ", ".join(f"COALESCE(quotas.{quota}, {QUOTA_DEFAULTS[quota]})" for quota in LIMITS.values())
+_SUMS: Final = ", ".join(map(_sum, FIGURES.values()))
+_USAGE: Final = f"""
+    SELECT EXISTS ({SET_APART}), {_LIMITS}, {_SUMS}
+    FROM (SELECT :tenant AS tenant_id) LEFT JOIN quotas USING (tenant_id) LEFT JOIN totals USING (tenant_id)
+"""
 
 
 def usage_limits(reader: Reader, tenant_id: int, now: float) -> Fresh[UsageLimits]:
+    """What the totals tell, corrected where time sets resources apart from them."""
+    has_set_apart, *numbers = _usage(reader, tenant_id, now)
+    if not has_set_apart:
+        return Fresh(_record(numbers))
+    # Seldom, so only now in two statements, which must see the same moment.
     with reader.snapshot():
-        limits = reader.one(_LIMITS, (tenant_id,)) or tuple(QUOTA_DEFAULTS[quota] for quota in LIMITS.values())
-        used = reader.one(_TOTALS, (tenant_id,)) or ()
+        _, *numbers = _usage(reader, tenant_id, now)
         set_apart = lives_set_apart(reader, tenant_id, now, ended_since=now)
-    figures = dict(zip(FIGURES, used, strict=True))
     for life in set_apart:
-        _correct(figures, life, now)
-    record = UsageLimits(**dict(zip(LIMITS, limits, strict=True)), **figures)
-    return Fresh(record, next_change(set_apart, now))
+        _correct(numbers, life, now)
+    return Fresh(_record(numbers), next_change(set_apart, now))
 
 
-def _correct(figures: dict[str, int], life: Life, now: float) -> None:
+def _usage(reader: Reader, tenant_id: int, now: float) -> Row:
+    (row,) = reader.all(_USAGE, {"tenant": tenant_id, "now": now, "ended_since": now})
+    return row
+
+
+def _record(numbers: list[int]) -> UsageLimits:
+    return UsageLimits(**dict(zip((*LIMITS, *FIGURES), numbers, strict=True)))
+
+
+def _correct(numbers: list[int], life: Life, now: float) -> None:
     times = -1 if life.ended_at is None else int(life.started_at <= now < life.ended_at)
-    for name, figure in FIGURES.items():
+    for place, figure in enumerate(FIGURES.values(), len(LIMITS)):
         if life.kind in figure.kinds:
-            figures[name] += times * getattr(life.amounts, figure.column)
+            numbers[place] += times * getattr(life.amounts, figure.column)

@@ -1,4 +1,4 @@
-"""The head of a request: all that its headers alone can tell, worked out once for callers that repeat themselves."""
+"""The head of a request: all that its headers alone can tell."""
 
 import hmac
 import re
@@ -11,8 +11,6 @@ from cloudconsole.store.sessions import hash_session_id
 
 Pairs = list[tuple[bytes, bytes]]
 
-MOST_REMEMBERED: Final = 1024
-LARGEST_REMEMBERED: Final = 2048
 LONGEST_CONTENT_TYPE: Final = 300
 
 _SESSION: Final = re.compile(r"s[0-9a-f]{48}")
@@ -65,22 +63,23 @@ class Head:
         return None if value is None else value.decode("latin-1")
 
 
-class Heads:
-    """Reads heads, and remembers the last ones: on a kept connection the same head comes again and again."""
+class LastHead:
+    """The head that came last on a connection: on a kept one, the next is most often the same."""
+
+    __slots__ = ("_head", "_pairs")
 
     def __init__(self) -> None:
-        self._remembered: dict[tuple[tuple[bytes, bytes], ...], Head] = {}
+        self._pairs: Pairs = []
+        self._head = Head([])
 
     def read(self, pairs: Pairs) -> Head:
-        key = tuple(pairs)
-        head = self._remembered.get(key)
-        if head is None:
-            head = Head(pairs)
-            if sum(len(name) + len(value) for name, value in pairs) <= LARGEST_REMEMBERED:
-                if len(self._remembered) >= MOST_REMEMBERED:
-                    del self._remembered[next(iter(self._remembered))]
-                self._remembered[key] = head
-        return head
+        if pairs != self._pairs:
+            self._pairs, self._head = pairs, Head(pairs)
+        return self._head
+
+
+LAST_HEAD: Final = "cloudconsole.last_head"
+"""Where our own connection keeps it, in a request's scope."""
 
 
 def is_among(token: str, tokens: list[str]) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, Final
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from cloudconsole.server.http.head import LAST_HEAD, LastHead
 from cloudconsole.server.http.request import WRITE_WHOLE, new_request_id
 from cloudconsole.server.http.response import CLOSED_POLICY, NOT_KEPT, SECURITY_HEADERS, Headers
 
@@ -33,12 +34,14 @@ class GuardedProtocol(HttpToolsProtocol):
     _refused = False
     _completed_one = False
     _framing_bytes = 0
+    _last_head: LastHead
     _deadline: asyncio.TimerHandle | None = None
     _stall: asyncio.TimerHandle | None = None
     _running: RequestResponseCycle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._last_head = LastHead()
         self._watch_deadline(arriving=True)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -165,11 +168,16 @@ class GuardedProtocol(HttpToolsProtocol):
         if self.transport.get_write_buffer_size() < unsent:
             self._watch_stall(stalled=True)
         else:
+            if self._running is not None:
+                # It waits to go on writing, and would fail at that.
+                self._running.disconnected = True
             self.transport.abort()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
-        cycle.scope[WRITE_WHOLE] = partial(_write_whole, cycle)  # type: ignore[typeddict-unknown-key]
+        scope: dict[str, Any] = cycle.scope  # type: ignore[assignment]
+        scope[LAST_HEAD] = self._last_head
+        scope[WRITE_WHOLE] = partial(_write_whole, cycle)
         super()._start_asgi_task(cycle, app)
 
     def _refuse(self, status: bytes, text: bytes = b"") -> None:
