@@ -1,6 +1,7 @@
 """Prepared payloads are handed out again only while neither data nor time can have changed them."""
 
 import asyncio
+import json
 import math
 from typing import Any
 
@@ -9,9 +10,11 @@ import pytest
 from cloudconsole.core.ports import Fresh, Tenant
 from cloudconsole.server.actions import HANDLERS, Handler, Ports
 from cloudconsole.server.observing.meter import meter_alone
-from cloudconsole.server.payloads import ENTRY_OVERHEAD, Payloads
+from cloudconsole.server.payloads import ENTRY_OVERHEAD, Asked, Payloads
+from cloudconsole.spec import envelope
 from cloudconsole.spec.actions import GET_NEWS, GET_URL_LIST
 from cloudconsole.spec.errors import DomainNotFound
+from cloudconsole.spec.language import Language
 from tests.harness import HeldClock
 
 ACME, RIVAL = Tenant(1, "acme"), Tenant(2, "rival")
@@ -53,8 +56,13 @@ class Kept:
         self.shared = Handler(GET_NEWS, self.source.answer, same_for_all=True)
 
     def get(self, *parameters: str, tenant: Tenant = ACME, handler: Handler | None = None) -> str:
-        answer = self.payloads.get(handler or self.own, self.ports, tenant, parameters, self.source.stamp())
-        return asyncio.run(answer).decode().strip('"').strip()
+        return str(json.loads(self.body(*parameters, tenant=tenant, handler=handler))["data"]).strip()
+
+    def body(
+        self, *parameters: str, tenant: Tenant = ACME, handler: Handler | None = None, language: Language = "en"
+    ) -> bytes:
+        asked = Asked(tenant, parameters, language, self.source.stamp())
+        return asyncio.run(self.payloads.get(handler or self.own, self.ports, asked))
 
     @property
     def times_asked(self) -> int:
@@ -71,9 +79,14 @@ def test_while_nothing_changed_it_is_served_again(kept: Kept) -> None:
     assert kept.times_asked == 1
 
 
-def test_it_is_json(kept: Kept) -> None:
-    answer = asyncio.run(kept.payloads.get(kept.own, kept.ports, ACME, (), kept.source.stamp()))
-    assert answer == b'"1 for acme "'
+def test_it_is_an_envelope(kept: Kept) -> None:
+    assert kept.body() == b'{"message":"URLs.","code":200,"data":"1 for acme "}'
+
+
+def test_each_language_has_its_own(kept: Kept) -> None:
+    messages = [json.loads(kept.body(language=language))["message"] for language in ("en", "zh", "en")]
+    assert messages == ["URLs.", "获取URL列表成功", "URLs."]
+    assert kept.times_asked == 2
 
 
 def test_after_a_change_it_is_asked_for_again(kept: Kept) -> None:
@@ -154,9 +167,9 @@ def test_a_refusal_leaves_nothing_older_behind(kept: Kept) -> None:
 
 
 def _with_room_for(entries: int) -> Kept:
-    """Room for so many payloads of 1000 bytes."""
+    """Room for so many answers, all of one size."""
     kept = Kept(entries * (1000 + ENTRY_OVERHEAD))
-    kept.source.size = 998
+    kept.source.size = 1000 - len(envelope.success(GET_URL_LIST.success, "en", b'""'))
     return kept
 
 

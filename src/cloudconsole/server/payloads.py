@@ -1,4 +1,4 @@
-"""Prepared payloads: an answer is encoded once and handed out again while neither data nor time changes it."""
+"""Prepared answers: each is encoded once and handed out again while neither data nor time changes it."""
 
 from collections import OrderedDict
 from typing import Final, NamedTuple
@@ -9,18 +9,29 @@ from cloudconsole.server.actions import Handler, Ports
 from cloudconsole.server.observing.layout import PAYLOADS_PREPARED, PAYLOADS_REUSED
 from cloudconsole.server.observing.meter import Meter
 from cloudconsole.spec import envelope
+from cloudconsole.spec.language import Language
 
 MOST_BYTES: Final = 32 * 1024 * 1024
 ENTRY_OVERHEAD: Final = 500
 
-Key = tuple[str, int | None, tuple[str, ...]]
+Key = tuple[str, int | None, tuple[str, ...], Language]
+
+
+class Asked(NamedTuple):
+    """On whose behalf, for what, in which language; and the state of the store that the call found."""
+
+    tenant: Tenant
+    parameters: tuple[str, ...]
+    language: Language
+    stamp: int
+    """Taken before the data is read: a change in between makes an answer stale, never wrongly fresh."""
 
 
 class Prepared(NamedTuple):
     stamp: int
     since: float
     until: float
-    data: bytes
+    body: bytes
 
 
 class Payloads:
@@ -33,33 +44,29 @@ class Payloads:
         self.bytes = 0
         self._prepared: OrderedDict[Key, Prepared] = OrderedDict()
 
-    async def get(
-        self, handler: Handler, ports: Ports, tenant: Tenant, parameters: tuple[str, ...], stamp: int
-    ) -> bytes:
-        """The payload for a call that found the store's data at this stamp.
-
-        It was taken before the data is read: a change in between makes the payload stale, never wrongly fresh.
-        """
-        key = (handler.action.name, None if handler.same_for_all else tenant.id, parameters)
+    async def get(self, handler: Handler, ports: Ports, asked: Asked) -> bytes:
+        """The whole envelope for a call."""
+        key = (handler.action.name, None if handler.same_for_all else asked.tenant.id, asked.parameters, asked.language)
+        stamp = asked.stamp
         now = self._clock.now()
         prepared = self._prepared.get(key)
         # `since`, because a clock may be set back.
         if prepared is not None and prepared.stamp == stamp and prepared.since <= now < prepared.until:
             self._prepared.move_to_end(key)
             self._meter.add(PAYLOADS_REUSED)
-            return prepared.data
-        fresh = await handler.answer(ports, tenant, *parameters)
-        data = envelope.encode(fresh.record)
+            return prepared.body
+        fresh = await handler.answer(ports, asked.tenant, *asked.parameters)
+        body = envelope.success(handler.action.success, asked.language, envelope.encode(fresh.record))
         self._meter.add(PAYLOADS_PREPARED)
-        self._keep(key, Prepared(stamp, now, fresh.until, data))
-        return data
+        self._keep(key, Prepared(stamp, now, fresh.until, body))
+        return body
 
     def _keep(self, key: Key, prepared: Prepared) -> None:
         replaced = self._prepared.pop(key, None)
         if replaced is not None:
-            self.bytes -= len(replaced.data) + ENTRY_OVERHEAD
+            self.bytes -= len(replaced.body) + ENTRY_OVERHEAD
         self._prepared[key] = prepared
-        self.bytes += len(prepared.data) + ENTRY_OVERHEAD
+        self.bytes += len(prepared.body) + ENTRY_OVERHEAD
         while self.bytes > self._most_bytes:
             _, oldest = self._prepared.popitem(last=False)
-            self.bytes -= len(oldest.data) + ENTRY_OVERHEAD
+            self.bytes -= len(oldest.body) + ENTRY_OVERHEAD

@@ -20,6 +20,8 @@ class Reader:
         self._connection = sqlite3.connect(database_file(folder, "cloud"), timeout=1, isolation_level=None)
         self._connection.execute("ATTACH ? AS activity", (str(database_file(folder, "activity")),))
         self._connection.execute("PRAGMA query_only = ON")
+        # Held, because it is used twice a call.
+        self._stamping = self._connection.cursor()
 
     def stamp(self) -> int:
         """Moves whenever what tenants read was changed."""
@@ -43,9 +45,10 @@ class Reader:
             raise Unavailable from problem
 
     def _data_version(self, pragma: str) -> int:
-        row = self.one(pragma)
-        assert row is not None  # noqa: S101 - SQLite always has one
-        version: int = row[0]
+        try:
+            version: int = self._stamping.execute(pragma).fetchone()[0]
+        except sqlite3.Error as problem:
+            raise Unavailable from problem
         return version
 
     @contextmanager

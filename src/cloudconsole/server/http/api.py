@@ -23,8 +23,8 @@ from cloudconsole.server.http.front import Front
 from cloudconsole.server.http.regions import Regions
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response, cookie_headers, json_response, plain_answer
-from cloudconsole.server.http.session import Sessions
-from cloudconsole.server.payloads import Payloads
+from cloudconsole.server.http.session import Found, Sessions, id_to_keep
+from cloudconsole.server.payloads import Asked, Payloads
 from cloudconsole.server.settings import Settings
 from cloudconsole.spec import envelope
 from cloudconsole.spec.actions import ACTIONS
@@ -59,9 +59,10 @@ class ApiEndpoint:
                 month_days=MONTH_DAYS,
             )
         )
+        found = self.sessions.find(request)
         cookies = cookie_headers(
-            csrf_cookie(self._token_to_keep(request), self.clock.now(), secure=front.secure),
-            session_cookie(self.sessions.id_to_keep(request), secure=front.secure),
+            csrf_cookie(self._token_to_keep(request, found), self.clock.now(), secure=front.secure),
+            session_cookie(id_to_keep(request, found), secure=front.secure),
         )
         return json_response(envelope.success(WELCOME, request.head.language, data), headers=cookies)
 
@@ -73,11 +74,10 @@ class ApiEndpoint:
         handler, parameters = (_lately_asked if len(body) <= LARGEST_REMEMBERED else _asked)(body, media)
         request.call = handler.action.name
         tenant = Tenant(session.tenant_id, session.username)
-        data = await self.payloads.get(handler, self.ports, tenant, parameters, session.stamp)
-        return plain_answer(envelope.success(handler.action.success, request.head.language, data))
+        asked = Asked(tenant, parameters, request.head.language, session.stamp)
+        return plain_answer(await self.payloads.get(handler, self.ports, asked))
 
-    def _token_to_keep(self, request: Request) -> str:
-        found = self.sessions.find(request)
+    def _token_to_keep(self, request: Request, found: Found | None) -> str:
         if found is not None and self.tokens.came_along(found[1], request):
             return self.tokens.from_seed(found[1].csrf_seed)
         for token in request.head.cookies.csrf_tokens:

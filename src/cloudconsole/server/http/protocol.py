@@ -64,7 +64,9 @@ class GuardedProtocol(HttpToolsProtocol):
             self._framing_bytes = 0
         elif self._framing_bytes > (MOST_HEAD_BYTES if self._in_head else MOST_FRAMING_BYTES):
             self._refuse(b"431 Request Header Fields Too Large")
-        self._watch_deadline(arriving=self._arriving and not self._refused)
+        arriving = self._arriving and not self._refused
+        if arriving or self._deadline is not None:
+            self._watch_deadline(arriving=arriving)
 
     def eof_received(self) -> bool:  # type: ignore[override]
         if self._arriving:
@@ -101,13 +103,13 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._framing_bytes > MOST_HEAD_BYTES and self._head_bytes() > MOST_HEAD_BYTES:
             self._refuse(b"431 Request Header Fields Too Large")
             raise ValueError("request head too large")
-        if self.parser.get_method() == b"CONNECT":
-            raise ValueError("this is no proxy")
         if len(self.pipeline) >= MOST_PIPELINED:
             raise ValueError("too many requests without waiting for an answer")
         self._offered_upgrade = self.parser.should_upgrade()
         if not self._offered_upgrade:
             super().on_headers_complete()
+        elif self.parser.get_method() == b"CONNECT":
+            raise ValueError("this is no proxy")
 
     def on_body(self, body: bytes) -> None:
         self._framing_bytes -= len(body)

@@ -30,6 +30,18 @@ def new_anonymous_id() -> str:
     return "a" + secrets.token_hex(24)
 
 
+Found = tuple[str, Session]
+"""A session's id and the session."""
+
+
+def id_to_keep(request: Request, found: Found | None) -> str:
+    """What `GET /api/` sets: the live session, else a well-formed anonymous id, else a new one."""
+    if found is not None:
+        return found[0]
+    anonymous = (session_id for session_id in request.head.cookies.sessions if _ANONYMOUS.fullmatch(session_id))
+    return next(anonymous, None) or new_anonymous_id()
+
+
 class Sessions:
     def __init__(
         self, tokens: CsrfTokens, reader: SessionReader, activity: Activity, writer: Writer, clock: Clock
@@ -43,18 +55,23 @@ class Sessions:
         self._being_written: dict[bytes, int] = {}
         self._touching: asyncio.Task[None] | None = None
 
-    def find(self, request: Request) -> tuple[str, Session] | None:
+    def find(self, request: Request) -> Found | None:
         """The live session among the request's cookies, with its id; of several, the one whose token came along."""
         now = self._clock.now()
-        candidates = request.head.sessions
-        live = [(session_id, found) for session_id, id_hash in candidates if (found := self._reader.find(id_hash, now))]
+        live: list[Found] = []
+        for session_id, id_hash in request.head.sessions:
+            session = self._reader.find(id_hash, now)
+            if session is not None:
+                live.append((session_id, session))
+        if not live:
+            return None
         if len(live) > 1:
             # A foreign session, planted by a neighbouring host, must not take the place of the caller's own.
             live.sort(key=lambda each: not self._tokens.came_along(each[1], request))
-        if not live:
-            return None
-        request.user = live[0][1].username
-        self._touch(live[0][1], now)
+        session = live[0][1]
+        request.user = session.username
+        if now - session.seen_at >= TOUCH_SECONDS:
+            self._touch(session, now)
         return live[0]
 
     def require(self, request: Request) -> Session:
@@ -63,17 +80,9 @@ class Sessions:
             raise LoginRequired
         return found[1]
 
-    def id_to_keep(self, request: Request) -> str:
-        """What `GET /api/` sets: a live session, else a well-formed anonymous id, else a new one."""
-        found = self.find(request)
-        if found is not None:
-            return found[0]
-        anonymous = (session_id for session_id in request.head.cookies.sessions if _ANONYMOUS.fullmatch(session_id))
-        return next(anonymous, None) or new_anonymous_id()
-
     def _touch(self, session: Session, now: float) -> None:
         """Write down that the session is in use, without making the call wait for it."""
-        if now - session.seen_at < TOUCH_SECONDS or session.id_hash in self._being_written:
+        if session.id_hash in self._being_written:
             return
         self._touched[session.id_hash] = int(now)
         if self._touching is None:
