@@ -2,6 +2,7 @@
 
 import hmac
 import secrets
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
 
@@ -21,15 +22,12 @@ class CsrfTokens:
 
     def __init__(self, key: bytes) -> None:
         self._key = key
-        self._lately_made = lru_cache(maxsize=1024)(self._make)
+        self.from_seed: Callable[[str], str] = lru_cache(maxsize=1024)(self._from_seed)
 
     def new(self) -> str:
         return self.from_seed(secrets.token_hex(SEED_LENGTH // 2))
 
-    def from_seed(self, seed: str) -> str:
-        return self._lately_made(seed)
-
-    def _make(self, seed: str) -> str:
+    def _from_seed(self, seed: str) -> str:
         mac = hmac.digest(self._key, seed.encode(), "sha256").hex()
         return seed + mac[: TOKEN_LENGTH - SEED_LENGTH]
 

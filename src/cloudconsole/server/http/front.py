@@ -41,7 +41,7 @@ class FrontDoor:
         bound_to_loopback = is_loopback(settings.host)
         self._loopback_too = bound_to_loopback and not settings.hosts
         self._any_host = not self._hosts and not bound_to_loopback
-        self._is_served = lru_cache(maxsize=1024)(self._serves)
+        self._lately_entered = lru_cache(maxsize=1024)(self._enter_by)
         if self._any_host:
             log.warning("No hosts are set: any Host header is accepted. Set hosts or public_origin.")
 
@@ -58,9 +58,14 @@ class FrontDoor:
             if request.http_version != "1.0":
                 raise InvalidHost
             return Front(None, scheme, address, self._public_origin or _own_origin(request))
-        if len(host) > LONGEST_HOST or not self._is_served(host):
+        if len(host) > LONGEST_HOST:
             raise InvalidHost
-        return Front(host, scheme, address, self._public_origin or _origin_of(scheme, host))
+        return self._lately_entered(host, scheme, address)
+
+    def _enter_by(self, host: str, scheme: str, address: str) -> Front:
+        if not self._serves(host):
+            raise InvalidHost
+        return Front(host, scheme, address, self._public_origin or parse_origin(f"{scheme}://{host}"))
 
     def _serves(self, host_header: str) -> bool:
         host = host_of(host_header)
@@ -84,12 +89,7 @@ def _own_origin(request: Request) -> str | None:
     if request.server is None:
         return None
     host, port = request.server
-    return _origin_of(request.scheme, f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
-
-
-@lru_cache(maxsize=1024)
-def _origin_of(scheme: str, host: str) -> str | None:
-    return parse_origin(f"{scheme}://{host}")
+    return parse_origin(f"{request.scheme}://[{host}]:{port}" if ":" in host else f"{request.scheme}://{host}:{port}")
 
 
 def _last(header: str | None) -> str | None:
