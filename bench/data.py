@@ -31,7 +31,7 @@ from cloudconsole.store.preparing import prepare
 from cloudconsole.store.sessions import hash_session_id
 from cloudconsole.store.tables import accounts, nodes, quotas, resources, sessions, tenants
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of what is made here; another one makes all stores anew."""
 
 FOLDER: Final = Path(os.environ.get("BENCH_DATA") or Path(__file__).parents[1] / "build" / "bench")

@@ -7,38 +7,26 @@ import sys
 import time
 from pathlib import Path
 
-from sqlalchemy import select
-
-from cloudconsole.operator.resources import end_resource, record_resource
+from cloudconsole.operator.desk import at_desk
+from cloudconsole.operator.nouns import NODES, RESOURCES
 from cloudconsole.store.engine import open_engine
-from cloudconsole.store.tables import nodes, tenants
 
 
 def main(folder: Path, prefix: str) -> None:
     engine = open_engine(folder, "cloud")
-    with engine.connect() as connection:
-        tenant = connection.scalar(select(tenants.c.id).where(tenants.c.name == "demo"))
-        node = connection.scalar(select(nodes.c.id).order_by(nodes.c.id).limit(1))
-    assert tenant is not None
+    with at_desk(engine, actor="tests", now=0) as desk:
+        node = NODES.list(desk)[0]["name"]
     number = 0
     while True:
         number += 1
-        name, now = f"{prefix}-{number}", int(time.time())
-        with engine.begin() as connection:
-            record_resource(
-                connection,
-                resource_id=name,
-                tenant_id=tenant,
-                kind="volume",
-                name=name,
-                node_id=node,
-                started_at=now,
-                size_gb=number,
-            )
+        name = f"{prefix}-{number}"
+        values = {"tenant": "demo", "id": name, "kind": "volume", "name": name, "node": node, "size": number}
+        with at_desk(engine, actor="tests", now=int(time.time()), force=True) as desk:
+            RESOURCES.add(desk, values)
         print("recorded", name, flush=True)
         if number % 3 == 0:
-            with engine.begin() as connection:
-                end_resource(connection, name, at=now)
+            with at_desk(engine, actor="tests", now=int(time.time())) as desk:
+                RESOURCES.end(desk, name)
             print("ended", name, flush=True)
 
 

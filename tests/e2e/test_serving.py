@@ -21,9 +21,11 @@ import pytest
 
 from cloudconsole import __version__
 from cloudconsole.operator import cloudfile
+from cloudconsole.operator.desk import at_desk
+from cloudconsole.operator.nouns import TENANTS
 from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.server.settings import SETTINGS
-from cloudconsole.store.engine import open_engine
+from cloudconsole.store.engine import open_engine, opened
 from cloudconsole.store.preparing import prepare
 from tests.e2e.processes import (
     children_of,
@@ -414,6 +416,15 @@ class TestStore:
             assert "console-demo" not in server.banner
             assert "other / console-other" in server.banner
             assert "username=other -d password=console-other" in server.banner
+
+    def test_accounts_of_a_disabled_tenant_are_not_shown(self, tmp_path: Path) -> None:
+        prepare(tmp_path / "data")
+        load_here(tmp_path / "data", SAMPLE_FILE)
+        with opened(tmp_path / "data", "cloud") as engine, at_desk(engine, actor="tests", now=0) as desk:
+            TENANTS.disable(desk, "demo")
+        with running_server(tmp_path) as server:
+            assert "console-demo" not in server.banner
+            assert "other / console-other" in server.banner
 
     def test_is_for_its_owner_alone(self, tmp_path: Path) -> None:
         before = os.umask(0)

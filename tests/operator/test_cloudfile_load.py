@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine, event
 
 from cloudconsole.core.kinds import QUOTA_DEFAULTS
-from cloudconsole.operator.cloudfile import load
+from cloudconsole.operator.cloudfile import dump, load
 from cloudconsole.operator.cloudfile.sync import Counts
 from cloudconsole.store import tables
 from cloudconsole.store.passwords import password_matches
@@ -100,7 +100,7 @@ def test_a_change_has_a_line_in_the_audit(loaded: Engine, tmp_path: Path) -> Non
     load_text(loaded, tmp_path, SMALL.replace("ram: 512", "ram: 1024"))
     line = rows(loaded, tables.operator_audit)[-1]
     assert (line["at"], line["actor"], line["change"]) == (1_800_000_000, "tester", "load")
-    assert json.loads(line["detail"]) == {"flavors": {"added": 0, "changed": 1, "removed": 0}}
+    assert json.loads(line["after"]) == {"flavors": {"added": 0, "changed": 1, "removed": 0}}
 
 
 def test_a_summary_names_each_table_that_changed(loaded: Engine, tmp_path: Path) -> None:
@@ -263,3 +263,47 @@ def test_structured_parts_of_a_domain_pass_through_exactly(engine: Engine, tmp_p
     expected = '[{"z":1.10,"a":0.1,"big":123456789012345678901234567890,"名":[null,true,"no"]}]'
     assert domain["cache_behaviors"] == expected
     assert domain["adv_origin_configs"] == "null"
+
+
+DISABLED = (
+    SMALL.replace("nodes: [hk-1, hk-2]", "nodes: [hk-1, hk-2]\ndisabled_nodes: [hk-2]")
+    .replace("disk: 1}", "disk: 1, disabled: true}")
+    .replace('url: "https://news.example.com/1"}', 'url: "https://news.example.com/1", disabled: true}')
+    .replace('url: "https://files.example.com/"}', 'url: "https://files.example.com/", disabled: true}')
+    .replace("  - name: demo\n", "  - name: demo\n    disabled: true\n")
+)
+
+
+def test_what_is_disabled_in_a_file_is_disabled_in_the_store(loaded: Engine, tmp_path: Path) -> None:
+    summary = load_text(loaded, tmp_path, DISABLED)
+    assert {table: counts.changed for table, counts in summary.counts.items()} == {
+        "nodes": 1,
+        "tenants": 1,
+        "flavors": 1,
+        "news": 1,
+        "urls": 1,
+        "accounts": 2,
+    }
+    assert [row["name"] for row in rows(loaded, tables.nodes) if row["disabled"]] == ["hk-2"]
+    assert [row["name"] for row in rows(loaded, tables.tenants) if row["disabled"]] == ["demo"]
+
+
+def test_what_is_disabled_is_dumped_and_loaded_as_it_is(loaded: Engine, tmp_path: Path) -> None:
+    load_text(loaded, tmp_path, DISABLED)
+    before = contents(loaded)
+    text = dump(loaded)
+    assert not load_text(loaded, tmp_path, text).changed
+    assert contents(loaded) == before
+    assert text.count("disabled: true") == 4
+    load_text(loaded, tmp_path, SMALL)
+    assert "disabled" not in dump(loaded)
+
+
+def test_disabling_a_tenant_ends_its_sessions_and_enabling_it_leaves_them(loaded: Engine, tmp_path: Path) -> None:
+    before = by_name(loaded, tables.accounts, "username")["ann"]["version"]
+    load_text(loaded, tmp_path, DISABLED)
+    disabled = by_name(loaded, tables.accounts, "username")["ann"]["version"]
+    load_text(loaded, tmp_path, DISABLED)
+    load_text(loaded, tmp_path, SMALL)
+    assert before != disabled
+    assert by_name(loaded, tables.accounts, "username")["ann"]["version"] == disabled

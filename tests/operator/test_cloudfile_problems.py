@@ -100,6 +100,14 @@ def test_ordinary_aliases_are_taken(tmp_path: Path) -> None:
         ("version: 1\nnodes:\n- a\n- 7\n", 4, "nodes[1]", "must be text: put it in quotes"),
         ("version: 1\nnodes:\n- ''\n", 3, "nodes[0]", "must not be empty"),
         ("version: 1\nnodes:\n- null\n", 3, "nodes[0]", "has no value"),
+        ("version: 1\ndisabled_nodes: hk-1\n", 2, "disabled_nodes", "must be a list"),
+        (
+            "version: 1\nnodes: [a]\ndisabled_nodes:\n- b\n",
+            4,
+            "disabled_nodes[0]",
+            "is not among the nodes of this file",
+        ),
+        ("version: 1\ntenants:\n- {name: a, disabled: 1}\n", 3, "tenants[0].disabled", "must be true or false"),
         (f"version: 1\nnodes:\n- {'x' * 256}\n", 3, "nodes[0]", "must have at most 255 characters"),
         (
             'version: 1\nnodes: ["a\\tb"]\n',

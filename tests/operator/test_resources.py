@@ -2,9 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
+from collections.abc import Callable
+from datetime import UTC
 from pathlib import Path
 from shutil import copytree
 from tempfile import TemporaryDirectory
@@ -21,28 +20,33 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from sqlalchemy import Connection, Engine, select
+from sqlalchemy import Engine
 
 from cloudconsole.backends.embedded.cloud import EmbeddedCloud
-from cloudconsole.core.kinds import KINDS, NODELESS, SIZED_IN_GB, Kind
+from cloudconsole.core.kinds import KINDS, NODELESS, QUOTA_DEFAULTS, SIZED_IN_GB, Kind
 from cloudconsole.core.ports import Tenant
 from cloudconsole.operator.cloudfile import dump
-from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.resources import end_resource, record_resource, remove_resource, resize_resource
+from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.nouns import NODES, RESOURCES, TENANTS, Done
+from cloudconsole.operator.records import time_text
 from cloudconsole.store import tables
 from cloudconsole.store.engine import open_engine
 from cloudconsole.store.reader import Reader
 from tests.harness import HeldClock
 from tests.operator.clouds import by_name, contents, counted_totals, load_text, rows, stored_totals
+from tests.operator.desks import NOW, desk_of, last_line, refused
 
-START = 1_800_000_000
+START = NOW
+UNLIMITED = "quotas: {" + ", ".join(f"{name}: -1" for name in QUOTA_DEFAULTS) + "}"
 PRICES = "\n".join(
     f"  - {{kind: {kind}, unit: {unit}, price: 1, from: 2026-01-01}}"
     for kind, unit in (("instance", "vcpu"), ("image", "gb"), ("loadbalance", "each"), ("volume", "gb"))
 )
-CLOUD = f"version: 1\nnodes: [n1, n2]\nprices:\n{PRICES}\ntenants: [{{name: t1}}, {{name: t2}}]\n"
-FITTING: dict[str, dict[str, int]] = {"instance": {"vcpus": 2, "ram_mb": 1500, "disk_gb": 10}} | {
-    kind: {"size_gb": 7} for kind in SIZED_IN_GB
+CLOUD = (
+    f"version: 1\nnodes: [n1, n2]\nprices:\n{PRICES}\ntenants: [{{name: t1, {UNLIMITED}}}, {{name: t2, {UNLIMITED}}}]\n"
+)
+FITTING: dict[str, dict[str, int]] = {"instance": {"vcpus": 2, "ram": 1500, "disk": 10}} | {
+    kind: {"size": 7} for kind in SIZED_IN_GB
 }
 
 
@@ -53,117 +57,192 @@ def store(engine: Engine, tmp_path: Path) -> Engine:
     return engine
 
 
-@contextmanager
-def refused(engine: Engine, words: str) -> Iterator[Connection]:
-    """A transaction that must be refused with these words and leave everything as it was."""
-    before = contents(engine)
-    with pytest.raises(OperatorError, match=words), engine.begin() as connection:
-        yield connection
-    assert contents(engine) == before
-
-
-def record(connection: Connection, kind: Kind = "volume", resource_id: str = "r-1", **changes: Any) -> None:
-    ids = {"tenant_id": 1, "node_id": None if kind in NODELESS else 1}
-    values: dict[str, Any] = {"name": "a", "started_at": START, **ids, **FITTING.get(kind, {}), **changes}
-    record_resource(connection, resource_id=resource_id, kind=kind, **values)
+def record(desk: Desk, kind: Kind = "volume", resource_id: str = "r-1", **changes: Any) -> None:
+    what = {"tenant": "t1", "id": resource_id, "kind": kind, "name": "a", "node": None if kind in NODELESS else "n1"}
+    RESOURCES.add(desk, {**what, **FITTING.get(kind, {}), **changes})
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_can_be_recorded(store: Engine, kind: Kind) -> None:
-    with store.begin() as connection:
-        record(connection, kind)
+    with desk_of(store) as desk:
+        record(desk, kind)
     assert stored_totals(store) == counted_totals(store)
     assert len(counted_totals(store)) == 1
+
+
+def test_a_resource_starts_now_where_nothing_is_said(store: Engine) -> None:
+    with desk_of(store) as desk:
+        record(desk)
+        assert RESOURCES.show(desk, "r-1")["started"] == time_text(NOW)
+
+
+def test_a_resource_that_has_ended_can_be_recorded(store: Engine) -> None:
+    with desk_of(store) as desk:
+        record(desk, started="2027-01-01", ended="2027-01-02")
+    assert stored_totals(store) == {}
+    assert rows(store, tables.resources)[0]["ended_at"] is not None
 
 
 @pytest.mark.parametrize(
     ("kind", "changes", "words"),
     [
-        ("volume", {"size_gb": 0}, "size_gb of volume: must be from 1"),
-        ("volume", {"size_gb": 2**31}, "size_gb of volume: must be from 1"),
-        ("volume", {"vcpus": 1}, "vcpus of volume: the kind volume has no such size"),
-        ("instance", {"vcpus": 0}, "vcpus of instance: must be from 1"),
-        ("instance", {"ram_mb": -1}, "ram_mb of instance: must be from 1"),
-        ("instance", {"disk_gb": -1}, "disk_gb of instance: must be from 0"),
-        ("loadbalance", {"size_gb": -1}, "has no such size"),
-        ("instance", {"node_id": None}, "must be on a node"),
-        ("keypair", {"node_id": 1}, "is on no node"),
-        ("volume", {"started_at": 1_700_000_000}, "has no price on this node at that time"),
+        ("volume", {"size": 0}, "size: must be from 1"),
+        ("volume", {"size": 2**31}, "size: must be from 1"),
+        ("volume", {"size": "7"}, "size: must be a whole number"),
+        ("volume", {"vcpus": 1}, "vcpus: the kind volume has no such size"),
+        ("instance", {"vcpus": 0}, "vcpus: must be from 1"),
+        ("instance", {"ram": -1}, "ram: must be from 1"),
+        ("instance", {"disk": -1}, "disk: must be from 0"),
+        ("instance", {"vcpus": 0, "ram": 0}, "vcpus: must be from 1 .*; ram: must be from 1"),
+        ("loadbalance", {"size": -1}, "size: the kind loadbalance has no such size"),
+        ("instance", {"node": None}, "node: instance: must be on a node"),
+        ("keypair", {"node": "n1"}, "node: keypair: is on no node"),
+        ("volume", {"node": "n9"}, "node: there is no node n9"),
+        ("volume", {"tenant": "t9"}, "tenant: there is no tenant t9"),
+        ("volume", {"tenant": None}, "tenant: is missing"),
+        ("volume", {"tenant": 5}, "tenant: there is no tenant 5"),
+        ("volume", {"colour": "red"}, "colour: is not known here"),
+        ("volume", {"name": ""}, "name: must not be empty"),
+        ("volume", {"started": "soon"}, "started: must be a time"),
+        ("volume", {"started": "2025-01-01"}, "has no price on this node at 2025-01-01T00:00:00Z"),
+        ("volume", {"ended": "2027-01-01"}, "ended: must not be before started"),
     ],
 )
 def test_a_resource_that_cannot_be_recorded(store: Engine, kind: Kind, changes: dict[str, Any], words: str) -> None:
-    with refused(store, words) as connection:
-        record(connection, kind, **changes)
+    with refused(store, words) as desk:
+        record(desk, kind, **changes)
 
 
 def test_an_id_is_recorded_once(store: Engine) -> None:
-    with store.begin() as connection:
-        record(connection)
-    with refused(store, "there is a resource r-1 already") as connection:
-        record(connection)
+    with desk_of(store) as desk:
+        record(desk)
+    with refused(store, "there is a resource r-1 already") as desk:
+        record(desk)
 
 
 def test_a_node_without_a_price_of_its_own_or_for_all_is_refused(engine: Engine, tmp_path: Path) -> None:
     price = "{kind: volume, unit: gb, node: n1, price: 1, from: 2026-01-01}"
     load_text(engine, tmp_path, f"version: 1\nnodes: [n1, n2]\nprices: [{price}]\ntenants: [{{name: t1}}]\n")
-    with engine.begin() as connection:
-        record(connection)
-    with refused(engine, "has no price") as connection:
-        resize_resource(connection, "r-1", at=START, node_id=2)
+    with desk_of(engine) as desk:
+        record(desk)
+    with refused(engine, "has no price") as desk:
+        RESOURCES.change(desk, "r-1", {"node": "n2"})
 
 
-@pytest.mark.parametrize("sizes", [{"size_gb": 0}, {"vcpus": 1}])
-def test_a_resize_that_does_not_fit_is_refused(store: Engine, sizes: dict[str, int]) -> None:
-    with store.begin() as connection:
-        record(connection)
-    with refused(store, "of volume") as connection:
-        resize_resource(connection, "r-1", at=START, **sizes)
-
-
-def test_nothing_ends_before_it_starts(store: Engine) -> None:
-    with store.begin() as connection:
-        record(connection)
-    with refused(store, "cannot end before it starts") as connection:
-        end_resource(connection, "r-1", at=START - 1)
-
-
-def test_nothing_ends_where_it_had_no_price(engine: Engine, tmp_path: Path) -> None:
+def test_nothing_moves_to_where_it_would_have_had_no_price_at_its_start(engine: Engine, tmp_path: Path) -> None:
     late = "  - {kind: volume, unit: gb, node: n2, price: 1, from: 2027-06-01}\n"
     only_first_node = PRICES.replace("kind: volume, unit: gb,", "kind: volume, unit: gb, node: n1,")
     load_text(engine, tmp_path, CLOUD.replace(PRICES, only_first_node + "\n" + late.rstrip()))
-    moved = int(datetime(2027, 6, 2, tzinfo=UTC).timestamp())
-    other_node = by_name(engine, tables.nodes)["n2"]["id"]
-    with engine.begin() as connection:
-        record(connection)
-        resize_resource(connection, "r-1", at=moved, node_id=other_node)
-    with refused(engine, "no price") as connection:
-        end_resource(connection, "r-1", at=START + 1)
+    with desk_of(engine) as desk:
+        record(desk)
+    with refused(engine, "no price on this node at 2027-01-15T08:00:00Z", now=NOW + 10**8) as desk:
+        RESOURCES.change(desk, "r-1", {"node": "n2"})
 
 
-def test_what_has_ended_is_neither_resized_nor_ended_again(store: Engine) -> None:
-    with store.begin() as connection:
-        record(connection)
-        end_resource(connection, "r-1", at=START)
-    with refused(store, "has an end already") as connection:
-        resize_resource(connection, "r-1", at=START, size_gb=8)
-    with refused(store, "has an end already") as connection:
-        end_resource(connection, "r-1", at=START)
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"size": 0}, "size: must be from 1"),
+        ({"vcpus": 1}, "vcpus: the kind volume has no such size"),
+        ({"kind": "image"}, "kind: cannot be changed"),
+        ({"tenant": "t2"}, "tenant: cannot be changed"),
+        ({"started": "2026-05-05"}, "started: cannot be changed"),
+        ({"ended": "2027-05-05"}, "ended: cannot be changed"),
+        ({"id": "r-2"}, "id: cannot be changed"),
+        ({"node": None}, "node: volume: must be on a node"),
+        ({"node": "n9"}, "node: there is no node n9"),
+    ],
+)
+def test_a_change_that_does_not_fit_is_refused(store: Engine, changes: dict[str, Any], words: str) -> None:
+    with desk_of(store) as desk:
+        record(desk)
+    with refused(store, words) as desk:
+        RESOURCES.change(desk, "r-1", changes)
+
+
+def test_a_resource_can_be_renamed(store: Engine) -> None:
+    with desk_of(store) as desk:
+        record(desk)
+        RESOURCES.change(desk, "r-1", {"name": "b"})
+        assert RESOURCES.show(desk, "r-1")["name"] == "b"
+
+
+def test_nothing_ends_before_it_starts(store: Engine) -> None:
+    with desk_of(store) as desk:
+        record(desk)
+    with refused(store, "ended: must not be before started") as desk:
+        RESOURCES.end(desk, "r-1", time_text(START - 1))
+
+
+def test_what_has_ended_is_neither_changed_nor_ended_again(store: Engine) -> None:
+    with desk_of(store) as desk:
+        record(desk)
+        RESOURCES.end(desk, "r-1")
+    with refused(store, "has an end already") as desk:
+        RESOURCES.change(desk, "r-1", {"size": 8})
+    with refused(store, "has an end already") as desk:
+        RESOURCES.end(desk, "r-1")
 
 
 def test_what_is_not_there_cannot_be_changed(store: Engine) -> None:
-    with refused(store, "there is no resource r-9") as connection:
-        resize_resource(connection, "r-9", at=START, size_gb=1)
-    with refused(store, "there is no resource r-9") as connection:
-        end_resource(connection, "r-9", at=START)
-    with refused(store, "there is no resource r-9") as connection:
-        remove_resource(connection, "r-9")
+    with refused(store, "there is no resource r-9") as desk:
+        RESOURCES.change(desk, "r-9", {"size": 1})
+    with refused(store, "there is no resource r-9") as desk:
+        RESOURCES.end(desk, "r-9")
+    with refused(store, "there is no resource r-9") as desk:
+        RESOURCES.remove(desk, "r-9")
+    with refused(store, "there is no resource r-9") as desk:
+        RESOURCES.show(desk, "r-9")
+
+
+def test_a_disabled_tenant_or_node_takes_no_new_resources(store: Engine) -> None:
+    with desk_of(store) as desk:
+        record(desk, resource_id="r-0")
+        record(desk, resource_id="r-00", node="n2")
+        TENANTS.disable(desk, "t2")
+        NODES.disable(desk, "n2")
+    with refused(store, "the tenant t2 is disabled and takes no new resources", force=True) as desk:
+        record(desk, tenant="t2")
+    with refused(store, "the node n2 is disabled and takes no new resources", force=True) as desk:
+        record(desk, node="n2")
+    with refused(store, "the node n2 is disabled") as desk:
+        RESOURCES.change(desk, "r-0", {"node": "n2"})
+    with desk_of(store) as desk:
+        assert RESOURCES.change(desk, "r-00", {"size": 9}).changed
+
+
+def test_every_change_is_noted_with_before_and_after(store: Engine) -> None:
+    lines = []
+    with desk_of(store) as desk:
+        record(desk)
+    lines.append(last_line(store))
+    changes: tuple[Callable[[Desk], Done], ...] = (
+        lambda desk: RESOURCES.change(desk, "r-1", {"size": 8}),
+        lambda desk: RESOURCES.end(desk, "r-1", "2027-02-01"),
+        lambda desk: RESOURCES.remove(desk, "r-1"),
+    )
+    for change in changes:
+        with desk_of(store) as desk:
+            change(desk)
+        lines.append(last_line(store))
+    first = {"tenant": "t1", "id": "r-1", "kind": "volume", "name": "a", "node": "n1", "size": 7}
+    first["started"] = "2027-01-15T08:00:00Z"
+    second = first | {"size": 8}
+    third = second | {"ended": "2027-02-01T00:00:00Z"}
+    assert [(line["change"], line["before"], line["after"]) for line in lines] == [
+        ("resource.add", None, first),
+        ("resource.change", first, second),
+        ("resource.end", second, third),
+        ("resource.remove", third, None),
+    ]
+    assert {(line["at"], line["actor"], line["subject"]) for line in lines} == {(NOW, "tester", "r-1")}
 
 
 def test_a_tenant_whose_resources_are_gone_can_be_removed(store: Engine, tmp_path: Path) -> None:
-    with store.begin() as connection:
-        record(connection)
-        remove_resource(connection, "r-1")
-    load_text(store, tmp_path, CLOUD.replace("{name: t1}, ", ""))
+    with desk_of(store) as desk:
+        record(desk)
+        RESOURCES.remove(desk, "r-1")
+    load_text(store, tmp_path, CLOUD.replace(f"{{name: t1, {UNLIMITED}}}, ", ""))
     assert list(by_name(store, tables.tenants)) == ["t2"]
 
 
@@ -198,43 +277,43 @@ class ResourceLife(RuleBasedStateMachine):
     @rule(kind=kinds, tenant=places, node=places, count=counts, other=counts, moment=moments)
     def record(self, kind: Kind, tenant: int, node: int, count: int, other: int, moment: int) -> None:
         sizes = dict(zip(FITTING.get(kind, {}), (count, other, count), strict=False))
-        where = {"tenant_id": self._one(tables.tenants, tenant)}
+        where = {"tenant": self._one(tables.tenants, tenant)}
         if kind not in NODELESS:
-            where["node_id"] = self._one(tables.nodes, node)
+            where["node"] = self._one(tables.nodes, node)
         self._recorded += 1
-        with self._engine.begin() as connection:
-            record(connection, kind, f"r-{self._recorded}", started_at=moment, **where, **sizes)
+        with desk_of(self._engine) as desk:
+            record(desk, kind, f"r-{self._recorded}", started=time_text(moment), **where, **sizes)
 
     @precondition(lambda self: bool(self._live()))
-    @rule(place=places, count=counts, other=counts, moment=moments)
-    def resize(self, place: int, count: int, other: int, moment: int) -> None:
+    @rule(place=places, count=counts, other=counts)
+    def resize(self, place: int, count: int, other: int) -> None:
         resource = self._choose(place)
         sizes = dict(zip(FITTING.get(resource["kind"], {}), (count, other, other), strict=False))
-        with self._engine.begin() as connection:
-            resize_resource(connection, resource["id"], at=moment, **sizes)
+        with desk_of(self._engine) as desk:
+            RESOURCES.change(desk, resource["id"], sizes)
 
     @precondition(lambda self: bool(self._live()))
-    @rule(place=places, node=places, moment=moments)
-    def move(self, place: int, node: int, moment: int) -> None:
+    @rule(place=places, node=places)
+    def move(self, place: int, node: int) -> None:
         resource = self._choose(place)
-        node_id = self._one(tables.nodes, node)
         if resource["kind"] not in NODELESS:
-            with self._engine.begin() as connection:
-                resize_resource(connection, resource["id"], at=moment, node_id=node_id)
+            name = self._one(tables.nodes, node)
+            with desk_of(self._engine) as desk:
+                RESOURCES.change(desk, resource["id"], {"node": name})
 
     @precondition(lambda self: bool(self._live()))
     @rule(place=places, later=st.integers(0, 10**6))
     def end(self, place: int, later: int) -> None:
         resource = self._choose(place)
-        with self._engine.begin() as connection:
-            end_resource(connection, resource["id"], at=resource["started_at"] + later)
+        with desk_of(self._engine) as desk:
+            RESOURCES.end(desk, resource["id"], time_text(resource["started_at"] + later))
 
     @precondition(lambda self: bool(rows(self._engine, tables.resources)))
     @rule(place=places)
     def remove(self, place: int) -> None:
         there = rows(self._engine, tables.resources)
-        with self._engine.begin() as connection:
-            remove_resource(connection, there[place % len(there)]["id"])
+        with desk_of(self._engine) as desk:
+            RESOURCES.remove(desk, there[place % len(there)]["id"])
 
     @rule()
     def dump_and_load(self) -> None:
@@ -291,10 +370,9 @@ class ResourceLife(RuleBasedStateMachine):
         live = self._live()
         return live[place % len(live)]
 
-    def _one(self, table: Any, place: int) -> int:
-        with self._engine.begin() as connection:
-            ids = connection.scalars(select(table.c.id).order_by(table.c.id)).all()
-        return int(ids[place % len(ids)])
+    def _one(self, table: Any, place: int) -> str:
+        names = sorted(by_name(self._engine, table))
+        return names[place % len(names)]
 
 
 def test_totals_and_usage_stay_true_through_any_life(empty_store: Path) -> None:

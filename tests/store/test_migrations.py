@@ -8,7 +8,9 @@ from pathlib import Path
 from stat import S_IMODE
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import CheckConstraint, Engine, MetaData, UniqueConstraint, inspect, text
 
@@ -183,6 +185,60 @@ def test_several_processes_can_prepare_one_folder_at_once(tmp_path: Path, folder
         process.stdin.flush()
     results = [process.communicate(timeout=60) for process in processes]
     assert [process.returncode for process in processes] == [0, 0, 0, 0], results
+    assert _schema(tmp_path / "data") == _schema(folder)
+
+
+# From the first tables
+
+
+def _as_first_made(folder: Path) -> None:
+    """A store as the first version made it."""
+    config = Config()
+    config.set_main_option("script_location", "cloudconsole.store:migrations")
+    folder.mkdir()
+    for part in PARTS:
+        engine = open_engine(folder, part)
+        with engine.begin() as connection:
+            config.attributes.update(connection=connection, parts={part})
+            command.upgrade(config, "0001")
+        engine.dispose()
+
+
+FIRST_ROWS = (
+    "INSERT INTO tenants (id, name) VALUES (7, 'kept')",
+    "INSERT INTO accounts VALUES (3, 7, 'ann', 'tenant', 'a hash', 0, 12345)",
+    "INSERT INTO nodes (id, name) VALUES (4, 'hk-1')",
+    "INSERT INTO flavors VALUES ('1', 'm1.tiny', 1, 512, 1)",
+    "INSERT INTO urls VALUES ('url-00000001', 7, 'link', 'https://example.com/')",
+    "INSERT INTO news VALUES (1, 5, 'title', 'https://example.com/')",
+    "INSERT INTO resources VALUES ('v-1', 7, 'volume', 'data', 4, 0, 0, 0, 9, 100, NULL)",
+    "INSERT INTO operator_audit VALUES (2, 77, 'ann', 'load', '{\"nodes\": {\"added\": 1}}')",
+)
+
+
+def test_a_store_of_the_first_version_keeps_everything(tmp_path: Path, folder: Path) -> None:
+    _as_first_made(tmp_path / "data")
+    engine = open_engine(tmp_path / "data", "cloud")
+    with engine.begin() as connection:
+        for statement in FIRST_ROWS:
+            connection.exec_driver_sql(statement)
+    prepare(tmp_path / "data")
+    with engine.begin() as connection:
+        found = {
+            name: [tuple(row) for row in connection.execute(text(f"SELECT * FROM {name}"))]
+            for name in ("tenants", "accounts", "nodes", "flavors", "urls", "news", "resources", "operator_audit")
+        }
+    engine.dispose()
+    assert found == {
+        "tenants": [(7, "kept", 0)],
+        "accounts": [(3, 7, "ann", "tenant", "a hash", 0, 12345)],
+        "nodes": [(4, "hk-1", 0)],
+        "flavors": [("1", "m1.tiny", 1, 512, 1, 0)],
+        "urls": [("url-00000001", 7, "link", "https://example.com/", 0)],
+        "news": [(1, 5, "title", "https://example.com/", 0)],
+        "resources": [("v-1", 7, "volume", "data", 4, 0, 0, 0, 9, 100, None)],
+        "operator_audit": [(2, 77, "ann", "load", '{"nodes": {"added": 1}}', None, None)],
+    }
     assert _schema(tmp_path / "data") == _schema(folder)
 
 

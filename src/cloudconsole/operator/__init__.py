@@ -1,1 +1,1 @@
-"""Every change an operator makes, once: validated, with the totals kept in the same transaction."""
+"""Every change an operator makes, once: validated, noted in the audit, the totals kept in the same transaction."""

@@ -41,8 +41,12 @@ class Attempt(Struct, frozen=True):
 
     @property
     def user_hash(self) -> bytes:
-        # People type passwords into the wrong field: what was typed as the user is not kept as it is.
-        return hashlib.sha256(self.username.encode()).digest()
+        return hash_username(self.username)
+
+
+def hash_username(username: str) -> bytes:
+    # People type passwords into the wrong field: what was typed as the user is not kept as it is.
+    return hashlib.sha256(username.encode()).digest()
 
 
 class NewSession(Struct, frozen=True):

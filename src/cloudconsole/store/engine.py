@@ -1,6 +1,8 @@
 """The embedded store's two databases: SQLite files in WAL mode in one folder."""
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -43,6 +45,16 @@ def open_engine(folder: Path, part: Part) -> Engine:
         connection.exec_driver_sql("BEGIN" if reads_only else "BEGIN IMMEDIATE")
 
     return engine
+
+
+@contextmanager
+def opened(folder: Path, part: Part) -> Iterator[Engine]:
+    """An engine for as long as it is needed."""
+    engine = open_engine(folder, part)
+    try:
+        yield engine
+    finally:
+        engine.dispose()
 
 
 def reading(engine: Engine) -> Engine:

@@ -16,6 +16,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    false,
 )
 
 from cloudconsole.core.kinds import QUOTA_DEFAULTS
@@ -31,6 +32,11 @@ NAMES = {
 CLOUD = MetaData(naming_convention=NAMES)
 ACTIVITY = MetaData(naming_convention=NAMES)
 
+
+def _disabled() -> Column[bool]:
+    return Column("disabled", Boolean, nullable=False, server_default=false())
+
+
 NO_NODE = 0
 """`totals.node_id` of resources that are on no node."""
 
@@ -39,6 +45,7 @@ tenants = Table(
     CLOUD,
     Column("id", Integer, primary_key=True),
     Column("name", Text, nullable=False, unique=True),
+    _disabled(),
 )
 
 accounts = Table(
@@ -67,6 +74,7 @@ nodes = Table(
     CLOUD,
     Column("id", Integer, primary_key=True),
     Column("name", Text, nullable=False, unique=True),
+    _disabled(),
 )
 
 prices = Table(
@@ -107,6 +115,9 @@ resources = Table(
     CheckConstraint("ended_at >= started_at", name="life"),
     Index(None, "tenant_id", "started_at"),
     Index(None, "tenant_id", "ended_at"),
+    # For operators who look through them.
+    Index(None, "tenant_id", "id", "kind"),
+    Index(None, "name", "id"),
 )
 
 totals = Table(
@@ -131,6 +142,7 @@ flavors = Table(
     Column("vcpus", Integer, nullable=False),
     Column("ram_mb", Integer, nullable=False),
     Column("disk_gb", Integer, nullable=False),
+    _disabled(),
 )
 
 urls = Table(
@@ -141,6 +153,7 @@ urls = Table(
     Column("tenant_id", ForeignKey("tenants.id"), index=True),
     Column("type", Text, nullable=False),
     Column("url", Text, nullable=False),
+    _disabled(),
     CheckConstraint("type IN ('link', 'directory')", name="type"),
 )
 
@@ -172,6 +185,7 @@ news = Table(
     Column("published_at", BigInteger, nullable=False, index=True),
     Column("title", Text, nullable=False),
     Column("url", Text, nullable=False),
+    _disabled(),
 )
 
 operator_audit = Table(
@@ -182,7 +196,11 @@ operator_audit = Table(
     Column("at", BigInteger, nullable=False, index=True),
     Column("actor", Text, nullable=False),
     Column("change", Text, nullable=False),
-    Column("detail", Text, nullable=False),
+    # The key of what was changed; NULL where it was the whole cloud.
+    Column("subject", Text),
+    # JSON; NULL where there was nothing before, or nothing is left after.
+    Column("before", Text),
+    Column("after", Text),
 )
 
 sessions = Table(

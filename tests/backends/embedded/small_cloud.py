@@ -2,20 +2,24 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Table, insert
+from sqlalchemy import Connection, Table, insert, select
 
 from cloudconsole.backends.embedded.cloud import EmbeddedCloud
 from cloudconsole.backends.embedded.content import EmbeddedContent
 from cloudconsole.core.kinds import Kind
 from cloudconsole.core.ports import Fresh, Tenant
-from cloudconsole.operator.resources import end_resource, record_resource, resize_resource
+from cloudconsole.operator.desk import Desk, at_desk
+from cloudconsole.operator.nouns import RESOURCES
+from cloudconsole.operator.records import time_text
+from cloudconsole.operator.rules import SIZES
 from cloudconsole.spec.records import ConsumptionItem, DomainDetail, NewsItem, UrlItem, UsageLimits
-from cloudconsole.store.engine import open_engine
+from cloudconsole.store.engine import open_engine, reading
 from cloudconsole.store.reader import Reader
 from cloudconsole.store.tables import nodes, prices, tenants
 from tests.harness import HeldClock
@@ -33,6 +37,12 @@ def at(text: str) -> int:
 
 
 LONG_AGO = at("00:00") - 30 * 86_400
+
+
+def in_file_names(sizes: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns by the names that operators know."""
+    columns = {column: name for name, column in SIZES.items()}
+    return {columns.get(name, name): value for name, value in sizes.items()}
 
 
 class SmallCloud:
@@ -75,19 +85,12 @@ class SmallCloud:
         resource_id = f"r-{self._recorded}"
         on_no_node = kind in ("security_group", "keypair")
         node = more.pop("node", None if on_no_node else NORTH)
-        with self.engine.begin() as connection:
-            record_resource(
-                connection,
-                resource_id=resource_id,
-                tenant_id=tenant.id,
-                kind=kind,
-                name=resource_id,
-                node_id=node,
-                started_at=since,
-                **more,
-            )
+        values = {"id": resource_id, "kind": kind, "name": resource_id, **in_file_names(more)}
+        names = {"tenant": self.name_of(tenants, tenant.id), "node": self.name_of(nodes, node)}
+        with self.desk() as desk:
+            RESOURCES.add(desk, {**names, **values, "started": time_text(since)})
             if until is not None:
-                end_resource(connection, resource_id, at=until)
+                RESOURCES.end(desk, resource_id, time_text(until))
         return resource_id
 
     def volume(self, size: int = 1, **more: Any) -> str:
@@ -97,12 +100,20 @@ class SmallCloud:
         return self.record("instance", vcpus=vcpus, ram_mb=ram_mb, **more)
 
     def end(self, resource_id: str, moment: int) -> None:
-        with self.engine.begin() as connection:
-            end_resource(connection, resource_id, at=moment)
+        with self.desk() as desk:
+            RESOURCES.end(desk, resource_id, time_text(moment))
 
-    def resize(self, resource_id: str, moment: int, **changes: Any) -> None:
-        with self.engine.begin() as connection:
-            resize_resource(connection, resource_id, at=moment, **changes)
+    def resize(self, resource_id: str, *, node: int | None = None, **changes: Any) -> None:
+        place = {} if node is None else {"node": self.name_of(nodes, node)}
+        with self.desk() as desk:
+            RESOURCES.change(desk, resource_id, place | in_file_names(changes))
+
+    def desk(self) -> AbstractContextManager[Desk]:
+        return at_desk(self.engine, actor="tests", now=int(self.clock.now()), force=True)
+
+    def name_of(self, table: Table, row_id: int | None) -> str | None:
+        with reading(self.engine).connect() as connection:
+            return connection.scalar(select(table.c.name).where(table.c.id == row_id))
 
     def connect(self) -> Connection:
         return self.engine.connect()

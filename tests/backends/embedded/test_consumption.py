@@ -12,7 +12,8 @@ from sqlalchemy import insert, text
 
 from cloudconsole.core.kinds import Kind
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.resources import end_resource, record_resource, remove_resource, resize_resource
+from cloudconsole.operator.nouns import RESOURCES
+from cloudconsole.operator.records import time_text
 from cloudconsole.store import totals
 from cloudconsole.store.tables import nodes, prices, resources
 from tests.backends.embedded.small_cloud import ACME, LONG_AGO, NORTH, ONE, RIVAL, SOUTH, SmallCloud, at
@@ -101,8 +102,8 @@ def test_it_counts_from_the_moment_it_starts(priced: SmallCloud) -> None:
 def test_one_removed_as_if_it_had_never_been_does_not_count(priced: SmallCloud) -> None:
     for until in (None, at("12:10")):
         gone = priced.volume(10, until=until)
-        with priced.engine.begin() as connection:
-            remove_resource(connection, gone)
+        with priced.desk() as desk:
+            RESOURCES.remove(desk, gone)
     assert priced.volume_cost() == 0
 
 
@@ -126,20 +127,20 @@ def test_resources_on_all_nodes_add_up(priced: SmallCloud) -> None:
 @pytest.mark.parametrize("size", [25, 4])
 def test_resized_in_the_hour_counts_at_its_new_size(priced: SmallCloud, size: int) -> None:
     resized = priced.volume(10)
-    priced.resize(resized, at("12:10"), size_gb=size)
+    priced.resize(resized, size_gb=size)
     assert priced.volume_cost() == size
 
 
 def test_resized_and_then_deleted_counts_at_its_last_size(priced: SmallCloud) -> None:
     resized = priced.volume(10)
-    priced.resize(resized, at("12:05"), size_gb=30)
+    priced.resize(resized, size_gb=30)
     priced.end(resized, at("12:10"))
     assert priced.volume_cost() == 30
 
 
 def test_resized_before_it_starts_it_does_not_count_yet(priced: SmallCloud) -> None:
     resized = priced.volume(10, since=at("12:40"))
-    priced.resize(resized, at("12:10"), size_gb=30)
+    priced.resize(resized, size_gb=30)
     assert priced.volume_cost() == 0
     priced.clock.moment = at("12:40")
     assert priced.volume_cost() == 30
@@ -148,14 +149,14 @@ def test_resized_before_it_starts_it_does_not_count_yet(priced: SmallCloud) -> N
 def test_moved_to_another_node_counts_once_at_the_price_there(priced: SmallCloud) -> None:
     priced.price("volume", "gb", 3 * ONE, node=SOUTH)
     moved = priced.volume(10, node=NORTH)
-    priced.resize(moved, at("12:10"), node_id=SOUTH)
+    priced.resize(moved, node=SOUTH)
     assert priced.volume_cost() == 30
 
 
 def test_moved_and_then_deleted_counts_at_the_price_of_its_last_node(priced: SmallCloud) -> None:
     priced.price("volume", "gb", 3 * ONE, node=SOUTH)
     moved = priced.volume(10, node=SOUTH)
-    priced.resize(moved, at("12:05"), node_id=NORTH)
+    priced.resize(moved, node=NORTH)
     priced.end(moved, at("12:10"))
     assert priced.volume_cost() == 10
 
@@ -443,7 +444,7 @@ def test_a_resize_is_seen_at_once(over_http: tuple[SmallCloud, Caller]) -> None:
     cloud, caller = over_http
     volume = cloud.volume(10)
     before = _hour(caller)
-    cloud.resize(volume, at("12:59:59"), size_gb=12)
+    cloud.resize(volume, size_gb=12)
     assert (before, _hour(caller)) == ("10.00", "12.00")
 
 
@@ -507,6 +508,8 @@ def tag_in_force(tags: list[Tag], thing: Thing, unit: str, moment: float) -> Dec
 UNITS = [("instance", "each"), ("instance", "vcpu"), ("instance", "ram_gb")]
 UNITS += [("image", "gb"), ("loadbalance", "each"), ("volume", "gb")]
 NODES = range(1, 9)
+NODE_NAMES: dict[int | None, str] = {NORTH: "north", SOUTH: "south", **{node: f"node{node}" for node in range(3, 9)}}
+TENANT_NAMES = {ACME.id: "acme", RIVAL.id: "rival"}
 
 
 def random_tags(chance: random.Random) -> list[Tag]:
@@ -554,12 +557,19 @@ def columns(thing: Thing) -> dict[str, Any]:
     }
 
 
+def record_of(thing: Thing) -> dict[str, Any]:
+    """As an operator would give it."""
+    what = {"id": thing.id, "kind": thing.kind, "name": thing.id, "node": NODE_NAMES.get(thing.node)}
+    sizes = {"vcpus": thing.vcpus, "ram": thing.ram_mb, "size": thing.size_gb}
+    return {"tenant": TENANT_NAMES[thing.tenant], **what, **sizes, "started": time_text(thing.started)}
+
+
 @pytest.fixture
 def tagged(cloud: SmallCloud) -> tuple[SmallCloud, random.Random, list[Tag]]:
     """A cloud of eight nodes with many prices."""
     chance = random.Random(20261115)
     tags = random_tags(chance)
-    cloud.insert(nodes, *({"id": node, "name": f"node{node}"} for node in NODES if node not in (NORTH, SOUTH)))
+    cloud.insert(nodes, *({"id": node, "name": NODE_NAMES[node]} for node in NODES if node not in (NORTH, SOUTH)))
     rows = [
         {
             "kind": tag.kind,
@@ -607,30 +617,27 @@ def test_after_any_changes_the_cost_is_that_of_what_is_there(
 ) -> None:
     cloud, chance, tags = tagged
     things: dict[str, Thing] = {}
-    with cloud.engine.begin() as connection:
+    with cloud.desk() as desk:
         for number in range(400):
             thing = replace(random_thing(chance, number), ended=None)
-            row = columns(thing)
-            row.update(resource_id=row.pop("id"))
-            row.pop("ended_at")
-            record_resource(connection, **row)
+            RESOURCES.add(desk, record_of(thing))
             things[thing.id] = thing
             changed = things[chance.choice(list(things))]
             if changed.ended is not None:
                 continue
             change = chance.randrange(6)
             if change == 0:
-                remove_resource(connection, changed.id)
+                RESOURCES.remove(desk, changed.id)
                 del things[changed.id]
             elif change in (1, 2):
                 ended = changed.started + chance.randrange(7200)
-                end_resource(connection, changed.id, at=ended)
+                RESOURCES.end(desk, changed.id, time_text(ended))
                 things[changed.id] = replace(changed, ended=ended)
             elif change == 3 and changed.kind == "instance":
-                resize_resource(connection, changed.id, at=changed.started, vcpus=3, ram_mb=3333)
+                RESOURCES.change(desk, changed.id, {"vcpus": 3, "ram": 3333})
                 things[changed.id] = replace(changed, vcpus=3, ram_mb=3333)
             elif change == 4 and changed.node is not None:
-                resize_resource(connection, changed.id, at=changed.started, node_id=5)
+                RESOURCES.change(desk, changed.id, {"node": "node5"})
                 things[changed.id] = replace(changed, node=5)
     for now in MOMENTS:
         cloud.clock.moment = now

@@ -146,7 +146,7 @@ def test_another_tenants_are_not_in_use(free: SmallCloud) -> None:
 
 def test_a_resized_one_is_used_at_its_new_size(free: SmallCloud) -> None:
     instance = free.instance(vcpus=2, ram_mb=2048)
-    free.resize(instance, at("12:10"), vcpus=8, ram_mb=512)
+    free.resize(instance, vcpus=8, ram_mb=512)
     assert used(free) == {"totalInstancesUsed": 1, "totalCoresUsed": 8, "totalRAMUsed": 512}
 
 

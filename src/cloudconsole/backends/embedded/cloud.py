@@ -14,7 +14,10 @@ from cloudconsole.spec.records import ConsumptionItem, Flavor, Flavors, Resource
 from cloudconsole.store.reader import Reader
 from cloudconsole.store.tables import NO_NODE
 
-_FLAVORS = "SELECT id, name, vcpus, ram_mb, disk_gb FROM flavors ORDER BY vcpus, ram_mb, disk_gb, LENGTH(id), id"
+_FLAVORS = """
+    SELECT id, name, vcpus, ram_mb, disk_gb FROM flavors
+    WHERE NOT disabled ORDER BY vcpus, ram_mb, disk_gb, LENGTH(id), id
+"""
 _PRICES = "SELECT kind, unit, node_id, start, billionths FROM prices"
 _TOTALS = "SELECT kind, node_id, items, vcpus, ram_mb, ram_gb, size_gb FROM totals WHERE tenant_id = ?"
 

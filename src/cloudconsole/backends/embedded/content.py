@@ -11,14 +11,17 @@ from cloudconsole.spec.errors import DomainNotFound
 from cloudconsole.spec.records import DomainDetail, NewsItem, OriginConfig, UrlItem
 from cloudconsole.store.reader import Reader, Row
 
-_URLS = "SELECT url, type, id FROM urls WHERE tenant_id IS NULL OR tenant_id = ? ORDER BY id"
+_URLS = "SELECT url, type, id FROM urls WHERE (tenant_id IS NULL OR tenant_id = ?) AND NOT disabled ORDER BY id"
 _DOMAIN = """
     SELECT id, name, comment, service_areas, service_type, enabled, cname, status, cache_behaviors, visit_control_rules,
         origin_ips, adv_origin_configs, origin_domain_name, query_string_settings
     FROM domains WHERE tenant_id = ? AND id = ?
 """
-_NEWS = "SELECT published_at, url, title FROM news WHERE published_at <= ? ORDER BY published_at DESC, id DESC"
-_NEXT_NEWS = "SELECT MIN(published_at) FROM news WHERE published_at > ?"
+_NEWS = """
+    SELECT published_at, url, title FROM news
+    WHERE published_at <= ? AND NOT disabled ORDER BY published_at DESC, id DESC
+"""
+_NEXT_NEWS = "SELECT MIN(published_at) FROM news WHERE published_at > ? AND NOT disabled"
 
 URL_TYPES = {"link": "URL链接", "directory": "URL目录"}
 

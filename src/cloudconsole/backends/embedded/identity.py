@@ -10,7 +10,11 @@ from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.passwords import DECOY, password_matches
 from cloudconsole.store.reader import Reader
 
-_FIND = "SELECT id, username, version, role, disabled, password_hash FROM accounts WHERE username = ?"
+_FIND = """
+    SELECT accounts.id, username, version, role, accounts.disabled OR tenants.disabled, password_hash
+    FROM accounts JOIN tenants ON tenants.id = accounts.tenant_id
+    WHERE username = ?
+"""
 
 _SOME_HASH = """
     SELECT password_hash FROM accounts

@@ -9,17 +9,17 @@ from functools import partial
 from typing import Any
 
 from cloudconsole.operator.cloudfile.document import Document
-from cloudconsole.operator.cloudfile.gaps import UNUSABLE
-from cloudconsole.operator.cloudfile.model import Account, CloudFile, Domain, Price, Resource
-from cloudconsole.operator.cloudfile.prices import Prices, unit_problem
-from cloudconsole.operator.cloudfile.problems import Path, Problem, path_text
+from cloudconsole.operator.cloudfile.model import CloudFile
+from cloudconsole.operator.cloudfile.prices import Prices, price_problem
+from cloudconsole.operator.cloudfile.problems import Problem
 from cloudconsole.operator.cloudfile.scalars import TimeText
 from cloudconsole.operator.cloudfile.shape import items_of, items_of_tenants
-from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.resources import check_node, size_problems
+from cloudconsole.operator.gaps import UNUSABLE
+from cloudconsole.operator.models import Account, Domain, Price, Resource
+from cloudconsole.operator.rules import node_problem, size_problems
+from cloudconsole.operator.words import Path, path_text
 
 Finding = tuple[Path, str]
-_FILE_NAMES = {"vcpus": "vcpus", "ram_mb": "ram", "disk_gb": "disk", "size_gb": "size"}
 
 
 def check(model: CloudFile, document: Document) -> list[Problem]:
@@ -27,6 +27,7 @@ def check(model: CloudFile, document: Document) -> list[Problem]:
     findings = [
         *_duplicates(model, document),
         *_unknown_nodes(model),
+        *_unknown_disabled_nodes(model),
         *_each(items_of(model, "prices"), _price_findings),
         *_each(items_of_tenants(model, "accounts"), _account_findings),
         *_each(items_of_tenants(model, "domains"), _domain_findings),
@@ -44,6 +45,7 @@ def _each(items: Iterable[tuple[Path, Any]], find: Callable[[Any], Iterator[Find
 def _duplicates(model: CloudFile, document: Document) -> Iterator[Finding]:
     for keys in (
         items_of(model, "nodes"),
+        items_of(model, "disabled_nodes"),
         _keys(items_of(model, "flavors"), "id"),
         _keys(items_of(model, "flavors"), "name"),
         _price_keys(model),
@@ -88,8 +90,16 @@ def _unknown_nodes(model: CloudFile) -> Iterator[Finding]:
             yield (*path, "node"), "is not among the nodes of this file"
 
 
+def _unknown_disabled_nodes(model: CloudFile) -> Iterator[Finding]:
+    if model.nodes is UNUSABLE or UNUSABLE in model.nodes:
+        return
+    for path, name in items_of(model, "disabled_nodes"):
+        if name not in model.nodes:
+            yield path, "is not among the nodes of this file"
+
+
 def _price_findings(price: Price) -> Iterator[Finding]:
-    problem = unit_problem(price)
+    problem = price_problem(price)
     if problem is not None:
         yield ("unit",), problem
 
@@ -129,10 +139,9 @@ def _resource_findings(prices: Prices, resource: Resource) -> Iterator[Finding]:
         return
     yield from _size_findings(resource)
     if resource.node is not UNUSABLE:
-        try:
-            check_node(resource.kind, None if resource.node is None else 0)
-        except OperatorError as refused:
-            yield ("node",), str(refused)
+        problem = node_problem(resource.kind, resource.node)
+        if problem is not None:
+            yield ("node",), problem
     if prices.lack(resource):
         message = f"there is no price for {resource.kind} on this node at this time: add one to prices"
         yield ("started",), message
@@ -143,4 +152,4 @@ def _size_findings(resource: Resource) -> Iterator[Finding]:
     numbers = {name: 0 if size is UNUSABLE else size for name, size in sizes.items()}
     for name, message in size_problems(resource.kind, numbers):
         if sizes[name] is not UNUSABLE:
-            yield (_FILE_NAMES[name],), message
+            yield (name,), message

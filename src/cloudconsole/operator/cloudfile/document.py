@@ -19,8 +19,9 @@ from yaml.events import (
 )
 from yaml.reader import Reader
 
-from cloudconsole.operator.cloudfile.problems import Path, Problem, path_text
+from cloudconsole.operator.cloudfile.problems import Problem
 from cloudconsole.operator.cloudfile.scalars import meaning_of
+from cloudconsole.operator.words import Path, path_text
 
 DEEPEST: Final = 100
 MOST_REPEATED: Final = 100_000

@@ -1,14 +1,14 @@
 """Making the store equal to a file: all of it, or nothing."""
 
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from datetime import tzinfo
 from operator import itemgetter
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, Table, insert
+from sqlalchemy import Connection, Engine, Table
 
+from cloudconsole.operator.audit import note
 from cloudconsole.operator.cloudfile import rows
 from cloudconsole.operator.cloudfile.checks import check
 from cloudconsole.operator.cloudfile.document import read_document
@@ -17,6 +17,7 @@ from cloudconsole.operator.cloudfile.passwords import read_passwords
 from cloudconsole.operator.cloudfile.problems import CloudFileError
 from cloudconsole.operator.cloudfile.shape import read_model
 from cloudconsole.operator.cloudfile.sync import Changes, Counts, compare, rows_of
+from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.store import tables, totals
 from cloudconsole.store.engine import reading
@@ -53,9 +54,8 @@ def make_equal(
     with engine.connect() as connection, connection.begin() as transaction:
         summary = Summary(_change(connection, file, hashes))
         if summary.changed:
-            detail = {table: counts._asdict() for table, counts in summary.counts.items()}
-            line = {"at": now, "actor": actor, "change": "load", "detail": json.dumps(detail)}
-            connection.execute(insert(tables.operator_audit).values(line))
+            after = {table: counts._asdict() for table, counts in summary.counts.items()}
+            note(Desk(connection, actor, now), "load", None, None, after)
         if dry_run:
             transaction.rollback()
     return summary
@@ -79,13 +79,13 @@ def read_cloud_file(source: Path, zone: tzinfo) -> tuple[CloudFile, dict[str, st
 
 
 def _change(connection: Connection, file: CloudFile, hashes: Mapping[str, str]) -> dict[str, Counts]:
-    nodes = compare(connection, tables.nodes, itemgetter("name"), ({"name": name} for name in file.nodes))
-    tenants = compare(
-        connection, tables.tenants, itemgetter("name"), ({"name": tenant.name} for tenant in file.tenants)
-    )
+    nodes = compare(connection, tables.nodes, itemgetter("name"), rows.node_rows(file))
+    tenants = compare(connection, tables.tenants, itemgetter("name"), rows.tenant_rows(file))
     for parents in (nodes, tenants):
-        parents.write(connection)
-    children = _children(connection, file, hashes)
+        parents.write_in_place(connection)
+    # All that a file changes of a tenant that stays is whether it is disabled.
+    shut_out = {row["name"] for row in tenants.changed if row["disabled"]}
+    children = _children(connection, file, hashes, shut_out)
     for part in children:
         part.remove(connection)
         part.write(connection)
@@ -96,7 +96,7 @@ def _change(connection: Connection, file: CloudFile, hashes: Mapping[str, str]) 
     return {part.table.name: part.counts for part in (nodes, tenants, *children) if any(part.counts)}
 
 
-def _children(connection: Connection, file: CloudFile, hashes: Mapping[str, str]) -> list[Changes]:
+def _children(connection: Connection, file: CloudFile, hashes: Mapping[str, str], shut_out: Set[str]) -> list[Changes]:
     tenants = _ids(connection, tables.tenants)
     nodes = _ids(connection, tables.nodes)
     accounts = {row["username"]: row for row in rows_of(connection, tables.accounts)}
@@ -106,7 +106,7 @@ def _children(connection: Connection, file: CloudFile, hashes: Mapping[str, str]
         (tables.news, itemgetter("id"), rows.news_rows(file)),
         (tables.urls, itemgetter("id"), rows.url_rows(file, tenants)),
         (tables.quotas, itemgetter("tenant_id"), rows.quota_rows(file, tenants)),
-        (tables.accounts, itemgetter("username"), rows.account_rows(file, tenants, hashes, accounts)),
+        (tables.accounts, itemgetter("username"), rows.account_rows(file, tenants, hashes, accounts, shut_out)),
         (tables.domains, itemgetter("id"), rows.domain_rows(file, tenants)),
         (tables.resources, itemgetter("id"), rows.resource_rows(file, tenants, nodes)),
     )

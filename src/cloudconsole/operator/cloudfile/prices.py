@@ -4,8 +4,10 @@ from itertools import product
 from typing import Final
 
 from cloudconsole.core.kinds import PRICED_UNITS
-from cloudconsole.operator.cloudfile.gaps import UNUSABLE
-from cloudconsole.operator.cloudfile.model import CloudFile, Price, Resource
+from cloudconsole.operator.cloudfile.model import CloudFile
+from cloudconsole.operator.gaps import UNUSABLE
+from cloudconsole.operator.models import Price, Resource
+from cloudconsole.operator.rules import unit_problem
 
 _EVERYWHERE: Final = None
 _ANYWHERE: Final = UNUSABLE
@@ -34,7 +36,7 @@ class Prices:
         return resource.started < min(starts)
 
     def _add(self, price: Price) -> None:
-        is_kind_known = price.kind is not UNUSABLE and unit_problem(price) is None
+        is_kind_known = price.kind is not UNUSABLE and price_problem(price) is None
         kinds = [price.kind] if is_kind_known else PRICED_UNITS
         node = price.node if price.node in self._nodes else _EVERYWHERE
         start = 0 if price.start is UNUSABLE else price.start
@@ -42,8 +44,6 @@ class Prices:
             self._starts[place] = min(start, self._starts.get(place, start))
 
 
-def unit_problem(price: Price) -> str | None:
+def price_problem(price: Price) -> str | None:
     """Why a price's unit does not go with its kind, if both can be told."""
-    if UNUSABLE in (price.kind, price.unit) or price.unit in PRICED_UNITS[price.kind]:
-        return None
-    return f"{price.kind} is priced by {' or '.join(PRICED_UNITS[price.kind])}"
+    return None if UNUSABLE in (price.kind, price.unit) else unit_problem(price.kind, price.unit)

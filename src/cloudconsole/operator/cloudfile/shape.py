@@ -1,34 +1,18 @@
 """From data to the model. What does not fit is said in plain words, and becomes a gap in what else is checked."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import tzinfo
-from typing import Any, Final
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from cloudconsole.operator.cloudfile.document import Document
-from cloudconsole.operator.cloudfile.gaps import UNUSABLE
 from cloudconsole.operator.cloudfile.model import CloudFile
-from cloudconsole.operator.cloudfile.problems import Path, Problem, path_text
-
-_WORDS: Final[Mapping[str, str]] = {
-    "missing": "is missing",
-    "extra_forbidden": "is not known here: check the spelling or take it out",
-    "string_type": "must be text: put it in quotes",
-    "string_too_short": "must not be empty",
-    "string_too_long": "must have at most {max_length} characters",
-    "int_type": "must be a whole number",
-    "bool_type": "must be true or false",
-    "list_type": "must be a list",
-    "dict_type": "must be a mapping of names to values",
-    "model_type": "must be a mapping of names to values",
-    "literal_error": "must be {expected}",
-    "greater_than_equal": "must be at least {ge}",
-    "less_than_equal": "must be at most {le}",
-    "value_error": "{error}",
-}
+from cloudconsole.operator.cloudfile.problems import Problem
+from cloudconsole.operator.gaps import UNUSABLE
+from cloudconsole.operator.words import Path, message_of, path_of, path_text
 
 
 def read_model(document: Document, zone: tzinfo) -> tuple[CloudFile, list[Problem]]:
@@ -43,9 +27,9 @@ def read_model(document: Document, zone: tzinfo) -> tuple[CloudFile, list[Proble
         if not document.faulty:
             return model, []
     problems = [
-        Problem(document.line_of(path), path_text(path), _message(detail))
+        Problem(document.line_of(path), path_text(path), message_of(detail))
         for detail in details
-        if not _known_as_faulty(path := _path(detail), document.faulty)
+        if not _known_as_faulty(path := path_of(detail), document.faulty)
     ]
     data = _Gaps(details, document.faulty).put_in(document.data)
     return CloudFile.model_validate(data, context=context), problems
@@ -67,18 +51,6 @@ def _is_about_key(detail: ErrorDetails) -> bool:
     return detail["type"] == "extra_forbidden" or detail["loc"][-1] == "[key]"
 
 
-def _path(detail: ErrorDetails) -> Path:
-    loc = detail["loc"]
-    return loc[:-1] if loc[-1] == "[key]" and detail["type"] != "extra_forbidden" else loc
-
-
-def _message(detail: ErrorDetails) -> str:
-    if detail["type"].endswith("_type") and detail["input"] is None:
-        return "has no value"
-    words = _WORDS.get(detail["type"])
-    return words.format(**detail.get("ctx", {})) if words else detail["msg"]
-
-
 def _known_as_faulty(path: Path, faulty: set[Path]) -> bool:
     return any(path[:length] in faulty for length in range(len(path) + 1))
 
@@ -87,11 +59,11 @@ class _Gaps:
     """What is faulty in the data: entries that should not be there, entries that are missing, and values."""
 
     def __init__(self, details: list[ErrorDetails], faulty: set[Path]) -> None:
-        self._unknown = {_path(detail) for detail in details if _is_about_key(detail)}
+        self._unknown = {path_of(detail) for detail in details if _is_about_key(detail)}
         self._missing: dict[Path, dict[str | int, Any]] = defaultdict(dict)
-        for *around, key in (_path(detail) for detail in details if detail["type"] == "missing"):
+        for *around, key in (path_of(detail) for detail in details if detail["type"] == "missing"):
             self._missing[tuple(around)][key] = UNUSABLE
-        self._faulty = faulty.union(map(_path, details))
+        self._faulty = faulty.union(map(path_of, details))
         self._around = {path[:length] for path in self._faulty for length in range(len(path))}
 
     def put_in(self, value: Any, path: Path = ()) -> Any:

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Table, bindparam, delete, insert, select
+from sqlalchemy import Connection, Table, bindparam, delete, insert, select, update
 
-Row = dict[str, Any]
+from cloudconsole.operator.records import Row
+
 Key = Any
 
 
@@ -38,6 +39,14 @@ class Changes:
         for rows in (self.changed, self.added):
             if rows:
                 connection.execute(insert(self.table), rows)
+
+    def write_in_place(self, connection: Connection) -> None:
+        """Add the new, and change the changed where they are: for rows that others refer to."""
+        (primary,) = self.table.primary_key.columns
+        for row in self.changed:
+            connection.execute(update(self.table).where(primary == row[primary.name]).values(row))
+        if self.added:
+            connection.execute(insert(self.table), self.added)
 
     def _delete(self, connection: Connection, rows: list[Row]) -> None:
         if rows:

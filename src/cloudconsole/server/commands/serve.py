@@ -3,14 +3,13 @@
 import argparse
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 
-from sqlalchemy import Engine, func, select
+from sqlalchemy import func, select
 
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.operator.cloudfile.load import load
 from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS
+from cloudconsole.server.commands.refusing import refuse
 from cloudconsole.server.commands.welcome import welcome
 from cloudconsole.server.logs import set_up_logs
 from cloudconsole.server.serving import ListenError, Sockets, bind, bind_metrics
@@ -25,7 +24,7 @@ from cloudconsole.server.settings import (
 from cloudconsole.server.settings_text import add_setting_flags, sample_file
 from cloudconsole.server.supervising import serve
 from cloudconsole.server.tls import RENEW_SIGNAL, read_certificate
-from cloudconsole.store.engine import StoreError, open_engine, reading
+from cloudconsole.store.engine import StoreError, opened, reading
 from cloudconsole.store.passwords import password_matches
 from cloudconsole.store.preparing import prepare
 from cloudconsole.store.tables import accounts, tenants
@@ -68,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         listener = bind(settings.host, settings.port)
         metrics_listener = bind_metrics(settings)
     except (SettingError, StoreError, ListenError) as problem:
-        return _refuse(str(problem))
+        return refuse(str(problem))
     port = listener.getsockname()[1]
     sys.stdout.write(welcome(settings, port, sample_accounts=sample_accounts, is_empty=is_empty))
     sys.stdout.flush()
@@ -77,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _load_sample(settings: Settings) -> None:
     """Load the sample where nothing is there yet."""
-    with _cloud(settings) as engine:
+    with opened(settings.data, "cloud") as engine:
         with reading(engine).connect() as connection:
             is_empty = connection.scalar(select(func.count()).select_from(tenants)) == 0
         if is_empty:
@@ -86,27 +85,13 @@ def _load_sample(settings: Settings) -> None:
 
 def _look(settings: Settings) -> tuple[bool, list[str]]:
     """Whether there are no accounts at all, and which of the sample's accounts have the sample's password."""
-    of_the_sample = accounts.c.username.in_(SAMPLE_PASSWORDS) & ~accounts.c.disabled
-    with _cloud(settings) as engine, reading(engine).connect() as connection:
+    of_the_sample = accounts.c.username.in_(SAMPLE_PASSWORDS) & ~accounts.c.disabled & ~tenants.c.disabled
+    hashed = select(accounts.c.username, accounts.c.password_hash).join(tenants)
+    with opened(settings.data, "cloud") as engine, reading(engine).connect() as connection:
         is_empty = connection.scalar(select(accounts.c.id).limit(1)) is None
-        rows = connection.execute(select(accounts.c.username, accounts.c.password_hash).where(of_the_sample))
-        hashes = {row.username: row.password_hash for row in rows}
+        hashes = {row.username: row.password_hash for row in connection.execute(hashed.where(of_the_sample))}
     return is_empty, [
         name
         for name, password in SAMPLE_PASSWORDS.items()
         if name in hashes and password_matches(hashes[name], password)
     ]
-
-
-@contextmanager
-def _cloud(settings: Settings) -> Iterator[Engine]:
-    engine = open_engine(settings.data, "cloud")
-    try:
-        yield engine
-    finally:
-        engine.dispose()
-
-
-def _refuse(problem: str) -> int:
-    sys.stderr.writelines(f"cloudconsole: {line}\n" for line in problem.splitlines())
-    return 1

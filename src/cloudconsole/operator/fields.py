@@ -1,4 +1,4 @@
-"""The kinds of values a cloud file's fields take: what each accepts, and the words that refuse the rest."""
+"""The kinds of values that fields take: what each accepts, and the words that refuse the rest."""
 
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final, NoReturn, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
 from cloudconsole.core.kinds import QUOTA_DEFAULTS, UNLIMITED
-from cloudconsole.operator.cloudfile.gaps import OR_UNUSABLE
-from cloudconsole.operator.resources import LARGEST
+from cloudconsole.operator.gaps import OR_UNUSABLE
+from cloudconsole.operator.rules import LARGEST
 from cloudconsole.store.passwords import is_usable_hash
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -67,7 +67,11 @@ def _quota_name(text: str) -> str:
 
 
 def _seconds(value: Any, info: ValidationInfo) -> int:
-    """Whole seconds since the epoch; a time without an offset is in the operator's zone."""
+    return seconds_of(value, info.context["zone"] if info.context else UTC)
+
+
+def seconds_of(value: Any, zone: tzinfo) -> int:
+    """Whole seconds since the epoch of a time's text; one without an offset is in the operator's zone."""
     match = _TIME.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         raise ValueError("must be a time, such as 2026-01-31T08:00:00Z")
@@ -77,7 +81,6 @@ def _seconds(value: Any, info: ValidationInfo) -> int:
     except ValueError:
         raise ValueError("is a time that no calendar or clock has") from None
     if moment.tzinfo is None:
-        zone: tzinfo = info.context["zone"] if info.context else UTC
         moment = moment.replace(tzinfo=zone)
     seconds = (moment - _EPOCH) // timedelta(seconds=1)
     if not 0 <= seconds < _LAST:

@@ -1,4 +1,4 @@
-"""What stands in a model where the file's value had a problem of its own, so that the rest can still be checked."""
+"""What stands in a model where the given value had a problem of its own, so that the rest can still be checked."""
 
 from collections.abc import Iterator
 from typing import Any, Final

@@ -1,34 +1,26 @@
-"""`cloudconsole admin`: make a store equal to a file, or write a store out as one."""
+"""`admin load` and `admin dump`: make a store equal to a file, or write a store out as one."""
 
 import argparse
-import getpass
 import os
-import sqlite3
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Any
 
 from sqlalchemy import Engine
-from sqlalchemy.exc import DBAPIError
 
-from cloudconsole.core.clock import SystemClock
 from cloudconsole.operator.cloudfile.dump import dump
 from cloudconsole.operator.cloudfile.load import make_equal, read_cloud_file
-from cloudconsole.operator.cloudfile.problems import CloudFileError
-from cloudconsole.operator.errors import OperatorError
-from cloudconsole.server.settings import SettingError, Settings, load_settings
-from cloudconsole.store.engine import StoreError, database_file, open_engine
+from cloudconsole.server.commands.admin.stores import add_store_arguments, add_zone_argument, now, store
+from cloudconsole.server.commands.whoami import user_name
+from cloudconsole.server.settings import Settings
+from cloudconsole.store.engine import database_file, opened
 from cloudconsole.store.preparing import prepare
 
-DONE: Final = 0
-REFUSED: Final = 1
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+def add_commands(commands: Any) -> None:
     loading = commands.add_parser(
         "load",
         help="make the store equal to a file",
@@ -37,11 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     loading.add_argument("file", metavar="FILE", type=Path, help="the cloud as YAML")
     loading.add_argument("--dry-run", action="store_true", help="show what would change, and change nothing")
-    loading.add_argument(
-        "--time-zone",
-        metavar="ZONE",
-        help="time zone of times without an offset (default: CLOUDCONSOLE_TIME_ZONE, else UTC)",
-    )
+    add_zone_argument(loading)
     loading.set_defaults(admin_command=_load)
     dumping = commands.add_parser(
         "dump",
@@ -52,45 +40,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     dumping.add_argument("file", metavar="FILE", type=Path, nargs="?", help="where to (default: standard output)")
     dumping.set_defaults(admin_command=_dump)
     for command in (loading, dumping):
-        command.add_argument(
-            "--data",
-            metavar="DIR",
-            help="folder of the store (default: CLOUDCONSOLE_DATA, else data)",
-        )
-
-
-def run(arguments: argparse.Namespace) -> int:
-    try:
-        settings = load_settings(flags={"data": arguments.data, "time_zone": getattr(arguments, "time_zone", None)})
-    except SettingError as problem:
-        return _refuse(str(problem))
-    try:
-        arguments.admin_command(arguments, settings)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Whoever read our output has left. Python would complain once more when it closes it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return REFUSED
-    except CloudFileError as refused:
-        sys.stderr.write(f"{refused}\n")
-        return REFUSED
-    except (OperatorError, StoreError) as refused:
-        return _refuse(str(refused))
-    except (DBAPIError, sqlite3.Error) as problem:
-        reason = problem.orig if isinstance(problem, DBAPIError) else problem
-        return _refuse(f"the store in {settings.data} cannot be used: {reason}")
-    except OSError as problem:
-        return _refuse(f"{problem.filename or 'output'}: {problem.strerror}")
-    return DONE
+        add_store_arguments(command)
 
 
 def _load(arguments: argparse.Namespace, settings: Settings) -> None:
     # Read first: a file with problems must not leave an empty store behind.
     file, passwords = read_cloud_file(arguments.file, settings.zone)
     is_new = not database_file(settings.data, "cloud").exists()
-    with _store(settings.data, for_trial=arguments.dry_run) as engine:
-        now = int(SystemClock().now())
-        summary = make_equal(engine, file, passwords, now=now, actor=_user(), dry_run=arguments.dry_run)
+    with _made_store(settings.data, for_trial=arguments.dry_run) as engine:
+        summary = make_equal(engine, file, passwords, now=now(), actor=user_name(), dry_run=arguments.dry_run)
     lines = [str(summary)]
     if arguments.dry_run and summary.changed:
         lines.append("nothing was changed: this was a dry run")
@@ -100,9 +58,7 @@ def _load(arguments: argparse.Namespace, settings: Settings) -> None:
 
 
 def _dump(arguments: argparse.Namespace, settings: Settings) -> None:
-    if not database_file(settings.data, "cloud").exists():
-        raise StoreError(f"there is no store in {settings.data}: give its folder with --data")
-    with _store(settings.data) as engine:
+    with store(settings) as engine:
         content = dump(engine).encode()
     if arguments.file is None:
         sys.stdout.buffer.write(content)
@@ -111,17 +67,14 @@ def _dump(arguments: argparse.Namespace, settings: Settings) -> None:
 
 
 @contextmanager
-def _store(folder: Path, *, for_trial: bool = False) -> Iterator[Engine]:
-    """The store in a folder. A trial where there is none yet has an empty one that is thrown away."""
+def _made_store(folder: Path, *, for_trial: bool) -> Iterator[Engine]:
+    """The store in a folder, made where there is none; for a trial, an empty one that is thrown away."""
     with tempfile.TemporaryDirectory() as nowhere:
         is_new = not database_file(folder, "cloud").exists()
         place = Path(nowhere) if for_trial and is_new else folder
         prepare(place)
-        engine = open_engine(place, "cloud")
-        try:
+        with opened(place, "cloud") as engine:
             yield engine
-        finally:
-            engine.dispose()
 
 
 def _write_whole(file: Path, content: bytes) -> None:
@@ -142,15 +95,3 @@ def _write_whole(file: Path, content: bytes) -> None:
         with suppress(OSError):
             Path(name).unlink()
         raise
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError, ImportError):
-        return f"user {os.getuid()}"
-
-
-def _refuse(problem: str) -> int:
-    sys.stderr.write(f"cloudconsole: {problem}\n")
-    return REFUSED

@@ -1,0 +1,74 @@
+"""The trails: what operators changed, in the very transaction of each change, and who logged in or out."""
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+from sqlalchemy import Column, ColumnElement, Connection, insert, select
+
+from cloudconsole.operator.conditions import begins_with
+from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.records import Record, json_text, parse_json, time_text
+from cloudconsole.store.tables import access_audit, operator_audit
+
+
+def note(desk: Desk, change: str, subject: str | None, before: Record | None, after: Record | None) -> None:
+    """Note a change, such as `flavor.change`; neither record may hold a password or its hash."""
+    change = f"{change} (forced)" if desk.force else change
+    line = {"at": desk.now, "actor": desk.actor, "change": change, "subject": subject}
+    texts = {"before": _text(before), "after": _text(after)}
+    desk.connection.execute(insert(operator_audit).values(**line, **texts))
+
+
+class Search(Struct, frozen=True, kw_only=True):
+    """Which lines of a trail are wanted; times are seconds, `until` itself is left out."""
+
+    actor: str | None = None
+    change: str | None = None
+    """How the change, or the event, begins."""
+    subject: str | None = None
+    since: int | None = None
+    until: int | None = None
+    after: int | None = None
+    """The id of the last line seen."""
+    limit: int = 100
+
+
+def changes(connection: Connection, search: Search) -> list[Record]:
+    """What operators changed, newest first."""
+    columns = operator_audit.c
+    found = _lines(connection, operator_audit, search, {"actor": columns.actor, "change": columns.change})
+    return [_change(row) for row in found]
+
+
+def accesses(connection: Connection, search: Search) -> list[Record]:
+    """Logins, logouts and refused logins, newest first; from the database of activity."""
+    columns = access_audit.c
+    found = _lines(connection, access_audit, search, {"actor": columns.username, "change": columns.event})
+    return [{**row, "at": time_text(row["at"])} for row in found]
+
+
+def _lines(connection: Connection, table: Any, search: Search, columns: dict[str, Column[Any]]) -> list[Record]:
+    query = select(table).order_by(table.c.id.desc()).limit(search.limit)
+    conditions: dict[str, Callable[[Any], ColumnElement[bool]]] = {
+        "actor": lambda wanted: columns["actor"] == wanted,
+        "change": lambda wanted: begins_with(columns["change"], wanted),
+        "subject": lambda wanted: table.c.subject == wanted,
+        "since": lambda wanted: table.c.at >= wanted,
+        "until": lambda wanted: table.c.at < wanted,
+        "after": lambda wanted: table.c.id < wanted,
+    }
+    for name, condition in conditions.items():
+        wanted = getattr(search, name)
+        if wanted is not None:
+            query = query.where(condition(wanted))
+    return [dict(row) for row in connection.execute(query).mappings()]
+
+
+def _change(row: Record) -> Record:
+    before, after = (None if row[name] is None else parse_json(row[name]) for name in ("before", "after"))
+    return {**row, "at": time_text(row["at"]), "before": before, "after": after}
+
+
+def _text(record: Record | None) -> str | None:
+    return None if record is None else json_text(record)

@@ -1,0 +1,157 @@
+"""The things that operators keep, by the names of a cloud file: what each field takes, and what it is for."""
+
+from collections.abc import Mapping
+from datetime import tzinfo
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
+
+from cloudconsole.core.kinds import Kind, Role, Unit
+from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.fields import (
+    Address,
+    Billionths,
+    Count,
+    Id,
+    Items,
+    Label,
+    Name,
+    Note,
+    NumericId,
+    Password,
+    PasswordHash,
+    PositiveCount,
+    Quotas,
+    Seconds,
+    Url,
+    UrlId,
+)
+from cloudconsole.operator.gaps import pass_unusable
+from cloudconsole.operator.words import message_of, path_of, path_text
+from cloudconsole.spec.records import ResourceType
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    _any_may_be_unusable = field_validator("*", mode="wrap")(pass_unusable)
+
+
+class Tenant(Part):
+    name: Name = Field(description="the tenant's name, unique")
+    disabled: bool = Field(default=False, description="its accounts cannot log in")
+
+
+class Node(Part):
+    name: Name = Field(description="the node's name, unique")
+    disabled: bool = Field(default=False, description="takes no new resources")
+
+
+class Flavor(Part):
+    id: NumericId = Field(description="digits")
+    name: Name = Field(description="what tenants see, unique")
+    vcpus: PositiveCount = Field(description="virtual processors")
+    ram: PositiveCount = Field(description="RAM in MB")
+    disk: Count = Field(description="disk in GB")
+    disabled: bool = Field(default=False, description="not offered any more")
+
+
+class Price(Part):
+    kind: ResourceType = Field(description="instance, image, loadbalance or volume")
+    unit: Unit = Field(description="each, vcpu, ram_gb or gb, as the kind is priced")
+    node: Name | None = Field(default=None, description="the node it is for (default: all without one of their own)")
+    price: Billionths = Field(description="per hour and unit, at most nine decimals")
+    start: Seconds = Field(alias="from", description="the moment it comes into force")
+
+
+class News(Part):
+    id: PositiveCount = Field(description="a number")
+    date: Seconds = Field(description="when it appears")
+    title: Name = Field(description="its headline")
+    url: Url = Field(description="where it is told")
+    disabled: bool = Field(default=False, description="withdrawn")
+
+
+class UrlEntry(Part):
+    id: UrlId = Field(description="url- and eight small letters or digits")
+    type: Literal["link", "directory"] = Field(description="link or directory")
+    url: Url = Field(description="the address")
+    disabled: bool = Field(default=False, description="not shown")
+
+
+class Account(Part):
+    username: Id = Field(description="the name to log in with")
+    role: Role = Field(default="tenant", description="tenant or operator")
+    disabled: bool = Field(default=False, description="cannot log in")
+    password: Password = None
+    password_hash: PasswordHash | None = None
+    password_file: Note | None = None
+
+
+class OriginConfig(Part):
+    origin_ips: Items[Address] = Field(default=[], alias="originIps")
+    adv_origin_configs: Any = Field(default=None, alias="advOriginConfigs")
+    origin_domain_name: Name | None = Field(default=None, alias="originDomainName")
+
+
+class Domain(Part):
+    id: NumericId = Field(description="digits")
+    name: Name = Field(description="the domain's name")
+    comment: Note = Field(default="", description="a remark")
+    service_areas: Label = Field(alias="serviceAreas", description="where it is served, such as hk;ov")
+    service_type: Label = Field(alias="serviceType", description="what it serves, such as web")
+    enabled: bool = Field(default=True, description="whether it is in service")
+    cname: Label = Field(description="the name it points to")
+    status: Label = Field(description="such as Deployed")
+    cache_behaviors: list[Any] = Field(default=[], alias="cacheBehaviors", description="a list")
+    visit_control_rules: list[Any] = Field(default=[], alias="visitControlRules", description="a list")
+    origin_config: OriginConfig = Field(
+        default=OriginConfig(),
+        alias="originConfig",
+        description="originIps, advOriginConfigs and originDomainName",
+    )
+    query_string_settings: Note | None = Field(
+        default=None, alias="queryStringSettings", description="what becomes of query strings"
+    )
+
+
+class Resource(Part):
+    id: Id = Field(description="unique among all tenants' resources")
+    kind: Kind = Field(description="what it is, such as instance or volume")
+    name: Name = Field(description="what its tenant calls it")
+    node: Name | None = Field(default=None, description="the node it is on")
+    vcpus: int = Field(default=0, description="virtual processors of an instance")
+    ram: int = Field(default=0, description="RAM of an instance in MB")
+    disk: int = Field(default=0, description="disk of an instance in GB")
+    size: int = Field(default=0, description="size of a volume, snapshot or image in GB")
+    started: Seconds = Field(description="when it starts")
+    ended: Seconds | None = Field(default=None, description="when it ends")
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {"vcpus": self.vcpus, "ram": self.ram, "disk": self.disk, "size": self.size}
+
+
+AnyPart = TypeVar("AnyPart", bound=Part)
+_QUOTAS: TypeAdapter[dict[str, int]] = TypeAdapter(Quotas, config=ConfigDict(strict=True))
+
+
+def read_part(model: type[AnyPart], values: Mapping[str, Any], zone: tzinfo) -> AnyPart:
+    """The values as a part; those that do not fit are all named in one refusal."""
+    try:
+        return model.model_validate(dict(values), context={"zone": zone})
+    except ValidationError as error:
+        raise _refusal(error) from None
+
+
+def read_quotas(values: Mapping[str, Any]) -> dict[str, int]:
+    try:
+        return _QUOTAS.validate_python(dict(values))
+    except ValidationError as error:
+        raise _refusal(error) from None
+
+
+def _refusal(error: ValidationError) -> OperatorError:
+    # The words never repeat what was given: it may be a password in the wrong place.
+    details = error.errors(include_url=False)
+    return OperatorError("; ".join(f"{path_text(path_of(detail))}: {message_of(detail)}" for detail in details))

@@ -1,0 +1,36 @@
+"""Flavors. A disabled one is not offered any more."""
+
+from collections.abc import Mapping
+
+from cloudconsole.operator import models, records
+from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.models import read_part
+from cloudconsole.operator.nouns.noun import Filter, NumberedNoun, Values, prefix_filter, switch_filter
+from cloudconsole.operator.records import Record, Row
+from cloudconsole.store import tables
+
+
+class Flavors(NumberedNoun):
+    name = "flavor"
+    thing = "flavor"
+    plural = "flavors"
+    model = models.Flavor
+    table = tables.flavors
+    fixed = frozenset({"id"})
+
+    def filters(self) -> Mapping[str, Filter]:
+        columns = self.table.c
+        return {
+            "prefix": prefix_filter(columns.name, "name"),
+            "disabled": switch_filter(columns.disabled, "only the disabled ones"),
+        }
+
+    def _record(self, row: Row) -> Record:
+        return records.flavor_record(row)
+
+    def _row(self, desk: Desk, values: Values) -> Row:
+        return records.flavor_row(read_part(models.Flavor, values, desk.zone))
+
+    def _check(self, desk: Desk, before: Row | None, after: Row | None) -> None:
+        if after is not None:
+            self._refuse_taken_name(desk, before, after)

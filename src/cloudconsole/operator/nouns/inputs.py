@@ -1,0 +1,50 @@
+"""What a noun's fields take, for whoever asks an operator for them: read off the models."""
+
+from collections.abc import Mapping
+from types import UnionType
+from typing import Any, Final, Literal, NamedTuple, Union, get_args, get_origin
+
+from pydantic import BeforeValidator
+from pydantic.fields import FieldInfo
+
+from cloudconsole.operator.models import Part
+
+Shape = Literal["text", "number", "switch", "json"]
+_HIDDEN: Final = frozenset({"password", "password_hash", "password_file"})
+"""Fields that only a file has."""
+
+
+class Input(NamedTuple):
+    """One field: its name, what it is for, how it is written, and whether it must be given or may be nothing."""
+
+    name: str
+    help: str
+    shape: Shape
+    is_required: bool = False
+    may_be_nothing: bool = False
+
+
+def inputs_of(model: type[Part], made_up: Mapping[str, str]) -> tuple[Input, ...]:
+    """The inputs of a model's fields; what is made up where it is missing is not required."""
+    fields = {info.alias or name: info for name, info in model.model_fields.items()}
+    return tuple(
+        Input(
+            name,
+            (info.description or "") + (f" (default: {made_up[name]})" if name in made_up else ""),
+            _shape(info),
+            is_required=info.is_required() and name not in made_up,
+            may_be_nothing=type(None) in get_args(info.annotation),
+        )
+        for name, info in fields.items()
+        if name not in _HIDDEN
+    )
+
+
+def _shape(info: FieldInfo) -> Shape:
+    kind: Any = info.annotation
+    if kind is bool:
+        return "switch"
+    # Times and prices are numbers inside only: they are written as text.
+    if kind is int and not any(isinstance(part, BeforeValidator) for part in info.metadata):
+        return "number"
+    return "text" if kind in (int, str) or get_origin(kind) in (Literal, Union, UnionType) else "json"

@@ -1,0 +1,226 @@
+"""What all nouns have in common: each verb checks, writes, notes it in the audit, and says what was and what is."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final, NamedTuple
+
+from sqlalchemy import ColumnElement, Select, Table, delete, func, insert, select, tuple_, update
+
+from cloudconsole.operator.audit import note
+from cloudconsole.operator.conditions import begins_with
+from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.models import Part
+from cloudconsole.operator.nouns.inputs import Input, inputs_of
+from cloudconsole.operator.records import Record, Row
+
+Values = Mapping[str, Any]
+Records = list[Record]
+PAGE: Final = 100
+
+
+class Done(NamedTuple):
+    """A thing before and after a change; None where it was not there. Equal where there was nothing to change."""
+
+    subject: str
+    before: Record | None
+    after: Record | None
+
+    @property
+    def changed(self) -> bool:
+        return self.before != self.after
+
+
+class Filter(NamedTuple):
+    """One way to list fewer: its help, and the condition for a value."""
+
+    help: str
+    condition: Callable[[Desk, Any], ColumnElement[bool]]
+    is_switch: bool = False
+
+
+class Noun:
+    """One kind of thing that operators keep. Values and records have the names of a cloud file."""
+
+    name: ClassVar[str]
+    thing: ClassVar[str]
+    """What people call one."""
+    plural: ClassVar[str]
+    model: ClassVar[type[Part]]
+    table: ClassVar[Table]
+    key: ClassVar[str] = "id"
+    """The field, and the column, that names one."""
+    owner: ClassVar[str | None] = None
+    """What is said of the field `tenant`, where there is one."""
+    may_lack_owner: ClassVar[bool] = False
+    fixed: ClassVar[frozenset[str]] = frozenset()
+    """Fields that stay as they were added."""
+    verbs: ClassVar[tuple[str, ...]] = ("add", "change", "disable", "enable", "remove", "show", "list")
+    made_up: ClassVar[Mapping[str, str]] = {}
+    """Required fields that need not be given, and what they are then."""
+    overridable: ClassVar[frozenset[str]] = frozenset()
+    """Verbs with a rule that a desk with `force` overrides."""
+
+    # The verbs
+
+    def add(self, desk: Desk, values: Values) -> Done:
+        row = self._row(desk, self._complete(desk, values))
+        key = str(row[self.key])
+        if self._find(desk, key) is not None:
+            raise OperatorError(f"there is a {self.thing} {key} already")
+        self._check(desk, None, row)
+        desk.connection.execute(insert(self.table).values(self._written(row)))
+        self._follow(desk, None, row)
+        return self._noted(desk, "add", key, None, self.show(desk, key))
+
+    def change(self, desk: Desk, key: str, values: Values) -> Done:
+        return self._change(desk, "change", self._require(desk, key), values)
+
+    def disable(self, desk: Desk, key: str) -> Done:
+        return self._change(desk, "disable", self._require(desk, key), {"disabled": True})
+
+    def enable(self, desk: Desk, key: str) -> Done:
+        return self._change(desk, "enable", self._require(desk, key), {"disabled": False})
+
+    def remove(self, desk: Desk, key: str) -> Done:
+        current = self._require(desk, key)
+        self._check(desk, current, None)
+        self._follow(desk, current, None)
+        desk.connection.execute(delete(self.table).where(self._is(current)))
+        return self._noted(desk, "remove", key, self._record(current), None)
+
+    def show(self, desk: Desk, key: str) -> Record:
+        return self._record(self._require(desk, key))
+
+    def list(
+        self, desk: Desk, filters: Values | None = None, after: str | None = None, limit: int | None = PAGE
+    ) -> Records:
+        """Those that all filters let through, in order, from behind the key `after` on."""
+        query = self._query()
+        for name, value in (filters or {}).items():
+            query = query.where(self.filters()[name].condition(desk, value))
+        order = self._order()
+        if after is not None:
+            query = query.where(tuple_(*order) > tuple_(*self._place(after)))
+        found = desk.connection.execute(query.order_by(*order).limit(limit)).mappings()
+        return [self._record(dict(row)) for row in found]
+
+    # What nouns differ in
+
+    def inputs(self) -> tuple[Input, ...]:
+        """The fields that adding one takes, and a record has."""
+        own = inputs_of(self.model, self.made_up)
+        if self.owner is None:
+            return own
+        may_lack = self.may_lack_owner
+        return Input("tenant", self.owner, "text", is_required=not may_lack, may_be_nothing=may_lack), *own
+
+    def filters(self) -> Mapping[str, Filter]:
+        return {}
+
+    def key_of(self, record: Record) -> str:
+        """The key of a record, which the other verbs take."""
+        return str(record[self.key])
+
+    def _record(self, row: Row) -> Record:
+        raise NotImplementedError
+
+    def _row(self, desk: Desk, values: Values) -> Row:
+        """Values that were found to fit, as columns."""
+        raise NotImplementedError
+
+    def _complete(self, desk: Desk, values: Values) -> Values:
+        """Values for a new one, with what is made up where it is not given."""
+        del desk
+        return values
+
+    def _check(self, desk: Desk, before: Row | None, after: Row | None) -> None:
+        """Refuse what would leave the cloud wrong."""
+
+    def _written(self, row: Row) -> Row:
+        """The columns to write where something changed."""
+        return row
+
+    def _follow(self, desk: Desk, before: Row | None, after: Row | None) -> None:
+        """Do what a change brings with it; before a removal and after any other change."""
+
+    def _query(self) -> Select[Any]:
+        return select(self.table)
+
+    def _order(self) -> tuple[ColumnElement[Any], ...]:
+        return (self.table.c[self.key],)
+
+    def _place(self, key: str) -> tuple[Any, ...]:
+        """Where a key stands in that order."""
+        return (self._value_of(key),)
+
+    def _value_of(self, key: str) -> Any:
+        """A key as its column has it."""
+        return key
+
+    # How they do it
+
+    def _change(self, desk: Desk, verb: str, current: Row, values: Values) -> Done:
+        before = self._record(current)
+        for field in self.fixed.intersection(values):
+            if values[field] != before.get(field):
+                raise OperatorError(f"{field}: cannot be changed")
+        return self._write(desk, verb, current, self._row(desk, before | dict(values)))
+
+    def _write(self, desk: Desk, verb: str, current: Row, row: Row) -> Done:
+        """Make the current row this one, if it is not."""
+        before = self._record(current)
+        key = self.key_of(before)
+        if row == {column: current[column] for column in row}:
+            return Done(key, before, before)
+        self._check(desk, current, row)
+        desk.connection.execute(update(self.table).where(self._is(current)).values(self._written(row)))
+        self._follow(desk, current, current | row)
+        (after,) = desk.connection.execute(self._query().where(self._is(current))).mappings()
+        return self._noted(desk, verb, key, before, self._record(dict(after)))
+
+    def _noted(self, desk: Desk, verb: str, key: str, before: Record | None, after: Record | None) -> Done:
+        note(desk, f"{self.name}.{verb}", key, before, after)
+        return Done(key, before, after)
+
+    def _is(self, current: Row) -> ColumnElement[bool]:
+        (primary,) = self.table.primary_key.columns
+        condition: ColumnElement[bool] = primary == current[primary.name]
+        return condition
+
+    def _find(self, desk: Desk, key: str) -> Row | None:
+        query = self._query().where(self.table.c[self.key] == self._value_of(key))
+        row = desk.connection.execute(query).mappings().one_or_none()
+        return None if row is None else dict(row)
+
+    def _require(self, desk: Desk, key: str) -> Row:
+        row = self._find(desk, key)
+        if row is None:
+            raise OperatorError(f"there is no {self.thing} {key}")
+        return row
+
+    def _refuse_taken_name(self, desk: Desk, before: Row | None, after: Row) -> None:
+        """Refuse a name that another one has already."""
+        columns = self.table.c
+        if before is not None and before["name"] == after["name"]:
+            return
+        if desk.connection.scalar(select(columns.id).where(columns.name == after["name"])) is not None:
+            raise OperatorError(f"name: there is a {self.name} {after['name']} already")
+
+
+class NumberedNoun(Noun):
+    """A noun whose ids are digits as text: listed by number."""
+
+    def _order(self) -> tuple[ColumnElement[Any], ...]:
+        key = self.table.c[self.key]
+        return func.length(key), key
+
+    def _place(self, key: str) -> tuple[Any, ...]:
+        return len(key), key
+
+
+def prefix_filter(column: ColumnElement[Any], what: str) -> Filter:
+    return Filter(f"only those whose {what} begins so", lambda _desk, prefix: begins_with(column, prefix))
+
+
+def switch_filter(column: ColumnElement[bool], help_text: str) -> Filter:
+    return Filter(help_text, lambda _desk, _value: column, is_switch=True)

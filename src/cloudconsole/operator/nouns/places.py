@@ -1,0 +1,58 @@
+"""Finding what others refer to by name: tenants and nodes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Table, func, select
+
+from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.records import Row
+from cloudconsole.store.tables import nodes, tenants
+
+
+def find_tenant(desk: Desk, name: Any) -> Row:
+    return _named(desk, tenants, "tenant", name)
+
+
+def find_node(desk: Desk, name: Any) -> Row:
+    return _named(desk, nodes, "node", name)
+
+
+def split_owner(desk: Desk, values: Mapping[str, Any]) -> tuple[int | None, dict[str, Any]]:
+    """The id of the tenant that values name, if they do, and the other values."""
+    others = dict(values)
+    name = others.pop("tenant", None)
+    return None if name is None else int(find_tenant(desk, name)["id"]), others
+
+
+def require_owner(desk: Desk, values: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+    tenant_id, others = split_owner(desk, values)
+    if tenant_id is None:
+        raise OperatorError("tenant: is missing")
+    return tenant_id, others
+
+
+def refuse_needed(desk: Desk, subject: str, users: Mapping[str, tuple[Table, str]], place_id: int) -> None:
+    """Refuse to remove what others need, and say how many of which they are."""
+    needs, total = [], 0
+    for name, (table, column) in users.items():
+        count = desk.connection.scalar(select(func.count()).where(table.c[column] == place_id))
+        total += count or 0
+        if count:
+            needs.append(f"{count} {name if count == 1 else name + 's'}")
+    if needs:
+        raise OperatorError(f"{subject} cannot be removed: {_enumerate(needs)} {'needs' if total == 1 else 'need'} it")
+
+
+def _enumerate(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _named(desk: Desk, table: Table, noun: str, name: Any) -> Row:
+    row = None
+    if isinstance(name, str):
+        row = desk.connection.execute(select(table).where(table.c.name == name)).mappings().one_or_none()
+    if row is None:
+        raise OperatorError(f"{noun}: there is no {noun} {name}")
+    return dict(row)

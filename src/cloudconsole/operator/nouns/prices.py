@@ -1,0 +1,116 @@
+"""Prices: of a kind's unit from a moment on, on one node or on all that have none of their own.
+
+A price's key is its kind, unit and moment and, where it has one, its node: `volume/gb/2026-01-01T00:00:00Z/hk-1`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Select, insert, select
+
+from cloudconsole.operator import models, records
+from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.models import Price, read_part
+from cloudconsole.operator.nouns.noun import PAGE, Done, Filter, Noun, Records, Values
+from cloudconsole.operator.nouns.places import find_node
+from cloudconsole.operator.nouns.pricing import Starts, price_starts, refuse_unpriced
+from cloudconsole.operator.records import Record, Row
+from cloudconsole.operator.rules import unit_problem
+from cloudconsole.store import tables
+
+
+class Prices(Noun):
+    name = "price"
+    thing = "price"
+    plural = "prices"
+    model = models.Price
+    table = tables.prices
+    verbs = ("add", "change", "remove", "show", "list")
+
+    def filters(self) -> Mapping[str, Filter]:
+        columns = self.table.c
+        return {
+            "kind": Filter("only this kind's", lambda _desk, kind: columns.kind == kind),
+            "node": Filter(
+                "only those for this node", lambda desk, name: columns.node_id == find_node(desk, name)["id"]
+            ),
+        }
+
+    def key_of(self, record: Record) -> str:
+        parts = [record["kind"], record["unit"], record["from"], record.get("node")]
+        return "/".join(part for part in parts if part is not None)
+
+    def add(self, desk: Desk, values: Values) -> Done:
+        row = self._row(desk, values)
+        self._check(desk, None, row)
+        desk.connection.execute(insert(self.table).values(row))
+        record = records.price_record(row, values.get("node"))
+        return self._noted(desk, "add", self.key_of(record), None, record)
+
+    def list(
+        self, desk: Desk, filters: Values | None = None, after: str | None = None, limit: int | None = PAGE
+    ) -> Records:
+        # There are thousands at the most, and their order is no column's: general prices go before those of nodes.
+        query = self._query()
+        for name, value in (filters or {}).items():
+            query = query.where(self.filters()[name].condition(desk, value))
+        found = [self._record(dict(row)) for row in desk.connection.execute(query).mappings()]
+        found.sort(key=_order)
+        if after is not None:
+            last = _order(self.show(desk, after))
+            found = [record for record in found if _order(record) > last]
+        return found[:limit]
+
+    def _query(self) -> Select[Any]:
+        nodes = tables.nodes.c
+        return select(self.table, nodes.name.label("node")).outerjoin(tables.nodes, nodes.id == self.table.c.node_id)
+
+    def _find(self, desk: Desk, key: str) -> Row | None:
+        kind, unit, start, node, *_ = (*key.split("/", 3), None, None, None, None)
+        try:
+            price = read_part(Price, {"kind": kind, "unit": unit, "from": start, "node": node, "price": "0"}, desk.zone)
+        except OperatorError:
+            raise OperatorError(f"a price's key is KIND/UNIT/FROM or KIND/UNIT/FROM/NODE, not {key}") from None
+        columns, node_name = self.table.c, tables.nodes.c.name
+        query = self._query().where(columns.kind == price.kind, columns.unit == price.unit)
+        query = query.where(columns.start == price.start, node_name.is_not_distinct_from(price.node))
+        row = desk.connection.execute(query).mappings().one_or_none()
+        return None if row is None else dict(row)
+
+    def _record(self, row: Row) -> Record:
+        return records.price_record(row, row["node"])
+
+    def _row(self, desk: Desk, values: Values) -> Row:
+        price = read_part(Price, values, desk.zone)
+        problem = unit_problem(price.kind, price.unit)
+        if problem is not None:
+            raise OperatorError(f"unit: {problem}")
+        return records.price_row(price, None if price.node is None else find_node(desk, price.node)["id"])
+
+    def _check(self, desk: Desk, before: Row | None, after: Row | None) -> None:
+        self._refuse_second(desk, before, after)
+        if before is not None:
+            current = price_starts(desk, before["kind"])
+            changed = self._starts_after(desk, before, after)
+            refuse_unpriced(desk, before["kind"], current, changed)
+
+    def _refuse_second(self, desk: Desk, before: Row | None, after: Row | None) -> None:
+        if after is None:
+            return
+        columns, same = self.table.c, ("kind", "unit", "start")
+        query = select(columns.id).where(*(columns[name] == after[name] for name in same))
+        found = desk.connection.scalar(query.where(columns.node_id.is_not_distinct_from(after["node_id"])))
+        if found is not None and (before is None or found != before["id"]):
+            raise OperatorError("there is a price of this kind, unit, node and moment already")
+
+    def _starts_after(self, desk: Desk, before: Row, after: Row | None) -> Starts:
+        """When the kind's prices will start once this one is changed or gone."""
+        starts = price_starts(desk, before["kind"], without=before["id"])
+        if after is not None and after["kind"] == before["kind"]:
+            starts[after["node_id"]] = min(after["start"], starts.get(after["node_id"], after["start"]))
+        return starts
+
+
+def _order(record: Record) -> tuple[str, str, str, str]:
+    return record["kind"], record["unit"], record.get("node", ""), record["from"]

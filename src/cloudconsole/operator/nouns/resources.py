@@ -1,0 +1,128 @@
+"""Resources: recorded, resized, moved, ended, removed; the totals move in the same transaction."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from sqlalchemy import ColumnElement, Select, func, or_, select, union_all
+
+from cloudconsole.operator import models, records
+from cloudconsole.operator.conditions import begins_with
+from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.models import Resource, read_part
+from cloudconsole.operator.nouns.noun import Done, Filter, Noun, Values
+from cloudconsole.operator.nouns.places import find_node, find_tenant, require_owner
+from cloudconsole.operator.nouns.pricing import check_priced
+from cloudconsole.operator.nouns.usage import amounts_of, check_quotas
+from cloudconsole.operator.records import Record, Row, time_text
+from cloudconsole.operator.rules import node_problem, size_problems
+from cloudconsole.store import tables, totals
+
+_MANY: Final = 10_000
+
+
+class Resources(Noun):
+    name = "resource"
+    thing = "resource"
+    plural = "resources"
+    model = models.Resource
+    table = tables.resources
+    owner = "the tenant it belongs to"
+    fixed = frozenset({"id", "tenant", "kind", "started", "ended"})
+    verbs = ("add", "change", "end", "remove", "show", "list")
+    made_up: ClassVar[Mapping[str, str]] = {"started": "now"}
+    overridable = frozenset({"add", "change"})
+
+    def filters(self) -> Mapping[str, Filter]:
+        columns = self.table.c
+        return {
+            "tenant": Filter(
+                "only this tenant's", lambda desk, name: columns.tenant_id == find_tenant(desk, name)["id"]
+            ),
+            "kind": Filter("only of this kind", lambda _desk, kind: columns.kind == kind),
+            "node": Filter(
+                "only those on this node", lambda desk, name: columns.node_id == find_node(desk, name)["id"]
+            ),
+            "prefix": Filter("only those whose id or name begins so", self._begins),
+            "running": Filter("only those that run now", self._runs, is_switch=True),
+        }
+
+    def change(self, desk: Desk, key: str, values: Values) -> Done:
+        """Give a resource another name or other sizes, or move it to another node, from now on."""
+        return self._change(desk, "change", self._live(desk, key), values)
+
+    def end(self, desk: Desk, key: str, at: str | None = None) -> Done:
+        """End a resource, not before its start; it counts in that moment's hour and in no later one."""
+        current = self._live(desk, key)
+        row = self._row(desk, {**self._record(current), "ended": time_text(desk.now) if at is None else at})
+        return self._write(desk, "end", current, row)
+
+    def _begins(self, desk: Desk, prefix: str) -> ColumnElement[bool]:
+        columns = self.table.c
+        by_id, by_name = (begins_with(column, prefix) for column in (columns.id, columns.name))
+        found = select(columns.id).where(by_name).limit(_MANY)
+        if desk.connection.scalar(select(func.count()).select_from(found.subquery())) == _MANY:
+            return or_(by_id, by_name)
+        # Where few are named so, two searches, each by its own index, whatever else is asked for.
+        return columns.id.in_(union_all(*(select(columns.id).where(condition) for condition in (by_id, by_name))))
+
+    def _runs(self, desk: Desk, _value: Any) -> ColumnElement[bool]:
+        columns = self.table.c
+        return (columns.started_at <= desk.now) & (columns.ended_at.is_(None) | (columns.ended_at > desk.now))
+
+    def _live(self, desk: Desk, key: str) -> Row:
+        current = self._require(desk, key)
+        if current["ended_at"] is not None:
+            raise OperatorError(f"the resource {key} has an end already")
+        return current
+
+    def _complete(self, desk: Desk, values: Values) -> Values:
+        return {"started": time_text(desk.now), **values}
+
+    def _query(self) -> Select[Any]:
+        tenants, nodes = tables.tenants, tables.nodes
+        named = select(self.table, tenants.c.name.label("tenant"), nodes.c.name.label("node"))
+        placed = self.table.join(tenants, tenants.c.id == self.table.c.tenant_id)
+        return named.select_from(placed.outerjoin(nodes, nodes.c.id == self.table.c.node_id))
+
+    def _record(self, row: Row) -> Record:
+        return {"tenant": row["tenant"], **records.resource_record(row, row["node"])}
+
+    def _row(self, desk: Desk, values: Values) -> Row:
+        tenant_id, others = require_owner(desk, values)
+        resource = read_part(Resource, others, desk.zone)
+        _check_fit(resource)
+        node_id = None if resource.node is None else find_node(desk, resource.node)["id"]
+        return records.resource_row(resource, tenant_id, node_id)
+
+    def _check(self, desk: Desk, before: Row | None, after: Row | None) -> None:
+        if after is None:
+            return
+        if before is None:
+            _refuse_disabled(desk, tables.tenants, "tenant", after["tenant_id"])
+        if after["node_id"] is not None and (before is None or before["node_id"] != after["node_id"]):
+            _refuse_disabled(desk, tables.nodes, "node", after["node_id"])
+        check_priced(desk, after)
+        check_quotas(desk, after["tenant_id"], before, after)
+
+    def _follow(self, desk: Desk, before: Row | None, after: Row | None) -> None:
+        for row, move in ((before, totals.subtract), (after, totals.add)):
+            if row is not None and row["ended_at"] is None:
+                move(desk.connection, row["tenant_id"], row["kind"], row["node_id"], amounts_of(row))
+
+
+def _check_fit(resource: Resource) -> None:
+    problems = [f"{name}: {problem}" for name, problem in size_problems(resource.kind, resource.sizes)]
+    misplaced = node_problem(resource.kind, resource.node)
+    if misplaced is not None:
+        problems.append(f"node: {misplaced}")
+    if resource.ended is not None and resource.ended < resource.started:
+        problems.append("ended: must not be before started")
+    if problems:
+        raise OperatorError("; ".join(problems))
+
+
+def _refuse_disabled(desk: Desk, table: Any, thing: str, place_id: int) -> None:
+    place = desk.connection.execute(select(table).where(table.c.id == place_id)).mappings().one()
+    if place["disabled"]:
+        raise OperatorError(f"the {thing} {place['name']} is disabled and takes no new resources")

@@ -1,0 +1,147 @@
+"""Things as operators see them, and as rows of the store: one pair of functions for each, used wherever either is.
+
+A record has the names of a cloud file, times as UTC text, prices as exact decimal text; what is not set is left out.
+"""
+
+import json
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from cloudconsole.core.estimate import amount_text
+from cloudconsole.core.kinds import QUOTA_DEFAULTS
+from cloudconsole.operator.models import Domain, Flavor, News, Price, Resource, UrlEntry
+from cloudconsole.operator.rules import SIZES
+from cloudconsole.spec.envelope import encode
+
+Row = dict[str, Any]
+Record = dict[str, Any]
+
+
+def time_text(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def json_text(value: Any) -> str:
+    """JSON in which every number is as exact as it was given."""
+    return encode(value).decode()
+
+
+def parse_json(text: str) -> Any:
+    return json.loads(text, parse_float=Decimal)
+
+
+def _disabled(row: Row) -> Record:
+    return {"disabled": True} if row["disabled"] else {}
+
+
+def tenant_record(row: Row) -> Record:
+    return {"name": row["name"], **_disabled(row)}
+
+
+node_record = tenant_record
+
+
+def quota_record(row: Row) -> Record:
+    return {name: row[name] for name in QUOTA_DEFAULTS}
+
+
+def account_record(row: Row) -> Record:
+    """An account without its password's hash."""
+    return {"username": row["username"], "role": row["role"], **_disabled(row)}
+
+
+def flavor_row(flavor: Flavor) -> Row:
+    sizes = {"vcpus": flavor.vcpus, "ram_mb": flavor.ram, "disk_gb": flavor.disk}
+    return {"id": flavor.id, "name": flavor.name, **sizes, "disabled": flavor.disabled}
+
+
+def flavor_record(row: Row) -> Record:
+    sizes = {"vcpus": row["vcpus"], "ram": row["ram_mb"], "disk": row["disk_gb"]}
+    return {"id": row["id"], "name": row["name"], **sizes, **_disabled(row)}
+
+
+def price_row(price: Price, node_id: int | None) -> Row:
+    what = {"kind": price.kind, "unit": price.unit, "node_id": node_id}
+    return {**what, "start": price.start, "billionths": price.price}
+
+
+def price_record(row: Row, node: str | None) -> Record:
+    place = {} if node is None else {"node": node}
+    # As text: another reader could take a number for a float.
+    price = amount_text(row["billionths"])
+    return {"kind": row["kind"], "unit": row["unit"], **place, "price": price, "from": time_text(row["start"])}
+
+
+def news_row(news: News) -> Row:
+    told = {"title": news.title, "url": news.url, "disabled": news.disabled}
+    return {"id": news.id, "published_at": news.date, **told}
+
+
+def news_record(row: Row) -> Record:
+    told = {"title": row["title"], "url": row["url"]}
+    return {"id": row["id"], "date": time_text(row["published_at"]), **told, **_disabled(row)}
+
+
+def url_row(url: UrlEntry, tenant_id: int | None) -> Row:
+    return {"id": url.id, "tenant_id": tenant_id, "type": url.type, "url": url.url, "disabled": url.disabled}
+
+
+def url_record(row: Row) -> Record:
+    return {"id": row["id"], "type": row["type"], "url": row["url"], **_disabled(row)}
+
+
+def resource_row(resource: Resource, tenant_id: int, node_id: int | None) -> Row:
+    sizes = {column: resource.sizes[name] for name, column in SIZES.items()}
+    what = {"id": resource.id, "tenant_id": tenant_id, "kind": resource.kind, "name": resource.name}
+    return {**what, "node_id": node_id, **sizes, "started_at": resource.started, "ended_at": resource.ended}
+
+
+def resource_record(row: Row, node: str | None) -> Record:
+    place = {} if node is None else {"node": node}
+    sizes = {name: row[column] for name, column in SIZES.items() if row[column]}
+    ended = {} if row["ended_at"] is None else {"ended": time_text(row["ended_at"])}
+    what = {"id": row["id"], "kind": row["kind"], "name": row["name"]}
+    return {**what, **place, **sizes, "started": time_text(row["started_at"]), **ended}
+
+
+def domain_row(domain: Domain, tenant_id: int) -> Row:
+    origin = domain.origin_config
+    return {
+        "id": domain.id,
+        "tenant_id": tenant_id,
+        "name": domain.name,
+        "comment": domain.comment,
+        "service_areas": domain.service_areas,
+        "service_type": domain.service_type,
+        "enabled": domain.enabled,
+        "cname": domain.cname,
+        "status": domain.status,
+        "cache_behaviors": json_text(domain.cache_behaviors),
+        "visit_control_rules": json_text(domain.visit_control_rules),
+        "origin_ips": json_text(origin.origin_ips),
+        "adv_origin_configs": json_text(origin.adv_origin_configs),
+        "origin_domain_name": origin.origin_domain_name,
+        "query_string_settings": domain.query_string_settings,
+    }
+
+
+def domain_record(row: Row) -> Record:
+    return {
+        "id": row["id"],
+        "name": row["name"],
+        "comment": row["comment"],
+        "serviceAreas": row["service_areas"],
+        "serviceType": row["service_type"],
+        "enabled": row["enabled"],
+        "cname": row["cname"],
+        "status": row["status"],
+        "cacheBehaviors": parse_json(row["cache_behaviors"]),
+        "visitControlRules": parse_json(row["visit_control_rules"]),
+        "originConfig": {
+            "originIps": parse_json(row["origin_ips"]),
+            "advOriginConfigs": parse_json(row["adv_origin_configs"]),
+            "originDomainName": row["origin_domain_name"],
+        },
+        "queryStringSettings": row["query_string_settings"],
+    }

@@ -1,0 +1,25 @@
+"""Letting someone in again whose logins failed too often."""
+
+from sqlalchemy import Engine, delete
+
+from cloudconsole.operator.audit import note
+from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.nouns import ACCOUNTS, Done
+from cloudconsole.store.activity import hash_username
+from cloudconsole.store.tables import login_failures
+
+
+def clear_throttle(desk: Desk, activity: Engine, username: str, network: str | None = None) -> Done:
+    """Forget an account's failed logins, from one network or from all, and say how many there were.
+
+    They are in the other database: forgotten before the line about it is committed, so that none is missing.
+    """
+    ACCOUNTS.show(desk, username)
+    failures = delete(login_failures).where(login_failures.c.user_hash == hash_username(username))
+    if network is not None:
+        failures = failures.where(login_failures.c.network == network)
+    with activity.begin() as connection:
+        forgotten = connection.execute(failures).rowcount
+    after = {**({} if network is None else {"address": network}), "failures": forgotten}
+    note(desk, "account.clear-throttle", username, None, after)
+    return Done(username, None, after)

@@ -1,0 +1,73 @@
+"""What only accounts have: a password to reset, sessions to end, a throttle to clear."""
+
+import argparse
+from typing import Any, Final
+
+from cloudconsole.operator.nouns import ACCOUNTS, Done
+from cloudconsole.operator.throttles import clear_throttle
+from cloudconsole.server.addresses import forwarded_address, throttle_address
+from cloudconsole.server.commands.admin import printing
+from cloudconsole.server.commands.admin.stores import add_json_argument, add_store_arguments, looking, store, writing
+from cloudconsole.server.commands.passwords import add_password_arguments, read_new_password
+from cloudconsole.server.settings import Settings
+from cloudconsole.store.passwords import hash_password
+
+VERBS: Final = ("password", "end-sessions", "clear-throttle")
+
+
+def add_verbs(group: Any) -> None:
+    resetting = _parser(group, "password", "give it another password, which ends its sessions")
+    add_password_arguments(resetting)
+    resetting.set_defaults(admin_command=_reset_password)
+    ending = _parser(group, "end-sessions", "log it out everywhere, at once")
+    ending.set_defaults(admin_command=_end_sessions)
+    clearing = _parser(group, "clear-throttle", "forget its failed logins, so that it need not wait")
+    clearing.add_argument("--address", metavar="IP", type=_network, help="only those from this address (default: all)")
+    clearing.set_defaults(admin_command=_clear_throttle)
+
+
+def _parser(group: Any, verb: str, purpose: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = group.add_parser(
+        verb, help=purpose, description=f"An account: {purpose}.", allow_abbrev=False
+    )
+    parser.add_argument("key", metavar="USERNAME", help="its username")
+    add_store_arguments(parser)
+    add_json_argument(parser)
+    return parser
+
+
+def _reset_password(arguments: argparse.Namespace, settings: Settings) -> None:
+    with store(settings) as engine:
+        with looking(engine, settings) as desk:
+            # Before anyone types a password for nobody.
+            ACCOUNTS.show(desk, arguments.key)
+        password_hash = hash_password(read_new_password(arguments))
+        with writing(engine, settings) as desk:
+            done = ACCOUNTS.reset_password(desk, arguments.key, password_hash)
+    _print(done, "password changed, sessions ended", as_json=arguments.json)
+
+
+def _end_sessions(arguments: argparse.Namespace, settings: Settings) -> None:
+    with store(settings) as engine, writing(engine, settings) as desk:
+        done = ACCOUNTS.end_sessions(desk, arguments.key)
+    _print(done, "sessions ended", as_json=arguments.json)
+
+
+def _clear_throttle(arguments: argparse.Namespace, settings: Settings) -> None:
+    with store(settings) as engine, store(settings, "activity") as activity, writing(engine, settings) as desk:
+        done = clear_throttle(desk, activity, arguments.key, arguments.address)
+    count = 0 if done.after is None else done.after["failures"]
+    _print(done, f"{count} failed logins forgotten", as_json=arguments.json)
+
+
+def _print(done: Done, text: str, *, as_json: bool) -> None:
+    if as_json:
+        printing.print_json(done.after)
+    else:
+        printing.print_line(f"account {done.subject}: {text}")
+
+
+def _network(text: str) -> str:
+    if forwarded_address(text) is None:
+        raise argparse.ArgumentTypeError("must be an IP address, such as 192.0.2.1")
+    return throttle_address(text)

@@ -1,0 +1,68 @@
+"""Flags for the fields of a noun: made from its inputs, and read back as values."""
+
+import argparse
+import re
+from collections.abc import Iterable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from cloudconsole.operator.nouns.inputs import Input
+
+_PREFIX: Final = "field_"
+_DECODER: Final = msgspec.json.Decoder(float_hook=Decimal)
+
+
+def flag_of(name: str) -> str:
+    """`--service-areas` for `serviceAreas`, `--floating-ips` for `floating_ips`."""
+    return "--" + re.sub(r"[A-Z]", lambda capital: f"-{capital.group().lower()}", name).replace("_", "-")
+
+
+def add_flags(parser: argparse.ArgumentParser, inputs: Iterable[Input], *, all_optional: bool = False) -> None:
+    for given in inputs:
+        required = given.is_required and not all_optional
+        more: dict[str, Any] = {"dest": _PREFIX + given.name, "required": required, "default": None}
+        if given.shape == "number":
+            more |= {"type": _number, "metavar": "N"}
+        elif given.shape == "switch":
+            more |= {"type": _switch, "metavar": "true|false", "nargs": "?", "const": True}
+        elif given.shape == "json":
+            more |= {"type": _json, "metavar": "JSON|@FILE"}
+        else:
+            more |= {"metavar": given.name.upper()}
+        parser.add_argument(flag_of(given.name), help=given.help, **more)
+
+
+def values_of(arguments: argparse.Namespace, inputs: Iterable[Input]) -> dict[str, Any]:
+    """The values that were given; an empty text takes a value away where there may be none."""
+    values: dict[str, Any] = {}
+    for given in inputs:
+        value = getattr(arguments, _PREFIX + given.name, None)
+        if value is not None:
+            values[given.name] = None if value == "" and given.may_be_nothing else value
+    return values
+
+
+def _number(text: str) -> int:
+    if not re.fullmatch(r"-?[0-9]{1,18}", text):
+        raise argparse.ArgumentTypeError("must be a whole number")
+    return int(text)
+
+
+def _switch(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise argparse.ArgumentTypeError("must be true or false")
+    return text == "true"
+
+
+def _json(text: str) -> Any:
+    """JSON as it stands, or from the file named after an @."""
+    try:
+        content = Path(text[1:]).read_bytes() if text.startswith("@") else text.encode()
+        return _DECODER.decode(content)
+    except OSError as problem:
+        raise argparse.ArgumentTypeError(f"{text[1:]} cannot be read: {problem.strerror}") from None
+    except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
+        raise argparse.ArgumentTypeError("must be JSON, or @ and the path of a file of JSON") from None

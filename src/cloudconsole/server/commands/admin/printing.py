@@ -1,0 +1,79 @@
+"""What a command prints: tables on a terminal, plain columns with tabs between them elsewhere, JSON where asked."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from cloudconsole.operator.records import Record, json_text
+
+ON_A_TERMINAL: Final = 100
+"""So many lines are listed on a terminal where no limit is given; elsewhere all are."""
+
+
+def is_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
+def print_line(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+
+
+def print_json(value: Any) -> None:
+    print_line(msgspec.json.format(json_text(value), indent=2))
+
+
+def print_json_lines(records: Iterable[Record]) -> None:
+    """One array, a record on each line; of any length, since it is written as it comes."""
+    separator = "[\n"
+    for record in records:
+        sys.stdout.write(f"{separator}{json_text(record)}")
+        separator = ",\n"
+    sys.stdout.write("[]\n" if separator == "[\n" else "\n]\n")
+
+
+def print_record(record: Record) -> None:
+    _print_rows(None, ([name, cell(value)] for name, value in record.items()))
+
+
+def print_records(columns: Sequence[str], records: Iterable[Record]) -> None:
+    _print_rows(columns, ([cell(record.get(column)) for column in columns] for record in records))
+
+
+def cell(value: Any) -> str:
+    """A value as people read it."""
+    if value is None or value is False:
+        return "" if value is None else "no"
+    if value is True:
+        return "yes"
+    return json_text(value) if isinstance(value, dict | list) else str(value)
+
+
+def _print_rows(heading: Sequence[str] | None, rows: Iterable[Sequence[str]]) -> None:
+    if is_terminal():
+        _print_table(heading, rows)
+        return
+    for row in [] if heading is None else [heading]:
+        print_line("\t".join(row))
+    for row in rows:
+        print_line("\t".join(row))
+
+
+def _print_table(heading: Sequence[str] | None, rows: Iterable[Sequence[str]]) -> None:
+    # Loaded only where it is needed: most commands are called by scripts.
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    lines = list(rows)
+    # A terminal is narrow: columns in which nothing stands are left out.
+    shown = [place for place in range(len(lines[0]) if lines else 0) if any(line[place] for line in lines)]
+    table = Table(box=None, pad_edge=False, show_header=heading is not None, header_style="bold")
+    for place in shown:
+        name = "" if heading is None else heading[place]
+        table.add_column(Text(name), overflow="fold", style="bold" if heading is None and place == 0 else None)
+    for line in lines:
+        table.add_row(*(Text(line[place]) for place in shown))
+    if lines:
+        Console(file=sys.stdout, highlight=False).print(table)

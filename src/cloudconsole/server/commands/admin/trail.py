@@ -1,0 +1,108 @@
+"""`admin audit`: who changed what, and with `--access` who logged in and out."""
+
+import argparse
+from collections.abc import Callable, Iterator
+from datetime import tzinfo
+from typing import Any, Final
+
+import msgspec
+from sqlalchemy import Connection
+
+from cloudconsole.operator.audit import Search, accesses, changes
+from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.fields import seconds_of
+from cloudconsole.operator.records import Record
+from cloudconsole.server.commands.admin.printing import cell
+from cloudconsole.server.commands.admin.stores import (
+    add_json_argument,
+    add_store_arguments,
+    add_zone_argument,
+    looking,
+    store,
+)
+from cloudconsole.server.commands.admin.verbs import add_limit_argument, print_some
+from cloudconsole.server.settings import Settings
+
+_PAGE: Final = 1000
+_CHANGES: Final = ["id", "at", "actor", "change", "subject", "what"]
+_ACCESSES: Final = ["id", "at", "event", "username", "address", "request_id"]
+
+
+def add_commands(commands: Any) -> None:
+    parser = commands.add_parser(
+        "audit",
+        help="who changed what, and who logged in",
+        description="What operators changed, newest first; with --access, logins, logouts and refused logins.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--access", action="store_true", help="the access trail instead")
+    parser.add_argument("--actor", metavar="NAME", help="only by this operator; with --access, of this account")
+    parser.add_argument("--change", metavar="PREFIX", help="only changes, or events, that begin so, such as account.")
+    parser.add_argument("--subject", metavar="KEY", help="only changes of what has this key")
+    parser.add_argument("--since", metavar="TIME", help="only from this time on")
+    parser.add_argument("--until", metavar="TIME", help="only before this time")
+    parser.add_argument("--after", metavar="ID", type=_line_id, help="go on behind this line")
+    add_limit_argument(parser)
+    add_zone_argument(parser)
+    add_store_arguments(parser)
+    add_json_argument(parser)
+    parser.set_defaults(admin_command=_audit, parser=parser)
+
+
+def _audit(arguments: argparse.Namespace, settings: Settings) -> None:
+    if arguments.access and arguments.subject is not None:
+        arguments.parser.error("--subject: the access trail has none; give --actor")
+    search = Search(
+        actor=arguments.actor,
+        change=arguments.change,
+        subject=arguments.subject,
+        since=_moment("--since", arguments.since, settings.zone),
+        until=_moment("--until", arguments.until, settings.zone),
+        after=arguments.after,
+        limit=_PAGE,
+    )
+    read = accesses if arguments.access else changes
+    with (
+        store(settings, "activity" if arguments.access else "cloud") as engine,
+        looking(engine, settings) as desk,
+    ):
+        lines = _all(read, desk.connection, search)
+        if not (arguments.access or arguments.json):
+            lines = ({**line, "what": _what(line["before"], line["after"])} for line in lines)
+        columns = _ACCESSES if arguments.access else _CHANGES
+        print_some(lines, columns, arguments, lambda line: line["id"])
+
+
+def _all(
+    read: Callable[[Connection, Search], list[Record]], connection: Connection, search: Search
+) -> Iterator[Record]:
+    while page := read(connection, search):
+        yield from page
+        search = msgspec.structs.replace(search, after=page[-1]["id"])
+
+
+def _what(before: Record | None, after: Record | None) -> str:
+    """A change in one line: the fields that differ, or all of them where there is only one side."""
+    if before is None or after is None:
+        return ", ".join(f"{name}: {cell(value)}" for name, value in (before or after or {}).items())
+    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    return ", ".join(f"{name}: {_side(before, name)} -> {_side(after, name)}" for name in names)
+
+
+def _side(record: Record, name: str) -> str:
+    return cell(record.get(name)) or "nothing"
+
+
+def _moment(flag: str, text: str | None, zone: tzinfo) -> int | None:
+    if text is None:
+        return None
+    try:
+        return seconds_of(text, zone)
+    except ValueError as problem:
+        raise OperatorError(f"{flag}: {problem}") from None
+
+
+def _line_id(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or len(text) > 18:
+        raise argparse.ArgumentTypeError("must be a line's id")
+    return int(text)

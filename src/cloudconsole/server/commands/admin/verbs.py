@@ -1,0 +1,134 @@
+"""What the commands of a noun do: parse, call the layer of operators' work, print."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import Any, Final
+
+from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.nouns import ACCOUNTS, RESOURCES, Done, Noun
+from cloudconsole.operator.nouns.inputs import Input
+from cloudconsole.operator.records import Record
+from cloudconsole.server.commands.admin import printing
+from cloudconsole.server.commands.admin.flags import values_of
+from cloudconsole.server.commands.admin.stores import looking, store, writing
+from cloudconsole.server.commands.passwords import read_new_password
+from cloudconsole.server.settings import Settings
+from cloudconsole.store.passwords import hash_password
+
+_PAGE: Final = 1000
+_PAST: Final = {
+    "add": "added",
+    "change": "changed",
+    "disable": "disabled",
+    "enable": "enabled",
+    "end": "ended",
+    "reset": "reset to the defaults",
+    "remove": "removed",
+}
+
+
+def change(noun: Noun, verb: str, inputs: tuple[Input, ...], arguments: argparse.Namespace, settings: Settings) -> None:
+    values = values_of(arguments, inputs)
+    if verb == "change" and not values:
+        arguments.parser.error(arguments.parser.epilog)
+    if verb == "add" and noun is ACCOUNTS:
+        # Hashed before the transaction: it takes its time, in which others could not write.
+        values["password_hash"] = hash_password(read_new_password(arguments))
+    with (
+        store(settings) as engine,
+        writing(engine, settings, force=getattr(arguments, "force", False)) as desk,
+    ):
+        done = _do(desk, noun, verb, values, arguments)
+    print_done(noun, done, _PAST[verb], as_json=arguments.json)
+
+
+def _do(desk: Desk, noun: Noun, verb: str, values: dict[str, Any], arguments: argparse.Namespace) -> Done:
+    if verb == "add":
+        return noun.add(desk, values | _named(noun, getattr(arguments, "key", None)))
+    if verb == "change":
+        return noun.change(desk, arguments.key, values)
+    if verb == "end":
+        return RESOURCES.end(desk, arguments.key, arguments.at)
+    done: Done = getattr(noun, verb)(desk, arguments.key)
+    return done
+
+
+def _named(noun: Noun, key: str | None) -> dict[str, Any]:
+    """The field that names a new one."""
+    if key is None:
+        return {}
+    is_number = next(given.shape for given in noun.inputs() if given.name == noun.key) == "number"
+    return {noun.key: int(key) if is_number and key.isdecimal() else key}
+
+
+def print_done(noun: Noun, done: Done, past: str, *, as_json: bool) -> None:
+    if as_json:
+        printing.print_json(done.before if done.after is None else done.after)
+    else:
+        printing.print_line(f"{noun.name} {done.subject}: {past if done.changed else 'nothing to change'}")
+
+
+def show(noun: Noun, arguments: argparse.Namespace, settings: Settings) -> None:
+    with store(settings) as engine, looking(engine, settings) as desk:
+        record = noun.show(desk, arguments.key)
+    if arguments.json:
+        printing.print_json(record)
+    else:
+        printing.print_record(record)
+
+
+def list_them(noun: Noun, arguments: argparse.Namespace, settings: Settings) -> None:
+    names = noun.filters()
+    filters = {name: value for name in names if (value := getattr(arguments, f"filter_{name}")) not in (None, False)}
+    columns = [given.name for given in noun.inputs() if given.shape != "json"]
+    with store(settings) as engine, looking(engine, settings) as desk:
+        found = _all(noun, desk, filters, arguments.after)
+        print_some(found, columns, arguments, noun.key_of)
+
+
+def _all(noun: Noun, desk: Desk, filters: dict[str, Any], after: str | None) -> Iterator[Record]:
+    while page := noun.list(desk, filters, after, _PAGE):
+        yield from page
+        after = noun.key_of(page[-1])
+        if len(page) < _PAGE:
+            return
+
+
+def add_limit_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--limit",
+        metavar="N",
+        type=_limit,
+        help=f"so many at the most (default: {printing.ON_A_TERMINAL} on a terminal, else all)",
+    )
+
+
+def _limit(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or not 1 <= len(text) <= 9 or int(text) == 0:
+        raise argparse.ArgumentTypeError("must be a whole number from 1 on")
+    return int(text)
+
+
+def print_some(found: Iterator[Record], columns: list[str], arguments: argparse.Namespace, key_of: Any) -> None:
+    """Print what was found up to the limit, and say on standard error where to go on if there is more."""
+    limit = arguments.limit
+    if limit is None and printing.is_terminal() and not arguments.json:
+        limit = printing.ON_A_TERMINAL
+    # What may be refused is so with the first one: before anything is printed.
+    found = chain(list(islice(found, 1)), found)
+    last: list[Record] = []
+
+    def kept() -> Iterator[Record]:
+        for record in islice(found, limit):
+            last[:] = [record]
+            yield record
+
+    if arguments.json:
+        printing.print_json_lines(kept())
+    else:
+        printing.print_records(columns, kept())
+    if limit is not None and last and next(found, None) is not None:
+        sys.stdout.flush()
+        sys.stderr.write(f"there are more: go on with --after {key_of(last[0])}\n")

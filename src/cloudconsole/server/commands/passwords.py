@@ -1,0 +1,63 @@
+"""A new password: typed twice at a terminal, or from standard input, or from a file; never from an argument."""
+
+import argparse
+import getpass
+import sys
+from pathlib import Path
+from typing import Final
+
+from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.passwords import LONGEST, is_fit, read_password_file
+
+_LINE_BYTES: Final = 4 * LONGEST + 3
+
+
+def add_password_arguments(parser: argparse.ArgumentParser) -> None:
+    sources = parser.add_mutually_exclusive_group()
+    sources.add_argument(
+        "--password-stdin", action="store_true", help="read the password, one line, from standard input"
+    )
+    sources.add_argument("--password-file", metavar="FILE", type=Path, help="read the password from a file")
+
+
+def read_new_password(arguments: argparse.Namespace) -> str:
+    if arguments.password_file is not None:
+        return _from_file(arguments.password_file)
+    if arguments.password_stdin:
+        return _fit(_from_standard_input())
+    if not sys.stdin.isatty():
+        raise OperatorError("there is no terminal to ask for the password: give --password-stdin or --password-file")
+    return _asked()
+
+
+def _from_file(file: Path) -> str:
+    try:
+        return read_password_file(file)
+    except ValueError as problem:
+        raise OperatorError(f"{file} {problem}") from None
+
+
+def _from_standard_input() -> str:
+    try:
+        line = sys.stdin.buffer.readline(_LINE_BYTES).decode("utf-8")
+    except UnicodeDecodeError:
+        raise OperatorError("the password on standard input must be UTF-8 text") from None
+    return line.removesuffix("\n").removesuffix("\r")
+
+
+def _asked() -> str:
+    try:
+        password = _fit(getpass.getpass("New password: "))
+        password.encode()
+        again = getpass.getpass("The same again: ")
+    except (EOFError, UnicodeError):
+        raise OperatorError("no password was given") from None
+    if again != password:
+        raise OperatorError("the two passwords differ")
+    return password
+
+
+def _fit(password: str) -> str:
+    if not is_fit(password):
+        raise OperatorError(f"a password has 1 to {LONGEST} characters")
+    return password

@@ -1,0 +1,149 @@
+"""Whatever operators do in whatever order: a refusal changes nothing, and totals, usage and costs stay true."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC
+from pathlib import Path
+from shutil import copytree
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Engine
+
+from cloudconsole.backends.embedded.cloud import EmbeddedCloud
+from cloudconsole.core.kinds import KINDS, NODELESS, SIZED_IN_GB
+from cloudconsole.core.ports import Tenant
+from cloudconsole.operator.cloudfile import dump
+from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.nouns import NODES, PRICES, QUOTAS, RESOURCES, TENANTS
+from cloudconsole.operator.records import time_text
+from cloudconsole.store import tables
+from cloudconsole.store.engine import open_engine
+from cloudconsole.store.reader import Reader
+from tests.harness import HeldClock
+from tests.operator.clouds import contents, counted_totals, load_text, rows, stored_totals
+from tests.operator.desks import NOW, desk_of
+
+CLOUD = "version: 1\nnodes: [n1, n2]\ntenants: [{name: t1}, {name: t2}]\n"
+Step = Callable[[Desk], Any]
+
+tenants = st.sampled_from(["t1", "t2", "t3"])
+nodes = st.sampled_from(["n1", "n2", "n3"])
+ids = st.sampled_from(["r1", "r2", "r3", "r4", "r5"])
+moments = st.sampled_from([NOW - 86_400 * 400, NOW - 3600, NOW - 60, NOW, NOW + 60, NOW + 86_400]).map(time_text)
+sizes = st.sampled_from([1, 2, 5, 1023, 1025, 60_000])
+units = st.sampled_from(
+    [("instance", "each"), ("instance", "vcpu"), ("image", "gb"), ("loadbalance", "each"), ("volume", "gb")]
+)
+
+
+@st.composite
+def price_keys(draw: st.DrawFn) -> str:
+    kind, unit = draw(units)
+    node = draw(st.none() | nodes)
+    return "/".join([kind, unit, draw(moments), *([] if node is None else [node])])
+
+
+@st.composite
+def new_prices(draw: st.DrawFn) -> Step:
+    kind, unit = draw(units)
+    price = {"kind": kind, "unit": unit, "node": draw(st.none() | nodes), "price": "0.5", "from": draw(moments)}
+    return lambda desk: PRICES.add(desk, price)
+
+
+@st.composite
+def new_resources(draw: st.DrawFn) -> Step:
+    kind = draw(st.sampled_from(KINDS))
+    values: dict[str, Any] = {"tenant": draw(tenants), "id": draw(ids), "kind": kind, "name": "a"}
+    values |= {} if kind in NODELESS else {"node": draw(nodes)}
+    values |= {"vcpus": draw(sizes), "ram": draw(sizes), "disk": 1} if kind == "instance" else {}
+    values |= {"size": draw(sizes)} if kind in SIZED_IN_GB else {}
+    values |= {"started": draw(moments), "ended": draw(st.none() | moments)}
+    return lambda desk: RESOURCES.add(desk, values)
+
+
+def step(verb: Callable[..., Any], *arguments: st.SearchStrategy[Any]) -> st.SearchStrategy[Step]:
+    return st.tuples(*arguments).map(lambda chosen: lambda desk: verb(desk, *chosen))
+
+
+steps = st.one_of(
+    new_prices(),
+    new_prices(),
+    new_resources(),
+    new_resources(),
+    new_resources(),
+    step(PRICES.remove, price_keys()),
+    step(PRICES.change, price_keys(), st.fixed_dictionaries({}, optional={"from": moments, "node": st.none() | nodes})),
+    step(RESOURCES.change, ids, st.fixed_dictionaries({}, optional={"size": sizes, "vcpus": sizes, "node": nodes})),
+    step(RESOURCES.end, ids, st.none() | moments),
+    step(RESOURCES.remove, ids),
+    step(QUOTAS.change, tenants, st.fixed_dictionaries({}, optional={"cores": sizes, "gigabytes": st.just(-1)})),
+    step(TENANTS.add, tenants.map(lambda name: {"name": name})),
+    step(TENANTS.change, tenants, tenants.map(lambda name: {"name": name})),
+    step(TENANTS.disable, tenants),
+    step(TENANTS.enable, tenants),
+    step(TENANTS.remove, tenants),
+    step(NODES.add, nodes.map(lambda name: {"name": name})),
+    step(NODES.change, nodes, nodes.map(lambda name: {"name": name})),
+    step(NODES.disable, nodes),
+    step(NODES.enable, nodes),
+    step(NODES.remove, nodes),
+)
+
+
+def usage_is_counted(engine: Engine, cloud: EmbeddedCloud) -> None:
+    for tenant in rows(engine, tables.tenants):
+        usage = asyncio.run(cloud.usage_limits(Tenant(tenant["id"], ""))).record
+        own = [
+            row
+            for row in rows(engine, tables.resources)
+            if row["tenant_id"] == tenant["id"]
+            and row["started_at"] <= NOW
+            and (row["ended_at"] is None or row["ended_at"] > NOW)
+        ]
+        by_kind = Counter(row["kind"] for row in own)
+        assert (usage.total_instances_used, usage.total_volumes_used) == (by_kind["instance"], by_kind["volume"])
+        assert (usage.total_cores_used, usage.total_ram_used) == (
+            sum(row["vcpus"] for row in own),
+            sum(row["ram_mb"] for row in own),
+        )
+        on_disk = [row["size_gb"] for row in own if row["kind"] in ("volume", "snapshot")]
+        assert usage.total_gigabytes_used == sum(on_disk)
+
+
+def everything_has_a_price(engine: Engine, reader: Reader) -> None:
+    for later in (0, 61, 86_401):
+        cloud = EmbeddedCloud(reader, HeldClock(NOW + later), UTC)
+        for tenant in rows(engine, tables.tenants):
+            asyncio.run(cloud.consumption(Tenant(tenant["id"], "")))
+
+
+def test_any_order_of_changes_leaves_the_cloud_true(empty_store: Path) -> None:
+    @settings(max_examples=40, deadline=None)
+    @given(st.lists(st.tuples(steps, st.booleans()), min_size=5, max_size=30))
+    def check(chosen: list[tuple[Step, bool]]) -> None:
+        with TemporaryDirectory() as folder:
+            engine = open_engine(copytree(empty_store, Path(folder) / "data"), "cloud")
+            reader = Reader(Path(folder) / "data")
+            load_text(engine, Path(folder), CLOUD)
+            for change, force in chosen:
+                before = contents(engine)
+                try:
+                    with desk_of(engine, force=force) as desk:
+                        change(desk)
+                except OperatorError:
+                    assert contents(engine) == before
+                assert stored_totals(engine) == counted_totals(engine)
+            usage_is_counted(engine, EmbeddedCloud(reader, HeldClock(NOW), UTC))
+            everything_has_a_price(engine, reader)
+            before = contents(engine)
+            assert not load_text(engine, Path(folder), dump(engine)).changed
+            assert contents(engine) == before
+            reader.close()
+            engine.dispose()
+
+    check()

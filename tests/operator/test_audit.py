@@ -1,0 +1,123 @@
+"""Reading the trails: newest first, page by page, by who, what and when."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, insert
+
+from cloudconsole.operator.audit import Search, accesses, changes, note
+from cloudconsole.operator.desk import at_desk
+from cloudconsole.operator.nouns import ACCOUNTS
+from cloudconsole.operator.throttles import clear_throttle
+from cloudconsole.store.activity import hash_username
+from cloudconsole.store.engine import open_engine
+from cloudconsole.store.tables import access_audit, login_failures
+from tests.operator.clouds import SMALL, load_text, rows
+from tests.operator.desks import NOW, desk_of, last_line, refused
+
+
+@pytest.fixture
+def store(engine: Engine) -> Engine:
+    lines = (
+        (10, "ann", "flavor.add", "1", None, {"id": "1"}),
+        (20, "bob", "flavor.change", "1", {"ram": 1}, {"ram": 2}),
+        (30, "ann", "flavors", None, None, {"odd": "1.50"}),
+        (40, "ann", "tenant.remove", "t", {"name": "t"}, None),
+    )
+    for at, actor, change, subject, before, after in lines:
+        with at_desk(engine, actor=actor, now=at) as desk:
+            note(desk, change, subject, before, after)
+    return engine
+
+
+@pytest.fixture
+def activity(empty_store: Path, tmp_path: Path) -> Iterator[Engine]:
+    opened = open_engine(copytree(empty_store, tmp_path / "other"), "activity")
+    yield opened
+    opened.dispose()
+
+
+@pytest.mark.parametrize(
+    ("search", "found"),
+    [
+        (Search(), [4, 3, 2, 1]),
+        (Search(limit=2), [4, 3]),
+        (Search(limit=2, after=3), [2, 1]),
+        (Search(actor="ann"), [4, 3, 1]),
+        (Search(actor="an"), []),
+        (Search(change="flavor"), [3, 2, 1]),
+        (Search(change="flavor."), [2, 1]),
+        (Search(change="Flavor"), []),
+        (Search(subject="1"), [2, 1]),
+        (Search(since=20), [4, 3, 2]),
+        (Search(until=20), [1]),
+        (Search(since=20, until=40, actor="ann"), [3]),
+    ],
+)
+def test_changes_are_found_newest_first(store: Engine, search: Search, found: list[int]) -> None:
+    with store.begin() as connection:
+        assert [line["id"] for line in changes(connection, search)] == found
+
+
+def test_a_line_says_who_what_when_before_and_after(store: Engine) -> None:
+    with store.begin() as connection:
+        line = changes(connection, Search(actor="bob"))[0]
+    assert line == {
+        "id": 2, "at": "1970-01-01T00:00:20Z", "actor": "bob", "change": "flavor.change", "subject": "1",
+        "before": {"ram": 1}, "after": {"ram": 2},
+    }  # fmt: skip
+
+
+def access(engine: Engine, at: int, event: str, username: str | None) -> None:
+    line = {"at": at, "event": event, "username": username, "address": "192.0.2.1", "request_id": "r"}
+    with engine.begin() as connection:
+        connection.execute(insert(access_audit).values(line))
+
+
+def test_the_access_trail_is_read_by_account_event_and_time(activity: Engine) -> None:
+    access(activity, 10, "login", "ann")
+    access(activity, 20, "login_refused", None)
+    access(activity, 30, "logout", "ann")
+
+    def found(**search: Any) -> list[int]:
+        with activity.begin() as connection:
+            return [line["id"] for line in accesses(connection, Search(**search))]
+
+    assert found() == [3, 2, 1]
+    assert found(actor="ann") == [3, 1]
+    assert found(change="login") == [2, 1]
+    assert found(since=15, until=30) == [2]
+    assert found(after=3, limit=1) == [2]
+
+
+def fail(engine: Engine, username: str, network: str) -> None:
+    row = {"network": network, "user_hash": hash_username(username), "at": NOW}
+    with engine.begin() as connection:
+        connection.execute(insert(login_failures).values(row))
+
+
+def test_clearing_a_throttle_forgets_that_accounts_failures(engine: Engine, activity: Engine, tmp_path: Path) -> None:
+    load_text(engine, tmp_path, SMALL)
+    for username, network in (("ann", "192.0.2.1"), ("ann", "192.0.2.2"), ("bob", "192.0.2.1")):
+        fail(activity, username, network)
+    with desk_of(engine) as desk:
+        clear_throttle(desk, activity, "ann", "192.0.2.2")
+    assert last_line(engine)["after"] == {"address": "192.0.2.2", "failures": 1}
+    with desk_of(engine) as desk:
+        assert clear_throttle(desk, activity, "ann").after == {"failures": 1}
+    line = last_line(engine)
+    assert (line["change"], line["subject"]) == ("account.clear-throttle", "ann")
+    assert [row["user_hash"] for row in rows(activity, login_failures)] == [hash_username("bob")]
+
+
+def test_a_throttle_of_nobody_is_refused(engine: Engine, activity: Engine, tmp_path: Path) -> None:
+    load_text(engine, tmp_path, SMALL)
+    fail(activity, "nobody", "192.0.2.1")
+    with refused(engine, "there is no account nobody") as desk:
+        clear_throttle(desk, activity, "nobody")
+    assert len(rows(activity, login_failures)) == 1
+    with desk_of(engine) as desk:
+        assert ACCOUNTS.show(desk, "ann")["tenant"] == "demo"

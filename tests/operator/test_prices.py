@@ -1,0 +1,147 @@
+"""Prices: what one may be, and that no resource loses the one it needs."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+
+from cloudconsole.operator.nouns import PRICES, RESOURCES
+from tests.operator.clouds import load_text
+from tests.operator.desks import desk_of, last_line, refused
+
+CLOUD = """\
+version: 1
+nodes: [n1, n2]
+prices:
+  - {kind: instance, unit: vcpu, price: "0.031", from: 2026-01-01}
+  - {kind: instance, unit: each, price: "0.1", from: 2026-03-01}
+  - {kind: volume, unit: gb, node: n1, price: 1, from: 2026-01-01}
+  - {kind: volume, unit: gb, node: n1, price: 2, from: 2026-06-01}
+  - {kind: volume, unit: gb, price: 3, from: 2026-09-01}
+tenants:
+  - name: t1
+    resources:
+      - {id: i-1, kind: instance, name: a, node: n1, vcpus: 1, ram: 1, started: 2026-02-01}
+      - {id: v-1, kind: volume, name: a, node: n1, size: 1, started: 2026-02-01}
+      - {id: v-2, kind: volume, name: b, node: n1, size: 1, started: 2026-07-01, ended: 2026-08-01}
+      - {id: v-3, kind: volume, name: c, node: n2, size: 1, started: 2026-10-01}
+"""
+
+
+@pytest.fixture
+def store(engine: Engine, tmp_path: Path) -> Engine:
+    load_text(engine, tmp_path, CLOUD)
+    return engine
+
+
+def test_prices_are_listed_with_general_ones_first(store: Engine) -> None:
+    with desk_of(store) as desk:
+        keys = [PRICES.key_of(record) for record in PRICES.list(desk)]
+        assert [PRICES.key_of(record) for record in PRICES.list(desk, {"node": "n1"})] == keys[3:]
+        assert [PRICES.key_of(record) for record in PRICES.list(desk, {"kind": "instance"})] == keys[:2]
+    assert keys == [
+        "instance/each/2026-03-01T00:00:00Z",
+        "instance/vcpu/2026-01-01T00:00:00Z",
+        "volume/gb/2026-09-01T00:00:00Z",
+        "volume/gb/2026-01-01T00:00:00Z/n1",
+        "volume/gb/2026-06-01T00:00:00Z/n1",
+    ]
+
+
+def test_a_key_takes_a_time_as_an_operator_writes_it(store: Engine) -> None:
+    with desk_of(store) as desk:
+        assert PRICES.show(desk, "volume/gb/2026-06-01/n1")["price"] == "2.00"
+
+
+@pytest.mark.parametrize("key", ["", "volume", "volume/gb", "volume/gb/soon", "car/gb/2026-01-01", "volume/gb//n1"])
+def test_what_is_no_key_of_a_price_is_refused(store: Engine, key: str) -> None:
+    with refused(store, "a price's key is KIND/UNIT/FROM") as desk:
+        PRICES.show(desk, key)
+
+
+@pytest.mark.parametrize("key", ["image/gb/2026-01-01", "volume/gb/2026-01-01", "volume/gb/2026-01-01/n2"])
+def test_a_price_that_is_not_there(store: Engine, key: str) -> None:
+    with refused(store, "there is no price") as desk:
+        PRICES.remove(desk, key)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"unit": "vcpu"}, "unit: volume is priced by gb"),
+        ({"kind": "snapshot"}, "kind: must be"),
+        ({"price": "-1"}, "price: must not be negative"),
+        ({"price": "0.0000000001"}, "price: must not have more than nine decimals"),
+        ({"price": 0.5}, "price: must be a number"),
+        ({"node": "n9"}, "node: there is no node n9"),
+        ({"from": "2026-02-30"}, "from: is a time that no calendar"),
+        ({"node": "n1", "from": "2026-01-01"}, "there is a price of this kind, unit, node and moment already"),
+    ],
+)
+def test_a_price_that_cannot_be_added(store: Engine, values: dict[str, Any], words: str) -> None:
+    price = {"kind": "volume", "unit": "gb", "price": "1", "from": "2027-01-01"}
+    with refused(store, words) as desk:
+        PRICES.add(desk, price | values)
+
+
+def test_a_price_that_a_resource_needs_stays_and_says_which(store: Engine) -> None:
+    words = "the volume v-1 on n1, started 2026-02-01T00:00:00Z needs this price"
+    with refused(store, words) as desk:
+        PRICES.remove(desk, "volume/gb/2026-01-01/n1")
+    with refused(store, "the volume v-3 on n2") as desk:
+        PRICES.remove(desk, "volume/gb/2026-09-01")
+    with refused(store, "the instance i-1 on n1") as desk:
+        PRICES.remove(desk, "instance/vcpu/2026-01-01")
+
+
+def test_a_price_that_several_need_says_how_many(store: Engine) -> None:
+    with desk_of(store) as desk:
+        PRICES.remove(desk, "volume/gb/2026-06-01/n1")
+    with refused(store, "2 resources of kind volume, such as v-1 on n1, .* need this price") as desk:
+        PRICES.remove(desk, "volume/gb/2026-01-01/n1")
+
+
+def test_a_price_that_another_one_stands_in_for_can_go(store: Engine) -> None:
+    with desk_of(store) as desk:
+        PRICES.remove(desk, "volume/gb/2026-06-01/n1")
+        PRICES.remove(desk, "instance/each/2026-03-01")
+        PRICES.add(desk, {"kind": "volume", "unit": "gb", "price": "9", "from": "2025-01-01"})
+        PRICES.remove(desk, "volume/gb/2026-01-01/n1")
+        PRICES.remove(desk, "volume/gb/2026-09-01")
+    assert last_line(store)["change"] == "price.remove"
+
+
+@pytest.mark.parametrize(
+    "values", [{"from": "2026-02-02"}, {"node": "n2"}, {"kind": "image"}], ids=["later", "elsewhere", "another kind"]
+)
+def test_a_price_cannot_be_moved_away_from_what_needs_it(store: Engine, values: dict[str, Any]) -> None:
+    with refused(store, "the volume v-1 on n1") as desk:
+        PRICES.change(desk, "volume/gb/2026-01-01/n1", values)
+
+
+def test_a_price_can_be_moved_as_far_as_nothing_needs_it(store: Engine) -> None:
+    with desk_of(store) as desk:
+        done = PRICES.change(desk, "volume/gb/2026-01-01/n1", {"from": "2026-02-01", "price": "1.5"})
+        assert PRICES.show(desk, "volume/gb/2026-02-01/n1")["price"] == "1.50"
+        PRICES.change(desk, "volume/gb/2026-02-01/n1", {"node": None})
+    assert done.subject == "volume/gb/2026-01-01T00:00:00Z/n1"
+    assert last_line(store)["after"] == {
+        "kind": "volume",
+        "unit": "gb",
+        "price": "1.50",
+        "from": "2026-02-01T00:00:00Z",
+    }
+
+
+def test_a_price_cannot_take_the_place_of_another(store: Engine) -> None:
+    with refused(store, "there is a price of this kind, unit, node and moment already") as desk:
+        PRICES.change(desk, "volume/gb/2026-06-01/n1", {"from": "2026-01-01"})
+
+
+def test_a_price_is_free_once_what_needed_it_is_gone(store: Engine) -> None:
+    with desk_of(store) as desk:
+        for resource in ("v-1", "v-2"):
+            RESOURCES.remove(desk, resource)
+        PRICES.remove(desk, "volume/gb/2026-06-01/n1")
+        PRICES.remove(desk, "volume/gb/2026-01-01/n1")
