@@ -90,8 +90,7 @@ def change(store: Store) -> Callable[[], None]:
     def work() -> None:
         nonlocal size
         size = 501 - size
-        # Forced, since the plan's tenants have more than any quota allows.
-        with at_desk(engine, actor="bench", now=int(time.time()), force=True) as desk:
+        with at_desk(engine, actor="bench", now=int(time.time())) as desk:
             RESOURCES.change(desk, CHANGED, {"size": size})
 
     return work

@@ -9,7 +9,9 @@ from cloudconsole import __version__
 
 SERVER_COMMANDS = {
     "serve": ("cloudconsole.server.commands.serve", "serve a console"),
+    "init": ("cloudconsole.server.commands.init", "make a store and its first operator"),
     "admin": ("cloudconsole.server.commands.admin", "manage a console's store"),
+    "doctor": ("cloudconsole.server.commands.doctor", "say what is wrong with a console, and what mends it"),
 }
 
 

@@ -39,3 +39,8 @@ def unit_problem(kind: ResourceType, unit: Unit) -> str | None:
     """Why a price's unit does not go with its kind."""
     units = PRICED_UNITS[kind]
     return None if unit in units else f"{kind} is priced by {' or '.join(units)}"
+
+
+def disabled_refusal(thing: str, name: str) -> str:
+    """What is said to a new resource of a tenant or on a node that is disabled."""
+    return f"the {thing} {name} is disabled and takes no new resources"

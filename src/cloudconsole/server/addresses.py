@@ -38,6 +38,12 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def reachable(host: str) -> str:
+    """A host that this machine's own callers can use."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+    return f"[{host}]" if ":" in host else host
+
+
 def parse_origin(text: str) -> str | None:
     """An origin in one form: lower case, default port left out; None where it is anything else."""
     address = _split(text)

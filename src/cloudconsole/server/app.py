@@ -23,6 +23,7 @@ from cloudconsole.server.http.regions import Regions
 from cloudconsole.server.http.request import ClientGone, Receive, Request, Scope, Send
 from cloudconsole.server.http.response import Response, json_response, refusal_response, send_response
 from cloudconsole.server.http.session import Sessions
+from cloudconsole.server.http.undeclared import UndeclaredProxies
 from cloudconsole.server.logs import current_request_id
 from cloudconsole.server.observing.audit import Audit
 from cloudconsole.server.observing.calls import CallObserver
@@ -98,7 +99,7 @@ class Console:
             ALIVE_PATH: {"GET": Route("healthz", health.alive)},
             READY_PATH: {"GET": Route("readyz", health.ready)},
         }
-        self._front_door = FrontDoor(settings)
+        self._front_door = FrontDoor(settings, UndeclaredProxies(activity, writer, clock))
         self._meter = meter
         self._audit = Audit(meter)
         self._observer = CallObserver(meter, self._audit, access_lines=settings.access_log)

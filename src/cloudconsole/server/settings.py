@@ -170,6 +170,16 @@ def load_settings(
     environment: Mapping[str, str] | None = None, flags: Mapping[str, str | None] | None = None
 ) -> Settings:
     """The settings in force; `config` among the flags names the file. What is unknown is as wrong as a wrong value."""
+    values, problems = read_values(environment, flags)
+    if problems:
+        raise SettingError("\n".join(problems))
+    return Settings(**values)
+
+
+def read_values(
+    environment: Mapping[str, str] | None = None, flags: Mapping[str, str | None] | None = None
+) -> tuple[dict[str, Any], list[str]]:
+    """The values that were given and can be read, and what is wrong with the others."""
     variables = _variables(os.environ if environment is None else environment)
     given = {name: text for name, text in (flags or {}).items() if text is not None}
     config = variables.pop(CONFIG_VARIABLE, None)
@@ -181,9 +191,7 @@ def load_settings(
     reading.read_variables(variables)
     for name, text in given.items():
         reading.take(name, SETTINGS[name].flag, SETTINGS[name].kind.from_text, text)
-    if reading.problems:
-        raise SettingError("\n".join(reading.problems))
-    return Settings(**reading.values)
+    return reading.values, reading.problems
 
 
 class _Reading:

@@ -51,6 +51,10 @@ only the addresses are given, and all are local.
 """
 
 
+def add_config_flag(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(CONFIG_FLAG, metavar="FILE", help=f"settings file, in TOML (or set {CONFIG_VARIABLE})")
+
+
 def add_setting_flags(parser: argparse.ArgumentParser) -> None:
     """A flag for every setting, in groups."""
     for group, settings in _groups():

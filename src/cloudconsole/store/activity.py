@@ -12,10 +12,12 @@ from cloudconsole.core import throttle
 from cloudconsole.core.ports import Account
 from cloudconsole.spec.errors import TooManyRequests, Unavailable
 from cloudconsole.store.engine import reading
-from cloudconsole.store.tables import access_audit, login_failures, secrets, sessions
+from cloudconsole.store.tables import access_audit, login_failures, secrets, sessions, undeclared_proxies
 
 Result = TypeVar("Result")
 
+UNDECLARED_SECONDS: Final = 24 * 3600
+"""How long a caller is remembered that sent forwarded headers without being among the proxies."""
 
 _TOUCH: Final = (
     update(sessions)
@@ -125,6 +127,17 @@ class Activity:
         """Note when sessions were last in use."""
         rows = [{"touched": id_hash, "moment": moment} for id_hash, moment in moments.items()]
         self._transact(lambda connection: connection.execute(_TOUCH, rows))
+
+    def note_undeclared_proxy(self, address: str, now: int) -> None:
+        """Keep who sends forwarded headers that are not believed; for a day, of which `cloudconsole doctor` tells."""
+
+        def work(connection: Connection) -> None:
+            columns = undeclared_proxies.c
+            out_of_date = (columns.seen_at <= now - UNDECLARED_SECONDS) | (columns.address == address)
+            connection.execute(delete(undeclared_proxies).where(out_of_date))
+            connection.execute(insert(undeclared_proxies).values(address=address, seen_at=now))
+
+        self._transact(work)
 
     def _transact(self, work: Callable[[Connection], Result]) -> Result:
         try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError
 
-from cloudconsole.store.engine import PARTS, StoreError, database_file, open_engine
+from cloudconsole.store.engine import PARTS, StoreError, database_file, opened
 from cloudconsole.store.migrations import migrate
 
 
@@ -16,14 +16,11 @@ def prepare(folder: Path) -> None:
     """Make the store if there is none and bring its tables up to date; safe when several start at once."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _alone(folder):
+        with alone(folder):
             for part in PARTS:
                 database_file(folder, part).touch(mode=0o600)
-                engine = open_engine(folder, part)
-                try:
+                with opened(folder, part) as engine:
                     migrate(engine, {part})
-                finally:
-                    engine.dispose()
     except OSError as problem:
         raise StoreError(f"the data folder {folder} cannot be used: {problem.strerror}") from problem
     except DBAPIError as problem:
@@ -31,7 +28,8 @@ def prepare(folder: Path) -> None:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def alone(folder: Path) -> Iterator[None]:
+    """Holds the folder's lock: nobody else makes, migrates or restores the store."""
     handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, mode=0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from cloudconsole.store.migrations import newest_revision
+from cloudconsole.store.migrations import known_revisions
 from cloudconsole.store.reader import Reader
 
 _REVISIONS: Final = """
@@ -14,5 +14,5 @@ _ANYTHING: Final = "SELECT (SELECT id FROM accounts LIMIT 1), (SELECT id_hash FR
 def tables_are_current(reader: Reader) -> bool:
     """Whether both parts have the tables that this program knows; raises `Unavailable` where they cannot be read."""
     reader.one(_ANYTHING)
-    newest = newest_revision()
+    newest = known_revisions()[0]
     return reader.one(_REVISIONS) == (newest, newest)

@@ -235,6 +235,14 @@ access_audit = Table(
     Column("request_id", Text, nullable=False),
 )
 
+undeclared_proxies = Table(
+    "undeclared_proxies",
+    ACTIVITY,
+    # Callers that send forwarded headers without being among the proxies, and when one of them last did.
+    Column("address", Text, primary_key=True),
+    Column("seen_at", BigInteger, nullable=False),
+)
+
 secrets = Table(
     "secrets",
     ACTIVITY,

@@ -31,7 +31,7 @@ def check(model: CloudFile, document: Document) -> list[Problem]:
         *_each(items_of(model, "prices"), _price_findings),
         *_each(items_of_tenants(model, "accounts"), _account_findings),
         *_each(items_of_tenants(model, "domains"), _domain_findings),
-        *_each(items_of_tenants(model, "resources"), partial(_resource_findings, Prices(model))),
+        *_each(items_of_tenants(model, "resources"), partial(resource_findings, Prices(model).lack)),
     ]
     return [Problem(document.line_of(path), path_text(path), message) for path, message in findings]
 
@@ -131,7 +131,8 @@ def _not_json(value: Any, path: Path) -> Iterator[Finding]:
             yield from _not_json(part, (*path, place))
 
 
-def _resource_findings(prices: Prices, resource: Resource) -> Iterator[Finding]:
+def resource_findings(lacks_price: Callable[[Resource], bool], resource: Resource) -> Iterator[Finding]:
+    """What does not fit within one resource, and a price that it lacks."""
     times = (resource.started, resource.ended)
     if UNUSABLE not in times and resource.ended is not None and resource.ended < resource.started:
         yield ("ended",), "must not be before started"
@@ -142,7 +143,7 @@ def _resource_findings(prices: Prices, resource: Resource) -> Iterator[Finding]:
         problem = node_problem(resource.kind, resource.node)
         if problem is not None:
             yield ("node",), problem
-    if prices.lack(resource):
+    if lacks_price(resource):
         message = f"there is no price for {resource.kind} on this node at this time: add one to prices"
         yield ("started",), message
 

@@ -1,21 +1,23 @@
 """The last operator who can still log in."""
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, Select, select
 
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import Overridable
 from cloudconsole.store.tables import accounts, tenants
 
 
+def operators_who_can_log_in() -> Select[tuple[str]]:
+    """Their usernames."""
+    operators = select(accounts.c.username).join(tenants, tenants.c.id == accounts.c.tenant_id)
+    return operators.where(accounts.c.role == "operator", ~accounts.c.disabled, ~tenants.c.disabled)
+
+
 def refuse_no_operator_left(desk: Desk, going: ColumnElement[bool]) -> None:
     """Refuse a change after which no operator could log in, where one can now; `going` says whom it concerns."""
     if desk.force:
         return
-    can_log_in = (
-        select(accounts.c.username)
-        .join(tenants, tenants.c.id == accounts.c.tenant_id)
-        .where(accounts.c.role == "operator", ~accounts.c.disabled, ~tenants.c.disabled)
-    )
+    can_log_in = operators_who_can_log_in()
     last = desk.connection.scalar(can_log_in.where(going).limit(1))
     if last is not None and desk.connection.scalar(can_log_in.where(~going).limit(1)) is None:
         raise Overridable(f"the account {last} is the last operator who can log in: make another one first")

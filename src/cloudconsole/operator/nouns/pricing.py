@@ -32,7 +32,7 @@ def price_starts(desk: Desk, kind: str, *, without: int | None = None) -> Starts
 def check_priced(desk: Desk, resource: Row) -> None:
     """Refuse a billable resource that would have no price when it starts."""
     kind, node_id, started_at = resource["kind"], resource["node_id"], resource["started_at"]
-    if kind in PRICED_UNITS and started_at < _start_on(price_starts(desk, kind), node_id):
+    if kind in PRICED_UNITS and started_at < start_on(price_starts(desk, kind), node_id):
         moment = time_text(started_at)
         raise OperatorError(f"{kind}: has no price on this node at {moment}, when it starts; add one first")
 
@@ -58,10 +58,11 @@ def _left_without(desk: Desk, current: Starts, changed: Starts) -> ColumnElement
     spans = [
         and_(columns.node_id == node_id, columns.started_at >= now_from, columns.started_at < then_from)
         for node_id in desk.connection.scalars(select(nodes.c.id))
-        if (now_from := _start_on(current, node_id)) < (then_from := _start_on(changed, node_id))
+        if (now_from := start_on(current, node_id)) < (then_from := start_on(changed, node_id))
     ]
     return or_(*spans) if spans else None
 
 
-def _start_on(starts: Starts, node_id: int | None) -> int:
+def start_on(starts: Starts, node_id: int | None) -> int:
+    """From when on there is a price on a node."""
     return min(starts.get(node_id, _NEVER), starts.get(None, _NEVER))

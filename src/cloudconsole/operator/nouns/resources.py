@@ -15,7 +15,7 @@ from cloudconsole.operator.nouns.places import find_node, find_tenant, require_o
 from cloudconsole.operator.nouns.pricing import check_priced
 from cloudconsole.operator.nouns.usage import amounts_of, check_quotas
 from cloudconsole.operator.records import Record, Row, time_text
-from cloudconsole.operator.rules import node_problem, size_problems
+from cloudconsole.operator.rules import disabled_refusal, node_problem, size_problems
 from cloudconsole.store import tables, totals
 
 _MANY: Final = 10_000
@@ -103,7 +103,7 @@ class Resources(Noun):
         if after["node_id"] is not None and (before is None or before["node_id"] != after["node_id"]):
             _refuse_disabled(desk, tables.nodes, "node", after["node_id"])
         check_priced(desk, after)
-        check_quotas(desk, after["tenant_id"], before, after)
+        check_quotas(desk, before, after)
 
     def _follow(self, desk: Desk, before: Row | None, after: Row | None) -> None:
         for row, move in ((before, totals.subtract), (after, totals.add)):
@@ -125,4 +125,4 @@ def _check_fit(resource: Resource) -> None:
 def _refuse_disabled(desk: Desk, table: Any, thing: str, place_id: int) -> None:
     place = desk.connection.execute(select(table).where(table.c.id == place_id)).mappings().one()
     if place["disabled"]:
-        raise OperatorError(f"the {thing} {place['name']} is disabled and takes no new resources")
+        raise OperatorError(disabled_refusal(thing, place["name"]))

@@ -3,17 +3,18 @@
 Counted as in GetUsageLimits, and besides what has been recorded to start later: it will need its place, too.
 """
 
-from collections.abc import Mapping
-from typing import Final
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final, NamedTuple
 
-from sqlalchemy import func, select, text
+from sqlalchemy import func, select
 
 from cloudconsole.core.kinds import QUOTA_DEFAULTS, UNLIMITED, Amounts
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import Overridable
 from cloudconsole.operator.records import Row
 from cloudconsole.store import totals
-from cloudconsole.store.tables import quotas
+from cloudconsole.store.tables import quotas, resources
 from cloudconsole.store.tables import totals as totals_table
 
 QUOTAS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -27,57 +28,93 @@ QUOTAS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """What a resource of each kind takes from which quotas; a kind that is missing takes from none."""
 
-_WITH_END: Final = text(
-    f"SELECT kind, {totals.AMOUNTS_SQL} FROM resources WHERE tenant_id = :tenant AND ended_at > :now"
-)
+_AMOUNTS: Final = ("items", "vcpus", "ram_mb", "size_gb")
 
 
-def check_quotas(desk: Desk, tenant_id: int, before: Row | None, after: Row) -> None:
+class Over(NamedTuple):
+    """A quota that would be exceeded."""
+
+    quota: str
+    used: int
+    limit: int
+    more: int
+
+    def __str__(self) -> str:
+        return f"{self.quota}: {self.used} of {self.limit} in use, {self.more} more asked for"
+
+
+class Room:
+    """What some tenants have in use of their quotas or spoken for; what is taken counts from then on."""
+
+    def __init__(self, desk: Desk, tenant_ids: Collection[int]) -> None:
+        self._now = desk.now
+        self._limits: dict[int, Mapping[str, int]] = dict.fromkeys(tenant_ids, QUOTA_DEFAULTS)
+        for own in desk.connection.execute(select(quotas).where(quotas.c.tenant_id.in_(tenant_ids))).mappings():
+            self._limits[own["tenant_id"]] = {name: own[name] for name in QUOTA_DEFAULTS}
+        self._used: dict[int, Counter[str]] = {tenant_id: Counter() for tenant_id in tenant_ids}
+        for sums in _sums(desk, tenant_ids):
+            self._used[sums["tenant_id"]].update(_of_quotas(sums))
+
+    def take(self, resource: Row, before: Row | None = None) -> list[Over]:
+        """Count a resource that is new, or was another before; gives the quotas that it exceeds."""
+        limits, used = self._limits[resource["tenant_id"]], self._used[resource["tenant_id"]]
+        asked = asked_for(resource, before, self._now)
+        over = [
+            Over(name, used[name], limits[name], more)
+            for name, more in asked.items()
+            if limits[name] != UNLIMITED and used[name] + more > limits[name]
+        ]
+        used.update(asked)
+        return over
+
+
+def check_quotas(desk: Desk, before: Row | None, after: Row) -> None:
     """Refuse a resource, new or grown, that would take more than a quota leaves."""
-    if desk.force:
+    if desk.force or not asked_for(after, before, desk.now):
         return
-    had, wants = _taken(desk, before), _taken(desk, after)
-    asked = {name: amount - had.get(name, 0) for name, amount in wants.items() if amount > had.get(name, 0)}
-    if not asked:
-        return
-    limits, used = limits_of(desk, tenant_id), in_use(desk, tenant_id)
-    over = [
-        f"{name}: {used.get(name, 0)} of {limits[name]} in use, {more} more asked for"
-        for name, more in asked.items()
-        if limits[name] != UNLIMITED and used.get(name, 0) + more > limits[name]
-    ]
+    over = Room(desk, [after["tenant_id"]]).take(after, before)
     if over:
-        raise Overridable(f"over quota ({'; '.join(over)})")
+        raise Overridable(over_quota(over))
 
 
-def limits_of(desk: Desk, tenant_id: int) -> dict[str, int]:
-    row = desk.connection.execute(select(quotas).where(quotas.c.tenant_id == tenant_id)).mappings().one_or_none()
-    return {name: default if row is None else int(row[name]) for name, default in QUOTA_DEFAULTS.items()}
+def over_quota(over: list[Over]) -> str:
+    return f"over quota ({'; '.join(map(str, over))})"
 
 
-def in_use(desk: Desk, tenant_id: int) -> dict[str, int]:
-    """What of each quota is in use or spoken for."""
-    columns = [func.sum(totals_table.c[name]) for name in Amounts._fields]
-    running = select(totals_table.c.kind, *columns).where(totals_table.c.tenant_id == tenant_id)
-    used: dict[str, int] = {}
-    found = [*desk.connection.execute(running.group_by(totals_table.c.kind))]
-    found += desk.connection.execute(_WITH_END, {"tenant": tenant_id, "now": desk.now})
-    for kind, *amounts in found:
-        for name, taken in _of_quotas(kind, Amounts(*map(int, amounts))).items():
-            used[name] = used.get(name, 0) + taken
-    return used
-
-
-def _taken(desk: Desk, resource: Row | None) -> dict[str, int]:
-    """What a resource takes now or later: nothing once it has ended."""
-    if resource is None or (resource["ended_at"] is not None and resource["ended_at"] <= desk.now):
-        return {}
-    return _of_quotas(resource["kind"], amounts_of(resource))
+def asked_for(resource: Row, before: Row | None, now: int) -> dict[str, int]:
+    """What a resource takes now or later, beyond what it took before; nothing once it has ended."""
+    had, wants = ({} if row is None or _has_ended(row, now) else _of_one(row) for row in (before, resource))
+    return {name: amount - had.get(name, 0) for name, amount in wants.items() if amount > had.get(name, 0)}
 
 
 def amounts_of(resource: Row) -> Amounts:
     return totals.amounts_of(vcpus=resource["vcpus"], ram_mb=resource["ram_mb"], size_gb=resource["size_gb"])
 
 
-def _of_quotas(kind: str, amounts: Amounts) -> dict[str, int]:
-    return {name: getattr(amounts, unit) for name, unit in QUOTAS.get(kind, {}).items()}
+def _has_ended(resource: Row, now: int) -> bool:
+    return resource["ended_at"] is not None and resource["ended_at"] <= now
+
+
+def _of_one(resource: Row) -> dict[str, int]:
+    return _of_quotas({"items": 1, **resource})
+
+
+def _of_quotas(amounts: Row) -> dict[str, int]:
+    """What amounts of a kind take from each quota."""
+    return {name: amounts[unit] for name, unit in QUOTAS.get(amounts["kind"], {}).items()}
+
+
+def _sums(desk: Desk, tenant_ids: Collection[int]) -> Iterator[Row]:
+    """By tenant and kind: of resources without an end, and of those whose end is still to come."""
+    running, ending = totals_table.c, resources.c
+    sums = [func.sum(running[name]).label(name) for name in _AMOUNTS]
+    without_end = select(running.tenant_id, running.kind, *sums).where(running.tenant_id.in_(tenant_ids))
+    sums = [func.count().label("items"), *(func.sum(ending[name]).label(name) for name in _AMOUNTS[1:])]
+    with_end = select(ending.tenant_id, ending.kind, *sums).where(
+        ending.tenant_id.in_(tenant_ids), ending.ended_at > desk.now
+    )
+    for query in (
+        without_end.group_by(running.tenant_id, running.kind),
+        with_end.group_by(ending.tenant_id, ending.kind),
+    ):
+        yield from (dict(row) for row in desk.connection.execute(query).mappings())

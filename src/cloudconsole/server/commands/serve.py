@@ -8,24 +8,21 @@ from sqlalchemy import func, select
 
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.operator.cloudfile.load import load
-from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS
+from cloudconsole.operator.sample import SAMPLE_FILE, accounts_with_sample_passwords
 from cloudconsole.server.commands.refusing import refuse
 from cloudconsole.server.commands.welcome import welcome
 from cloudconsole.server.logs import set_up_logs
 from cloudconsole.server.serving import ListenError, Sockets, bind, bind_metrics
 from cloudconsole.server.settings import (
-    CONFIG_FLAG,
-    CONFIG_VARIABLE,
     SETTINGS,
     SettingError,
     Settings,
     load_settings,
 )
-from cloudconsole.server.settings_text import add_setting_flags, sample_file
+from cloudconsole.server.settings_text import add_config_flag, add_setting_flags, sample_file
 from cloudconsole.server.supervising import serve
 from cloudconsole.server.tls import RENEW_SIGNAL, read_certificate
 from cloudconsole.store.engine import StoreError, opened, reading
-from cloudconsole.store.passwords import password_matches
 from cloudconsole.store.preparing import prepare
 from cloudconsole.store.tables import accounts, tenants
 
@@ -36,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Each setting can also stand in the settings file (port = 9000) or in an environment variable "
         "(CLOUDCONSOLE_PORT=9000). A flag goes before a variable, and that before the file."
     )
-    parser.add_argument(CONFIG_FLAG, metavar="FILE", help=f"settings file, in TOML (or set {CONFIG_VARIABLE})")
+    add_config_flag(parser)
     parser.add_argument("--print-config", action="store_true", help="print a settings file to start from, and end")
     parser.add_argument("--sample", action="store_true", help="load the sample cloud into an empty store first")
     add_setting_flags(parser)
@@ -85,13 +82,6 @@ def _load_sample(settings: Settings) -> None:
 
 def _look(settings: Settings) -> tuple[bool, list[str]]:
     """Whether there are no accounts at all, and which of the sample's accounts have the sample's password."""
-    of_the_sample = accounts.c.username.in_(SAMPLE_PASSWORDS) & ~accounts.c.disabled & ~tenants.c.disabled
-    hashed = select(accounts.c.username, accounts.c.password_hash).join(tenants)
     with opened(settings.data, "cloud") as engine, reading(engine).connect() as connection:
         is_empty = connection.scalar(select(accounts.c.id).limit(1)) is None
-        hashes = {row.username: row.password_hash for row in connection.execute(hashed.where(of_the_sample))}
-    return is_empty, [
-        name
-        for name, password in SAMPLE_PASSWORDS.items()
-        if name in hashes and password_matches(hashes[name], password)
-    ]
+        return is_empty, accounts_with_sample_passwords(connection)

@@ -1,7 +1,7 @@
 """What `cloudconsole serve` says at its start: where it is, and two sessions to paste."""
 
 from cloudconsole.operator.sample import SAMPLE_PASSWORDS
-from cloudconsole.server.addresses import is_loopback
+from cloudconsole.server.addresses import is_loopback, reachable
 from cloudconsole.server.settings import Settings
 
 CURL_SESSION = """\
@@ -43,13 +43,15 @@ def python_session(base: str, region: str, username: str = "demo") -> str:
 
 def welcome(settings: Settings, port: int, *, sample_accounts: list[str], is_empty: bool) -> str:
     """The lines to print; the sample's accounts are those that still have the sample's passwords."""
-    base = settings.public_origin or f"{settings.own_scheme}://{_reachable(settings.host)}:{port}"
+    base = settings.public_origin or f"{settings.own_scheme}://{reachable(settings.host)}:{port}"
     region = settings.identity[0].address if settings.identity else f"{base}/v3"
     lines = [f"Cloud Console serves on {base}", f"region to send at login: {region}"]
     if not is_loopback(settings.host):
         lines.append(f"listening on {settings.host} port {port}, for other machines too")
     if is_empty:
-        lines.append("The store has no accounts yet: cloudconsole admin load FILE makes some, or start with --sample.")
+        lines.append(
+            "The store has no accounts yet: cloudconsole init makes the first operator; --sample loads a sample cloud."
+        )
     lines.append(f"Stop with Ctrl-C; the data stays in {settings.data.resolve()}")
     if sample_accounts:
         first = sample_accounts[0]
@@ -57,9 +59,3 @@ def welcome(settings: Settings, port: int, *, sample_accounts: list[str], is_emp
         lines += ["", "A first session with curl:", "", curl_session(base, region, first)]
         lines += ["The same in Python, with nothing but the standard library:", "", python_session(base, region, first)]
     return "\n".join(lines) + "\n"
-
-
-def _reachable(host: str) -> str:
-    """A host that this machine's own callers can use."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
-    return f"[{host}]" if ":" in host else host

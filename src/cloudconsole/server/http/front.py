@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from cloudconsole.server.addresses import forwarded_address, host_of, is_loopback, is_one_of, parse_origin
 from cloudconsole.server.http.head import Head
 from cloudconsole.server.http.request import Request
+from cloudconsole.server.http.undeclared import UndeclaredProxies
 from cloudconsole.server.settings import Settings
 from cloudconsole.spec.errors import InvalidHost
 
@@ -32,7 +33,8 @@ class Front(NamedTuple):
 
 
 class FrontDoor:
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, undeclared: UndeclaredProxies | None = None) -> None:
+        self._undeclared = undeclared
         self._public_origin = settings.public_origin
         self._proxies = settings.proxies
         self._hosts: set[str | None] = set(settings.hosts)
@@ -54,6 +56,8 @@ class FrontDoor:
             forwarded_scheme = _last(head.header(b"x-forwarded-proto"))
             scheme = forwarded_scheme if forwarded_scheme in ("http", "https") else scheme
             address = request.address = self._forwarded_address(head) or address
+        elif head.is_forwarded and self._undeclared is not None:
+            self._undeclared.note(request.peer)
         if host is None:
             if request.http_version != "1.0":
                 raise InvalidHost

@@ -14,6 +14,7 @@ Pairs = list[tuple[bytes, bytes]]
 LONGEST_CONTENT_TYPE: Final = 300
 
 _SESSION: Final = re.compile(r"s[0-9a-f]{48}")
+_FORWARDED: Final = frozenset({b"x-forwarded-for", b"x-forwarded-proto", b"x-forwarded-host"})
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -30,6 +31,7 @@ class Head:
         "given_request_id",
         "has_csrf_cookie",
         "host",
+        "is_forwarded",
         "is_from_foreign_page",
         "language",
         "media_type",
@@ -42,6 +44,8 @@ class Head:
         self.host = self.header(b"host")
         self.origin = self.header(b"origin")
         self.is_from_foreign_page = _names_foreign_page(self.header(b"sec-fetch-site"))
+        self.is_forwarded = not _FORWARDED.isdisjoint(self._headers)
+        """Whether a proxy says that it passes this on."""
         given = self.header(b"x-request-id")
         self.given_request_id = given if given and _REQUEST_ID.fullmatch(given) else None
         self.language: Language = choose_language((self.header(b"accept-language") or "")[:1000])

@@ -14,24 +14,27 @@ from cloudconsole.store.engine import Part, StoreError, reading
 
 def migrate(engine: Engine, parts: Set[Part]) -> None:
     """Bring the database behind `engine` up to date; a newer one than this program knows is refused."""
-    config = _config()
-    script = ScriptDirectory.from_config(config)
-    with reading(engine).connect() as connection:
-        current = MigrationContext.configure(connection).get_current_revision()
-    if current == script.get_current_head():
+    current, known = current_revision(engine), known_revisions()
+    if current == known[0]:
         return
-    known = {revision.revision for revision in script.walk_revisions()}
     if current is not None and current not in known:
         raise StoreError(f"the store was made by a newer Cloud Console (revision {current}): install that version")
+    config = _config()
     with engine.begin() as connection:
         config.attributes.update(connection=connection, parts=parts)
         command.upgrade(config, "head")
 
 
+def current_revision(engine: Engine) -> str | None:
+    """The revision of the database behind `engine`; None where it has never been migrated."""
+    with reading(engine).connect() as connection:
+        return MigrationContext.configure(connection).get_current_revision()
+
+
 @cache
-def newest_revision() -> str | None:
-    """The revision whose tables this program knows."""
-    return ScriptDirectory.from_config(_config()).get_current_head()
+def known_revisions() -> tuple[str, ...]:
+    """The revisions that this program knows; the first is what it brings a store to."""
+    return tuple(script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions())
 
 
 def _config() -> Config:

@@ -1,26 +1,14 @@
 """`cloudconsole admin`: everything an operator does to a store, each as a command."""
 
 import argparse
-import os
-import sqlite3
-import sys
 from typing import Final
 
-from sqlalchemy.exc import DBAPIError
+from cloudconsole.server.commands.admin import files, importing, keeping, nouns, trail
+from cloudconsole.server.commands.admin.running import run_with_settings
 
-from cloudconsole.operator.cloudfile.problems import CloudFileError
-from cloudconsole.operator.errors import OperatorError, Overridable
-from cloudconsole.server.commands.admin import files, nouns, trail
-from cloudconsole.server.commands.admin.stores import settings_for
-from cloudconsole.server.commands.refusing import REFUSED, refuse
-from cloudconsole.server.settings import SettingError
-from cloudconsole.store.engine import StoreError
-
-MODULES: Final = (nouns, trail, files)
+MODULES: Final = (nouns, trail, importing, files, keeping)
 """Where the commands are, in the order of the help; each module has `add_commands(commands)`, which makes parsers and
 sets as their default `admin_command` a function of the arguments and the settings."""
-
-DONE: Final = 0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,29 +18,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    try:
-        settings = settings_for(arguments)
-    except SettingError as problem:
-        return refuse(str(problem))
-    try:
-        arguments.admin_command(arguments, settings)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Whoever read our output has left. Python would complain once more when it closes it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return REFUSED
-    except CloudFileError as refused:
-        sys.stderr.write(f"{refused}\n")
-        return REFUSED
-    except Overridable as refused:
-        return refuse(f"{refused}; --force does it nevertheless")
-    except (OperatorError, StoreError) as refused:
-        return refuse(str(refused))
-    except (DBAPIError, sqlite3.Error) as problem:
-        reason = problem.orig if isinstance(problem, DBAPIError) else problem
-        return refuse(f"the store in {settings.data} cannot be used: {reason}")
-    except UnicodeEncodeError:
-        return refuse("an argument is not UTF-8 text")
-    except OSError as problem:
-        return refuse(f"{problem.filename or 'output'}: {problem.strerror}")
-    return DONE
+    return run_with_settings(arguments, arguments.admin_command)

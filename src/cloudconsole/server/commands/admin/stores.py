@@ -9,13 +9,14 @@ from sqlalchemy import Engine
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.operator.desk import Desk, at_desk, reading_desk
 from cloudconsole.server.commands.whoami import user_name
-from cloudconsole.server.settings import CONFIG_FLAG, CONFIG_VARIABLE, Settings, load_settings
+from cloudconsole.server.settings import Settings, load_settings
+from cloudconsole.server.settings_text import add_config_flag
 from cloudconsole.store.engine import Part, StoreError, database_file, opened
 from cloudconsole.store.preparing import prepare
 
 
 def add_store_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(CONFIG_FLAG, metavar="FILE", help=f"settings file, in TOML (or set {CONFIG_VARIABLE})")
+    add_config_flag(parser)
     parser.add_argument("--data", metavar="DIR", help="folder of the store (default: as the settings say, else data)")
 
 
@@ -35,11 +36,15 @@ def settings_for(arguments: argparse.Namespace) -> Settings:
     return load_settings(flags={name: getattr(arguments, name, None) for name in ("config", "data", "time_zone")})
 
 
+def require_store(settings: Settings) -> None:
+    if not database_file(settings.data, "cloud").exists():
+        raise StoreError(f"there is no store in {settings.data}: give its folder with --data")
+
+
 @contextmanager
 def store(settings: Settings, part: Part = "cloud") -> Iterator[Engine]:
     """One part of a store that is there, with its tables up to date."""
-    if not database_file(settings.data, "cloud").exists():
-        raise StoreError(f"there is no store in {settings.data}: give its folder with --data")
+    require_store(settings)
     prepare(settings.data)
     with opened(settings.data, part) as engine:
         yield engine

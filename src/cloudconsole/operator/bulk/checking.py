@@ -1,0 +1,125 @@
+"""Holding a batch of lines against the store, up to the first line that is refused."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from sqlalchemy import Table, select
+
+from cloudconsole.core.kinds import PRICED_UNITS
+from cloudconsole.operator.bulk.lines import Line, ResourceLine
+from cloudconsole.operator.cloudfile.checks import Finding, resource_findings
+from cloudconsole.operator.cloudfile.problems import Problem
+from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.models import Resource
+from cloudconsole.operator.nouns.pricing import Starts, price_starts, start_on
+from cloudconsole.operator.nouns.usage import Room, over_quota
+from cloudconsole.operator.records import Row, resource_row
+from cloudconsole.operator.rules import SIZES, disabled_refusal
+from cloudconsole.operator.words import path_text
+from cloudconsole.store import tables
+
+_UNKNOWN: Final = -1
+_FIELDS: Final = {column: name for name, column in SIZES.items()} | {
+    "tenant_id": "tenant",
+    "node_id": "node",
+    "started_at": "started",
+    "ended_at": "ended",
+}
+"""The fields by the names of their columns, where those differ."""
+
+
+@dataclass
+class Checked:
+    """What to do about a batch: rows to add, how many lines are in already, and why the next line is refused."""
+
+    rows: dict[str, Row] = field(default_factory=dict)
+    passed: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+
+class _View(NamedTuple):
+    """What the store has that these lines speak of."""
+
+    tenants: dict[str, Row]
+    nodes: dict[str, Row]
+    prices: dict[str, Starts]
+    there: dict[str, Row]
+    room: Room | None
+
+
+def check_batch(desk: Desk, lines: list[Line]) -> Checked:
+    view = _look(desk, lines)
+    checked = Checked()
+    for number, resource in lines:
+        row = _row(view, resource)
+        known = view.there.get(resource.id) or checked.rows.get(resource.id)
+        if known is not None and known == row:
+            checked.passed += 1
+            continue
+        findings = list(_findings(view, resource, row, known))
+        if findings:
+            checked.problems = [Problem(number, path_text(path), message) for path, message in findings]
+            break
+        checked.rows[resource.id] = row
+    return checked
+
+
+def _look(desk: Desk, lines: list[Line]) -> _View:
+    tenants = _named(desk, tables.tenants, {line.resource.tenant for line in lines})
+    ids = {line.resource.id for line in lines}
+    there = desk.connection.execute(select(tables.resources).where(tables.resources.c.id.in_(ids))).mappings()
+    return _View(
+        tenants,
+        _named(desk, tables.nodes),
+        {kind: price_starts(desk, kind) for kind in PRICED_UNITS},
+        {row["id"]: dict(row) for row in there},
+        None if desk.force else Room(desk, [tenant["id"] for tenant in tenants.values()]),
+    )
+
+
+def _named(desk: Desk, table: Table, names: set[str] | None = None) -> dict[str, Row]:
+    query = select(table) if names is None else select(table).where(table.c.name.in_(names))
+    return {row["name"]: dict(row) for row in desk.connection.execute(query).mappings()}
+
+
+def _row(view: _View, resource: ResourceLine) -> Row:
+    """The resource as a row, in which an unknown tenant or node is `_UNKNOWN`, and so equal to none that is there."""
+    tenant_id, node_id = _id(view.tenants, resource.tenant), None
+    if resource.node is not None:
+        node_id = _id(view.nodes, resource.node)
+    return resource_row(resource, tenant_id, node_id)
+
+
+def _id(places: dict[str, Row], name: str) -> int:
+    return int(places[name]["id"]) if name in places else _UNKNOWN
+
+
+def _findings(view: _View, resource: ResourceLine, row: Row, known: Row | None) -> Iterator[Finding]:
+    if row["tenant_id"] == _UNKNOWN:
+        yield ("tenant",), "there is no such tenant: add it first"
+    if row["node_id"] == _UNKNOWN:
+        yield ("node",), "there is no such node: add it first"
+    elif known is not None:
+        different = [_FIELDS.get(name, name) for name in row if row[name] != known[name]]
+        yield ("id",), f"there is a resource {resource.id} already, and it differs in {', '.join(different)}"
+    else:
+        yield from _findings_of_new(view, resource, row)
+
+
+def _findings_of_new(view: _View, resource: ResourceLine, row: Row) -> Iterator[Finding]:
+    places = (("tenant", view.tenants, resource.tenant), ("node", view.nodes, resource.node))
+    for thing, known, name in places:
+        if name in known and known[name]["disabled"]:
+            yield (thing,), disabled_refusal(thing, name)
+
+    def lacks_price(priced: Resource) -> bool:
+        if priced.kind not in PRICED_UNITS or row["node_id"] is None:
+            return False
+        return priced.started < start_on(view.prices[priced.kind], row["node_id"])
+
+    yield from resource_findings(lacks_price, resource)
+    if view.room is not None and row["tenant_id"] != _UNKNOWN:
+        over = view.room.take(row)
+        if over:
+            yield (), f"{over_quota(over)}: raise the quota of {resource.tenant}, or give --force"

@@ -1,0 +1,71 @@
+"""Bringing the lines in: short transactions, each with its totals and its line in the trail."""
+
+from collections.abc import Iterator
+from datetime import tzinfo
+from typing import BinaryIO, Final, NamedTuple
+
+from sqlalchemy import Engine, insert
+
+from cloudconsole.core.clock import Clock
+from cloudconsole.core.kinds import Amounts
+from cloudconsole.operator.audit import note
+from cloudconsole.operator.bulk.checking import Checked, check_batch
+from cloudconsole.operator.bulk.lines import Batch, read_batches
+from cloudconsole.operator.cloudfile.problems import CloudFileError
+from cloudconsole.operator.desk import Desk, at_desk
+from cloudconsole.operator.nouns.usage import amounts_of
+from cloudconsole.operator.records import Row
+from cloudconsole.store import totals
+from cloudconsole.store.tables import resources
+
+LINES_PER_TRANSACTION: Final = 10_000
+"""Well under a second of writing, so that nobody else who writes is kept waiting."""
+
+
+class Tally(NamedTuple):
+    """How far an import is: what it counts is in the store for good."""
+
+    added: int = 0
+    passed: int = 0
+    """Lines that were in already."""
+    position: int = 0
+    """Bytes read."""
+
+    @property
+    def lines(self) -> int:
+        return self.added + self.passed
+
+
+def import_resources(
+    engine: Engine, source: BinaryIO, name: str, *, actor: str, clock: Clock, zone: tzinfo, force: bool = False
+) -> Iterator[Tally]:
+    """Gives the tally after each transaction; a refused line raises `CloudFileError` once all before it are in."""
+    tally = Tally()
+    for batch in read_batches(source, zone, LINES_PER_TRANSACTION):
+        with at_desk(engine, actor=actor, now=int(clock.now()), zone=zone, force=force) as desk:
+            checked = check_batch(desk, batch.lines)
+            _write(desk, name, batch, checked)
+        tally = Tally(tally.added + len(checked.rows), tally.passed + checked.passed, batch.position)
+        yield tally
+        problems = checked.problems or batch.problems
+        if problems:
+            raise CloudFileError(name, problems)
+
+
+def _write(desk: Desk, name: str, batch: Batch, checked: Checked) -> None:
+    if not checked.rows:
+        return
+    rows = list(checked.rows.values())
+    desk.connection.execute(insert(resources), rows)
+    totals.add_all(desk.connection, _sums(rows))
+    last = checked.problems[0].line - 1 if checked.problems else batch.lines[-1].number
+    note(desk, "import", name, None, {"lines": [batch.lines[0].number, last], "resources": len(rows)})
+
+
+def _sums(rows: list[Row]) -> dict[totals.Place, Amounts]:
+    sums: dict[totals.Place, Amounts] = {}
+    for row in rows:
+        if row["ended_at"] is None:
+            place = (row["tenant_id"], row["kind"], row["node_id"])
+            sums[place] = sums.get(place, Amounts()).plus(amounts_of(row))
+    return sums

@@ -1,0 +1,1 @@
+"""Backups of a whole store, and restoring them, while it is being served."""

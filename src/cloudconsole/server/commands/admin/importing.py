@@ -1,0 +1,113 @@
+"""`cloudconsole admin import`: very many resources from a file of JSON lines."""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from sqlalchemy import Engine
+
+from cloudconsole.core.clock import SystemClock
+from cloudconsole.operator.bulk.importing import Tally, import_resources
+from cloudconsole.operator.cloudfile.problems import CloudFileError
+from cloudconsole.operator.errors import OperatorError
+from cloudconsole.server.commands.admin.progress import show_progress
+from cloudconsole.server.commands.admin.stores import (
+    add_json_argument,
+    add_store_arguments,
+    add_zone_argument,
+    store,
+)
+from cloudconsole.server.commands.whoami import user_name
+from cloudconsole.server.settings import Settings
+from cloudconsole.store.copying import copy_to, one_moment
+from cloudconsole.store.engine import database_file, opened
+
+STANDARD_INPUT = "-"
+
+
+def add_commands(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "import",
+        help="add resources from a file of JSON lines",
+        description="Add resources from a file of JSON lines. What is there already and equal is passed over, "
+        "so after any interruption the same command goes on where it stopped.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("file", metavar="FILE", help="one resource a line; - for standard input")
+    parser.add_argument("--force", action="store_true", help="let tenants exceed their quotas")
+    parser.add_argument("--dry-run", action="store_true", help="try it on a copy of the store, and change nothing")
+    add_zone_argument(parser)
+    add_store_arguments(parser)
+    add_json_argument(parser)
+    parser.set_defaults(admin_command=_import)
+
+
+def _import(arguments: argparse.Namespace, settings: Settings) -> None:
+    name = "standard input" if arguments.file == STANDARD_INPUT else arguments.file
+    tally, problems, is_complete = Tally(), [], False
+    with _source(arguments.file) as source, _store(settings, for_trial=arguments.dry_run) as engine:
+        steps = import_resources(
+            engine,
+            source,
+            name,
+            actor=user_name(),
+            clock=SystemClock(),
+            zone=settings.zone,
+            force=arguments.force,
+        )
+        try:
+            for step in show_progress(steps, source):
+                tally = step
+            is_complete = True
+        except CloudFileError as refused:
+            problems = [problem._asdict() for problem in refused.problems]
+            raise
+        finally:
+            if arguments.json:
+                summary = {"added": tally.added, "already_there": tally.passed, "complete": is_complete}
+                sys.stdout.write(json.dumps(summary | {"dry_run": arguments.dry_run, "problems": problems}) + "\n")
+            else:
+                sys.stdout.write(_summary(tally, is_complete=is_complete, dry_run=arguments.dry_run))
+            sys.stdout.flush()
+
+
+def _summary(tally: Tally, *, is_complete: bool, dry_run: bool) -> str:
+    text = f"resources: {tally.added} added, {tally.passed} were there already\n"
+    if not is_complete and not dry_run:
+        text += f"stopped after {tally.lines} lines, which are in: the same command goes on from there\n"
+    if dry_run:
+        text += "nothing was changed: this was a dry run\n"
+    return text
+
+
+@contextmanager
+def _source(file: str) -> Iterator[BinaryIO]:
+    if file == STANDARD_INPUT:
+        yield sys.stdin.buffer
+        return
+    try:
+        opened_file = Path(file).open("rb")  # noqa: SIM115 - what goes wrong later is not about opening it
+    except OSError as error:
+        raise OperatorError(f"{file} cannot be read: {error.strerror}") from error
+    with opened_file:
+        yield opened_file
+
+
+@contextmanager
+def _store(settings: Settings, *, for_trial: bool) -> Iterator[Engine]:
+    """The store; for a trial a copy of its cloud, in the same folder, which is thrown away."""
+    with store(settings) as engine:
+        if not for_trial:
+            yield engine
+            return
+    folder = settings.data
+    with tempfile.TemporaryDirectory(prefix=".dry-run-", dir=folder) as copy:
+        with one_moment(folder, ["cloud"]) as connections:
+            copy_to(connections["cloud"], database_file(Path(copy), "cloud"))
+        with opened(Path(copy), "cloud") as engine:
+            yield engine

@@ -1,0 +1,108 @@
+"""`cloudconsole admin backup`, `restore` and `recount`: keeping a store safe and sound, while it is served or not."""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.keeping.backup import back_up
+from cloudconsole.operator.keeping.recount import recount
+from cloudconsole.operator.keeping.restore import Staged, restore, staged
+from cloudconsole.server.commands.admin.stores import add_store_arguments, now, require_store, store
+from cloudconsole.server.commands.whoami import user_name
+from cloudconsole.server.settings import Settings
+from cloudconsole.store.engine import PARTS, database_file
+
+
+def add_commands(subparsers: Any) -> None:
+    backing_up = subparsers.add_parser(
+        "backup",
+        help="write the whole store to one file",
+        description="Write the whole store to one file, as it is at one moment, also while it is being served. "
+        "The file holds secrets: keep it where nobody else can read it.",
+        allow_abbrev=False,
+    )
+    backing_up.add_argument("file", metavar="FILE", type=Path, help="where to")
+    backing_up.add_argument("--force", action="store_true", help="replace a file that is there already")
+    backing_up.set_defaults(admin_command=_back_up)
+    restoring = subparsers.add_parser(
+        "restore",
+        help="make the store what a backup holds",
+        description="Make the store what a backup holds, also while it is being served. All that came since is gone, "
+        "and all sessions end.",
+        allow_abbrev=False,
+    )
+    restoring.add_argument("file", metavar="FILE", type=Path, help="a backup")
+    restoring.add_argument("--to", metavar="DIR", type=Path, help="make a new store in this empty folder instead")
+    restoring.add_argument(
+        "--keep-sessions",
+        action="store_true",
+        help="let the backup's sessions live again, those that were ended since, too",
+    )
+    restoring.add_argument("--yes", action="store_true", help="do not ask")
+    restoring.set_defaults(admin_command=_restore)
+    recounting = subparsers.add_parser(
+        "recount",
+        help="set all totals anew from the resources",
+        description="Set all totals anew from the resources: what doctor asks for where it finds them wrong.",
+        allow_abbrev=False,
+    )
+    recounting.set_defaults(admin_command=_recount)
+    for parser in (backing_up, restoring, recounting):
+        add_store_arguments(parser)
+
+
+def _back_up(arguments: argparse.Namespace, settings: Settings) -> None:
+    require_store(settings)
+    manifest = back_up(settings.data, arguments.file, now=now(), force=arguments.force)
+    size = sum(entry.bytes for entry in manifest.files.values())
+    sys.stdout.write(
+        f"wrote {arguments.file}: the store as of {manifest.made_at}, {size} bytes, checked\n"
+        "it holds password hashes and keys: keep it as safe as the store itself\n"
+    )
+
+
+def _restore(arguments: argparse.Namespace, settings: Settings) -> None:
+    folder: Path = arguments.to or settings.data
+    if arguments.to and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise OperatorError(f"--to: {folder} is not an empty folder: give one that is, or that is not there yet")
+    is_there = any(database_file(folder, part).exists() for part in PARTS)
+    if is_there and not arguments.yes and not sys.stdin.isatty():
+        raise OperatorError(f"this replaces all that is in {folder}: give --yes, or run it on a terminal")
+    with staged(arguments.file, folder) as backup:
+        if is_there and not arguments.yes:
+            _ask(backup, folder, keep_sessions=arguments.keep_sessions)
+        restore(
+            backup,
+            folder,
+            actor=user_name(),
+            now=now(),
+            zone=settings.zone,
+            keep_sessions=arguments.keep_sessions,
+        )
+    sys.stdout.write(f"{folder.resolve()} is now the store as of {backup.manifest.made_at}: {_contents(backup)}\n")
+    if not arguments.keep_sessions:
+        sys.stdout.write("all sessions have ended: everyone logs in again\n")
+
+
+def _ask(backup: Staged, folder: Path, *, keep_sessions: bool) -> None:
+    sessions = "the backup's sessions live again" if keep_sessions else "all sessions end"
+    sys.stdout.write(
+        f"The backup is of {backup.manifest.made_at}: {_contents(backup)}.\n"
+        f"It replaces all that is in {folder.resolve()}; {sessions}.\n"
+        "Type yes to go on: "
+    )
+    sys.stdout.flush()
+    if sys.stdin.readline().strip().lower() != "yes":
+        raise OperatorError("nothing was changed")
+
+
+def _recount(_arguments: argparse.Namespace, settings: Settings) -> None:
+    with store(settings) as engine:
+        mended = recount(engine, actor=user_name(), now=now(), zone=settings.zone)
+    sys.stdout.write(f"totals: {mended} mended\n" if mended else "nothing to change\n")
+
+
+def _contents(backup: Staged) -> str:
+    return ", ".join(f"{count} {table}" for table, count in backup.holds.items())

@@ -1,0 +1,41 @@
+"""How far a long command is: a bar on a terminal, nothing elsewhere."""
+
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from os import fstat
+from typing import BinaryIO
+
+from cloudconsole.operator.bulk.importing import Tally
+
+
+def show_progress(steps: Iterable[Tally], source: BinaryIO) -> Iterator[Tally]:
+    """Hands the steps on while it shows them, by the bytes of the source and the lines a second."""
+    if not sys.stderr.isatty():
+        yield from steps
+        return
+    # Loaded only where it is needed: most commands are called by scripts.
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (
+        BarColumn(),
+        TaskProgressColumn(),
+        DownloadColumn(),
+        TextColumn("{task.fields[lines]} lines"),
+        TextColumn("{task.fields[rate]} lines/s"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("import", total=_size(source), lines=0, rate=0)
+        for tally in steps:
+            elapsed = progress.tasks[task].elapsed or 1
+            rate = round(tally.lines / elapsed)
+            progress.update(task, completed=tally.position, lines=tally.lines, rate=rate)
+            yield tally
+
+
+def _size(source: BinaryIO) -> int | None:
+    """The size of a regular file; None for a pipe, whose end nobody knows."""
+    status = fstat(source.fileno())
+    return status.st_size if stat.S_ISREG(status.st_mode) else None

@@ -1,0 +1,48 @@
+"""Running a command over a store: with its settings, and with a plain word for whatever goes wrong."""
+
+import argparse
+import os
+import sqlite3
+import sys
+from collections.abc import Callable
+from typing import Final
+
+from sqlalchemy.exc import DBAPIError
+
+from cloudconsole.operator.cloudfile.problems import CloudFileError
+from cloudconsole.operator.errors import OperatorError, Overridable
+from cloudconsole.server.commands.admin.stores import settings_for
+from cloudconsole.server.commands.refusing import REFUSED, refuse
+from cloudconsole.server.settings import SettingError, Settings
+from cloudconsole.store.engine import StoreError
+
+DONE: Final = 0
+
+
+def run_with_settings(arguments: argparse.Namespace, command: Callable[[argparse.Namespace, Settings], None]) -> int:
+    try:
+        settings = settings_for(arguments)
+    except SettingError as problem:
+        return refuse(str(problem))
+    try:
+        command(arguments, settings)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output has left. Python would complain once more when it closes it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return REFUSED
+    except CloudFileError as refused:
+        sys.stderr.write(f"{refused}\n")
+        return REFUSED
+    except Overridable as refused:
+        return refuse(f"{refused}; --force does it nevertheless")
+    except (OperatorError, StoreError) as refused:
+        return refuse(str(refused))
+    except (DBAPIError, sqlite3.Error) as problem:
+        reason = problem.orig if isinstance(problem, DBAPIError) else problem
+        return refuse(f"the store in {settings.data} cannot be used: {reason}")
+    except UnicodeEncodeError:
+        return refuse("an argument is not UTF-8 text")
+    except OSError as problem:
+        return refuse(f"{problem.filename or 'output'}: {problem.strerror}")
+    return DONE

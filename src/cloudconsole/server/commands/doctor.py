@@ -1,0 +1,47 @@
+"""`cloudconsole doctor`: every check, in plain words or as JSON."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterable
+
+from cloudconsole.core.clock import SystemClock
+from cloudconsole.server.doctor.examination import Result, examine
+from cloudconsole.server.doctor.findings import Case
+from cloudconsole.server.doctor.setting_checks import read_settings
+from cloudconsole.server.settings import SETTINGS
+from cloudconsole.server.settings_text import add_config_flag, add_setting_flags
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "%(prog)s [--config FILE] [--quick] [--json] [--SETTING VALUE ...]"
+    parser.epilog = "It takes the same settings as cloudconsole serve: give it those that the console runs with."
+    parser.add_argument("--quick", action="store_true", help="look less deeply into the databases")
+    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    add_config_flag(parser)
+    add_setting_flags(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    flags = {name: getattr(arguments, name) for name in ("config", *SETTINGS)}
+    settings, problems = read_settings(os.environ, flags)
+    results = examine(Case(settings, problems, SystemClock().now(), quick=arguments.quick))
+    is_well = all(result.level != "problem" for result in results)
+    if arguments.json:
+        findings = [result._asdict() for result in results]
+        sys.stdout.write(json.dumps({"ok": is_well, "findings": findings}, ensure_ascii=False, indent=2) + "\n")
+    else:
+        sys.stdout.write(_text(results))
+    return 0 if is_well else 1
+
+
+def _text(results: Iterable[Result]) -> str:
+    lines = []
+    for result in results:
+        lines.append(f"{result.level:<8} {result.check}: {result.text}")
+        if result.mend:
+            lines.append(f"{'':<8} → {result.mend}")
+    counts = {level: sum(result.level == level for result in results) for level in ("problem", "warning")}
+    lines.append(f"{counts['problem']} problems, {counts['warning']} warnings")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,74 @@
+"""The clock and the time zones: sessions, prices and hours hang on them."""
+
+import ctypes
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from sqlalchemy import text
+
+from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
+from cloudconsole.server.doctor.store_checks import looking_at
+from cloudconsole.store.engine import Part
+
+EARLIEST: Final = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
+TOLERANCE_SECONDS: Final = 5
+
+_NEWEST: Final[tuple[tuple[Part, str, str], ...]] = (
+    ("cloud", "change by an operator", "SELECT MAX(at) FROM operator_audit"),
+    ("activity", "login or logout", "SELECT MAX(at) FROM access_audit"),
+    ("activity", "call", "SELECT MAX(seen_at) FROM sessions"),
+)
+
+_TIME_ERROR: Final = 5
+_SIZE_OF_TIMEX: Final = 512
+"""More than any platform's `struct timex`."""
+
+
+def check_clock(case: Case) -> Iterator[Finding]:
+    findings = [*_plausible(case), *_unsynchronised()]
+    yield from findings
+    if not findings:
+        yield ok(f"it is {_moment(case.now)}")
+
+
+def check_rows_in_time(case: Case) -> Iterator[Finding]:
+    for part, what, query in _NEWEST:
+        with looking_at(case, part) as connection:
+            newest = connection.scalar(text(query))
+        if newest is not None and newest > case.now + TOLERANCE_SECONDS:
+            yield problem(
+                f"the newest {what} is of {_moment(newest)}, which is still to come: the clock has been set back",
+                "set the clock right; what was written meanwhile keeps its wrong times",
+            )
+            return
+    yield ok("nothing in the store is of a time still to come")
+
+
+def check_time_zones(case: Case) -> Iterator[Finding]:
+    try:
+        ZoneInfo("Asia/Shanghai")
+    except ZoneInfoNotFoundError:
+        yield problem("there is no time zone database", "pip install tzdata")
+        return
+    local = datetime.fromtimestamp(case.now, case.settings.zone)
+    yield ok(f"in {case.settings.time_zone} it is {local:%Y-%m-%d %H:%M}")
+
+
+def _plausible(case: Case) -> Iterator[Finding]:
+    if case.now < EARLIEST:
+        yield problem(f"the clock says {_moment(case.now)}, before this program was made", "set the clock right")
+
+
+def _unsynchronised() -> Iterator[Finding]:
+    """What the kernel knows, where it tells."""
+    adjtimex = getattr(ctypes.CDLL(None), "adjtimex", None)
+    if adjtimex is not None and adjtimex(ctypes.create_string_buffer(_SIZE_OF_TIMEX)) == _TIME_ERROR:
+        yield warning(
+            "the kernel says that nothing keeps the clock right", "run a time service, such as chrony or timesyncd"
+        )
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

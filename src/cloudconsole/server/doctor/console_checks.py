@@ -1,0 +1,140 @@
+"""A running console seen from outside: its cookies, its regions, its clock, and what a proxy makes of them."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Final
+
+from cloudconsole.server.addresses import reachable
+from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
+from cloudconsole.server.doctor.probe import Answer, NoAnswer, ask
+from cloudconsole.server.http.cookies import CSRF_COOKIE, SESSION_COOKIE
+
+CLOCK_TOLERANCE_SECONDS: Final = 5
+EXPIRY_SECONDS: Final = 14 * 86_400
+"""So long before its end a certificate should have been renewed."""
+
+_ATTRIBUTES: Final = {SESSION_COOKIE: {"httponly", "path=/", "samesite=lax"}, CSRF_COOKIE: {"path=/", "samesite=lax"}}
+
+
+def check_console(case: Case) -> Iterator[Finding]:
+    settings = case.settings
+    own = f"{settings.own_scheme}://{reachable(settings.host)}:{settings.port}" if settings.port else None
+    place = settings.public_origin or own
+    if place is None:
+        yield ok("port 0 is set, so there is no telling where it runs: not looked at")
+        return
+    try:
+        # Its own address is in no certificate; what is looked at then is the rest.
+        answer = ask(place, trusting=place == own)
+    except NoAnswer as reason:
+        yield _silence(place, own, reason)
+        return
+    yield from _seen(case, answer)
+
+
+def _silence(place: str, own: str | None, reason: NoAnswer) -> Finding:
+    """Whether the console is not running, or only not to be reached at its public origin."""
+    try:
+        if own is not None and own != place:
+            ask(own, trusting=True)
+            return problem(
+                f"it answers at {own}, but not at {place}: {reason}",
+                "look at the proxy, its certificate, the firewall and the name service entry",
+            )
+    except NoAnswer:
+        pass
+    return warning(f"nothing answers at {place}: {reason}", "start cloudconsole serve, then run doctor again")
+
+
+def _seen(case: Case, answer: Answer) -> Iterator[Finding]:
+    if 300 <= answer.status < 400:
+        yield problem(
+            f"{answer.origin} sends callers on to {answer.headers['Location']!r}",
+            "set public_origin to the place where callers end up",
+        )
+        return
+    if answer.status != 200 or answer.welcome is None:
+        yield problem(
+            f"{answer.origin}/api/ answers {answer.status}, and not as a console does",
+            "look whether the proxy passes calls on to this console with their Host, and whether hosts has that",
+        )
+        return
+    findings = [
+        *_cookies(answer),
+        *_regions(case, answer),
+        *_cache(answer),
+        *_clock(answer),
+        *_certificate(case, answer),
+    ]
+    yield from findings
+    if not findings:
+        yield ok(f"it answers at {answer.origin} as it should")
+
+
+def _cookies(answer: Answer) -> Iterator[Finding]:
+    is_https = answer.origin.startswith("https:")
+    for name, wanted in _ATTRIBUTES.items():
+        attributes = answer.cookies.get(name)
+        if attributes is None:
+            yield problem(f"the cookie {name} does not arrive", "look whether the proxy takes Set-Cookie headers out")
+            continue
+        missing = wanted - attributes
+        if missing:
+            yield problem(
+                f"the cookie {name} arrives without {', '.join(sorted(missing))}",
+                "look whether the proxy rewrites cookies, and let it leave them alone",
+            )
+        if any(attribute.startswith("domain=") for attribute in attributes):
+            yield problem(
+                f"the cookie {name} arrives with a Domain: neighbouring hosts get it, too",
+                "let the proxy leave cookies alone",
+            )
+        if is_https and "secure" not in attributes:
+            yield problem(
+                f"the cookie {name} is not Secure: the console does not know that callers come by https",
+                "set public_origin to https://..., or declare the proxy in proxies and let it send X-Forwarded-Proto",
+            )
+        if not is_https and "secure" in attributes:
+            yield problem(
+                f"the cookie {name} is Secure, but {answer.origin} is not https: browsers drop it",
+                "set public_origin to the https address that callers use, or leave it out",
+            )
+
+
+def _regions(case: Case, answer: Answer) -> Iterator[Finding]:
+    offered = (answer.welcome or {}).get("regions")
+    if not case.settings.identity and offered != [f"{answer.origin}/v3"]:
+        yield problem(
+            f"called at {answer.origin}, it offers the regions {offered}: it does not know how it was reached",
+            "start it with the same public_origin, or let the proxy pass on Host and X-Forwarded-Proto",
+        )
+
+
+def _cache(answer: Answer) -> Iterator[Finding]:
+    control = answer.headers["Cache-Control"]
+    if control != "no-store" or "Age" in answer.headers:
+        yield problem(
+            f"something between caches or changes answers (Cache-Control: {control}, Age: {answer.headers['Age']})",
+            "turn caching off for the console: one caller could get another's answer",
+        )
+
+
+def _clock(answer: Answer) -> Iterator[Finding]:
+    difference = answer.clock_difference
+    if abs(difference) > CLOCK_TOLERANCE_SECONDS:
+        direction = "ahead of" if difference > 0 else "behind"
+        yield warning(
+            f"its clock is {abs(difference):.0f} seconds {direction} this machine's", "run a time service on both"
+        )
+
+
+def _certificate(case: Case, answer: Answer) -> Iterator[Finding]:
+    end = answer.certificate_end
+    if end is None or end > case.now + EXPIRY_SECONDS:
+        return
+    moment = datetime.fromtimestamp(end, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    mend = "renew it; cloudconsole serve takes new certificate files on SIGHUP, a proxy in its own way"
+    if end <= case.now:
+        yield problem(f"its certificate expired on {moment}", mend)
+    else:
+        yield warning(f"its certificate expires on {moment}", mend)

@@ -1,0 +1,73 @@
+"""The data folder: there, ours, closed to others, and with room left."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from stat import S_IMODE
+from typing import Final
+
+from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
+from cloudconsole.store.engine import PARTS, database_file
+
+LEAST_FREE: Final = 64 * 1024 * 1024
+LEFT_SECONDS: Final = 3600
+"""After this time a restore or a dry run is no longer at work in its folder."""
+
+
+def check_folder(case: Case) -> Iterator[Finding]:
+    folder = case.settings.data
+    if not folder.is_dir():
+        yield problem(
+            f"there is no folder {folder}", "make a store with cloudconsole init, or give its folder (--data)"
+        )
+        return
+    findings = [*_ownership(folder), *_openness(folder), *_free_space(folder), *_leftovers(folder, case.now)]
+    yield from findings
+    if not findings:
+        yield ok(f"{folder.resolve()} is closed to others and has room")
+
+
+def _ownership(folder: Path) -> Iterator[Finding]:
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        yield problem(f"{folder} cannot be written to", "run doctor as the user that serves, or give the folder to it")
+    owner = folder.stat().st_uid
+    strangers = [file for file in _files(folder) if file.stat().st_uid != owner]
+    if strangers:
+        names = ", ".join(file.name for file in strangers)
+        yield problem(f"in {folder} another user owns {names}", f"chown them to user {owner}, who owns the folder")
+
+
+def _openness(folder: Path) -> Iterator[Finding]:
+    if S_IMODE(folder.stat().st_mode) & 0o077:
+        yield warning(f"other users can look into {folder}", f"chmod 700 {folder}")
+    for file in _files(folder):
+        if S_IMODE(file.stat().st_mode) & 0o077:
+            yield problem(f"other users can open {file}, which holds secrets", f"chmod 600 {file}")
+
+
+def _free_space(folder: Path) -> Iterator[Finding]:
+    free = shutil.disk_usage(folder).free
+    used = sum(file.stat().st_size for file in _files(folder))
+    mend = "make room on its disk, or move the folder to a larger one"
+    if free < LEAST_FREE:
+        yield problem(f"only {_megabytes(free)} are free for {folder}: soon nobody can log in", mend)
+    elif free < 2 * used:
+        yield warning(
+            f"{_megabytes(free)} are free for a store of {_megabytes(used)}: a restore needs twice that", mend
+        )
+
+
+def _leftovers(folder: Path, now: float) -> Iterator[Finding]:
+    for place in sorted([*folder.glob(".restore-*"), *folder.glob(".dry-run-*")]):
+        if place.stat().st_mtime < now - LEFT_SECONDS:
+            yield warning(f"{place} was left by a command that was killed, with copies of secrets", f"rm -r {place}")
+
+
+def _files(folder: Path) -> list[Path]:
+    files = [Path(f"{database_file(folder, part)}{end}") for part in PARTS for end in ("", "-wal", "-shm")]
+    return [file for file in files if file.is_file()]
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1024**2:.0f} MB"

@@ -1,0 +1,102 @@
+"""One call to a running console, as a newcomer makes it."""
+
+import http.client
+import json
+import re
+import time
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from ssl import CERT_NONE, SSLSocket, create_default_context
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+TIMEOUT_SECONDS: Final = 5
+LARGEST_ANSWER: Final = 1024 * 1024
+
+_TIME: Final = rb"(?:\x17\x0d|\x18\x0f)"
+_VALIDITY: Final = re.compile(_TIME + rb"[0-9]{12,14}Z" + _TIME + rb"(?P<end>[0-9]{12,14})Z")
+"""The only place in a certificate where two times follow each other."""
+
+
+class NoAnswer(Exception):
+    """Nothing that speaks HTTP was reached; the text says why."""
+
+
+class Answer(NamedTuple):
+    origin: str
+    status: int
+    headers: http.client.HTTPMessage
+    body: bytes
+    asked_at: float
+    answered_at: float
+    certificate: bytes | None = None
+    """What it showed, where it speaks https; in DER."""
+
+    @property
+    def welcome(self) -> dict[str, Any] | None:
+        """What a console says to a newcomer; None where something else answers."""
+        try:
+            data = json.loads(self.body)["data"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return None
+        return data if isinstance(data, dict) and "regions" in data and "actions" in data else None
+
+    @property
+    def cookies(self) -> dict[str, set[str]]:
+        """The attributes of each cookie, in lower case, by the cookie's name."""
+        found = {}
+        for line in self.headers.get_all("Set-Cookie") or []:
+            pair, *attributes = line.split(";")
+            found[pair.partition("=")[0].strip()] = {attribute.strip().lower() for attribute in attributes}
+        return found
+
+    @property
+    def certificate_end(self) -> float | None:
+        """When the certificate expires; None where there is none, or it does not tell."""
+        found = _VALIDITY.search(self.certificate or b"")
+        if found is None:
+            return None
+        text = found["end"].decode()
+        # Two digits of a year, as X.509 has them, are of 1950 to 2049.
+        text = text if len(text) == 14 else ("20" if text < "50" else "19") + text
+        return datetime.strptime(text, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
+
+    @property
+    def clock_difference(self) -> float:
+        """By how many seconds its clock is ahead of ours, or behind; nothing where it does not tell."""
+        try:
+            told = parsedate_to_datetime(self.headers["Date"]).timestamp()
+        except (TypeError, ValueError):
+            return 0.0
+        # The header has whole seconds, and was written some time between asking and answer.
+        if told + 1 < self.asked_at:
+            return told + 1 - self.asked_at
+        return max(0.0, told - self.answered_at)
+
+
+def ask(origin: str, *, trusting: bool = False) -> Answer:
+    """`GET /api/` at an origin; a redirect is not followed. `trusting` takes any certificate."""
+    connection = _connection(origin, trusting=trusting)
+    asked_at = time.time()
+    try:
+        connection.connect()
+        certificate = connection.sock.getpeercert(binary_form=True) if isinstance(connection.sock, SSLSocket) else None
+        connection.request("GET", "/api/", headers={"Accept": "application/json", "User-Agent": "cloudconsole-doctor"})
+        response = connection.getresponse()
+        body = response.read(LARGEST_ANSWER)
+        return Answer(origin, response.status, response.headers, body, asked_at, time.time(), certificate)
+    except (OSError, http.client.HTTPException) as problem:
+        raise NoAnswer(str(problem) or type(problem).__name__) from problem
+    finally:
+        connection.close()
+
+
+def _connection(origin: str, *, trusting: bool) -> http.client.HTTPConnection:
+    place = urlsplit(origin)
+    if place.scheme != "https":
+        return http.client.HTTPConnection(place.hostname or "", place.port, timeout=TIMEOUT_SECONDS)
+    context = create_default_context()
+    if trusting:
+        context.check_hostname = False
+        context.verify_mode = CERT_NONE
+    return http.client.HTTPSConnection(place.hostname or "", place.port, timeout=TIMEOUT_SECONDS, context=context)

@@ -1,0 +1,95 @@
+"""The databases: sound, of this program's version, in their mode, and with totals that are true."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import Connection, NullPool, create_engine, text
+from sqlalchemy.exc import OperationalError
+
+from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
+from cloudconsole.store import totals
+from cloudconsole.store.copying import connect, damage
+from cloudconsole.store.engine import PARTS, Part, database_file
+from cloudconsole.store.migrations import known_revisions
+
+LONGEST_LOG: Final = 64 * 1024 * 1024
+
+
+@contextmanager
+def looking_at(case: Case, part: Part) -> Iterator[Connection]:
+    """One moment of a database, to read only; none is made where there is none."""
+    engine = create_engine(
+        "sqlite://", creator=lambda: connect(database_file(case.settings.data, part)), poolclass=NullPool
+    )
+    with engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA query_only = ON")
+        connection.exec_driver_sql("BEGIN")
+        yield connection
+
+
+def check_databases(case: Case) -> Iterator[Finding]:
+    for part in PARTS:
+        file = database_file(case.settings.data, part)
+        if not file.is_file():
+            yield problem(f"there is no {file}", "make a store with cloudconsole init, or restore a backup")
+            continue
+        if not os.access(file, os.R_OK | os.W_OK):
+            yield problem(f"{file} cannot be opened by this user", "run doctor as the user that serves")
+            continue
+        found = damage(file, quick=case.quick)
+        if found is not None:
+            yield problem(f"{file} is damaged: {found}", "restore the last backup: cloudconsole admin restore FILE")
+            continue
+        findings = [*_revision(case, part), *_journal(case, part, file)]
+        yield from findings
+        if not findings:
+            yield ok(f"{file.name} is sound and up to date")
+
+
+def check_totals(case: Case) -> Iterator[Finding]:
+    with looking_at(case, "cloud") as connection:
+        wrong = totals.wrong(connection)
+    if wrong:
+        tenant_id, kind, _ = wrong[0]
+        example = f"such as {kind} of tenant {tenant_id}"
+        yield problem(
+            f"{len(wrong)} totals are not what the resources add up to, {example}: usage and costs are wrong",
+            "cloudconsole admin recount",
+        )
+    else:
+        yield ok("they are what the resources add up to")
+
+
+def _revision(case: Case, part: Part) -> Iterator[Finding]:
+    known = known_revisions()
+    try:
+        with looking_at(case, part) as connection:
+            revision = connection.scalar(text("SELECT version_num FROM alembic_version"))
+    except OperationalError:
+        revision = None
+    if revision is None:
+        yield problem(f"{part}.db has no tables of Cloud Console", "make a store with cloudconsole init")
+    elif revision not in known:
+        yield problem(f"{part}.db was made by a newer Cloud Console (revision {revision})", "install that version")
+    elif revision != known[0]:
+        yield problem(
+            f"{part}.db is of revision {revision}, and this program needs {known[0]}",
+            "start cloudconsole serve anew: it brings the store up to date",
+        )
+
+
+def _journal(case: Case, part: Part, file: Path) -> Iterator[Finding]:
+    with looking_at(case, part) as connection:
+        mode = connection.scalar(text("PRAGMA journal_mode"))
+    if mode != "wal":
+        yield problem(f"{file.name} is in mode {mode}, not WAL", "start cloudconsole serve anew: it sets the mode")
+    log = Path(f"{file}-wal")
+    size = log.stat().st_size if log.exists() else 0
+    if size > max(LONGEST_LOG, 2 * file.stat().st_size):
+        yield warning(
+            f"{log.name} has grown to {size // 1024**2} MB: something has been reading for very long",
+            "end commands that hang, and start cloudconsole serve anew",
+        )

@@ -1,0 +1,115 @@
+"""A backup in one file: a tar of the two databases, led by a manifest that says what they are and proves them whole."""
+
+import hashlib
+import io
+import lzma
+import tarfile
+import zlib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Final
+
+import msgspec
+from msgspec import Struct
+
+from cloudconsole import __version__
+from cloudconsole.store.engine import PARTS, Part, StoreError, database_file
+
+FORMAT: Final = 1
+MANIFEST: Final = "manifest.json"
+LARGEST_MANIFEST: Final = 65_536
+_CHUNK: Final = 1024 * 1024
+
+
+class FileEntry(Struct, frozen=True):
+    bytes: int
+    sha256: str
+    revision: str
+
+
+class Manifest(Struct, frozen=True):
+    format: int
+    version: str
+    """Of the Cloud Console that made the backup."""
+    made_at: str
+    files: dict[Part, FileEntry]
+
+
+def describe(folder: Path, revisions: dict[Part, str], made_at: int) -> Manifest:
+    """The manifest of the copies in a folder."""
+    files = {part: _entry(database_file(folder, part), revisions[part]) for part in PARTS}
+    moment = datetime.fromtimestamp(made_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return Manifest(FORMAT, __version__, moment, files)
+
+
+def write_archive(target: IO[bytes], manifest: Manifest, folder: Path) -> None:
+    content = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
+    with tarfile.open(fileobj=target, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        head = tarfile.TarInfo(MANIFEST)
+        head.size, head.mode = len(content), 0o600
+        tar.addfile(head, io.BytesIO(content))
+        for part in PARTS:
+            file = database_file(folder, part)
+            member = tarfile.TarInfo(file.name)
+            member.size, member.mode = manifest.files[part].bytes, 0o600
+            with file.open("rb") as copy:
+                tar.addfile(member, copy)
+
+
+def read_archive(file: Path, folder: Path) -> Manifest:
+    """Take a backup apart into a folder; `StoreError` unless it is whole and just what its manifest says."""
+    try:
+        with tarfile.open(file, mode="r:*") as tar:
+            manifest = _read_manifest(tar, file)
+            for part in PARTS:
+                _extract(tar, part, manifest.files[part], folder, file)
+    except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError) as problem:
+        raise _not_whole(file, problem) from problem
+    except OSError as problem:
+        # Some decompressors complain so, without a number; a disk or a folder that fails has one.
+        if problem.errno is None:
+            raise _not_whole(file, problem) from problem
+        raise
+    return manifest
+
+
+def _not_whole(file: Path, problem: Exception) -> StoreError:
+    return StoreError(f"{file} is not a backup, or not a whole one: {problem}")
+
+
+def _entry(file: Path, revision: str) -> FileEntry:
+    with file.open("rb") as content:
+        return FileEntry(file.stat().st_size, hashlib.file_digest(content, "sha256").hexdigest(), revision)
+
+
+def _read_manifest(tar: tarfile.TarFile, file: Path) -> Manifest:
+    head = tar.next()
+    content = tar.extractfile(head) if head is not None and head.isreg() and head.name == MANIFEST else None
+    if head is None or content is None or head.size > LARGEST_MANIFEST:
+        raise StoreError(f"{file} is not a backup: it does not begin with {MANIFEST}")
+    try:
+        manifest = msgspec.json.decode(content.read(), type=Manifest)
+    except msgspec.MsgspecError as problem:
+        raise StoreError(f"{file} is not a backup: its manifest cannot be read: {problem}") from problem
+    if manifest.format > FORMAT:
+        raise StoreError(f"{file} was made by a newer Cloud Console ({manifest.version}): install that version")
+    if set(manifest.files) != set(PARTS):
+        raise StoreError(f"{file} is not a backup: its manifest does not name both databases")
+    return manifest
+
+
+def _extract(tar: tarfile.TarFile, part: Part, entry: FileEntry, folder: Path, file: Path) -> None:
+    """Read exactly the file that must come next; no name in the archive is ever used as a path."""
+    target = database_file(folder, part)
+    member = tar.next()
+    content = tar.extractfile(member) if member is not None and member.isreg() else None
+    if member is None or content is None or (member.name, member.size) != (target.name, entry.bytes):
+        raise StoreError(f"{file} is not a whole backup: {target.name} is missing or has another size")
+    target.touch(mode=0o600)
+    digest = hashlib.sha256()
+    with target.open("wb") as copy:
+        while chunk := content.read(_CHUNK):
+            digest.update(chunk)
+            copy.write(chunk)
+    if digest.hexdigest() != entry.sha256:
+        raise StoreError(f"{file} is damaged: {target.name} is not what its manifest says; take another backup")

@@ -1,0 +1,77 @@
+"""Copying databases that are in use, by SQLite's own online backup, and putting a copy back into one."""
+
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+from cloudconsole.store.engine import BUSY_SECONDS, Part, StoreError, database_file
+
+
+@contextmanager
+def one_moment(folder: Path, parts: Iterable[Part]) -> Iterator[dict[Part, sqlite3.Connection]]:
+    """Connections that all see the same moment, for as long as they are held; nobody waits for them."""
+    with ExitStack() as stack:
+        connections = {part: stack.enter_context(closing(_open(folder, part))) for part in parts}
+        with ExitStack() as stillness:
+            # While nobody can write to any of them, each begins to read. It takes no time, and all lock in this order.
+            for part in connections:
+                writer = stillness.enter_context(closing(_open(folder, part)))
+                writer.execute("BEGIN IMMEDIATE")
+            for connection in connections.values():
+                connection.execute("BEGIN")
+                connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+        yield connections
+
+
+def copy_to(source: sqlite3.Connection, file: Path) -> None:
+    """Write what a connection sees to a new file, for its owner alone."""
+    file.touch(mode=0o600)
+    with closing(sqlite3.connect(file)) as target:
+        source.backup(target)
+
+
+def put_into(folder: Path, part: Part, file: Path) -> None:
+    """Make a database's content that of a file, in one transaction: whoever has it open sees it from then on."""
+    give_up_at = time.monotonic() + BUSY_SECONDS
+
+    def check_patience(_status: int, _remaining: int, _total: int) -> None:
+        if time.monotonic() > give_up_at:
+            raise StoreError(f"the store in {folder} is being written to by someone else: try again")
+
+    with closing(sqlite3.connect(file)) as source, closing(_open(folder, part)) as target:
+        (page_size,) = target.execute("PRAGMA page_size").fetchone()
+        if source.execute("PRAGMA page_size").fetchone() != (page_size,):
+            # A database in use cannot change its page size.
+            source.execute("PRAGMA journal_mode = DELETE")
+            source.execute(f"PRAGMA page_size = {page_size}")
+            source.execute("VACUUM")
+        source.backup(target, progress=check_patience)
+        # The whole content went through the log, which would keep that size.
+        target.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def damage(file: Path, *, quick: bool = False) -> str | None:
+    """What SQLite finds wrong with a database, in its own words; None where all is well."""
+    pragma = "quick_check" if quick else "integrity_check"
+    try:
+        with closing(connect(file)) as connection:
+            connection.execute("PRAGMA query_only = ON")
+            found = [str(row[0]) for row in connection.execute(f"PRAGMA {pragma}(3)")]
+            foreign = connection.execute("PRAGMA foreign_key_check").fetchmany(3)
+    except sqlite3.Error as problem:
+        return str(problem)
+    if found != ["ok"]:
+        return "; ".join(found)
+    return "; ".join(f"a row of {row[0]} refers to nothing in {row[2]}" for row in foreign) or None
+
+
+def _open(folder: Path, part: Part) -> sqlite3.Connection:
+    return connect(database_file(folder, part))
+
+
+def connect(file: Path) -> sqlite3.Connection:
+    """A plain connection to a database that must be there: none is made where it is not."""
+    address = f"{file.absolute().as_uri()}?mode=rw"
+    return sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None)

@@ -1,0 +1,22 @@
+"""Who sends forwarded headers without being among the proxies.
+
+Revision ID: 0003
+"""
+
+import sqlalchemy as sa
+from alembic import op
+
+from cloudconsole.store.migrations import holds
+
+revision = "0003"
+down_revision = "0002"
+
+
+def upgrade() -> None:
+    if holds("activity"):
+        op.create_table(
+            "undeclared_proxies",
+            sa.Column("address", sa.Text(), nullable=False),
+            sa.Column("seen_at", sa.BigInteger(), nullable=False),
+            sa.PrimaryKeyConstraint("address", name=op.f("pk_undeclared_proxies")),
+        )

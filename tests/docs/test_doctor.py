@@ -1,0 +1,12 @@
+"""The doctor's page lists every check there is, in their order."""
+
+from pathlib import Path
+
+from cloudconsole.server.doctor.examination import CHECKS
+
+DOCTOR = (Path(__file__).parents[2] / "docs/doctor.md").read_text()
+
+
+def test_every_check_is_documented() -> None:
+    rows = [line.split("|")[1].strip() for line in DOCTOR.splitlines() if line.startswith("|")]
+    assert rows[2:] == list(CHECKS)

@@ -1,0 +1,297 @@
+"""Backup and restore of a store that nobody serves: what is kept, what is refused, and what a failure leaves."""
+
+import bz2
+import gzip
+import io
+import json
+import sqlite3
+import tarfile
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC
+from pathlib import Path
+from shutil import copytree
+from stat import S_IMODE
+
+import pytest
+
+from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.keeping.backup import back_up
+from cloudconsole.operator.keeping.restore import restore, staged
+from cloudconsole.store.engine import BUSY_SECONDS, StoreError
+from cloudconsole.store.preparing import prepare
+
+NOW = 1_800_000_000
+
+
+def execute(data: Path, part: str, sql: str) -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(data / f"{part}.db")) as connection, connection:
+        return connection.execute(sql).fetchall()
+
+
+def bring_back(file: Path, folder: Path, *, keep_sessions: bool = False) -> None:
+    with staged(file, folder) as backup:
+        restore(backup, folder, actor="ann", now=NOW, zone=UTC, keep_sessions=keep_sessions)
+
+
+def nodes(data: Path) -> set[object]:
+    return {name for (name,) in execute(data, "cloud", "SELECT name FROM nodes")}
+
+
+def add_session(data: Path, name: str) -> None:
+    execute(data, "activity", f"INSERT INTO sessions VALUES (CAST('{name}' AS BLOB), 1, 1, 'seed', 1, 99999999999)")
+
+
+def sessions(data: Path) -> set[object]:
+    return {name for (name,) in execute(data, "activity", "SELECT CAST(id_hash AS TEXT) FROM sessions")}
+
+
+@pytest.fixture
+def backup(data: Path, tmp_path: Path) -> Path:
+    back_up(data, tmp_path / "b.tar", now=NOW)
+    return tmp_path / "b.tar"
+
+
+# The backup
+
+
+def test_a_backup_is_for_its_owner_alone_and_leaves_nothing_beside_it(backup: Path, data: Path) -> None:
+    assert S_IMODE(backup.stat().st_mode) == 0o600
+    assert {file.name for file in backup.parent.iterdir()} == {"b.tar", data.name}
+
+
+def test_a_manifest_leads_it_and_says_what_it_is(backup: Path) -> None:
+    with tarfile.open(backup) as tar:
+        assert tar.getnames() == ["manifest.json", "cloud.db", "activity.db"]
+        head = tar.extractfile("manifest.json")
+        assert head is not None
+        manifest = json.load(head)
+    assert manifest["made_at"] == "2027-01-15T08:00:00Z"
+    assert set(manifest["files"]) == {"cloud", "activity"}
+
+
+def test_a_file_that_is_there_is_replaced_only_when_told(backup: Path, data: Path) -> None:
+    backup.write_text("precious")
+    with pytest.raises(OperatorError, match="is there already: give another name, or --force to replace it"):
+        back_up(data, backup, now=NOW)
+    assert backup.read_text() == "precious"
+    back_up(data, backup, now=NOW, force=True)
+    assert tarfile.is_tarfile(backup)
+
+
+def test_a_folder_in_its_place_is_refused(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(OperatorError, match="is not a file"):
+        back_up(data, tmp_path, now=NOW, force=True)
+
+
+def test_a_damaged_store_is_not_backed_up_and_the_old_backup_stands(backup: Path, data: Path) -> None:
+    before = backup.read_bytes()
+    execute(data, "cloud", "UPDATE accounts SET tenant_id = 4711")
+    with pytest.raises(
+        StoreError, match=r"the store is damaged, and no backup was made: cloud\.db: a row of accounts "
+    ):
+        back_up(data, backup, now=NOW, force=True)
+    assert backup.read_bytes() == before
+
+
+def test_someone_who_writes_has_not_written_yet(data: Path, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(data / "cloud.db")) as writer:
+        writer.execute("INSERT INTO nodes (name) VALUES ('after')")
+        writer.commit()
+        back_up(data, tmp_path / "b.tar", now=NOW)
+    execute(data, "cloud", "INSERT INTO nodes (name) VALUES ('later')")
+    bring_back(tmp_path / "b.tar", tmp_path / "new")
+    assert "after" in nodes(tmp_path / "new")
+    assert "later" not in nodes(tmp_path / "new")
+
+
+# The restore
+
+
+def test_the_store_becomes_what_the_backup_holds(backup: Path, data: Path) -> None:
+    before = nodes(data)
+    execute(data, "cloud", "INSERT INTO nodes (name) VALUES ('since')")
+    bring_back(backup, data)
+    assert nodes(data) == before
+    assert {file.name for file in data.iterdir()} <= {"cloud.db", "activity.db", "lock"}
+
+
+def test_it_leaves_a_line_in_the_trail(backup: Path, data: Path) -> None:
+    bring_back(backup, data)
+    line = execute(data, "cloud", "SELECT at, actor, change FROM operator_audit ORDER BY id DESC")[0]
+    assert line == (NOW, "ann", "restore")
+
+
+def test_all_sessions_end(data: Path, tmp_path: Path) -> None:
+    add_session(data, "before")
+    back_up(data, tmp_path / "b.tar", now=NOW)
+    add_session(data, "since")
+    bring_back(tmp_path / "b.tar", data)
+    assert sessions(data) == set()
+
+
+def test_the_backups_sessions_can_be_kept(data: Path, tmp_path: Path) -> None:
+    add_session(data, "before")
+    back_up(data, tmp_path / "b.tar", now=NOW)
+    add_session(data, "since")
+    bring_back(tmp_path / "b.tar", data, keep_sessions=True)
+    assert sessions(data) == {"before"}
+
+
+def test_a_store_keeps_its_own_key(data: Path, tmp_path: Path) -> None:
+    execute(data, "activity", "INSERT INTO secrets VALUES ('csrf', x'01')")
+    back_up(data, tmp_path / "b.tar", now=NOW)
+    execute(data, "activity", "UPDATE secrets SET value = x'02'")
+    bring_back(tmp_path / "b.tar", data)
+    assert execute(data, "activity", "SELECT name, value FROM secrets") == [("csrf", b"\x02")]
+
+
+def test_a_new_store_gets_the_backups_key(data: Path, tmp_path: Path) -> None:
+    execute(data, "activity", "INSERT INTO secrets VALUES ('csrf', x'01')")
+    back_up(data, tmp_path / "b.tar", now=NOW)
+    bring_back(tmp_path / "b.tar", tmp_path / "new")
+    assert execute(tmp_path / "new", "activity", "SELECT name, value FROM secrets") == [("csrf", b"\x01")]
+    assert S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
+    assert S_IMODE((tmp_path / "new/cloud.db").stat().st_mode) == 0o600
+
+
+def test_a_store_of_another_page_size_takes_it(backup: Path, tmp_path: Path) -> None:
+    prepare(tmp_path / "new")
+    for part in ("cloud", "activity"):
+        with closing(sqlite3.connect(tmp_path / f"new/{part}.db", isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode = DELETE")
+            connection.execute("PRAGMA page_size = 8192")
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA journal_mode = WAL")
+    bring_back(backup, tmp_path / "new")
+    assert execute(tmp_path / "new", "cloud", "PRAGMA page_size") == [(8192,)]
+    assert nodes(tmp_path / "new")
+
+
+def test_a_gzipped_backup_is_taken(backup: Path, data: Path, tmp_path: Path) -> None:
+    (tmp_path / "b.tar.gz").write_bytes(gzip.compress(backup.read_bytes()))
+    bring_back(tmp_path / "b.tar.gz", data)
+
+
+def test_an_older_backup_is_brought_up_to_date(data: Path, tmp_path: Path) -> None:
+    for part in ("cloud", "activity"):
+        execute(data, part, "UPDATE alembic_version SET version_num = '0002'")
+    execute(data, "activity", "DROP TABLE undeclared_proxies")
+    back_up(data, tmp_path / "b.tar", now=NOW)
+    bring_back(tmp_path / "b.tar", data)
+    assert execute(data, "activity", "SELECT * FROM undeclared_proxies") == []
+
+
+def test_a_store_that_someone_keeps_writing_to_is_left_as_it_is(
+    backup: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    execute(data, "cloud", "INSERT INTO nodes (name) VALUES ('since')")
+    monkeypatch.setattr("cloudconsole.store.copying.BUSY_SECONDS", BUSY_SECONDS / 1000)
+    with closing(sqlite3.connect(data / "activity.db", isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="is being written to by someone else: try again"):
+            bring_back(backup, data)
+    assert "since" in nodes(data)
+
+
+# What is refused, and changes nothing
+
+
+def rewrite(file: Path, change: Callable[[str, bytes], bytes | None]) -> None:
+    """Write a backup anew with other contents; None leaves a file out."""
+    with tarfile.open(file) as tar:
+        contents = {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
+    with tarfile.open(file, "w") as tar:
+        for name, content in contents.items():
+            changed = change(name, content)
+            if changed is not None:
+                member = tarfile.TarInfo(name)
+                member.size = len(changed)
+                tar.addfile(member, io.BytesIO(changed))
+
+
+def cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+def nonsense(file: Path) -> None:
+    file.write_bytes(b"this is no backup" * 1000)
+
+
+def gzipped_and_cut(file: Path) -> None:
+    file.write_bytes(gzip.compress(file.read_bytes())[:-3000])
+
+
+def gzipped_and_spoilt(file: Path) -> None:
+    content = bytearray(gzip.compress(file.read_bytes()))
+    content[len(content) // 2 :] = bytes(len(content) - len(content) // 2)
+    file.write_bytes(content)
+
+
+def bzipped_and_spoilt(file: Path) -> None:
+    content = bz2.compress(file.read_bytes())
+    file.write_bytes(content[:200] + b"spoilt" + content[206:])
+
+
+def without_manifest(file: Path) -> None:
+    rewrite(file, lambda name, content: None if name == "manifest.json" else content)
+
+
+def bad_manifest(file: Path) -> None:
+    rewrite(file, lambda name, content: b"{}" if name == "manifest.json" else content)
+
+
+def of_the_future(file: Path) -> None:
+    rewrite(file, lambda _, content: content.replace(b'"format": 1', b'"format": 2'))
+
+
+def without_activity(file: Path) -> None:
+    rewrite(file, lambda name, content: None if name == "activity.db" else content)
+
+
+def one_bit_changed(file: Path) -> None:
+    rewrite(file, lambda name, content: content[:-1] + b"!" if name == "cloud.db" else content)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (cut, "is not a"),
+        (nonsense, "is not a backup, or not a whole one"),
+        (gzipped_and_cut, "is not a"),
+        (gzipped_and_spoilt, "is not a|is damaged"),
+        (bzipped_and_spoilt, "is not a"),
+        (without_manifest, "is not a backup: it does not begin with manifest.json"),
+        (bad_manifest, "is not a backup: its manifest cannot be read"),
+        (of_the_future, "was made by a newer Cloud Console"),
+        (without_activity, "is not a whole backup: activity.db is missing or has another size"),
+        (one_bit_changed, "is damaged: cloud.db is not what its manifest says; take another backup"),
+    ],
+)
+def test_what_is_no_good_backup_is_refused(backup: Path, data: Path, spoil: Callable[[Path], None], said: str) -> None:
+    execute(data, "cloud", "INSERT INTO nodes (name) VALUES ('since')")
+    spoil(backup)
+    with pytest.raises(StoreError, match=said):
+        bring_back(backup, data)
+    assert "since" in nodes(data)
+    assert not list(data.glob(".restore*"))
+
+
+def test_a_backup_of_a_newer_revision_is_refused(backup: Path, data: Path, tmp_path: Path) -> None:
+    newer = copytree(data, tmp_path / "newer")
+    execute(newer, "cloud", "UPDATE alembic_version SET version_num = '9999'")
+    back_up(newer, tmp_path / "newer.tar", now=NOW)
+    with pytest.raises(StoreError, match=r"newer Cloud Console .*9999.*install that version"):
+        bring_back(tmp_path / "newer.tar", data)
+    bring_back(backup, data)
+
+
+def test_a_missing_file_is_refused(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(OperatorError, match="there is no such file"):
+        bring_back(tmp_path / "none.tar", data)
+
+
+def test_a_store_that_cannot_be_opened_says_where_to_go_instead(backup: Path, data: Path) -> None:
+    (data / "cloud.db").write_bytes(b"rubbish" * 1000)
+    with pytest.raises(StoreError, match="restore into an empty folder instead: --to DIR"):
+        bring_back(backup, data)

@@ -1,0 +1,123 @@
+"""`cloudconsole init`: an empty store, its first operator, and a password that nobody sees."""
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import select
+
+from cloudconsole.server.app import Console
+from cloudconsole.server.settings import Settings
+from cloudconsole.store.engine import opened
+from cloudconsole.store.tables import accounts, operator_audit, tenants
+from tests.harness import Caller, InProcess
+from tests.server.commands.conftest import Run
+from tests.terminal import Terminal
+
+
+def can_log_in(data: Path, username: str, password: str) -> bool:
+    wire = InProcess(Console(Settings(data=data)))
+    status = Caller(wire).login(username, password).status
+    wire.close()
+    return status == 200
+
+
+def found(data: Path) -> list[tuple[str, str, str]]:
+    with opened(data, "cloud") as engine, engine.connect() as connection:
+        query = select(accounts.c.username, accounts.c.role, tenants.c.name).join(tenants)
+        return [(row[0], row[1], row[2]) for row in connection.execute(query)]
+
+
+def test_a_store_and_its_operator_are_made(cloudconsole: Run, tmp_path: Path) -> None:
+    done = cloudconsole("init", "--data", tmp_path / "new", "--password-stdin", stdin=b"a good one\n")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(
+        f"made a store in {tmp_path / 'new'} with the operator operator of the tenant provider\n"
+    )
+    assert f"cloudconsole serve --data {tmp_path / 'new'}" in done.out
+    assert found(tmp_path / "new") == [("operator", "operator", "provider")]
+    assert can_log_in(tmp_path / "new", "operator", "a good one")
+
+
+def test_names_can_be_chosen_and_the_password_be_in_a_file(cloudconsole: Run, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("from a file\r\n")
+    chosen = ("--username", "ann", "--tenant", "ops", "--password-file", tmp_path / "secret")
+    assert cloudconsole("init", "--data", tmp_path / "new", *chosen).code == 0
+    assert found(tmp_path / "new") == [("ann", "operator", "ops")]
+    assert can_log_in(tmp_path / "new", "ann", "from a file")
+
+
+def test_it_leaves_its_lines_in_the_trail_without_the_password(cloudconsole: Run, tmp_path: Path) -> None:
+    cloudconsole("init", "--data", tmp_path, "--password-stdin", stdin=b"hush-hush")
+    with opened(tmp_path, "cloud") as engine, engine.connect() as connection:
+        lines = connection.execute(select(operator_audit)).all()
+    assert [(line.change, line.subject) for line in lines] == [("tenant.add", "provider"), ("account.add", "operator")]
+    assert "hush" not in str(lines)
+    assert "argon2" not in str(lines)
+
+
+def test_a_store_with_accounts_is_refused_and_left_as_it_is(cloudconsole: Run, data: Path) -> None:
+    before = (data / "cloud.db").read_bytes()
+    done = cloudconsole("init", "--data", data, "--password-stdin", stdin=b"x")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        "cloudconsole: the store has accounts already; nothing was changed: use cloudconsole admin to add more\n"
+    )
+    assert (data / "cloud.db").read_bytes() == before
+
+
+def test_an_empty_store_gets_its_operator(cloudconsole: Run, tmp_path: Path) -> None:
+    (tmp_path / "cloud.yaml").write_text("version: 1\ntenants: [{name: provider}]\n")
+    assert cloudconsole("admin", "load", tmp_path / "cloud.yaml", "--data", tmp_path / "new").code == 0
+    assert cloudconsole("init", "--data", tmp_path / "new", "--password-stdin", stdin=b"x").code == 0
+    assert found(tmp_path / "new") == [("operator", "operator", "provider")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "said"),
+    [
+        ((), b"", "there is no terminal to ask for the password: give --password-stdin or --password-file\n"),
+        (("--password-stdin",), b"", "a password has 1 to 1024 characters\n"),
+        (("--password-stdin",), b"\xff", "the password on standard input must be UTF-8 text"),
+        (("--password-stdin",), b"x" * 1025, "a password has 1 to 1024 characters\n"),
+        (("--password-file", "missing"), b"", "missing cannot be read: No such file or directory"),
+        (("--password-file", "."), b"", ". is not a file"),
+        (("--username", "", "--password-stdin"), b"x", "--username: must not be empty"),
+        (("--username", "a\tb", "--password-stdin"), b"x", "--username: must not have control characters"),
+        (("--tenant", "x" * 256, "--password-stdin"), b"x", "--tenant: must have at most 255 characters"),
+    ],
+)
+def test_a_refusal_makes_nothing(
+    cloudconsole: Run, tmp_path: Path, arguments: tuple[str, ...], stdin: bytes, said: str
+) -> None:
+    done = cloudconsole("init", "--data", tmp_path / "new", *arguments, stdin=stdin)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"cloudconsole: {said}")
+    assert not (tmp_path / "new").exists()
+
+
+def test_there_is_no_argument_for_a_password(cloudconsole: Run, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit):
+        cloudconsole("init", "--data", tmp_path / "new", "--password", "x")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_terminal_is_asked_twice_and_shows_nothing(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path, "init", "--data", "new")
+    terminal.wait_for("New password: ")
+    terminal.type("typed secret\n")
+    terminal.wait_for("The same again: ")
+    terminal.type("typed secret\n")
+    assert terminal.end() == 0
+    assert "typed secret" not in terminal.shown
+    assert can_log_in(tmp_path / "new", "operator", "typed secret")
+
+
+def test_two_different_passwords_make_nothing(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path, "init", "--data", "new")
+    terminal.wait_for("New password: ")
+    terminal.type("one\n")
+    terminal.wait_for("The same again: ")
+    terminal.type("another\n")
+    assert terminal.end() == 1
+    assert "the two passwords differ" in terminal.shown
+    assert not (tmp_path / "new").exists()

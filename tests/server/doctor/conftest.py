@@ -1,0 +1,37 @@
+"""A case to examine: the sample's store, and the checks run over it."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cloudconsole.server.doctor.examination import CHECKS
+from cloudconsole.server.doctor.findings import Case, Finding
+from cloudconsole.server.settings import Settings
+from tests.conftest import NOON
+
+Check = Callable[..., list[Finding]]
+
+
+@pytest.fixture
+def check(data: Path) -> Check:
+    """Runs the check of a name over the sample's store, with other settings or another time where given."""
+
+    def run(name: str, *, now: float = NOON, **changes: Any) -> list[Finding]:
+        settings = replace(Settings(data=data), **changes)
+        return list(CHECKS[name](Case(settings, [], now)))
+
+    return run
+
+
+def execute(data: Path, part: str, sql: str) -> None:
+    with closing(sqlite3.connect(data / f"{part}.db")) as connection, connection:
+        connection.execute(sql)
+
+
+def levels(findings: list[Finding]) -> list[str]:
+    return [finding.level for finding in findings]

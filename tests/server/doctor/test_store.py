@@ -1,0 +1,279 @@
+"""What the doctor says about settings, folder, databases, totals, times and accounts."""
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cloudconsole.server.doctor import clock_checks, folder_checks, store_checks
+from cloudconsole.server.doctor.examination import CHECKS, examine
+from cloudconsole.server.doctor.findings import Case
+from cloudconsole.server.doctor.setting_checks import read_settings
+from cloudconsole.server.settings import Settings
+from tests.conftest import NOON
+from tests.harness import CERTIFICATES
+from tests.server.doctor.conftest import Check, execute, levels
+
+
+def test_a_store_in_order_has_no_problems(data: Path) -> None:
+    data.chmod(0o700)
+    results = examine(Case(Settings(data=data, port=0), [], NOON))
+    assert {result.check for result in results} == set(CHECKS)
+    assert [result for result in results if result.level == "problem"] == []
+
+
+def test_the_doctor_changes_nothing(data: Path) -> None:
+    before = {file.name: file.read_bytes() for file in data.iterdir()}
+    examine(Case(Settings(data=data, port=0), [], NOON))
+    assert {file.name: file.read_bytes() for file in data.iterdir()} == before
+
+
+def test_every_check_is_run_where_there_is_no_store_and_none_is_made(tmp_path: Path) -> None:
+    results = examine(Case(Settings(data=tmp_path / "none", port=0), ["a bad one"], NOON))
+    assert {result.check for result in results} == set(CHECKS)
+    assert {result.check for result in results if result.level == "problem"} >= {"settings", "data folder", "databases"}
+    assert all(result.mend for result in results if result.level != "ok")
+    assert not (tmp_path / "none").exists()
+
+
+# Settings
+
+
+def test_every_wrong_setting_is_told_and_the_rest_is_used() -> None:
+    environment = {"CLOUDCONSOLE_PORT": "x", "CLOUDCONSOLE_NOPE": "1", "CLOUDCONSOLE_WORKERS": "3", "OTHER": "x"}
+    settings, problems = read_settings(environment, {"currency": "money", "time_zone": "Asia/Shanghai", "host": None})
+    assert [problem.partition(":")[0] for problem in problems] == [
+        "CLOUDCONSOLE_PORT",
+        "CLOUDCONSOLE_NOPE",
+        "--currency",
+    ]
+    assert (settings.workers, settings.time_zone, settings.port) == (3, "Asia/Shanghai", 8000)
+
+
+def test_settings_that_do_not_go_together_are_told() -> None:
+    flags = {"hosts": "a.example", "public_origin": "https://b.example", "workers": "2"}
+    settings, problems = read_settings({}, flags)
+    assert problems == ["hosts: add b.example, the host of public_origin, or leave hosts out"]
+    assert settings.workers == 2
+
+
+def test_every_line_that_is_wrong_in_a_settings_file_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "console.toml"
+    file.write_text('port = "x"\nnope = 1\nworkers = 3\n')
+    settings, problems = read_settings({}, {"config": str(file)})
+    assert [problem.removeprefix(f"{file}: ").partition(":")[0] for problem in problems] == ["port", "nope"]
+    assert (settings.port, settings.workers) == (8000, 3)
+
+
+def test_a_settings_file_that_is_no_toml_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "console.toml"
+    file.write_text("port: 8000\n")
+    settings, (problem,) = read_settings({}, {"config": str(file), "workers": "2"})
+    assert problem.startswith(f"--config: {file}: this is not TOML")
+    assert settings.workers == 2
+
+
+def test_a_setting_that_lacks_another_is_told_and_the_rest_is_used() -> None:
+    settings, (problem,) = read_settings({}, {"tls_certificate": "c.pem", "workers": "2"})
+    assert problem.startswith("tls_key: give the key of tls_certificate")
+    assert (settings.tls_certificate, settings.workers) == (None, 2)
+
+
+def test_certificate_files_that_cannot_be_used_are_told(check: Check, tmp_path: Path) -> None:
+    (finding,) = check("settings", tls_certificate=tmp_path / "none.pem", tls_key=CERTIFICATES / "ec-key.pem")
+    assert finding.level == "problem"
+    assert finding.text.startswith("tls_certificate: ")
+
+
+# The folder
+
+
+def test_a_missing_folder_is_a_problem(check: Check, tmp_path: Path) -> None:
+    assert levels(check("data folder", data=tmp_path / "none")) == ["problem"]
+
+
+def test_an_open_folder_is_a_warning_and_an_open_database_a_problem(check: Check, data: Path) -> None:
+    data.chmod(0o755)
+    (data / "activity.db").chmod(0o640)
+    findings = check("data folder")
+    assert levels(findings) == ["warning", "problem"]
+    assert findings[1].mend == f"chmod 600 {data / 'activity.db'}"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away")
+def test_a_file_of_another_user_is_a_problem(check: Check, data: Path) -> None:
+    data.chmod(0o700)
+    os.chown(data / "cloud.db", 4711, 4711)
+    (finding,) = check("data folder")
+    assert (finding.level, "another user owns cloud.db" in finding.text) == ("problem", True)
+
+
+@pytest.mark.parametrize(("least", "store_size", "level"), [(2**62, 1, "problem"), (1, 2**62, "warning")])
+def test_little_room_is_told(
+    check: Check, data: Path, monkeypatch: pytest.MonkeyPatch, least: int, store_size: int, level: str
+) -> None:
+    data.chmod(0o700)
+    monkeypatch.setattr(folder_checks, "LEAST_FREE", least)
+    if store_size > 1:
+        # A file with a hole has a size without needing room.
+        free = shutil.disk_usage(data).free
+        with (data / "cloud.db-wal").open("wb") as log:
+            log.truncate(free)
+        (data / "cloud.db-wal").chmod(0o600)
+    assert levels(check("data folder")) == [level]
+
+
+def test_what_a_killed_command_left_is_a_warning(check: Check, data: Path) -> None:
+    data.chmod(0o700)
+    left = data / ".restore-abc"
+    left.mkdir()
+    os.utime(left, (NOON - 7200, NOON - 7200))
+    (finding,) = check("data folder")
+    assert (finding.level, finding.mend) == ("warning", f"rm -r {left}")
+    os.utime(left, (NOON - 60, NOON - 60))
+    assert levels(check("data folder")) == ["ok"]
+
+
+# The databases
+
+
+def test_rubbish_in_a_database_is_a_problem(check: Check, data: Path) -> None:
+    (data / "activity.db").write_bytes(b"rubbish" * 1000)
+    findings = check("databases")
+    assert levels(findings) == ["ok", "problem"]
+    assert "restore" in findings[1].mend
+
+
+def test_a_row_that_refers_to_nothing_is_a_problem(check: Check, data: Path) -> None:
+    execute(data, "cloud", "UPDATE accounts SET tenant_id = 4711")
+    (finding, _) = check("databases")
+    assert "a row of accounts refers to nothing in tenants" in finding.text
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("UPDATE alembic_version SET version_num = '9999'", "newer Cloud Console (revision 9999)"),
+        ("UPDATE alembic_version SET version_num = '0001'", "is of revision 0001, and this program needs"),
+        ("DROP TABLE alembic_version", "has no tables of Cloud Console"),
+        ("PRAGMA journal_mode = DELETE", "is in mode delete, not WAL"),
+    ],
+)
+def test_a_database_that_this_program_did_not_leave_so_is_a_problem(
+    check: Check, data: Path, sql: str, said: str
+) -> None:
+    execute(data, "cloud", sql)
+    (finding, rest) = check("databases")
+    assert (finding.level, rest.level) == ("problem", "ok")
+    assert said in finding.text
+
+
+def test_a_log_that_grows_without_end_is_a_warning(check: Check, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_checks, "LONGEST_LOG", 1000)
+    assert levels(check("databases")) == ["ok", "ok"]
+    with closing(sqlite3.connect(data / "activity.db", isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM secrets").fetchall()
+        execute(data, "activity", "INSERT INTO secrets VALUES ('large', zeroblob(1000000))")
+        findings = check("databases")
+    assert levels(findings) == ["ok", "warning"]
+    assert "activity.db-wal has grown" in findings[1].text
+
+
+def test_wrong_totals_are_a_problem(check: Check, data: Path) -> None:
+    assert levels(check("totals")) == ["ok"]
+    execute(data, "cloud", "UPDATE totals SET items = items + 1 WHERE kind = 'volume'")
+    (finding,) = check("totals")
+    assert (finding.level, finding.mend) == ("problem", "cloudconsole admin recount")
+
+
+# Times
+
+
+def test_a_clock_before_its_time_is_a_problem(check: Check) -> None:
+    assert levels(check("clock", now=1_000_000_000))[0] == "problem"
+
+
+def test_what_the_kernel_says_about_the_clock_is_a_warning_at_most(check: Check) -> None:
+    assert set(levels(check("clock"))) <= {"ok", "warning"}
+    assert [finding.level for finding in clock_checks._unsynchronised()] in ([], ["warning"])
+
+
+@pytest.mark.parametrize(
+    ("part", "sql"),
+    [
+        ("cloud", "UPDATE operator_audit SET at = {later}"),
+        ("activity", "INSERT INTO access_audit (at, event, address, request_id) VALUES ({later}, 'login', 'a', 'r')"),
+        ("activity", "INSERT INTO sessions VALUES (x'00', 1, 1, 's', {later}, {later})"),
+    ],
+)
+def test_rows_from_the_future_mean_that_the_clock_went_back(check: Check, data: Path, part: str, sql: str) -> None:
+    assert levels(check("times in the store")) == ["ok"]
+    execute(data, part, sql.format(later=int(NOON) + 60))
+    (finding,) = check("times in the store")
+    assert finding.level == "problem"
+    assert "2026-11-15T12:21:00Z, which is still to come" in finding.text
+
+
+def test_the_time_zone_is_shown(check: Check) -> None:
+    (finding,) = check("time zones", time_zone="Asia/Shanghai")
+    assert finding.text == "in Asia/Shanghai it is 2026-11-15 20:20"
+
+
+# Accounts
+
+
+def test_a_store_without_accounts_is_a_problem(check: Check, data: Path) -> None:
+    execute(data, "cloud", "DELETE FROM accounts")
+    (finding,) = check("operators")
+    assert (finding.level, finding.mend) == ("problem", "cloudconsole init makes the first operator")
+
+
+def test_no_enabled_operator_is_a_warning(check: Check, data: Path) -> None:
+    assert levels(check("operators")) == ["ok"]
+    execute(data, "cloud", "UPDATE accounts SET disabled = 1 WHERE role = 'operator'")
+    assert levels(check("operators")) == ["warning"]
+
+
+def test_operators_of_a_disabled_tenant_do_not_count(check: Check, data: Path) -> None:
+    execute(data, "cloud", "UPDATE tenants SET disabled = 1")
+    assert levels(check("operators")) == ["warning"]
+    assert levels(check("sample passwords", host="0.0.0.0")) == ["ok"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "level"),
+    [
+        ({}, "ok"),
+        ({"host": "0.0.0.0"}, "problem"),
+        ({"public_origin": "https://console.example.com"}, "problem"),
+        ({"host": "0.0.0.0", "insecure_sample": True}, "warning"),
+    ],
+)
+def test_sample_passwords_that_others_can_use_are_told(check: Check, changes: dict[str, Any], level: str) -> None:
+    (finding,) = check("sample passwords", **changes)
+    assert finding.level == level
+    assert "demo, other, operator" in finding.text
+
+
+def test_no_sample_passwords_are_well_anywhere(check: Check, data: Path) -> None:
+    execute(data, "cloud", "UPDATE accounts SET disabled = 1")
+    assert levels(check("sample passwords", host="0.0.0.0")) == ["ok"]
+
+
+@pytest.mark.parametrize(("failures", "level"), [(9, "ok"), (10, "warning")])
+def test_logins_that_must_wait_are_told(check: Check, data: Path, failures: int, level: str) -> None:
+    for _ in range(failures):
+        execute(
+            data,
+            "activity",
+            f"INSERT INTO login_failures (network, user_hash, at) VALUES ('192.0.2.7', x'00', {int(NOON) - 10})",
+        )
+    (finding,) = check("login throttle")
+    assert finding.level == level
+    assert ("192.0.2.7" in finding.text) is (level == "warning")
+    assert levels(check("login throttle", now=NOON + 300)) == ["ok"]
