@@ -661,6 +661,14 @@ class TestPipelining:
         assert raw.answer().data["actions"]
         assert raw.rest() == b""
 
+    def test_an_oversized_head_that_began_behind_a_request_is_refused(self, raw: Raw, session: HeaderPairs) -> None:
+        large = request("GET", "/nowhere/", [("X-Large", "x" * 33_000)])
+        raw.send(call(session) + large[:31_000])
+        assert has_flavors(raw.answer())
+        raw.send(large[31_000:])
+        assert_bare(raw.answer(), 431)
+        assert raw.rest() == b""
+
     def test_an_oversized_head_after_a_request_takes_nothing_from_its_answer(
         self, raw: Raw, session: HeaderPairs
     ) -> None:

@@ -30,6 +30,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     _arriving = False
     _in_head = False
+    _head_may_be_large = False
     _offered_upgrade = False
     _refused = False
     _completed_one = False
@@ -55,6 +56,8 @@ class GuardedProtocol(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         self._arriving = True
         self._completed_one = False
+        # A head that begins and ends in this piece is no larger than it.
+        self._head_may_be_large = self._in_head or len(data) > MOST_HEAD_BYTES
         self._framing_bytes += len(data)
         try:
             self._feed(data)
@@ -100,7 +103,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._in_head = False
-        if self._framing_bytes > MOST_HEAD_BYTES and self._head_bytes() > MOST_HEAD_BYTES:
+        if self._head_may_be_large and self._head_bytes() > MOST_HEAD_BYTES:
             self._refuse(b"431 Request Header Fields Too Large")
             raise ValueError("request head too large")
         if len(self.pipeline) >= MOST_PIPELINED:
