@@ -33,7 +33,7 @@ async def read_body(request: Request, limit: int) -> bytes:
         raise BodyTooLarge(limit)
     body = b""
     while not request.body_complete:
-        body += await request.next_chunk()
+        body += request.chunk_of(await request.receive())
         if len(body) > limit:
             raise BodyTooLarge(limit)
     return body

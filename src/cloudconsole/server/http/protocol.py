@@ -39,6 +39,7 @@ class GuardedProtocol(HttpToolsProtocol):
     _deadline: asyncio.TimerHandle | None = None
     _stall: asyncio.TimerHandle | None = None
     _running: RequestResponseCycle | None = None
+    _task: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -183,7 +184,8 @@ class GuardedProtocol(HttpToolsProtocol):
         scope: dict[str, Any] = cycle.scope  # type: ignore[assignment]
         scope[LAST_HEAD] = self._last_head
         scope[WRITE_WHOLE] = partial(_write_whole, cycle)
-        super()._start_asgi_task(cycle, app)
+        # Held by its connection, which has one at a time; the server's own list would cost a callback for each call.
+        self._task = self.loop.create_task(cycle.run_asgi(app))
 
     def _refuse(self, status: bytes, text: bytes = b"") -> None:
         if self._refused or self.transport.is_closing():

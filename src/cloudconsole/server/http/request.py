@@ -30,7 +30,6 @@ def new_request_id() -> str:
 
 class Request:
     __slots__ = (
-        "_receive",
         "_scope",
         "address",
         "body_complete",
@@ -40,6 +39,7 @@ class Request:
         "outcome",
         "path",
         "peer",
+        "receive",
         "request_id",
         "started",
         "user",
@@ -53,7 +53,7 @@ class Request:
         self.outcome = OK
         self.user: str | None = None
         self._scope = scope
-        self._receive = receive
+        self.receive = receive
         self.head = head
         self.method: str = scope["method"]
         self.path: str = scope["path"]
@@ -82,9 +82,8 @@ class Request:
     def query(self) -> bytes:
         return bytes(self._scope.get("query_string", b""))
 
-    async def next_chunk(self) -> bytes:
-        """The next part of the body; `body_complete` tells whether it was the last."""
-        message = await self._receive()
+    def chunk_of(self, message: Message) -> bytes:
+        """The part of the body that a received message has; `body_complete` tells whether it was the last."""
         if message["type"] != "http.request":
             raise ClientGone
         self.body_complete = not message.get("more_body", False)

@@ -103,6 +103,6 @@ async def _discard_body(request: Request) -> None:
     try:
         async with asyncio.timeout(DISCARD_SECONDS):
             while not request.body_complete and discarded < DISCARDED_AT_MOST:
-                discarded += len(await request.next_chunk())
+                discarded += len(request.chunk_of(await request.receive()))
     except (TimeoutError, ClientGone):
         return
