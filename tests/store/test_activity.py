@@ -13,10 +13,11 @@ from sqlalchemy import Engine, Table, func, insert, select, text
 from cloudconsole.core.ports import Account
 from cloudconsole.spec.errors import InvalidCredentials, TooManyRequests, Unavailable
 from cloudconsole.store.activity import Activity, Attempt, Caller, NewSession
+from cloudconsole.store.arrivals import Arrivals
 from cloudconsole.store.engine import open_engine
 from cloudconsole.store.preparing import prepare
 from cloudconsole.store.reader import Reader
-from cloudconsole.store.sessions import MOST_REMEMBERED, SessionReader, hash_session_id
+from cloudconsole.store.sessions import MOST_REMEMBERED, Session, SessionReader, hash_session_id
 from cloudconsole.store.tables import access_audit, accounts, login_failures, sessions, tenants
 
 NOW = 1_800_000_000
@@ -58,10 +59,17 @@ def activity(engine: Engine) -> Activity:
     return Activity(engine)
 
 
+class EagerReader(SessionReader):
+    """Every look is for a request that has just arrived."""
+
+    def find(self, id_hash: bytes, now: float, arrival: int = 0) -> Session | None:
+        return super().find(id_hash, now, arrival or self._arrivals.number())
+
+
 @pytest.fixture
-def reader(folder: Path) -> Iterator[SessionReader]:
+def reader(folder: Path) -> Iterator[EagerReader]:
     reader = Reader(folder)
-    yield SessionReader(reader, IDLE)
+    yield EagerReader(reader, IDLE, Arrivals())
     reader.close()
 
 
@@ -94,7 +102,7 @@ def _outcome(activity: Activity, attempt: Attempt, at: int) -> object:
 # Sessions
 
 
-def test_an_opened_session_is_found(activity: Activity, reader: SessionReader) -> None:
+def test_an_opened_session_is_found(activity: Activity, reader: EagerReader) -> None:
     activity.open_session(_attempt(), ACCOUNT, _session(), NOW)
     found = reader.find(hash_session_id("s1"), NOW)
     assert found is not None
@@ -108,12 +116,12 @@ def test_the_session_id_itself_is_not_stored(activity: Activity, engine: Engine)
     assert "very-secret" not in repr({name: value for name, value in row.items() if name != "csrf_seed"})
 
 
-def test_an_unknown_session_is_not_found(activity: Activity, reader: SessionReader) -> None:
+def test_an_unknown_session_is_not_found(activity: Activity, reader: EagerReader) -> None:
     activity.open_session(_attempt(), ACCOUNT, _session(), NOW)
     assert reader.find(hash_session_id("s2"), NOW) is None
 
 
-def test_a_login_ends_the_sessions_it_replaces_and_no_other(activity: Activity, reader: SessionReader) -> None:
+def test_a_login_ends_the_sessions_it_replaces_and_no_other(activity: Activity, reader: EagerReader) -> None:
     for name in ("old", "other"):
         activity.open_session(_attempt(), ACCOUNT, _session(name), NOW)
     activity.open_session(_attempt(), ACCOUNT, _session("new", "old", "never-was"), NOW)
@@ -121,7 +129,7 @@ def test_a_login_ends_the_sessions_it_replaces_and_no_other(activity: Activity, 
     assert live == ["other", "new"]
 
 
-def test_a_logout_ends_its_session_only(activity: Activity, reader: SessionReader) -> None:
+def test_a_logout_ends_its_session_only(activity: Activity, reader: EagerReader) -> None:
     for name in ("one", "two"):
         activity.open_session(_attempt(), ACCOUNT, _session(name), NOW)
     activity.end_session(hash_session_id("one"), "alice", HERE, NOW)
@@ -129,18 +137,18 @@ def test_a_logout_ends_its_session_only(activity: Activity, reader: SessionReade
 
 
 @pytest.mark.parametrize(("later", "live"), [(0, True), (1799, True), (1800, False), (5000, False)])
-def test_a_session_ends_when_idle(activity: Activity, reader: SessionReader, later: int, live: bool) -> None:
+def test_a_session_ends_when_idle(activity: Activity, reader: EagerReader, later: int, live: bool) -> None:
     activity.open_session(_attempt(), ACCOUNT, _session(), NOW)
     assert (reader.find(hash_session_id("s1"), NOW + later) is not None) == live
 
 
 @pytest.mark.parametrize(("later", "live"), [(99, True), (99.9, True), (100, False)])
-def test_a_session_ends_at_its_end(activity: Activity, reader: SessionReader, later: float, live: bool) -> None:
+def test_a_session_ends_at_its_end(activity: Activity, reader: EagerReader, later: float, live: bool) -> None:
     activity.open_session(_attempt(), ACCOUNT, _session(expires_at=NOW + 100), NOW)
     assert (reader.find(hash_session_id("s1"), NOW + later) is not None) == live
 
 
-def test_use_keeps_a_session_alive(activity: Activity, reader: SessionReader) -> None:
+def test_use_keeps_a_session_alive(activity: Activity, reader: EagerReader) -> None:
     activity.open_session(_attempt(), ACCOUNT, _session(), NOW)
     activity.touch_sessions({hash_session_id("s1"): NOW + 1000})
     assert reader.find(hash_session_id("s1"), NOW + 2799) is not None
@@ -160,7 +168,7 @@ def test_use_of_an_ended_session_does_not_revive_it(activity: Activity, engine: 
 
 @pytest.mark.parametrize("change", ["disabled = 1", "version = 42"])
 def test_a_change_of_the_account_ends_its_sessions(
-    activity: Activity, reader: SessionReader, folder: Path, change: str
+    activity: Activity, reader: EagerReader, folder: Path, change: str
 ) -> None:
     activity.open_session(_attempt(), ACCOUNT, _session(), NOW)
     cloud = open_engine(folder, "cloud")
@@ -353,14 +361,14 @@ def test_a_login_that_fails_half_way_leaves_nothing(activity: Activity, engine: 
 # What is remembered of sessions
 
 
-def test_a_session_is_found_again_without_reading_its_row(activity: Activity, reader: SessionReader) -> None:
+def test_a_session_is_found_again_without_reading_its_row(activity: Activity, reader: EagerReader) -> None:
     activity.open_session(_attempt(), ACCOUNT, _session("s1"), NOW)
     first = reader.find(hash_session_id("s1"), NOW)
     assert first is not None
     assert reader.find(hash_session_id("s1"), NOW) is first
 
 
-def test_a_remembered_session_ends_with_its_time(activity: Activity, reader: SessionReader) -> None:
+def test_a_remembered_session_ends_with_its_time(activity: Activity, reader: EagerReader) -> None:
     activity.open_session(_attempt(), ACCOUNT, _session("s1"), NOW)
     assert reader.find(hash_session_id("s1"), NOW)
     assert reader.find(hash_session_id("s1"), NOW + IDLE) is None
@@ -368,7 +376,7 @@ def test_a_remembered_session_ends_with_its_time(activity: Activity, reader: Ses
 
 
 def test_more_sessions_than_are_remembered_are_all_found(
-    activity: Activity, engine: Engine, reader: SessionReader
+    activity: Activity, engine: Engine, reader: EagerReader
 ) -> None:
     activity.open_session(_attempt(), ACCOUNT, _session("s1"), NOW)
     reader.find(hash_session_id("s1"), NOW)
@@ -383,3 +391,18 @@ def test_more_sessions_than_are_remembered_are_all_found(
     assert [session and session.csrf_seed for session in found] == [str(number) for number in range(MOST_REMEMBERED)]
     assert reader.find(hash_session_id("s1"), NOW)
     assert len(reader._remembered) <= MOST_REMEMBERED
+
+
+def test_a_look_serves_what_had_arrived_before_it_and_nothing_later(activity: Activity, folder: Path) -> None:
+    arrivals = Arrivals()
+    store = Reader(folder)
+    reader = SessionReader(store, IDLE, arrivals)
+    activity.open_session(_attempt(), ACCOUNT, _session("s1"), NOW)
+    first, second = arrivals.number(), arrivals.number()
+    assert reader.find(hash_session_id("s1"), NOW, first)
+    activity.end_session(hash_session_id("s1"), "alice", HERE, NOW)
+    # It had arrived before the session was ended, so it may still find it.
+    assert reader.find(hash_session_id("s1"), NOW, second)
+    assert reader.find(hash_session_id("s1"), NOW, arrivals.number()) is None
+    assert reader.find(hash_session_id("s1"), NOW, second) is None
+    store.close()

@@ -20,7 +20,7 @@ from cloudconsole.server.http.health import ALIVE_PATH, HEALTH_PATHS, READY_PATH
 from cloudconsole.server.http.login import LoginEndpoint
 from cloudconsole.server.http.page import HomePage
 from cloudconsole.server.http.regions import Regions
-from cloudconsole.server.http.request import ClientGone, Receive, Request, Scope, Send
+from cloudconsole.server.http.request import ARRIVAL, ClientGone, Receive, Request, Scope, Send
 from cloudconsole.server.http.response import Response, json_response, refusal_response, send_response
 from cloudconsole.server.http.session import Sessions
 from cloudconsole.server.http.undeclared import UndeclaredProxies
@@ -46,6 +46,7 @@ from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import ApiError, InternalError, MethodNotAllowed, NotFound, Unavailable
 from cloudconsole.spec.language import Text
 from cloudconsole.store.activity import Activity
+from cloudconsole.store.arrivals import Arrivals
 from cloudconsole.store.engine import open_engine
 from cloudconsole.store.reader import Reader
 from cloudconsole.store.sessions import SessionReader
@@ -71,6 +72,7 @@ class Console:
     def __init__(self, settings: Settings, clock: Clock | None = None, meter: Meter | None = None) -> None:
         clock = clock or SystemClock()
         meter = meter or meter_alone()
+        self.arrivals = Arrivals()
         reader = Reader(settings.data)
         engine = open_engine(settings.data, "activity")
         activity = Activity(engine)
@@ -78,7 +80,9 @@ class Console:
         writer = Writer(writing, meter)
 
         tokens = CsrfTokens(activity.secret("csrf", fresh=secrets.token_bytes(32)))
-        sessions = Sessions(tokens, SessionReader(reader, settings.session_idle), activity, writer, clock)
+        sessions = Sessions(
+            tokens, SessionReader(reader, settings.session_idle, self.arrivals), activity, writer, clock
+        )
         regions = Regions(settings)
         identity = EmbeddedIdentity(reader, hashing)
         cloud = EmbeddedCloud(reader, clock, settings.zone)
@@ -110,7 +114,8 @@ class Console:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            request = Request(scope, _read_head(scope), receive)
+            arrival = scope.get(ARRIVAL) or self.arrivals.number()
+            request = Request(scope, _read_head(scope), receive, arrival)
             current_request_id.set(request.request_id)
             self.in_flight += 1
             try:

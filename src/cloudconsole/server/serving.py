@@ -89,7 +89,7 @@ def run_worker(
     console = Console(settings, meter=meter)
     config = uvicorn.Config(
         console,
-        http=guarded_protocol(settings.request_timeout),
+        http=guarded_protocol(settings.request_timeout, console.arrivals),
         ws="none",
         lifespan="off",
         interface="asgi3",

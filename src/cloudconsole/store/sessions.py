@@ -5,6 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from cloudconsole.store.arrivals import Arrivals
 from cloudconsole.store.reader import Reader
 
 # A session is live only while its account is enabled and of the version it was opened under: disabling an account or
@@ -42,15 +43,22 @@ def hash_session_id(session_id: str) -> bytes:
 class SessionReader:
     """Finds live sessions; a row is read again only after something was written."""
 
-    def __init__(self, reader: Reader, idle_seconds: int) -> None:
+    def __init__(self, reader: Reader, idle_seconds: int, arrivals: Arrivals) -> None:
         self._reader = reader
         self._idle_seconds = idle_seconds
+        self._arrivals = arrivals
+        self._serves_until = -1
+        self._stamps = (0, 0)
         self._remembered: dict[bytes, tuple[int, Session]] = {}
 
-    def find(self, id_hash: bytes, now: float) -> Session | None:
-        """The live session whose id has this hash."""
+    def find(self, id_hash: bytes, now: float, arrival: int) -> Session | None:
+        """The live session whose id has this hash, for the request with this number."""
         # The stamps are taken before the row is read: a change in between makes it stale, never wrongly live.
-        stamp, activity_stamp = self._reader.stamp(), self._reader.activity_stamp()
+        if arrival > self._serves_until:
+            latest = self._arrivals.latest
+            self._stamps = self._reader.stamp(), self._reader.activity_stamp()
+            self._serves_until = latest
+        stamp, activity_stamp = self._stamps
         remembered = self._remembered.get(id_hash)
         if remembered is not None and remembered[0] == activity_stamp and remembered[1].stamp == stamp:
             session = remembered[1]

@@ -8,8 +8,9 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from cloudconsole.server.http.head import LAST_HEAD, LastHead
-from cloudconsole.server.http.request import WRITE_WHOLE, new_request_id
+from cloudconsole.server.http.request import ARRIVAL, WRITE_WHOLE, new_request_id
 from cloudconsole.server.http.response import CLOSED_POLICY, NOT_KEPT, SECURITY_HEADERS, Headers
+from cloudconsole.store.arrivals import Arrivals
 
 MOST_HEAD_BYTES: Final = 32 * 1024
 MOST_FRAMING_BYTES: Final = 1024 * 1024
@@ -26,7 +27,8 @@ class GuardedProtocol(HttpToolsProtocol):
     What was sent in good order before a refusal is answered first.
     """
 
-    request_timeout: float = 30
+    request_timeout: float
+    arrivals: Arrivals
 
     _arriving = False
     _in_head = False
@@ -182,6 +184,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
         scope: dict[str, Any] = cycle.scope  # type: ignore[assignment]
+        scope[ARRIVAL] = self.arrivals.number()
         scope[LAST_HEAD] = self._last_head
         scope[WRITE_WHOLE] = partial(_write_whole, cycle)
         # Held by its connection, which has one at a time; the server's own list would cost a callback for each call.
@@ -241,6 +244,6 @@ def _bare_answer(status: bytes, text: bytes, more_headers: Headers) -> bytes:
     return b"\r\n".join(lines)
 
 
-def guarded_protocol(request_timeout: float) -> type[GuardedProtocol]:
-    """The protocol with this many seconds for a request to arrive."""
-    return type("GuardedProtocol", (GuardedProtocol,), {"request_timeout": request_timeout})
+def guarded_protocol(request_timeout: float, arrivals: Arrivals) -> type[GuardedProtocol]:
+    """The protocol with this many seconds for a request to arrive, and this count of those that did."""
+    return type("GuardedProtocol", (GuardedProtocol,), {"request_timeout": request_timeout, "arrivals": arrivals})

@@ -17,6 +17,8 @@ WriteWhole = Callable[[bytes, bytes], bool]
 """Takes a status line with headers, and a body, in one piece; false where it cannot just now."""
 WRITE_WHOLE: Final = "cloudconsole.write_whole"
 """Where our own connection offers it in a request's scope."""
+ARRIVAL: Final = "cloudconsole.arrival"
+"""Where our own connection puts the request's number."""
 
 
 class ClientGone(Exception):
@@ -32,6 +34,7 @@ class Request:
     __slots__ = (
         "_scope",
         "address",
+        "arrival",
         "body_complete",
         "call",
         "head",
@@ -46,7 +49,8 @@ class Request:
         "write_whole",
     )
 
-    def __init__(self, scope: Scope, head: Head, receive: Receive) -> None:
+    def __init__(self, scope: Scope, head: Head, receive: Receive, arrival: int) -> None:
+        self.arrival = arrival
         self.started = time.perf_counter_ns()
         # What becomes known on the way, for those who count and log calls.
         self.call = OTHER

@@ -60,7 +60,7 @@ class Sessions:
         now = self._clock.now()
         live: list[Found] = []
         for session_id, id_hash in request.head.sessions:
-            session = self._reader.find(id_hash, now)
+            session = self._reader.find(id_hash, now, request.arrival)
             if session is not None:
                 live.append((session_id, session))
         if not live:
