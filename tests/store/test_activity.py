@@ -17,7 +17,7 @@ from cloudconsole.store.arrivals import Arrivals
 from cloudconsole.store.engine import open_engine
 from cloudconsole.store.preparing import prepare
 from cloudconsole.store.reader import Reader
-from cloudconsole.store.sessions import MOST_REMEMBERED, Session, SessionReader, hash_session_id
+from cloudconsole.store.sessions import MOST_REMEMBERED, SessionReader, hash_session_id
 from cloudconsole.store.tables import access_audit, accounts, login_failures, sessions, tenants
 
 NOW = 1_800_000_000
@@ -59,17 +59,10 @@ def activity(engine: Engine) -> Activity:
     return Activity(engine)
 
 
-class EagerReader(SessionReader):
-    """Every look is for a request that has just arrived."""
-
-    def find(self, id_hash: bytes, now: float, arrival: int = 0) -> Session | None:
-        return super().find(id_hash, now, arrival or self._arrivals.number())
-
-
 @pytest.fixture
-def reader(folder: Path) -> Iterator[EagerReader]:
+def reader(folder: Path) -> Iterator[SessionReader]:
     reader = Reader(folder)
-    yield EagerReader(reader, IDLE, Arrivals())
+    yield SessionReader(reader, IDLE, Arrivals())
     reader.close()
 
 
@@ -102,7 +95,7 @@ def _outcome(activity: Activity, attempt: Attempt, at: int) -> object:
 # Sessions
 
 
-def test_an_opened_session_is_found(activity: Activity, reader: EagerReader) -> None:
+def test_an_opened_session_is_found(activity: Activity, reader: SessionReader) -> None:
     activity.open_session(_attempt(), ACCOUNT, _session(), NOW)
     found = reader.find(hash_session_id("s1"), NOW)
     assert found is not None
@@ -116,12 +109,12 @@ def test_the_session_id_itself_is_not_stored(activity: Activity, engine: Engine)
     assert "very-secret" not in repr({name: value for name, value in row.items() if name != "csrf_seed"})
 
 
-def test_an_unknown_session_is_not_found(activity: Activity, reader: EagerReader) -> None:
+def test_an_unknown_session_is_not_found(activity: Activity, reader: SessionReader) -> None:
     activity.open_session(_attempt(), ACCOUNT, _session(), NOW)
     assert reader.find(hash_session_id("s2"), NOW) is None
 
 
-def test_a_login_ends_the_sessions_it_replaces_and_no_other(activity: Activity, reader: EagerReader) -> None:
+def test_a_login_ends_the_sessions_it_replaces_and_no_other(activity: Activity, reader: SessionReader) -> None:
     for name in ("old", "other"):
         activity.open_session(_attempt(), ACCOUNT, _session(name), NOW)
     activity.open_session(_attempt(), ACCOUNT, _session("new", "old", "never-was"), NOW)
@@ -129,7 +122,7 @@ def test_a_login_ends_the_sessions_it_replaces_and_no_other(activity: Activity, 
     assert live == ["other", "new"]
 
 
-def test_a_logout_ends_its_session_only(activity: Activity, reader: EagerReader) -> None:
+def test_a_logout_ends_its_session_only(activity: Activity, reader: SessionReader) -> None:
     for name in ("one", "two"):
         activity.open_session(_attempt(), ACCOUNT, _session(name), NOW)
     activity.end_session(hash_session_id("one"), "alice", HERE, NOW)
@@ -137,18 +130,18 @@ def test_a_logout_ends_its_session_only(activity: Activity, reader: EagerReader)
 
 
 @pytest.mark.parametrize(("later", "live"), [(0, True), (1799, True), (1800, False), (5000, False)])
-def test_a_session_ends_when_idle(activity: Activity, reader: EagerReader, later: int, live: bool) -> None:
+def test_a_session_ends_when_idle(activity: Activity, reader: SessionReader, later: int, live: bool) -> None:
     activity.open_session(_attempt(), ACCOUNT, _session(), NOW)
     assert (reader.find(hash_session_id("s1"), NOW + later) is not None) == live
 
 
 @pytest.mark.parametrize(("later", "live"), [(99, True), (99.9, True), (100, False)])
-def test_a_session_ends_at_its_end(activity: Activity, reader: EagerReader, later: float, live: bool) -> None:
+def test_a_session_ends_at_its_end(activity: Activity, reader: SessionReader, later: float, live: bool) -> None:
     activity.open_session(_attempt(), ACCOUNT, _session(expires_at=NOW + 100), NOW)
     assert (reader.find(hash_session_id("s1"), NOW + later) is not None) == live
 
 
-def test_use_keeps_a_session_alive(activity: Activity, reader: EagerReader) -> None:
+def test_use_keeps_a_session_alive(activity: Activity, reader: SessionReader) -> None:
     activity.open_session(_attempt(), ACCOUNT, _session(), NOW)
     activity.touch_sessions({hash_session_id("s1"): NOW + 1000})
     assert reader.find(hash_session_id("s1"), NOW + 2799) is not None
@@ -168,7 +161,7 @@ def test_use_of_an_ended_session_does_not_revive_it(activity: Activity, engine: 
 
 @pytest.mark.parametrize("change", ["disabled = 1", "version = 42"])
 def test_a_change_of_the_account_ends_its_sessions(
-    activity: Activity, reader: EagerReader, folder: Path, change: str
+    activity: Activity, reader: SessionReader, folder: Path, change: str
 ) -> None:
     activity.open_session(_attempt(), ACCOUNT, _session(), NOW)
     cloud = open_engine(folder, "cloud")
@@ -361,14 +354,14 @@ def test_a_login_that_fails_half_way_leaves_nothing(activity: Activity, engine: 
 # What is remembered of sessions
 
 
-def test_a_session_is_found_again_without_reading_its_row(activity: Activity, reader: EagerReader) -> None:
+def test_a_session_is_found_again_without_reading_its_row(activity: Activity, reader: SessionReader) -> None:
     activity.open_session(_attempt(), ACCOUNT, _session("s1"), NOW)
     first = reader.find(hash_session_id("s1"), NOW)
     assert first is not None
     assert reader.find(hash_session_id("s1"), NOW) is first
 
 
-def test_a_remembered_session_ends_with_its_time(activity: Activity, reader: EagerReader) -> None:
+def test_a_remembered_session_ends_with_its_time(activity: Activity, reader: SessionReader) -> None:
     activity.open_session(_attempt(), ACCOUNT, _session("s1"), NOW)
     assert reader.find(hash_session_id("s1"), NOW)
     assert reader.find(hash_session_id("s1"), NOW + IDLE) is None
@@ -376,7 +369,7 @@ def test_a_remembered_session_ends_with_its_time(activity: Activity, reader: Eag
 
 
 def test_more_sessions_than_are_remembered_are_all_found(
-    activity: Activity, engine: Engine, reader: EagerReader
+    activity: Activity, engine: Engine, reader: SessionReader
 ) -> None:
     activity.open_session(_attempt(), ACCOUNT, _session("s1"), NOW)
     reader.find(hash_session_id("s1"), NOW)

@@ -20,7 +20,7 @@ from cloudconsole.server.http.health import ALIVE_PATH, HEALTH_PATHS, READY_PATH
 from cloudconsole.server.http.login import LoginEndpoint
 from cloudconsole.server.http.page import HomePage
 from cloudconsole.server.http.regions import Regions
-from cloudconsole.server.http.request import ARRIVAL, ClientGone, Receive, Request, Scope, Send
+from cloudconsole.server.http.request import ClientGone, Receive, Request, Scope, Send
 from cloudconsole.server.http.response import Response, json_response, refusal_response, send_response
 from cloudconsole.server.http.session import Sessions
 from cloudconsole.server.http.undeclared import UndeclaredProxies
@@ -114,8 +114,7 @@ class Console:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            arrival = scope.get(ARRIVAL) or self.arrivals.number()
-            request = Request(scope, _read_head(scope), receive, arrival)
+            request = Request(scope, _read_head(scope), receive)
             current_request_id.set(request.request_id)
             self.in_flight += 1
             try:

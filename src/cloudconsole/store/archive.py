@@ -3,6 +3,7 @@
 import hashlib
 import io
 import lzma
+import re
 import tarfile
 import zlib
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"
 LARGEST_MANIFEST: Final = 65_536
 _CHUNK: Final = 1024 * 1024
+_MOMENT: Final = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z", re.ASCII)
 
 
 class FileEntry(Struct, frozen=True):
@@ -84,7 +86,7 @@ def _entry(file: Path, revision: str) -> FileEntry:
 
 def _read_manifest(tar: tarfile.TarFile, file: Path) -> Manifest:
     head = tar.next()
-    content = tar.extractfile(head) if head is not None and head.isreg() and head.name == MANIFEST else None
+    content = tar.extractfile(head) if head is not None and _is_plain(head) and head.name == MANIFEST else None
     if head is None or content is None or head.size > LARGEST_MANIFEST:
         raise StoreError(f"{file} is not a backup: it does not begin with {MANIFEST}")
     try:
@@ -93,16 +95,23 @@ def _read_manifest(tar: tarfile.TarFile, file: Path) -> Manifest:
         raise StoreError(f"{file} is not a backup: its manifest cannot be read: {problem}") from problem
     if manifest.format > FORMAT:
         raise StoreError(f"{file} was made by a newer Cloud Console ({manifest.version}): install that version")
+    if not (_MOMENT.fullmatch(manifest.made_at) and manifest.version.isprintable()):
+        raise StoreError(f"{file} is not a backup: its manifest does not say when and by what it was made")
     if set(manifest.files) != set(PARTS):
         raise StoreError(f"{file} is not a backup: its manifest does not name both databases")
     return manifest
+
+
+def _is_plain(member: tarfile.TarInfo) -> bool:
+    """Whether a member is as large in the archive as it says; a sparse file may be far larger than that."""
+    return member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse()
 
 
 def _extract(tar: tarfile.TarFile, part: Part, entry: FileEntry, folder: Path, file: Path) -> None:
     """Read exactly the file that must come next; no name in the archive is ever used as a path."""
     target = database_file(folder, part)
     member = tar.next()
-    content = tar.extractfile(member) if member is not None and member.isreg() else None
+    content = tar.extractfile(member) if member is not None and _is_plain(member) else None
     if member is None or content is None or (member.name, member.size) != (target.name, entry.bytes):
         raise StoreError(f"{file} is not a whole backup: {target.name} is missing or has another size")
     target.touch(mode=0o600)

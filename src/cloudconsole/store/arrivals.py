@@ -14,6 +14,6 @@ class Arrivals:
         self.latest = 0
 
     def number(self) -> int:
-        """The number of a request that has just arrived."""
+        """The number of a request that has just arrived, to its last byte."""
         self.latest += 1
         return self.latest

@@ -51,10 +51,10 @@ class SessionReader:
         self._stamps = (0, 0)
         self._remembered: dict[bytes, tuple[int, Session]] = {}
 
-    def find(self, id_hash: bytes, now: float, arrival: int) -> Session | None:
-        """The live session whose id has this hash, for the request with this number."""
+    def find(self, id_hash: bytes, now: float, arrival: int | None = None) -> Session | None:
+        """The live session whose id has this hash, for the request with this number, or for one without."""
         # The stamps are taken before the row is read: a change in between makes it stale, never wrongly live.
-        if arrival > self._serves_until:
+        if arrival is None or arrival > self._serves_until:
             latest = self._arrivals.latest
             self._stamps = self._reader.stamp(), self._reader.activity_stamp()
             self._serves_until = latest

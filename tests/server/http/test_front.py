@@ -45,7 +45,7 @@ def enter(
         "client": None if peer is None else (peer, 50000),
         "server": server,
     }
-    return FrontDoor(settings).enter(Request(scope, Head(pairs), _nothing, 1))
+    return FrontDoor(settings).enter(Request(scope, Head(pairs), _nothing))
 
 
 def is_served(settings: Settings, *hosts: str, **options: Any) -> bool:

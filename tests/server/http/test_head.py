@@ -67,3 +67,8 @@ def test_what_is_no_session_id_is_never_looked_up(value: str) -> None:
 
 def test_a_length_that_is_no_number_counts_for_nothing() -> None:
     assert Head(_pairs(content_length="+1")).content_length == 0
+
+
+@pytest.mark.parametrize(("sent", "length"), [("0" * 5000 + "2", 2), ("0", 0), ("9" * 5000, 999_999_999_999_999_999)])
+def test_a_length_of_thousands_of_digits_is_read(sent: str, length: int) -> None:
+    assert Head(_pairs(content_length=sent)).content_length == length

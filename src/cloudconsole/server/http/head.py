@@ -52,7 +52,8 @@ class Head:
 
         length = self.header(b"content-length")
         self.announces_body = length is not None or b"transfer-encoding" in self._headers
-        self.content_length = int(length) if length is not None and length.isdecimal() else 0
+        # By its first digits: Python does not even read numbers of thousands of them.
+        self.content_length = int(length.lstrip("0")[:18] or 0) if length is not None and length.isdecimal() else 0
         self.media_type, self.charset = _read_content_type((self.header(b"content-type") or "")[:LONGEST_CONTENT_TYPE])
 
         self.cookies: Cookies = read_cookies(self.header(b"cookie") or "")

@@ -13,6 +13,7 @@ from cloudconsole.server.http.response import CLOSED_POLICY, NOT_KEPT, SECURITY_
 from cloudconsole.store.arrivals import Arrivals
 
 MOST_HEAD_BYTES: Final = 32 * 1024
+MOST_HEADERS: Final = 100
 MOST_FRAMING_BYTES: Final = 1024 * 1024
 """Of one request, what is not body: its head, the frames of its chunks and its trailers."""
 
@@ -21,7 +22,7 @@ MOST_PIPELINED: Final = 100
 
 
 class GuardedProtocol(HttpToolsProtocol):
-    """Refuses heads over 32 KiB (431) and requests that take too long to arrive (408), both with a bare answer.
+    """Refuses heads over 32 KiB or 100 headers (431) and requests that take too long to arrive (408), by bare answers.
 
     An offer to upgrade is ignored, as the standard allows; a caller that closes only its sending side is answered.
     What was sent in good order before a refusal is answered first.
@@ -106,7 +107,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._in_head = False
-        if self._head_may_be_large and self._head_bytes() > MOST_HEAD_BYTES:
+        if len(self.headers) > MOST_HEADERS or (self._head_may_be_large and self._head_bytes() > MOST_HEAD_BYTES):
             self._refuse(b"431 Request Header Fields Too Large")
             raise ValueError("request head too large")
         if len(self.pipeline) >= MOST_PIPELINED:
@@ -128,13 +129,14 @@ class GuardedProtocol(HttpToolsProtocol):
         if not self._offered_upgrade:
             self._arriving = False
             self._completed_one = True
+            self.cycle.scope[ARRIVAL] = self.arrivals.number()  # type: ignore[typeddict-unknown-key]
             super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(b"400 Bad Request", msg.encode("ascii"))
 
     def _head_bytes(self) -> int:
-        return len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
 
     def _feed(self, data: bytes) -> None:
         while data:
@@ -184,7 +186,9 @@ class GuardedProtocol(HttpToolsProtocol):
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
         scope: dict[str, Any] = cycle.scope  # type: ignore[assignment]
-        scope[ARRIVAL] = self.arrivals.number()
+        if not cycle.more_body:
+            # It waited behind others, whose effects it must see.
+            scope[ARRIVAL] = self.arrivals.number()
         scope[LAST_HEAD] = self._last_head
         scope[WRITE_WHOLE] = partial(_write_whole, cycle)
         # Held by its connection, which has one at a time; the server's own list would cost a callback for each call.

@@ -18,7 +18,7 @@ WriteWhole = Callable[[bytes, bytes], bool]
 WRITE_WHOLE: Final = "cloudconsole.write_whole"
 """Where our own connection offers it in a request's scope."""
 ARRIVAL: Final = "cloudconsole.arrival"
-"""Where our own connection puts the request's number."""
+"""Where our own connection puts the request's number, once all of it has arrived."""
 
 
 class ClientGone(Exception):
@@ -34,7 +34,6 @@ class Request:
     __slots__ = (
         "_scope",
         "address",
-        "arrival",
         "body_complete",
         "call",
         "head",
@@ -49,8 +48,7 @@ class Request:
         "write_whole",
     )
 
-    def __init__(self, scope: Scope, head: Head, receive: Receive, arrival: int) -> None:
-        self.arrival = arrival
+    def __init__(self, scope: Scope, head: Head, receive: Receive) -> None:
         self.started = time.perf_counter_ns()
         # What becomes known on the way, for those who count and log calls.
         self.call = OTHER
@@ -66,11 +64,16 @@ class Request:
         self.address = self.peer
         self.body_complete = not head.announces_body
         self.request_id = head.given_request_id or new_request_id()
-        self.write_whole: WriteWhole | None = scope.get(WRITE_WHOLE)
+        # Taken out: it holds the connection's side of this call, which holds the scope.
+        self.write_whole: WriteWhole | None = scope.pop(WRITE_WHOLE, None)
 
     @property
     def http_version(self) -> str:
         return str(self._scope["http_version"])
+
+    @property
+    def arrival(self) -> int | None:
+        return self._scope.get(ARRIVAL)
 
     @property
     def scheme(self) -> str:
