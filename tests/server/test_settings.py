@@ -54,7 +54,7 @@ GOOD: dict[str, list[tuple[str, Any]]] = {
     "access_log": [("True", True)],
     "log_format": [("auto", "auto"), ("json", "json"), ("pretty", "pretty")],
     "metrics": [
-        ("127.0.0.1:9100", ListenAddress("127.0.0.1", 9100)),
+        ("127.0.0.1:9464", ListenAddress("127.0.0.1", 9464)),
         ("[::1]:0", ListenAddress("::1", 0)),
         ("LocalHost:65535", ListenAddress("localhost", 65535)),
     ],
@@ -94,7 +94,7 @@ BAD: dict[str, list[tuple[str, str]]] = {
     "access_log": [("loud", "true or false")],
     "log_format": [(text, "auto, json or pretty") for text in ("", "JSON", "xml")],
     "metrics": [
-        (text, "127.0.0.1:9100") for text in ("", "9100", ":9100", "localhost", "a:65536", "::1:9100", "http://a:9100")
+        (text, "127.0.0.1:9464") for text in ("", "9464", ":9464", "localhost", "a:65536", "::1:9464", "http://a:9464")
     ],
     "insecure_sample": [("", "true or false")],
 }
@@ -118,7 +118,7 @@ GOOD_IN_FILE: dict[str, list[tuple[str, Any]]] = {
     "any_region": [("true", True), ("false", False)],
     "time_zone": [('"Asia/Shanghai"', "Asia/Shanghai")],
     "log_format": [('"json"', "json")],
-    "metrics": [('"127.0.0.1:9100"', ListenAddress("127.0.0.1", 9100))],
+    "metrics": [('"127.0.0.1:9464"', ListenAddress("127.0.0.1", 9464))],
 }
 BAD_IN_FILE: dict[str, list[tuple[str, str]]] = {
     "host": [("1", "give an address"), ('""', "127.0.0.1")],
@@ -149,7 +149,7 @@ BAD_IN_FILE: dict[str, list[tuple[str, str]]] = {
     "any_region": [(text, "give true or false") for text in ('"true"', "1", "0", "[]")],
     "currency": [("1", "CNY"), ('"cny"', "CNY")],
     "log_format": [("true", "auto, json or pretty"), ("[]", "auto, json or pretty")],
-    "metrics": [("9100", "127.0.0.1:9100")],
+    "metrics": [("9464", "127.0.0.1:9464")],
 }
 
 
@@ -381,7 +381,7 @@ def test_all_that_is_wrong_is_told_at_once(file: Path) -> None:
             {"tls_certificate": "c.pem", "tls_key": "k.pem", "public_origin": "http://a.example"},
             "public_origin: make it https",
         ),
-        ({"host": "::1", "port": "9100", "metrics": "[::1]:9100"}, "metrics: give another address or port"),
+        ({"host": "::1", "port": "9464", "metrics": "[::1]:9464"}, "metrics: give another address or port"),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(given: dict[str, str], told: str) -> None:
@@ -392,7 +392,7 @@ def test_settings_that_contradict_each_other_are_refused(given: dict[str, str], 
     "given",
     [
         {"tls_certificate": "c.pem", "tls_key": "k.pem", "public_origin": "https://a.example"},
-        {"port": "9100", "metrics": "[::1]:9100"},
+        {"port": "9464", "metrics": "[::1]:9464"},
         {"port": "0", "metrics": "127.0.0.1:0"},
         {"session_idle": "3600", "session_lifetime": "600"},
         {"any_region": "true", "identity": "https://a.example"},

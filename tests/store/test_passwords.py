@@ -3,7 +3,7 @@
 import pytest
 from argon2 import PasswordHasher, Type
 
-from cloudconsole.store.passwords import DECOY, hash_password, is_usable_hash, password_matches
+from cloudconsole.store.passwords import decoy, hash_password, is_usable_hash, password_matches
 
 CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1, hash_len=16, salt_len=8)
 GOOD = CHEAP.hash("right")
@@ -33,8 +33,8 @@ def test_our_own_hashes_are_at_the_agreed_cost() -> None:
 
 
 def test_the_decoy_costs_as_much_as_a_real_one() -> None:
-    assert DECOY.split("$")[:4] == hash_password("x").split("$")[:4]
-    assert [len(part) for part in DECOY.split("$")] == [len(part) for part in hash_password("x").split("$")]
+    assert decoy().split("$")[:4] == hash_password("x").split("$")[:4]
+    assert [len(part) for part in decoy().split("$")] == [len(part) for part in hash_password("x").split("$")]
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _top_parser().parse_args(given)
         _top_parser().print_help()
         return 0
+    try:
+        return _run(name, given[1:])
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run(name: str, arguments: list[str]) -> int:
     module_name, purpose = SERVER_COMMANDS[name]
     try:
         command = import_module(module_name)
@@ -34,10 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog=f"cloudconsole {name}", description=purpose.capitalize() + ".", allow_abbrev=False
     )
     command.add_arguments(parser)
-    try:
-        return int(command.run(parser.parse_args(given[1:])))
-    except KeyboardInterrupt:
-        return 130
+    return int(command.run(parser.parse_args(arguments)))
 
 
 def _top_parser() -> argparse.ArgumentParser:

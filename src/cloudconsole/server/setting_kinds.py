@@ -221,7 +221,7 @@ def _currency(text: str) -> str | None:
 
 
 HOST: Final = Word(_host, "HOST", "an address or name of this machine", "127.0.0.1", "::1")
-LISTEN_ADDRESS: Final = Word(_listen_address, "HOST:PORT", "an address and a port", "127.0.0.1:9100", "[::1]:9100")
+LISTEN_ADDRESS: Final = Word(_listen_address, "HOST:PORT", "an address and a port", "127.0.0.1:9464", "[::1]:9464")
 FOLDER: Final = Word(_folder, "FOLDER", "a folder's path")
 FILE: Final = Word(_path, "FILE", "a file's path")
 CERTIFICATE_FILE: Final = Word(_path, "FILE", "a file's path", "/etc/cloudconsole/certificate.pem")

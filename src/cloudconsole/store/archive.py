@@ -76,7 +76,9 @@ def read_archive(file: Path, folder: Path) -> Manifest:
 
 
 def _not_whole(file: Path, problem: Exception) -> StoreError:
-    return StoreError(f"{file} is not a backup, or not a whole one: {problem}")
+    # The rest of its words tell which decompressors were tried.
+    reason = str(problem).partition(":")[0]
+    return StoreError(f"{file} is not a backup, or not a whole one: {reason}")
 
 
 def _entry(file: Path, revision: str) -> FileEntry:

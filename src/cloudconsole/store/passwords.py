@@ -3,6 +3,7 @@
 import binascii
 import re
 from base64 import b64decode, b64encode
+from functools import cache
 from typing import Final
 
 from argon2 import PasswordHasher, extract_parameters
@@ -10,8 +11,11 @@ from argon2.exceptions import InvalidHashError, VerificationError
 
 HASHER: Final = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
 
-DECOY: Final = HASHER.hash("no account has this password")
-"""Checked where there is no account at all, so that a login takes as long as it always does."""
+
+@cache
+def decoy() -> str:
+    """Checked where there is no account at all, so that a login takes as long as it always does."""
+    return HASHER.hash("no account has this password")
 
 
 def hash_password(password: str) -> str:

@@ -14,7 +14,7 @@ from cloudconsole.backends.embedded.identity import QUEUE_LIMIT, EmbeddedIdentit
 from cloudconsole.core.ports import Account
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.engine import open_engine
-from cloudconsole.store.passwords import DECOY, password_matches
+from cloudconsole.store.passwords import decoy, password_matches
 from cloudconsole.store.preparing import prepare
 from cloudconsole.store.reader import Reader
 from cloudconsole.store.tables import accounts, tenants
@@ -110,7 +110,7 @@ def test_where_there_are_no_accounts_something_is_checked_all_the_same(
 ) -> None:
     asked = Asked(folder, monkeypatch)
     assert asked("nobody", "x") is None
-    assert asked.checked == [DECOY]
+    assert asked.checked == [decoy()]
     asked.close()
 
 

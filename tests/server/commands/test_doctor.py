@@ -13,7 +13,7 @@ def test_a_store_in_order_gets_a_clean_bill(cloudconsole: Run, tmp_path: Path) -
     done = cloudconsole("doctor", "--data", tmp_path / "new", "--port", "0")
     assert (done.code, done.err) == (0, "")
     assert "ok       databases: cloud.db is sound and up to date\n" in done.out
-    assert done.out.splitlines()[-1].startswith("0 problems, ")
+    assert done.out.splitlines()[-1].startswith("problems: 0, ")
 
 
 def test_a_problem_is_told_with_its_mend_and_the_exit_code(

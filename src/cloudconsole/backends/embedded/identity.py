@@ -7,7 +7,7 @@ from typing import Final
 
 from cloudconsole.core.ports import Account
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.passwords import DECOY, password_matches
+from cloudconsole.store.passwords import decoy, password_matches
 from cloudconsole.store.reader import Reader
 
 _FIND = """
@@ -50,7 +50,7 @@ class EmbeddedIdentity:
         """
         choice = int.from_bytes(hashlib.sha256(username.encode()).digest()[:7])
         row = self._reader.one(_SOME_HASH, (choice,))
-        return DECOY if row is None else str(row[0])
+        return decoy() if row is None else str(row[0])
 
     async def _matches(self, password_hash: str, password: str) -> bool:
         if self.waiting >= QUEUE_LIMIT:

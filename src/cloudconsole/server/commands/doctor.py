@@ -43,5 +43,5 @@ def _text(results: Iterable[Result]) -> str:
         if result.mend:
             lines.append(f"{'':<8} → {result.mend}")
     counts = {level: sum(result.level == level for result in results) for level in ("problem", "warning")}
-    lines.append(f"{counts['problem']} problems, {counts['warning']} warnings")
+    lines.append(f"problems: {counts['problem']}, warnings: {counts['warning']}")
     return "\n".join(lines) + "\n"

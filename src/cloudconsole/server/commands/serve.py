@@ -49,6 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
         settings = load_settings(flags={name: getattr(arguments, name) for name in ("config", *SETTINGS)})
         set_up_logs(settings)
         certificate = read_certificate(settings)
+        # Taken before a store is made: a start that is refused leaves nothing behind.
+        listener, metrics_listener = bind(settings.host, settings.port), bind_metrics(settings)
         prepare(settings.data)
         if arguments.sample:
             _load_sample(settings)
@@ -61,8 +63,6 @@ def run(arguments: argparse.Namespace) -> int:
         # Until a worker is ready for it, a request to renew waits.
         if certificate is not None:
             signal.pthread_sigmask(signal.SIG_BLOCK, [RENEW_SIGNAL])
-        listener = bind(settings.host, settings.port)
-        metrics_listener = bind_metrics(settings)
     except (SettingError, StoreError, ListenError) as problem:
         return refuse(str(problem))
     port = listener.getsockname()[1]

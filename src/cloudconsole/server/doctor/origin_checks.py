@@ -10,6 +10,7 @@ from sqlalchemy import select
 from cloudconsole.server.addresses import is_loopback, is_one_of
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
 from cloudconsole.server.doctor.store_checks import looking_at
+from cloudconsole.server.settings import Settings
 from cloudconsole.store.activity import UNDECLARED_SECONDS
 from cloudconsole.store.tables import undeclared_proxies
 
@@ -24,7 +25,7 @@ def check_origin(case: Case) -> Iterator[Finding]:
             yield ok("none is set, and only this machine can reach the console")
         else:
             yield warning(
-                "others can reach the console, and no public origin is set: it believes whatever Host they send",
+                f"others are to reach the console, and no public origin is set: {_what_is_served(settings)}",
                 "set public_origin to what browsers see, such as https://console.example.com",
             )
         return
@@ -69,3 +70,11 @@ def _is_near(address: str) -> bool:
         return ipaddress.ip_address(address.partition("%")[0]).is_private
     except ValueError:
         return False
+
+
+def _what_is_served(settings: Settings) -> str:
+    if settings.hosts:
+        return "it takes for its own whichever of its hosts they name"
+    if is_loopback(settings.host):
+        return "only loopback names are served, so calls that a proxy passes on under its name are refused"
+    return "it believes whatever Host they send"

@@ -41,7 +41,10 @@ def check_databases(case: Case) -> Iterator[Finding]:
             continue
         found = damage(file, quick=case.quick)
         if found is not None:
-            yield problem(f"{file} is damaged: {found}", "restore the last backup: cloudconsole admin restore FILE")
+            yield problem(
+                f"{file} is damaged: {found}",
+                "restore the last backup into a new folder: cloudconsole admin restore FILE --to DIR",
+            )
             continue
         findings = [*_revision(case, part), *_journal(case, part, file)]
         yield from findings
