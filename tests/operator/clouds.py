@@ -57,8 +57,8 @@ def write(folder: Path, text: str | bytes) -> Path:
     return file
 
 
-def load_text(engine: Engine, folder: Path, text: str | bytes, zone: tzinfo = UTC) -> Summary:
-    return load(engine, write(folder, text), zone=zone, now=1_800_000_000, actor="tester")
+def load_text(engine: Engine, folder: Path, text: str | bytes, zone: tzinfo = UTC, *, force: bool = False) -> Summary:
+    return load(engine, write(folder, text), zone=zone, now=1_800_000_000, actor="tester", force=force)
 
 
 def problems_of(folder: Path, text: str | bytes) -> list[Problem]:

@@ -10,7 +10,7 @@ from sqlalchemy import Engine, insert
 
 from cloudconsole.operator.audit import Search, accesses, changes, note
 from cloudconsole.operator.desk import at_desk
-from cloudconsole.operator.nouns import ACCOUNTS
+from cloudconsole.operator.nouns import ACCOUNTS, Done
 from cloudconsole.operator.throttles import clear_throttle
 from cloudconsole.store.activity import hash_username
 from cloudconsole.store.engine import open_engine
@@ -99,15 +99,18 @@ def fail(engine: Engine, username: str, network: str) -> None:
         connection.execute(insert(login_failures).values(row))
 
 
+def clear(engine: Engine, activity: Engine, *which: str) -> Done:
+    with activity.begin() as failures, desk_of(engine) as desk:
+        return clear_throttle(desk, failures, *which)
+
+
 def test_clearing_a_throttle_forgets_that_accounts_failures(engine: Engine, activity: Engine, tmp_path: Path) -> None:
     load_text(engine, tmp_path, SMALL)
     for username, network in (("ann", "192.0.2.1"), ("ann", "192.0.2.2"), ("bob", "192.0.2.1")):
         fail(activity, username, network)
-    with desk_of(engine) as desk:
-        clear_throttle(desk, activity, "ann", "192.0.2.2")
+    clear(engine, activity, "ann", "192.0.2.2")
     assert last_line(engine)["after"] == {"address": "192.0.2.2", "failures": 1}
-    with desk_of(engine) as desk:
-        assert clear_throttle(desk, activity, "ann").after == {"failures": 1}
+    assert clear(engine, activity, "ann").after == {"failures": 1}
     line = last_line(engine)
     assert (line["change"], line["subject"]) == ("account.clear-throttle", "ann")
     assert [row["user_hash"] for row in rows(activity, login_failures)] == [hash_username("bob")]
@@ -116,8 +119,8 @@ def test_clearing_a_throttle_forgets_that_accounts_failures(engine: Engine, acti
 def test_a_throttle_of_nobody_is_refused(engine: Engine, activity: Engine, tmp_path: Path) -> None:
     load_text(engine, tmp_path, SMALL)
     fail(activity, "nobody", "192.0.2.1")
-    with refused(engine, "there is no account nobody") as desk:
-        clear_throttle(desk, activity, "nobody")
+    with activity.begin() as failures, refused(engine, "there is no account nobody") as desk:
+        clear_throttle(desk, failures, "nobody")
     assert len(rows(activity, login_failures)) == 1
     with desk_of(engine) as desk:
         assert ACCOUNTS.show(desk, "ann")["tenant"] == "demo"

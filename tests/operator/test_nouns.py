@@ -64,6 +64,15 @@ ADDABLE = [noun for noun in NOUNS if "add" in noun.verbs]
 SWITCHABLE = [noun for noun in NOUNS if "disable" in noun.verbs]
 
 
+def test_only_these_nouns_lack_a_verb_of_the_others() -> None:
+    lacks = {noun.name: {"add", "disable", "remove"}.difference(noun.verbs) for noun in NOUNS}
+    assert {name: verbs for name, verbs in lacks.items() if verbs} == {
+        "quota": {"add", "disable", "remove"},
+        "price": {"disable"},
+        "resource": {"disable"},
+    }
+
+
 def named(noun: object) -> str:
     return str(getattr(noun, "name"))  # noqa: B009
 

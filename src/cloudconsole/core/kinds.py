@@ -53,6 +53,28 @@ QUOTA_DEFAULTS: Final[dict[str, int]] = {
 UNLIMITED: Final = -1
 
 
+class QuotaUse(NamedTuple):
+    """What takes from a quota: resources of these kinds, each by an amount of `Amounts`."""
+
+    kinds: tuple[Kind, ...]
+    amount: str
+
+
+QUOTA_USES: Final[dict[str, QuotaUse]] = {
+    "instances": QuotaUse(("instance",), "items"),
+    "cores": QuotaUse(("instance",), "vcpus"),
+    "ram": QuotaUse(("instance",), "ram_mb"),
+    "volumes": QuotaUse(("volume",), "items"),
+    "snapshots": QuotaUse(("snapshot",), "items"),
+    # As in Cinder: snapshots take gigabytes, too.
+    "gigabytes": QuotaUse(("volume", "snapshot"), "size_gb"),
+    "floating_ips": QuotaUse(("floating_ip",), "items"),
+    "security_groups": QuotaUse(("security_group",), "items"),
+    "keypairs": QuotaUse(("keypair",), "items"),
+}
+"""The quotas from which resources take; from the others nothing that is kept here does."""
+
+
 class Amounts(NamedTuple):
     """What one resource, or many summed, amounts to in whole units."""
 

@@ -2,16 +2,19 @@
 
 import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import insert
 
 from cloudconsole.cli.main import main
 from cloudconsole.operator.nouns import NOUNS
-from cloudconsole.store.engine import open_engine
+from cloudconsole.store.activity import hash_username
+from cloudconsole.store.engine import open_engine, opened
 from cloudconsole.store.passwords import password_matches
-from cloudconsole.store.tables import accounts
+from cloudconsole.store.tables import accounts, login_failures
 from tests.operator.clouds import by_name
 
 
@@ -364,3 +367,46 @@ def test_what_was_refused_is_not_in_the_audit(admin: Admin) -> None:
 def test_the_access_trail_has_columns_of_its_own(admin: Admin) -> None:
     assert admin.does("audit", "--access") == "id\tat\tevent\tusername\taddress\trequest_id\n"
     assert admin.reads("audit", "--access", "--actor", "demo") == []
+
+
+# Before a password is asked for
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["demo", "--tenant", "demo"], "there is a account demo already"),
+        (["ann", "--tenant", "nowhere"], "tenant: there is no tenant nowhere"),
+        (["ann", "--tenant", "demo", "--role", "king"], "role: must be 'tenant' or 'operator'"),
+    ],
+)
+def test_an_account_that_cannot_be_added_is_refused_before_its_password_is_read(
+    admin: Admin, monkeypatch: pytest.MonkeyPatch, arguments: list[str], words: str
+) -> None:
+    give_input(monkeypatch, b"typed in vain\n")
+    assert admin.refuses("account", "add", *arguments, "--password-stdin") == words
+    assert sys.stdin.buffer.read() == b"typed in vain\n"
+
+
+# The throttle
+
+
+@pytest.mark.parametrize(
+    ("network", "address"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("192.0.2.1", "192.0.2.1:80"),
+        ("192.0.2.1", "::ffff:192.0.2.1"),
+        ("2001:db8::/64", "2001:db8::1"),
+        ("2001:db8::/64", "[2001:db8::1]"),
+        ("2001:db8::/64", "[2001:DB8:0::1]:443"),
+    ],
+)
+def test_an_address_may_be_written_as_a_proxy_writes_it(admin: Admin, network: str, address: str) -> None:
+    with opened(admin.data, "activity") as engine, engine.begin() as connection:
+        for failed_from in (network, "198.51.100.7"):
+            row = {"network": failed_from, "user_hash": hash_username("demo"), "at": 1}
+            connection.execute(insert(login_failures).values(row))
+    done = admin.reads("account", "clear-throttle", "demo", "--address", address)
+    assert done == {"address": network, "failures": 1}
+    assert admin.reads("account", "clear-throttle", "demo") == {"failures": 1}

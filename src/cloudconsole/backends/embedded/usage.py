@@ -1,9 +1,9 @@
 """What a tenant may use and uses at a moment, from our own store."""
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from cloudconsole.backends.embedded.lives import SET_APART, Life, lives_set_apart, next_change
-from cloudconsole.core.kinds import QUOTA_DEFAULTS, Kind
+from cloudconsole.core.kinds import QUOTA_DEFAULTS, QUOTA_USES, QuotaUse
 from cloudconsole.core.ports import Fresh
 from cloudconsole.spec.records import UsageLimits
 from cloudconsole.store.reader import Reader, Row
@@ -27,29 +27,22 @@ LIMITS: Final = {
 """The quota that each limit of the record is."""
 
 
-class Figure(NamedTuple):
-    """What a figure of use adds up: a column of the totals, of resources of these kinds."""
-
-    kinds: tuple[Kind, ...]
-    column: str
-
-
 FIGURES: Final = {
-    "total_instances_used": Figure(("instance",), "items"),
-    "total_cores_used": Figure(("instance",), "vcpus"),
-    "total_ram_used": Figure(("instance",), "ram_mb"),
-    "total_volumes_used": Figure(("volume",), "items"),
-    # As in Cinder: snapshots take gigabytes, too.
-    "total_gigabytes_used": Figure(("volume", "snapshot"), "size_gb"),
-    "total_snapshots_used": Figure(("snapshot",), "items"),
-    "total_floating_ips_used": Figure(("floating_ip",), "items"),
-    "total_security_groups_used": Figure(("security_group",), "items"),
+    "total_instances_used": QUOTA_USES["instances"],
+    "total_cores_used": QUOTA_USES["cores"],
+    "total_ram_used": QUOTA_USES["ram"],
+    "total_volumes_used": QUOTA_USES["volumes"],
+    "total_gigabytes_used": QUOTA_USES["gigabytes"],
+    "total_snapshots_used": QUOTA_USES["snapshots"],
+    "total_floating_ips_used": QUOTA_USES["floating_ips"],
+    "total_security_groups_used": QUOTA_USES["security_groups"],
 }
+"""What each figure of use adds up."""
 
 
-def _sum(figure: Figure) -> str:
-    kinds = ", ".join(f"'{kind}'" for kind in figure.kinds)
-    return f"COALESCE(SUM(CASE WHEN kind IN ({kinds}) THEN {figure.column} END), 0)"
+def _sum(use: QuotaUse) -> str:
+    kinds = ", ".join(f"'{kind}'" for kind in use.kinds)
+    return f"COALESCE(SUM(CASE WHEN kind IN ({kinds}) THEN {use.amount} END), 0)"
 
 
 _LIMITS: Final = ", ".join(f"COALESCE(quotas.{quota}, {QUOTA_DEFAULTS[quota]})" for quota in LIMITS.values())
@@ -85,6 +78,6 @@ def _record(numbers: list[int]) -> UsageLimits:
 
 def _correct(numbers: list[int], life: Life, now: float) -> None:
     times = -1 if life.ended_at is None else int(life.started_at <= now < life.ended_at)
-    for place, figure in enumerate(FIGURES.values(), len(LIMITS)):
-        if life.kind in figure.kinds:
-            numbers[place] += times * getattr(life.amounts, figure.column)
+    for place, use in enumerate(FIGURES.values(), len(LIMITS)):
+        if life.kind in use.kinds:
+            numbers[place] += times * getattr(life.amounts, use.amount)

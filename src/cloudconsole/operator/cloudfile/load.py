@@ -15,10 +15,12 @@ from cloudconsole.operator.cloudfile.document import read_document
 from cloudconsole.operator.cloudfile.model import CloudFile
 from cloudconsole.operator.cloudfile.passwords import read_passwords
 from cloudconsole.operator.cloudfile.problems import CloudFileError
+from cloudconsole.operator.cloudfile.room import refuse_over_quota
 from cloudconsole.operator.cloudfile.shape import read_model
 from cloudconsole.operator.cloudfile.sync import Changes, Counts, compare, rows_of
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.nouns.operators import keeping_an_operator
 from cloudconsole.store import tables, totals
 from cloudconsole.store.engine import reading
 
@@ -39,23 +41,45 @@ class Summary:
         return "\n".join(f"{table}: {_count_text(counts)}" for table, counts in self.counts.items())
 
 
-def load(engine: Engine, source: Path, *, zone: tzinfo, now: int, actor: str, dry_run: bool = False) -> Summary:
+def load(
+    engine: Engine,
+    source: Path,
+    *,
+    zone: tzinfo,
+    now: int,
+    actor: str,
+    dry_run: bool = False,
+    force: bool = False,
+) -> Summary:
     """Make the store what the file says; a file with problems raises `CloudFileError` with every one of them."""
     file, passwords = read_cloud_file(source, zone)
-    return make_equal(engine, file, passwords, now=now, actor=actor, dry_run=dry_run)
+    return make_equal(engine, file, passwords, name=source.name, now=now, actor=actor, dry_run=dry_run, force=force)
 
 
 def make_equal(
-    engine: Engine, file: CloudFile, passwords: Mapping[str, str], *, now: int, actor: str, dry_run: bool = False
+    engine: Engine,
+    file: CloudFile,
+    passwords: Mapping[str, str],
+    *,
+    name: str,
+    now: int,
+    actor: str,
+    dry_run: bool = False,
+    force: bool = False,
 ) -> Summary:
-    """Add, change and remove until the store is what the file says; a dry run takes it all back."""
+    """Add, change and remove until the store is what the file of this name says; a dry run takes it all back.
+
+    It is held to the rules of single changes: quotas, and that an operator can log in.
+    """
     # Hashed before the transaction: it takes its time, in which others could not write.
     hashes = rows.hash_passwords(passwords, _current_hashes(engine))
     with engine.connect() as connection, connection.begin() as transaction:
-        summary = Summary(_change(connection, file, hashes))
+        desk = Desk(connection, actor, now, force=force)
+        with keeping_an_operator(desk):
+            summary = Summary(_change(desk, file, hashes))
         if summary.changed:
             after = {table: counts._asdict() for table, counts in summary.counts.items()}
-            note(Desk(connection, actor, now), "load", None, None, after)
+            note(desk, "load", name, None, after)
         if dry_run:
             transaction.rollback()
     return summary
@@ -78,7 +102,8 @@ def read_cloud_file(source: Path, zone: tzinfo) -> tuple[CloudFile, dict[str, st
     return file, passwords
 
 
-def _change(connection: Connection, file: CloudFile, hashes: Mapping[str, str]) -> dict[str, Counts]:
+def _change(desk: Desk, file: CloudFile, hashes: Mapping[str, str]) -> dict[str, Counts]:
+    connection = desk.connection
     nodes = compare(connection, tables.nodes, itemgetter("name"), rows.node_rows(file))
     tenants = compare(connection, tables.tenants, itemgetter("name"), rows.tenant_rows(file))
     for parents in (nodes, tenants):
@@ -89,8 +114,10 @@ def _change(connection: Connection, file: CloudFile, hashes: Mapping[str, str]) 
     for part in children:
         part.remove(connection)
         part.write(connection)
-    if tenants.removed or any(part.table is tables.resources and any(part.counts) for part in children):
+    resources = next(part for part in children if part.table is tables.resources)
+    if tenants.removed or any(resources.counts):
         totals.recount(connection)
+    refuse_over_quota(desk, resources)
     for parents in (nodes, tenants):
         parents.remove(connection)
     return {part.table.name: part.counts for part in (nodes, tenants, *children) if any(part.counts)}

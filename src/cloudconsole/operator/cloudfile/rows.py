@@ -1,11 +1,11 @@
 """The file's parts as rows of the store."""
 
 from collections.abc import Iterator, Mapping, Set
-from secrets import randbits
 
 from cloudconsole.core.kinds import QUOTA_DEFAULTS
 from cloudconsole.operator import records
 from cloudconsole.operator.cloudfile.model import CloudFile
+from cloudconsole.operator.nouns.sessions import new_version
 from cloudconsole.operator.records import Row
 from cloudconsole.store.passwords import hash_password, password_matches
 
@@ -82,7 +82,7 @@ def account_rows(
                 "password_hash": account.password_hash or hashes[account.username],
             }
             may_stay = before | row == before and tenant.name not in shut_out
-            yield {**row, "version": before["version"] if may_stay else randbits(63)}
+            yield {**row, "version": before["version"] if may_stay else new_version()}
 
 
 def hash_passwords(passwords: Mapping[str, str], current: Mapping[str, str]) -> dict[str, str]:

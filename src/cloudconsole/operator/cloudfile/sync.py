@@ -24,6 +24,8 @@ class Changes:
     table: Table
     added: list[Row] = field(default_factory=list)
     changed: list[Row] = field(default_factory=list)
+    replaced: list[Row] = field(default_factory=list)
+    """What the changed ones were before, in the same order."""
     removed: list[Row] = field(default_factory=list)
 
     @property
@@ -65,6 +67,7 @@ def compare(connection: Connection, table: Table, key: Callable[[Row], Key], wan
             changes.added.append(row)
         elif current | row != current:
             changes.changed.append(current | row)
+            changes.replaced.append(current)
     changes.removed = list(missing.values())
     return changes
 

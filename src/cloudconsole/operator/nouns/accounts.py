@@ -45,6 +45,10 @@ class Accounts(Noun):
             raise OperatorError("password_hash: is missing")
         return super().add(desk, values)
 
+    def check_new(self, desk: Desk, values: Values) -> None:
+        """Refuse what could not be added, before anyone is asked for its password."""
+        self._new_row(desk, values)
+
     def change(self, desk: Desk, key: str, values: Values) -> Done:
         if "password_hash" in values:
             raise OperatorError("password_hash: is changed by resetting the password")

@@ -63,11 +63,8 @@ class Noun:
     # The verbs
 
     def add(self, desk: Desk, values: Values) -> Done:
-        row = self._row(desk, self._complete(desk, values))
+        row = self._new_row(desk, values)
         key = str(row[self.key])
-        if self._find(desk, key) is not None:
-            raise OperatorError(f"there is a {self.thing} {key} already")
-        self._check(desk, None, row)
         desk.connection.execute(insert(self.table).values(self._written(row)))
         self._follow(desk, None, row)
         return self._noted(desk, "add", key, None, self.show(desk, key))
@@ -158,6 +155,15 @@ class Noun:
         return key
 
     # How they do it
+
+    def _new_row(self, desk: Desk, values: Values) -> Row:
+        """The row of a new one, if it can be added."""
+        row = self._row(desk, self._complete(desk, values))
+        key = str(row[self.key])
+        if self._find(desk, key) is not None:
+            raise OperatorError(f"there is a {self.thing} {key} already")
+        self._check(desk, None, row)
+        return row
 
     def _change(self, desk: Desk, verb: str, current: Row, values: Values) -> Done:
         before = self._record(current)

@@ -1,5 +1,8 @@
 """The last operator who can still log in."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from sqlalchemy import ColumnElement, Select, select
 
 from cloudconsole.operator.desk import Desk
@@ -11,6 +14,16 @@ def operators_who_can_log_in() -> Select[tuple[str]]:
     """Their usernames."""
     operators = select(accounts.c.username).join(tenants, tenants.c.id == accounts.c.tenant_id)
     return operators.where(accounts.c.role == "operator", ~accounts.c.disabled, ~tenants.c.disabled)
+
+
+@contextmanager
+def keeping_an_operator(desk: Desk) -> Iterator[None]:
+    """Refuse what is done within if no operator can log in afterwards, where one could before."""
+    can_log_in = operators_who_can_log_in().limit(1)
+    could = desk.connection.scalar(can_log_in)
+    yield
+    if could is not None and not desk.force and desk.connection.scalar(can_log_in) is None:
+        raise Overridable(f"this leaves no operator who can log in, as {could} can now: keep one")
 
 
 def refuse_no_operator_left(desk: Desk, going: ColumnElement[bool]) -> None:

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import func, select
 
-from cloudconsole.core.kinds import QUOTA_DEFAULTS, UNLIMITED, Amounts
+from cloudconsole.core.kinds import KINDS, QUOTA_DEFAULTS, QUOTA_USES, UNLIMITED, Amounts
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import Overridable
 from cloudconsole.operator.records import Row
@@ -17,17 +17,10 @@ from cloudconsole.store import totals
 from cloudconsole.store.tables import quotas, resources
 from cloudconsole.store.tables import totals as totals_table
 
-QUOTAS: Final[Mapping[str, Mapping[str, str]]] = {
-    "instance": {"instances": "items", "cores": "vcpus", "ram": "ram_mb"},
-    "volume": {"volumes": "items", "gigabytes": "size_gb"},
-    # As in Cinder: snapshots take gigabytes, too.
-    "snapshot": {"snapshots": "items", "gigabytes": "size_gb"},
-    "floating_ip": {"floating_ips": "items"},
-    "security_group": {"security_groups": "items"},
-    "keypair": {"keypairs": "items"},
+_TAKES: Final[Mapping[str, Mapping[str, str]]] = {
+    kind: {quota: use.amount for quota, use in QUOTA_USES.items() if kind in use.kinds} for kind in KINDS
 }
-"""What a resource of each kind takes from which quotas; a kind that is missing takes from none."""
-
+"""What a resource of each kind takes from which quotas."""
 _AMOUNTS: Final = ("items", "vcpus", "ram_mb", "size_gb")
 
 
@@ -57,15 +50,19 @@ class Room:
 
     def take(self, resource: Row, before: Row | None = None) -> list[Over]:
         """Count a resource that is new, or was another before; gives the quotas that it exceeds."""
-        limits, used = self._limits[resource["tenant_id"]], self._used[resource["tenant_id"]]
+        tenant_id = resource["tenant_id"]
         asked = asked_for(resource, before, self._now)
-        over = [
-            Over(name, used[name], limits[name], more)
-            for name, more in asked.items()
-            if limits[name] != UNLIMITED and used[name] + more > limits[name]
+        self._used[tenant_id].update(asked)
+        return self.exceeded(tenant_id, asked)
+
+    def exceeded(self, tenant_id: int, taken: Mapping[str, int]) -> list[Over]:
+        """The quotas that are exceeded, of those from which this much was taken and has been counted."""
+        limits, used = self._limits[tenant_id], self._used[tenant_id]
+        return [
+            Over(name, used[name] - more, limits[name], more)
+            for name, more in taken.items()
+            if limits[name] != UNLIMITED and used[name] > limits[name]
         ]
-        used.update(asked)
-        return over
 
 
 def check_quotas(desk: Desk, before: Row | None, after: Row) -> None:
@@ -83,7 +80,9 @@ def over_quota(over: list[Over]) -> str:
 
 def asked_for(resource: Row, before: Row | None, now: int) -> dict[str, int]:
     """What a resource takes now or later, beyond what it took before; nothing once it has ended."""
-    had, wants = ({} if row is None or _has_ended(row, now) else _of_one(row) for row in (before, resource))
+    had, wants = (
+        {} if row is None or _has_ended(row, now) else _of_quotas({"items": 1, **row}) for row in (before, resource)
+    )
     return {name: amount - had.get(name, 0) for name, amount in wants.items() if amount > had.get(name, 0)}
 
 
@@ -95,13 +94,9 @@ def _has_ended(resource: Row, now: int) -> bool:
     return resource["ended_at"] is not None and resource["ended_at"] <= now
 
 
-def _of_one(resource: Row) -> dict[str, int]:
-    return _of_quotas({"items": 1, **resource})
-
-
 def _of_quotas(amounts: Row) -> dict[str, int]:
     """What amounts of a kind take from each quota."""
-    return {name: amounts[unit] for name, unit in QUOTAS.get(amounts["kind"], {}).items()}
+    return {name: amounts[unit] for name, unit in _TAKES[amounts["kind"]].items()}
 
 
 def _sums(desk: Desk, tenant_ids: Collection[int]) -> Iterator[Row]:

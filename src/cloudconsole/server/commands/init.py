@@ -1,11 +1,11 @@
 """`cloudconsole init`: an empty store and its first operator."""
 
 import argparse
-import sys
 
 from cloudconsole.operator.first import add_first_operator, check_names, refuse_if_inhabited
+from cloudconsole.server.commands.admin import printing
 from cloudconsole.server.commands.admin.running import run_with_settings
-from cloudconsole.server.commands.admin.stores import add_store_arguments, writing
+from cloudconsole.server.commands.admin.stores import add_json_argument, add_store_arguments, writing
 from cloudconsole.server.commands.passwords import add_password_arguments, read_new_password
 from cloudconsole.server.settings import Settings
 from cloudconsole.store.engine import opened
@@ -18,6 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--username", metavar="NAME", default="operator", help="the operator (default: operator)")
     parser.add_argument("--tenant", metavar="NAME", default="provider", help="its tenant (default: provider)")
     add_password_arguments(parser)
+    add_json_argument(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -33,10 +34,13 @@ def _make(arguments: argparse.Namespace, settings: Settings) -> None:
     with opened(settings.data, "cloud") as engine, writing(engine, settings) as desk:
         add_first_operator(desk, username=username, tenant=tenant, password_hash=password_hash)
     folder = settings.data.resolve()
-    sys.stdout.write(
+    if arguments.json:
+        printing.print_json({"store": str(folder), "username": username, "tenant": tenant})
+        return
+    printing.print_line(
         f"made a store in {folder} with the operator {username} of the tenant {tenant}\n"
         "next:\n"
         "  cloudconsole admin --help  # nodes, prices, tenants and their accounts\n"
         f"  cloudconsole serve --data {settings.data}\n"
-        f"  cloudconsole doctor --data {settings.data}\n"
+        f"  cloudconsole doctor --data {settings.data}"
     )

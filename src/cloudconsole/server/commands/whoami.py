@@ -1,11 +1,13 @@
 """Who runs a command, for the audit trail."""
 
-import getpass
 import os
+import pwd
 
 
 def user_name() -> str:
+    """The user of the process itself: a variable such as LOGNAME could say anything."""
+    user = os.getuid()
     try:
-        return getpass.getuser()
-    except (KeyError, OSError, ImportError):
-        return f"user {os.getuid()}"
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return f"user {user}"

@@ -54,8 +54,10 @@ def _end_sessions(arguments: argparse.Namespace, settings: Settings) -> None:
 
 
 def _clear_throttle(arguments: argparse.Namespace, settings: Settings) -> None:
-    with store(settings) as engine, store(settings, "activity") as activity, writing(engine, settings) as desk:
-        done = clear_throttle(desk, activity, arguments.key, arguments.address)
+    with store(settings) as engine, store(settings, "activity") as activity, activity.connect() as failures:
+        with writing(engine, settings) as desk:
+            done = clear_throttle(desk, failures, arguments.key, arguments.address)
+        failures.commit()
     count = 0 if done.after is None else done.after["failures"]
     _print(done, f"{count} failed logins forgotten", as_json=arguments.json)
 
@@ -68,6 +70,7 @@ def _print(done: Done, text: str, *, as_json: bool) -> None:
 
 
 def _network(text: str) -> str:
-    if forwarded_address(text) is None:
+    address = forwarded_address(text)
+    if address is None:
         raise argparse.ArgumentTypeError("must be an IP address, such as 192.0.2.1")
-    return throttle_address(text)
+    return throttle_address(address)

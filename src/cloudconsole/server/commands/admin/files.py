@@ -12,8 +12,16 @@ from typing import Any
 from sqlalchemy import Engine
 
 from cloudconsole.operator.cloudfile.dump import dump
-from cloudconsole.operator.cloudfile.load import make_equal, read_cloud_file
-from cloudconsole.server.commands.admin.stores import add_store_arguments, add_zone_argument, now, store
+from cloudconsole.operator.cloudfile.load import Summary, make_equal, read_cloud_file
+from cloudconsole.operator.cloudfile.model import CloudFile
+from cloudconsole.server.commands.admin import printing
+from cloudconsole.server.commands.admin.stores import (
+    add_json_argument,
+    add_store_arguments,
+    add_zone_argument,
+    now,
+    store,
+)
 from cloudconsole.server.commands.whoami import user_name
 from cloudconsole.server.settings import Settings
 from cloudconsole.store.engine import database_file, opened
@@ -29,7 +37,11 @@ def add_commands(commands: Any) -> None:
     )
     loading.add_argument("file", metavar="FILE", type=Path, help="the cloud as YAML")
     loading.add_argument("--dry-run", action="store_true", help="show what would change, and change nothing")
+    loading.add_argument(
+        "--force", action="store_true", help="let tenants exceed their quotas, and no operator be left who can log in"
+    )
     add_zone_argument(loading)
+    add_json_argument(loading)
     loading.set_defaults(admin_command=_load)
     dumping = commands.add_parser(
         "dump",
@@ -47,14 +59,42 @@ def _load(arguments: argparse.Namespace, settings: Settings) -> None:
     # Read first: a file with problems must not leave an empty store behind.
     file, passwords = read_cloud_file(arguments.file, settings.zone)
     is_new = not database_file(settings.data, "cloud").exists()
-    with _made_store(settings.data, for_trial=arguments.dry_run) as engine:
-        summary = make_equal(engine, file, passwords, now=now(), actor=user_name(), dry_run=arguments.dry_run)
-    lines = [str(summary)]
-    if arguments.dry_run and summary.changed:
-        lines.append("nothing was changed: this was a dry run")
-    elif is_new and not arguments.dry_run:
-        lines.append(f"made a new store in {settings.data.resolve()}")
-    sys.stdout.write("\n".join(lines) + "\n")
+    if is_new and not arguments.dry_run:
+        # Nor must one that a rule refuses: tried first.
+        _make_equal(arguments, settings, file, passwords, dry_run=True)
+    summary = _make_equal(arguments, settings, file, passwords, dry_run=arguments.dry_run)
+    made = settings.data.resolve() if is_new and not arguments.dry_run else None
+    if arguments.json:
+        changes = {table: counts._asdict() for table, counts in summary.counts.items()}
+        printing.print_json(
+            {"changes": changes, "dry_run": arguments.dry_run, "new_store": None if made is None else str(made)}
+        )
+    else:
+        printing.print_line("\n".join(_lines(summary, made, dry_run=arguments.dry_run)))
+
+
+def _make_equal(
+    arguments: argparse.Namespace, settings: Settings, file: CloudFile, passwords: dict[str, str], *, dry_run: bool
+) -> Summary:
+    with _made_store(settings.data, for_trial=dry_run) as engine:
+        return make_equal(
+            engine,
+            file,
+            passwords,
+            name=arguments.file.name,
+            now=now(),
+            actor=user_name(),
+            dry_run=dry_run,
+            force=arguments.force,
+        )
+
+
+def _lines(summary: Summary, made: Path | None, *, dry_run: bool) -> Iterator[str]:
+    yield str(summary)
+    if dry_run and summary.changed:
+        yield "nothing was changed: this was a dry run"
+    elif made is not None:
+        yield f"made a new store in {made}"
 
 
 def _dump(arguments: argparse.Namespace, settings: Settings) -> None:

@@ -9,7 +9,14 @@ from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.keeping.backup import back_up
 from cloudconsole.operator.keeping.recount import recount
 from cloudconsole.operator.keeping.restore import Staged, restore, staged
-from cloudconsole.server.commands.admin.stores import add_store_arguments, now, require_store, store
+from cloudconsole.server.commands.admin import printing
+from cloudconsole.server.commands.admin.stores import (
+    add_json_argument,
+    add_store_arguments,
+    now,
+    require_store,
+    store,
+)
 from cloudconsole.server.commands.whoami import user_name
 from cloudconsole.server.settings import Settings
 from cloudconsole.store.engine import PARTS, database_file
@@ -51,16 +58,18 @@ def add_commands(subparsers: Any) -> None:
     recounting.set_defaults(admin_command=_recount)
     for parser in (backing_up, restoring, recounting):
         add_store_arguments(parser)
+        add_json_argument(parser)
 
 
 def _back_up(arguments: argparse.Namespace, settings: Settings) -> None:
     require_store(settings)
     manifest = back_up(settings.data, arguments.file, now=now(), force=arguments.force)
     size = sum(entry.bytes for entry in manifest.files.values())
-    sys.stdout.write(
-        f"wrote {arguments.file}: the store as of {manifest.made_at}, {size} bytes, checked\n"
-        "it holds password hashes and keys: keep it as safe as the store itself\n"
-    )
+    if arguments.json:
+        printing.print_json({"file": str(arguments.file), "made_at": manifest.made_at, "bytes": size})
+        return
+    printing.print_line(f"wrote {arguments.file}: the store as of {manifest.made_at}, {size} bytes, checked")
+    printing.print_line("it holds password hashes and keys: keep it as safe as the store itself")
 
 
 def _restore(arguments: argparse.Namespace, settings: Settings) -> None:
@@ -81,27 +90,36 @@ def _restore(arguments: argparse.Namespace, settings: Settings) -> None:
             zone=settings.zone,
             keep_sessions=arguments.keep_sessions,
         )
-    sys.stdout.write(f"{folder.resolve()} is now the store as of {backup.manifest.made_at}: {_contents(backup)}\n")
-    if not arguments.keep_sessions:
-        sys.stdout.write("all sessions have ended: everyone logs in again\n")
+    made_at, sessions_ended = backup.manifest.made_at, not arguments.keep_sessions
+    if arguments.json:
+        about = {"store": str(folder.resolve()), "made_at": made_at, **backup.holds}
+        printing.print_json({**about, "sessions_ended": sessions_ended})
+        return
+    printing.print_line(f"{folder.resolve()} is now the store as of {made_at}: {_contents(backup)}")
+    if sessions_ended:
+        printing.print_line("all sessions have ended: everyone logs in again")
 
 
 def _ask(backup: Staged, folder: Path, *, keep_sessions: bool) -> None:
     sessions = "the backup's sessions live again" if keep_sessions else "all sessions end"
-    sys.stdout.write(
+    # Not among what the command gives, which may be JSON.
+    sys.stderr.write(
         f"The backup is of {backup.manifest.made_at}: {_contents(backup)}.\n"
         f"It replaces all that is in {folder.resolve()}; {sessions}.\n"
         "Type yes to go on: "
     )
-    sys.stdout.flush()
+    sys.stderr.flush()
     if sys.stdin.readline().strip().lower() != "yes":
         raise OperatorError("nothing was changed")
 
 
-def _recount(_arguments: argparse.Namespace, settings: Settings) -> None:
+def _recount(arguments: argparse.Namespace, settings: Settings) -> None:
     with store(settings) as engine:
         mended = recount(engine, actor=user_name(), now=now(), zone=settings.zone)
-    sys.stdout.write(f"totals: {mended} mended\n" if mended else "nothing to change\n")
+    if arguments.json:
+        printing.print_json({"mended": mended})
+    else:
+        printing.print_line(f"totals: {mended} mended" if mended else "nothing to change")
 
 
 def _contents(backup: Staged) -> str:

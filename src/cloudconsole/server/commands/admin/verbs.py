@@ -33,20 +33,22 @@ def change(noun: Noun, verb: str, inputs: tuple[Input, ...], arguments: argparse
     values = values_of(arguments, inputs)
     if verb == "change" and not values:
         arguments.parser.error(arguments.parser.epilog)
-    if verb == "add" and noun is ACCOUNTS:
-        # Hashed before the transaction: it takes its time, in which others could not write.
-        values["password_hash"] = hash_password(read_new_password(arguments))
-    with (
-        store(settings) as engine,
-        writing(engine, settings, force=getattr(arguments, "force", False)) as desk,
-    ):
-        done = _do(desk, noun, verb, values, arguments)
+    if verb == "add":
+        values |= _named(noun, getattr(arguments, "key", None))
+    with store(settings) as engine:
+        if verb == "add" and noun is ACCOUNTS:
+            with looking(engine, settings) as desk:
+                ACCOUNTS.check_new(desk, values)
+            # Hashed before the transaction: it takes its time, in which others could not write.
+            values["password_hash"] = hash_password(read_new_password(arguments))
+        with writing(engine, settings, force=getattr(arguments, "force", False)) as desk:
+            done = _do(desk, noun, verb, values, arguments)
     print_done(noun, done, _PAST[verb], as_json=arguments.json)
 
 
 def _do(desk: Desk, noun: Noun, verb: str, values: dict[str, Any], arguments: argparse.Namespace) -> Done:
     if verb == "add":
-        return noun.add(desk, values | _named(noun, getattr(arguments, "key", None)))
+        return noun.add(desk, values)
     if verb == "change":
         return noun.change(desk, arguments.key, values)
     if verb == "end":

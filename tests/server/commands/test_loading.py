@@ -1,0 +1,63 @@
+"""`cloudconsole admin load` and the rules; and what the commands over a whole store give as JSON."""
+
+import json
+from pathlib import Path
+
+from tests.operator.clouds import HEAD
+from tests.server.commands.conftest import Run
+
+KEYPAIR = "{id: k, kind: keypair, name: k, started: 2026-01-01}"
+OVER = f"{HEAD}tenants: [{{name: t, quotas: {{keypairs: 0}}, resources: [{KEYPAIR}]}}]"
+
+
+def test_a_file_over_quota_is_refused_and_leaves_no_store_behind(cloudconsole: Run, tmp_path: Path) -> None:
+    (tmp_path / "over.yaml").write_text(OVER)
+    command = ("admin", "load", tmp_path / "over.yaml", "--data", tmp_path / "new")
+    words = "the tenant t is over quota (keypairs: 0 of 0 in use, 1 more asked for); --force does it nevertheless"
+    for more in ((), ("--dry-run",)):
+        done = cloudconsole(*command, *more)
+        assert (done.code, done.out, done.err) == (1, "", f"cloudconsole: {words}\n")
+        assert not (tmp_path / "new").exists()
+    assert cloudconsole(*command, "--force").code == 0
+    assert cloudconsole(*command).out == "nothing to change\n"
+
+
+def test_a_file_without_the_last_operator_is_refused(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
+    (tmp_path / "none.yaml").write_text("version: 1\n")
+    done = cloudconsole("admin", "load", tmp_path / "none.yaml", "--data", data)
+    words = "this leaves no operator who can log in, as operator can now: keep one; --force does it nevertheless"
+    assert (done.code, done.out, done.err) == (1, "", f"cloudconsole: {words}\n")
+    assert cloudconsole("admin", "load", tmp_path / "none.yaml", "--data", data, "--force").code == 0
+
+
+def test_the_trail_names_the_file(cloudconsole: Run, tmp_path: Path) -> None:
+    (tmp_path / "small.yaml").write_text(HEAD)
+    cloudconsole("admin", "load", tmp_path / "small.yaml", "--data", tmp_path / "new")
+    (line,) = json.loads(cloudconsole("admin", "audit", "--data", tmp_path / "new", "--json").out)
+    assert (line["change"], line["subject"]) == ("load", "small.yaml")
+
+
+def test_a_load_as_json(cloudconsole: Run, tmp_path: Path) -> None:
+    (tmp_path / "small.yaml").write_text("version: 1\nnodes: [n]\n")
+    command = ("admin", "load", tmp_path / "small.yaml", "--data", tmp_path / "new", "--json")
+    changes = {"nodes": {"added": 1, "changed": 0, "removed": 0}}
+    tried, done, again = (json.loads(cloudconsole(*command, *more).out) for more in (("--dry-run",), (), ()))
+    assert tried == {"changes": changes, "dry_run": True, "new_store": None}
+    assert done == {"changes": changes, "dry_run": False, "new_store": str(tmp_path / "new")}
+    assert again == {"changes": {}, "dry_run": False, "new_store": None}
+
+
+def test_init_as_json(cloudconsole: Run, tmp_path: Path) -> None:
+    done = cloudconsole("init", "--data", tmp_path / "new", "--password-stdin", "--json", stdin=b"x\n")
+    assert json.loads(done.out) == {"store": str(tmp_path / "new"), "username": "operator", "tenant": "provider"}
+
+
+def test_backup_restore_and_recount_as_json(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
+    file = tmp_path / "b.tar"
+    made = json.loads(cloudconsole("admin", "backup", file, "--data", data, "--json").out)
+    assert made.keys() == {"file", "made_at", "bytes"}
+    assert (made["file"], made["bytes"] > 0) == (str(file), True)
+    restored = json.loads(cloudconsole("admin", "restore", file, "--data", data, "--yes", "--json").out)
+    assert (restored["store"], restored["made_at"]) == (str(data), made["made_at"])
+    assert (restored["tenants"], restored["accounts"], restored["sessions_ended"]) == (3, 3, True)
+    assert json.loads(cloudconsole("admin", "recount", "--data", data, "--json").out) == {"mended": 0}
