@@ -42,7 +42,7 @@ format: $(DEV_STAMP)
 docs: $(DEV_STAMP)
 	$(BIN)/python -m tools.write_documents
 
-# A million requests made from the OpenAPI document; takes REQUESTS and SEED.
+# A million requests made from the OpenAPI document; takes REQUESTS and SEED. Fewer than a million are not recorded.
 fuzz: $(DEV_STAMP)
 	$(BIN)/python -m fuzz.run --record docs/fuzzing.md $(if $(REQUESTS),--requests "$(REQUESTS)") \
 	  $(if $(SEED),--seed "$(SEED)")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
-from sqlalchemy import Connection, Engine, Table, insert, select, update
+from sqlalchemy import Connection, Table, insert, select, update
 
 from bench.client import Caller
 from cloudconsole.core.kinds import QUOTA_DEFAULTS
@@ -26,7 +26,7 @@ from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.server.http.csrf import SEED_LENGTH, CsrfTokens
 from cloudconsole.store import totals
 from cloudconsole.store.activity import Activity
-from cloudconsole.store.engine import Part, open_engine
+from cloudconsole.store.engine import Part, opened
 from cloudconsole.store.preparing import prepare
 from cloudconsole.store.sessions import hash_session_id
 from cloudconsole.store.tables import accounts, nodes, quotas, resources, sessions, tenants
@@ -99,11 +99,8 @@ class Store(Struct, frozen=True):
         return Caller(_session_id(name), CsrfTokens(self._key()).from_seed(_seed(name)))
 
     def _key(self) -> bytes:
-        engine = open_engine(self.folder, "activity")
-        try:
+        with opened(self.folder, "activity") as engine:
             return Activity(engine).secret("csrf", fresh=secrets.token_bytes(32))
-        finally:
-            engine.dispose()
 
 
 def store(plan: Plan) -> Store:
@@ -129,7 +126,7 @@ def copy_of(original: Store) -> Iterator[Store]:
 
 def _make(folder: Path, plan: Plan) -> None:
     prepare(folder)
-    with _engine(folder, "cloud") as engine:
+    with opened(folder, "cloud") as engine:
         load(engine, SAMPLE_FILE, zone=UTC, now=int(time.time()), actor="bench")
     with _writing(folder, "cloud") as connection:
         demo = connection.execute(select(accounts).where(accounts.c.username == "demo")).one()._mapping
@@ -207,15 +204,6 @@ def _seed(name: str) -> str:
 
 
 @contextmanager
-def _engine(folder: Path, part: Part) -> Iterator[Engine]:
-    engine = open_engine(folder, part)
-    try:
-        yield engine
-    finally:
-        engine.dispose()
-
-
-@contextmanager
 def _writing(folder: Path, part: Part) -> Iterator[Connection]:
-    with _engine(folder, part) as engine, engine.begin() as connection:
+    with opened(folder, part) as engine, engine.begin() as connection:
         yield connection

@@ -7,7 +7,6 @@ from typing import Final, Literal
 from msgspec import Struct
 
 Unit = Literal["calls/s", "logins/s", "ms", "MB"]
-Goal = Literal["at least", "at most"]
 
 FLAT: Final = 0.8
 """Growth counts as flat while the larger store keeps this much of the smaller one's speed."""

@@ -73,7 +73,7 @@ response = function(status, _, answer)
   end
 end
 
-done = function(summary, latency)
+done = function(summary)
   local wrongs, example = 0, ""
   for _, thread in ipairs(threads) do
     wrongs = wrongs + thread:get("wrong")
@@ -82,10 +82,10 @@ done = function(summary, latency)
   local errors = summary.errors
   local file = assert(io.open(assert(os.getenv("RESULT")), "wb"))
   file:write(string.format(
-    "%d\n%d\n%d\n%d\n%d\n%d\n%d\n%d\n%d\n%d\n%s",
+    "%d\n%d\n%d\n%d\n%d\n%d\n%d\n%d\n%d\n%s",
     summary.requests, summary.duration, summary.bytes, wrongs,
     errors.status, errors.connect, errors.read, errors.write, errors.timeout,
-    latency:percentile(50), example
+    example
   ))
   file:close()
 end

@@ -38,7 +38,6 @@ class Counts(Struct, frozen=True, array_like=True):
     read: int
     write: int
     timeout: int
-    latency: int
     first_wrong: str
 
     @property

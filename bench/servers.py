@@ -16,12 +16,13 @@ from typing import Final
 
 from msgspec import Struct
 
-from bench.figures import Refused
+from bench.figures import Ceiling, Refused
 
 ROOT: Final = Path(__file__).parents[1]
 SERVER_CORE: Final = 0
 LOAD_CORE: Final = 1
 START_SECONDS: Final = 60
+MEMORY_LIMIT: Final = 120
 
 
 class Server(Struct, frozen=True):
@@ -29,9 +30,10 @@ class Server(Struct, frozen=True):
     port: int
     process: int
 
-    def memory(self) -> float:
-        """What the largest of its processes holds in memory, in MB."""
-        return max(_resident(process) for process in self._processes())
+    def memory_ceiling(self, when: str) -> Ceiling:
+        """What the largest of its processes holds in memory now."""
+        held = max(_resident(process) for process in self._processes())
+        return Ceiling(f"memory of a worker {when}", "MB", held, MEMORY_LIMIT)
 
     def cpu_seconds(self) -> float:
         """The processor time that its processes have taken so far."""

@@ -18,10 +18,10 @@ from typing import Final
 from tests.harness import Caller, HeldClock, InProcess, OverHttp, Reply, Wire, running_server
 
 from cloudconsole.operator.cloudfile import load
-from cloudconsole.operator.sample import SAMPLE_FILE
+from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS
 from cloudconsole.server.app import Console
 from cloudconsole.server.settings import Settings
-from cloudconsole.store.engine import open_engine
+from cloudconsole.store.engine import opened
 from cloudconsole.store.preparing import prepare
 from fuzz.judge import Finding, Judge, Sent
 from fuzz.making import Maker, Session
@@ -34,6 +34,8 @@ REQUESTS_A_SECOND: Final = 1000
 CYCLE: Final = 2000
 """A whole session, from login to logout, comes once in so many requests."""
 MOST_FINDINGS: Final = 20
+WHOLE: Final = 1_000_000
+"""A run of fewer requests is not put on record in the place of one of so many."""
 
 
 @dataclass
@@ -52,7 +54,7 @@ class Run:
         self._rng = Random(self.seed)  # noqa: S311
         self._callers = [Caller(self.wire) for _ in USERS]
         for user, caller in zip(USERS, self._callers, strict=True):
-            if caller.login(user, f"console-{user}").status != 200:
+            if caller.login(user, SAMPLE_PASSWORDS[user]).status != 200:
                 raise RuntimeError(f"{user} cannot log in")
         sessions = [Session(caller.cookies["sessionid"], caller.token) for caller in self._callers]
         self._maker = Maker(self._rng, document, self.wire.base, sessions)
@@ -94,7 +96,7 @@ class Run:
         opened = self._try(Sent("GET", "/api/", []))
         token = opened.cookie("csrftoken") or ""
         user = self._rng.choice(USERS)
-        login = self._try(self._maker.good_login(token, user, f"console-{user}"))
+        login = self._try(self._maker.good_login(token, user, SAMPLE_PASSWORDS[user]))
         if login.status == 429:
             return
         session = Session(login.cookie("sessionid") or "", token)
@@ -116,9 +118,8 @@ def console_in_process() -> Iterator[tuple[InProcess, HeldClock]]:
     with TemporaryDirectory() as folder:
         data, clock = Path(folder) / "data", HeldClock(START)
         prepare(data)
-        engine = open_engine(data, "cloud")
-        load(engine, SAMPLE_FILE, zone=UTC, now=int(START), actor="fuzz")
-        engine.dispose()
+        with opened(data, "cloud") as engine:
+            load(engine, SAMPLE_FILE, zone=UTC, now=int(START), actor="fuzz")
         wire = InProcess(Console(Settings(data=data, access_log=False), clock))
         try:
             yield wire, clock
@@ -148,21 +149,23 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def main() -> int:
+def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m fuzz.run", description=__doc__)
-    parser.add_argument("--requests", type=_count, default=1_000_000)
+    parser.add_argument("--requests", type=_count, default=WHOLE)
     parser.add_argument("--seed", type=int, default=None, help="to repeat a run; another one each time otherwise")
     parser.add_argument("--socket", action="store_true", help="a listening console instead of one in this process")
-    parser.add_argument("--record", type=Path, help="write the result into this document")
-    given = parser.parse_args()
+    parser.add_argument("--record", type=Path, help=f"document for the result of a run of {WHOLE:,} or more")
+    given = parser.parse_args(arguments)
     logging.getLogger("cloudconsole").setLevel(logging.ERROR)
     seed = given.seed if given.seed is not None else Random().randrange(10**9)  # noqa: S311
     result = fuzz(given.requests, seed, socket=given.socket)
     sys.stdout.write(result.summary())
-    if given.record:
+    if given.record and given.requests >= WHOLE:
         write_report(result, given.record)
+    elif given.record:
+        sys.stdout.write(f"{given.record} stays as it is: only a run of {WHOLE:,} requests or more is recorded\n")
     return 1 if result.findings else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -4,6 +4,7 @@ import os
 import pty
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -13,12 +14,12 @@ from tests.harness import clean_environment
 class Terminal:
     """`cloudconsole` on a terminal: what it shows can be waited for, and answered."""
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
+    def __init__(self, folder: Path, *arguments: str, **environment: str) -> None:
         self._ours, theirs = pty.openpty()
         self.process = subprocess.Popen(
             [sys.executable, "-m", "cloudconsole", *arguments],
             cwd=folder,
-            env=clean_environment(TERM="xterm", COLUMNS="120"),
+            env=clean_environment(**{"TERM": "xterm-256color", "COLUMNS": "120", **environment}),
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
@@ -39,6 +40,15 @@ class Terminal:
 
     def type(self, text: str) -> None:
         os.write(self._ours, text.encode())
+
+    def type_unseen(self, text: str) -> None:
+        # Only once nothing is echoed any more: else a password would be shown that nobody would ever see.
+        for _ in range(1200):
+            if not termios.tcgetattr(self._ours)[3] & termios.ECHO:
+                self.type(text)
+                return
+            time.sleep(0.05)
+        raise AssertionError(self.shown)
 
     def end(self) -> int:
         """Wait for the command's end; gives its exit code."""

@@ -11,12 +11,12 @@ from urllib.parse import urlencode
 import yaml
 
 from cloudconsole.operator.cloudfile import load
-from cloudconsole.operator.sample import SAMPLE_FILE
+from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS
 from cloudconsole.server.app import Console
 from cloudconsole.server.settings import Settings
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.operations import OPEN
-from cloudconsole.store.engine import open_engine
+from cloudconsole.store.engine import opened
 from cloudconsole.store.preparing import prepare
 
 BASE: Final = "http://127.0.0.1:8000"
@@ -52,16 +52,16 @@ def _fill(data: Path, file: Path) -> None:
         cloud[shared] = cloud[shared][:MOST_ITEMS]
     file.write_text(yaml.safe_dump(cloud, allow_unicode=True), "utf-8")
     prepare(data)
-    engine = open_engine(data, "cloud")
-    load(engine, file, zone=UTC, now=int(MOMENT), actor="documents")
-    engine.dispose()
+    with opened(data, "cloud") as engine:
+        load(engine, file, zone=UTC, now=int(MOMENT), actor="documents")
 
 
 async def _call_all(console: Console) -> dict[str, Any]:
     cookies, answer = await _send(console, ("GET", "/api/", {}, b""))
     examples = {OPEN.name: {"body": {}, "answer": json.loads(answer)}}
     token = cookies["csrftoken"]
-    login = {"csrfmiddlewaretoken": token, "username": "demo", "password": "console-demo", "region": f"{BASE}/v3"}
+    user = {"username": "demo", "password": SAMPLE_PASSWORDS["demo"]}
+    login = {"csrfmiddlewaretoken": token, **user, "region": f"{BASE}/v3"}
     form = {"cookie": _cookie_header(cookies), "content-type": "application/x-www-form-urlencoded"}
     given, _ = await _send(console, ("POST", "/auth/login/", form, urlencode(login).encode()))
     headers = {"cookie": _cookie_header(given), "x-csrftoken": token, "content-type": "application/json"}

@@ -6,11 +6,10 @@ from typing import Final
 from bench import servers
 from bench.client import Caller, action_request, opening_request, right_body
 from bench.data import Plan, store
-from bench.figures import Ceiling, PartResult, ratio
+from bench.figures import PartResult, ratio
 from bench.load import Load
 from bench.rounds import Pace, Variant, measure
 
-MEMORY_LIMIT: Final = 120
 GOALS: Final = {"GetUsageLimits": 0.6}
 
 
@@ -36,8 +35,7 @@ def run(pace: Pace) -> PartResult:
             bare = stack.enter_context(servers.bare(load.body))
             variants += [Variant(name, console, load), Variant(f"bare, as {name}", bare, load)]
         measured = measure(variants, pace)
-        memory = console.memory()
+        ceiling = console.memory_ceiling("after the warm calls")
     names = [variant.name for variant in variants if variant.server is console]
     ratios = [ratio(f"{name} / bare", measured[name], measured[f"bare, as {name}"], GOALS.get(name)) for name in names]
-    ceiling = Ceiling("memory of a worker after the warm calls", "MB", memory, MEMORY_LIMIT)
     return PartResult("actions", ratios, list(measured.values()), [ceiling])

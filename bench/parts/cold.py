@@ -7,9 +7,8 @@ from typing import Final
 from bench import servers
 from bench.client import ANYONE, Caller, Connection, action_request, right_body
 from bench.data import Plan, Store, store
-from bench.figures import Ceiling, PartResult, Refused, ratio
+from bench.figures import PartResult, Refused, ratio
 from bench.load import Load
-from bench.parts.actions import MEMORY_LIMIT
 from bench.rounds import Pace, Variant, measure
 
 TENANTS: Final = 100_000
@@ -36,13 +35,13 @@ def run(pace: Pace) -> PartResult:
         with servers.bare(body) as bare:
             plain = Variant("bare, as cold", bare, Load(request, body, plan.callers_file()))
             measured = measure([cold, plain], pace)
-        memory = console.memory()
+        ceiling = console.memory_ceiling("after the cold calls")
     both = (measured[cold.name], measured[plain.name])
     return PartResult(
         "cold",
         [ratio("GetUsageLimits, cold / bare", *both, GOAL)],
         list(both),
-        [Ceiling("memory of a worker after the cold calls", "MB", memory, MEMORY_LIMIT)],
+        [ceiling],
         [f"Each call is another of {TENANTS:,} tenants, with a session of its own and ten resources."],
     )
 

@@ -21,7 +21,7 @@ from bench.rounds import Pace, Variant, measure
 from bench.servers import UVICORN_AT_ITS_FASTEST, Server, free_port, started
 from cloudconsole.core.kinds import QUOTA_DEFAULTS
 from cloudconsole.operator.sample import SAMPLE_PASSWORDS
-from cloudconsole.store.engine import open_engine, reading
+from cloudconsole.store.engine import opened, reading
 from cloudconsole.store.tables import accounts, quotas, tenants, totals
 
 GOAL: Final = 8
@@ -122,14 +122,12 @@ def _database(plan: Store) -> Iterator[dict[str, str]]:
 
 def _tenants(plan: Store) -> list[dict[str, Any]]:
     """The sample's tenants as they stand in the console's store."""
-    engine = open_engine(plan.folder, "cloud")
     sums = (func.sum(totals.c[name]).label(name) for name in ("items", "vcpus", "ram_mb", "size_gb"))
-    with reading(engine).connect() as connection:
+    with opened(plan.folder, "cloud") as engine, reading(engine).connect() as connection:
         names = {row.id: row.name for row in connection.execute(select(tenants))}
         limits = {row.tenant_id: row._mapping for row in connection.execute(select(quotas))}
         usage = list(connection.execute(select(totals.c.tenant_id, totals.c.kind, *sums).group_by("tenant_id", "kind")))
         people = {row.username: row.tenant_id for row in connection.execute(select(accounts))}
-    engine.dispose()
     return [
         {
             "name": name,

@@ -37,6 +37,8 @@ def run(pace: Pace) -> PartResult:
         grown = by_resources + by_accounts
         warm = measure([_variant(each, action) for each in grown for action in ACTIONS], pace)
         fresh = _measure_after_changes(grown, pace.rounds)
+        largest = (by_resources[-1], by_accounts[-1])
+        ceilings = [each.server.memory_ceiling(f"with {each.name}, after all calls") for each in largest]
     ratios = [
         _flatness(warm | fresh, action, kind, smallest.name, larger.name)
         for smallest, *rest in (by_resources, by_accounts)
@@ -45,7 +47,7 @@ def run(pace: Pace) -> PartResult:
         for kind in ("warm", "after a change")
     ]
     note = "After a change: the time of a single call, over a kept connection, whose payload had to be made anew."
-    return PartResult("growth", ratios, [*warm.values(), *fresh.values()], notes=[note])
+    return PartResult("growth", ratios, [*warm.values(), *fresh.values()], ceilings, [note])
 
 
 def _start(stack: ExitStack, name: str, plan: Plan) -> Grown:

@@ -31,7 +31,9 @@ def test_every_metric_that_an_alert_is_advised_for_exists() -> None:
     names = {PREFIX + family.name for family in FAMILIES}
     advised = DOCUMENT.partition("What is worth an alert:")[2].partition("\n\n")[0]
     words = "".join(letter if letter.isalnum() or letter == "_" else " " for letter in advised).split()
-    assert {word for word in words if word.startswith(PREFIX)} <= names
+    metrics = {word for word in words if word.startswith(PREFIX)}
+    assert metrics
+    assert metrics <= names
 
 
 def test_the_bound_of_audit_lines_is_the_documented_one() -> None:

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 from fuzz.making import Maker, Session
-from fuzz.report import write_report
+from fuzz.report import PAGE, write_report
 from fuzz.run import fuzz
 
 from cloudconsole.server.app import Console
 from cloudconsole.server.openapi.document import build_document
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.errors import ApiError
+from fuzz import run
 
 RARE = {"internal_error", "upstream_failed", "upstream_timeout", "unavailable"}
 """What a healthy console never answers."""
@@ -70,3 +71,24 @@ def test_a_finding_is_told_with_its_request_and_how_to_repeat_it(broken: None, t
     written = (tmp_path / "fuzzing.md").read_text()
     assert f"Findings: {len(result.findings)}\n" in written
     assert result.findings[0] in written
+
+
+def test_a_run_of_fewer_than_a_million_leaves_the_record_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = tmp_path / "fuzzing.md"
+    record.write_text("a million")
+    assert run.main(["--requests", "50", "--seed", "7", "--record", str(record)]) == 0
+    assert record.read_text() == "a million"
+    assert f"{record} stays as it is" in capsys.readouterr().out
+
+
+def test_a_whole_run_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "WHOLE", 50)
+    assert run.main(["--requests", "50", "--seed", "7", "--record", str(tmp_path / "fuzzing.md")]) == 0
+    assert "50 requests to a console in one process, seed 7" in (tmp_path / "fuzzing.md").read_text()
+
+
+def test_the_document_begins_as_the_next_record_would() -> None:
+    document = Path(__file__).parents[2] / "docs/fuzzing.md"
+    assert document.read_text().startswith(PAGE)

@@ -1,0 +1,10 @@
+"""What some tests of the benchmark cannot do without."""
+
+import os
+import shutil
+
+import pytest
+
+needs_wrk = pytest.mark.skipif(
+    shutil.which("wrk") is None and os.environ.get("CI") != "true", reason="wrk is not installed"
+)
