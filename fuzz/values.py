@@ -85,7 +85,7 @@ class Values:
             case "integer":
                 return self._rng.choice((self._rng.randint(-(10**9), 10**9), self._rng.randint(-(2**62), 2**62)))
             case unknown:
-                raise NotImplementedError(f"no values of type {unknown!r} yet")
+                raise ValueError(f"the document asks for values of type {unknown!r}, which are not made here")
 
     def _text_like(self, schema: Schema) -> str:
         shortest, longest = schema.get("minLength", 0), schema.get("maxLength", 80)

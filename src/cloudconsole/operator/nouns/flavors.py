@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from cloudconsole.operator import models, records
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.models import read_part
-from cloudconsole.operator.nouns.noun import Filter, NumberedNoun, Values, prefix_filter, switch_filter
+from cloudconsole.operator.nouns.noun import Filter, NumberedNoun, Values, name_filters
 from cloudconsole.operator.records import Record, Row
 from cloudconsole.store import tables
 
@@ -19,11 +19,7 @@ class Flavors(NumberedNoun):
     fixed = frozenset({"id"})
 
     def filters(self) -> Mapping[str, Filter]:
-        columns = self.table.c
-        return {
-            "prefix": prefix_filter(columns.name, "name"),
-            "disabled": switch_filter(columns.disabled, "only the disabled ones"),
-        }
+        return name_filters(self.table)
 
     def _record(self, row: Row) -> Record:
         return records.flavor_record(row)

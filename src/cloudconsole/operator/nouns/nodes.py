@@ -7,7 +7,7 @@ from sqlalchemy import delete
 from cloudconsole.operator import models, records
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.models import read_part
-from cloudconsole.operator.nouns.noun import Filter, Noun, Values, prefix_filter, switch_filter
+from cloudconsole.operator.nouns.noun import Filter, Noun, Values, name_filters
 from cloudconsole.operator.nouns.places import refuse_needed
 from cloudconsole.operator.records import Record, Row
 from cloudconsole.store import tables
@@ -22,11 +22,7 @@ class Nodes(Noun):
     key = "name"
 
     def filters(self) -> Mapping[str, Filter]:
-        columns = self.table.c
-        return {
-            "prefix": prefix_filter(columns.name, "name"),
-            "disabled": switch_filter(columns.disabled, "only the disabled ones"),
-        }
+        return name_filters(self.table)
 
     def _record(self, row: Row) -> Record:
         return records.node_record(row)

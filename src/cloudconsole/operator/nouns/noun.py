@@ -1,5 +1,6 @@
 """What all nouns have in common: each verb checks, writes, notes it in the audit, and says what was and what is."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final, NamedTuple
 
@@ -38,7 +39,7 @@ class Filter(NamedTuple):
     is_switch: bool = False
 
 
-class Noun:
+class Noun(ABC):
     """One kind of thing that operators keep. Values and records have the names of a cloud file."""
 
     name: ClassVar[str]
@@ -118,26 +119,27 @@ class Noun:
         """The key of a record, which the other verbs take."""
         return str(record[self.key])
 
+    @abstractmethod
     def _record(self, row: Row) -> Record:
-        raise NotImplementedError
+        """A row, with the column names of the table, in the names of a cloud file."""
 
+    @abstractmethod
     def _row(self, desk: Desk, values: Values) -> Row:
         """Values that were found to fit, as columns."""
-        raise NotImplementedError
 
     def _complete(self, desk: Desk, values: Values) -> Values:
         """Values for a new one, with what is made up where it is not given."""
         del desk
         return values
 
-    def _check(self, desk: Desk, before: Row | None, after: Row | None) -> None:
+    def _check(self, desk: Desk, before: Row | None, after: Row | None) -> None:  # noqa: B027 - many need none
         """Refuse what would leave the cloud wrong."""
 
     def _written(self, row: Row) -> Row:
         """The columns to write where something changed."""
         return row
 
-    def _follow(self, desk: Desk, before: Row | None, after: Row | None) -> None:
+    def _follow(self, desk: Desk, before: Row | None, after: Row | None) -> None:  # noqa: B027 - many need none
         """Do what a change brings with it; before a removal and after any other change."""
 
     def _query(self) -> Select[Any]:
@@ -230,3 +232,11 @@ def prefix_filter(column: ColumnElement[Any], what: str) -> Filter:
 
 def switch_filter(column: ColumnElement[bool], help_text: str) -> Filter:
     return Filter(help_text, lambda _desk, _value: column, is_switch=True)
+
+
+def name_filters(table: Table) -> Mapping[str, Filter]:
+    """Of what has a name and can be disabled."""
+    return {
+        "prefix": prefix_filter(table.c.name, "name"),
+        "disabled": switch_filter(table.c.disabled, "only the disabled ones"),
+    }

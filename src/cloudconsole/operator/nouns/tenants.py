@@ -8,7 +8,7 @@ from cloudconsole.core.kinds import QUOTA_DEFAULTS
 from cloudconsole.operator import models, records
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.models import read_part
-from cloudconsole.operator.nouns.noun import Filter, Noun, Values, prefix_filter, switch_filter
+from cloudconsole.operator.nouns.noun import Filter, Noun, Values, name_filters
 from cloudconsole.operator.nouns.operators import refuse_no_operator_left
 from cloudconsole.operator.nouns.places import refuse_needed
 from cloudconsole.operator.nouns.sessions import end_sessions_of_tenant
@@ -26,11 +26,7 @@ class Tenants(Noun):
     overridable = frozenset({"disable"})
 
     def filters(self) -> Mapping[str, Filter]:
-        columns = self.table.c
-        return {
-            "prefix": prefix_filter(columns.name, "name"),
-            "disabled": switch_filter(columns.disabled, "only the disabled ones"),
-        }
+        return name_filters(self.table)
 
     def _record(self, row: Row) -> Record:
         return records.tenant_record(row)
