@@ -24,7 +24,7 @@ from cloudconsole.core.kinds import QUOTA_DEFAULTS
 from cloudconsole.operator.cloudfile import load
 from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.server.http.csrf import SEED_LENGTH, CsrfTokens
-from cloudconsole.store import totals
+from cloudconsole.store import counting
 from cloudconsole.store.activity import Activity
 from cloudconsole.store.engine import Part, opened
 from cloudconsole.store.preparing import prepare
@@ -140,7 +140,7 @@ def _make(folder: Path, plan: Plan) -> None:
         _fill(connection, accounts, added)
         _fill(connection, resources, _resources_of(ids, plan.resources_each, node_ids))
         _fill(connection, resources, _resources_of([demo["tenant_id"]], plan.resources_of_demo, node_ids))
-        totals.recount(connection)
+        counting.recount(connection)
     with _writing(folder, "activity") as connection:
         _fill(connection, sessions, [_session("demo", demo["id"], demo["version"])])
         _fill(connection, sessions, (_session(_name(key - first), key + 1000, 1) for key in ids))

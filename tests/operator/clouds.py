@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Engine, select
 
+from cloudconsole.core.kinds import QUOTA_USES
 from cloudconsole.operator.cloudfile import CloudFileError, Problem, Summary, load
 from cloudconsole.operator.cloudfile.load import read_cloud_file
 from cloudconsole.store import tables
@@ -103,6 +104,35 @@ def stored_totals(engine: Engine) -> dict[tuple[int, str, int], tuple[int, ...]]
         for row in rows(engine, tables.totals)
     }
     return {place: amounts for place, amounts in stored.items() if any(amounts)}
+
+
+def counted_usage(engine: Engine) -> dict[int, Counter[str]]:
+    """What each tenant takes from its quotas, from the resources alone."""
+    counted: dict[int, Counter[str]] = {}
+    for row in rows(engine, tables.resources):
+        if row["ended_at"] is None:
+            of_volumes = {"gigabytes": row["size_gb"]} if row["kind"] in ("volume", "snapshot") else {}
+            of_instances = {"cores": row["vcpus"], "ram": row["ram_mb"]} if row["kind"] == "instance" else {}
+            if row["kind"] not in ("image", "loadbalance"):
+                taken = {f"{row['kind']}s": 1, **of_volumes, **of_instances}
+                counted.setdefault(row["tenant_id"], Counter()).update(taken)
+    return counted
+
+
+def stored_usage(engine: Engine) -> dict[int, Counter[str]]:
+    """The same as it is kept; where nothing is taken there may be a row of zeros or none."""
+    kept = rows(engine, tables.usage)
+    stored = {row["tenant_id"]: +Counter({name: row[name] for name in QUOTA_USES}) for row in kept}
+    return {tenant_id: taken for tenant_id, taken in stored.items() if taken}
+
+
+def assert_all_counted(engine: Engine) -> None:
+    """What is kept beside the resources is what they amount to, and nothing starts or ends once it is settled."""
+    assert stored_totals(engine) == counted_totals(engine)
+    assert stored_usage(engine) == counted_usage(engine)
+    settled = {row["tenant_id"]: row["settled_at"] for row in rows(engine, tables.usage)}
+    for row in rows(engine, tables.resources):
+        assert settled[row["tenant_id"]] >= (row["started_at"] if row["ended_at"] is None else row["ended_at"])
 
 
 AMOUNTS = ("items", "vcpus", "ram_mb", "ram_gb", "size_gb")

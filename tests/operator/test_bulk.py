@@ -17,7 +17,7 @@ from cloudconsole.operator.cloudfile import CloudFileError, Problem
 from cloudconsole.operator.nouns import NODES, TENANTS, Noun
 from cloudconsole.store import tables
 from tests.harness import HeldClock
-from tests.operator.clouds import SMALL, by_name, counted_totals, load_text, rows, stored_totals
+from tests.operator.clouds import SMALL, assert_all_counted, by_name, load_text, rows
 from tests.operator.desks import desk_of
 
 NOW = 1_800_000_000
@@ -95,7 +95,7 @@ def test_the_totals_move_with_it(cloud: Engine) -> None:
     ended = {"id": "v-10", "ended": "2026-06-01"}
     keypair = {"tenant": "other", "id": "k-9", "kind": "keypair", "node": None, "size": 0}
     run(cloud, text_of(VOLUME, VOLUME | instance, VOLUME | ended, VOLUME | keypair))
-    assert stored_totals(cloud) == counted_totals(cloud)
+    assert_all_counted(cloud)
 
 
 def test_times_without_an_offset_are_in_the_operators_zone(cloud: Engine) -> None:
@@ -130,7 +130,7 @@ def test_lines_that_are_in_already_are_passed_over(cloud: Engine) -> None:
     before = rows(cloud, tables.operator_audit)
     tally = run(cloud, text_of(VOLUME, VOLUME))
     assert (tally.added, tally.passed) == (0, 2)
-    assert stored_totals(cloud) == counted_totals(cloud)
+    assert_all_counted(cloud)
     assert rows(cloud, tables.operator_audit) == before
 
 
@@ -158,7 +158,7 @@ def test_what_comes_before_a_refused_line_is_in(cloud: Engine) -> None:
     good = [VOLUME | {"id": f"v-{number}"} for number in (9, 10, 12)]
     assert [problem.line for problem in refused(cloud, text_of(*good[:2], bad, good[2]))] == [3]
     assert {"v-9", "v-10"} == set(by_name(cloud, tables.resources, "id")) & {"v-9", "v-10", "v-11", "v-12"}
-    assert stored_totals(cloud) == counted_totals(cloud)
+    assert_all_counted(cloud)
 
 
 def test_a_mended_file_goes_on_where_it_stopped(cloud: Engine) -> None:
@@ -166,7 +166,7 @@ def test_a_mended_file_goes_on_where_it_stopped(cloud: Engine) -> None:
     refused(cloud, text_of(*lines[:2]) + b"{nonsense\n")
     tally = run(cloud, text_of(*lines))
     assert (tally.added, tally.passed) == (1, 2)
-    assert stored_totals(cloud) == counted_totals(cloud)
+    assert_all_counted(cloud)
 
 
 def test_an_import_that_is_left_in_the_middle_goes_on(cloud: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +177,7 @@ def test_an_import_that_is_left_in_the_middle_goes_on(cloud: Engine, monkeypatch
     assert next(iter(steps)).added == 2
     tally = run(cloud, content)
     assert (tally.added, tally.passed) == (5, 2)
-    assert stored_totals(cloud) == counted_totals(cloud)
+    assert_all_counted(cloud)
 
 
 # What is refused
@@ -289,7 +289,7 @@ def test_a_tenant_without_quotas_of_its_own_has_the_defaults(cloud: Engine) -> N
 
 def test_force_lets_a_tenant_exceed_its_quota(cloud: Engine) -> None:
     assert run(cloud, text_of(VOLUME | {"size": 5000}), force=True).added == 1
-    assert stored_totals(cloud) == counted_totals(cloud)
+    assert_all_counted(cloud)
     assert rows(cloud, tables.operator_audit)[-1]["change"] == "import (forced)"
 
 

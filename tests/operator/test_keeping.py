@@ -177,8 +177,12 @@ def test_an_older_backup_is_brought_up_to_date(data: Path, tmp_path: Path) -> No
     for part in ("cloud", "activity"):
         execute(data, part, "UPDATE alembic_version SET version_num = '0002'")
     execute(data, "activity", "DROP TABLE undeclared_proxies")
+    usage = execute(data, "cloud", "SELECT * FROM usage")
+    execute(data, "cloud", "DROP TABLE usage")
     back_up(data, tmp_path / "b.tar", now=NOW)
     bring_back(tmp_path / "b.tar", data)
+    assert usage
+    assert execute(data, "cloud", "SELECT * FROM usage") == usage
     assert execute(data, "activity", "SELECT * FROM undeclared_proxies") == []
 
 

@@ -10,7 +10,7 @@ from cloudconsole.operator.audit import Search, changes
 from cloudconsole.operator.errors import Overridable
 from cloudconsole.operator.nouns import QUOTAS, RESOURCES
 from cloudconsole.operator.records import time_text
-from tests.operator.clouds import counted_totals, load_text, stored_totals
+from tests.operator.clouds import assert_all_counted, load_text
 from tests.operator.desks import NOW, desk_of, refused
 
 KINDS = (("instance", "vcpu"), ("image", "gb"), ("loadbalance", "each"), ("volume", "gb"))
@@ -113,7 +113,7 @@ def test_force_goes_over_a_quota(store: Engine) -> None:
     with desk_of(store, force=True) as desk:
         RESOURCES.add(desk, instance("i-1", vcpus=9))
         RESOURCES.change(desk, "i-1", {"vcpus": 10})
-    assert stored_totals(store) == counted_totals(store)
+    assert_all_counted(store)
 
 
 def test_what_was_forced_is_noted_as_forced(store: Engine) -> None:

@@ -3,17 +3,18 @@
 from datetime import UTC
 from pathlib import Path
 
-from sqlalchemy import Engine, delete, update
+import pytest
+from sqlalchemy import Engine, delete, text, update
 
 from cloudconsole.core.kinds import Amounts
 from cloudconsole.operator.keeping.recount import recount
-from cloudconsole.store import tables, totals
-from tests.operator.clouds import SMALL, counted_totals, load_text, rows, stored_totals
+from cloudconsole.store import counting, tables, totals, usage
+from tests.operator.clouds import SMALL, assert_all_counted, load_text, rows
 
 
-def wrong(engine: Engine) -> list[tuple[int, str, int]]:
+def wrong(engine: Engine) -> list[str]:
     with engine.begin() as connection:
-        return totals.wrong(connection)
+        return counting.wrong(connection)
 
 
 def test_right_totals_are_left_alone(engine: Engine, tmp_path: Path) -> None:
@@ -27,7 +28,8 @@ def test_right_totals_are_left_alone(engine: Engine, tmp_path: Path) -> None:
 def test_a_total_of_nothing_is_not_wrong(engine: Engine, tmp_path: Path) -> None:
     load_text(engine, tmp_path, SMALL)
     with engine.begin() as connection:
-        totals.add_all(connection, {(2, "volume", 1): Amounts()})
+        totals.add(connection, {(2, "volume", 1): Amounts()})
+        usage.add(connection, {}, {2: 1_900_000_000})
     assert wrong(engine) == []
 
 
@@ -37,8 +39,34 @@ def test_wrong_missing_and_needless_totals_are_found_and_mended(engine: Engine, 
     with engine.begin() as connection:
         connection.execute(update(tables.totals).where(kinds == "volume").values(size_gb=7))
         connection.execute(delete(tables.totals).where(kinds == "keypair"))
-        totals.add_all(connection, {(2, "snapshot", 1): Amounts(1, 0, 0, 0, 5)})
-    assert {kind for _, kind, _ in wrong(engine)} == {"volume", "keypair", "snapshot"}
+        totals.add(connection, {(2, "snapshot", 1): Amounts(1, 0, 0, 0, 5)})
+    assert wrong(engine) == ["keypair of tenant 1", "volume of tenant 1", "snapshot of tenant 2"]
     assert recount(engine, actor="ann", now=1, zone=UTC) == 3
-    assert stored_totals(engine) == counted_totals(engine)
+    assert_all_counted(engine)
     assert rows(engine, tables.operator_audit)[-1]["change"] == "recount"
+
+
+@pytest.mark.parametrize(
+    "disorder",
+    [
+        "UPDATE usage SET keypairs = keypairs + 1 WHERE tenant_id = 1",
+        "UPDATE usage SET settled_at = settled_at - 1 WHERE tenant_id = 1",
+        "DELETE FROM usage WHERE tenant_id = 1",
+    ],
+)
+def test_wrong_usage_is_found_and_mended(engine: Engine, tmp_path: Path, disorder: str) -> None:
+    load_text(engine, tmp_path, SMALL)
+    with engine.begin() as connection:
+        connection.execute(text(disorder))
+    assert wrong(engine) == ["quotas of tenant 1"]
+    assert recount(engine, actor="ann", now=1, zone=UTC) == 1
+    assert_all_counted(engine)
+
+
+def test_usage_of_a_tenant_without_resources_is_found_and_mended(engine: Engine, tmp_path: Path) -> None:
+    load_text(engine, tmp_path, SMALL)
+    with engine.begin() as connection:
+        usage.add(connection, {(2, "keypair", None): Amounts(1)}, {})
+    assert wrong(engine) == ["quotas of tenant 2"]
+    assert recount(engine, actor="ann", now=1, zone=UTC) == 1
+    assert_all_counted(engine)

@@ -74,6 +74,10 @@ QUOTA_USES: Final[dict[str, QuotaUse]] = {
 }
 """The quotas from which resources take; from the others nothing that is kept here does."""
 
+_USES_OF_KIND: Final[dict[str, list[tuple[str, str]]]] = {
+    kind: [(quota, use.amount) for quota, use in QUOTA_USES.items() if kind in use.kinds] for kind in KINDS
+}
+
 
 class Amounts(NamedTuple):
     """What one resource, or many summed, amounts to in whole units."""
@@ -97,3 +101,8 @@ class Amounts(NamedTuple):
         if unit == "vcpu":
             return self.vcpus
         return self.ram_gb if unit == "ram_gb" else self.size_gb
+
+
+def quota_use(kind: str, amounts: Amounts) -> dict[str, int]:
+    """What so much of a kind takes from which quotas."""
+    return {quota: getattr(amounts, amount) for quota, amount in _USES_OF_KIND[kind]}

@@ -5,7 +5,7 @@ a cloud behind us.
 """
 
 import math
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -22,7 +22,7 @@ from cloudconsole.spec.records import (
 Record = TypeVar("Record")
 
 
-class Fresh(NamedTuple, Generic[Record]):
+class Fresh(Struct, Generic[Record], frozen=True):
     """A record, and the moment until which time alone does not change it (changed data always does)."""
 
     record: Record
@@ -38,7 +38,7 @@ class Account(Struct, frozen=True):
     role: Role
 
 
-class Tenant(Struct, frozen=True):
+class Tenant(Struct, frozen=True, gc=False):
     """On whose behalf an action runs."""
 
     id: int

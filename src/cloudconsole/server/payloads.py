@@ -1,7 +1,9 @@
 """Prepared answers: each is encoded once and handed out again while neither data nor time changes it."""
 
 from collections import OrderedDict
-from typing import Final, NamedTuple
+from typing import Final
+
+from msgspec import Struct
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import Tenant
@@ -17,7 +19,7 @@ ENTRY_OVERHEAD: Final = 500
 Key = tuple[str, int | None, tuple[str, ...], Language]
 
 
-class Asked(NamedTuple):
+class Asked(Struct, frozen=True, gc=False):
     """On whose behalf, for what, in which language; and the state of the store that the call found."""
 
     tenant: Tenant
@@ -27,7 +29,7 @@ class Asked(NamedTuple):
     """Taken before the data is read: a change in between makes an answer stale, never wrongly fresh."""
 
 
-class Prepared(NamedTuple):
+class Prepared(Struct, frozen=True, gc=False):
     stamp: int
     since: float
     until: float

@@ -12,7 +12,7 @@ DECIMAL = r"^(0|[1-9][0-9]*)\.[0-9]{2,9}$"
 MOMENT = "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$"
 
 
-class UsageLimits(Struct, frozen=True, kw_only=True):
+class UsageLimits(Struct, frozen=True):
     """`data` of GetUsageLimits: each quota, `-1` where it is unlimited, and what is in use of it."""
 
     max_total_instances: Annotated[int, described("Cloud hosts: the quota.")] = field(name="maxTotalInstances")

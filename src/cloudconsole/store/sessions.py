@@ -24,7 +24,7 @@ _FIND: Final = f"""
 MOST_REMEMBERED: Final = 4096
 
 
-class Session(Struct, frozen=True):
+class Session(Struct, frozen=True, gc=False):
     id_hash: bytes
     stamp: int
     """The state of the cloud that it was last found in."""

@@ -19,7 +19,7 @@ from sqlalchemy import (
     false,
 )
 
-from cloudconsole.core.kinds import QUOTA_DEFAULTS
+from cloudconsole.core.kinds import QUOTA_DEFAULTS, QUOTA_USES
 
 NAMES = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -132,6 +132,16 @@ totals = Table(
     Column("ram_mb", BigInteger, nullable=False),
     Column("ram_gb", BigInteger, nullable=False),
     Column("size_gb", BigInteger, nullable=False),
+)
+
+usage = Table(
+    "usage",
+    CLOUD,
+    # What the same resources take from the tenant's quotas: kept likewise.
+    Column("tenant_id", ForeignKey("tenants.id"), primary_key=True),
+    *(Column(name, BigInteger, nullable=False) for name in QUOTA_USES),
+    # No resource of the tenant starts or ends later: from then on, time alone changes nothing.
+    Column("settled_at", BigInteger, nullable=False),
 )
 
 flavors = Table(

@@ -1,7 +1,4 @@
-"""The running totals behind usage and consumption: what a tenant's resources without an end amount to.
-
-They change in the transaction that changes a resource, by adding, never by reading and writing back.
-"""
+"""The running totals behind costs: what a tenant's resources without an end amount to, by kind and node."""
 
 from collections.abc import Mapping
 
@@ -35,23 +32,18 @@ _COUNTED = f"""
         SUM({_RAM_GB}), SUM(size_gb)
     FROM resources WHERE ended_at IS NULL GROUP BY tenant_id, kind, node_id
 """
-
-_RECOUNT = text(f"INSERT INTO totals ({_COLUMNS}) {_COUNTED}")
-
 _KEPT = f"SELECT {_COLUMNS} FROM totals WHERE (items, vcpus, ram_mb, ram_gb, size_gb) <> (0, 0, 0, 0, 0)"
 
+_RECOUNT = text(f"INSERT INTO totals ({_COLUMNS}) {_COUNTED}")
+_WRONG = text(f"""
+    SELECT tenant_id, kind, node_id FROM (SELECT * FROM ({_KEPT} EXCEPT {_COUNTED}) AS needless)
+    UNION
+    SELECT tenant_id, kind, node_id FROM (SELECT * FROM ({_COUNTED} EXCEPT {_KEPT}) AS missing)
+    ORDER BY tenant_id, kind, node_id
+""")
 
-def amounts_of(*, vcpus: int, ram_mb: int, size_gb: int) -> Amounts:
-    """One resource's amounts; the same sum as `AMOUNTS_SQL`."""
-    return Amounts(1, vcpus, ram_mb, -(-ram_mb // 1024), size_gb)
 
-
-def add(connection: Connection, tenant_id: int, kind: str, node_id: int | None, amounts: Amounts) -> None:
-    add_all(connection, {(tenant_id, kind, node_id): amounts})
-
-
-def add_all(connection: Connection, sums: Mapping[Place, Amounts]) -> None:
-    """Add many sums at once."""
+def add(connection: Connection, sums: Mapping[Place, Amounts]) -> None:
     rows = [
         {"tenant_id": tenant_id, "kind": kind, "node_id": node_id or NO_NODE, **amounts._asdict()}
         for (tenant_id, kind, node_id), amounts in sums.items()
@@ -60,17 +52,11 @@ def add_all(connection: Connection, sums: Mapping[Place, Amounts]) -> None:
         connection.execute(_ADD, rows)
 
 
-def subtract(connection: Connection, tenant_id: int, kind: str, node_id: int | None, amounts: Amounts) -> None:
-    add(connection, tenant_id, kind, node_id, Amounts().minus(amounts))
-
-
 def recount(connection: Connection) -> None:
-    """Set every total anew from the resources, in two statements however many there are."""
     connection.execute(text("DELETE FROM totals"))
     connection.execute(_RECOUNT)
 
 
 def wrong(connection: Connection) -> list[tuple[int, str, int]]:
-    """Tenant, kind and node of every total that is not what the resources add up to; to be called in a transaction."""
-    kept, counted = (set(map(tuple, connection.execute(text(sql)))) for sql in (_KEPT, _COUNTED))
-    return sorted({row[:3] for row in kept ^ counted})
+    """Tenant, kind and node of every total that is not what the resources add up to."""
+    return [(tenant_id, kind, node_id) for tenant_id, kind, node_id in connection.execute(_WRONG)]

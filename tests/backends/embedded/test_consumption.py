@@ -14,7 +14,7 @@ from cloudconsole.core.kinds import Kind
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.nouns import RESOURCES
 from cloudconsole.operator.records import time_text
-from cloudconsole.store import totals
+from cloudconsole.store import counting
 from cloudconsole.store.tables import nodes, prices, resources
 from tests.backends.embedded.small_cloud import ACME, LONG_AGO, NORTH, ONE, RIVAL, SOUTH, SmallCloud, at
 from tests.harness import Caller
@@ -600,7 +600,7 @@ def test_ten_thousand_resources_cost_what_each_of_them_costs(
     things = [random_thing(chance, number) for number in range(10_000)]
     with cloud.engine.begin() as connection:
         connection.execute(insert(resources), [columns(thing) for thing in things])
-        totals.recount(connection)
+        counting.recount(connection)
     for now in MOMENTS:
         cloud.clock.moment = now
         for minutes_ahead in (0, 345):
@@ -654,7 +654,7 @@ def test_recounting_changes_no_total(tagged: tuple[SmallCloud, random.Random, li
     query = text("SELECT * FROM totals WHERE items <> 0 ORDER BY tenant_id, kind, node_id")
     with cloud.engine.begin() as connection:
         before = connection.execute(query).all()
-        totals.recount(connection)
+        counting.recount(connection)
         assert connection.execute(query).all() == before
 
 

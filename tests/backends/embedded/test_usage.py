@@ -7,10 +7,10 @@ import msgspec
 import pytest
 from sqlalchemy import delete, insert
 
-from cloudconsole.backends.embedded.lives import SET_APART
+from cloudconsole.backends.embedded.lives import _SET_APART
 from cloudconsole.core.kinds import Kind
 from cloudconsole.spec.records import UsageLimits
-from cloudconsole.store import totals
+from cloudconsole.store import counting
 from cloudconsole.store.tables import quotas, resources
 from tests.backends.embedded.small_cloud import ACME, LONG_AGO, NORTH, ONE, RIVAL, SOUTH, SmallCloud, at
 
@@ -229,7 +229,7 @@ def test_of_thousands_as_many_are_in_use_as_can_be_counted(free: SmallCloud) -> 
         )
     with free.engine.begin() as connection:
         connection.execute(insert(resources), rows)
-        totals.recount(connection)
+        counting.recount(connection)
     for now in (at("11:00"), at("12:19:59"), at("12:20"), at("12:20") + 0.5, at("13:00"), at("20:00")):
         free.clock.moment = now
         for tenant in (ACME, RIVAL):
@@ -239,7 +239,7 @@ def test_of_thousands_as_many_are_in_use_as_can_be_counted(free: SmallCloud) -> 
 
 def test_single_resources_are_read_by_time_and_not_all_of_a_tenants(cloud: SmallCloud) -> None:
     parameters = {"tenant": ACME.id, "now": 0, "ended_since": 0}
-    plan = [step[3] for step in cloud.reader.all(f"EXPLAIN QUERY PLAN {SET_APART}", parameters)]
+    plan = [step[3] for step in cloud.reader.all(f"EXPLAIN QUERY PLAN {_SET_APART}", parameters)]
     assert [step for step in plan if "resources" in step] == [
         f"SEARCH resources USING INDEX ix_resources_tenant_id_{moment} (tenant_id=? AND {moment}>?)"
         for moment in ("started_at", "ended_at")

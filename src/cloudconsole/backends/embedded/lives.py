@@ -1,6 +1,6 @@
-"""Resources that time sets apart from a tenant's totals.
+"""Resources that time sets apart from a tenant's totals and its usage.
 
-The totals count a resource without an end from the moment it is recorded, so those that start later are taken off
+These count a resource without an end from the moment it is recorded, so those that start later are taken off
 again; they never count one with an end, so those that had not ended by a moment are added.
 """
 
@@ -13,7 +13,7 @@ from cloudconsole.store.reader import Reader
 from cloudconsole.store.totals import AMOUNTS_SQL
 
 _LIFE: Final = f"SELECT kind, node_id, started_at, ended_at, {AMOUNTS_SQL} FROM resources WHERE tenant_id = :tenant"
-SET_APART: Final = f"""
+_SET_APART: Final = f"""
     {_LIFE} AND started_at > :now AND ended_at IS NULL
     UNION ALL
     {_LIFE} AND ended_at >= :ended_since
@@ -32,7 +32,7 @@ class Life(NamedTuple):
 
 def lives_set_apart(reader: Reader, tenant_id: int, now: float, ended_since: float) -> list[Life]:
     """Those without an end that have not started yet, and those with an end not before the given moment."""
-    rows = reader.all(SET_APART, {"tenant": tenant_id, "now": now, "ended_since": ended_since})
+    rows = reader.all(_SET_APART, {"tenant": tenant_id, "now": now, "ended_since": ended_since})
     return [Life(kind, node_id, start, end, Amounts(*amounts)) for kind, node_id, start, end, *amounts in rows]
 
 

@@ -7,15 +7,12 @@ from typing import BinaryIO, Final, NamedTuple
 from sqlalchemy import Engine, insert
 
 from cloudconsole.core.clock import Clock
-from cloudconsole.core.kinds import Amounts
 from cloudconsole.operator.audit import note
 from cloudconsole.operator.bulk.checking import Checked, check_batch
 from cloudconsole.operator.bulk.lines import Batch, read_batches
 from cloudconsole.operator.cloudfile.problems import CloudFileError
 from cloudconsole.operator.desk import Desk, at_desk
-from cloudconsole.operator.nouns.usage import amounts_of
-from cloudconsole.operator.records import Row
-from cloudconsole.store import totals
+from cloudconsole.store import counting
 from cloudconsole.store.tables import resources
 
 LINES_PER_TRANSACTION: Final = 10_000
@@ -57,15 +54,6 @@ def _write(desk: Desk, name: str, batch: Batch, checked: Checked) -> None:
         return
     rows = list(checked.rows.values())
     desk.connection.execute(insert(resources), rows)
-    totals.add_all(desk.connection, _sums(rows))
+    counting.follow(desk.connection, [], rows)
     last = checked.problems[0].line - 1 if checked.problems else batch.lines[-1].number
     note(desk, "import", name, None, {"lines": [batch.lines[0].number, last], "resources": len(rows)})
-
-
-def _sums(rows: list[Row]) -> dict[totals.Place, Amounts]:
-    sums: dict[totals.Place, Amounts] = {}
-    for row in rows:
-        if row["ended_at"] is None:
-            place = (row["tenant_id"], row["kind"], row["node_id"])
-            sums[place] = sums.get(place, Amounts()).plus(amounts_of(row))
-    return sums

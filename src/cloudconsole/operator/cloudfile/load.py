@@ -21,7 +21,7 @@ from cloudconsole.operator.cloudfile.sync import Changes, Counts, compare, rows_
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.nouns.operators import keeping_an_operator
-from cloudconsole.store import tables, totals
+from cloudconsole.store import counting, tables
 from cloudconsole.store.engine import reading
 
 
@@ -116,7 +116,7 @@ def _change(desk: Desk, file: CloudFile, hashes: Mapping[str, str]) -> dict[str,
         part.write(connection)
     resources = next(part for part in children if part.table is tables.resources)
     if tenants.removed or any(resources.counts):
-        totals.recount(connection)
+        counting.recount(connection)
     refuse_over_quota(desk, resources)
     for parents in (nodes, tenants):
         parents.remove(connection)

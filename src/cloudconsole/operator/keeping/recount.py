@@ -6,14 +6,14 @@ from sqlalchemy import Engine
 
 from cloudconsole.operator.audit import note
 from cloudconsole.operator.desk import at_desk
-from cloudconsole.store import totals
+from cloudconsole.store import counting
 
 
 def recount(engine: Engine, *, actor: str, now: int, zone: tzinfo) -> int:
     """Count the resources anew; gives how many totals were wrong."""
     with at_desk(engine, actor=actor, now=now, zone=zone) as desk:
-        wrong = totals.wrong(desk.connection)
+        wrong = counting.wrong(desk.connection)
         if wrong:
-            totals.recount(desk.connection)
+            counting.recount(desk.connection)
             note(desk, "recount", "totals", None, {"wrong": len(wrong)})
     return len(wrong)

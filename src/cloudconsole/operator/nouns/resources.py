@@ -13,10 +13,10 @@ from cloudconsole.operator.models import Resource, read_part
 from cloudconsole.operator.nouns.noun import Done, Filter, Noun, Values
 from cloudconsole.operator.nouns.places import find_node, find_tenant, require_owner
 from cloudconsole.operator.nouns.pricing import check_priced
-from cloudconsole.operator.nouns.usage import amounts_of, check_quotas
+from cloudconsole.operator.nouns.usage import check_quotas
 from cloudconsole.operator.records import Record, Row, time_text
 from cloudconsole.operator.rules import disabled_refusal, node_problem, size_problems
-from cloudconsole.store import tables, totals
+from cloudconsole.store import counting, tables
 
 _MANY: Final = 10_000
 
@@ -106,9 +106,7 @@ class Resources(Noun):
         check_quotas(desk, before, after)
 
     def _follow(self, desk: Desk, before: Row | None, after: Row | None) -> None:
-        for row, move in ((before, totals.subtract), (after, totals.add)):
-            if row is not None and row["ended_at"] is None:
-                move(desk.connection, row["tenant_id"], row["kind"], row["node_id"], amounts_of(row))
+        counting.follow(desk.connection, *([] if row is None else [row] for row in (before, after)))
 
 
 def _check_fit(resource: Resource) -> None:

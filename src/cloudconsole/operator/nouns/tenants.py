@@ -55,7 +55,7 @@ class Tenants(Noun):
             tenant_id = self._require(desk, after["name"])["id"]
             connection.execute(insert(tables.quotas).values(tenant_id=tenant_id, **QUOTA_DEFAULTS))
         elif before is not None and after is None:
-            for table in (tables.quotas, tables.totals):
+            for table in (tables.quotas, tables.totals, tables.usage):
                 connection.execute(delete(table).where(table.c.tenant_id == before["id"]))
         elif before is not None and after is not None and after["disabled"] and not before["disabled"]:
             end_sessions_of_tenant(desk, before["id"])

@@ -5,23 +5,16 @@ Counted as in GetUsageLimits, and besides what has been recorded to start later:
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import func, select
 
-from cloudconsole.core.kinds import KINDS, QUOTA_DEFAULTS, QUOTA_USES, UNLIMITED, Amounts
+from cloudconsole.core.kinds import QUOTA_DEFAULTS, QUOTA_USES, UNLIMITED, Amounts, quota_use
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import Overridable
 from cloudconsole.operator.records import Row
-from cloudconsole.store import totals
-from cloudconsole.store.tables import quotas, resources
-from cloudconsole.store.tables import totals as totals_table
-
-_TAKES: Final[Mapping[str, Mapping[str, str]]] = {
-    kind: {quota: use.amount for quota, use in QUOTA_USES.items() if kind in use.kinds} for kind in KINDS
-}
-"""What a resource of each kind takes from which quotas."""
-_AMOUNTS: Final = ("items", "vcpus", "ram_mb", "size_gb")
+from cloudconsole.store.counting import amounts_of
+from cloudconsole.store.tables import quotas, resources, usage
 
 
 class Over(NamedTuple):
@@ -45,8 +38,8 @@ class Room:
         for own in desk.connection.execute(select(quotas).where(quotas.c.tenant_id.in_(tenant_ids))).mappings():
             self._limits[own["tenant_id"]] = {name: own[name] for name in QUOTA_DEFAULTS}
         self._used: dict[int, Counter[str]] = {tenant_id: Counter() for tenant_id in tenant_ids}
-        for sums in _sums(desk, tenant_ids):
-            self._used[sums["tenant_id"]].update(_of_quotas(sums))
+        for tenant_id, uses in _used(desk, tenant_ids):
+            self._used[tenant_id].update(uses)
 
     def take(self, resource: Row, before: Row | None = None) -> list[Over]:
         """Count a resource that is new, or was another before; gives the quotas that it exceeds."""
@@ -81,35 +74,26 @@ def over_quota(over: list[Over]) -> str:
 def asked_for(resource: Row, before: Row | None, now: int) -> dict[str, int]:
     """What a resource takes now or later, beyond what it took before; nothing once it has ended."""
     had, wants = (
-        {} if row is None or _has_ended(row, now) else _of_quotas({"items": 1, **row}) for row in (before, resource)
+        {} if row is None or _has_ended(row, now) else quota_use(row["kind"], amounts_of(row))
+        for row in (before, resource)
     )
     return {name: amount - had.get(name, 0) for name, amount in wants.items() if amount > had.get(name, 0)}
-
-
-def amounts_of(resource: Row) -> Amounts:
-    return totals.amounts_of(vcpus=resource["vcpus"], ram_mb=resource["ram_mb"], size_gb=resource["size_gb"])
 
 
 def _has_ended(resource: Row, now: int) -> bool:
     return resource["ended_at"] is not None and resource["ended_at"] <= now
 
 
-def _of_quotas(amounts: Row) -> dict[str, int]:
-    """What amounts of a kind take from each quota."""
-    return {name: amounts[unit] for name, unit in _TAKES[amounts["kind"]].items()}
-
-
-def _sums(desk: Desk, tenant_ids: Collection[int]) -> Iterator[Row]:
-    """By tenant and kind: of resources without an end, and of those whose end is still to come."""
-    running, ending = totals_table.c, resources.c
-    sums = [func.sum(running[name]).label(name) for name in _AMOUNTS]
-    without_end = select(running.tenant_id, running.kind, *sums).where(running.tenant_id.in_(tenant_ids))
-    sums = [func.count().label("items"), *(func.sum(ending[name]).label(name) for name in _AMOUNTS[1:])]
-    with_end = select(ending.tenant_id, ending.kind, *sums).where(
-        ending.tenant_id.in_(tenant_ids), ending.ended_at > desk.now
+def _used(desk: Desk, tenant_ids: Collection[int]) -> Iterator[tuple[int, Mapping[str, int]]]:
+    """By tenant: what resources without an end take, and those whose end is still to come, by kind."""
+    for row in desk.connection.execute(select(usage).where(usage.c.tenant_id.in_(tenant_ids))).mappings():
+        yield row["tenant_id"], {quota: row[quota] for quota in QUOTA_USES}
+    columns = resources.c
+    sums = [func.sum(columns[name]).label(name) for name in ("vcpus", "ram_mb", "size_gb")]
+    ending = (
+        select(columns.tenant_id, columns.kind, func.count().label("items"), *sums)
+        .where(columns.tenant_id.in_(tenant_ids), columns.ended_at > desk.now)
+        .group_by(columns.tenant_id, columns.kind)
     )
-    for query in (
-        without_end.group_by(running.tenant_id, running.kind),
-        with_end.group_by(ending.tenant_id, ending.kind),
-    ):
-        yield from (dict(row) for row in desk.connection.execute(query).mappings())
+    for tenant_id, kind, items, vcpus, ram_mb, size_gb in desk.connection.execute(ending):
+        yield tenant_id, quota_use(kind, Amounts(items=items, vcpus=vcpus, ram_mb=ram_mb, size_gb=size_gb))

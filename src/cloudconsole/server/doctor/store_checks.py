@@ -10,7 +10,7 @@ from sqlalchemy import Connection, NullPool, create_engine, text
 from sqlalchemy.exc import OperationalError
 
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
-from cloudconsole.store import totals
+from cloudconsole.store import counting
 from cloudconsole.store.copying import connect, damage
 from cloudconsole.store.engine import PARTS, Part, database_file
 from cloudconsole.store.migrations import known_revisions
@@ -54,12 +54,10 @@ def check_databases(case: Case) -> Iterator[Finding]:
 
 def check_totals(case: Case) -> Iterator[Finding]:
     with looking_at(case, "cloud") as connection:
-        wrong = totals.wrong(connection)
+        wrong = counting.wrong(connection)
     if wrong:
-        tenant_id, kind, _ = wrong[0]
-        example = f"such as {kind} of tenant {tenant_id}"
         yield problem(
-            f"{len(wrong)} totals are not what the resources add up to, {example}: usage and costs are wrong",
+            f"{len(wrong)} totals are not what the resources add up to, such as {wrong[0]}: usage and costs are wrong",
             "cloudconsole admin recount",
         )
     else:

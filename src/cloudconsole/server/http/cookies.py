@@ -1,5 +1,6 @@
 """Our two cookies: reading them out of whatever else a caller sends, and setting them."""
 
+import re
 from email.utils import formatdate
 from typing import Final, NamedTuple
 
@@ -11,6 +12,9 @@ TRIED_AT_MOST: Final = 4
 """Same-named cookies that are looked at; a caller gains nothing by sending more."""
 
 
+_OURS: Final = re.compile(rf'(?:^|;)\s*({SESSION_COOKIE}|{CSRF_COOKIE})\s*=\s*("?)([0-9A-Za-z]+)\2\s*(?=;|$)')
+
+
 class Cookies(NamedTuple):
     sessions: list[str]
     csrf_tokens: list[str]
@@ -19,19 +23,9 @@ class Cookies(NamedTuple):
 def read_cookies(header: str) -> Cookies:
     """Every value of our two names, in order. Anything else in the header, well-formed or not, is passed over."""
     cookies = Cookies([], [])
-    for pair in header.split(";"):
-        name, _, value = pair.partition("=")
-        name = name.strip()
-        if name == SESSION_COOKIE:
-            found = cookies.sessions
-        elif name == CSRF_COOKIE:
-            found = cookies.csrf_tokens
-        else:
-            continue
-        value = value.strip()
-        if len(value) > 1 and value[0] == value[-1] == '"':
-            value = value[1:-1]
-        if len(found) < TRIED_AT_MOST and value.isascii() and value.isalnum():
+    for name, _, value in _OURS.findall(header):
+        found = cookies.sessions if name == SESSION_COOKIE else cookies.csrf_tokens
+        if len(found) < TRIED_AT_MOST:
             found.append(value)
     return cookies
 

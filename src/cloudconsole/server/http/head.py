@@ -1,6 +1,5 @@
 """The head of a request: all that its headers alone can tell."""
 
-import hmac
 import re
 from functools import lru_cache
 from typing import Final
@@ -41,31 +40,31 @@ class Head:
 
     def __init__(self, pairs: Pairs) -> None:
         self._headers = _join(pairs)
-        self.host = self.header(b"host")
-        self.origin = self.header(b"origin")
-        self.is_from_foreign_page = _names_foreign_page(self.header(b"sec-fetch-site"))
+        header = self._headers.get
+        self.host = header(b"host")
+        self.origin = header(b"origin")
+        self.is_from_foreign_page = _names_foreign_page(header(b"sec-fetch-site"))
         self.is_forwarded = not _FORWARDED.isdisjoint(self._headers)
         """Whether a proxy says that it passes this on."""
-        given = self.header(b"x-request-id")
+        given = header(b"x-request-id")
         self.given_request_id = given if given and _REQUEST_ID.fullmatch(given) else None
-        self.language: Language = choose_language((self.header(b"accept-language") or "")[:1000])
+        self.language: Language = choose_language((header(b"accept-language") or "")[:1000])
 
-        length = self.header(b"content-length")
+        length = header(b"content-length")
         self.announces_body = length is not None or b"transfer-encoding" in self._headers
         # By its first digits: Python does not even read numbers of thousands of them.
         self.content_length = int(length.lstrip("0")[:18] or 0) if length is not None and length.isdecimal() else 0
-        self.media_type, self.charset = _read_content_type((self.header(b"content-type") or "")[:LONGEST_CONTENT_TYPE])
+        self.media_type, self.charset = _read_content_type((header(b"content-type") or "")[:LONGEST_CONTENT_TYPE])
 
-        self.cookies: Cookies = read_cookies(self.header(b"cookie") or "")
+        self.cookies: Cookies = read_cookies(header(b"cookie") or "")
         self.sessions = [(each, hash_session_id(each)) for each in self.cookies.sessions if _SESSION.fullmatch(each)]
         """The session ids among the cookies, with the hashes that the store knows them by."""
-        self.csrf_token = self.header(b"x-csrftoken") or ""
-        self.has_csrf_cookie = is_among(self.csrf_token, self.cookies.csrf_tokens)
+        self.csrf_token = header(b"x-csrftoken") or ""
+        self.has_csrf_cookie = self.csrf_token in self.cookies.csrf_tokens
         """Whether the token in the header came as a cookie, too."""
 
     def header(self, name: bytes) -> str | None:
-        value = self._headers.get(name)
-        return None if value is None else value.decode("latin-1")
+        return self._headers.get(name)
 
 
 class LastHead:
@@ -87,15 +86,6 @@ LAST_HEAD: Final = "cloudconsole.last_head"
 """Where our own connection keeps it, in a request's scope."""
 
 
-def is_among(token: str, tokens: list[str]) -> bool:
-    return any(equal(token, each) for each in tokens)
-
-
-def equal(sent: str, ours: str) -> bool:
-    """Compared in a time that does not tell where they differ; what is ours is always ASCII."""
-    return sent.isascii() and hmac.compare_digest(sent, ours)
-
-
 def _names_foreign_page(sec_fetch_site: str | None) -> bool:
     """Whether a browser says that a page of another site sends this."""
     if sec_fetch_site is None:
@@ -112,12 +102,12 @@ def _read_content_type(header: str) -> tuple[str, str]:
     return name.strip(), charsets[-1] if charsets else ""
 
 
-def _join(pairs: Pairs) -> dict[bytes, bytes]:
+def _join(pairs: Pairs) -> dict[bytes, str]:
     """Headers by name; repeated ones joined, which makes any that may come only once invalid."""
-    headers = dict(pairs)
+    headers = {name: value.decode("latin-1") for name, value in pairs}
     if len(headers) != len(pairs):
-        joined: dict[bytes, list[bytes]] = {}
+        joined: dict[bytes, list[str]] = {}
         for name, value in pairs:
-            joined.setdefault(name, []).append(value)
-        headers = {name: (b"; " if name == b"cookie" else b", ").join(values) for name, values in joined.items()}
+            joined.setdefault(name, []).append(value.decode("latin-1"))
+        headers = {name: ("; " if name == b"cookie" else ", ").join(values) for name, values in joined.items()}
     return headers
