@@ -6,7 +6,9 @@ import io
 import json
 import sqlite3
 import tarfile
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC
 from pathlib import Path
@@ -18,6 +20,7 @@ import pytest
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.keeping.backup import back_up
 from cloudconsole.operator.keeping.restore import restore, staged
+from cloudconsole.store.copying import put_into
 from cloudconsole.store.engine import BUSY_SECONDS, StoreError
 from cloudconsole.store.preparing import prepare
 
@@ -29,9 +32,9 @@ def execute(data: Path, part: str, sql: str) -> list[tuple[object, ...]]:
         return connection.execute(sql).fetchall()
 
 
-def bring_back(file: Path, folder: Path, *, keep_sessions: bool = False) -> None:
+def bring_back(file: Path, folder: Path, *, keep_sessions: bool = False) -> int:
     with staged(file, folder) as backup:
-        restore(backup, folder, actor="ann", now=NOW, zone=UTC, keep_sessions=keep_sessions)
+        return restore(backup, folder, actor="ann", now=NOW, zone=UTC, keep_sessions=keep_sessions)
 
 
 def nodes(data: Path) -> set[object]:
@@ -84,6 +87,32 @@ def test_a_folder_in_its_place_is_refused(data: Path, tmp_path: Path) -> None:
         back_up(data, tmp_path, now=NOW, force=True)
 
 
+def test_a_link_in_its_place_is_not_followed(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "b.tar").symlink_to("precious")
+    (tmp_path / "loose.tar").symlink_to("not there")
+    for name in ("b.tar", "loose.tar"):
+        with pytest.raises(OperatorError, match="is a symbolic link, and none is followed: give another name"):
+            back_up(data, tmp_path / name, now=NOW, force=True)
+    assert (tmp_path / "precious").read_text() == "precious"
+    assert not (tmp_path / "not there").exists()
+
+
+def test_a_folder_that_is_not_there_is_named(data: Path, tmp_path: Path) -> None:
+    with pytest.raises(OperatorError) as refused:
+        back_up(data, tmp_path / "none/b.tar", now=NOW)
+    words = f"{tmp_path}/none/b.tar cannot be written: there is no folder {tmp_path}/none: make it first"
+    assert str(refused.value) == words
+
+
+def test_a_store_in_a_dangerous_folder_is_neither_copied_nor_replaced(backup: Path, data: Path) -> None:
+    data.chmod(0o777)
+    with pytest.raises(StoreError, match="chmod o-w"):
+        back_up(data, backup, now=NOW, force=True)
+    with pytest.raises(StoreError, match="chmod o-w"), staged(backup, data):
+        pass
+
+
 def test_a_damaged_store_is_not_backed_up_and_the_old_backup_stands(backup: Path, data: Path) -> None:
     before = backup.read_bytes()
     execute(data, "cloud", "UPDATE accounts SET tenant_id = 4711")
@@ -120,6 +149,93 @@ def test_it_leaves_a_line_in_the_trail(backup: Path, data: Path) -> None:
     bring_back(backup, data)
     line = execute(data, "cloud", "SELECT at, actor, change FROM operator_audit ORDER BY id DESC")[0]
     assert line == (NOW, "ann", "restore")
+
+
+def add_line(data: Path, change: str, at: int = NOW) -> None:
+    execute(data, "cloud", f"INSERT INTO operator_audit (at, actor, change) VALUES ({at}, 'bob', '{change}')")
+
+
+def trail(data: Path) -> list[tuple[object, ...]]:
+    return execute(data, "cloud", "SELECT id, change FROM operator_audit ORDER BY id")
+
+
+def test_lines_since_the_backup_stay_in_the_trail(data: Path, tmp_path: Path) -> None:
+    add_line(data, "before")
+    back_up(data, tmp_path / "b.tar", now=NOW)
+    add_line(data, "since")
+    add_line(data, "since then")
+    before = trail(data)
+    assert bring_back(tmp_path / "b.tar", data) == 2
+    *kept, (_, newest) = trail(data)
+    assert (kept, newest) == (before, "restore")
+    (after,) = execute(data, "cloud", "SELECT after FROM operator_audit ORDER BY id DESC LIMIT 1")[0]
+    assert json.loads(str(after))["lines_kept"] == 2
+
+
+def test_lines_stay_however_often_and_in_which_order_backups_are_restored(data: Path, tmp_path: Path) -> None:
+    for name in ("one", "two", "three"):
+        add_line(data, name)
+        back_up(data, tmp_path / f"{name}.tar", now=NOW)
+    kept = [bring_back(tmp_path / f"{name}.tar", data) for name in ("one", "three", "two", "two")]
+    assert kept == [2, 1, 3, 4]
+    assert [change for _, change in trail(data)][1:] == ["one", "two", "three", *["restore"] * 4]
+
+
+def test_lines_stay_when_another_stores_backup_is_restored(data: Path, tmp_path: Path) -> None:
+    other = copytree(data, tmp_path / "other")
+    add_line(data, "here")
+    add_line(other, "there")
+    back_up(other, tmp_path / "other.tar", now=NOW)
+    assert bring_back(tmp_path / "other.tar", data) == 1
+    assert [change for _, change in trail(data)] == ["load", "there", "here", "restore"]
+
+
+def test_accesses_since_the_backup_stay_in_their_trail(backup: Path, data: Path) -> None:
+    execute(data, "activity", "INSERT INTO access_audit VALUES (NULL, 1, 'login', 'ann', '192.0.2.1', 'r')")
+    bring_back(backup, data)
+    assert execute(data, "activity", "SELECT event, username FROM access_audit") == [("login", "ann")]
+
+
+def test_a_new_store_keeps_no_lines_of_another(backup: Path, data: Path, tmp_path: Path) -> None:
+    add_line(data, "since")
+    assert bring_back(backup, tmp_path / "new") == 0
+    assert [change for _, change in trail(tmp_path / "new")] == ["load", "restore"]
+
+
+def test_nobody_writes_while_the_last_is_done_for_what_is_put_back(backup: Path, data: Path, tmp_path: Path) -> None:
+    with tarfile.open(backup) as tar:
+        tar.extract("cloud.db", tmp_path, filter="data")
+    met = []
+
+    def write() -> None:
+        with closing(sqlite3.connect(data / "cloud.db", timeout=0)) as writer:
+            with pytest.raises(sqlite3.OperationalError, match="database is locked"):
+                writer.execute("INSERT INTO nodes (name) VALUES ('never')")
+            met.append(writer.execute("SELECT COUNT(*) FROM nodes").fetchone())
+        with closing(sqlite3.connect(tmp_path / "cloud.db")) as file, file:
+            file.execute("INSERT INTO nodes (name) VALUES ('at last')")
+
+    put_into(data, "cloud", tmp_path / "cloud.db", when_still=write)
+    assert len(met) == 1
+    assert "at last" in nodes(data)
+
+
+def test_no_line_is_lost_of_those_who_write_meanwhile(backup: Path, data: Path) -> None:
+    written: list[str] = []
+    over = threading.Event()
+
+    def keep_writing() -> None:
+        while not over.is_set() or len(written) < 20:
+            add_line(data, f"line {len(written)}")
+            written.append(f"line {len(written)}")
+
+    with ThreadPoolExecutor(1) as threads:
+        writing = threads.submit(keep_writing)
+        for _ in range(5):
+            bring_back(backup, data)
+        over.set()
+        writing.result(60)
+    assert [change for _, change in trail(data) if str(change).startswith("line")] == written
 
 
 def test_all_sessions_end(data: Path, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from cloudconsole.operator.models import Account, Tenant
 from cloudconsole.operator.nouns import ACCOUNTS, TENANTS
 from cloudconsole.operator.words import message_of
 from cloudconsole.store.engine import database_file, opened, reading
+from cloudconsole.store.folders import refuse_danger
 from cloudconsole.store.migrations import current_revision
 from cloudconsole.store.tables import accounts, tenants
 
@@ -24,7 +25,9 @@ def check_names(*, username: str, tenant: str) -> None:
 
 
 def refuse_if_inhabited(folder: Path) -> None:
-    """Refuse a folder whose store has accounts; looks, and changes nothing."""
+    """Refuse a folder whose store has accounts, or that others can write to; looks, and changes nothing."""
+    if folder.is_dir():
+        refuse_danger(folder)
     if not database_file(folder, "cloud").exists():
         return
     with opened(folder, "cloud") as engine:

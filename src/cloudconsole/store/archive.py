@@ -2,29 +2,28 @@
 
 import hashlib
 import io
-import lzma
 import re
+import shutil
 import tarfile
-import zlib
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Annotated, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from cloudconsole import __version__
 from cloudconsole.store.engine import PARTS, Part, StoreError, database_file
+from cloudconsole.store.unpacking import BROKEN, contents, next_member, unpacked
 
 FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"
 LARGEST_MANIFEST: Final = 65_536
-_CHUNK: Final = 1024 * 1024
 _MOMENT: Final = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z", re.ASCII)
 
 
 class FileEntry(Struct, frozen=True):
-    bytes: int
+    bytes: Annotated[int, Meta(ge=0)]
     sha256: str
     revision: str
 
@@ -61,11 +60,12 @@ def write_archive(target: IO[bytes], manifest: Manifest, folder: Path) -> None:
 def read_archive(file: Path, folder: Path) -> Manifest:
     """Take a backup apart into a folder; `StoreError` unless it is whole and just what its manifest says."""
     try:
-        with tarfile.open(file, mode="r:*") as tar:
-            manifest = _read_manifest(tar, file)
+        with unpacked(file) as stream:
+            manifest = _read_manifest(stream, file)
+            _refuse_without_room(file, manifest, folder)
             for part in PARTS:
-                _extract(tar, part, manifest.files[part], folder, file)
-    except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError) as problem:
+                _extract(stream, part, manifest.files[part], folder, file)
+    except BROKEN as problem:
         raise _not_whole(file, problem) from problem
     except OSError as problem:
         # Some decompressors complain so, without a number; a disk or a folder that fails has one.
@@ -76,9 +76,7 @@ def read_archive(file: Path, folder: Path) -> Manifest:
 
 
 def _not_whole(file: Path, problem: Exception) -> StoreError:
-    # The rest of its words tell which decompressors were tried.
-    reason = str(problem).partition(":")[0]
-    return StoreError(f"{file} is not a backup, or not a whole one: {reason}")
+    return StoreError(f"{file} is not a backup, or not a whole one: {problem}")
 
 
 def _entry(file: Path, revision: str) -> FileEntry:
@@ -86,13 +84,12 @@ def _entry(file: Path, revision: str) -> FileEntry:
         return FileEntry(file.stat().st_size, hashlib.file_digest(content, "sha256").hexdigest(), revision)
 
 
-def _read_manifest(tar: tarfile.TarFile, file: Path) -> Manifest:
-    head = tar.next()
-    content = tar.extractfile(head) if head is not None and _is_plain(head) and head.name == MANIFEST else None
-    if head is None or content is None or head.size > LARGEST_MANIFEST:
+def _read_manifest(stream: IO[bytes], file: Path) -> Manifest:
+    head = next_member(stream)
+    if head.name != MANIFEST or head.size > LARGEST_MANIFEST:
         raise StoreError(f"{file} is not a backup: it does not begin with {MANIFEST}")
     try:
-        manifest = msgspec.json.decode(content.read(), type=Manifest)
+        manifest = msgspec.json.decode(b"".join(contents(stream, head.size)), type=Manifest)
     except msgspec.MsgspecError as problem:
         raise StoreError(f"{file} is not a backup: its manifest cannot be read: {problem}") from problem
     if manifest.format > FORMAT:
@@ -104,23 +101,29 @@ def _read_manifest(tar: tarfile.TarFile, file: Path) -> Manifest:
     return manifest
 
 
-def _is_plain(member: tarfile.TarInfo) -> bool:
-    """Whether a member is as large in the archive as it says; a sparse file may be far larger than that."""
-    return member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse()
+def _refuse_without_room(file: Path, manifest: Manifest, folder: Path) -> None:
+    """Rather than fill the disk of a console that is being served."""
+    needed, free = sum(entry.bytes for entry in manifest.files.values()), shutil.disk_usage(folder).free
+    if needed > free:
+        raise StoreError(
+            f"{file} holds {needed} bytes, and {free} are free for it: make room, or give --to DIR elsewhere"
+        )
 
 
-def _extract(tar: tarfile.TarFile, part: Part, entry: FileEntry, folder: Path, file: Path) -> None:
+def _extract(stream: IO[bytes], part: Part, entry: FileEntry, folder: Path, file: Path) -> None:
     """Read exactly the file that must come next; no name in the archive is ever used as a path."""
     target = database_file(folder, part)
-    member = tar.next()
-    content = tar.extractfile(member) if member is not None and _is_plain(member) else None
-    if member is None or content is None or (member.name, member.size) != (target.name, entry.bytes):
+    try:
+        member = next_member(stream)
+    except tarfile.HeaderError:
+        member = None
+    if member != (target.name, entry.bytes):
         raise StoreError(f"{file} is not a whole backup: {target.name} is missing or has another size")
     target.touch(mode=0o600)
     digest = hashlib.sha256()
     with target.open("wb") as copy:
-        while chunk := content.read(_CHUNK):
-            digest.update(chunk)
-            copy.write(chunk)
+        for piece in contents(stream, entry.bytes):
+            digest.update(piece)
+            copy.write(piece)
     if digest.hexdigest() != entry.sha256:
         raise StoreError(f"{file} is damaged: {target.name} is not what its manifest says; take another backup")

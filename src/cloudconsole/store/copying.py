@@ -2,7 +2,7 @@
 
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
@@ -32,12 +32,20 @@ def copy_to(source: sqlite3.Connection, file: Path) -> None:
         source.backup(target)
 
 
-def put_into(folder: Path, part: Part, file: Path) -> None:
-    """Make a database's content that of a file, in one transaction: whoever has it open sees it from then on."""
-    give_up_at = time.monotonic() + BUSY_SECONDS
+def put_into(folder: Path, part: Part, file: Path, *, when_still: Callable[[], object]) -> None:
+    """Make a database's content that of a file, in one transaction: whoever has it open sees it from then on.
 
-    def check_patience(_status: int, _remaining: int, _total: int) -> None:
-        if time.monotonic() > give_up_at:
+    `when_still` is called once nobody else can write to the database any more, and may yet change the file.
+    """
+    give_up_at = time.monotonic() + BUSY_SECONDS
+    waits = True
+
+    def after_step(status: int, _remaining: int, _total: int) -> None:
+        nonlocal waits
+        if waits and status == sqlite3.SQLITE_OK:
+            waits = False
+            when_still()
+        elif waits and time.monotonic() > give_up_at:
             raise StoreError(f"the store in {folder} is being written to by someone else: try again")
 
     with closing(sqlite3.connect(file)) as source, closing(_open(folder, part)) as target:
@@ -47,9 +55,21 @@ def put_into(folder: Path, part: Part, file: Path) -> None:
             source.execute("PRAGMA journal_mode = DELETE")
             source.execute(f"PRAGMA page_size = {page_size}")
             source.execute("VACUUM")
-        source.backup(target, progress=check_patience)
+        # The first page takes the lock, and the copying begins anew when the file has changed since.
+        source.backup(target, pages=1, progress=after_step)
         # The whole content went through the log, which would keep that size.
         target.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def add_missing(file: Path, source: Path, table: str, columns: Iterable[str]) -> int:
+    """Add to a database the rows of a table that only another one has, in their order and with new ids at the end."""
+    names = ", ".join(f'"{name}"' for name in columns)
+    with closing(connect(file)) as connection:
+        connection.execute("ATTACH DATABASE ? AS source", (_address(source),))
+        return connection.execute(
+            f"INSERT INTO main.{table} ({names}) SELECT {names} FROM ("
+            f"SELECT id, {names} FROM source.{table} EXCEPT SELECT id, {names} FROM main.{table}) ORDER BY id"
+        ).rowcount
 
 
 def damage(file: Path, *, quick: bool = False) -> str | None:
@@ -73,5 +93,8 @@ def _open(folder: Path, part: Part) -> sqlite3.Connection:
 
 def connect(file: Path) -> sqlite3.Connection:
     """A plain connection to a database that must be there: none is made where it is not."""
-    address = f"{file.absolute().as_uri()}?mode=rw"
-    return sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+    return sqlite3.connect(_address(file), uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+
+
+def _address(file: Path) -> str:
+    return f"{file.absolute().as_uri()}?mode=rw"

@@ -1,4 +1,4 @@
-"""Making the embedded store where there is none, and bringing its tables up to date."""
+"""Making the embedded store where there is none, and bringing its tables up to date; or only asking for that."""
 
 import fcntl
 import os
@@ -8,14 +8,16 @@ from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError
 
-from cloudconsole.store.engine import PARTS, StoreError, database_file, opened
-from cloudconsole.store.migrations import migrate
+from cloudconsole.store.engine import PARTS, Part, StoreError, database_file, opened
+from cloudconsole.store.folders import refuse_danger
+from cloudconsole.store.migrations import current_revision, is_current, migrate
 
 
 def prepare(folder: Path) -> None:
     """Make the store if there is none and bring its tables up to date; safe when several start at once."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        refuse_danger(folder)
         with alone(folder):
             for part in PARTS:
                 database_file(folder, part).touch(mode=0o600)
@@ -25,6 +27,24 @@ def prepare(folder: Path) -> None:
         raise StoreError(f"the data folder {folder} cannot be used: {problem.strerror}") from problem
     except DBAPIError as problem:
         raise StoreError(f"the data folder {folder} cannot be used: {problem.orig}") from problem
+
+
+def require_current(folder: Path, part: Part) -> None:
+    """Refuse to read tables that are not this program's: reading changes nothing, so it does not migrate either."""
+    refuse_danger(folder)
+    file = database_file(folder, part)
+    if not file.is_file():
+        raise StoreError(f"there is no {file}: restore a backup, or start cloudconsole serve, which makes it anew")
+    with opened(folder, part) as engine:
+        if is_current(engine):
+            return
+        revision = current_revision(engine)
+    if revision is None:
+        raise StoreError(f"{file} is not of a store of Cloud Console: give a store's folder with --data")
+    raise StoreError(
+        f"the store in {folder} is of an older Cloud Console (revision {revision}): "
+        "take a backup, then start cloudconsole serve anew, which brings it up to date"
+    )
 
 
 @contextmanager

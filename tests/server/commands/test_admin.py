@@ -125,8 +125,8 @@ def test_problems_are_listed_on_standard_error(loaded: Path) -> None:
         (["load", "cloud.yaml", "--data", "/dev/null/x"], "cannot be used"),
         (["load", "cloud.yaml", "--data", "broken"], "file is not a database"),
         (["dump", "--data", "nowhere"], "there is no store in nowhere"),
-        (["dump", "missing/out.yaml", "--data", "good"], "No such file or directory"),
-        (["dump", "good", "--data", "good"], "Is a directory"),
+        (["dump", "missing/out.yaml", "--data", "good"], "there is no folder missing: make it first"),
+        (["dump", "good", "--data", "good"], "good is not a file: give the name of a file to write"),
         (["load", "cloud.yaml", "--time-zone", "Mars/Olympus"], "--time-zone: give a time zone's name"),
         (["load", "cloud.yaml", "--time-zone", "../etc/passwd"], "--time-zone: give a time zone's name"),
         (["load", "cloud.yaml", "--time-zone", "America"], "--time-zone: give a time zone's name"),
@@ -181,24 +181,50 @@ def test_a_reader_that_leaves_early_causes_no_traceback(loaded: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "")
 
 
-def test_a_dump_follows_a_link_and_leaves_it(loaded: Path) -> None:
+def test_a_dump_does_not_follow_a_link(loaded: Path) -> None:
     (loaded / "target.yaml").write_text("old")
     (loaded / "link.yaml").symlink_to("target.yaml")
-    assert admin(loaded, "dump", "link.yaml").returncode == 0
+    done = admin(loaded, "dump", "link.yaml")
+    words = "link.yaml is a symbolic link, and none is followed: give another name, or remove it"
+    assert (done.returncode, done.stderr) == (1, f"cloudconsole: {words}\n")
     assert (loaded / "link.yaml").is_symlink()
-    assert (loaded / "target.yaml").read_text().startswith("# A cloud in a file")
+    assert (loaded / "target.yaml").read_text() == "old"
 
 
-def test_a_dump_is_written_to_a_device_and_does_not_replace_it(loaded: Path) -> None:
-    done = admin(loaded, "dump", "/dev/stdout")
-    assert done.stdout == admin(loaded, "dump").stdout
+def test_a_dump_is_not_told_to_a_pipe_that_someone_put_there(loaded: Path) -> None:
+    os.mkfifo(loaded / "out.yaml")
+    done = admin(loaded, "dump", "out.yaml")
+    assert done.stderr == "cloudconsole: out.yaml is not a file: give the name of a file to write\n"
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1"])
+def test_a_dump_to_standard_output_by_its_names(loaded: Path, name: str) -> None:
+    done = admin(loaded, "dump", name)
+    assert (done.returncode, done.stdout) == (0, admin(loaded, "dump").stdout)
+    assert {file.name for file in loaded.iterdir()} == {"cloud.yaml", "data"}
+
+
+def test_a_file_whose_name_is_a_dash_can_be_written(loaded: Path) -> None:
+    assert admin(loaded, "dump", "./-").stdout == ""
+    assert (loaded / "-").read_text(encoding="utf-8") == admin(loaded, "dump").stdout
+
+
+def test_a_dump_goes_to_a_file_that_the_shell_has_opened(loaded: Path) -> None:
+    command = f"{sys.executable} -m cloudconsole admin dump >(cat > copy.yaml; echo done > ended)"
+    subprocess.run(["bash", "-c", f"{command}; until [ -e ended ]; do sleep 0.05; done"], cwd=loaded, check=True)
+    assert (loaded / "copy.yaml").read_text(encoding="utf-8") == admin(loaded, "dump").stdout
 
 
 def test_a_store_can_be_dumped_while_another_writes(loaded: Path) -> None:
     engine = open_engine(loaded / "data", "cloud")
     with engine.begin() as connection:
         connection.execute(insert(nodes).values(name="not there yet"))
-        done = admin(loaded, "dump")
+        command = [sys.executable, "-m", "cloudconsole", "admin", "dump"]
+        dumping = subprocess.Popen(command, cwd=loaded, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert dumping.stdout is not None
+        first = dumping.stdout.read(20)
     engine.dispose()
-    assert done.returncode == 0
-    assert "not there yet" not in done.stdout
+    rest, said = dumping.communicate(timeout=60)
+    assert (dumping.returncode, said) == (0, b"")
+    assert first == b"# A cloud in a file."
+    assert b"not there yet" not in rest

@@ -54,8 +54,8 @@ def test_a_backup_needs_a_store(cloudconsole: Run, tmp_path: Path) -> None:
 
 def test_a_backup_into_a_missing_folder_is_refused(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
     done = cloudconsole("admin", "backup", tmp_path / "none/b.tar", "--data", data)
-    assert done.code == 1
-    assert done.err.endswith(": No such file or directory\n")
+    words = f"{tmp_path}/none/b.tar cannot be written: there is no folder {tmp_path}/none: make it first"
+    assert (done.code, done.err) == (1, f"cloudconsole: {words}\n")
 
 
 def test_a_restore_without_a_terminal_wants_a_yes(cloudconsole: Run, data: Path, tmp_path: Path) -> None:

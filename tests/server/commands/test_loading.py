@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.operator.clouds import HEAD
 from tests.server.commands.conftest import Run
 
@@ -61,3 +63,23 @@ def test_backup_restore_and_recount_as_json(cloudconsole: Run, data: Path, tmp_p
     assert (restored["store"], restored["made_at"]) == (str(data), made["made_at"])
     assert (restored["tenants"], restored["accounts"], restored["sessions_ended"]) == (3, 3, True)
     assert json.loads(cloudconsole("admin", "recount", "--data", data, "--json").out) == {"mended": 0}
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
+def test_a_load_from_standard_input(
+    cloudconsole: Run, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "secret").write_text("hello\n")
+    text = "version: 1\ntenants: [{name: t, accounts: [{username: u, role: operator, password_file: secret}]}]\n"
+    done = cloudconsole("admin", "load", name, "--data", tmp_path / "new", stdin=text.encode())
+    assert (done.code, done.err) == (0, "")
+    (line,) = json.loads(cloudconsole("admin", "audit", "--data", tmp_path / "new", "--json").out)
+    assert (line["change"], line["subject"]) == ("load", "standard input")
+
+
+def test_problems_of_standard_input_are_named_so(cloudconsole: Run, tmp_path: Path) -> None:
+    done = cloudconsole("admin", "load", "-", "--data", tmp_path / "new", stdin=b"version: 2\n")
+    assert done.code == 1
+    assert done.err.startswith("standard input:1: version: ")
+    assert not (tmp_path / "new").exists()

@@ -114,6 +114,17 @@ def test_a_file_of_another_user_is_a_problem(check: Check, data: Path) -> None:
     assert (finding.level, "another user owns cloud.db" in finding.text) == ("problem", True)
 
 
+@pytest.mark.skipif(os.getuid() != 0 and os.environ.get("CI") != "true", reason="only root can give files away")
+def test_files_of_the_one_who_serves_in_a_folder_of_roots_are_in_order(
+    check: Check, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data.chmod(0o2770)
+    for file in data.iterdir():
+        os.chown(file, 4711, -1)
+    monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    assert [finding.text for finding in check("data folder")] == [f"other users can look into {data}"]
+
+
 @pytest.mark.parametrize(("least", "store_size", "level"), [(2**62, 1, "problem"), (1, 2**62, "warning")])
 def test_little_room_is_told(
     check: Check, data: Path, monkeypatch: pytest.MonkeyPatch, least: int, store_size: int, level: str

@@ -91,14 +91,19 @@ def read_cloud_file(source: Path, zone: tzinfo) -> tuple[CloudFile, dict[str, st
         content = source.read_bytes()
     except OSError as error:
         raise OperatorError(f"{source} cannot be read: {error.strerror}") from error
+    return read_cloud(content, str(source), zone, beside=source.parent)
+
+
+def read_cloud(content: bytes, name: str, zone: tzinfo, *, beside: Path) -> tuple[CloudFile, dict[str, str]]:
+    """The content of a file without problems, and the passwords from the files it names, as seen from a folder."""
     document = read_document(content)
     if document.data is None:
-        raise CloudFileError(str(source), document.problems)
+        raise CloudFileError(name, document.problems)
     file, shape_problems = read_model(document, zone)
-    passwords, password_problems = read_passwords(file, source.parent, document)
+    passwords, password_problems = read_passwords(file, beside, document)
     problems = [*document.problems, *shape_problems, *check(file, document), *password_problems]
     if problems:
-        raise CloudFileError(str(source), problems)
+        raise CloudFileError(name, problems)
     return file, passwords
 
 

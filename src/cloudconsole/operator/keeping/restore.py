@@ -1,23 +1,24 @@
 """Restoring a backup: proved and brought up to date apart, then made the store's content in one step for each part."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import tzinfo
 from pathlib import Path
 from typing import NamedTuple
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import Table, delete, func, insert, select
 
 from cloudconsole.operator.audit import note
 from cloudconsole.operator.desk import at_desk
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.store.archive import Manifest, read_archive
-from cloudconsole.store.copying import damage, put_into
-from cloudconsole.store.engine import PARTS, StoreError, database_file, opened, reading
+from cloudconsole.store.copying import add_missing, damage, put_into
+from cloudconsole.store.engine import PARTS, Part, StoreError, database_file, opened, reading
+from cloudconsole.store.folders import refuse_danger
 from cloudconsole.store.migrations import migrate
 from cloudconsole.store.preparing import alone, prepare
-from cloudconsole.store.tables import accounts, resources, secrets, sessions, tenants
+from cloudconsole.store.tables import access_audit, accounts, operator_audit, resources, secrets, sessions, tenants
 
 
 class Staged(NamedTuple):
@@ -35,6 +36,8 @@ def staged(file: Path, beside: Path) -> Iterator[Staged]:
     """A backup made ready in a folder of its own, which is gone afterwards."""
     if not file.is_file():
         raise OperatorError(f"{file} cannot be read: there is no such file")
+    if beside.is_dir():
+        refuse_danger(beside)
     with tempfile.TemporaryDirectory(prefix=".restore-", dir=_existing(beside)) as nearby:
         folder = Path(nearby)
         manifest = read_archive(file, folder)
@@ -52,11 +55,19 @@ def staged(file: Path, beside: Path) -> Iterator[Staged]:
         yield Staged(folder, file.name, manifest, counted)
 
 
-def restore(backup: Staged, folder: Path, *, actor: str, now: int, zone: tzinfo, keep_sessions: bool = False) -> None:
-    """Make the store in a folder, or a new one where there is none, what the backup holds.
+def restore(backup: Staged, folder: Path, *, actor: str, now: int, zone: tzinfo, keep_sessions: bool = False) -> int:
+    """Make the store in a folder, or a new one where there is none, what the backup holds, but for the trails.
 
-    The activity goes first: should the cloud's turn never come, no session that was ended is alive again.
+    The activity goes first: should the cloud's turn never come, no session that was ended is alive again. Gives how
+    many lines of operators' changes were kept that the backup does not have.
     """
+    kept = 0
+
+    def finish_cloud() -> None:
+        nonlocal kept
+        kept = _keep_trail(backup, folder, "cloud", operator_audit)
+        _note_restore(backup, kept, actor=actor, now=now, zone=zone)
+
     is_new = not any(database_file(folder, part).exists() for part in PARTS)
     try:
         prepare(folder)
@@ -64,9 +75,13 @@ def restore(backup: Staged, folder: Path, *, actor: str, now: int, zone: tzinfo,
         raise StoreError(f"{problem}; restore into an empty folder instead: --to DIR") from problem
     with alone(folder):
         _finish_activity(backup, folder, keep_sessions=keep_sessions, keep_own_secrets=not is_new)
-        _finish_cloud(backup, actor=actor, now=now, zone=zone)
-        for part in reversed(PARTS):
-            put_into(folder, part, database_file(backup.folder, part))
+        last_steps: dict[Part, Callable[[], object]] = {
+            "activity": lambda: _keep_trail(backup, folder, "activity", access_audit),
+            "cloud": finish_cloud,
+        }
+        for part, last_step in last_steps.items():
+            put_into(folder, part, database_file(backup.folder, part), when_still=last_step)
+    return kept
 
 
 def _finish_activity(backup: Staged, folder: Path, *, keep_sessions: bool, keep_own_secrets: bool) -> None:
@@ -82,10 +97,17 @@ def _finish_activity(backup: Staged, folder: Path, *, keep_sessions: bool, keep_
                 connection.execute(insert(secrets), own)
 
 
-def _finish_cloud(backup: Staged, *, actor: str, now: int, zone: tzinfo) -> None:
+def _keep_trail(backup: Staged, folder: Path, part: Part, trail: Table) -> int:
+    """Who did what since the backup stays known, though it is undone: add those lines to what is put back."""
+    columns = [column.name for column in trail.columns if not column.primary_key]
+    return add_missing(database_file(backup.folder, part), database_file(folder, part), trail.name, columns)
+
+
+def _note_restore(backup: Staged, kept: int, *, actor: str, now: int, zone: tzinfo) -> None:
     """The line in the trail is part of what is put back, so there is no restore without it."""
+    after = {"made_at": backup.manifest.made_at, **backup.holds, "lines_kept": kept}
     with opened(backup.folder, "cloud") as engine, at_desk(engine, actor=actor, now=now, zone=zone) as desk:
-        note(desk, "restore", backup.name, None, {"made_at": backup.manifest.made_at, **backup.holds})
+        note(desk, "restore", backup.name, None, after)
 
 
 def _existing(folder: Path) -> Path:

@@ -37,10 +37,11 @@ def _make(arguments: argparse.Namespace, settings: Settings) -> None:
     if arguments.json:
         printing.print_json({"store": str(folder), "username": username, "tenant": tenant})
         return
-    printing.print_line(
-        f"made a store in {folder} with the operator {username} of the tenant {tenant}\n"
-        "next:\n"
-        "  cloudconsole admin --help  # nodes, prices, tenants and their accounts\n"
-        f"  cloudconsole serve --data {settings.data}\n"
-        f"  cloudconsole doctor --data {settings.data}"
-    )
+    for line in (
+        f"made a store in {folder} with the operator {username} of the tenant {tenant}",
+        "next:",
+        "  cloudconsole admin --help  # nodes, prices, tenants and their accounts",
+        f"  cloudconsole serve --data {settings.data}",
+        f"  cloudconsole doctor --data {settings.data}",
+    ):
+        printing.print_line(line)

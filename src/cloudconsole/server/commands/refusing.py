@@ -3,10 +3,12 @@
 import sys
 from typing import Final
 
+from cloudconsole.server.commands.visible import visible
+
 REFUSED: Final = 1
 
 
 def refuse(problem: str) -> int:
     """Say it on standard error, each line with our name; gives the exit code."""
-    sys.stderr.writelines(f"cloudconsole: {line}\n" for line in problem.splitlines())
+    sys.stderr.writelines(f"cloudconsole: {visible(line)}\n" for line in problem.splitlines())
     return REFUSED

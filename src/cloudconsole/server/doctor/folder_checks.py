@@ -9,6 +9,7 @@ from typing import Final
 
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
 from cloudconsole.store.engine import PARTS, database_file
+from cloudconsole.store.folders import danger_of
 
 LEAST_FREE: Final = 64 * 1024 * 1024
 LEFT_SECONDS: Final = 3600
@@ -31,15 +32,19 @@ def check_folder(case: Case) -> Iterator[Finding]:
 def _ownership(folder: Path) -> Iterator[Finding]:
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         yield problem(f"{folder} cannot be written to", "run doctor as the user that serves, or give the folder to it")
-    owner = folder.stat().st_uid
+    danger = danger_of(folder)
+    if danger is not None:
+        yield problem(*danger)
+    # In a folder of root's, such as a container's volume, the files are of whoever serves.
+    owner = folder.stat().st_uid or os.geteuid()
     strangers = [file for file in _files(folder) if file.stat().st_uid != owner]
     if strangers:
         names = ", ".join(file.name for file in strangers)
-        yield problem(f"in {folder} another user owns {names}", f"chown them to user {owner}, who owns the folder")
+        yield problem(f"in {folder} another user owns {names}", f"chown them to user {owner}, who has the folder")
 
 
 def _openness(folder: Path) -> Iterator[Finding]:
-    if S_IMODE(folder.stat().st_mode) & 0o077:
+    if S_IMODE(folder.stat().st_mode) & 0o077 and danger_of(folder) is None:
         yield warning(f"other users can look into {folder}", f"chmod 700 {folder}")
     for file in _files(folder):
         if S_IMODE(file.stat().st_mode) & 0o077:

@@ -14,15 +14,20 @@ from cloudconsole.store.engine import Part, StoreError, reading
 
 def migrate(engine: Engine, parts: Set[Part]) -> None:
     """Bring the database behind `engine` up to date; a newer one than this program knows is refused."""
-    current, known = current_revision(engine), known_revisions()
-    if current == known[0]:
+    if is_current(engine):
         return
-    if current is not None and current not in known:
-        raise StoreError(f"the store was made by a newer Cloud Console (revision {current}): install that version")
     config = _config()
     with engine.begin() as connection:
         config.attributes.update(connection=connection, parts=parts)
         command.upgrade(config, "head")
+
+
+def is_current(engine: Engine) -> bool:
+    """Whether the database behind `engine` is up to date; a newer one than this program knows is refused."""
+    current, known = current_revision(engine), known_revisions()
+    if current is not None and current not in known:
+        raise StoreError(f"the store was made by a newer Cloud Console (revision {current}): install that version")
+    return current == known[0]
 
 
 def current_revision(engine: Engine) -> str | None:

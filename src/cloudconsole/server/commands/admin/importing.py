@@ -20,12 +20,15 @@ from cloudconsole.server.commands.admin.stores import (
     add_json_argument,
     add_store_arguments,
     add_zone_argument,
+    require_store,
     store,
 )
 from cloudconsole.server.commands.whoami import user_name
 from cloudconsole.server.settings import Settings
 from cloudconsole.store.copying import copy_to, one_moment
 from cloudconsole.store.engine import database_file, opened
+from cloudconsole.store.folders import refuse_danger
+from cloudconsole.store.migrations import migrate
 
 STANDARD_INPUT = "-"
 
@@ -101,13 +104,16 @@ def _source(file: str) -> Iterator[BinaryIO]:
 @contextmanager
 def _store(settings: Settings, *, for_trial: bool) -> Iterator[Engine]:
     """The store; for a trial a copy of its cloud, in the same folder, which is thrown away."""
-    with store(settings) as engine:
-        if not for_trial:
+    if not for_trial:
+        with store(settings) as engine:
             yield engine
-            return
+        return
+    require_store(settings)
     folder = settings.data
+    refuse_danger(folder)
     with tempfile.TemporaryDirectory(prefix=".dry-run-", dir=folder) as copy:
         with one_moment(folder, ["cloud"]) as connections:
             copy_to(connections["cloud"], database_file(Path(copy), "cloud"))
         with opened(Path(copy), "cloud") as engine:
+            migrate(engine, {"cloud"})
             yield engine

@@ -17,6 +17,7 @@ from cloudconsole.server.commands.admin.stores import (
     require_store,
     store,
 )
+from cloudconsole.server.commands.admin.taking import leave_line, stream_named
 from cloudconsole.server.commands.whoami import user_name
 from cloudconsole.server.settings import Settings
 from cloudconsole.store.engine import PARTS, database_file
@@ -30,14 +31,14 @@ def add_commands(subparsers: Any) -> None:
         "The file holds secrets: keep it where nobody else can read it.",
         allow_abbrev=False,
     )
-    backing_up.add_argument("file", metavar="FILE", type=Path, help="where to")
+    backing_up.add_argument("file", metavar="FILE", help="where to")
     backing_up.add_argument("--force", action="store_true", help="replace a file that is there already")
     backing_up.set_defaults(admin_command=_back_up)
     restoring = subparsers.add_parser(
         "restore",
         help="make the store what a backup holds",
-        description="Make the store what a backup holds, also while it is being served. All that came since is gone, "
-        "and all sessions end.",
+        description="Make the store what a backup holds, also while it is being served. All that came since is gone "
+        "but the audit trails, and all sessions end.",
         allow_abbrev=False,
     )
     restoring.add_argument("file", metavar="FILE", type=Path, help="a backup")
@@ -62,13 +63,17 @@ def add_commands(subparsers: Any) -> None:
 
 
 def _back_up(arguments: argparse.Namespace, settings: Settings) -> None:
+    if stream_named(arguments.file) is not None:
+        raise OperatorError(f"{arguments.file}: a backup is written to a file only: give its name")
     require_store(settings)
-    manifest = back_up(settings.data, arguments.file, now=now(), force=arguments.force)
+    file = Path(arguments.file)
+    manifest = back_up(settings.data, file, now=now(), force=arguments.force)
     size = sum(entry.bytes for entry in manifest.files.values())
+    leave_line(settings, "backup", file.name, {"made_at": manifest.made_at, "bytes": size})
     if arguments.json:
-        printing.print_json({"file": str(arguments.file), "made_at": manifest.made_at, "bytes": size})
+        printing.print_json({"file": str(file), "made_at": manifest.made_at, "bytes": size})
         return
-    printing.print_line(f"wrote {arguments.file}: the store as of {manifest.made_at}, {size} bytes, checked")
+    printing.print_line(f"wrote {file}: the store as of {manifest.made_at}, {size} bytes, checked")
     printing.print_line("it holds password hashes and keys: keep it as safe as the store itself")
 
 
@@ -82,7 +87,7 @@ def _restore(arguments: argparse.Namespace, settings: Settings) -> None:
     with staged(arguments.file, folder) as backup:
         if is_there and not arguments.yes:
             _ask(backup, folder, keep_sessions=arguments.keep_sessions)
-        restore(
+        lines_kept = restore(
             backup,
             folder,
             actor=user_name(),
@@ -93,9 +98,11 @@ def _restore(arguments: argparse.Namespace, settings: Settings) -> None:
     made_at, sessions_ended = backup.manifest.made_at, not arguments.keep_sessions
     if arguments.json:
         about = {"store": str(folder.resolve()), "made_at": made_at, **backup.holds}
-        printing.print_json({**about, "sessions_ended": sessions_ended})
+        printing.print_json({**about, "sessions_ended": sessions_ended, "lines_kept": lines_kept})
         return
     printing.print_line(f"{folder.resolve()} is now the store as of {made_at}: {_contents(backup)}")
+    if lines_kept:
+        printing.print_line(f"lines of the audit trail that the backup does not have, and that were kept: {lines_kept}")
     if sessions_ended:
         printing.print_line("all sessions have ended: everyone logs in again")
 

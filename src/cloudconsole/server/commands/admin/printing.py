@@ -2,11 +2,13 @@
 
 import sys
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any, Final
 
 import msgspec
 
 from cloudconsole.operator.records import Record, json_text
+from cloudconsole.server.commands.visible import visible
 
 ON_A_TERMINAL: Final = 100
 """So many lines are listed on a terminal where no limit is given; elsewhere all are."""
@@ -17,11 +19,12 @@ def is_terminal() -> bool:
 
 
 def print_line(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
+    """One line for people; what is in it does not control their terminal."""
+    sys.stdout.write(f"{visible(text)}\n")
 
 
 def print_json(value: Any) -> None:
-    print_line(msgspec.json.format(json_text(value), indent=2))
+    sys.stdout.write(f"{msgspec.json.format(json_text(value), indent=2)}\n")
 
 
 def print_json_lines(records: Iterable[Record]) -> None:
@@ -42,22 +45,20 @@ def print_records(columns: Sequence[str], records: Iterable[Record]) -> None:
 
 
 def cell(value: Any) -> str:
-    """A value as people read it."""
+    """A value as people read it; like a line, it does not control their terminal."""
     if value is None or value is False:
         return "" if value is None else "no"
     if value is True:
         return "yes"
-    return json_text(value) if isinstance(value, dict | list) else str(value)
+    return visible(json_text(value) if isinstance(value, dict | list) else str(value))
 
 
 def _print_rows(heading: Sequence[str] | None, rows: Iterable[Sequence[str]]) -> None:
     if is_terminal():
         _print_table(heading, rows)
         return
-    for row in [] if heading is None else [heading]:
-        print_line("\t".join(row))
-    for row in rows:
-        print_line("\t".join(row))
+    for row in rows if heading is None else chain([heading], rows):
+        sys.stdout.write("\t".join(row) + "\n")
 
 
 def _print_table(heading: Sequence[str] | None, rows: Iterable[Sequence[str]]) -> None:

@@ -13,6 +13,7 @@ from cloudconsole.operator.cloudfile.problems import CloudFileError
 from cloudconsole.operator.errors import OperatorError, Overridable
 from cloudconsole.server.commands.admin.stores import settings_for
 from cloudconsole.server.commands.refusing import REFUSED, refuse
+from cloudconsole.server.commands.visible import visible
 from cloudconsole.server.settings import SettingError, Settings
 from cloudconsole.store.engine import StoreError
 
@@ -32,7 +33,7 @@ def run_with_settings(arguments: argparse.Namespace, command: Callable[[argparse
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return REFUSED
     except CloudFileError as refused:
-        sys.stderr.write(f"{refused}\n")
+        sys.stderr.writelines(f"{visible(line)}\n" for line in str(refused).splitlines())
         return REFUSED
     except Overridable as refused:
         return refuse(f"{refused}; --force does it nevertheless")

@@ -12,7 +12,7 @@ from cloudconsole.server.commands.whoami import user_name
 from cloudconsole.server.settings import Settings, load_settings
 from cloudconsole.server.settings_text import add_config_flag
 from cloudconsole.store.engine import Part, StoreError, database_file, opened
-from cloudconsole.store.preparing import prepare
+from cloudconsole.store.preparing import prepare, require_current
 
 
 def add_store_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,9 +43,18 @@ def require_store(settings: Settings) -> None:
 
 @contextmanager
 def store(settings: Settings, part: Part = "cloud") -> Iterator[Engine]:
-    """One part of a store that is there, with its tables up to date."""
+    """One part of a store that is there, for a change: its tables are brought up to date first."""
     require_store(settings)
     prepare(settings.data)
+    with opened(settings.data, part) as engine:
+        yield engine
+
+
+@contextmanager
+def store_to_read(settings: Settings, part: Part = "cloud") -> Iterator[Engine]:
+    """One part of a store that is there; one whose tables are not up to date is refused and left as it is."""
+    require_store(settings)
+    require_current(settings.data, part)
     with opened(settings.data, part) as engine:
         yield engine
 

@@ -18,7 +18,7 @@ from cloudconsole.server.commands.admin.stores import (
     add_store_arguments,
     add_zone_argument,
     looking,
-    store,
+    store_to_read,
 )
 from cloudconsole.server.commands.admin.verbs import add_limit_argument, print_some
 from cloudconsole.server.settings import Settings
@@ -63,7 +63,7 @@ def _audit(arguments: argparse.Namespace, settings: Settings) -> None:
     )
     read = accesses if arguments.access else changes
     with (
-        store(settings, "activity" if arguments.access else "cloud") as engine,
+        store_to_read(settings, "activity" if arguments.access else "cloud") as engine,
         looking(engine, settings) as desk,
     ):
         lines = _all(read, desk.connection, search)

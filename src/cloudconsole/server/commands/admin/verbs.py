@@ -12,8 +12,9 @@ from cloudconsole.operator.nouns.inputs import Input
 from cloudconsole.operator.records import Record
 from cloudconsole.server.commands.admin import printing
 from cloudconsole.server.commands.admin.flags import values_of
-from cloudconsole.server.commands.admin.stores import looking, store, writing
+from cloudconsole.server.commands.admin.stores import looking, store, store_to_read, writing
 from cloudconsole.server.commands.passwords import read_new_password
+from cloudconsole.server.commands.visible import visible
 from cloudconsole.server.settings import Settings
 from cloudconsole.store.passwords import hash_password
 
@@ -73,7 +74,7 @@ def print_done(noun: Noun, done: Done, past: str, *, as_json: bool) -> None:
 
 
 def show(noun: Noun, arguments: argparse.Namespace, settings: Settings) -> None:
-    with store(settings) as engine, looking(engine, settings) as desk:
+    with store_to_read(settings) as engine, looking(engine, settings) as desk:
         record = noun.show(desk, arguments.key)
     if arguments.json:
         printing.print_json(record)
@@ -85,7 +86,7 @@ def list_them(noun: Noun, arguments: argparse.Namespace, settings: Settings) -> 
     names = noun.filters()
     filters = {name: value for name in names if (value := getattr(arguments, f"filter_{name}")) not in (None, False)}
     columns = [given.name for given in noun.inputs() if given.shape != "json"]
-    with store(settings) as engine, looking(engine, settings) as desk:
+    with store_to_read(settings) as engine, looking(engine, settings) as desk:
         found = _all(noun, desk, filters, arguments.after)
         print_some(found, columns, arguments, noun.key_of)
 
@@ -133,4 +134,4 @@ def print_some(found: Iterator[Record], columns: list[str], arguments: argparse.
         printing.print_records(columns, kept())
     if limit is not None and last and next(found, None) is not None:
         sys.stdout.flush()
-        sys.stderr.write(f"there are more: go on with --after {key_of(last[0])}\n")
+        sys.stderr.write(f"there are more: go on with --after {visible(str(key_of(last[0])))}\n")

@@ -1,0 +1,48 @@
+"""Who may hold the store's folder: whoever can write to a folder can replace each file in it."""
+
+import os
+import pwd
+from pathlib import Path
+from stat import S_IWOTH
+from typing import Final, NamedTuple
+
+from cloudconsole.store.engine import StoreError
+
+ROOT: Final = 0
+
+
+class Danger(NamedTuple):
+    text: str
+    mend: str
+
+
+def danger_of(folder: Path) -> Danger | None:
+    """Why a folder that is there must not be used; None where nothing is wrong with whom it belongs to.
+
+    Root may own it, who can do anything anyway, and a group may write to it: so do containers get their volumes.
+    """
+    status, ourselves = folder.stat(), os.geteuid()
+    if status.st_uid not in (ROOT, ourselves):
+        owner = _name(status.st_uid)
+        return Danger(
+            f"the data folder {folder} belongs to {owner}, who can replace what is in it",
+            f"run this as {owner}, or chown {_name(ourselves)} {folder}",
+        )
+    if status.st_mode & S_IWOTH:
+        return Danger(
+            f"every user can write to the data folder {folder} and replace what is in it", f"chmod o-w {folder}"
+        )
+    return None
+
+
+def refuse_danger(folder: Path) -> None:
+    danger = danger_of(folder)
+    if danger is not None:
+        raise StoreError(f"{danger.text}: {danger.mend}")
+
+
+def _name(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return str(user)

@@ -1,0 +1,67 @@
+"""A data folder that others can write to is refused by every command, before anything is read or made."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.server.commands.conftest import Run
+from tests.strangers import give_to_a_stranger
+
+COMMANDS = {
+    "init": ["init", "--password-stdin"],
+    "list": ["admin", "tenant", "list"],
+    "add": ["admin", "node", "add", "new"],
+    "audit": ["admin", "audit", "--access"],
+    "dump": ["admin", "dump"],
+    "load": ["admin", "load", "-"],
+    "dry run": ["admin", "import", "-", "--dry-run"],
+    "import": ["admin", "import", "-"],
+    "backup": ["admin", "backup", "b.tar"],
+    "restore": ["admin", "restore", "good.tar", "--yes"],
+    "recount": ["admin", "recount"],
+}
+
+
+@pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
+def test_a_folder_that_everyone_writes_to_is_refused(
+    cloudconsole: Run, data: Path, tmp_path: Path, arguments: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cloudconsole("admin", "backup", "good.tar", "--data", data).code == 0
+    before = sorted(data.iterdir())
+    data.chmod(0o777)
+    done = cloudconsole(*arguments, "--data", data, stdin=b"version: 1\n")
+    words = f"every user can write to the data folder {data} and replace what is in it: chmod o-w {data}"
+    assert (done.code, done.out, done.err) == (1, "", f"cloudconsole: {words}\n")
+    assert sorted(data.iterdir()) == before
+    assert not (tmp_path / "b.tar").exists()
+
+
+def test_a_folder_of_another_user_is_refused(cloudconsole: Run, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner, ourselves = give_to_a_stranger(data, monkeypatch)
+    done = cloudconsole("admin", "tenant", "list", "--data", data)
+    words = f"the data folder {data} belongs to {owner}, who can replace what is in it: run this as {owner}, "
+    assert (done.code, done.err) == (1, f"cloudconsole: {words}or chown {ourselves} {data}\n")
+
+
+def test_it_is_not_served(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    done = subprocess.run(
+        [sys.executable, "-m", "cloudconsole", "serve", "--port", "0", "--data", tmp_path],
+        capture_output=True, encoding="utf-8", check=False, timeout=60,
+    )  # fmt: skip
+    words = f"every user can write to the data folder {tmp_path} and replace what is in it: chmod o-w {tmp_path}"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"cloudconsole: {words}\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_doctor_says_the_same(cloudconsole: Run, data: Path) -> None:
+    data.chmod(0o777)
+    done = cloudconsole("doctor", "--data", data)
+    assert (
+        f"problem  data folder: every user can write to the data folder {data} and replace what is in it\n" in done.out
+    )
+    assert f"→ chmod o-w {data}\n" in done.out
+    assert "chmod 700" not in done.out

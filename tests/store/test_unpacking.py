@@ -1,0 +1,185 @@
+"""Archives that were made to use up memory or disk, and compressed ones that were not."""
+
+import bz2
+import gzip
+import io
+import lzma
+import tarfile
+import tracemalloc
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cloudconsole.operator.keeping.backup import back_up
+from cloudconsole.store.archive import MANIFEST, read_archive
+from cloudconsole.store.engine import PARTS, StoreError, database_file
+
+NOW = 1_800_000_000
+HUGE = 64 * 1024 * 1024
+LITTLE = 8 * 1024 * 1024
+
+
+@pytest.fixture
+def backup(data: Path, tmp_path: Path) -> Path:
+    back_up(data, tmp_path / "b.tar", now=NOW)
+    return tmp_path / "b.tar"
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    (tmp_path / "target").mkdir()
+    return tmp_path / "target"
+
+
+def header(kind: bytes, size: int, name: str = "header") -> bytes:
+    member = tarfile.TarInfo(name)
+    member.type, member.size = kind, size
+    return member.tobuf(tarfile.GNU_FORMAT)
+
+
+def peak_of(read: Callable[[], object]) -> int:
+    tracemalloc.start()
+    try:
+        read()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        tarfile.XHDTYPE,
+        tarfile.XGLTYPE,
+        tarfile.SOLARIS_XHDTYPE,
+        tarfile.GNUTYPE_LONGNAME,
+        tarfile.GNUTYPE_LONGLINK,
+        tarfile.GNUTYPE_SPARSE,
+        tarfile.SYMTYPE,
+        tarfile.DIRTYPE,
+    ],
+)
+@pytest.mark.parametrize("place", ["first", "behind the manifest"])
+def test_a_header_of_any_size_takes_no_memory(backup: Path, target: Path, kind: bytes, place: str) -> None:
+    with tarfile.open(backup) as tar:
+        size = tar.getmember("cloud.db").offset if place != "first" else 0
+    bomb = backup.read_bytes()[:size] + header(kind, HUGE)
+    backup.write_bytes(gzip.compress(bomb + bytes(HUGE), compresslevel=1))
+
+    def read() -> None:
+        with pytest.raises(StoreError, match="is not a"):
+            read_archive(backup, target)
+
+    assert peak_of(read) < LITTLE
+    assert sum(file.stat().st_size for file in target.iterdir()) == 0
+
+
+def test_a_manifest_of_any_size_takes_no_memory(backup: Path, target: Path) -> None:
+    backup.write_bytes(gzip.compress(header(tarfile.REGTYPE, HUGE, MANIFEST) + bytes(HUGE), compresslevel=1))
+
+    def read() -> None:
+        with pytest.raises(StoreError, match="does not begin with"):
+            read_archive(backup, target)
+
+    assert peak_of(read) < LITTLE
+
+
+def test_reading_a_good_backup_takes_little_memory_however_large_it_is(backup: Path, target: Path) -> None:
+    assert peak_of(lambda: read_archive(backup, target)) < LITTLE
+
+
+def test_what_says_to_be_larger_than_the_disk_is_refused_at_once(backup: Path, target: Path) -> None:
+    manifest = f'{{"format": 1, "version": "1", "made_at": "2027-01-15T08:00:00Z", "files": {{{entries(10**17)}}}}}'
+    content = manifest.encode()
+    with tarfile.open(backup, "w") as tar:
+        member = tarfile.TarInfo(MANIFEST)
+        member.size = len(content)
+        tar.addfile(member, io.BytesIO(content))
+    with pytest.raises(StoreError, match=r"holds 2\d{17} bytes, and \d+ are free for it: make room"):
+        read_archive(backup, target)
+
+
+def test_a_size_below_nothing_is_refused(backup: Path, target: Path) -> None:
+    content = f'{{"format": 1, "version": "1", "made_at": "2027-01-15T08:00:00Z", "files": {{{entries(-1)}}}}}'.encode()
+    with tarfile.open(backup, "w") as tar:
+        member = tarfile.TarInfo(MANIFEST)
+        member.size = len(content)
+        tar.addfile(member, io.BytesIO(content))
+    with pytest.raises(StoreError, match="its manifest cannot be read"):
+        read_archive(backup, target)
+
+
+def entries(size: int) -> str:
+    return ", ".join(f'"{part}": {{"bytes": {size}, "sha256": "", "revision": "0001"}}' for part in PARTS)
+
+
+def test_xz_is_not_given_all_the_memory_that_it_asks_for(backup: Path, target: Path) -> None:
+    packed = bytearray(lzma.compress(backup.read_bytes()))
+    # Behind the stream's 12 bytes of header: the block's size, flags, the filter LZMA2 and its dictionary's size.
+    end = 12 + (packed[12] + 1) * 4
+    assert packed[14:16] == b"\x21\x01"
+    packed[16] = 40  # 4 GiB
+    packed[end - 4 : end] = zlib.crc32(packed[12 : end - 4]).to_bytes(4, "little")
+    backup.write_bytes(packed)
+    with pytest.raises(StoreError, match="not a whole one: Memory usage limit exceeded"):
+        read_archive(backup, target)
+
+
+def one_after_another(compress: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
+    return lambda content: compress(content[:5000]) + compress(content[5000:])
+
+
+@pytest.mark.parametrize(
+    "compress",
+    [
+        gzip.compress,
+        bz2.compress,
+        lzma.compress,
+        lambda content: lzma.compress(content, preset=9),
+        one_after_another(gzip.compress),
+        one_after_another(bz2.compress),
+        one_after_another(lzma.compress),
+    ],
+)
+def test_compressed_backups_are_taken(backup: Path, target: Path, compress: Callable[[bytes], bytes]) -> None:
+    read_archive(backup, target)
+    plain = {part: database_file(target, part).read_bytes() for part in PARTS}
+    backup.write_bytes(compress(backup.read_bytes()))
+    read_archive(backup, target)
+    assert {part: database_file(target, part).read_bytes() for part in PARTS} == plain
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
+def test_compressed_backups_that_were_cut_are_refused(
+    backup: Path, target: Path, compress: Callable[[bytes], bytes]
+) -> None:
+    packed = compress(backup.read_bytes())
+    backup.write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(StoreError, match="is not a"):
+        read_archive(backup, target)
+
+
+def repacked(backup: Path, **headers: str) -> None:
+    """The same backup, with an extended header for each file."""
+    with tarfile.open(backup) as tar:
+        contents = {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
+    with tarfile.open(backup, "w", format=tarfile.PAX_FORMAT) as tar:
+        for name, content in contents.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            member.pax_headers = {key: value.format(size=len(content)) for key, value in headers.items()}
+            tar.addfile(member, io.BytesIO(content))
+
+
+def test_the_size_of_a_very_large_file_is_taken_from_its_extended_header(backup: Path, target: Path) -> None:
+    repacked(backup, size="{size}")
+    assert set(read_archive(backup, target).files) == set(PARTS)
+
+
+@pytest.mark.parametrize("headers", [{"path": "cloud.db"}, {"size": "-5"}, {"size": "{size}", "uid": "1"}])
+def test_an_extended_header_that_says_more_is_refused(backup: Path, target: Path, headers: dict[str, str]) -> None:
+    repacked(backup, **headers)
+    with pytest.raises(StoreError, match="a header says what ours do not"):
+        read_archive(backup, target)
