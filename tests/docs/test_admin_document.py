@@ -2,21 +2,19 @@
 
 import io
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from cloudconsole.cli.main import main
+from cloudconsole.core.kinds import QUOTA_DEFAULTS
 from cloudconsole.operator.nouns import NOUNS
 from cloudconsole.server.commands.admin.accounts import VERBS
+from tests.harness import running_server
 
 DOCUMENT = (Path(__file__).parents[2] / "docs/admin.md").read_text()
-EXAMPLES = [
-    line
-    for block in DOCUMENT.split("```sh\n")[1:]
-    for line in block.partition("```")[0].splitlines()
-    if "NOUN VERB" not in line
-]
+EXAMPLES = [line for block in DOCUMENT.split("```sh\n")[1:] for line in block.partition("```")[0].splitlines()]
 COMMANDS = [(noun.name, verb) for noun in NOUNS for verb in (*noun.verbs, *(VERBS if noun.name == "account" else ()))]
 
 
@@ -25,16 +23,25 @@ def test_every_command_has_an_example(noun: str, verb: str) -> None:
     assert any(f"cloudconsole admin {noun} {verb} " in f"{line} " for line in EXAMPLES)
 
 
-def test_every_example_works(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_example_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("CLOUDCONSOLE_DATA", str(data))
-    (tmp_path / "ben.txt").write_text("a password\n")
-    (tmp_path / "rules.json").write_text("[]")
-    for line in EXAMPLES:
-        program, *arguments = shlex.split(line.rpartition("| ")[2])
-        assert program == "cloudconsole"
-        if arguments[1:3] == ["account", "add"] and "--password-file" not in arguments:
-            # Typed at a terminal, as tests of the terminal do.
-            arguments += ["--password-file", "ben.txt"]
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"another password\n")))
-        assert main(arguments) == 0, line
+    assert "\ncloudconsole serve --sample\n" in DOCUMENT
+    with running_server(tmp_path):
+        for line in EXAMPLES:
+            if not line.startswith("cloudconsole "):
+                subprocess.run(["sh", "-c", line], check=True)
+                continue
+            command, _, source = line.partition(" < ")
+            arguments = shlex.split(command)[1:]
+            if arguments[1:3] == ["account", "add"] and "--password-file" not in arguments:
+                # Typed at a terminal, as tests of the terminal do.
+                arguments += ["--password-file", "ben.txt"]
+            content = Path(source).read_bytes() if source else b""
+            monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+            assert main(arguments) == 0, line
+
+
+def test_the_default_quotas_are_those_that_tenants_get() -> None:
+    section = DOCUMENT.partition("\n## Quotas\n")[2].partition("\n## ")[0]
+    rows = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("| `")]
+    assert {name.strip(" `"): int(number) for name, number in rows} == QUOTA_DEFAULTS

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine
 
 from cloudconsole.backends.embedded.cloud import EmbeddedCloud
+from cloudconsole.core.clock import time_text
 from cloudconsole.core.kinds import KINDS, NODELESS, SIZED_IN_GB
 from cloudconsole.core.ports import Tenant
 from cloudconsole.operator.cloudfile import dump
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.nouns import NODES, PRICES, QUOTAS, RESOURCES, TENANTS
-from cloudconsole.operator.records import time_text
 from cloudconsole.store import tables
 from cloudconsole.store.engine import open_engine
 from cloudconsole.store.reader import Reader

@@ -209,7 +209,7 @@ def test_what_is_no_line_of_ours_is_refused(cloud: Engine, content: bytes, said:
         ({"tenant": "nobody"}, "tenant: there is no such tenant: add it first"),
         ({"tenant": None}, "tenant: is missing"),
         ({"node": "mars"}, "node: there is no such node: add it first"),
-        ({"node": None}, "node: volume: must be on a node"),
+        ({"node": None}, "node: a volume must be on a node"),
         ({"id": ""}, "id: must not be empty"),
         ({"id": "\ud800"}, "id: has half of a character: write the character itself"),
         ({"kind": "ship"}, "kind: must be 'instance', 'image', 'loadbalance', 'volume', 'snapshot', "),
@@ -221,7 +221,7 @@ def test_what_is_no_line_of_ours_is_refused(cloud: Engine, content: bytes, said:
         ({"started": 5}, "started: must be a time, such as 2026-01-31T08:00:00Z"),
         (
             {"started": "2025-12-31"},
-            "started: there is no price for volume on this node at this time: add one to prices",
+            "started: volume has no price on this node at 2025-12-31T00:00:00Z, when it starts: add one first",
         ),
         ({"ended": "2026-04-30"}, "ended: must not be before started"),
     ],
@@ -235,6 +235,40 @@ def test_a_field_that_does_not_fit_is_refused(cloud: Engine, changes: dict[str, 
 def test_every_problem_of_the_line_is_told(cloud: Engine) -> None:
     problems = refused(cloud, text_of(VOLUME, VOLUME | {"id": 5, "name": ""}))
     assert [(problem.line, problem.path) for problem in problems] == [(2, "id"), (2, "name")]
+
+
+def test_a_faulty_field_hides_no_other_problem_of_the_line(cloud: Engine) -> None:
+    with desk_of(cloud, force=True) as desk:
+        NODES.disable(desk, "hk-2")
+    line = {"tenant": "nobody", "id": 5, "vcpus": 1, "size": 0, "node": "hk-2", "colour": "red"}
+    times = {"started": "2025-02-01", "ended": "2025-01-01"}
+    assert [problem.path for problem in refused(cloud, text_of(VOLUME | line | times))] == [
+        "colour", "ended", "id", "node", "size", "started", "tenant", "vcpus",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "paths"),
+    [
+        ({"node": "mars", "size": 0, "vcpus": 2}, ["node", "size", "vcpus"]),
+        ({"node": 7, "size": 0}, ["node", "size"]),
+        ({"tenant": 7, "node": "mars"}, ["node", "tenant"]),
+        ({"kind": "ship", "size": -5, "node": "mars"}, ["kind", "node"]),
+        ({"size": "much", "started": "2020-01-01"}, ["size", "started"]),
+        ({"started": "soon", "size": 5000}, ["", "started"]),
+        ({"name": " ", "size": 5000}, ["", "name"]),
+        ({"id": "v-1", "name": "", "size": 0}, ["id", "name", "size"]),
+        ({"id": "v-1", "name": "", "node": "mars"}, ["id", "name", "node"]),
+    ],
+)
+def test_all_that_can_be_told_is_told_and_nothing_else(
+    cloud: Engine, changes: dict[str, Any], paths: list[str]
+) -> None:
+    assert [problem.path for problem in refused(cloud, text_of(VOLUME | changes))] == paths
+
+
+def test_a_size_that_is_needed_is_asked_for(cloud: Engine) -> None:
+    assert message(cloud, size=None) == "size: is needed for a volume: from 1 to 2147483647"
 
 
 # Quotas

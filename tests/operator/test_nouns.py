@@ -107,7 +107,7 @@ def test_what_is_added_is_shown_and_listed_and_noted(store: Engine, noun: Noun) 
 @pytest.mark.parametrize("noun", ADDABLE, ids=named)
 def test_a_second_one_of_the_same_name_is_refused(store: Engine, noun: Noun) -> None:
     new_one(store, noun)
-    with refused(store, "there is a .* already") as desk:
+    with refused(store, "there is an? .* already") as desk:
         noun.add(desk, NEW[noun.name])
 
 
@@ -484,3 +484,10 @@ def test_a_refusal_is_an_operators_error(store: Engine) -> None:
         TENANTS.show(desk, "nobody")
     with store.begin() as connection:
         assert connection.scalar(text("SELECT COUNT(*) FROM operator_audit")) == 1
+
+
+def test_a_second_one_is_refused_in_good_english(store: Engine) -> None:
+    with refused(store, "^there is an account ann already$") as desk:
+        ACCOUNTS.add(desk, NEW["account"] | {"username": "ann"})
+    with refused(store, "^there is a URL url-ab12cd34 already$") as desk:
+        URLS.add(desk, NEW["url"] | {"id": "url-ab12cd34"})

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
+from cloudconsole.core.clock import time_text
 from cloudconsole.operator.audit import Search, changes
 from cloudconsole.operator.errors import Overridable
 from cloudconsole.operator.nouns import QUOTAS, RESOURCES
-from cloudconsole.operator.records import time_text
 from tests.operator.clouds import assert_all_counted, load_text
 from tests.operator.desks import NOW, desk_of, refused
 

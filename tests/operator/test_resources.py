@@ -23,12 +23,12 @@ from hypothesis.stateful import (
 from sqlalchemy import Engine
 
 from cloudconsole.backends.embedded.cloud import EmbeddedCloud
+from cloudconsole.core.clock import time_text
 from cloudconsole.core.kinds import KINDS, NODELESS, QUOTA_DEFAULTS, SIZED_IN_GB, Kind
 from cloudconsole.core.ports import Tenant
 from cloudconsole.operator.cloudfile import dump
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.nouns import NODES, RESOURCES, TENANTS, Done
-from cloudconsole.operator.records import time_text
 from cloudconsole.store import tables
 from cloudconsole.store.engine import open_engine
 from cloudconsole.store.reader import Reader
@@ -95,8 +95,8 @@ def test_a_resource_that_has_ended_can_be_recorded(store: Engine) -> None:
         ("instance", {"disk": -1}, "disk: must be from 0"),
         ("instance", {"vcpus": 0, "ram": 0}, "vcpus: must be from 1 .*; ram: must be from 1"),
         ("loadbalance", {"size": -1}, "size: the kind loadbalance has no such size"),
-        ("instance", {"node": None}, "node: instance: must be on a node"),
-        ("keypair", {"node": "n1"}, "node: keypair: is on no node"),
+        ("instance", {"node": None}, "node: an instance must be on a node"),
+        ("keypair", {"node": "n1"}, "node: a keypair is on no node"),
         ("volume", {"node": "n9"}, "node: there is no node n9"),
         ("volume", {"tenant": "t9"}, "tenant: there is no tenant t9"),
         ("volume", {"tenant": None}, "tenant: is missing"),
@@ -149,7 +149,7 @@ def test_nothing_moves_to_where_it_would_have_had_no_price_at_its_start(engine: 
         ({"started": "2026-05-05"}, "started: cannot be changed"),
         ({"ended": "2027-05-05"}, "ended: cannot be changed"),
         ({"id": "r-2"}, "id: cannot be changed"),
-        ({"node": None}, "node: volume: must be on a node"),
+        ({"node": None}, "node: a volume must be on a node"),
         ({"node": "n9"}, "node: there is no node n9"),
     ],
 )

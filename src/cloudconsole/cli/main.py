@@ -1,11 +1,11 @@
 """`cloudconsole`: chooses the command; each command's module is loaded only when it is called."""
 
-import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
 from cloudconsole import __version__
+from cloudconsole.cli.parsing import Parser
 
 SERVER_COMMANDS = {
     "serve": ("cloudconsole.server.commands.serve", "serve a console"),
@@ -37,19 +37,13 @@ def _run(name: str, arguments: list[str]) -> int:
             raise
         sys.stderr.write(f"cloudconsole: '{name}' needs the server: pip install 'cloudconsole[server]'\n")
         return 1
-    parser = argparse.ArgumentParser(
-        prog=f"cloudconsole {name}", description=purpose.capitalize() + ".", allow_abbrev=False
-    )
+    parser = Parser(prog=f"cloudconsole {name}", description=purpose.capitalize() + ".")
     command.add_arguments(parser)
     return int(command.run(parser.parse_args(arguments)))
 
 
-def _top_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="cloudconsole",
-        description="Cloud Console: the programmatic interface of a cloud.",
-        allow_abbrev=False,
-    )
+def _top_parser() -> Parser:
+    parser = Parser(prog="cloudconsole", description="Cloud Console: the programmatic interface of a cloud.")
     parser.add_argument("--version", action="version", version=f"cloudconsole {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     for name, (_, purpose) in SERVER_COMMANDS.items():

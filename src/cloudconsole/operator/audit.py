@@ -6,9 +6,10 @@ from typing import Any
 from msgspec import Struct
 from sqlalchemy import Column, ColumnElement, Connection, insert, select
 
+from cloudconsole.core.clock import time_text
 from cloudconsole.operator.conditions import begins_with
 from cloudconsole.operator.desk import Desk
-from cloudconsole.operator.records import Record, json_text, parse_json, time_text
+from cloudconsole.operator.records import Record, json_text, parse_json
 from cloudconsole.store.tables import access_audit, operator_audit
 
 

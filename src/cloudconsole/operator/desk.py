@@ -1,8 +1,8 @@
 """One operator's transaction: who changes the cloud, when, and in which time zone the operator writes times."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 
 from sqlalchemy import Connection, Engine
@@ -18,6 +18,11 @@ class Desk:
     zone: tzinfo = UTC
     force: bool = False
     """Whether rules that may be overridden are."""
+    kept: Container[str] = ()
+    """Names that may stay as they are, whatever is asked of new ones."""
+
+    def keeping(self, names: Container[str]) -> "Desk":
+        return replace(self, kept=names)
 
 
 @contextmanager

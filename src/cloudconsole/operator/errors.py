@@ -1,5 +1,12 @@
 """What an operator is told when a change is refused; nothing was changed then."""
 
+from collections.abc import Iterable
+
+from cloudconsole.operator.words import Path, path_text
+
+Finding = tuple[Path, str]
+"""What is wrong with a thing: the way to the field, and the words."""
+
 
 class OperatorError(Exception):
     """A refused change; the text says what is wrong and what mends it."""
@@ -7,3 +14,18 @@ class OperatorError(Exception):
 
 class Overridable(OperatorError):
     """A refusal by a rule that an operator may override: the same at a desk with `force` is done."""
+
+
+class Unfit(OperatorError):
+    """A refusal for the fields that do not fit, all of them."""
+
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        self.findings = tuple(findings)
+        super().__init__("; ".join(f"{path_text(path)}: {message}" for path, message in self.findings))
+
+
+def refuse_unfit(findings: Iterable[Finding]) -> None:
+    """Refuse where there is anything to say."""
+    found = tuple(findings)
+    if found:
+        raise Unfit(found)

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
 from cloudconsole.core.kinds import QUOTA_DEFAULTS, UNLIMITED
 from cloudconsole.operator.gaps import OR_UNUSABLE
+from cloudconsole.operator.names import CONTROL_CHARACTERS, name_problem
 from cloudconsole.operator.rules import LARGEST
 from cloudconsole.store.passwords import is_usable_hash
 
@@ -25,7 +26,14 @@ _NO_NUMBER: Final = 'must be a number, such as "0.031"'
 
 def _without_control_characters(text: str) -> str:
     if _CONTROL.search(text):
-        raise ValueError("must not have control characters, such as a tab or a line break")
+        raise ValueError(CONTROL_CHARACTERS)
+    return text
+
+
+def _name(text: str, info: ValidationInfo) -> str:
+    problem = name_problem(text)
+    if problem is not None and text not in (info.context or {}).get("kept", ()):
+        raise ValueError(problem)
     return text
 
 
@@ -126,11 +134,14 @@ def _nothing_as_empty_mapping(value: Any) -> Any:
 
 
 _CLEAN: Final = AfterValidator(_without_control_characters)
+_NAME: Final = AfterValidator(_name)
 
-Id = Annotated[str, Field(min_length=1, max_length=64), _CLEAN]
-Name = Annotated[str, Field(min_length=1, max_length=255), _CLEAN]
+Id = Annotated[str, Field(min_length=1, max_length=64), _NAME]
+Name = Annotated[str, Field(min_length=1, max_length=255), _NAME]
+Reference = Annotated[str, Field(min_length=1, max_length=255), _CLEAN]
+"""The name of something else, which is there or not, whatever names may be."""
 Note = Annotated[str, Field(max_length=2000), _CLEAN]
-Label = Annotated[str, Field(max_length=255), _CLEAN]
+Label = Annotated[str, Field(max_length=255), _NAME]
 NumericId = Annotated[
     str,
     BeforeValidator(_number_as_text),
@@ -139,13 +150,13 @@ NumericId = Annotated[
 Url = Annotated[
     str,
     Field(max_length=2000),
-    _CLEAN,
+    _NAME,
     _matching(r"https?://\S+", "must begin with http:// or https:// and have no spaces"),
 ]
 UrlId = Annotated[
     str, _matching(r"url-[a-z0-9]{8}", "must be url- and eight small letters or digits, such as url-ab12cd34")
 ]
-Address = Annotated[str, AfterValidator(_address)]
+Address = Annotated[str, _NAME, AfterValidator(_address)]
 PasswordHash = Annotated[str, AfterValidator(_password_hash)]
 Password = Annotated[None, BeforeValidator(_refuse_password)]
 Seconds = Annotated[int, BeforeValidator(_seconds)]

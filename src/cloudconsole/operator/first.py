@@ -11,11 +11,12 @@ from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.models import Account, Tenant
 from cloudconsole.operator.nouns import ACCOUNTS, TENANTS
+from cloudconsole.operator.nouns.operators import has_accounts
 from cloudconsole.operator.words import message_of
 from cloudconsole.store.engine import database_file, opened, reading
 from cloudconsole.store.folders import refuse_danger
 from cloudconsole.store.migrations import current_revision
-from cloudconsole.store.tables import accounts, tenants
+from cloudconsole.store.tables import tenants
 
 
 def check_names(*, username: str, tenant: str) -> None:
@@ -53,5 +54,5 @@ def _check(flag: str, validate: Callable[[], Any]) -> None:
 
 
 def _refuse_accounts(connection: Connection) -> None:
-    if connection.scalar(select(accounts.c.id).limit(1)) is not None:
+    if has_accounts(connection):
         raise OperatorError("the store has accounts already; nothing was changed: use cloudconsole admin to add more")

@@ -1,13 +1,13 @@
 """The things that operators keep, by the names of a cloud file: what each field takes, and what it is for."""
 
 from collections.abc import Mapping
-from datetime import tzinfo
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 
 from cloudconsole.core.kinds import Kind, Role, Unit
-from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.errors import Unfit
 from cloudconsole.operator.fields import (
     Address,
     Billionths,
@@ -22,12 +22,13 @@ from cloudconsole.operator.fields import (
     PasswordHash,
     PositiveCount,
     Quotas,
+    Reference,
     Seconds,
     Url,
     UrlId,
 )
 from cloudconsole.operator.gaps import pass_unusable
-from cloudconsole.operator.words import message_of, path_of, path_text
+from cloudconsole.operator.words import message_of, path_of
 from cloudconsole.spec.records import ResourceType
 
 
@@ -59,7 +60,9 @@ class Flavor(Part):
 class Price(Part):
     kind: ResourceType = Field(description="instance, image, loadbalance or volume")
     unit: Unit = Field(description="each, vcpu, ram_gb or gb, as the kind is priced")
-    node: Name | None = Field(default=None, description="the node it is for (default: all without one of their own)")
+    node: Reference | None = Field(
+        default=None, description="the node it is for (default: all without one of their own)"
+    )
     price: Billionths = Field(description="per hour and unit, at most nine decimals")
     start: Seconds = Field(alias="from", description="the moment it comes into force")
 
@@ -119,7 +122,7 @@ class Resource(Part):
     id: Id = Field(description="unique among all tenants' resources")
     kind: Kind = Field(description="what it is, such as instance or volume")
     name: Name = Field(description="what its tenant calls it")
-    node: Name | None = Field(default=None, description="the node it is on")
+    node: Reference | None = Field(default=None, description="the node it is on")
     vcpus: int = Field(default=0, description="virtual processors of an instance")
     ram: int = Field(default=0, description="RAM of an instance in MB")
     disk: int = Field(default=0, description="disk of an instance in GB")
@@ -136,10 +139,10 @@ AnyPart = TypeVar("AnyPart", bound=Part)
 _QUOTAS: TypeAdapter[dict[str, int]] = TypeAdapter(Quotas, config=ConfigDict(strict=True))
 
 
-def read_part(model: type[AnyPart], values: Mapping[str, Any], zone: tzinfo) -> AnyPart:
+def read_part(model: type[AnyPart], values: Mapping[str, Any], desk: Desk) -> AnyPart:
     """The values as a part; those that do not fit are all named in one refusal."""
     try:
-        return model.model_validate(dict(values), context={"zone": zone})
+        return model.model_validate(dict(values), context={"zone": desk.zone, "kept": desk.kept})
     except ValidationError as error:
         raise _refusal(error) from None
 
@@ -151,7 +154,6 @@ def read_quotas(values: Mapping[str, Any]) -> dict[str, int]:
         raise _refusal(error) from None
 
 
-def _refusal(error: ValidationError) -> OperatorError:
+def _refusal(error: ValidationError) -> Unfit:
     # The words never repeat what was given: it may be a password in the wrong place.
-    details = error.errors(include_url=False)
-    return OperatorError("; ".join(f"{path_text(path_of(detail))}: {message_of(detail)}" for detail in details))
+    return Unfit((path_of(detail), message_of(detail)) for detail in error.errors(include_url=False))

@@ -4,10 +4,10 @@ A record has the names of a cloud file, times as UTC text, prices as exact decim
 """
 
 import json
-from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from cloudconsole.core.clock import time_text
 from cloudconsole.core.estimate import amount_text
 from cloudconsole.core.kinds import QUOTA_DEFAULTS
 from cloudconsole.operator.models import Domain, Flavor, News, Price, Resource, UrlEntry
@@ -16,10 +16,6 @@ from cloudconsole.spec.envelope import encode
 
 Row = dict[str, Any]
 Record = dict[str, Any]
-
-
-def time_text(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def json_text(value: Any) -> str:

@@ -1,9 +1,11 @@
-"""What a resource's sizes, its node and a price's unit must be, by kind."""
+"""What a resource's sizes, its node, its price and a price's unit must be, by kind."""
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
+from cloudconsole.core.clock import time_text
 from cloudconsole.core.kinds import KINDS, NODELESS, PRICED_UNITS, SIZED_IN_GB, Kind, Unit
+from cloudconsole.operator.words import a
 from cloudconsole.spec.records import ResourceType
 
 LARGEST: Final = 2**31 - 1
@@ -16,22 +18,28 @@ _LEAST: Final[dict[Kind, dict[str, int]]] = {kind: {"size": 1} if kind in SIZED_
 }
 """The sizes that each kind has, and the least each may be."""
 
+Starts = Mapping[Any, int]
+"""When a kind's first price starts, by node; None is all nodes that have none of their own."""
+
+_NEVER: Final = 2**62
+
 
 def size_problems(kind: Kind, sizes: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    """Each size that does not fit the kind, and why."""
+    """Each size that does not fit the kind, and why; one that is not given is 0 where it may be."""
     for name in SIZES:
-        least = _LEAST[kind].get(name)
-        if least is None and sizes[name]:
+        least, size = _LEAST[kind].get(name), sizes.get(name, 0)
+        if least is None and size:
             yield name, f"the kind {kind} has no such size"
-        if least is not None and not least <= sizes[name] <= LARGEST:
-            yield name, f"must be from {least} to {LARGEST}"
+        if least is not None and not least <= size <= LARGEST:
+            needed = "must be" if name in sizes else f"is needed for {a(kind)}:"
+            yield name, f"{needed} from {least} to {LARGEST}"
 
 
 def node_problem(kind: Kind, node: str | None) -> str | None:
     if kind in PRICED_UNITS and node is None:
-        return f"{kind}: must be on a node"
+        return f"{a(kind)} must be on a node"
     if kind in NODELESS and node is not None:
-        return f"{kind}: is on no node"
+        return f"{a(kind)} is on no node"
     return None
 
 
@@ -39,6 +47,21 @@ def unit_problem(kind: ResourceType, unit: Unit) -> str | None:
     """Why a price's unit does not go with its kind."""
     units = PRICED_UNITS[kind]
     return None if unit in units else f"{kind} is priced by {' or '.join(units)}"
+
+
+def start_on(starts: Starts, node: Any) -> int:
+    """From when on there is a price on a node."""
+    return min(starts.get(node, _NEVER), starts.get(None, _NEVER))
+
+
+def unpriced_problem(kind: Kind, node: Any, started: int, starts: Starts) -> str | None:
+    """Why a resource that is on a node cannot start then.
+
+    A price is in force for ever from its moment on: what has one at its start has one for as long as it counts.
+    """
+    if kind not in PRICED_UNITS or started >= start_on(starts, node):
+        return None
+    return f"{kind} has no price on this node at {time_text(started)}, when it starts: add one first"
 
 
 def disabled_refusal(thing: str, name: str) -> str:

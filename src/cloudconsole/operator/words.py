@@ -28,6 +28,11 @@ _WORDS: Final[Mapping[str, str]] = {
 }
 
 
+def a(thing: str) -> str:
+    """`a tenant`, `an account`, and `a URL` as it is spoken."""
+    return f"{'an' if thing[0] in 'aeiou' else 'a'} {thing}"
+
+
 def path_of(detail: ErrorDetails) -> Path:
     loc = detail["loc"]
     return loc[:-1] if loc[-1] == "[key]" and detail["type"] != "extra_forbidden" else loc

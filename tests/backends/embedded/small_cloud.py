@@ -12,11 +12,11 @@ from sqlalchemy import Connection, Table, insert, select
 
 from cloudconsole.backends.embedded.cloud import EmbeddedCloud
 from cloudconsole.backends.embedded.content import EmbeddedContent
+from cloudconsole.core.clock import time_text
 from cloudconsole.core.kinds import Kind
 from cloudconsole.core.ports import Fresh, Tenant
 from cloudconsole.operator.desk import Desk, at_desk
 from cloudconsole.operator.nouns import RESOURCES
-from cloudconsole.operator.records import time_text
 from cloudconsole.operator.rules import SIZES
 from cloudconsole.spec.records import ConsumptionItem, DomainDetail, NewsItem, UrlItem, UsageLimits
 from cloudconsole.store.engine import open_engine, reading

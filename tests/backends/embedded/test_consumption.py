@@ -10,10 +10,10 @@ from zoneinfo import ZoneInfo
 import pytest
 from sqlalchemy import insert, text
 
+from cloudconsole.core.clock import time_text
 from cloudconsole.core.kinds import Kind
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.nouns import RESOURCES
-from cloudconsole.operator.records import time_text
 from cloudconsole.store import counting
 from cloudconsole.store.tables import nodes, prices, resources
 from tests.backends.embedded.small_cloud import ACME, LONG_AGO, NORTH, ONE, RIVAL, SOUTH, SmallCloud, at

@@ -14,7 +14,7 @@ from cloudconsole.operator.nouns import NOUNS
 from cloudconsole.store.activity import hash_username
 from cloudconsole.store.engine import open_engine, opened
 from cloudconsole.store.passwords import password_matches
-from cloudconsole.store.tables import accounts, login_failures
+from cloudconsole.store.tables import accounts, login_failures, tenants
 from tests.operator.clouds import by_name
 
 
@@ -23,16 +23,16 @@ class Admin:
 
     def __init__(self, data: Path, output: pytest.CaptureFixture[str]) -> None:
         self.data = data
-        self._output = output
+        self.output = output
 
     def __call__(self, *arguments: str) -> tuple[int, str, str]:
         """The exit code and what was said on both streams."""
-        self._output.readouterr()
+        self.output.readouterr()
         try:
             code = main(["admin", *arguments, "--data", str(self.data)])
         except SystemExit as stop:
             code = int(stop.code or 0)
-        said = self._output.readouterr()
+        said = self.output.readouterr()
         return code, said.out, said.err
 
     def does(self, *arguments: str) -> str:
@@ -53,8 +53,12 @@ class Admin:
     def explains(self, *arguments: str) -> str:
         code, output, errors = self(*arguments)
         assert (code, output) == (2, "")
-        assert errors.startswith("usage: cloudconsole admin")
-        return errors.splitlines()[-1]
+        assert errors.count("\n") == 1
+        message, _, help_text = errors.rstrip().rpartition("; see ")
+        words = [word for word in arguments[:2] if not word.startswith("-")]
+        assert help_text.startswith(f"cloudconsole admin {words[0]}")
+        assert help_text.endswith(" --help")
+        return message.removeprefix("cloudconsole: ")
 
 
 @pytest.fixture
@@ -107,7 +111,7 @@ def test_what_is_not_there_is_refused_in_one_line(admin: Admin, noun: str) -> No
 @pytest.mark.parametrize("noun", [noun for noun in NOUNS if "change" in noun.verbs], ids=lambda noun: noun.name)
 def test_a_change_of_nothing_is_wrong_usage(admin: Admin, noun: Any) -> None:
     key = noun.key_of(admin.reads(noun.name, "list")[0])
-    assert "Give at least one of --" in admin.explains(noun.name, "change", key)
+    assert "give at least one of --" in admin.explains(noun.name, "change", key)
 
 
 @pytest.mark.parametrize("noun", NOUNS, ids=lambda noun: noun.name)
@@ -203,8 +207,8 @@ def test_structured_parts_come_as_json_or_from_a_file(admin: Admin, tmp_path: Pa
     [
         (["flavor", "change", "1", "--ram", "much"], "argument --ram: must be a whole number"),
         (["flavor", "change", "1", "--ram", "1.5"], "argument --ram: must be a whole number"),
-        (["flavor", "change", "1", "--colour", "red"], "unrecognized arguments: --colour red"),
-        (["flavor", "change", "1", "--id", "2"], "unrecognized arguments: --id 2"),
+        (["flavor", "change", "1", "--colour", "red"], "there is no flag --colour here"),
+        (["flavor", "change", "1", "--id", "2"], "there is no flag --id here"),
         (["flavor", "add", "1"], "the following arguments are required"),
         (["flavor", "list", "--limit", "0"], "argument --limit: must be a whole number from 1 on"),
         (["flavor", "add", "1", "--disabled", "maybe"], "argument --disabled: must be true or false"),
@@ -216,8 +220,12 @@ def test_structured_parts_come_as_json_or_from_a_file(admin: Admin, tmp_path: Pa
         (["audit", "--after", "x"], "argument --after: must be a line's id"),
         (["audit", "--access", "--subject", "x"], "--subject: the access trail has none"),
         (["account", "password", "demo", "--password-stdin", "--password-file", "x"], "not allowed with argument"),
-        (["account", "password", "demo", "secret"], "unrecognized arguments: secret"),
+        (["account", "password", "demo", "secret"], "secret: is not expected here"),
         (["price", "fly"], "invalid choice: 'fly'"),
+        (["flavor", "add", "--nmae", "x"], "there is no flag --nmae here (did you mean --name?)"),
+        (["flavor", "add", "9", "--vcpu=1"], "there is no flag --vcpu here (did you mean --vcpus?)"),
+        (["domain", "change", "206813", "--service_areas", "hk"], "did you mean --service-areas?"),
+        (["tenant", "--json", "list"], "there is no flag --json here: a command's flags stand behind it"),
     ],
 )  # fmt: skip
 def test_wrong_usage_is_explained(admin: Admin, arguments: list[str], words: str) -> None:
@@ -227,29 +235,56 @@ def test_wrong_usage_is_explained(admin: Admin, arguments: list[str], words: str
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["flavor", "change", "1", "--ram", "0"], "ram: must be at least 1"),
+        (["flavor", "change", "1", "--ram", "0"], "--ram: must be at least 1"),
         (
             ["flavor", "add", "x", "--name", "n", "--vcpus", "1", "--ram", "1", "--disk", "1"],
-            "id: must be of digits only",
+            "ID: must be of digits only",
         ),
-        (["news", "add", "x", "--title", "n", "--url", "https://e.example.com/"], "id: must be a whole number"),
-        (["url", "add", "--type", "door", "--url", "https://e.example.com/"], "type: must be 'link' or 'directory'"),
-        (["domain", "change", "206813", "--cache-behaviors", "{}"], "cacheBehaviors: must be a list"),
+        (["news", "add", "x", "--title", "n", "--url", "https://e.example.com/"], "ID: must be a whole number"),
+        (["url", "add", "--type", "door", "--url", "https://e.example.com/"], "--type: must be 'link' or 'directory'"),
+        (["domain", "change", "206813", "--cache-behaviors", "{}"], "--cache-behaviors: must be a list"),
         (
             ["domain", "change", "206813", "--origin-config", '{"originIps": ["x"]}'],
-            "originConfig.originIps[0]: must be an IP",
+            "--origin-config: originIps[0]: must be an IP",
         ),
         (["account", "disable", "operator"], "is the last operator who can log in: make another one first; --force"),
-        (["resource", "list", "--tenant", "nobody"], "tenant: there is no tenant nobody"),
+        (["resource", "list", "--tenant", "nobody"], "--tenant: there is no tenant nobody"),
         (["audit", "--since", "soon"], "--since: must be a time"),
+        (
+            ["resource", "add", "i-9", "--tenant", "demo", "--kind", "instance", "--name", "n", "--node", "hk-1"],
+            "--vcpus: is needed for an instance: from 1 to 2147483647; --ram: is needed for an instance: from 1 to",
+        ),
+        (
+            ["resource", "add", "v-9", "--tenant", "demo", "--kind", "volume", "--name", "n", "--size", "1"],
+            "--node: a volume must be on a node",
+        ),
+        (["resource", "end", "i-d0000001", "--at", "soon"], "--at: must be a time"),
+        (["tenant", "change", "other", "--name", "demo"], "--name: there is a tenant demo already"),
+        (["tenant", "add", " acme"], "NAME: must not begin or end with a space"),
+        (
+            ["price", "add", "--kind", "volume", "--unit", "vcpu", "--price", "1", "--from", "2026-01-01"],
+            "--unit: volume is priced by gb",
+        ),
         (["tenant", "show", "\udcff"], "an argument is not UTF-8 text"),
-        (["tenant", "add", "\udcff"], "name: has half of a character"),
+        (["tenant", "add", "\udcff"], "NAME: has half of a character"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(admin: Admin, arguments: list[str], words: str) -> None:
     before = admin.does("dump")
     assert words in admin.refuses(*arguments)
     assert admin.does("dump") == before
+
+
+def test_a_dump_with_names_of_old_loads_into_the_store_it_is_of_and_into_no_other(admin: Admin, tmp_path: Path) -> None:
+    with opened(admin.data, "cloud") as engine, engine.begin() as connection:
+        connection.execute(tenants.update().where(tenants.c.name == "other").values(name="other "))
+    file = str(tmp_path / "cloud.yaml")
+    admin.does("dump", file)
+    assert admin.does("load", file) == "nothing to change\n"
+    code, _, errors = Admin(tmp_path / "new", admin.output)("load", file)
+    assert code == 1
+    assert errors.endswith(".name: must not begin or end with a space: take it away\n")
+    assert not (tmp_path / "new").exists()
 
 
 def test_where_there_is_no_store_none_is_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -375,9 +410,9 @@ def test_the_access_trail_has_columns_of_its_own(admin: Admin) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["demo", "--tenant", "demo"], "there is a account demo already"),
-        (["ann", "--tenant", "nowhere"], "tenant: there is no tenant nowhere"),
-        (["ann", "--tenant", "demo", "--role", "king"], "role: must be 'tenant' or 'operator'"),
+        (["demo", "--tenant", "demo"], "there is an account demo already"),
+        (["ann", "--tenant", "nowhere"], "--tenant: there is no tenant nowhere"),
+        (["ann", "--tenant", "demo", "--role", "king"], "--role: must be 'tenant' or 'operator'"),
     ],
 )
 def test_an_account_that_cannot_be_added_is_refused_before_its_password_is_read(

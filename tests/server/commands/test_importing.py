@@ -37,7 +37,7 @@ def imported(data: Path) -> int:
 def test_an_import_says_what_it_did(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
     done = cloudconsole("admin", "import", write(tmp_path, 5), "--data", data)
     assert (done.code, done.err) == (0, "")
-    assert done.out == "resources: 5 added, 0 were there already\n"
+    assert done.out == "resources: 5 added, 0 already there\n"
     assert imported(data) == 5
 
 
@@ -46,11 +46,26 @@ def test_a_refused_line_says_how_to_go_on(cloudconsole: Run, data: Path, tmp_pat
     done = cloudconsole("admin", "import", file, "--data", data)
     assert done.code == 1
     assert done.out == (
-        "resources: 3 added, 0 were there already\n"
-        "stopped after 3 lines, which are in: the same command goes on from there\n"
+        "resources: 3 added, 0 already there\n"
+        "stopped at line 4: all lines before it are in; mend it, and the same command goes on from there\n"
     )
     assert done.err.splitlines()[0] == f"{file}:4: id: is missing"
     assert imported(data) == 3
+
+
+def test_a_refused_first_line_leaves_nothing_to_go_on_from(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
+    done = cloudconsole("admin", "import", write(tmp_path, 0, end="\nnonsense\n"), "--data", data)
+    assert done.out == (
+        "resources: 0 added, 0 already there\n"
+        "stopped at line 2: nothing was added; mend it, and the same command goes on from there\n"
+    )
+
+
+def test_a_dry_run_says_what_would_be_added(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
+    cloudconsole("admin", "import", write(tmp_path, 1), "--data", data)
+    done = cloudconsole("admin", "import", write(tmp_path, 3), "--data", data, "--dry-run")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == ("resources: 2 would be added, 1 already there\nnothing was changed: this was a dry run\n")
 
 
 def test_the_summary_can_be_had_as_json(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
@@ -78,7 +93,7 @@ def test_a_dry_run_finds_what_an_import_would_and_changes_nothing(
     done = cloudconsole("admin", "import", write(tmp_path, 200), "--data", data, "--dry-run")
     assert done.code == 1
     assert "over quota (floating_ips: 8 of 8 in use, 1 more asked for): raise the quota of demo" in done.err
-    assert done.out.endswith("nothing was changed: this was a dry run\n")
+    assert done.out.endswith("it would stop at line 7: mend it\nnothing was changed: this was a dry run\n")
     assert (imported(data), (data / "cloud.db").read_bytes()) == (0, before)
     assert {file.name for file in data.iterdir()} <= {"activity.db", "cloud.db", "lock"}
 
@@ -133,7 +148,7 @@ def test_a_killed_import_goes_on_to_exactly_the_whole(cloudconsole: Run, data: P
     assert_sound(data)
     assert_totals_right(data)
     done = cloudconsole("admin", "import", file, "--data", data, "--force")
-    assert done.out == f"resources: {count - so_far} added, {so_far} were there already\n"
+    assert done.out == f"resources: {count - so_far} added, {so_far} already there\n"
     assert imported(data) == count
     assert_totals_right(data)
 
@@ -148,7 +163,7 @@ def test_an_interrupted_import_says_how_to_go_on(data: Path) -> None:
     said, complaint = process.communicate(timeout=60)
     assert (process.returncode, complaint) == (130, "")
     assert said == (
-        "resources: 10000 added, 0 were there already\n"
+        "resources: 10000 added, 0 already there\n"
         "stopped after 10000 lines, which are in: the same command goes on from there\n"
     )
     assert_totals_right(data)
@@ -165,7 +180,7 @@ def test_a_console_serves_during_an_import_and_shows_what_came_in(tmp_path: Path
             assert caller.call("GetUsageLimits").status == 200
             visitor = Caller(wire)
             assert visitor.login("other", "console-other").status == 200
-        assert process.communicate()[0] == "resources: 15000 added, 0 were there already\n"
+        assert process.communicate()[0] == "resources: 15000 added, 0 already there\n"
         assert caller.call("GetUsageLimits").data["totalFloatingIpsUsed"] == before + 15_000
         wire.close()
     assert_totals_right(tmp_path / "data")

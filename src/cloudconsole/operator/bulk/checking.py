@@ -2,20 +2,21 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Table, select
 
 from cloudconsole.core.kinds import PRICED_UNITS
 from cloudconsole.operator.bulk.lines import Line, ResourceLine
-from cloudconsole.operator.cloudfile.checks import Finding, resource_findings
 from cloudconsole.operator.cloudfile.problems import Problem
 from cloudconsole.operator.desk import Desk
-from cloudconsole.operator.models import Resource
-from cloudconsole.operator.nouns.pricing import Starts, price_starts, start_on
+from cloudconsole.operator.errors import Finding
+from cloudconsole.operator.fitting import resource_findings
+from cloudconsole.operator.gaps import UNUSABLE
+from cloudconsole.operator.nouns.pricing import price_starts
 from cloudconsole.operator.nouns.usage import Room, over_quota
 from cloudconsole.operator.records import Row, resource_row
-from cloudconsole.operator.rules import SIZES, disabled_refusal
+from cloudconsole.operator.rules import SIZES, Starts, disabled_refusal, unpriced_problem
 from cloudconsole.operator.words import path_text
 from cloudconsole.store import tables
 
@@ -27,6 +28,8 @@ _FIELDS: Final = {column: name for name, column in SIZES.items()} | {
     "ended_at": "ended",
 }
 """The fields by the names of their columns, where those differ."""
+_TAKING: Final = ("kind", *SIZES.values(), "ended_at")
+"""The columns that say what is taken of a quota."""
 
 
 @dataclass
@@ -51,13 +54,13 @@ class _View(NamedTuple):
 def check_batch(desk: Desk, lines: list[Line]) -> Checked:
     view = _look(desk, lines)
     checked = Checked()
-    for number, resource in lines:
+    for number, resource, faults in lines:
         row = _row(view, resource)
         known = view.there.get(resource.id) or checked.rows.get(resource.id)
-        if known is not None and known == row:
+        if known is not None and known == row and not faults:
             checked.passed += 1
             continue
-        findings = list(_findings(view, resource, row, known))
+        findings = [*faults, *_findings(view, resource, row, known)]
         if findings:
             checked.problems = [Problem(number, path_text(path), message) for path, message in findings]
             break
@@ -66,8 +69,8 @@ def check_batch(desk: Desk, lines: list[Line]) -> Checked:
 
 
 def _look(desk: Desk, lines: list[Line]) -> _View:
-    tenants = _named(desk, tables.tenants, {line.resource.tenant for line in lines})
-    ids = {line.resource.id for line in lines}
+    tenants = _named(desk, tables.tenants, {line.resource.tenant for line in lines} - {UNUSABLE})
+    ids = {line.resource.id for line in lines} - {UNUSABLE}
     there = desk.connection.execute(select(tables.resources).where(tables.resources.c.id.in_(ids))).mappings()
     return _View(
         tenants,
@@ -96,15 +99,19 @@ def _id(places: dict[str, Row], name: str) -> int:
 
 
 def _findings(view: _View, resource: ResourceLine, row: Row, known: Row | None) -> Iterator[Finding]:
-    if row["tenant_id"] == _UNKNOWN:
-        yield ("tenant",), "there is no such tenant: add it first"
-    if row["node_id"] == _UNKNOWN:
-        yield ("node",), "there is no such node: add it first"
-    elif known is not None:
-        different = [_FIELDS.get(name, name) for name in row if row[name] != known[name]]
-        yield ("id",), f"there is a resource {resource.id} already, and it differs in {', '.join(different)}"
-    else:
+    for thing, name, column in (("tenant", resource.tenant, "tenant_id"), ("node", resource.node, "node_id")):
+        if name is not UNUSABLE and row[column] == _UNKNOWN:
+            yield (thing,), f"there is no such {thing}: add it first"
+    yield from resource_findings(resource)
+    if known is None:
         yield from _findings_of_new(view, resource, row)
+    elif different := [_FIELDS.get(name, name) for name in row if _differ(row[name], known[name])]:
+        yield ("id",), f"there is a resource {resource.id} already, and it differs in {', '.join(different)}"
+
+
+def _differ(value: Any, known: Any) -> bool:
+    """Whether two values surely do; of one that is faulty there is enough to say already."""
+    return value is not UNUSABLE and value not in (known, _UNKNOWN)
 
 
 def _findings_of_new(view: _View, resource: ResourceLine, row: Row) -> Iterator[Finding]:
@@ -112,14 +119,12 @@ def _findings_of_new(view: _View, resource: ResourceLine, row: Row) -> Iterator[
     for thing, known, name in places:
         if name in known and known[name]["disabled"]:
             yield (thing,), disabled_refusal(thing, name)
-
-    def lacks_price(priced: Resource) -> bool:
-        if priced.kind not in PRICED_UNITS or row["node_id"] is None:
-            return False
-        return priced.started < start_on(view.prices[priced.kind], row["node_id"])
-
-    yield from resource_findings(lacks_price, resource)
-    if view.room is not None and row["tenant_id"] != _UNKNOWN:
+    if UNUSABLE not in (row["kind"], row["started_at"]) and row["node_id"] not in (None, _UNKNOWN):
+        starts = view.prices.get(resource.kind, {})
+        problem = unpriced_problem(resource.kind, row["node_id"], resource.started, starts)
+        if problem is not None:
+            yield ("started",), problem
+    if view.room is not None and row["tenant_id"] != _UNKNOWN and not any(row[name] is UNUSABLE for name in _TAKING):
         over = view.room.take(row)
         if over:
             yield (), f"{over_quota(over)}: raise the quota of {resource.tenant}, or give --force"

@@ -12,6 +12,7 @@ from cloudconsole.operator.bulk.checking import Checked, check_batch
 from cloudconsole.operator.bulk.lines import Batch, read_batches
 from cloudconsole.operator.cloudfile.problems import CloudFileError
 from cloudconsole.operator.desk import Desk, at_desk
+from cloudconsole.operator.kept import StoredNames
 from cloudconsole.store import counting
 from cloudconsole.store.tables import resources
 
@@ -38,7 +39,7 @@ def import_resources(
 ) -> Iterator[Tally]:
     """Gives the tally after each transaction; a refused line raises `CloudFileError` once all before it are in."""
     tally = Tally()
-    for batch in read_batches(source, zone, LINES_PER_TRANSACTION):
+    for batch in read_batches(source, zone, LINES_PER_TRANSACTION, StoredNames(engine)):
         with at_desk(engine, actor=actor, now=int(clock.now()), zone=zone, force=force) as desk:
             checked = check_batch(desk, batch.lines)
             _write(desk, name, batch, checked)

@@ -1,16 +1,18 @@
 """Reading JSON lines, one resource each, with no more in memory than a batch of them."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from datetime import tzinfo
 from typing import Any, BinaryIO, Final, NamedTuple, NoReturn
 
 from pydantic import ValidationError
 
 from cloudconsole.operator.cloudfile.problems import Problem
-from cloudconsole.operator.fields import Name
+from cloudconsole.operator.errors import Finding
+from cloudconsole.operator.fields import Reference
+from cloudconsole.operator.gaps import with_gaps
 from cloudconsole.operator.models import Resource
-from cloudconsole.operator.words import message_of, path_text
+from cloudconsole.operator.words import message_of, path_of, path_text
 
 LONGEST_LINE: Final = 65_536
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -19,18 +21,20 @@ _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 class ResourceLine(Resource):
     """A resource as a cloud file has it, and whose it is."""
 
-    tenant: Name
+    tenant: Reference
 
 
 class Line(NamedTuple):
     number: int
     resource: ResourceLine
+    findings: tuple[Finding, ...] = ()
+    """What is wrong with single fields, which are `UNUSABLE` then."""
 
 
 class Batch(NamedTuple):
     lines: list[Line]
     problems: list[Problem]
-    """Of the line after these, which is the last one read."""
+    """Of the line after these, where that cannot be read at all and is the last one."""
     position: int
     """Bytes read so far."""
 
@@ -43,8 +47,9 @@ class Unreadable(Exception):
         self.problems = problems
 
 
-def read_batches(source: BinaryIO, zone: tzinfo, size: int) -> Iterator[Batch]:
-    """The lines in order, up to the first that is not taken; empty lines are passed over."""
+def read_batches(source: BinaryIO, zone: tzinfo, size: int, kept: Container[str] = ()) -> Iterator[Batch]:
+    """The lines in order, up to and with the first that has a faulty field; empty lines are passed over."""
+    context = {"zone": zone, "kept": kept}
     number = position = 0
     lines: list[Line] = []
     while content := source.readline(LONGEST_LINE + 1):
@@ -52,10 +57,12 @@ def read_batches(source: BinaryIO, zone: tzinfo, size: int) -> Iterator[Batch]:
         try:
             data = _read(content.removeprefix(_BYTE_ORDER_MARK) if number == 1 else content, number)
             if data is not None:
-                lines.append(Line(number, _model(data, number, zone)))
+                lines.append(_line(data, number, context))
         except Unreadable as end:
             yield Batch(lines, end.problems, position)
             return
+        if lines and lines[-1].findings:
+            break
         if len(lines) == size:
             yield Batch(lines, [], position)
             lines = []
@@ -106,11 +113,10 @@ def _refuse_constant(word: str) -> NoReturn:
 _DECODER: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant)
 
 
-def _model(data: dict[str, Any], number: int, zone: tzinfo) -> ResourceLine:
+def _line(data: dict[str, Any], number: int, context: dict[str, Any]) -> Line:
     try:
-        return ResourceLine.model_validate(data, context={"zone": zone})
+        return Line(number, ResourceLine.model_validate(data, context=context))
     except ValidationError as error:
         details = error.errors(include_url=False)
-        raise Unreadable(
-            [Problem(number, path_text(detail["loc"]), message_of(detail)) for detail in details]
-        ) from None
+    resource = ResourceLine.model_validate(with_gaps(data, details), context=context)
+    return Line(number, resource, tuple((path_of(detail), message_of(detail)) for detail in details))

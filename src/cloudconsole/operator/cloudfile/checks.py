@@ -5,21 +5,19 @@ A field with a problem of its own is `UNUSABLE`, and nothing is said that would 
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 from cloudconsole.operator.cloudfile.document import Document
 from cloudconsole.operator.cloudfile.model import CloudFile
-from cloudconsole.operator.cloudfile.prices import Prices, price_problem
+from cloudconsole.operator.cloudfile.prices import Prices
 from cloudconsole.operator.cloudfile.problems import Problem
 from cloudconsole.operator.cloudfile.scalars import TimeText
 from cloudconsole.operator.cloudfile.shape import items_of, items_of_tenants
+from cloudconsole.operator.errors import Finding
+from cloudconsole.operator.fitting import price_findings, resource_findings
 from cloudconsole.operator.gaps import UNUSABLE
-from cloudconsole.operator.models import Account, Domain, Price, Resource
-from cloudconsole.operator.rules import node_problem, size_problems
+from cloudconsole.operator.models import Account, Domain
 from cloudconsole.operator.words import Path, path_text
-
-Finding = tuple[Path, str]
 
 
 def check(model: CloudFile, document: Document) -> list[Problem]:
@@ -28,10 +26,11 @@ def check(model: CloudFile, document: Document) -> list[Problem]:
         *_duplicates(model, document),
         *_unknown_nodes(model),
         *_unknown_disabled_nodes(model),
-        *_each(items_of(model, "prices"), _price_findings),
+        *_each(items_of(model, "prices"), price_findings),
         *_each(items_of_tenants(model, "accounts"), _account_findings),
         *_each(items_of_tenants(model, "domains"), _domain_findings),
-        *_each(items_of_tenants(model, "resources"), partial(resource_findings, Prices(model).lack)),
+        *_each(items_of_tenants(model, "resources"), resource_findings),
+        *_each(items_of_tenants(model, "resources"), Prices(model).findings),
     ]
     return [Problem(document.line_of(path), path_text(path), message) for path, message in findings]
 
@@ -98,12 +97,6 @@ def _unknown_disabled_nodes(model: CloudFile) -> Iterator[Finding]:
             yield path, "is not among the nodes of this file"
 
 
-def _price_findings(price: Price) -> Iterator[Finding]:
-    problem = price_problem(price)
-    if problem is not None:
-        yield ("unit",), problem
-
-
 def _account_findings(account: Account) -> Iterator[Finding]:
     # A field that is unusable is nevertheless there.
     if account.password_hash is not None and account.password_file is not None:
@@ -129,28 +122,3 @@ def _not_json(value: Any, path: Path) -> Iterator[Finding]:
     elif isinstance(value, list):
         for place, part in enumerate(value):
             yield from _not_json(part, (*path, place))
-
-
-def resource_findings(lacks_price: Callable[[Resource], bool], resource: Resource) -> Iterator[Finding]:
-    """What does not fit within one resource, and a price that it lacks."""
-    times = (resource.started, resource.ended)
-    if UNUSABLE not in times and resource.ended is not None and resource.ended < resource.started:
-        yield ("ended",), "must not be before started"
-    if resource.kind is UNUSABLE:
-        return
-    yield from _size_findings(resource)
-    if resource.node is not UNUSABLE:
-        problem = node_problem(resource.kind, resource.node)
-        if problem is not None:
-            yield ("node",), problem
-    if lacks_price(resource):
-        message = f"there is no price for {resource.kind} on this node at this time: add one to prices"
-        yield ("started",), message
-
-
-def _size_findings(resource: Resource) -> Iterator[Finding]:
-    sizes = resource.sizes
-    numbers = {name: 0 if size is UNUSABLE else size for name, size in sizes.items()}
-    for name, message in size_problems(resource.kind, numbers):
-        if sizes[name] is not UNUSABLE:
-            yield (name,), message

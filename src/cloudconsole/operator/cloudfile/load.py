@@ -1,6 +1,6 @@
 """Making the store equal to a file: all of it, or nothing."""
 
-from collections.abc import Mapping, Set
+from collections.abc import Container, Mapping, Set
 from dataclasses import dataclass
 from datetime import tzinfo
 from operator import itemgetter
@@ -11,15 +11,16 @@ from sqlalchemy import Connection, Engine, Table
 from cloudconsole.operator.audit import note
 from cloudconsole.operator.cloudfile import rows
 from cloudconsole.operator.cloudfile.checks import check
-from cloudconsole.operator.cloudfile.document import read_document
 from cloudconsole.operator.cloudfile.model import CloudFile
 from cloudconsole.operator.cloudfile.passwords import read_passwords
 from cloudconsole.operator.cloudfile.problems import CloudFileError
+from cloudconsole.operator.cloudfile.reading import read_document
 from cloudconsole.operator.cloudfile.room import refuse_over_quota
 from cloudconsole.operator.cloudfile.shape import read_model
 from cloudconsole.operator.cloudfile.sync import Changes, Counts, compare, rows_of
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.kept import StoredNames
 from cloudconsole.operator.nouns.operators import keeping_an_operator
 from cloudconsole.store import counting, tables
 from cloudconsole.store.engine import reading
@@ -52,7 +53,7 @@ def load(
     force: bool = False,
 ) -> Summary:
     """Make the store what the file says; a file with problems raises `CloudFileError` with every one of them."""
-    file, passwords = read_cloud_file(source, zone)
+    file, passwords = read_cloud_file(source, zone, StoredNames(engine))
     return make_equal(engine, file, passwords, name=source.name, now=now, actor=actor, dry_run=dry_run, force=force)
 
 
@@ -85,21 +86,23 @@ def make_equal(
     return summary
 
 
-def read_cloud_file(source: Path, zone: tzinfo) -> tuple[CloudFile, dict[str, str]]:
-    """A file without problems, and the passwords from the files it names."""
+def read_cloud_file(source: Path, zone: tzinfo, kept: Container[str] = ()) -> tuple[CloudFile, dict[str, str]]:
+    """A file without problems, and the passwords from the files it names; names that are kept may stay as they are."""
     try:
         content = source.read_bytes()
     except OSError as error:
         raise OperatorError(f"{source} cannot be read: {error.strerror}") from error
-    return read_cloud(content, str(source), zone, beside=source.parent)
+    return read_cloud(content, str(source), zone, kept, beside=source.parent)
 
 
-def read_cloud(content: bytes, name: str, zone: tzinfo, *, beside: Path) -> tuple[CloudFile, dict[str, str]]:
+def read_cloud(
+    content: bytes, name: str, zone: tzinfo, kept: Container[str] = (), *, beside: Path
+) -> tuple[CloudFile, dict[str, str]]:
     """The content of a file without problems, and the passwords from the files it names, as seen from a folder."""
     document = read_document(content)
     if document.data is None:
         raise CloudFileError(name, document.problems)
-    file, shape_problems = read_model(document, zone)
+    file, shape_problems = read_model(document, zone, kept)
     passwords, password_problems = read_passwords(file, beside, document)
     problems = [*document.problems, *shape_problems, *check(file, document), *password_problems]
     if problems:

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from cloudconsole.operator import models
-from cloudconsole.operator.fields import Items, Name, Quotas
+from cloudconsole.operator.fields import Items, Name, Quotas, Reference
 from cloudconsole.operator.models import Account, Domain, Flavor, News, Part, Price, Resource, UrlEntry
 
 
@@ -20,7 +20,7 @@ class Tenant(models.Tenant):
 class CloudFile(Part):
     version: Literal[1]
     nodes: Items[Name] = Field(default=[])
-    disabled_nodes: Items[Name] = Field(default=[])
+    disabled_nodes: Items[Reference] = Field(default=[])
     flavors: Items[Flavor] = Field(default=[])
     prices: Items[Price] = Field(default=[])
     news: Items[News] = Field(default=[])

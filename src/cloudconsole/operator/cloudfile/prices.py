@@ -1,18 +1,20 @@
 """Whether a file has the prices that its resources need."""
 
+from collections.abc import Iterator
 from itertools import product
-from typing import Final
+from typing import Any, Final
 
 from cloudconsole.core.kinds import PRICED_UNITS
 from cloudconsole.operator.cloudfile.model import CloudFile
+from cloudconsole.operator.errors import Finding
+from cloudconsole.operator.fitting import price_findings
 from cloudconsole.operator.gaps import UNUSABLE
 from cloudconsole.operator.models import Price, Resource
-from cloudconsole.operator.rules import unit_problem
+from cloudconsole.operator.rules import unpriced_problem
 
 _EVERYWHERE: Final = None
 _ANYWHERE: Final = UNUSABLE
 _ANY_PRICE: Final[Price] = UNUSABLE
-_NEVER: Final = 2**63
 
 
 class Prices:
@@ -23,27 +25,25 @@ class Prices:
 
     def __init__(self, model: CloudFile) -> None:
         self._nodes = frozenset(model.nodes) - {UNUSABLE}
-        self._starts: dict[tuple[str, str | None], int] = {}
+        self._starts: dict[str, dict[Any, int]] = {kind: {} for kind in PRICED_UNITS}
         for price in [_ANY_PRICE] if model.prices is UNUSABLE else model.prices:
             self._add(price)
 
-    def lack(self, resource: Resource) -> bool:
-        """Whether a resource, of a kind that is known, surely has no price when it starts."""
-        if resource.kind not in PRICED_UNITS or resource.node is None or resource.started is UNUSABLE:
-            return False
+    def findings(self, resource: Resource) -> Iterator[Finding]:
+        """What is said of a resource that surely has no price when it starts."""
+        if UNUSABLE in (resource.kind, resource.started) or resource.node is None:
+            return
         node = resource.node if resource.node in self._nodes else _ANYWHERE
-        starts = (self._starts.get((resource.kind, place), _NEVER) for place in (node, _EVERYWHERE))
-        return resource.started < min(starts)
+        starts = self._starts.get(resource.kind, {})
+        problem = unpriced_problem(resource.kind, node, resource.started, starts)
+        if problem is not None:
+            yield ("started",), problem
 
     def _add(self, price: Price) -> None:
-        is_kind_known = price.kind is not UNUSABLE and price_problem(price) is None
+        is_kind_known = price.kind is not UNUSABLE and not any(price_findings(price))
         kinds = [price.kind] if is_kind_known else PRICED_UNITS
         node = price.node if price.node in self._nodes else _EVERYWHERE
         start = 0 if price.start is UNUSABLE else price.start
-        for place in product(kinds, (node, _ANYWHERE)):
-            self._starts[place] = min(start, self._starts.get(place, start))
-
-
-def price_problem(price: Price) -> str | None:
-    """Why a price's unit does not go with its kind, if both can be told."""
-    return None if UNUSABLE in (price.kind, price.unit) else unit_problem(price.kind, price.unit)
+        for kind, place in product(kinds, (node, _ANYWHERE)):
+            starts = self._starts[kind]
+            starts[place] = min(start, starts.get(place, start))

@@ -1,7 +1,6 @@
 """From data to the model. What does not fit is said in plain words, and becomes a gap in what else is checked."""
 
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from datetime import tzinfo
 from typing import Any
 
@@ -11,13 +10,13 @@ from pydantic_core import ErrorDetails
 from cloudconsole.operator.cloudfile.document import Document
 from cloudconsole.operator.cloudfile.model import CloudFile
 from cloudconsole.operator.cloudfile.problems import Problem
-from cloudconsole.operator.gaps import UNUSABLE
+from cloudconsole.operator.gaps import UNUSABLE, with_gaps
 from cloudconsole.operator.words import Path, message_of, path_of, path_text
 
 
-def read_model(document: Document, zone: tzinfo) -> tuple[CloudFile, list[Problem]]:
+def read_model(document: Document, zone: tzinfo, kept: Container[str]) -> tuple[CloudFile, list[Problem]]:
     """The file's model and what is wrong; `UNUSABLE` stands in the place of each faulty field or item."""
-    context = {"zone": zone}
+    context = {"zone": zone, "kept": kept}
     details: list[ErrorDetails] = []
     try:
         model = CloudFile.model_validate(document.data, context=context)
@@ -31,7 +30,7 @@ def read_model(document: Document, zone: tzinfo) -> tuple[CloudFile, list[Proble
         for detail in details
         if not _known_as_faulty(path := path_of(detail), document.faulty)
     ]
-    data = _Gaps(details, document.faulty).put_in(document.data)
+    data = with_gaps(document.data, details, document.faulty)
     return CloudFile.model_validate(data, context=context), problems
 
 
@@ -46,37 +45,5 @@ def items_of_tenants(model: CloudFile, section: str) -> Iterator[tuple[Path, Any
         yield from items_of(tenant, section, path)
 
 
-def _is_about_key(detail: ErrorDetails) -> bool:
-    """Whether it is the name of an entry that is wrong, whatever its value."""
-    return detail["type"] == "extra_forbidden" or detail["loc"][-1] == "[key]"
-
-
 def _known_as_faulty(path: Path, faulty: set[Path]) -> bool:
     return any(path[:length] in faulty for length in range(len(path) + 1))
-
-
-class _Gaps:
-    """What is faulty in the data: entries that should not be there, entries that are missing, and values."""
-
-    def __init__(self, details: list[ErrorDetails], faulty: set[Path]) -> None:
-        self._unknown = {path_of(detail) for detail in details if _is_about_key(detail)}
-        self._missing: dict[Path, dict[str | int, Any]] = defaultdict(dict)
-        for *around, key in (path_of(detail) for detail in details if detail["type"] == "missing"):
-            self._missing[tuple(around)][key] = UNUSABLE
-        self._faulty = faulty.union(map(path_of, details))
-        self._around = {path[:length] for path in self._faulty for length in range(len(path))}
-
-    def put_in(self, value: Any, path: Path = ()) -> Any:
-        """A copy, as far as needed, with `UNUSABLE` for what is faulty, and without the unknown entries."""
-        if path in self._faulty and path:
-            return UNUSABLE
-        if path in self._around and isinstance(value, list):
-            return [self.put_in(item, (*path, place)) for place, item in enumerate(value)]
-        if path in self._around and isinstance(value, dict):
-            entries = value | self._missing.get(path, {})
-            return {
-                key: self.put_in(part, (*path, key))
-                for key, part in entries.items()
-                if (*path, key) not in self._unknown
-            }
-        return value

@@ -4,10 +4,11 @@ from typing import Final
 
 from cloudconsole.operator.nouns.accounts import Accounts
 from cloudconsole.operator.nouns.domains import Domains
+from cloudconsole.operator.nouns.filters import Filter
 from cloudconsole.operator.nouns.flavors import Flavors
 from cloudconsole.operator.nouns.news import News
 from cloudconsole.operator.nouns.nodes import Nodes
-from cloudconsole.operator.nouns.noun import Done, Filter, Noun
+from cloudconsole.operator.nouns.noun import Done, Noun
 from cloudconsole.operator.nouns.prices import Prices
 from cloudconsole.operator.nouns.quotas import Quotas
 from cloudconsole.operator.nouns.resources import Resources

@@ -9,9 +9,10 @@ from cloudconsole.operator import models, records
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.models import read_part
-from cloudconsole.operator.nouns.noun import Done, Filter, Noun, Values, prefix_filter, switch_filter
+from cloudconsole.operator.nouns.filters import Filter, prefix_filter, switch_filter, tenant_filter
+from cloudconsole.operator.nouns.noun import Done, Noun, Values
 from cloudconsole.operator.nouns.operators import refuse_no_operator_left
-from cloudconsole.operator.nouns.places import find_tenant, require_owner
+from cloudconsole.operator.nouns.places import require_owner, with_tenant
 from cloudconsole.operator.nouns.sessions import new_version
 from cloudconsole.operator.records import Record, Row
 from cloudconsole.store import tables
@@ -31,9 +32,7 @@ class Accounts(Noun):
     def filters(self) -> Mapping[str, Filter]:
         columns = self.table.c
         return {
-            "tenant": Filter(
-                "only this tenant's", lambda desk, name: columns.tenant_id == find_tenant(desk, name)["id"]
-            ),
+            "tenant": tenant_filter(columns.tenant_id),
             "role": Filter("only those of this role", lambda _desk, role: columns.role == role),
             "prefix": prefix_filter(columns.username, "name"),
             "disabled": switch_filter(columns.disabled, "only the disabled ones"),
@@ -56,7 +55,8 @@ class Accounts(Noun):
 
     def reset_password(self, desk: Desk, key: str, password_hash: str) -> Done:
         current = self._require(desk, key)
-        given = read_part(models.Account, {"username": current["username"], "password_hash": password_hash}, desk.zone)
+        values = {"username": current["username"], "password_hash": password_hash}
+        given = read_part(models.Account, values, desk.keeping([current["username"]]))
         self._renew(desk, current, password_hash=given.password_hash)
         return self._noted(desk, "password", key, None, {"password": "changed"})
 
@@ -69,9 +69,7 @@ class Accounts(Noun):
         desk.connection.execute(renewed)
 
     def _query(self) -> Select[Any]:
-        tenants = tables.tenants
-        owned = select(self.table, tenants.c.name.label("tenant"))
-        return owned.join(tenants, tenants.c.id == self.table.c.tenant_id)
+        return with_tenant(self.table)
 
     def _record(self, row: Row) -> Record:
         return {"tenant": row["tenant"], **records.account_record(row)}
@@ -80,7 +78,7 @@ class Accounts(Noun):
         tenant_id, others = require_owner(desk, values)
         if "password_file" in others:
             raise OperatorError("password_file: is not taken here")
-        account = read_part(models.Account, others, desk.zone)
+        account = read_part(models.Account, others, desk)
         row = {"tenant_id": tenant_id, "username": account.username, "role": account.role, "disabled": account.disabled}
         return row if account.password_hash is None else {**row, "password_hash": account.password_hash}
 

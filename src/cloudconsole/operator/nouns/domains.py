@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select
 
 from cloudconsole.operator import models, records
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.models import read_part
-from cloudconsole.operator.nouns.noun import Done, Filter, NumberedNoun, Values, prefix_filter, switch_filter
-from cloudconsole.operator.nouns.places import find_tenant, require_owner
+from cloudconsole.operator.nouns.filters import Filter, prefix_filter, switch_filter, tenant_filter
+from cloudconsole.operator.nouns.noun import Done, NumberedNoun, Values
+from cloudconsole.operator.nouns.places import require_owner, with_tenant
 from cloudconsole.operator.records import Record, Row
 from cloudconsole.store import tables
 
@@ -26,9 +27,7 @@ class Domains(NumberedNoun):
     def filters(self) -> Mapping[str, Filter]:
         columns = self.table.c
         return {
-            "tenant": Filter(
-                "only this tenant's", lambda desk, name: columns.tenant_id == find_tenant(desk, name)["id"]
-            ),
+            "tenant": tenant_filter(columns.tenant_id),
             "prefix": prefix_filter(columns.name, "name"),
             "disabled": switch_filter(~columns.enabled, "only those not in service"),
         }
@@ -40,13 +39,11 @@ class Domains(NumberedNoun):
         return self._change(desk, "enable", self._require(desk, key), {"enabled": True})
 
     def _query(self) -> Select[Any]:
-        tenants = tables.tenants.c
-        owned = select(self.table, tenants.name.label("tenant"))
-        return owned.join(tables.tenants, tenants.id == self.table.c.tenant_id)
+        return with_tenant(self.table)
 
     def _record(self, row: Row) -> Record:
         return {"tenant": row["tenant"], **records.domain_record(row)}
 
     def _row(self, desk: Desk, values: Values) -> Row:
         tenant_id, others = require_owner(desk, values)
-        return records.domain_row(read_part(models.Domain, others, desk.zone), tenant_id)
+        return records.domain_row(read_part(models.Domain, others, desk), tenant_id)

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from cloudconsole.operator import models, records
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.models import read_part
-from cloudconsole.operator.nouns.noun import Filter, NumberedNoun, Values, name_filters
+from cloudconsole.operator.nouns.filters import Filter, name_filters
+from cloudconsole.operator.nouns.noun import NumberedNoun, Values
 from cloudconsole.operator.records import Record, Row
 from cloudconsole.store import tables
 
@@ -25,7 +26,7 @@ class Flavors(NumberedNoun):
         return records.flavor_record(row)
 
     def _row(self, desk: Desk, values: Values) -> Row:
-        return records.flavor_row(read_part(models.Flavor, values, desk.zone))
+        return records.flavor_row(read_part(models.Flavor, values, desk))
 
     def _check(self, desk: Desk, before: Row | None, after: Row | None) -> None:
         if after is not None:

@@ -5,11 +5,13 @@ from typing import Any, ClassVar
 
 from sqlalchemy import func, select
 
+from cloudconsole.core.clock import time_text
 from cloudconsole.operator import models, records
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.models import read_part
-from cloudconsole.operator.nouns.noun import Filter, Noun, Values, switch_filter
-from cloudconsole.operator.records import Record, Row, time_text
+from cloudconsole.operator.nouns.filters import Filter, switch_filter
+from cloudconsole.operator.nouns.noun import Noun, Values
+from cloudconsole.operator.records import Record, Row
 from cloudconsole.operator.rules import LARGEST
 from cloudconsole.store import tables
 
@@ -40,7 +42,7 @@ class News(Noun):
         return records.news_record(row)
 
     def _row(self, desk: Desk, values: Values) -> Row:
-        return records.news_row(read_part(models.News, values, desk.zone))
+        return records.news_row(read_part(models.News, values, desk))
 
     def _value_of(self, key: str) -> Any:
         is_number = key.isascii() and key.isdecimal() and len(key) <= len(str(LARGEST))

@@ -7,7 +7,8 @@ from sqlalchemy import delete
 from cloudconsole.operator import models, records
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.models import read_part
-from cloudconsole.operator.nouns.noun import Filter, Noun, Values, name_filters
+from cloudconsole.operator.nouns.filters import Filter, name_filters
+from cloudconsole.operator.nouns.noun import Noun, Values
 from cloudconsole.operator.nouns.places import refuse_needed
 from cloudconsole.operator.records import Record, Row
 from cloudconsole.store import tables
@@ -28,7 +29,7 @@ class Nodes(Noun):
         return records.node_record(row)
 
     def _row(self, desk: Desk, values: Values) -> Row:
-        node = read_part(models.Node, values, desk.zone)
+        node = read_part(models.Node, values, desk)
         return {"name": node.name, "disabled": node.disabled}
 
     def _check(self, desk: Desk, before: Row | None, after: Row | None) -> None:

@@ -1,18 +1,20 @@
 """What all nouns have in common: each verb checks, writes, notes it in the audit, and says what was and what is."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, Table, delete, func, insert, select, tuple_, update
 
 from cloudconsole.operator.audit import note
-from cloudconsole.operator.conditions import begins_with
 from cloudconsole.operator.desk import Desk
-from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.errors import OperatorError, Unfit
+from cloudconsole.operator.kept import texts_in
 from cloudconsole.operator.models import Part
+from cloudconsole.operator.nouns.filters import Filter
 from cloudconsole.operator.nouns.inputs import Input, inputs_of
 from cloudconsole.operator.records import Record, Row
+from cloudconsole.operator.words import a
 
 Values = Mapping[str, Any]
 Records = list[Record]
@@ -29,14 +31,6 @@ class Done(NamedTuple):
     @property
     def changed(self) -> bool:
         return self.before != self.after
-
-
-class Filter(NamedTuple):
-    """One way to list fewer: its help, and the condition for a value."""
-
-    help: str
-    condition: Callable[[Desk, Any], ColumnElement[bool]]
-    is_switch: bool = False
 
 
 class Noun(ABC):
@@ -163,7 +157,7 @@ class Noun(ABC):
         row = self._row(desk, self._complete(desk, values))
         key = str(row[self.key])
         if self._find(desk, key) is not None:
-            raise OperatorError(f"there is a {self.thing} {key} already")
+            raise OperatorError(f"there is {a(self.thing)} {key} already")
         self._check(desk, None, row)
         return row
 
@@ -172,7 +166,11 @@ class Noun(ABC):
         for field in self.fixed.intersection(values):
             if values[field] != before.get(field):
                 raise OperatorError(f"{field}: cannot be changed")
-        return self._write(desk, verb, current, self._row(desk, before | dict(values)))
+        return self._write(desk, verb, current, self._changed_row(desk, before, values))
+
+    def _changed_row(self, desk: Desk, before: Record, values: Values) -> Row:
+        """The row of one with other values; names that it has already may stay."""
+        return self._row(desk.keeping(frozenset(texts_in(before))), before | dict(values))
 
     def _write(self, desk: Desk, verb: str, current: Row, row: Row) -> Done:
         """Make the current row this one, if it is not."""
@@ -212,7 +210,7 @@ class Noun(ABC):
         if before is not None and before["name"] == after["name"]:
             return
         if desk.connection.scalar(select(columns.id).where(columns.name == after["name"])) is not None:
-            raise OperatorError(f"name: there is a {self.name} {after['name']} already")
+            raise Unfit([(("name",), f"there is {a(self.thing)} {after['name']} already")])
 
 
 class NumberedNoun(Noun):
@@ -224,19 +222,3 @@ class NumberedNoun(Noun):
 
     def _place(self, key: str) -> tuple[Any, ...]:
         return len(key), key
-
-
-def prefix_filter(column: ColumnElement[Any], what: str) -> Filter:
-    return Filter(f"only those whose {what} begins so", lambda _desk, prefix: begins_with(column, prefix))
-
-
-def switch_filter(column: ColumnElement[bool], help_text: str) -> Filter:
-    return Filter(help_text, lambda _desk, _value: column, is_switch=True)
-
-
-def name_filters(table: Table) -> Mapping[str, Filter]:
-    """Of what has a name and can be disabled."""
-    return {
-        "prefix": prefix_filter(table.c.name, "name"),
-        "disabled": switch_filter(table.c.disabled, "only the disabled ones"),
-    }

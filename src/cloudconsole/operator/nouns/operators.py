@@ -1,13 +1,17 @@
-"""The last operator who can still log in."""
+"""Who can log in, and the last operator who still can."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from sqlalchemy import ColumnElement, Select, select
+from sqlalchemy import ColumnElement, Connection, Select, select
 
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import Overridable
 from cloudconsole.store.tables import accounts, tenants
+
+
+def has_accounts(connection: Connection) -> bool:
+    return connection.scalar(select(accounts.c.id).limit(1)) is not None
 
 
 def operators_who_can_log_in() -> Select[tuple[str]]:

@@ -1,12 +1,12 @@
-"""Finding what others refer to by name: tenants and nodes."""
+"""What others refer to by name: tenants and nodes."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Table, func, select
+from sqlalchemy import Select, Table, func, select
 
 from cloudconsole.operator.desk import Desk
-from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.errors import OperatorError, Unfit
 from cloudconsole.operator.records import Row
 from cloudconsole.store.tables import nodes, tenants
 
@@ -29,8 +29,14 @@ def split_owner(desk: Desk, values: Mapping[str, Any]) -> tuple[int | None, dict
 def require_owner(desk: Desk, values: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
     tenant_id, others = split_owner(desk, values)
     if tenant_id is None:
-        raise OperatorError("tenant: is missing")
+        raise Unfit([(("tenant",), "is missing")])
     return tenant_id, others
+
+
+def with_tenant(table: Table, *, may_lack: bool = False) -> Select[Any]:
+    """The rows of a table, each with its tenant's name as `tenant`."""
+    owned = select(table, tenants.c.name.label("tenant"))
+    return owned.join(tenants, tenants.c.id == table.c.tenant_id, isouter=may_lack)
 
 
 def refuse_needed(desk: Desk, subject: str, users: Mapping[str, tuple[Table, str]], place_id: int) -> None:
@@ -54,5 +60,5 @@ def _named(desk: Desk, table: Table, noun: str, name: Any) -> Row:
     if isinstance(name, str):
         row = desk.connection.execute(select(table).where(table.c.name == name)).mappings().one_or_none()
     if row is None:
-        raise OperatorError(f"{noun}: there is no {noun} {name}")
+        raise Unfit([((noun,), f"there is no {noun} {name}")])
     return dict(row)

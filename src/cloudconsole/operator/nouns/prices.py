@@ -10,13 +10,15 @@ from sqlalchemy import Select, insert, select
 
 from cloudconsole.operator import models, records
 from cloudconsole.operator.desk import Desk
-from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.errors import OperatorError, refuse_unfit
+from cloudconsole.operator.fitting import price_findings
 from cloudconsole.operator.models import Price, read_part
-from cloudconsole.operator.nouns.noun import PAGE, Done, Filter, Noun, Records, Values
+from cloudconsole.operator.nouns.filters import Filter, node_filter
+from cloudconsole.operator.nouns.noun import PAGE, Done, Noun, Records, Values
 from cloudconsole.operator.nouns.places import find_node
-from cloudconsole.operator.nouns.pricing import Starts, price_starts, refuse_unpriced
+from cloudconsole.operator.nouns.pricing import price_starts, refuse_unpriced
 from cloudconsole.operator.records import Record, Row
-from cloudconsole.operator.rules import unit_problem
+from cloudconsole.operator.rules import Starts
 from cloudconsole.store import tables
 
 
@@ -32,9 +34,7 @@ class Prices(Noun):
         columns = self.table.c
         return {
             "kind": Filter("only this kind's", lambda _desk, kind: columns.kind == kind),
-            "node": Filter(
-                "only those for this node", lambda desk, name: columns.node_id == find_node(desk, name)["id"]
-            ),
+            "node": node_filter(columns.node_id, "only those for this node"),
         }
 
     def key_of(self, record: Record) -> str:
@@ -69,7 +69,7 @@ class Prices(Noun):
     def _find(self, desk: Desk, key: str) -> Row | None:
         kind, unit, start, node, *_ = (*key.split("/", 3), None, None, None, None)
         try:
-            price = read_part(Price, {"kind": kind, "unit": unit, "from": start, "node": node, "price": "0"}, desk.zone)
+            price = read_part(Price, {"kind": kind, "unit": unit, "from": start, "node": node, "price": "0"}, desk)
         except OperatorError:
             raise OperatorError(f"a price's key is KIND/UNIT/FROM or KIND/UNIT/FROM/NODE, not {key}") from None
         columns, node_name = self.table.c, tables.nodes.c.name
@@ -82,10 +82,8 @@ class Prices(Noun):
         return records.price_record(row, row["node"])
 
     def _row(self, desk: Desk, values: Values) -> Row:
-        price = read_part(Price, values, desk.zone)
-        problem = unit_problem(price.kind, price.unit)
-        if problem is not None:
-            raise OperatorError(f"unit: {problem}")
+        price = read_part(Price, values, desk)
+        refuse_unfit(price_findings(price))
         return records.price_row(price, None if price.node is None else find_node(desk, price.node)["id"])
 
     def _check(self, desk: Desk, before: Row | None, after: Row | None) -> None:

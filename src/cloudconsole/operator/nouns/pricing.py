@@ -1,26 +1,17 @@
-"""Whether billable resources have the prices they need.
-
-A price is in force for ever from its moment on, so a resource whose node has a price for its kind when it starts has
-one for as long as it counts.
-"""
-
-from typing import Final
+"""Whether billable resources have the prices they need, and keep them."""
 
 from sqlalchemy import ColumnElement, and_, func, or_, select
 
+from cloudconsole.core.clock import time_text
 from cloudconsole.core.kinds import PRICED_UNITS
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.records import Row, time_text
+from cloudconsole.operator.records import Row
+from cloudconsole.operator.rules import Starts, start_on, unpriced_problem
 from cloudconsole.store.tables import nodes, prices, resources
 
-Starts = dict[int | None, int]
-"""When a kind's first price starts, by node; None is all nodes that have none of their own."""
 
-_NEVER: Final = 2**62
-
-
-def price_starts(desk: Desk, kind: str, *, without: int | None = None) -> Starts:
+def price_starts(desk: Desk, kind: str, *, without: int | None = None) -> dict[int | None, int]:
     """The starts of a kind's prices, or as they would be without one of them."""
     columns = prices.c
     query = select(columns.node_id, func.min(columns.start)).where(columns.kind == kind).group_by(columns.node_id)
@@ -31,10 +22,12 @@ def price_starts(desk: Desk, kind: str, *, without: int | None = None) -> Starts
 
 def check_priced(desk: Desk, resource: Row) -> None:
     """Refuse a billable resource that would have no price when it starts."""
-    kind, node_id, started_at = resource["kind"], resource["node_id"], resource["started_at"]
-    if kind in PRICED_UNITS and started_at < start_on(price_starts(desk, kind), node_id):
-        moment = time_text(started_at)
-        raise OperatorError(f"{kind}: has no price on this node at {moment}, when it starts; add one first")
+    kind = resource["kind"]
+    if kind not in PRICED_UNITS:
+        return
+    problem = unpriced_problem(kind, resource["node_id"], resource["started_at"], price_starts(desk, kind))
+    if problem is not None:
+        raise OperatorError(problem)
 
 
 def refuse_unpriced(desk: Desk, kind: str, current: Starts, changed: Starts) -> None:
@@ -61,8 +54,3 @@ def _left_without(desk: Desk, current: Starts, changed: Starts) -> ColumnElement
         if (now_from := start_on(current, node_id)) < (then_from := start_on(changed, node_id))
     ]
     return or_(*spans) if spans else None
-
-
-def start_on(starts: Starts, node_id: int | None) -> int:
-    """From when on there is a price on a node."""
-    return min(starts.get(node_id, _NEVER), starts.get(None, _NEVER))

@@ -3,14 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, select
+from sqlalchemy import ColumnElement, Select
 
 from cloudconsole.core.kinds import QUOTA_DEFAULTS
 from cloudconsole.operator import models, records
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.models import read_quotas
+from cloudconsole.operator.nouns.filters import Filter, prefix_filter
 from cloudconsole.operator.nouns.inputs import Input
-from cloudconsole.operator.nouns.noun import Done, Filter, Noun, Values, prefix_filter
+from cloudconsole.operator.nouns.noun import Done, Noun, Values
+from cloudconsole.operator.nouns.places import with_tenant
 from cloudconsole.operator.records import Record, Row
 from cloudconsole.store import tables
 
@@ -37,9 +39,7 @@ class Quotas(Noun):
         return {"prefix": prefix_filter(tables.tenants.c.name, "tenant")}
 
     def _query(self) -> Select[Any]:
-        tenants = tables.tenants.c
-        owned = select(self.table, tenants.name.label("tenant"))
-        return owned.join(tables.tenants, tenants.id == self.table.c.tenant_id)
+        return with_tenant(self.table)
 
     def _order(self) -> tuple[ColumnElement[Any], ...]:
         return (tables.tenants.c.name,)

@@ -5,17 +5,20 @@ from typing import Any, ClassVar, Final
 
 from sqlalchemy import ColumnElement, Select, func, or_, select, union_all
 
+from cloudconsole.core.clock import time_text
 from cloudconsole.operator import models, records
 from cloudconsole.operator.conditions import begins_with
 from cloudconsole.operator.desk import Desk
-from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.errors import OperatorError, refuse_unfit
+from cloudconsole.operator.fitting import resource_findings
 from cloudconsole.operator.models import Resource, read_part
-from cloudconsole.operator.nouns.noun import Done, Filter, Noun, Values
-from cloudconsole.operator.nouns.places import find_node, find_tenant, require_owner
+from cloudconsole.operator.nouns.filters import Filter, node_filter, tenant_filter
+from cloudconsole.operator.nouns.noun import Done, Noun, Values
+from cloudconsole.operator.nouns.places import find_node, require_owner, with_tenant
 from cloudconsole.operator.nouns.pricing import check_priced
 from cloudconsole.operator.nouns.usage import check_quotas
-from cloudconsole.operator.records import Record, Row, time_text
-from cloudconsole.operator.rules import disabled_refusal, node_problem, size_problems
+from cloudconsole.operator.records import Record, Row
+from cloudconsole.operator.rules import disabled_refusal
 from cloudconsole.store import counting, tables
 
 _MANY: Final = 10_000
@@ -36,13 +39,9 @@ class Resources(Noun):
     def filters(self) -> Mapping[str, Filter]:
         columns = self.table.c
         return {
-            "tenant": Filter(
-                "only this tenant's", lambda desk, name: columns.tenant_id == find_tenant(desk, name)["id"]
-            ),
+            "tenant": tenant_filter(columns.tenant_id),
             "kind": Filter("only of this kind", lambda _desk, kind: columns.kind == kind),
-            "node": Filter(
-                "only those on this node", lambda desk, name: columns.node_id == find_node(desk, name)["id"]
-            ),
+            "node": node_filter(columns.node_id, "only those on this node"),
             "prefix": Filter("only those whose id or name begins so", self._begins),
             "running": Filter("only those that run now", self._runs, is_switch=True),
         }
@@ -54,7 +53,7 @@ class Resources(Noun):
     def end(self, desk: Desk, key: str, at: str | None = None) -> Done:
         """End a resource, not before its start; it counts in that moment's hour and in no later one."""
         current = self._live(desk, key)
-        row = self._row(desk, {**self._record(current), "ended": time_text(desk.now) if at is None else at})
+        row = self._changed_row(desk, self._record(current), {"ended": time_text(desk.now) if at is None else at})
         return self._write(desk, "end", current, row)
 
     def _begins(self, desk: Desk, prefix: str) -> ColumnElement[bool]:
@@ -80,18 +79,17 @@ class Resources(Noun):
         return {"started": time_text(desk.now), **values}
 
     def _query(self) -> Select[Any]:
-        tenants, nodes = tables.tenants, tables.nodes
-        named = select(self.table, tenants.c.name.label("tenant"), nodes.c.name.label("node"))
-        placed = self.table.join(tenants, tenants.c.id == self.table.c.tenant_id)
-        return named.select_from(placed.outerjoin(nodes, nodes.c.id == self.table.c.node_id))
+        nodes = tables.nodes
+        placed = with_tenant(self.table).outerjoin(nodes, nodes.c.id == self.table.c.node_id)
+        return placed.add_columns(nodes.c.name.label("node"))
 
     def _record(self, row: Row) -> Record:
         return {"tenant": row["tenant"], **records.resource_record(row, row["node"])}
 
     def _row(self, desk: Desk, values: Values) -> Row:
         tenant_id, others = require_owner(desk, values)
-        resource = read_part(Resource, others, desk.zone)
-        _check_fit(resource)
+        resource = read_part(Resource, others, desk)
+        refuse_unfit(resource_findings(resource))
         node_id = None if resource.node is None else find_node(desk, resource.node)["id"]
         return records.resource_row(resource, tenant_id, node_id)
 
@@ -107,17 +105,6 @@ class Resources(Noun):
 
     def _follow(self, desk: Desk, before: Row | None, after: Row | None) -> None:
         counting.follow(desk.connection, *([] if row is None else [row] for row in (before, after)))
-
-
-def _check_fit(resource: Resource) -> None:
-    problems = [f"{name}: {problem}" for name, problem in size_problems(resource.kind, resource.sizes)]
-    misplaced = node_problem(resource.kind, resource.node)
-    if misplaced is not None:
-        problems.append(f"node: {misplaced}")
-    if resource.ended is not None and resource.ended < resource.started:
-        problems.append("ended: must not be before started")
-    if problems:
-        raise OperatorError("; ".join(problems))
 
 
 def _refuse_disabled(desk: Desk, table: Any, thing: str, place_id: int) -> None:

@@ -8,7 +8,8 @@ from cloudconsole.core.kinds import QUOTA_DEFAULTS
 from cloudconsole.operator import models, records
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.models import read_part
-from cloudconsole.operator.nouns.noun import Filter, Noun, Values, name_filters
+from cloudconsole.operator.nouns.filters import Filter, name_filters
+from cloudconsole.operator.nouns.noun import Noun, Values
 from cloudconsole.operator.nouns.operators import refuse_no_operator_left
 from cloudconsole.operator.nouns.places import refuse_needed
 from cloudconsole.operator.nouns.sessions import end_sessions_of_tenant
@@ -32,7 +33,7 @@ class Tenants(Noun):
         return records.tenant_record(row)
 
     def _row(self, desk: Desk, values: Values) -> Row:
-        tenant = read_part(models.Tenant, values, desk.zone)
+        tenant = read_part(models.Tenant, values, desk)
         return {"name": tenant.name, "disabled": tenant.disabled}
 
     def _check(self, desk: Desk, before: Row | None, after: Row | None) -> None:

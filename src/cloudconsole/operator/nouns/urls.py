@@ -5,13 +5,14 @@ import string
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from sqlalchemy import Select, select
+from sqlalchemy import Select
 
 from cloudconsole.operator import models, records
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.models import read_part
-from cloudconsole.operator.nouns.noun import Filter, Noun, Values, switch_filter
-from cloudconsole.operator.nouns.places import find_tenant, split_owner
+from cloudconsole.operator.nouns.filters import Filter, switch_filter, tenant_filter
+from cloudconsole.operator.nouns.noun import Noun, Values
+from cloudconsole.operator.nouns.places import split_owner, with_tenant
 from cloudconsole.operator.records import Record, Row
 from cloudconsole.store import tables
 
@@ -32,9 +33,7 @@ class Urls(Noun):
     def filters(self) -> Mapping[str, Filter]:
         columns = self.table.c
         return {
-            "tenant": Filter(
-                "only this tenant's", lambda desk, name: columns.tenant_id == find_tenant(desk, name)["id"]
-            ),
+            "tenant": tenant_filter(columns.tenant_id),
             "shared": switch_filter(columns.tenant_id.is_(None), "only those published to all"),
             "disabled": switch_filter(columns.disabled, "only the disabled ones"),
         }
@@ -44,9 +43,7 @@ class Urls(Noun):
         return {"id": "url-" + "".join(secrets.choice(_LETTERS) for _ in range(8)), **values}
 
     def _query(self) -> Select[Any]:
-        tenants = tables.tenants.c
-        owned = select(self.table, tenants.name.label("tenant"))
-        return owned.outerjoin(tables.tenants, tenants.id == self.table.c.tenant_id)
+        return with_tenant(self.table, may_lack=True)
 
     def _record(self, row: Row) -> Record:
         owner = {} if row["tenant"] is None else {"tenant": row["tenant"]}
@@ -54,4 +51,4 @@ class Urls(Noun):
 
     def _row(self, desk: Desk, values: Values) -> Row:
         tenant_id, others = split_owner(desk, values)
-        return records.url_row(read_part(models.UrlEntry, others, desk.zone), tenant_id)
+        return records.url_row(read_part(models.UrlEntry, others, desk), tenant_id)

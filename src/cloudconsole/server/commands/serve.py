@@ -8,6 +8,7 @@ from sqlalchemy import func, select
 
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.operator.cloudfile.load import load
+from cloudconsole.operator.nouns.operators import has_accounts
 from cloudconsole.operator.sample import SAMPLE_FILE, accounts_with_sample_passwords
 from cloudconsole.server.commands.refusing import refuse
 from cloudconsole.server.commands.welcome import welcome
@@ -24,7 +25,7 @@ from cloudconsole.server.supervising import serve
 from cloudconsole.server.tls import RENEW_SIGNAL, read_certificate
 from cloudconsole.store.engine import StoreError, opened, reading
 from cloudconsole.store.preparing import prepare
-from cloudconsole.store.tables import accounts, tenants
+from cloudconsole.store.tables import tenants
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,5 +84,4 @@ def _load_sample(settings: Settings) -> None:
 def _look(settings: Settings) -> tuple[bool, list[str]]:
     """Whether there are no accounts at all, and which of the sample's accounts have the sample's password."""
     with opened(settings.data, "cloud") as engine, reading(engine).connect() as connection:
-        is_empty = connection.scalar(select(accounts.c.id).limit(1)) is None
-        return is_empty, accounts_with_sample_passwords(connection)
+        return not has_accounts(connection), accounts_with_sample_passwords(connection)

@@ -3,7 +3,7 @@
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +14,7 @@ from cloudconsole.operator.cloudfile.dump import dump
 from cloudconsole.operator.cloudfile.load import Summary, make_equal, read_cloud, read_cloud_file
 from cloudconsole.operator.cloudfile.model import CloudFile
 from cloudconsole.operator.keeping.outfile import refuse_as_outfile, replacing
+from cloudconsole.operator.kept import names_kept_in
 from cloudconsole.server.commands.admin import printing
 from cloudconsole.server.commands.admin.stores import (
     add_json_argument,
@@ -62,7 +63,8 @@ def add_commands(commands: Any) -> None:
 
 def _load(arguments: argparse.Namespace, settings: Settings) -> None:
     # Read first: a file with problems must not leave an empty store behind.
-    name, file, passwords = _read(arguments.file, settings)
+    with names_kept_in(settings.data) as kept:
+        name, file, passwords = _read(arguments.file, settings, kept)
     is_new = not database_file(settings.data, "cloud").exists()
     if is_new and not arguments.dry_run:
         # Nor must one that a rule refuses: tried first.
@@ -79,12 +81,12 @@ def _load(arguments: argparse.Namespace, settings: Settings) -> None:
             printing.print_line(line)
 
 
-def _read(source: str, settings: Settings) -> tuple[str, CloudFile, dict[str, str]]:
+def _read(source: str, settings: Settings, kept: Container[str]) -> tuple[str, CloudFile, dict[str, str]]:
     """What the source is called, and what it holds."""
     if source in _STANDARD_INPUT:
         name = "standard input"
-        return name, *read_cloud(sys.stdin.buffer.read(), name, settings.zone, beside=Path())
-    return Path(source).name, *read_cloud_file(Path(source), settings.zone)
+        return name, *read_cloud(sys.stdin.buffer.read(), name, settings.zone, kept, beside=Path())
+    return Path(source).name, *read_cloud_file(Path(source), settings.zone, kept)
 
 
 def _make_equal(

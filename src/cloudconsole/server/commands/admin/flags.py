@@ -2,14 +2,17 @@
 
 import argparse
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from decimal import Decimal
-from pathlib import Path
+from pathlib import Path as FilePath
 from typing import Any, Final
 
 import msgspec
 
+from cloudconsole.operator.errors import OperatorError, Unfit
 from cloudconsole.operator.nouns.inputs import Input
+from cloudconsole.operator.words import Path, path_text
 
 _PREFIX: Final = "field_"
 _DECODER: Final = msgspec.json.Decoder(float_hook=Decimal)
@@ -35,6 +38,10 @@ def add_flags(parser: argparse.ArgumentParser, inputs: Iterable[Input], *, all_o
         parser.add_argument(flag_of(given.name), help=given.help, **more)
 
 
+def at_least_one(inputs: Iterable[Input]) -> str:
+    return f"give at least one of {', '.join(flag_of(given.name) for given in inputs)}"
+
+
 def values_of(arguments: argparse.Namespace, inputs: Iterable[Input]) -> dict[str, Any]:
     """The values that were given; an empty text takes a value away where there may be none."""
     values: dict[str, Any] = {}
@@ -43,6 +50,22 @@ def values_of(arguments: argparse.Namespace, inputs: Iterable[Input]) -> dict[st
         if value is not None:
             values[given.name] = None if value == "" and given.may_be_nothing else value
     return values
+
+
+@contextmanager
+def as_typed(names: Mapping[str, str]) -> Iterator[None]:
+    """Within, a field that does not fit is named as it was typed; these are the fields and their flags or places."""
+    try:
+        yield
+    except Unfit as refused:
+        raise OperatorError("; ".join(_said(names, path, message) for path, message in refused.findings)) from None
+
+
+def _said(names: Mapping[str, str], path: Path, message: str) -> str:
+    field, *inner = path
+    if field not in names:
+        return f"{path_text(path)}: {message}"
+    return ": ".join(part for part in (names[str(field)], path_text(tuple(inner)), message) if part)
 
 
 def _number(text: str) -> int:
@@ -60,7 +83,7 @@ def _switch(text: str) -> bool:
 def _json(text: str) -> Any:
     """JSON as it stands, or from the file named after an @."""
     try:
-        content = Path(text[1:]).read_bytes() if text.startswith("@") else text.encode()
+        content = FilePath(text[1:]).read_bytes() if text.startswith("@") else text.encode()
         return _DECODER.decode(content)
     except OSError as problem:
         raise argparse.ArgumentTypeError(f"{text[1:]} cannot be read: {problem.strerror}") from None

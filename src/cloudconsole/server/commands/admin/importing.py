@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.operator.bulk.importing import Tally, import_resources
-from cloudconsole.operator.cloudfile.problems import CloudFileError
+from cloudconsole.operator.cloudfile.problems import CloudFileError, Problem
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.server.commands.admin.progress import show_progress
 from cloudconsole.server.commands.admin.stores import (
@@ -52,7 +52,7 @@ def add_commands(subparsers: Any) -> None:
 
 def _import(arguments: argparse.Namespace, settings: Settings) -> None:
     name = "standard input" if arguments.file == STANDARD_INPUT else arguments.file
-    tally, problems, is_complete = Tally(), [], False
+    tally, problems, is_complete = Tally(), list[Problem](), False
     with _source(arguments.file) as source, _store(settings, for_trial=arguments.dry_run) as engine:
         steps = import_resources(
             engine,
@@ -68,24 +68,37 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> None:
                 tally = step
             is_complete = True
         except CloudFileError as refused:
-            problems = [problem._asdict() for problem in refused.problems]
+            problems = refused.problems
             raise
         finally:
             if arguments.json:
                 summary = {"added": tally.added, "already_there": tally.passed, "complete": is_complete}
-                sys.stdout.write(json.dumps(summary | {"dry_run": arguments.dry_run, "problems": problems}) + "\n")
+                told = {"dry_run": arguments.dry_run, "problems": [problem._asdict() for problem in problems]}
+                sys.stdout.write(json.dumps(summary | told) + "\n")
             else:
-                sys.stdout.write(_summary(tally, is_complete=is_complete, dry_run=arguments.dry_run))
+                refused_line = problems[0].line if problems else None
+                summarise = _trial_summary if arguments.dry_run else _summary
+                sys.stdout.write(summarise(tally, refused_line, is_complete=is_complete))
             sys.stdout.flush()
 
 
-def _summary(tally: Tally, *, is_complete: bool, dry_run: bool) -> str:
-    text = f"resources: {tally.added} added, {tally.passed} were there already\n"
-    if not is_complete and not dry_run:
-        text += f"stopped after {tally.lines} lines, which are in: the same command goes on from there\n"
-    if dry_run:
-        text += "nothing was changed: this was a dry run\n"
-    return text
+def _summary(tally: Tally, refused_line: int | None, *, is_complete: bool) -> str:
+    text = f"resources: {tally.added} added, {tally.passed} already there\n"
+    if is_complete:
+        return text
+    if refused_line is not None:
+        before = "all lines before it are in" if tally.lines else "nothing was added"
+        return f"{text}stopped at line {refused_line}: {before}; mend it, and the same command goes on from there\n"
+    if tally.lines:
+        return f"{text}stopped after {tally.lines} lines, which are in: the same command goes on from there\n"
+    return f"{text}stopped before anything was added: give the same command again\n"
+
+
+def _trial_summary(tally: Tally, refused_line: int | None, *, is_complete: bool) -> str:
+    text = f"resources: {tally.added} would be added, {tally.passed} already there\n"
+    if not is_complete:
+        text += "it was interrupted\n" if refused_line is None else f"it would stop at line {refused_line}: mend it\n"
+    return f"{text}nothing was changed: this was a dry run\n"
 
 
 @contextmanager

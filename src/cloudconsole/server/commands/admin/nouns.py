@@ -7,7 +7,7 @@ from typing import Any, Final
 from cloudconsole.operator.nouns import ACCOUNTS, NOUNS, PRICES, Noun
 from cloudconsole.operator.nouns.inputs import Input
 from cloudconsole.server.commands.admin import accounts, verbs
-from cloudconsole.server.commands.admin.flags import add_flags, flag_of
+from cloudconsole.server.commands.admin.flags import add_flags, at_least_one
 from cloudconsole.server.commands.admin.stores import add_json_argument, add_store_arguments, add_zone_argument
 from cloudconsole.server.commands.passwords import add_password_arguments
 
@@ -69,7 +69,7 @@ def _add_change_arguments(parser: argparse.ArgumentParser, noun: Noun, verb: str
     if verb == "change":
         inputs = tuple(given for given in noun.inputs() if given.name not in (*noun.fixed, *_SWITCHED))
         add_flags(parser, inputs, all_optional=True)
-        parser.epilog = f"Give at least one of {', '.join(flag_of(given.name) for given in inputs)}"
+        parser.epilog = at_least_one(inputs).capitalize()
     if verb == "end":
         parser.add_argument("--at", metavar="TIME", help="the moment (default: now)")
     if noun is ACCOUNTS and verb == "add":

@@ -11,7 +11,7 @@ from cloudconsole.operator.nouns import ACCOUNTS, RESOURCES, Done, Noun
 from cloudconsole.operator.nouns.inputs import Input
 from cloudconsole.operator.records import Record
 from cloudconsole.server.commands.admin import printing
-from cloudconsole.server.commands.admin.flags import values_of
+from cloudconsole.server.commands.admin.flags import as_typed, at_least_one, flag_of, values_of
 from cloudconsole.server.commands.admin.stores import looking, store, store_to_read, writing
 from cloudconsole.server.commands.passwords import read_new_password
 from cloudconsole.server.commands.visible import visible
@@ -33,10 +33,10 @@ _PAST: Final = {
 def change(noun: Noun, verb: str, inputs: tuple[Input, ...], arguments: argparse.Namespace, settings: Settings) -> None:
     values = values_of(arguments, inputs)
     if verb == "change" and not values:
-        arguments.parser.error(arguments.parser.epilog)
+        arguments.parser.error(at_least_one(inputs))
     if verb == "add":
         values |= _named(noun, getattr(arguments, "key", None))
-    with store(settings) as engine:
+    with store(settings) as engine, as_typed(_typed(noun, inputs)):
         if verb == "add" and noun is ACCOUNTS:
             with looking(engine, settings) as desk:
                 ACCOUNTS.check_new(desk, values)
@@ -45,6 +45,11 @@ def change(noun: Noun, verb: str, inputs: tuple[Input, ...], arguments: argparse
         with writing(engine, settings, force=getattr(arguments, "force", False)) as desk:
             done = _do(desk, noun, verb, values, arguments)
     print_done(noun, done, _PAST[verb], as_json=arguments.json)
+
+
+def _typed(noun: Noun, inputs: tuple[Input, ...]) -> dict[str, str]:
+    """What the fields are called on the command line: the key stands by its place, and an end is given as `--at`."""
+    return {noun.key: noun.key.upper(), "ended": "--at"} | {given.name: flag_of(given.name) for given in inputs}
 
 
 def _do(desk: Desk, noun: Noun, verb: str, values: dict[str, Any], arguments: argparse.Namespace) -> Done:
@@ -86,7 +91,11 @@ def list_them(noun: Noun, arguments: argparse.Namespace, settings: Settings) -> 
     names = noun.filters()
     filters = {name: value for name in names if (value := getattr(arguments, f"filter_{name}")) not in (None, False)}
     columns = [given.name for given in noun.inputs() if given.shape != "json"]
-    with store_to_read(settings) as engine, looking(engine, settings) as desk:
+    with (
+        store_to_read(settings) as engine,
+        looking(engine, settings) as desk,
+        as_typed({name: f"--{name}" for name in names}),
+    ):
         found = _all(noun, desk, filters, arguments.after)
         print_some(found, columns, arguments, noun.key_of)
 

@@ -1,0 +1,48 @@
+"""Arguments: what is wrong with them is said in one line, which names the command that they were given to."""
+
+import argparse
+import sys
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any, NoReturn
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser without abbreviations; its commands' parsers are of this kind, too."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"allow_abbrev": False, **options})
+        self._has_commands = False
+
+    def add_subparsers(self, **options: Any) -> Any:
+        self._has_commands = True
+        return super().add_subparsers(**options)
+
+    def parse_known_args(self, args: Iterable[str] | None = None, namespace: Any = None) -> Any:
+        """Takes all arguments or none: what a command does not know would be told as its parent's mistake."""
+        given = sys.argv[1:] if args is None else list(args)
+        self._refuse_unknown_flags(given)
+        parsed, rest = super().parse_known_args(given, namespace)
+        if rest:
+            self.error(f"{' '.join(rest)}: is not expected here")
+        return parsed, rest
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"cloudconsole: {message}; see {self.prog} --help\n")
+
+    def _refuse_unknown_flags(self, arguments: list[str]) -> None:
+        """Before anything else is said: with its flag misspelled, a value seems to be missing or out of place."""
+        for argument in arguments:
+            is_command = self._has_commands and not argument.startswith("-")
+            if argument == "--" or is_command:
+                return
+            flag = argument.partition("=")[0]
+            # What has a space in it is a value to argparse, however it begins.
+            if flag.startswith("--") and " " not in flag and flag not in self._option_string_actions:
+                self.error(f"there is no flag {flag} here{self._hint(flag)}")
+
+    def _hint(self, flag: str) -> str:
+        near = get_close_matches(flag, self._option_string_actions, 1)
+        if near:
+            return f" (did you mean {near[0]}?)"
+        return ": a command's flags stand behind it" if self._has_commands else ""

@@ -1,0 +1,39 @@
+"""What a name may be: text that is the same to whoever sees it and to whoever compares it."""
+
+import re
+import unicodedata
+from typing import Final
+
+# Letters, signs and selectors that show nothing, besides those that Unicode counts as format characters.
+_INVISIBLE: Final = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
+)
+_BREAKS: Final = ("Cc", "Zl", "Zp")
+CONTROL_CHARACTERS: Final = "must not have control characters, such as a tab or a line break"
+
+
+def name_problem(text: str) -> str | None:
+    """Why this cannot be a name, if so; an empty one is for others to judge."""
+    if text.isascii() and text.isprintable() and text == text.strip():
+        return None
+    if text and not text.strip():
+        return "must not be blank"
+    return _character_problem(text) or _form_problem(text)
+
+
+def _character_problem(text: str) -> str | None:
+    for character in text:
+        category = unicodedata.category(character)
+        if category in _BREAKS:
+            return CONTROL_CHARACTERS
+        if category == "Cf" or _INVISIBLE.match(character):
+            return f"has the invisible character U+{ord(character):04X}: take it out"
+    return None
+
+
+def _form_problem(text: str) -> str | None:
+    if text != text.strip():
+        return "must not begin or end with a space: take it away"
+    if not unicodedata.is_normalized("NFC", text):
+        return "must be in Unicode's composed form (NFC): write each letter and its accents as one character"
+    return None

@@ -1,0 +1,191 @@
+"""What a name may be, the same for single changes, cloud files and imports; what is in a store can stay there."""
+
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import Engine, update
+
+from cloudconsole.operator.cloudfile import dump
+from cloudconsole.operator.cloudfile.flow import flow
+from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.first import check_names
+from cloudconsole.operator.names import name_problem
+from cloudconsole.operator.nouns import ACCOUNTS, NEWS, NODES, NOUNS, RESOURCES, TENANTS
+from cloudconsole.store import tables
+from tests.operator.clouds import SECRET_HASH, SMALL, by_name, load_text, problems_of, rows
+from tests.operator.desks import desk_of, refused
+from tests.operator.test_bulk import VOLUME, message, run, text_of
+from tests.operator.test_nouns import NEW
+
+ODD = [
+    (" ", "must not be blank"),
+    ("\u3000", "must not be blank"),
+    (" acme", "must not begin or end with a space"),
+    ("acme\u00a0", "must not begin or end with a space"),
+    ("a\tb", "must not have control characters"),
+    ("a\x85b", "must not have control characters"),
+    ("a\u2028b", "must not have control characters"),
+    ("a\u202eb", r"has the invisible character U\+202E: take it out"),
+    ("a\u200db", r"has the invisible character U\+200D: take it out"),
+    ("\ufeffa", r"has the invisible character U\+FEFF: take it out"),
+    ("\u3164", r"has the invisible character U\+3164: take it out"),
+    ("a\ufe0f", r"has the invisible character U\+FE0F: take it out"),
+    ("a\U000e0041", r"has the invisible character U\+E0041: take it out"),
+    ("cafe\u0301", r"must be in Unicode's composed form \(NFC\)"),
+]
+GOOD = ["acme", "Acme Ltd.", "caf\u00e9", "上线 了", "Ωmega", "naïve_1", "a\u3000b", "دبي", "🚀"]
+FIELDS: list[tuple[str, str]] = [
+    ("tenant", "name"),
+    ("account", "username"),
+    ("node", "name"),
+    ("resource", "id"),
+    ("resource", "name"),
+    ("flavor", "name"),
+    ("domain", "name"),
+    ("domain", "serviceAreas"),
+    ("domain", "serviceType"),
+    ("domain", "cname"),
+    ("domain", "status"),
+    ("news", "title"),
+]
+BY_NAME = {noun.name: noun for noun in NOUNS}
+
+
+@pytest.fixture
+def store(engine: Engine, tmp_path: Path) -> Engine:
+    load_text(engine, tmp_path, SMALL)
+    return engine
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_what_looks_like_itself_is_a_name(name: str) -> None:
+    assert name_problem(name) is None
+
+
+@pytest.mark.parametrize(("name", "words"), ODD)
+def test_a_single_change_refuses_what_is_no_name(store: Engine, name: str, words: str) -> None:
+    with refused(store, f"name: {words}") as desk:
+        TENANTS.add(desk, {"name": name})
+    with refused(store, f"name: {words}") as desk:
+        TENANTS.change(desk, "demo", {"name": name})
+
+
+@pytest.mark.parametrize(("noun", "field"), FIELDS)
+def test_every_name_is_held_to_it(store: Engine, noun: str, field: str) -> None:
+    with refused(store, f"{field}: has the invisible character U\\+202E") as desk:
+        BY_NAME[noun].add(desk, NEW[noun] | {field: "a\u202eb"})
+
+
+@pytest.mark.parametrize("noun", ["url", "news"])
+def test_an_address_has_nothing_invisible_in_it(store: Engine, noun: str) -> None:
+    with refused(store, "url: has the invisible character U\\+200B") as desk:
+        BY_NAME[noun].add(desk, NEW[noun] | {"url": "https://exa\u200bmple.com/"})
+
+
+@pytest.mark.parametrize(("name", "words"), ODD)
+def test_a_cloud_file_refuses_it_alike(tmp_path: Path, name: str, words: str) -> None:
+    text = f"version: 1\nnodes: [{flow(name)}]\ntenants:\n- name: {flow(name)}\n"
+    found = problems_of(tmp_path, text)
+    assert [(problem.line, problem.path) for problem in found] == [(2, "nodes[0]"), (4, "tenants[0].name")]
+    assert {problem.message for problem in found} == {name_problem(name)}
+
+
+@pytest.mark.parametrize(("name", "words"), ODD)
+def test_an_import_refuses_it_alike(store: Engine, name: str, words: str) -> None:
+    assert message(store, name=name) == f"name: {name_problem(name)}"
+
+
+def test_the_first_operator_is_held_to_it() -> None:
+    with pytest.raises(OperatorError, match="--username: must not begin or end with a space"):
+        check_names(username="ann ", tenant="provider")
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=8))
+def test_no_two_names_differ_only_in_what_cannot_be_seen(name: str) -> None:
+    if name_problem(name) is None:
+        assert name == unicodedata.normalize("NFC", name).strip()
+        assert not any(unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp") for character in name)
+
+
+# What is in a store already
+
+OLD = "old\u202e name "
+
+
+def put(engine: Engine, table: Any, column: str, value: str, **where: str) -> None:
+    """Put a name there as an earlier version may have done."""
+    ((key, wanted),) = where.items()
+    with engine.begin() as connection:
+        connection.execute(update(table).where(table.c[key] == wanted).values({column: value}))
+
+
+@pytest.fixture
+def old(store: Engine) -> Engine:
+    """A store with names that would be refused now."""
+    put(store, tables.tenants, "name", OLD, name="demo")
+    put(store, tables.nodes, "name", OLD, name="hk-1")
+    put(store, tables.accounts, "username", OLD, username="ann")
+    put(store, tables.resources, "name", OLD, id="v-1")
+    put(store, tables.news, "title", OLD, id="1")
+    put(store, tables.domains, "origin_domain_name", OLD, id="206813")
+    put(store, tables.urls, "url", "https://\u200bexample.com/", id="url-ab12cd34")
+    return store
+
+
+def test_what_is_there_is_shown_and_changed_otherwise(old: Engine) -> None:
+    with desk_of(old, force=True) as desk:
+        assert TENANTS.show(desk, OLD)["name"] == OLD
+        assert TENANTS.disable(desk, OLD).changed
+        assert TENANTS.enable(desk, OLD).changed
+        assert ACCOUNTS.change(desk, OLD, {"role": "operator"}).changed
+        assert ACCOUNTS.reset_password(desk, OLD, SECRET_HASH).changed
+        assert RESOURCES.change(desk, "v-1", {"size": 101}).changed
+        assert RESOURCES.end(desk, "v-1").changed
+        assert NEWS.change(desk, "1", {"url": "https://news.example.com/2"}).changed
+        assert NODES.disable(desk, OLD).changed
+        assert TENANTS.change(desk, OLD, {"name": "new"}).changed
+    assert by_name(old, tables.tenants).keys() == {"new", "other"}
+
+
+def test_what_is_there_can_be_referred_to(old: Engine) -> None:
+    with desk_of(old) as desk:
+        volume = {"id": "v-8", "kind": "volume", "name": "more", "size": 1}
+        assert RESOURCES.add(desk, {**volume, "tenant": OLD, "node": OLD}).changed
+    assert run(old, text_of(VOLUME | {"tenant": OLD, "node": OLD})).added == 1
+
+
+def test_one_odd_name_does_not_excuse_another(old: Engine) -> None:
+    with refused(old, "name: has the invisible character") as desk:
+        TENANTS.change(desk, OLD, {"name": "x\u202e"})
+    with refused(old, "name: has the invisible character") as desk:
+        NODES.change(desk, "hk-2", {"name": OLD})
+
+
+def test_its_dump_loads_into_it(old: Engine, tmp_path: Path) -> None:
+    before = rows(old, tables.tenants)
+    assert not load_text(old, tmp_path, dump(old)).changed
+    assert rows(old, tables.tenants) == before
+
+
+def test_its_dump_names_what_to_mend_where_it_is_new(old: Engine, tmp_path: Path) -> None:
+    paths = {problem.path for problem in problems_of(tmp_path, dump(old))}
+    assert paths == {
+        "nodes[1]",
+        "news[0].title",
+        "urls[0].url",
+        "tenants[0].name",
+        "tenants[0].accounts[1].username",
+        "tenants[0].domains[0].originConfig.originDomainName",
+        "tenants[0].resources[2].name",
+    }
+
+
+def test_a_line_that_is_in_already_is_passed_over(old: Engine) -> None:
+    line = VOLUME | {"tenant": OLD, "node": OLD}
+    run(old, text_of(line))
+    put(old, tables.resources, "name", OLD, id="v-9")
+    assert run(old, text_of(line | {"name": OLD})).passed == 1
