@@ -156,7 +156,6 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--socket", action="store_true", help="a listening console instead of one in this process")
     parser.add_argument("--record", type=Path, help=f"document for the result of a run of {WHOLE:,} or more")
     given = parser.parse_args(arguments)
-    logging.getLogger("cloudconsole").setLevel(logging.ERROR)
     seed = given.seed if given.seed is not None else Random().randrange(10**9)  # noqa: S311
     result = fuzz(given.requests, seed, socket=given.socket)
     sys.stdout.write(result.summary())
@@ -168,4 +167,5 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    logging.getLogger("cloudconsole").setLevel(logging.ERROR)
     sys.exit(main(sys.argv[1:]))

@@ -930,7 +930,7 @@ def test_too_many_logins_at_once_are_asked_to_come_back(
     [
         ("news", "GetNews"),
         ("prices", "GetConsumptionsEstimated"),
-        ("totals", "GetUsageLimits"),
+        ("usage", "GetUsageLimits"),
         ("urls", "GetUrlList"),
         ("accounts", "GetFlavors"),
     ],

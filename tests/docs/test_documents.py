@@ -9,7 +9,8 @@ import pytest
 
 from cloudconsole.operator.cloudfile.load import read_cloud_file
 from cloudconsole.operator.cloudfile.problems import CloudFileError
-from cloudconsole.server.settings import SETTINGS, Setting, Settings, load_settings
+from cloudconsole.server.settings import SETTINGS, Setting, Settings
+from cloudconsole.server.settings_reading import load_settings
 
 ROOT = Path(__file__).parents[2]
 

@@ -5,12 +5,15 @@ import os
 import re
 import signal
 import socket
+import sqlite3
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
+from cloudconsole import __version__
 from tests.e2e.processes import command, eventually, is_running, log_lines, wire_worker, workers
 from tests.e2e.raw import raw_connection, request
 from tests.harness import Caller, OverHttp, RunningServer, running_server
@@ -19,7 +22,7 @@ from tests.server.observing.pages import Scraped
 
 def metrics_port(server: RunningServer) -> int:
     """Where the metrics are, as the log says."""
-    found = eventually(lambda: re.search(r"metrics are served on http://127\.0\.0\.1:(\d+)/metrics", server.log()))
+    found = eventually(lambda: re.search(r"metrics on http://127\.0\.0\.1:(\d+)/metrics", server.log()))
     return int(found[1])
 
 
@@ -135,6 +138,7 @@ def test_all_end_when_their_parent_is_killed(server: RunningServer) -> None:
     server.process.kill()
     server.process.wait()
     eventually(lambda: not any(is_running(child) for child in children))
+    assert [line["message"] for line in log_lines(server)].count("the parent process is gone: stopping") == 2
 
 
 def test_while_stopping_it_is_alive_not_ready_and_still_watched(tmp_path: Path) -> None:
@@ -195,3 +199,90 @@ def test_every_line_of_the_log_is_json(server: RunningServer) -> None:
     eventually(lambda: any(line["level"] == "error" for line in log_lines(server)))
     events = [line.get("event") for line in log_lines(server)]
     assert {"login", "login_refused", "refused", "call"} <= set(events)
+
+
+# What the connection itself refuses.
+
+
+def test_what_the_connections_refuse_is_counted_over_all_workers(tmp_path: Path) -> None:
+    flags = ("--workers", "2", "--metrics", "127.0.0.1:0", "--request-timeout", "1")
+    with running_server(tmp_path, *flags) as server:
+        refused = Counter[str]()
+
+        def refuse(sent: bytes, status: int) -> None:
+            with raw_connection(server) as connection:
+                connection.send(sent)
+                assert connection.answer().status == status
+            refused[str(status)] += 1
+
+        for _ in range(20):
+            refuse(b"rubbish\r\n\r\n", 400)
+        for _ in range(10):
+            refuse(b"GET / HTTP/1.1\r\nX: " + b"x" * 40_000, 431)
+        refuse(b"GET / HTTP/1.1\r\nX: ", 408)
+        with raw_connection(server) as fine:
+            fine.send(request("GET", "/api/"))
+            assert fine.answer().status == 200
+            # Answered in good order, and then closed: its own status is never sent.
+            fine.send(request("GET", "/api/") + b"rubbish\r\n\r\n")
+            assert fine.answer().status == 200
+        refused["400"] += 1
+        page = scrape(metrics_port(server))
+    assert page.by_label("connection_refusals_total", "status") == refused
+    assert page.by_label("refusals_total", "reason") == {}
+
+
+# Start and stop.
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT])
+def test_start_and_stop_leave_a_line_each(tmp_path: Path, count: int, sig: signal.Signals) -> None:
+    with running_server(tmp_path, "--workers", str(count)) as server:
+        assert server.stop(sig) == 0
+    lines = [line for line in log_lines(server) if line.get("event") in ("start", "stop")]
+    assert [line["event"] for line in lines] == ["start", "stop"]
+    start, stop = lines
+    assert (start["version"], start["served_on"], start["workers"]) == (__version__, server.base, count)
+    assert (start["data"], start["metrics"]) == (str((tmp_path / "data").resolve()), None)
+    assert (stop["signal"], stop["drained"], stop["level"]) == (sig.name, True, "info")
+    assert {line["process"] for line in lines} == {server.process.pid}
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_stop_that_cut_calls_off_says_so(tmp_path: Path, count: int) -> None:
+    flags = ("--workers", str(count), "--stop-grace", "1")
+    with running_server(tmp_path, *flags) as server, raw_connection(server) as endless:
+        endless.send(request("POST", "/api/", [("Content-Length", "5"), ("Expect", "100-continue")]))
+        assert endless.answer().status == 100
+        assert server.stop() == 0
+    stop = log_lines(server)[-1]
+    assert stop["message"] == "stopped by SIGTERM: calls were cut off after 1 s"
+    assert (stop["event"], stop["drained"], stop["level"]) == ("stop", False, "warning")
+
+
+def test_a_start_that_is_refused_leaves_no_such_line(tmp_path: Path) -> None:
+    done = command("serve", "--data", str(tmp_path / "data"), "--port", "x")
+    assert "serves on" not in done.stdout + done.stderr
+
+
+# A store that fails call after call.
+
+
+def test_a_store_that_fails_leaves_few_lines_however_many_call(tmp_path: Path) -> None:
+    with running_server(tmp_path, "--access-log", "false") as server:
+        wire = OverHttp(server.base)
+        caller = Caller(wire)
+        assert caller.login().status == 200
+        with closing(sqlite3.connect(tmp_path / "data" / "activity.db")) as store, store:
+            store.execute("ALTER TABLE sessions RENAME TO elsewhere")
+        for _ in range(200):
+            assert caller.call("GetNews").error == "unavailable"
+        wire.close()
+        assert server.stop() == 0
+    lines = [line for line in log_lines(server) if "unavailable: " in line["message"]]
+    written = [line for line in lines if line.get("event") is None]
+    counted = [line["number"] for line in lines if line.get("event") == "left_out"]
+    # One in ten seconds, however long the machine took.
+    assert len(written) < 20
+    assert len(written) + sum(counted) == 200

@@ -15,11 +15,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudconsole.server.logs import JsonFormat, PrettyFormat, current_request_id, set_up_logs
+from cloudconsole.server.logs import SPARING_SECONDS, JsonFormat, PrettyFormat, Sparing, current_request_id, set_up_logs
 from cloudconsole.server.settings import Settings
 from tests.harness import clean_environment
 
 ODD = 'a\nb\rc\x00\x1b[31m\x7f\x85\x9b\u2028\u2029\u202e\udc80é云\t"'
+
+
+SPACES = str.maketrans(dict.fromkeys("\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B))), " "))
+
+
+def is_seen(line: str) -> bool:
+    """Whether nothing in a line is hidden; spaces of other widths are none the worse."""
+    return line.translate(SPACES).isprintable()
 
 
 def record(message: str, *args: object, error: bool = False, **fields: Any) -> logging.LogRecord:
@@ -38,7 +46,7 @@ def record(message: str, *args: object, error: bool = False, **fields: Any) -> l
 def as_json(made: logging.LogRecord) -> dict[str, Any]:
     line = JsonFormat().format(made)
     assert line.splitlines() == [line]
-    assert line.isprintable()
+    assert is_seen(line)
     parsed = json.loads(line)
     assert isinstance(parsed, dict)
     return parsed
@@ -90,7 +98,7 @@ def test_any_text_stays_on_one_pretty_line(coloured: bool, text: str) -> None:
     line = PrettyFormat(coloured=coloured).format(record("%s", text))
     assert line.splitlines() == [line]
     message = line.partition("cloudconsole.tests:")[2].removeprefix("\x1b[0m")
-    assert message.isprintable()
+    assert is_seen(message)
 
 
 def test_an_exceptions_text_cannot_look_like_a_line_of_ours() -> None:
@@ -166,3 +174,130 @@ def test_the_form_is_chosen(
     assert line.startswith(begins)
     assert "hello" in line
     assert ("\x1b[" in line) == coloured
+
+
+# What repeats call after call.
+
+
+class Seconds:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def seconds() -> Seconds:
+    return Seconds()
+
+
+class Written(logging.Handler):
+    """The lines that a sparing log writes."""
+
+    def __init__(self, sparing: Sparing) -> None:
+        super().__init__()
+        self.addFilter(sparing)
+        self.lines: list[tuple[str, str]] = []
+        self.fields: list[dict[str, Any]] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append((current_request_id.get(), record.getMessage()))
+        self.fields.append(getattr(record, "fields", {}))
+
+    @property
+    def messages(self) -> list[str]:
+        return [message for _, message in self.lines]
+
+
+log = logging.getLogger("tests.sparing")
+
+
+@pytest.fixture
+def sparing(seconds: Seconds) -> Sparing:
+    return Sparing(seconds)
+
+
+@pytest.fixture
+def written(sparing: Sparing) -> Iterator[Written]:
+    handler = Written(sparing)
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    token = current_request_id.set("call-1")
+    yield handler
+    current_request_id.reset(token)
+    log.removeHandler(handler)
+    log.setLevel(logging.NOTSET)
+
+
+def fail(error: Exception) -> None:
+    log.warning("unavailable: %s", error)
+
+
+def test_of_what_fails_call_after_call_one_line_is_written_and_then_how_many_more(
+    written: Written, sparing: Sparing, seconds: Seconds
+) -> None:
+    for number in range(1000):
+        fail(OSError(f"disk {number}"))
+    assert written.messages == ["unavailable: disk 0"]
+    sparing.tell_left_out()
+    assert len(written.lines) == 1
+    seconds.now += SPARING_SECONDS
+    sparing.tell_left_out()
+    assert written.lines[1:] == [("-", "left out 999 more like: unavailable: disk 0")]
+    assert written.fields[1] == {"event": "left_out", "of": "unavailable: disk 0", "number": 999}
+    fail(OSError("disk again"))
+    assert written.messages[2:] == ["unavailable: disk again"]
+
+
+def test_the_count_goes_before_the_next_line_of_a_call(written: Written, seconds: Seconds) -> None:
+    for text in ("first", "second"):
+        fail(OSError(text))
+    seconds.now += SPARING_SECONDS
+    fail(OSError("third"))
+    assert written.lines == [
+        ("call-1", "unavailable: first"),
+        ("-", "left out 1 more like: unavailable: first"),
+        ("call-1", "unavailable: third"),
+    ]
+
+
+def test_one_failure_hides_no_other(written: Written) -> None:
+    for error in (OSError("a"), OSError("b"), ValueError("c"), OSError("d")):
+        fail(error)
+    log.warning("something else")
+    assert written.messages == ["unavailable: a", "unavailable: c", "something else"]
+
+
+def test_exceptions_are_told_apart_by_what_was_raised_where(written: Written) -> None:
+    def here() -> None:
+        raise KeyError("x")
+
+    def there() -> None:
+        raise KeyError("x")
+
+    def elsewhere() -> None:
+        raise TypeError("x")
+
+    for number, raising in enumerate((here, there, elsewhere, here, there, elsewhere)):
+        try:
+            raising()
+        except (KeyError, TypeError):
+            log.exception("call %d failed", number)
+    assert written.messages == ["call 0 failed", "call 1 failed", "call 2 failed"]
+
+
+def test_lines_that_belong_to_no_call_and_those_of_no_trouble_are_all_written(written: Written) -> None:
+    for _ in range(3):
+        log.info("a call")
+    token = current_request_id.set("-")
+    for _ in range(3):
+        log.error("a worker ended")
+    current_request_id.reset(token)
+    assert written.messages == ["a call"] * 3 + ["a worker ended"] * 3
+
+
+def test_the_rest_can_be_told_at_the_end(written: Written, sparing: Sparing) -> None:
+    for _ in range(3):
+        fail(OSError("a"))
+    sparing.tell_left_out(until_now=True)
+    assert written.messages[1:] == ["left out 2 more like: unavailable: a"]

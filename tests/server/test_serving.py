@@ -3,7 +3,7 @@
 import pytest
 
 from cloudconsole.server.serving import https_headers
-from cloudconsole.server.settings import load_settings
+from cloudconsole.server.settings_reading import load_settings
 
 ORIGIN = "https://console.example.com"
 CERTIFICATE = {"tls_certificate": "certificate.pem", "tls_key": "key.pem"}

@@ -7,8 +7,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from cloudconsole.server.setting_kinds import IdentityEndpoint, ListenAddress
-from cloudconsole.server.settings import CLIENT_VARIABLES, SETTINGS, Setting, SettingError, Settings, load_settings
+from cloudconsole.server.setting_meanings import IdentityEndpoint, ListenAddress
+from cloudconsole.server.settings import CLIENT_VARIABLES, SETTINGS, Setting, SettingError, Settings
+from cloudconsole.server.settings_reading import load_settings
 
 FILE = Path(__file__)
 

@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from cloudconsole.server import writing
-from cloudconsole.server.observing.meter import meter_alone
+from cloudconsole.server.observing.layout import SECONDS_BOUNDS, STORE_WRITES
+from cloudconsole.server.observing.meter import Board, meter_alone
 from cloudconsole.server.writing import MOST_WAITING, Writer
 from cloudconsole.spec.errors import Unavailable
 
@@ -63,3 +64,18 @@ def test_none_waits_for_ever(
         return list(await asyncio.gather(*(writer.run(held_up.wait) for _ in range(3)), return_exceptions=True))
 
     assert [type(answer) for answer in asyncio.run(wait_in_vain())] == [Unavailable] * 3
+
+
+def test_only_writes_are_measured(thread: ThreadPoolExecutor) -> None:
+    board = Board(1)
+    writer = Writer(thread, board.meter(0))
+
+    def measured() -> int:
+        return sum(board.read()[0][STORE_WRITES : STORE_WRITES + len(SECONDS_BOUNDS) + 1])
+
+    assert asyncio.run(writer.look(max, 1, 2)) == 2
+    assert measured() == 0
+    asyncio.run(writer.run(max, 1, 2))
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(writer.run(divmod, 1, 0))
+    assert measured() == 2

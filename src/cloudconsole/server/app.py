@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from cloudconsole.backends.embedded.cloud import EmbeddedCloud
 from cloudconsole.backends.embedded.content import EmbeddedContent
-from cloudconsole.backends.embedded.identity import EmbeddedIdentity
+from cloudconsole.backends.embedded.identity import QUEUE_LIMIT, QUEUE_SECONDS, EmbeddedIdentity
 from cloudconsole.core.clock import Clock, SystemClock
 from cloudconsole.server.actions import Ports
 from cloudconsole.server.http.api import ApiEndpoint
@@ -23,6 +23,7 @@ from cloudconsole.server.http.regions import Regions
 from cloudconsole.server.http.request import ClientGone, Receive, Request, Scope, Send
 from cloudconsole.server.http.response import Response, json_response, refusal_response, send_response
 from cloudconsole.server.http.session import Sessions
+from cloudconsole.server.http.turns import Turns
 from cloudconsole.server.http.undeclared import UndeclaredProxies
 from cloudconsole.server.logs import current_request_id
 from cloudconsole.server.observing.audit import Audit
@@ -89,7 +90,8 @@ class Console:
         ports = Ports(cloud, EmbeddedContent(reader, clock, settings.zone))
         payloads = Payloads(clock, meter)
         api = ApiEndpoint(settings, clock, tokens, sessions, regions, ports, payloads)
-        login = LoginEndpoint(settings, clock, tokens, sessions, regions, identity, activity, writer)
+        turns = Turns(QUEUE_LIMIT, retry_after=QUEUE_SECONDS)
+        login = LoginEndpoint(settings, clock, tokens, sessions, regions, identity, activity, writer, turns)
 
         health = HealthEndpoint(reader, is_draining=lambda: self.draining)
 
@@ -106,7 +108,7 @@ class Console:
         self._front_door = FrontDoor(settings, UndeclaredProxies(activity, writer, clock))
         self._meter = meter
         self._audit = Audit(meter)
-        self._observer = CallObserver(meter, self._audit, access_lines=settings.access_log)
+        self._observer = CallObserver(meter, self._audit, access_lines=settings.access_log, quiet_paths=HEALTH_PATHS)
         self._watched = (identity, writer, payloads)
         self._held = (hashing, writing, engine, reader)
         self.in_flight = 0
@@ -175,6 +177,7 @@ class Console:
         self._audit.tell_left_out()
 
     def close(self) -> None:
+        self._audit.tell_left_out(until_now=True)
         hashing, writing, engine, reader = self._held
         hashing.shutdown()
         writing.shutdown()

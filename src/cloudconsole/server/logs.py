@@ -4,21 +4,27 @@ A record may bring `fields` along (`extra={"fields": {...}}`): they become membe
 """
 
 import io
-import json
 import logging
 import os
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Hashable
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
 
+from cloudconsole.server.observing.allowance import Allowance
 from cloudconsole.server.settings import Settings
+from cloudconsole.server.visible import visible, visible_json
 
-current_request_id: ContextVar[str] = ContextVar("current_request_id", default="-")
+NO_REQUEST: Final = "-"
+current_request_id: ContextVar[str] = ContextVar("current_request_id", default=NO_REQUEST)
 
+SPARING_SECONDS: Final = 10
+
+_BOUNDED_ELSEWHERE: Final = ("cloudconsole.audit",)
 _QUIET: Final = ("uvicorn", "alembic")
 _COLOURS: Final = {"DEBUG": "2", "INFO": "32", "WARNING": "33", "ERROR": "31", "CRITICAL": "1;31"}
 
@@ -39,8 +45,7 @@ class JsonFormat(logging.Formatter):
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         text = msgspec.json.encode({name: _plain(value) for name, value in line.items()}).decode()
-        # Besides what JSON escapes anyway: what a terminal, or a reader that knows more line ends, would act upon.
-        return _visible(text, lambda unseen: json.dumps(unseen)[1:-1])
+        return visible_json(text)
 
 
 class PrettyFormat(logging.Formatter):
@@ -55,12 +60,48 @@ class PrettyFormat(logging.Formatter):
         if self._coloured:
             level = f"\x1b[{_COLOURS.get(level, '0')}m{level}\x1b[0m"
             place = f"\x1b[2m{place}\x1b[0m"
-        request_id, message = current_request_id.get(), _visible(record.getMessage(), _python_escape)
+        request_id, message = current_request_id.get(), visible(record.getMessage())
         lines = [f"{_moment(record)} {level} {record.process} {request_id} {place} {message}"]
         if record.exc_info:
             told = self.formatException(record.exc_info).splitlines()
-            lines += ["    " + _visible(line, _python_escape) for line in told]
+            lines += ["    " + visible(line) for line in told]
         return "\n".join(lines)
+
+
+class Sparing(logging.Filter):
+    """While something fails call after call: one line of it at once, and every ten seconds how many more there were.
+
+    A kind is where in the code the line comes from and what was raised there, so that one failure hides no other.
+    """
+
+    def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._allowance: Allowance[Hashable] = Allowance(1, SPARING_SECONDS, seconds)
+        self._written: dict[Hashable, tuple[str, int, str]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        is_spared = record.levelno < logging.WARNING or record.name in _BOUNDED_ELSEWHERE
+        if is_spared or current_request_id.get() == NO_REQUEST:
+            return True
+        self.tell_left_out()
+        kind = _kind(record)
+        is_first = self._allowance.takes(kind)
+        if is_first:
+            self._written[kind] = record.name, record.levelno, record.getMessage()
+        return is_first
+
+    def tell_left_out(self, *, until_now: bool = False) -> None:
+        """Say how many lines were left out in the times that are over, or altogether."""
+        for kind, number in self._allowance.left_out(until_now=until_now):
+            name, level, text = self._written[kind]
+            fields = {"event": "left_out", "of": text, "number": number}
+            this_call = current_request_id.set(NO_REQUEST)
+            logging.getLogger(name).log(level, "left out %d more like: %s", number, text, extra={"fields": fields})
+            current_request_id.reset(this_call)
+
+
+sparing: Final = Sparing()
+"""The one of this process."""
 
 
 def set_up_logs(settings: Settings) -> None:
@@ -71,12 +112,23 @@ def set_up_logs(settings: Settings) -> None:
         sys.stderr.reconfigure(encoding=None if pretty else "utf-8", errors="backslashreplace")
     handler = logging.StreamHandler(sys.stderr)
     coloured = on_terminal and not os.environ.get("NO_COLOR")
+    handler.addFilter(sparing)
     handler.setFormatter(PrettyFormat(coloured=coloured) if pretty else JsonFormat())
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(logging.INFO)
     for name in _QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
+
+
+def _kind(record: logging.LogRecord) -> Hashable:
+    """Of which there are only as many as places in the code."""
+    told = tuple(type(each) for each in record.args or () if isinstance(each, BaseException))
+    raised, _, trace = record.exc_info or (None, None, None)
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    place = None if trace is None else (trace.tb_frame.f_code, trace.tb_lineno)
+    return record.pathname, record.lineno, told, raised, place
 
 
 def _moment(record: logging.LogRecord) -> str:
@@ -89,14 +141,3 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float):
         return value
     return str(value).encode("utf-8", "backslashreplace").decode()
-
-
-def _visible(text: str, escape: Callable[[str], str]) -> str:
-    """The text on one line: whatever is not seen, or moves what is, is written as an escape."""
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() else escape(each) for each in text)
-
-
-def _python_escape(unseen: str) -> str:
-    return unseen.encode("unicode_escape").decode()

@@ -1,20 +1,25 @@
 """Serving: the listening sockets, and one worker process with a stop that loses no call."""
 
 import asyncio
+import logging
 import socket
 import time
 from collections.abc import Callable
 from types import FrameType
-from typing import Final, NamedTuple
+from typing import Final
 
 import uvicorn
 
 from cloudconsole.server.app import Console
 from cloudconsole.server.http.protocol import guarded_protocol
+from cloudconsole.server.lifetime import Ending
+from cloudconsole.server.logs import sparing
 from cloudconsole.server.observing.meter import Meter
 from cloudconsole.server.observing.pulse import Pulse
 from cloudconsole.server.settings import Settings
 from cloudconsole.server.tls import BoundedLoop, Certificate, renew_on_signal
+
+log = logging.getLogger(__name__)
 
 BACKLOG: Final = 2048
 
@@ -37,13 +42,6 @@ def bind(host: str, port: int) -> socket.socket:
     return listener
 
 
-class Sockets(NamedTuple):
-    """What the console listens on: for callers, and for whoever reads its metrics."""
-
-    calls: socket.socket
-    metrics: socket.socket | None = None
-
-
 def bind_metrics(settings: Settings) -> socket.socket | None:
     """The metrics' own listening socket, where an address for it is set."""
     if settings.metrics is None:
@@ -62,8 +60,15 @@ class DrainingServer(uvicorn.Server):
         self._console = console
         self._grace = grace
         self._stop_by: float | None = None
+        self.ending = Ending(signal=None, drained=True)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        if self._stop_by is None:
+            self.ending = self.ending._replace(signal=sig)
+        self.drain()
+
+    def drain_without_parent(self) -> None:
+        log.error("the parent process is gone: stopping")
         self.drain()
 
     def drain(self) -> None:
@@ -74,6 +79,7 @@ class DrainingServer(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         if self._stop_by is not None and (self._console.in_flight == 0 or time.monotonic() >= self._stop_by):
             self.should_exit = True
+            self.ending = self.ending._replace(drained=self._console.in_flight == 0)
         return await super().on_tick(counter)
 
 
@@ -83,13 +89,13 @@ def run_worker(
     certificate: Certificate | None,
     meter: Meter,
     parent_pipe: int | None = None,
-) -> int:
+) -> Ending:
     """One worker process; where it has a parent, it also stops when that is gone."""
     meter.begin()
     console = Console(settings, meter=meter)
     config = uvicorn.Config(
         console,
-        http=guarded_protocol(settings.request_timeout, console.arrivals),
+        http=guarded_protocol(settings.request_timeout, console.arrivals, meter),
         ws="none",
         lifespan="off",
         interface="asgi3",
@@ -105,12 +111,16 @@ def run_worker(
     )
     server = DrainingServer(config, console, settings.stop_grace)
 
+    def beat() -> None:
+        console.take_readings()
+        sparing.tell_left_out()
+
     async def main() -> None:
         if parent_pipe is not None:
-            call_when_closed(parent_pipe, server.drain)
+            call_when_closed(parent_pipe, server.drain_without_parent)
         if certificate is not None:
             renew_on_signal(certificate)
-        Pulse(meter, console.take_readings).start()
+        Pulse(meter, beat).start()
         await server.serve(sockets=[listener])
 
     try:
@@ -118,7 +128,8 @@ def run_worker(
             runner.run(main())
     finally:
         console.close()
-    return 0
+        sparing.tell_left_out(until_now=True)
+    return server.ending
 
 
 def https_headers(settings: Settings) -> list[tuple[str, str]]:

@@ -1,34 +1,9 @@
 """Kinds of settings: what each may hold, and how it is read from text and from a value of a TOML file."""
 
-import ipaddress
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, NamedTuple
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
-from cloudconsole.server.addresses import Network, host_of, normalise_region, parse_origin
-
-LOCAL: Final = "local"
-"""The kind of an identity endpoint whose accounts are the console's own."""
-
-IDENTITY_KINDS: Final = (LOCAL,)
-
-
-@dataclass(frozen=True)
-class IdentityEndpoint:
-    """An address that login accepts as region, and whose accounts it stands for."""
-
-    address: str
-    kind: str = LOCAL
-
-
-class ListenAddress(NamedTuple):
-    host: str
-    port: int
+from collections.abc import Callable
+from typing import Any
 
 
 class Kind(ABC):
@@ -145,90 +120,3 @@ class ListOf(Kind):
             return self._item.from_file(item)
         except ValueError:
             raise ValueError(f"{item!r} is not {self._item.wanted}") from None
-
-
-class Endpoints(ListOf):
-    """Identity endpoints: tables with their kind in a file; in text their addresses, all of kind local."""
-
-    def __init__(self) -> None:
-        super().__init__(IDENTITY_ADDRESS)
-        self.example = [{"address": IDENTITY_ADDRESS.example, "kind": LOCAL}]
-
-    def from_text(self, text: str) -> tuple[IdentityEndpoint, ...]:
-        return tuple(IdentityEndpoint(address) for address in super().from_text(text))
-
-    def from_file(self, value: Any) -> tuple[IdentityEndpoint, ...]:
-        if not isinstance(value, list) or not all(isinstance(table, dict) for table in value):
-            raise ValueError(f'give each as a table: [[identity]], address = "{IDENTITY_ADDRESS.example}"')
-        return tuple(self._endpoint(table) for table in value)
-
-    def _endpoint(self, table: Mapping[str, Any]) -> IdentityEndpoint:
-        for key in table:
-            if key not in ("address", "kind"):
-                raise ValueError(f"an endpoint has address and kind, not {key!r}; write [[identity]] after all else")
-        kind = table.get("kind", LOCAL)
-        if kind not in IDENTITY_KINDS:
-            raise ValueError(f"there is no kind {kind!r}; the kinds are: {', '.join(IDENTITY_KINDS)}")
-        return IdentityEndpoint(self._read(table.get("address", "")), kind)
-
-
-def _host(text: str) -> str | None:
-    return text.lower() if re.fullmatch(r"[A-Za-z0-9._:-]{1,253}", text) else None
-
-
-def _listen_address(text: str) -> ListenAddress | None:
-    match = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]]+):([0-9]{1,5})", text)
-    host = _host(match[1].strip("[]")) if match else None
-    if match is None or host is None or int(match[2]) > 65535:
-        return None
-    return ListenAddress(host, int(match[2]))
-
-
-def _path(text: str) -> Path | None:
-    return Path(text) if text and "\0" not in text else None
-
-
-def _folder(text: str) -> Path | None:
-    folder = _path(text)
-    # What cannot even be looked at is refused where it is used, with the reason.
-    with suppress(OSError):
-        if folder is not None and folder.exists() and not folder.is_dir():
-            raise ValueError(f"{folder} is a file; give a folder's path")
-    return folder
-
-
-def _region(text: str) -> str | None:
-    return text if normalise_region(text) is not None else None
-
-
-def _network(text: str) -> Network | None:
-    try:
-        return ipaddress.ip_network(text, strict=False)
-    except ValueError:
-        return None
-
-
-def _time_zone(text: str) -> str | None:
-    try:
-        ZoneInfo(text)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return None
-    return text
-
-
-def _currency(text: str) -> str | None:
-    return text if re.fullmatch(r"[A-Z]{3}", text) else None
-
-
-HOST: Final = Word(_host, "HOST", "an address or name of this machine", "127.0.0.1", "::1")
-LISTEN_ADDRESS: Final = Word(_listen_address, "HOST:PORT", "an address and a port", "127.0.0.1:9464", "[::1]:9464")
-FOLDER: Final = Word(_folder, "FOLDER", "a folder's path")
-FILE: Final = Word(_path, "FILE", "a file's path")
-CERTIFICATE_FILE: Final = Word(_path, "FILE", "a file's path", "/etc/cloudconsole/certificate.pem")
-KEY_FILE: Final = Word(_path, "FILE", "a file's path", "/etc/cloudconsole/key.pem")
-SERVED_HOST: Final = Word(host_of, "HOST", "a host name or address without scheme", "console.example.com")
-ORIGIN: Final = Word(parse_origin, "ORIGIN", "scheme and host and nothing more", "https://console.example.com")
-IDENTITY_ADDRESS: Final = Word(_region, "ADDRESS", "an identity address", "https://identity.example.com/v3")
-NETWORK: Final = Word(_network, "NETWORK", "an IP address or network", "10.0.0.0/8")
-TIME_ZONE: Final = Word(_time_zone, "ZONE", "a time zone's name", "UTC", "Asia/Shanghai")
-CURRENCY: Final = Word(_currency, "CODE", "an ISO 4217 code", "CNY", "USD")

@@ -1,18 +1,16 @@
-"""Every setting, typed, with one line of help: defaults, then a TOML file, then environment variables, then flags."""
+"""Every setting, typed, with its default and one line of help, and which of them contradict each other."""
 
-import difflib
-import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from datetime import tzinfo
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
-from cloudconsole.server import setting_kinds as kinds
+from cloudconsole.server import setting_meanings as meanings
 from cloudconsole.server.addresses import Network, host_of, is_loopback
-from cloudconsole.server.setting_kinds import IdentityEndpoint, Kind, ListenAddress, ListOf, Switch, WholeNumber
-from cloudconsole.server.settings_file import read_settings_file
+from cloudconsole.server.setting_kinds import Choice, Kind, ListOf, Switch, WholeNumber
+from cloudconsole.server.setting_meanings import IdentityEndpoint, ListenAddress
 
 ENVIRONMENT_PREFIX: Final = "CLOUDCONSOLE_"
 CONFIG_FLAG: Final = "--config"
@@ -32,6 +30,11 @@ LOGS: Final = "Logs and metrics"
 class SettingError(Exception):
     """Settings that cannot be used; the text names each, with the mend, on a line of its own."""
 
+    def __init__(self, text: str, settings: Iterable[str] = ()) -> None:
+        super().__init__(text)
+        self.settings = frozenset(settings)
+        """Those that contradict each other, where that is what is wrong."""
+
 
 def _setting(default: Any, group: str, kind: Kind, help_text: str) -> Any:
     return field(default=default, metadata={"group": group, "kind": kind, "help": help_text})
@@ -39,14 +42,14 @@ def _setting(default: Any, group: str, kind: Kind, help_text: str) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    host: str = _setting("127.0.0.1", LISTENING, kinds.HOST, "address to listen on")
+    host: str = _setting("127.0.0.1", LISTENING, meanings.HOST, "address to listen on")
     port: int = _setting(8000, LISTENING, WholeNumber(0, 65535), "port to listen on; 0 takes a free one")
     workers: int = _setting(1, LISTENING, WholeNumber(1, 64), "worker processes")
     tls_certificate: Path | None = _setting(
-        None, LISTENING, kinds.CERTIFICATE_FILE, "certificate and its chain, in PEM: the console then speaks https"
+        None, LISTENING, meanings.CERTIFICATE_FILE, "certificate and its chain, in PEM: the console then speaks https"
     )
     tls_key: Path | None = _setting(
-        None, LISTENING, kinds.KEY_FILE, "the certificate's key, in PEM, without a passphrase"
+        None, LISTENING, meanings.KEY_FILE, "the certificate's key, in PEM, without a passphrase"
     )
     hsts: int = _setting(
         31_536_000,
@@ -55,15 +58,15 @@ class Settings:
         "seconds that browsers keep to https after an answer by https; 0 is off",
     )
 
-    data: Path = _setting(Path("data"), STORE, kinds.FOLDER, "folder of the embedded store")
+    data: Path = _setting(Path("data"), STORE, meanings.FOLDER, "folder of the embedded store")
 
-    hosts: tuple[str, ...] = _setting((), SERVED, ListOf(kinds.SERVED_HOST), "Host names to serve")
-    public_origin: str | None = _setting(None, SERVED, kinds.ORIGIN, "the console's address as browsers see it")
+    hosts: tuple[str, ...] = _setting((), SERVED, ListOf(meanings.SERVED_HOST), "Host names to serve")
+    public_origin: str | None = _setting(None, SERVED, meanings.ORIGIN, "the console's address as browsers see it")
     proxies: tuple[Network, ...] = _setting(
-        (), SERVED, ListOf(kinds.NETWORK), "proxies whose forwarded headers are believed"
+        (), SERVED, ListOf(meanings.NETWORK), "proxies whose forwarded headers are believed"
     )
     identity: tuple[IdentityEndpoint, ...] = _setting(
-        (), SERVED, kinds.Endpoints(), "addresses that login accepts as region, besides our own"
+        (), SERVED, meanings.Endpoints(), "addresses that login accepts as region, besides our own"
     )
     any_region: bool = _setting(False, SERVED, Switch(), "accept every region at login (for trying things out)")
     login_redirect: bool = _setting(False, SERVED, Switch(), "answer a login with 302 to / instead of 200")
@@ -84,18 +87,18 @@ class Settings:
         30, LIMITS, WholeNumber(0, 3600), "seconds that running calls get to finish when stopping"
     )
 
-    currency: str = _setting("CNY", MONEY, kinds.CURRENCY, "currency of all amounts")
-    time_zone: str = _setting("UTC", MONEY, kinds.TIME_ZONE, "time zone of the clock hour and of news dates")
+    currency: str = _setting("CNY", MONEY, meanings.CURRENCY, "currency of all amounts")
+    time_zone: str = _setting("UTC", MONEY, meanings.TIME_ZONE, "time zone of the clock hour and of news dates")
 
     access_log: bool = _setting(False, LOGS, Switch(), "log a line for every call")
     log_format: str = _setting(
         "auto",
         LOGS,
-        kinds.Choice("auto", "json", "pretty"),
+        Choice("auto", "json", "pretty"),
         "form of log lines; auto is pretty on a terminal, else json",
     )
     metrics: ListenAddress | None = _setting(
-        None, LOGS, kinds.LISTEN_ADDRESS, "where to serve Prometheus metrics; nowhere unless set"
+        None, LOGS, meanings.LISTEN_ADDRESS, "where to serve Prometheus metrics; nowhere unless set"
     )
 
     @property
@@ -126,23 +129,28 @@ class Settings:
         return (self.public_origin or self.own_scheme).startswith("https")
 
     def __post_init__(self) -> None:
-        problems = list(self._contradictions())
-        if problems:
-            raise SettingError("\n".join(problems))
+        found = list(self._contradictions())
+        if found:
+            texts, settings = zip(*found, strict=True)
+            raise SettingError("\n".join(texts), {name for names in settings for name in names})
 
-    def _contradictions(self) -> Iterator[str]:
+    def _contradictions(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Each with the settings of which at least one is wrong."""
         if self.origin_host and self.hosts and self.origin_host not in self.hosts:
-            yield f"hosts: add {self.origin_host}, the host of public_origin, or leave hosts out"
+            text = f"hosts: add {self.origin_host}, the host of public_origin, or leave hosts out"
+            yield text, ("hosts", "public_origin")
         if self.tls_certificate and not self.tls_key:
-            yield "tls_key: give the key of tls_certificate, or leave both out"
+            yield "tls_key: give the key of tls_certificate, or leave both out", ("tls_certificate", "tls_key")
         if self.tls_key and not self.tls_certificate:
-            yield "tls_certificate: give the certificate of tls_key, or leave both out"
+            yield "tls_certificate: give the certificate of tls_key, or leave both out", ("tls_certificate", "tls_key")
         if self.tls_certificate and not self.always_https:
-            yield "public_origin: make it https, since the console speaks https, or leave it out"
-        if self.any_region and any(endpoint.kind != kinds.LOCAL for endpoint in self.identity):
-            yield "any_region: leave it out, or leave out the identity endpoints that are not local"
+            text = "public_origin: make it https, since the console speaks https, or leave it out"
+            yield text, ("public_origin", "tls_certificate", "tls_key")
+        if self.any_region and any(endpoint.kind != meanings.LOCAL for endpoint in self.identity):
+            text = "any_region: leave it out, or leave out the identity endpoints that are not local"
+            yield text, ("any_region", "identity")
         if self.metrics == (self.host, self.port) and self.port:
-            yield "metrics: give another address or port than the console's own"
+            yield "metrics: give another address or port than the console's own", ("metrics",)
 
 
 class Setting(NamedTuple):
@@ -164,81 +172,3 @@ class Setting(NamedTuple):
 
 
 SETTINGS: Final = {each.name: Setting(each.name, each.default, **each.metadata) for each in fields(Settings)}
-
-
-def load_settings(
-    environment: Mapping[str, str] | None = None, flags: Mapping[str, str | None] | None = None
-) -> Settings:
-    """The settings in force; `config` among the flags names the file. What is unknown is as wrong as a wrong value."""
-    values, problems = read_values(environment, flags)
-    if problems:
-        raise SettingError("\n".join(problems))
-    return Settings(**values)
-
-
-def read_values(
-    environment: Mapping[str, str] | None = None, flags: Mapping[str, str | None] | None = None
-) -> tuple[dict[str, Any], list[str]]:
-    """The values that were given and can be read, and what is wrong with the others."""
-    variables = _variables(os.environ if environment is None else environment)
-    given = {name: text for name, text in (flags or {}).items() if text is not None}
-    config = variables.pop(CONFIG_VARIABLE, None)
-    reading = _Reading()
-    if "config" in given:
-        reading.read_file(CONFIG_FLAG, given.pop("config"))
-    elif config is not None:
-        reading.read_file(CONFIG_VARIABLE, config)
-    reading.read_variables(variables)
-    for name, text in given.items():
-        reading.take(name, SETTINGS[name].flag, SETTINGS[name].kind.from_text, text)
-    return reading.values, reading.problems
-
-
-class _Reading:
-    """What was given so far, the later before the earlier, and all that is wrong with it."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, Any] = {}
-        self.problems: list[str] = []
-
-    def read_file(self, source: str, path: str) -> None:
-        try:
-            file = kinds.FILE.from_text(path)
-            content = read_settings_file(file)
-        except ValueError as problem:
-            self.problems.append(f"{source}: {problem}")
-            return
-        for key, value in content.items():
-            place = f"{file}: {key if key.isprintable() else ascii(key)}"
-            if key in SETTINGS:
-                self.take(key, place, SETTINGS[key].kind.from_file, value)
-            else:
-                self.problems.append(_unknown(place, key, lambda setting: setting.name))
-
-    def read_variables(self, variables: Mapping[str, str]) -> None:
-        for variable, text in variables.items():
-            name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
-            if name in SETTINGS and variable == SETTINGS[name].variable:
-                self.take(name, variable, SETTINGS[name].kind.from_text, text)
-            else:
-                self.problems.append(_unknown(variable, name, lambda setting: setting.variable))
-
-    def take(self, name: str, source: str, read: Callable[[Any], Any], given: Any) -> None:
-        try:
-            self.values[name] = read(given)
-        except ValueError as problem:
-            self.problems.append(f"{source}: {problem}")
-
-
-def _variables(environment: Mapping[str, str]) -> dict[str, str]:
-    return {
-        name: text
-        for name, text in environment.items()
-        if name.startswith(ENVIRONMENT_PREFIX) and name not in CLIENT_VARIABLES
-    }
-
-
-def _unknown(source: str, name: str, shown: Callable[[Setting], str]) -> str:
-    nearest = difflib.get_close_matches(name, SETTINGS, n=1)
-    hint = f"; the nearest is {shown(SETTINGS[nearest[0]])}" if nearest else ""
-    return f"{source}: there is no such setting{hint} (see cloudconsole serve --help)"

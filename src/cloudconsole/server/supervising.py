@@ -13,12 +13,12 @@ from functools import partial
 from types import FrameType
 from typing import Final, NamedTuple
 
+from cloudconsole.server.lifetime import Ending, Sockets, tell_end, tell_start
 from cloudconsole.server.observing.meter import Board
 from cloudconsole.server.observing.page import MetricsPage
-from cloudconsole.server.observing.scraping import PATH as METRICS_PATH
 from cloudconsole.server.observing.scraping import MetricsServer
 from cloudconsole.server.observing.store_readings import StoreReadings
-from cloudconsole.server.serving import Sockets, call_when_closed, run_worker
+from cloudconsole.server.serving import call_when_closed, run_worker
 from cloudconsole.server.settings import Settings
 from cloudconsole.server.tls import RENEW_SIGNAL, Certificate
 
@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 RESTART_SECONDS: Final = 1.0
 STOP_MARGIN_SECONDS: Final = 5
 STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+CUT_OFF_CODE: Final = 3
+"""By which a worker tells its parent that calls were still under way when it ended."""
 FORK_SIGNALS: Final = (*STOP_SIGNALS, RENEW_SIGNAL)
 """They wait while a process is being started."""
 
@@ -34,9 +36,13 @@ FORK_SIGNALS: Final = (*STOP_SIGNALS, RENEW_SIGNAL)
 def serve(settings: Settings, sockets: Sockets, certificate: Certificate | None = None) -> int:
     """Serve until told to stop, by https where there is a certificate; gives the exit code."""
     board = Board(settings.workers)
+    tell_start(settings, sockets)
     if settings.workers == 1 and sockets.metrics is None:
-        return run_worker(settings, sockets.calls, certificate, board.meter(0))
-    return Supervisor(settings, sockets, certificate, board).run()
+        ending = run_worker(settings, sockets.calls, certificate, board.meter(0))
+    else:
+        ending = Supervisor(settings, sockets, certificate, board).run()
+    tell_end(settings, ending)
+    return 0
 
 
 def run_metrics(settings: Settings, listener: socket.socket, board: Board, parent_pipe: int) -> int:
@@ -73,10 +79,11 @@ class Supervisor:
         self._board = board
         self._running: dict[int, tuple[Job, float]] = {}
         self._stopping = False
+        self._ending = Ending(signal=None, drained=True)
         # Never written to: its closing, however this process ends, tells the others that they are alone.
         self._pipe_read, self._pipe_write = os.pipe()
 
-    def run(self) -> int:
+    def run(self) -> Ending:
         for sig in STOP_SIGNALS:
             signal.signal(sig, self._stop)
         if self._certificate is not None:
@@ -90,12 +97,11 @@ class Supervisor:
             with suppress(ProcessLookupError, ChildProcessError):
                 os.kill(process, signal.SIGKILL)
                 os.waitpid(process, 0)
-        return 0
+        return self._ending
 
     def _jobs(self) -> list[Job]:
         jobs = [Job("worker", partial(self._run_worker, worker), worker) for worker in range(self._settings.workers)]
         if self._sockets.metrics is not None:
-            log.info("metrics are served on http://%s%s", _place(self._sockets.metrics), METRICS_PATH)
             jobs.append(Job("metrics process", partial(self._run_metrics, self._sockets.metrics)))
         return jobs
 
@@ -103,7 +109,8 @@ class Supervisor:
         if self._sockets.metrics is not None:
             self._sockets.metrics.close()
         meter = self._board.meter(worker)
-        return run_worker(self._settings, self._sockets.calls, self._certificate, meter, self._pipe_read)
+        ending = run_worker(self._settings, self._sockets.calls, self._certificate, meter, self._pipe_read)
+        return 0 if ending.drained else CUT_OFF_CODE
 
     def _run_metrics(self, listener: socket.socket) -> int:
         self._sockets.calls.close()
@@ -150,6 +157,9 @@ class Supervisor:
         if job.worker is not None:
             self._board.meter(job.worker).clear_gauges()
         if self._stopping:
+            # One that the signal ended before it had a handler had no calls yet.
+            if job.worker is not None and os.waitstatus_to_exitcode(status) not in (0, *(-sig for sig in STOP_SIGNALS)):
+                self._ending = self._ending._replace(drained=False)
             return
         log.error("%s %d ended (%s); starting another", job.name, process, _how(status))
         # One that cannot even start must not be started in a tight loop.
@@ -159,9 +169,10 @@ class Supervisor:
                 self._board.meter(job.worker).note_restart()
             self._start(job)
 
-    def _stop(self, _signal: int, _frame: FrameType | None) -> None:
+    def _stop(self, sig: int, _frame: FrameType | None) -> None:
         if not self._stopping:
             self._stopping = True
+            self._ending = self._ending._replace(signal=sig)
             self._send_workers(signal.SIGTERM)
             signal.signal(signal.SIGALRM, self._kill)
             signal.alarm(self._settings.stop_grace + STOP_MARGIN_SECONDS)
@@ -174,11 +185,6 @@ class Supervisor:
             # One that ended this very moment is not struck off yet.
             with suppress(ProcessLookupError):
                 os.kill(process, sig)
-
-
-def _place(listener: socket.socket) -> str:
-    host, port = listener.getsockname()[:2]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _how(status: int) -> str:

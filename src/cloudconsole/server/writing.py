@@ -25,11 +25,20 @@ class Writer:
         self.waiting = 0
 
     async def run(self, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        """Do the work in the thread; `Unavailable` where too many wait already, or its turn does not come."""
+        """Write; `Unavailable` where too many wait already, or its turn does not come."""
+        started = time.perf_counter_ns()
+        try:
+            return await self.look(work, *args, **kwargs)
+        finally:
+            self._meter.observe(STORE_WRITES, time.perf_counter_ns() - started)
+
+    async def look(
+        self, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Result:
+        """The same for what only reads, and is not measured as a write."""
         if self.waiting >= MOST_WAITING:
             raise Unavailable
         self.waiting += 1
-        started = time.perf_counter_ns()
         try:
             async with asyncio.timeout(BUSY_SECONDS):
                 loop = asyncio.get_running_loop()
@@ -38,4 +47,3 @@ class Writer:
             raise Unavailable from problem
         finally:
             self.waiting -= 1
-            self._meter.observe(STORE_WRITES, time.perf_counter_ns() - started)

@@ -5,7 +5,6 @@ import io
 import re
 import shutil
 import tarfile
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Annotated, Final
 
@@ -13,6 +12,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from cloudconsole import __version__
+from cloudconsole.core.clock import time_text
 from cloudconsole.store.engine import PARTS, Part, StoreError, database_file
 from cloudconsole.store.unpacking import BROKEN, contents, next_member, unpacked
 
@@ -39,8 +39,7 @@ class Manifest(Struct, frozen=True):
 def describe(folder: Path, revisions: dict[Part, str], made_at: int) -> Manifest:
     """The manifest of the copies in a folder."""
     files = {part: _entry(database_file(folder, part), revisions[part]) for part in PARTS}
-    moment = datetime.fromtimestamp(made_at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return Manifest(FORMAT, __version__, moment, files)
+    return Manifest(FORMAT, __version__, time_text(made_at), files)
 
 
 def write_archive(target: IO[bytes], manifest: Manifest, folder: Path) -> None:

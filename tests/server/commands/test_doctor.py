@@ -1,11 +1,17 @@
 """`cloudconsole doctor` as an operator meets it."""
 
 import json
+import shlex
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from cloudconsole.server.doctor.examination import CHECKS
+from cloudconsole.server.doctor.findings import Case, Check, Finding, warning
 from tests.server.commands.conftest import Run
+from tests.server.doctor.conftest import fail_logins
 
 
 def test_a_store_in_order_gets_a_clean_bill(cloudconsole: Run, tmp_path: Path) -> None:
@@ -31,3 +37,46 @@ def test_findings_can_be_had_as_json(cloudconsole: Run, tmp_path: Path) -> None:
     answer = json.loads(done.out)
     assert (done.code, answer["ok"]) == (1, False)
     assert {tuple(finding) for finding in answer["findings"]} == {("check", "level", "text", "mend")}
+
+
+def test_the_command_that_it_names_lets_an_account_in_again(cloudconsole: Run, data: Path) -> None:
+    fail_logins(data, "demo", "192.0.2.7", now=time.time())
+    said = cloudconsole("doctor", "--data", data, "--port", "0", "--quick").out
+    assert "warning  login throttle: logins of demo from 192.0.2.7 must wait" in said
+    command = said.partition("→ cloudconsole admin account clear-throttle")[2].partition(";")[0]
+    assert cloudconsole("admin", "account", "clear-throttle", *shlex.split(command), "--data", data).code == 0
+    assert "ok       login throttle: " in cloudconsole("doctor", "--data", data, "--port", "0", "--quick").out
+
+
+def test_a_wrong_flag_is_told_and_nothing_else_is_looked_at_instead(
+    cloudconsole: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    cloudconsole("init", "--password-stdin", stdin=b"secret")
+    (tmp_path / "file").touch()
+    done = cloudconsole("doctor", "--data", "file", "--port", "http")
+    assert done.code == 1
+    assert "problem  settings: --data: file is a file; give a folder's path\n" in done.out
+    assert "problem  settings: --port: give a whole number" in done.out
+    assert "warning  databases: not looked at: there is no telling the value of data\n" in done.out
+    assert "warning  running console: not looked at: there is no telling the value of port\n" in done.out
+    assert "is sound" not in done.out
+
+
+ODD = "a\x1b[2Jb\x9bc\u202ed\ne"
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_what_others_said_cannot_act_upon_a_terminal(
+    cloudconsole: Run, data: Path, monkeypatch: pytest.MonkeyPatch, form: tuple[str, ...]
+) -> None:
+    def say(_case: Case) -> Iterator[Finding]:
+        yield warning(ODD, ODD)
+
+    monkeypatch.setitem(CHECKS, "clock", Check(say))
+    out = cloudconsole("doctor", "--data", data, "--port", "0", "--quick", *form).out
+    assert all(line.isprintable() for line in out.split("\n"))
+    if form:
+        assert [finding["text"] for finding in json.loads(out)["findings"] if finding["check"] == "clock"] == [ODD]
+    else:
+        assert r"clock: a\x1b[2Jb\x9bc\u202ed\ne" in out

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from cloudconsole.core import throttle
 from cloudconsole.server.doctor.examination import CHECKS
 from cloudconsole.server.doctor.findings import Case, Finding
 from cloudconsole.server.settings import Settings
+from cloudconsole.store.activity import hash_username
 from tests.conftest import NOON
 
 Check = Callable[..., list[Finding]]
@@ -23,7 +25,7 @@ def check(data: Path) -> Check:
 
     def run(name: str, *, now: float = NOON, **changes: Any) -> list[Finding]:
         settings = replace(Settings(data=data), **changes)
-        return list(CHECKS[name](Case(settings, [], now)))
+        return list(CHECKS[name].run(Case(settings, [], now)))
 
     return run
 
@@ -31,6 +33,14 @@ def check(data: Path) -> Check:
 def execute(data: Path, part: str, sql: str) -> None:
     with closing(sqlite3.connect(data / f"{part}.db")) as connection, connection:
         connection.execute(sql)
+
+
+def fail_logins(
+    data: Path, username: str, network: str, times: int = throttle.USER_FAILURES, now: float = NOON
+) -> None:
+    row = f"('{network}', x'{hash_username(username).hex()}', {int(now) - 10})"
+    rows = ", ".join([row] * times)
+    execute(data, "activity", f"INSERT INTO login_failures (network, user_hash, at) VALUES {rows}")
 
 
 def levels(findings: list[Finding]) -> list[str]:

@@ -1,12 +1,14 @@
 """What the doctor says about the public origin, undeclared proxies and a running console, which it calls for real."""
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from email.utils import formatdate
+from http.client import HTTPMessage
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from ipaddress import ip_network
 from pathlib import Path
@@ -14,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.server.doctor import console_checks
-from cloudconsole.server.doctor.probe import ask
+from cloudconsole.server.doctor import console_checks, probe
+from cloudconsole.server.doctor.probe import Answer, NoAnswer, ask
 from tests.conftest import NOON
 from tests.harness import CERTIFICATES, RunningServer, running_server
 from tests.server.doctor.conftest import Check, execute, levels
@@ -237,3 +239,71 @@ def test_a_redirect_is_a_problem(check: Check, standing: Standing) -> None:
 def test_an_error_is_a_problem(check: Check, standing: Standing) -> None:
     standing.status = 502
     assert "answers 502, and not as a console does" in said_of(check, standing)
+
+
+# One that does not behave
+
+
+@contextmanager
+def _saying(*pieces: bytes, between: float = 0) -> Iterator[str]:
+    """An address where each caller gets these pieces, the last of them again and again until it leaves."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def attend() -> None:
+        connection, _ = listener.accept()
+        with connection, suppress(OSError):
+            for piece in pieces:
+                connection.sendall(piece)
+            while between:
+                time.sleep(between)
+                connection.sendall(pieces[-1])
+
+    thread = threading.Thread(target=attend)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        listener.close()
+        thread.join()
+
+
+def test_one_that_drips_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "LONGEST_SECONDS", 0.2)
+    # It would be whole in the end, and each piece comes in time.
+    dripping = _saying(b"HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\n", b"x", between=0.05)
+    with dripping as origin, pytest.raises(NoAnswer, match=r"no whole answer within 0\.2 seconds"):
+        ask(origin)
+
+
+def test_one_that_answers_without_end_is_read_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "LARGEST_ANSWER", 1000)
+    with _saying(b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 600, between=0.001) as origin:
+        assert len(ask(origin).body) == 1000
+
+
+def test_one_that_speaks_no_http_is_quoted_briefly(check: Check) -> None:
+    with _saying(b"x" * 5000 + b"\r\n") as origin:
+        (finding,) = check("running console", port=0, public_origin=origin)
+    assert finding.text.startswith(f"nothing answers at {origin}: xxx")
+    assert len(finding.text) < 300
+
+
+@pytest.mark.parametrize(
+    ("status", "regions", "more"),
+    [
+        (302, None, {"Location": "http://elsewhere.example/" + "x" * 5000}),
+        (200, ["x" * 5000], {}),
+        (200, None, {"Cache-Control": "x" * 5000, "Age": "y" * 5000}),
+    ],
+)
+def test_what_it_says_is_quoted_briefly(
+    check: Check, standing: Standing, status: int, regions: list[str] | None, more: dict[str, str]
+) -> None:
+    standing.status, standing.regions, standing.more = status, regions, standing.more | more
+    assert len(said_of(check, standing)) < 600
+
+
+@pytest.mark.parametrize("certificate", [b"\x17\x0d991399000000Z\x17\x0d999999999999Z", b"none"])
+def test_a_certificate_that_cannot_be_read_has_no_end(certificate: bytes) -> None:
+    answer = Answer("https://x", 200, HTTPMessage(), b"", 0, 0, certificate)
+    assert answer.certificate_end is None

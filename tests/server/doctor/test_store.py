@@ -1,4 +1,4 @@
-"""What the doctor says about settings, folder, databases, totals, times and accounts."""
+"""What the doctor says about folder, databases, totals and times."""
 
 import ctypes
 import os
@@ -7,17 +7,14 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from cloudconsole.server.doctor import folder_checks, store_checks
 from cloudconsole.server.doctor.examination import CHECKS, examine
 from cloudconsole.server.doctor.findings import Case
-from cloudconsole.server.doctor.setting_checks import read_settings
 from cloudconsole.server.settings import Settings
 from tests.conftest import NOON
-from tests.harness import CERTIFICATES
 from tests.server.doctor.conftest import Check, execute, levels
 
 
@@ -40,55 +37,6 @@ def test_every_check_is_run_where_there_is_no_store_and_none_is_made(tmp_path: P
     assert {result.check for result in results if result.level == "problem"} >= {"settings", "data folder", "databases"}
     assert all(result.mend for result in results if result.level != "ok")
     assert not (tmp_path / "none").exists()
-
-
-# Settings
-
-
-def test_every_wrong_setting_is_told_and_the_rest_is_used() -> None:
-    environment = {"CLOUDCONSOLE_PORT": "x", "CLOUDCONSOLE_NOPE": "1", "CLOUDCONSOLE_WORKERS": "3", "OTHER": "x"}
-    settings, problems = read_settings(environment, {"currency": "money", "time_zone": "Asia/Shanghai", "host": None})
-    assert [problem.partition(":")[0] for problem in problems] == [
-        "CLOUDCONSOLE_PORT",
-        "CLOUDCONSOLE_NOPE",
-        "--currency",
-    ]
-    assert (settings.workers, settings.time_zone, settings.port) == (3, "Asia/Shanghai", 8000)
-
-
-def test_settings_that_do_not_go_together_are_told() -> None:
-    flags = {"hosts": "a.example", "public_origin": "https://b.example", "workers": "2"}
-    settings, problems = read_settings({}, flags)
-    assert problems == ["hosts: add b.example, the host of public_origin, or leave hosts out"]
-    assert settings.workers == 2
-
-
-def test_every_line_that_is_wrong_in_a_settings_file_is_told(tmp_path: Path) -> None:
-    file = tmp_path / "console.toml"
-    file.write_text('port = "x"\nnope = 1\nworkers = 3\n')
-    settings, problems = read_settings({}, {"config": str(file)})
-    assert [problem.removeprefix(f"{file}: ").partition(":")[0] for problem in problems] == ["port", "nope"]
-    assert (settings.port, settings.workers) == (8000, 3)
-
-
-def test_a_settings_file_that_is_no_toml_is_told(tmp_path: Path) -> None:
-    file = tmp_path / "console.toml"
-    file.write_text("port: 8000\n")
-    settings, (problem,) = read_settings({}, {"config": str(file), "workers": "2"})
-    assert problem.startswith(f"--config: {file}: this is not TOML")
-    assert settings.workers == 2
-
-
-def test_a_setting_that_lacks_another_is_told_and_the_rest_is_used() -> None:
-    settings, (problem,) = read_settings({}, {"tls_certificate": "c.pem", "workers": "2"})
-    assert problem.startswith("tls_key: give the key of tls_certificate")
-    assert (settings.tls_certificate, settings.workers) == (None, 2)
-
-
-def test_certificate_files_that_cannot_be_used_are_told(check: Check, tmp_path: Path) -> None:
-    (finding,) = check("settings", tls_certificate=tmp_path / "none.pem", tls_key=CERTIFICATES / "ec-key.pem")
-    assert finding.level == "problem"
-    assert finding.text.startswith("tls_certificate: ")
 
 
 # The folder
@@ -250,58 +198,3 @@ def test_rows_from_the_future_mean_that_the_clock_went_back(check: Check, data: 
 def test_the_time_zone_is_shown(check: Check) -> None:
     (finding,) = check("time zones", time_zone="Asia/Shanghai")
     assert finding.text == "in Asia/Shanghai it is 2026-11-15 20:20"
-
-
-# Accounts
-
-
-def test_a_store_without_accounts_is_a_problem(check: Check, data: Path) -> None:
-    execute(data, "cloud", "DELETE FROM accounts")
-    (finding,) = check("operators")
-    assert (finding.level, finding.mend) == ("problem", "cloudconsole init makes the first operator")
-
-
-def test_no_enabled_operator_is_a_warning(check: Check, data: Path) -> None:
-    assert levels(check("operators")) == ["ok"]
-    execute(data, "cloud", "UPDATE accounts SET disabled = 1 WHERE role = 'operator'")
-    assert levels(check("operators")) == ["warning"]
-
-
-def test_operators_of_a_disabled_tenant_do_not_count(check: Check, data: Path) -> None:
-    execute(data, "cloud", "UPDATE tenants SET disabled = 1")
-    assert levels(check("operators")) == ["warning"]
-    assert levels(check("sample passwords", host="0.0.0.0")) == ["ok"]
-
-
-@pytest.mark.parametrize(
-    ("changes", "level"),
-    [
-        ({}, "ok"),
-        ({"host": "0.0.0.0"}, "problem"),
-        ({"public_origin": "https://console.example.com"}, "problem"),
-        ({"host": "0.0.0.0", "insecure_sample": True}, "warning"),
-    ],
-)
-def test_sample_passwords_that_others_can_use_are_told(check: Check, changes: dict[str, Any], level: str) -> None:
-    (finding,) = check("sample passwords", **changes)
-    assert finding.level == level
-    assert "demo, other, operator" in finding.text
-
-
-def test_no_sample_passwords_are_well_anywhere(check: Check, data: Path) -> None:
-    execute(data, "cloud", "UPDATE accounts SET disabled = 1")
-    assert levels(check("sample passwords", host="0.0.0.0")) == ["ok"]
-
-
-@pytest.mark.parametrize(("failures", "level"), [(9, "ok"), (10, "warning")])
-def test_logins_that_must_wait_are_told(check: Check, data: Path, failures: int, level: str) -> None:
-    for _ in range(failures):
-        execute(
-            data,
-            "activity",
-            f"INSERT INTO login_failures (network, user_hash, at) VALUES ('192.0.2.7', x'00', {int(NOON) - 10})",
-        )
-    (finding,) = check("login throttle")
-    assert finding.level == level
-    assert ("192.0.2.7" in finding.text) is (level == "warning")
-    assert levels(check("login throttle", now=NOON + 300)) == ["ok"]

@@ -8,6 +8,7 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from cloudconsole.server.http.protocol import GuardedProtocol, guarded_protocol
+from cloudconsole.server.observing.meter import meter_alone
 from cloudconsole.store.arrivals import Arrivals
 
 
@@ -73,7 +74,7 @@ def transport() -> FullTransport:
 def stalled(loop: HeldLoop, transport: FullTransport) -> GuardedProtocol:
     """A connection that has more to send than the other side reads."""
     config = Config(cast(Any, _nothing), ws="none", lifespan="off", log_config=None)
-    protocol = guarded_protocol(30, Arrivals())(config, ServerState(), {}, cast(Any, loop))
+    protocol = guarded_protocol(30, Arrivals(), meter_alone())(config, ServerState(), {}, cast(Any, loop))
     protocol.connection_made(cast(Any, transport))
     loop.timers.clear()
     protocol.pause_writing()

@@ -21,7 +21,11 @@ class Scraped:
 
     def by_label(self, name: str, label: str) -> dict[str, float]:
         """All that is not 0 of a metric with one label."""
-        found = {dict(labels)[label]: value for (known, labels), value in self.samples.items() if known.endswith(name)}
+        found = {
+            dict(labels)[label]: value
+            for (known, labels), value in self.samples.items()
+            if known == f"cloudconsole_{name}"
+        }
         return {key: value for key, value in found.items() if value}
 
     def calls(self) -> dict[tuple[str, str], float]:

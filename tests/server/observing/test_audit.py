@@ -2,6 +2,7 @@
 
 import logging
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from ipaddress import ip_network
@@ -12,7 +13,7 @@ import pytest
 
 from cloudconsole.server.app import Console
 from cloudconsole.server.observing.audit import LINES_A_SECOND, Audit
-from cloudconsole.server.observing.meter import Board
+from cloudconsole.server.observing.meter import Board, meter_alone
 from cloudconsole.server.settings import Settings
 from tests.harness import Caller, HeldClock, InProcess
 from tests.server.observing.conftest import Scrape
@@ -68,9 +69,13 @@ def test_a_login_and_a_logout_leave_a_line_each(wire: InProcess, visitor: Caller
     assert {record.levelname for record in audited.records} == {"INFO"}
 
 
-def test_a_refused_login_leaves_its_reason(visitor: Caller, audited: Lines) -> None:
+def test_a_refused_login_leaves_its_reason(
+    wire: InProcess, visitor: Caller, audited: Lines, board: Board, clock: HeldClock
+) -> None:
+    wire.console._observer._audit = Audit(board.meter(0), clock.now)
     for _ in range(10):
         visitor.login("demo", "wrong")
+    clock.moment += 1
     visitor.login()
     visitor.login("nobody-we-know", "wrong")
     visitor.login(region="https://elsewhere.example")
@@ -142,12 +147,47 @@ def test_a_flood_of_refusals_leaves_few_lines_and_says_how_many_it_left_out(
 
     seconds.now += 1
     wire.console.take_readings()
-    assert audited.fields[-1] == {"event": "left_out", "of": "refused", "number": 30}
+    assert audited.fields[-1] == {"event": "left_out", "of": "refused", "reason": "not_found", "number": 30}
     visitor.send("GET", "/nowhere")
     assert audited.events[-2:] == ["left_out", "refused"]
     page = scrape()
     assert page.value("refusals_total", reason="not_found") == LINES_A_SECOND + 31
     assert page.value("audit_lines_left_out_total") == 30
+
+
+def test_a_flood_of_one_refusal_hides_no_other(
+    wire: InProcess, visitor: Caller, audited: Lines, board: Board, scrape: Scrape
+) -> None:
+    seconds = Seconds()
+    wire.console._observer._audit = wire.console._audit = Audit(board.meter(0), seconds)
+    for _ in range(LINES_A_SECOND + 3):
+        visitor.send("GET", "/nowhere")
+        visitor.send("GET", "/api/", {"Host": "evil.example"})
+    visitor.call("GetNews")
+    visitor.login(region="https://elsewhere.example")
+    told = [(fields["event"], fields["reason"]) for fields in audited.fields]
+    assert Counter(told) == {
+        ("refused", "not_found"): LINES_A_SECOND,
+        ("refused", "invalid_host"): LINES_A_SECOND,
+        ("refused", "login_required"): 1,
+        ("login_refused", "unknown_region"): 1,
+    }
+    seconds.now += 1
+    wire.console.take_readings()
+    assert audited.fields[-2:] == [
+        {"event": "left_out", "of": "refused", "reason": reason, "number": 3}
+        for reason in ("not_found", "invalid_host")
+    ]
+    assert scrape().value("audit_lines_left_out_total") == 6
+
+
+def test_what_was_left_out_is_told_at_the_end(settings: Settings, clock: HeldClock, audited: Lines) -> None:
+    wire = InProcess(Console(settings, clock))
+    wire.console._observer._audit = wire.console._audit = Audit(meter_alone(), Seconds())
+    for _ in range(LINES_A_SECOND + 1):
+        wire.send("GET", "/nowhere", [])
+    wire.close()
+    assert audited.events[-2:] == ["refused", "left_out"]
 
 
 def test_a_flood_hides_neither_logins_nor_those_refused(

@@ -47,6 +47,7 @@ def test_no_two_figures_share_a_cell() -> None:
         layout.STORE_ERRORS,
         layout.AUDIT_LEFT_OUT,
         layout.RESTARTS,
+        *layout.CONNECTION_REFUSALS.values(),
     ]
     cells = [*calls, *histograms, *counters, *layout.GAUGES]
     assert sorted(cells) == list(range(len(cells)))

@@ -23,6 +23,7 @@ _SOME_HASH = """
 
 QUEUE_LIMIT: Final = 100
 """So many logins wait for their turn at the most; at some 30 ms each the last of them waits about 3 s."""
+QUEUE_SECONDS: Final = 3
 
 
 class EmbeddedIdentity:
@@ -54,7 +55,7 @@ class EmbeddedIdentity:
 
     async def _matches(self, password_hash: str, password: str) -> bool:
         if self.waiting >= QUEUE_LIMIT:
-            raise Unavailable(retry_after=3)
+            raise Unavailable(retry_after=QUEUE_SECONDS)
         self.waiting += 1
         try:
             loop = asyncio.get_running_loop()

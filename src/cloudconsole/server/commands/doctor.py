@@ -5,13 +5,14 @@ import json
 import os
 import sys
 from collections.abc import Iterable
+from typing import Any
 
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.server.doctor.examination import Result, examine
-from cloudconsole.server.doctor.findings import Case
-from cloudconsole.server.doctor.setting_checks import read_settings
+from cloudconsole.server.doctor.setting_checks import read_case
 from cloudconsole.server.settings import SETTINGS
 from cloudconsole.server.settings_text import add_config_flag, add_setting_flags
+from cloudconsole.server.visible import visible, visible_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,23 +26,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     flags = {name: getattr(arguments, name) for name in ("config", *SETTINGS)}
-    settings, problems = read_settings(os.environ, flags)
-    results = examine(Case(settings, problems, SystemClock().now(), quick=arguments.quick))
+    results = examine(read_case(os.environ, flags, SystemClock().now(), quick=arguments.quick))
     is_well = all(result.level != "problem" for result in results)
     if arguments.json:
         findings = [result._asdict() for result in results]
-        sys.stdout.write(json.dumps({"ok": is_well, "findings": findings}, ensure_ascii=False, indent=2) + "\n")
+        sys.stdout.write(_json({"ok": is_well, "findings": findings}))
     else:
         sys.stdout.write(_text(results))
     return 0 if is_well else 1
 
 
+def _json(answer: dict[str, Any]) -> str:
+    lines = json.dumps(answer, ensure_ascii=False, indent=2).split("\n")
+    return "".join(f"{visible_json(line)}\n" for line in lines)
+
+
 def _text(results: Iterable[Result]) -> str:
     lines = []
     for result in results:
-        lines.append(f"{result.level:<8} {result.check}: {result.text}")
+        lines.append(f"{result.level:<8} {result.check}: {visible(result.text)}")
         if result.mend:
-            lines.append(f"{'':<8} → {result.mend}")
+            lines.append(f"{'':<8} → {visible(result.mend)}")
     counts = {level: sum(result.level == level for result in results) for level in ("problem", "warning")}
     lines.append(f"problems: {counts['problem']}, warnings: {counts['warning']}")
     return "\n".join(lines) + "\n"

@@ -12,14 +12,11 @@ from cloudconsole.operator.nouns.operators import has_accounts
 from cloudconsole.operator.sample import SAMPLE_FILE, accounts_with_sample_passwords
 from cloudconsole.server.commands.refusing import refuse
 from cloudconsole.server.commands.welcome import welcome
+from cloudconsole.server.lifetime import Sockets
 from cloudconsole.server.logs import set_up_logs
-from cloudconsole.server.serving import ListenError, Sockets, bind, bind_metrics
-from cloudconsole.server.settings import (
-    SETTINGS,
-    SettingError,
-    Settings,
-    load_settings,
-)
+from cloudconsole.server.serving import ListenError, bind, bind_metrics
+from cloudconsole.server.settings import SETTINGS, SettingError, Settings
+from cloudconsole.server.settings_reading import load_settings
 from cloudconsole.server.settings_text import add_config_flag, add_setting_flags, sample_file
 from cloudconsole.server.supervising import serve
 from cloudconsole.server.tls import RENEW_SIGNAL, read_certificate

@@ -8,11 +8,11 @@ CURL_SESSION = """\
 base={base}
 region={region}
 jar=$(mktemp)
-curl -s -c "$jar" -o /dev/null "$base/api/"
+curl -sS -c "$jar" -o /dev/null "$base/api/"
 token=$(awk '$6 == "csrftoken" {{ print $7 }}' "$jar")
-curl -s -b "$jar" -c "$jar" "$base/auth/login/" -d "csrfmiddlewaretoken=$token" \\
+curl -sS -b "$jar" -c "$jar" "$base/auth/login/" -d "csrfmiddlewaretoken=$token" \\
   -d "region=$region" -d username={username} -d password={password}
-curl -s -b "$jar" "$base/api/" -H "X-CSRFToken: $token" -d action=GetUsageLimits; echo
+curl -sS -b "$jar" "$base/api/" -H "X-CSRFToken: $token" -d action=GetUsageLimits; echo
 """
 
 PYTHON_SESSION = """\

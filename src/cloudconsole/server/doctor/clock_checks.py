@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sqlalchemy import text
 
+from cloudconsole.core.clock import time_text
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
 from cloudconsole.server.doctor.store_checks import looking_at
 from cloudconsole.store.engine import Part
@@ -30,7 +31,7 @@ def check_clock(case: Case) -> Iterator[Finding]:
     findings = [*_plausible(case), *_unsynchronised()]
     yield from findings
     if not findings:
-        yield ok(f"it is {_moment(case.now)}")
+        yield ok(f"it is {time_text(case.now)}")
 
 
 def check_rows_in_time(case: Case) -> Iterator[Finding]:
@@ -39,7 +40,7 @@ def check_rows_in_time(case: Case) -> Iterator[Finding]:
             newest = connection.scalar(text(query))
         if newest is not None and newest > case.now + TOLERANCE_SECONDS:
             yield problem(
-                f"the newest {what} is of {_moment(newest)}, which is still to come: the clock has been set back",
+                f"the newest {what} is of {time_text(newest)}, which is still to come: the clock has been set back",
                 "set the clock right; what was written meanwhile keeps its wrong times",
             )
             return
@@ -58,7 +59,7 @@ def check_time_zones(case: Case) -> Iterator[Finding]:
 
 def _plausible(case: Case) -> Iterator[Finding]:
     if case.now < EARLIEST:
-        yield problem(f"the clock says {_moment(case.now)}, before this program was made", "set the clock right")
+        yield problem(f"the clock says {time_text(case.now)}, before this program was made", "set the clock right")
 
 
 def _unsynchronised() -> Iterator[Finding]:
@@ -68,7 +69,3 @@ def _unsynchronised() -> Iterator[Finding]:
         yield warning(
             "the kernel says that nothing keeps the clock right", "run a time service, such as chrony or timesyncd"
         )
-
-
-def _moment(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -6,8 +6,8 @@ from typing import Final
 
 from cloudconsole.server.addresses import reachable
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
-from cloudconsole.server.doctor.probe import Answer, NoAnswer, ask
-from cloudconsole.server.http.cookies import CSRF_COOKIE, SESSION_COOKIE
+from cloudconsole.server.doctor.probe import Answer, NoAnswer, ask, quote
+from cloudconsole.spec.wire import CSRF_COOKIE, SESSION_COOKIE
 
 CLOCK_TOLERANCE_SECONDS: Final = 5
 EXPIRY_SECONDS: Final = 14 * 86_400
@@ -49,7 +49,7 @@ def _silence(place: str, own: str | None, reason: NoAnswer) -> Finding:
 def _seen(case: Case, answer: Answer) -> Iterator[Finding]:
     if 300 <= answer.status < 400:
         yield problem(
-            f"{answer.origin} sends callers on to {answer.headers['Location']!r}",
+            f"{answer.origin} sends callers on to {quote(repr(answer.headers['Location']))}",
             "set public_origin to the place where callers end up",
         )
         return
@@ -105,16 +105,16 @@ def _regions(case: Case, answer: Answer) -> Iterator[Finding]:
     offered = (answer.welcome or {}).get("regions")
     if not case.settings.identity and offered != [f"{answer.origin}/v3"]:
         yield problem(
-            f"called at {answer.origin}, it offers the regions {offered}: it does not know how it was reached",
+            f"called at {answer.origin}, it offers the regions {quote(offered)}: it does not know how it was reached",
             "start it with the same public_origin, or let the proxy pass on Host and X-Forwarded-Proto",
         )
 
 
 def _cache(answer: Answer) -> Iterator[Finding]:
-    control = answer.headers["Cache-Control"]
-    if control != "no-store" or "Age" in answer.headers:
+    control, age = answer.headers["Cache-Control"], answer.headers["Age"]
+    if control != "no-store" or age is not None:
         yield problem(
-            f"something between caches or changes answers (Cache-Control: {control}, Age: {answer.headers['Age']})",
+            f"something between caches or changes answers (Cache-Control: {quote(control)}, Age: {quote(age)})",
             "turn caching off for the console: one caller could get another's answer",
         )
 

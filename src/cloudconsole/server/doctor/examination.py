@@ -14,20 +14,25 @@ from cloudconsole.server.doctor.origin_checks import check_origin, check_undecla
 from cloudconsole.server.doctor.setting_checks import check_settings
 from cloudconsole.server.doctor.store_checks import check_databases, check_totals
 
+_REACH: Final = ("host", "hosts", "public_origin", "proxies")
+"""They decide who can reach the console."""
+
 CHECKS: Final[dict[str, Check]] = {
-    "settings": check_settings,
-    "data folder": check_folder,
-    "databases": check_databases,
-    "totals": check_totals,
-    "clock": check_clock,
-    "times in the store": check_rows_in_time,
-    "time zones": check_time_zones,
-    "operators": check_operators,
-    "sample passwords": check_sample_passwords,
-    "login throttle": check_throttle,
-    "public origin": check_origin,
-    "proxies": check_undeclared_proxies,
-    "running console": check_console,
+    "settings": Check(check_settings),
+    "data folder": Check(check_folder, ("data",)),
+    "databases": Check(check_databases, ("data",)),
+    "totals": Check(check_totals, ("data",)),
+    "clock": Check(check_clock),
+    "times in the store": Check(check_rows_in_time, ("data",)),
+    "time zones": Check(check_time_zones, ("time_zone",)),
+    "operators": Check(check_operators, ("data",)),
+    "sample passwords": Check(check_sample_passwords, ("data", *_REACH, "insecure_sample")),
+    "login throttle": Check(check_throttle, ("data",)),
+    "public origin": Check(check_origin, _REACH),
+    "proxies": Check(check_undeclared_proxies, ("data", "proxies")),
+    "running console": Check(
+        check_console, ("host", "port", "tls_certificate", "tls_key", "public_origin", "identity")
+    ),
 }
 
 
@@ -43,8 +48,12 @@ def examine(case: Case) -> list[Result]:
 
 
 def _run(check: Check, case: Case) -> list[Finding]:
+    unknown = [name for name in check.needs if name in case.unknown]
+    if unknown:
+        text = f"not looked at: there is no telling the value of {', '.join(unknown)}"
+        return [warning(text, "correct the settings first, then run doctor again")]
     try:
-        return list(check(case))
+        return list(check.run(case))
     except (DBAPIError, sqlite3.Error, OSError) as problem:
         # What stands in the way is another check's finding; the rest shall be told all the same.
         reason = problem.orig if isinstance(problem, DBAPIError) else problem

@@ -17,6 +17,8 @@ class Case:
     setting_problems: list[str]
     now: float
     quick: bool = False
+    unknown: frozenset[str] = frozenset()
+    """Settings whose value cannot be told: what hangs on them is not looked at."""
 
 
 class Finding(NamedTuple):
@@ -37,4 +39,7 @@ def problem(text: str, mend: str) -> Finding:
     return Finding("problem", text, mend)
 
 
-Check = Callable[[Case], Iterator[Finding]]
+class Check(NamedTuple):
+    run: Callable[[Case], Iterator[Finding]]
+    needs: tuple[str, ...] = ()
+    """Settings without which there is no telling what to look at."""

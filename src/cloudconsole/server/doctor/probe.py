@@ -6,12 +6,19 @@ import re
 import time
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from queue import Empty, Queue
 from ssl import CERT_NONE, SSLSocket, create_default_context
+from threading import Thread
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 TIMEOUT_SECONDS: Final = 5
+"""Without anything coming."""
+LONGEST_SECONDS: Final = 15
+"""For the whole answer, however it drips."""
 LARGEST_ANSWER: Final = 1024 * 1024
+LONGEST_QUOTE: Final = 200
+"""So much is shown of what something else said."""
 
 _TIME: Final = rb"(?:\x17\x0d|\x18\x0f)"
 _VALIDITY: Final = re.compile(_TIME + rb"[0-9]{12,14}Z" + _TIME + rb"(?P<end>[0-9]{12,14})Z")
@@ -59,14 +66,17 @@ class Answer(NamedTuple):
         text = found["end"].decode()
         # Two digits of a year, as X.509 has them, are of 1950 to 2049.
         text = text if len(text) == 14 else ("20" if text < "50" else "19") + text
-        return datetime.strptime(text, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
+        try:
+            return datetime.strptime(text, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
+        except ValueError:
+            return None
 
     @property
     def clock_difference(self) -> float:
         """By how many seconds its clock is ahead of ours, or behind; nothing where it does not tell."""
         try:
             told = parsedate_to_datetime(self.headers["Date"]).timestamp()
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return 0.0
         # The header has whole seconds, and was written some time between asking and answer.
         if told + 1 < self.asked_at:
@@ -74,8 +84,35 @@ class Answer(NamedTuple):
         return max(0.0, told - self.answered_at)
 
 
+def quote(said: object) -> str:
+    """What something else said, as short as it is fit to be shown."""
+    text = str(said)
+    return text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "…"
+
+
 def ask(origin: str, *, trusting: bool = False) -> Answer:
     """`GET /api/` at an origin; a redirect is not followed. `trusting` takes any certificate."""
+    answers: Queue[Answer | Exception] = Queue()
+
+    def wait_for_it() -> None:
+        try:
+            answers.put(_ask(origin, trusting=trusting))
+        except Exception as problem:  # noqa: BLE001
+            answers.put(problem)
+
+    # Names, connections, handshakes and answers can all be slow in ways of their own: no timeout of theirs holds for
+    # the whole. Whoever is still waited for then, is left to the end of this process.
+    Thread(target=wait_for_it, daemon=True).start()
+    try:
+        answer = answers.get(timeout=LONGEST_SECONDS)
+    except Empty:
+        raise NoAnswer(f"no whole answer within {LONGEST_SECONDS} seconds") from None
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+def _ask(origin: str, *, trusting: bool) -> Answer:
     connection = _connection(origin, trusting=trusting)
     asked_at = time.time()
     try:
@@ -86,7 +123,7 @@ def ask(origin: str, *, trusting: bool = False) -> Answer:
         body = response.read(LARGEST_ANSWER)
         return Answer(origin, response.status, response.headers, body, asked_at, time.time(), certificate)
     except (OSError, http.client.HTTPException) as problem:
-        raise NoAnswer(str(problem) or type(problem).__name__) from problem
+        raise NoAnswer(quote(problem) or type(problem).__name__) from problem
     finally:
         connection.close()
 

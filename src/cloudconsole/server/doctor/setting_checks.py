@@ -1,25 +1,24 @@
-"""The settings: every one that is wrong, and those that are left when these are passed over."""
+"""The settings: every one that is wrong, and what can be looked at all the same."""
 
-import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem
-from cloudconsole.server.settings import SettingError, Settings, read_values
+from cloudconsole.server.settings import SettingError, Settings
+from cloudconsole.server.settings_reading import read_values
 from cloudconsole.server.tls import read_certificate
 
 
-def read_settings(environment: Mapping[str, str], flags: Mapping[str, str | None]) -> tuple[Settings, list[str]]:
-    """The settings that can be used, and what is wrong with the rest."""
-    values, problems = read_values(environment, flags)
+def read_case(environment: Mapping[str, str], flags: Mapping[str, str | None], now: float, *, quick: bool) -> Case:
+    """The console that the settings mean, as far as they can be used."""
+    reading = read_values(environment, flags)
+    values, problems, unknown = reading.values, reading.problems, reading.unknown
     while True:
         try:
-            return Settings(**values), problems
+            return Case(Settings(**values), problems, now, quick, frozenset(unknown))
         except SettingError as refused:
-            lines = str(refused).splitlines()
-            problems += lines
-            for name in [name for line in lines for name in _to_drop(line, values)]:
-                values.pop(name, None)
+            problems += str(refused).splitlines()
+            unknown |= refused.settings
+            values = {name: value for name, value in values.items() if name not in unknown}
 
 
 def check_settings(case: Case) -> Iterator[Finding]:
@@ -28,13 +27,6 @@ def check_settings(case: Case) -> Iterator[Finding]:
         yield problem(text, "correct it or take it out: cloudconsole serve does not start with it")
     if not problems:
         yield ok("all that are given can be used")
-
-
-def _to_drop(line: str, values: Mapping[str, Any]) -> list[str]:
-    """The settings to pass over for a contradiction: the one it is about, or where that was not given, all in it."""
-    named = [name for name in re.findall(r"\w+", line) if name in values]
-    about = line.partition(":")[0]
-    return [about] if about in named else named or list(values)
 
 
 def _certificate_problems(settings: Settings) -> list[str]:

@@ -9,8 +9,6 @@ from cloudconsole.core.estimate import MONTH_DAYS
 from cloudconsole.core.ports import Tenant
 from cloudconsole.server.actions import HANDLERS, Handler, Ports
 from cloudconsole.server.http.body import (
-    FORM,
-    JSON,
     media_type,
     parse_fields,
     read_body,
@@ -31,6 +29,7 @@ from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.errors import UnknownAction
 from cloudconsole.spec.language import Text
 from cloudconsole.spec.records import Welcome
+from cloudconsole.spec.wire import FORM, JSON
 
 LARGEST_REMEMBERED: Final = 256
 """Bodies up to this size are remembered with what they ask for: there are few of them, and they come often."""

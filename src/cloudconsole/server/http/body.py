@@ -14,9 +14,7 @@ from cloudconsole.spec.errors import (
     MissingField,
     UnsupportedMediaType,
 )
-
-JSON: Final = "application/json"
-FORM: Final = "application/x-www-form-urlencoded"
+from cloudconsole.spec.wire import JSON
 
 LONGEST_IDENTIFIER: Final = 64
 

@@ -4,8 +4,8 @@ import re
 from email.utils import formatdate
 from typing import Final, NamedTuple
 
-SESSION_COOKIE: Final = "sessionid"
-CSRF_COOKIE: Final = "csrftoken"
+from cloudconsole.spec.wire import CSRF_COOKIE, SESSION_COOKIE
+
 CSRF_SECONDS: Final = 52 * 7 * 24 * 3600
 
 TRIED_AT_MOST: Final = 4

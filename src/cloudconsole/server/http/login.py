@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import Account, Identity
 from cloudconsole.server.addresses import throttle_address
-from cloudconsole.server.http.body import FORM, media_type, parse_fields, read_body, required_text
+from cloudconsole.server.http.body import media_type, parse_fields, read_body, required_text
 from cloudconsole.server.http.cookies import clear_session_cookie, csrf_cookie, session_cookie
 from cloudconsole.server.http.csrf import CsrfTokens, check_origin
 from cloudconsole.server.http.front import Front
@@ -13,9 +13,11 @@ from cloudconsole.server.http.regions import Regions
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Headers, Response, cookie_headers
 from cloudconsole.server.http.session import Sessions, new_session_id
+from cloudconsole.server.http.turns import Turns
 from cloudconsole.server.settings import Settings
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec.errors import InvalidCredentials
+from cloudconsole.spec.wire import FORM
 from cloudconsole.store.activity import Activity, Attempt, Caller, NewSession
 from cloudconsole.store.sessions import hash_session_id
 
@@ -30,6 +32,7 @@ class LoginEndpoint:
     identity: Identity
     activity: Activity
     writer: Writer
+    turns: Turns
 
     async def log_in(self, request: Request, front: Front) -> Response:
         body = await read_body(request, self.settings.max_body)
@@ -54,8 +57,9 @@ class LoginEndpoint:
     async def _admit(self, request: Request, attempt: Attempt, password: str, csrf_seed: str) -> str:
         """A new session for whom the caller proved to be; else a refusal, the same in words and time."""
         request.user = attempt.username if self.identity.recognises(attempt.username) else None
-        await self.writer.run(self.activity.check_throttle, attempt, self._now())
-        account = await self.identity.authenticate(attempt.username, password)
+        await self.writer.look(self.activity.check_throttle, attempt, self._now())
+        with self.turns.taken(attempt.user_hash, attempt.network):
+            account = await self.identity.authenticate(attempt.username, password)
         if account is None:
             await self.writer.run(self.activity.count_failure, attempt, request.user, self._now())
             raise InvalidCredentials

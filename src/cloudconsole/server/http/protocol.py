@@ -2,14 +2,17 @@
 
 import asyncio
 from functools import partial
+from http import HTTPStatus
 from typing import Any, Final
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from cloudconsole.server.http.head import LAST_HEAD, LastHead
-from cloudconsole.server.http.request import ARRIVAL, WRITE_WHOLE, new_request_id
-from cloudconsole.server.http.response import CLOSED_POLICY, NOT_KEPT, SECURITY_HEADERS, Headers
+from cloudconsole.server.http.raw_answers import bare_answer, write_whole
+from cloudconsole.server.http.request import ARRIVAL, WRITE_WHOLE
+from cloudconsole.server.observing.layout import CONNECTION_REFUSALS
+from cloudconsole.server.observing.meter import Meter
 from cloudconsole.store.arrivals import Arrivals
 
 MOST_HEAD_BYTES: Final = 32 * 1024
@@ -30,6 +33,7 @@ class GuardedProtocol(HttpToolsProtocol):
 
     request_timeout: float
     arrivals: Arrivals
+    meter: Meter
 
     _arriving = False
     _in_head = False
@@ -70,14 +74,14 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._completed_one:
             self._framing_bytes = 0
         elif self._framing_bytes > (MOST_HEAD_BYTES if self._in_head else MOST_FRAMING_BYTES):
-            self._refuse(b"431 Request Header Fields Too Large")
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
         arriving = self._arriving and not self._refused
         if arriving or self._deadline is not None:
             self._watch_deadline(arriving=arriving)
 
     def eof_received(self) -> bool:  # type: ignore[override]
         if self._arriving:
-            self._refuse(b"400 Bad Request", b"The request ended before it was complete.")
+            self._refuse(HTTPStatus.BAD_REQUEST, b"The request ended before it was complete.")
         last = self._last_to_answer()
         if last is None or self.scheme == "https":
             return False
@@ -108,7 +112,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._in_head = False
         if len(self.headers) > MOST_HEADERS or (self._head_may_be_large and self._head_bytes() > MOST_HEAD_BYTES):
-            self._refuse(b"431 Request Header Fields Too Large")
+            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
             raise ValueError("request head too large")
         if len(self.pipeline) >= MOST_PIPELINED:
             raise ValueError("too many requests without waiting for an answer")
@@ -133,7 +137,7 @@ class GuardedProtocol(HttpToolsProtocol):
             super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
-        self._refuse(b"400 Bad Request", msg.encode("ascii"))
+        self._refuse(HTTPStatus.BAD_REQUEST, msg.encode("ascii"))
 
     def _head_bytes(self) -> int:
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
@@ -159,7 +163,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def _watch_deadline(self, *, arriving: bool) -> None:
         """One deadline for a whole request, from the connection's start or its own first byte to its last."""
         if arriving and self._deadline is None:
-            self._deadline = self.loop.call_later(self.request_timeout, self._refuse, b"408 Request Timeout")
+            self._deadline = self.loop.call_later(self.request_timeout, self._refuse, HTTPStatus.REQUEST_TIMEOUT)
         elif not arriving and self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
@@ -190,21 +194,22 @@ class GuardedProtocol(HttpToolsProtocol):
             # It waited behind others, whose effects it must see.
             scope[ARRIVAL] = self.arrivals.number()
         scope[LAST_HEAD] = self._last_head
-        scope[WRITE_WHOLE] = partial(_write_whole, cycle)
+        scope[WRITE_WHOLE] = partial(write_whole, cycle)
         # Held by its connection, which has one at a time; the server's own list would cost a callback for each call.
         self._task = self.loop.create_task(cycle.run_asgi(app))
 
-    def _refuse(self, status: bytes, text: bytes = b"") -> None:
+    def _refuse(self, status: HTTPStatus, text: bytes = b"") -> None:
         if self._refused or self.transport.is_closing():
             return
         self._refused = True
+        self.meter.add(CONNECTION_REFUSALS[status])
         last = self._last_to_answer()
         if last is not None:
             last.keep_alive = False
             return
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is None or cycle.response_complete or not cycle.response_started:
-            self.transport.write(_bare_answer(status, text, self.config.encoded_headers))
+            self.transport.write(bare_answer(status, text, self.config.encoded_headers))
         if cycle is not None:
             cycle.disconnected = True
         self.transport.close()
@@ -217,37 +222,7 @@ class GuardedProtocol(HttpToolsProtocol):
         return None if last is None or last.response_complete or last.more_body else last
 
 
-def _write_whole(cycle: RequestResponseCycle, head: bytes, body: bytes) -> bool:
-    """Do at once what uvicorn does in two messages, after looking at each header: ours were put together by us."""
-    if cycle.flow.write_paused or cycle.disconnected:
-        return False
-    lines = [head, *(b"%b: %b\r\n" % header for header in cycle.default_headers)]
-    if not cycle.keep_alive:
-        lines.append(b"connection: close\r\n")
-    cycle.transport.write(b"".join([*lines, b"\r\n", body]))
-    cycle.response_started = cycle.response_complete = True
-    cycle.message_event.set()
-    if not cycle.keep_alive:
-        cycle.transport.close()
-    cycle.on_response()
-    return True
-
-
-def _bare_answer(status: bytes, text: bytes, more_headers: Headers) -> bytes:
-    headers = [
-        (b"content-type", b"text/plain"),
-        (b"content-length", b"%d" % len(text)),
-        (b"connection", b"close"),
-        (b"x-request-id", new_request_id().encode()),
-        CLOSED_POLICY,
-        NOT_KEPT,
-        *SECURITY_HEADERS,
-        *more_headers,
-    ]
-    lines = [b"HTTP/1.1 " + status, *(b"%b: %b" % header for header in headers), b"", text]
-    return b"\r\n".join(lines)
-
-
-def guarded_protocol(request_timeout: float, arrivals: Arrivals) -> type[GuardedProtocol]:
-    """The protocol with this many seconds for a request to arrive, and this count of those that did."""
-    return type("GuardedProtocol", (GuardedProtocol,), {"request_timeout": request_timeout, "arrivals": arrivals})
+def guarded_protocol(request_timeout: float, arrivals: Arrivals, meter: Meter) -> type[GuardedProtocol]:
+    """The protocol with this many seconds for a request to arrive, and where what arrives or is refused is counted."""
+    given = {"request_timeout": request_timeout, "arrivals": arrivals, "meter": meter}
+    return type("GuardedProtocol", (GuardedProtocol,), given)

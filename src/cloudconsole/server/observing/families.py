@@ -21,6 +21,12 @@ CALL_SECONDS: Final = Family(
 IN_FLIGHT: Final = Family("calls_in_flight", "gauge", "Calls being answered.")
 LOGINS: Final = Family("logins_total", "counter", "Login calls, by outcome.", ("outcome",))
 REFUSALS: Final = Family("refusals_total", "counter", "Refused calls, health checks aside, by reason.", ("reason",))
+CONNECTION_REFUSALS: Final = Family(
+    "connection_refusals_total",
+    "counter",
+    "Requests that the connection itself refused before they were whole, by status.",
+    ("status",),
+)
 LEFT_OUT: Final = Family(
     "audit_lines_left_out_total", "counter", "Audit lines of refusals that were left out because there were too many."
 )
@@ -36,7 +42,11 @@ STORE_ERRORS: Final = Family("store_errors_total", "counter", "Calls that failed
 STORE_WRITES: Final = Family(
     "store_write_duration_seconds", "histogram", "Time that a write took, waiting for its turn included."
 )
-WRITES_WAITING: Final = Family("store_writes_waiting", "gauge", "Writes under way or waiting for their turn.")
+WRITES_WAITING: Final = Family(
+    "store_writes_waiting",
+    "gauge",
+    "Writes, and looks before a login, under way or waiting for their turn.",
+)
 PAYLOADS: Final = Family(
     "payloads_total", "counter", "Payloads handed out, prepared for the call or kept from an earlier one.", ("source",)
 )

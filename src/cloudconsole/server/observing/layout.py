@@ -69,14 +69,18 @@ PAYLOADS_PREPARED: Final = _SINGLES + 1
 STORE_ERRORS: Final = _SINGLES + 2
 AUDIT_LEFT_OUT: Final = _SINGLES + 3
 RESTARTS: Final = _SINGLES + 4
+CONNECTION_REFUSALS: Final = {status: _SINGLES + 5 + number for number, status in enumerate((400, 408, 431))}
+"""By the status of the connection's own bare answer."""
+
+_MOMENTARY: Final = _SINGLES + 8
 
 # What has only a value of the moment: a new worker begins with none of its predecessor's.
-IN_FLIGHT: Final = _SINGLES + 5
-PAYLOAD_BYTES: Final = _SINGLES + 6
-WRITES_WAITING: Final = _SINGLES + 7
-PASSWORDS_WAITING: Final = _SINGLES + 8
-LONGEST_LAG: Final = _SINGLES + 9
-PROCESS: Final = _SINGLES + 10
+IN_FLIGHT: Final = _MOMENTARY
+PAYLOAD_BYTES: Final = _MOMENTARY + 1
+WRITES_WAITING: Final = _MOMENTARY + 2
+PASSWORDS_WAITING: Final = _MOMENTARY + 3
+LONGEST_LAG: Final = _MOMENTARY + 4
+PROCESS: Final = _MOMENTARY + 5
 GAUGES: Final = range(IN_FLIGHT, PROCESS + 1)
 
 # Whole cache lines, so that no two workers write to the same one.

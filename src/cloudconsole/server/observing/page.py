@@ -50,6 +50,7 @@ def _calls(totals: list[int]) -> list[str]:
         ((reason,), sum(counted[call, reason] for call in layout.CALLS if call not in _HEALTH))
         for reason in layout.REFUSALS
     ]
+    connection_refusals = [((str(status),), totals[place]) for status, place in layout.CONNECTION_REFUSALS.items()]
     durations: dict[tuple[str, ...], int] = {
         (call,): start + len(layout.OUTCOMES) for call, start in layout.CALL_PLACES.items()
     }
@@ -59,6 +60,7 @@ def _calls(totals: list[int]) -> list[str]:
         *_family(families.IN_FLIGHT, [((), totals[layout.IN_FLIGHT])]),
         *_family(families.LOGINS, logins),
         *_family(families.REFUSALS, refusals),
+        *_family(families.CONNECTION_REFUSALS, connection_refusals),
         *_family(families.LEFT_OUT, [((), totals[layout.AUDIT_LEFT_OUT])]),
         *_family(families.PASSWORDS_WAITING, [((), totals[layout.PASSWORDS_WAITING])]),
     ]

@@ -3,13 +3,12 @@
 from typing import Any, Final
 
 from cloudconsole import __version__
-from cloudconsole.server.http.body import FORM, JSON
-from cloudconsole.server.http.cookies import CSRF_COOKIE, SESSION_COOKIE
 from cloudconsole.server.openapi.examples import Examples
 from cloudconsole.server.openapi.responses import HEADERS, responses
 from cloudconsole.server.openapi.schemas import all_schemas, body_name, reference
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.operations import CALL, ELSEWHERE, LOG_IN, LOG_OUT, OPEN, OPERATIONS
+from cloudconsole.spec.wire import CSRF_COOKIE, FORM, JSON, SESSION_COOKIE
 
 Document = dict[str, Any]
 

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from html import escape
 from typing import Any, Final
 
-from cloudconsole.server.http import page
 from cloudconsole.server.openapi.reading import (
     FieldRow,
     data_schema,
@@ -15,11 +14,12 @@ from cloudconsole.server.openapi.reading import (
     shown,
     type_text,
 )
+from cloudconsole.server.page_style import STYLE as PAGE_STYLE
 
 Document = dict[str, Any]
 
 STYLE: Final = (
-    page.STYLE
+    PAGE_STYLE
     + """
 main{max-width:56rem}nav ul{columns:2;padding:0;list-style:none}nav li{margin:0;line-height:2}
 h2{border-top:1px solid var(--line);padding-top:1.5rem}
@@ -38,12 +38,12 @@ tr{display:block;padding:.5rem 0;border-bottom:1px solid var(--line)}td{display:
 LOGIN: Final = """\
 base=http://127.0.0.1:8000
 read -rsp "Password of demo: " password
-curl -s -c jar $base/api/ >/dev/null
+curl -sS -c jar $base/api/ >/dev/null
 token=$(awk '$6 == "csrftoken" {print $7}' jar)
-printf %s "$password" | curl -s -b jar -c jar $base/auth/login/ \\
+printf %s "$password" | curl -sS -b jar -c jar $base/auth/login/ \\
   --data-urlencode csrfmiddlewaretoken=$token --data-urlencode username=demo \\
   --data-urlencode password@- --data-urlencode region=$base/v3
-curl -s -b jar $base/api/ -H "X-CSRFToken: $token" -d action=GetUsageLimits"""
+curl -sS -b jar $base/api/ -H "X-CSRFToken: $token" -d action=GetUsageLimits"""
 
 
 def render(document: Document) -> str:

@@ -3,13 +3,12 @@
 from itertools import groupby
 from typing import Any, Final
 
-from cloudconsole.server.http.body import JSON
-from cloudconsole.server.http.cookies import CSRF_COOKIE, SESSION_COOKIE
 from cloudconsole.server.openapi.examples import Examples
 from cloudconsole.server.openapi.schemas import answer_name, reference
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.errors import ApiError, TooManyRequests, Unavailable
 from cloudconsole.spec.operations import CALL, LOG_IN, LOG_OUT, OPEN, Operation
+from cloudconsole.spec.wire import CSRF_COOKIE, JSON, SESSION_COOKIE
 
 Part = dict[str, Any]
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from cloudconsole.operator.records import Record, json_text
-from cloudconsole.server.commands.visible import visible
+from cloudconsole.server.visible import visible
 
 ON_A_TERMINAL: Final = 100
 """So many lines are listed on a terminal where no limit is given; elsewhere all are."""

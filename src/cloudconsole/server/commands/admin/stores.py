@@ -9,7 +9,8 @@ from sqlalchemy import Engine
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.operator.desk import Desk, at_desk, reading_desk
 from cloudconsole.server.commands.whoami import user_name
-from cloudconsole.server.settings import Settings, load_settings
+from cloudconsole.server.settings import Settings
+from cloudconsole.server.settings_reading import load_settings
 from cloudconsole.server.settings_text import add_config_flag
 from cloudconsole.store.engine import Part, StoreError, database_file, opened
 from cloudconsole.store.preparing import prepare, require_current

@@ -14,8 +14,8 @@ from cloudconsole.server.commands.admin import printing
 from cloudconsole.server.commands.admin.flags import as_typed, at_least_one, flag_of, values_of
 from cloudconsole.server.commands.admin.stores import looking, store, store_to_read, writing
 from cloudconsole.server.commands.passwords import read_new_password
-from cloudconsole.server.commands.visible import visible
 from cloudconsole.server.settings import Settings
+from cloudconsole.server.visible import visible
 from cloudconsole.store.passwords import hash_password
 
 _PAGE: Final = 1000

@@ -1,0 +1,106 @@
+"""Reading the settings in force: defaults, then a TOML file, then environment variables, then flags."""
+
+import difflib
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cloudconsole.server.setting_meanings import FILE
+from cloudconsole.server.settings import (
+    CLIENT_VARIABLES,
+    CONFIG_FLAG,
+    CONFIG_VARIABLE,
+    ENVIRONMENT_PREFIX,
+    SETTINGS,
+    Setting,
+    SettingError,
+    Settings,
+)
+from cloudconsole.server.settings_file import read_settings_file
+
+
+def load_settings(
+    environment: Mapping[str, str] | None = None, flags: Mapping[str, str | None] | None = None
+) -> Settings:
+    """The settings in force; `config` among the flags names the file. What is unknown is as wrong as a wrong value."""
+    reading = read_values(environment, flags)
+    if reading.problems:
+        raise SettingError("\n".join(reading.problems))
+    return Settings(**reading.values)
+
+
+def read_values(
+    environment: Mapping[str, str] | None = None, flags: Mapping[str, str | None] | None = None
+) -> "Reading":
+    """The values that were given and can be read, and what is wrong with the others."""
+    variables = _variables(os.environ if environment is None else environment)
+    given = {name: text for name, text in (flags or {}).items() if text is not None}
+    config = variables.pop(CONFIG_VARIABLE, None)
+    reading = Reading()
+    if "config" in given:
+        reading.read_file(CONFIG_FLAG, given.pop("config"))
+    elif config is not None:
+        reading.read_file(CONFIG_VARIABLE, config)
+    reading.read_variables(variables)
+    for name, text in given.items():
+        reading.take(name, SETTINGS[name].flag, SETTINGS[name].kind.from_text, text)
+    return reading
+
+
+class Reading:
+    """What was given so far, the later before the earlier, and all that is wrong with it."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        self.problems: list[str] = []
+        self.unknown: set[str] = set()
+        """Settings that were given in a way that cannot be read: they have no value, not even their default."""
+
+    def read_file(self, source: str, path: str) -> None:
+        try:
+            file = FILE.from_text(path)
+            content = read_settings_file(file)
+        except ValueError as problem:
+            self._refuse(f"{source}: {problem}", *SETTINGS)
+            return
+        for key, value in content.items():
+            place = f"{file}: {key if key.isprintable() else ascii(key)}"
+            if key in SETTINGS:
+                self.take(key, place, SETTINGS[key].kind.from_file, value)
+            else:
+                self._refuse_name(place, key, lambda setting: setting.name)
+
+    def read_variables(self, variables: Mapping[str, str]) -> None:
+        for variable, text in variables.items():
+            name = variable.removeprefix(ENVIRONMENT_PREFIX).lower()
+            if name in SETTINGS and variable == SETTINGS[name].variable:
+                self.take(name, variable, SETTINGS[name].kind.from_text, text)
+            else:
+                self._refuse_name(variable, name, lambda setting: setting.variable)
+
+    def take(self, name: str, source: str, read: Callable[[Any], Any], given: Any) -> None:
+        try:
+            self.values[name] = read(given)
+            self.unknown.discard(name)
+        except ValueError as problem:
+            self._refuse(f"{source}: {problem}", name)
+
+    def _refuse_name(self, source: str, name: str, shown: Callable[[Setting], str]) -> None:
+        """There is no such setting; the nearest may be meant."""
+        nearest = difflib.get_close_matches(name, SETTINGS, n=1)
+        hint = f"; the nearest is {shown(SETTINGS[nearest[0]])}" if nearest else ""
+        self._refuse(f"{source}: there is no such setting{hint} (see cloudconsole serve --help)", *nearest)
+
+    def _refuse(self, problem: str, *settings: str) -> None:
+        self.problems.append(problem)
+        for name in settings:
+            self.values.pop(name, None)
+        self.unknown.update(settings)
+
+
+def _variables(environment: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: text
+        for name, text in environment.items()
+        if name.startswith(ENVIRONMENT_PREFIX) and name not in CLIENT_VARIABLES
+    }

@@ -1,0 +1,9 @@
+"""Names on the wire that both sides must agree on."""
+
+from typing import Final
+
+SESSION_COOKIE: Final = "sessionid"
+CSRF_COOKIE: Final = "csrftoken"
+
+JSON: Final = "application/json"
+FORM: Final = "application/x-www-form-urlencoded"

@@ -1,0 +1,79 @@
+"""What the doctor says about operators, published passwords and logins that must wait."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import NOON
+from tests.server.doctor.conftest import Check, execute, fail_logins, levels
+
+
+def test_a_store_without_accounts_is_a_problem(check: Check, data: Path) -> None:
+    execute(data, "cloud", "DELETE FROM accounts")
+    (finding,) = check("operators")
+    assert (finding.level, finding.mend) == ("problem", "cloudconsole init makes the first operator")
+
+
+def test_no_enabled_operator_is_a_warning(check: Check, data: Path) -> None:
+    assert levels(check("operators")) == ["ok"]
+    execute(data, "cloud", "UPDATE accounts SET disabled = 1 WHERE role = 'operator'")
+    assert levels(check("operators")) == ["warning"]
+
+
+def test_operators_of_a_disabled_tenant_do_not_count(check: Check, data: Path) -> None:
+    execute(data, "cloud", "UPDATE tenants SET disabled = 1")
+    assert levels(check("operators")) == ["warning"]
+    assert levels(check("sample passwords", host="0.0.0.0")) == ["ok"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "level"),
+    [
+        ({}, "ok"),
+        ({"host": "0.0.0.0"}, "problem"),
+        ({"public_origin": "https://console.example.com"}, "problem"),
+        ({"host": "0.0.0.0", "insecure_sample": True}, "warning"),
+    ],
+)
+def test_sample_passwords_that_others_can_use_are_told(check: Check, changes: dict[str, Any], level: str) -> None:
+    (finding,) = check("sample passwords", **changes)
+    assert finding.level == level
+    assert "demo, other, operator" in finding.text
+
+
+def test_no_sample_passwords_are_well_anywhere(check: Check, data: Path) -> None:
+    execute(data, "cloud", "UPDATE accounts SET disabled = 1")
+    assert levels(check("sample passwords", host="0.0.0.0")) == ["ok"]
+
+
+@pytest.mark.parametrize(("failures", "level"), [(9, "ok"), (10, "warning")])
+def test_logins_that_must_wait_are_told(check: Check, data: Path, failures: int, level: str) -> None:
+    fail_logins(data, "nobody-we-know", "192.0.2.7", failures)
+    (finding,) = check("login throttle")
+    assert finding.level == level
+    assert ("an unknown user from 192.0.2.7" in finding.text) is (level == "warning")
+    assert levels(check("login throttle", now=NOON + 300)) == ["ok"]
+
+
+def test_the_account_that_must_wait_is_named(check: Check, data: Path) -> None:
+    fail_logins(data, "demo", "192.0.2.7")
+    (finding,) = check("login throttle")
+    assert finding.text == "logins of demo from 192.0.2.7 must wait after too many failures"
+    assert finding.mend.startswith("cloudconsole admin account clear-throttle demo; or nothing: it passes by itself")
+
+
+def test_an_address_that_must_wait_is_told_once_whoever_it_asked_for(check: Check, data: Path) -> None:
+    for number in range(10):
+        fail_logins(data, f"user{number}", "192.0.2.7")
+    (finding,) = check("login throttle")
+    assert finding.text == "all logins from 192.0.2.7 must wait after too many failures"
+    assert "declare it in proxies" in finding.mend
+
+
+def test_of_many_that_must_wait_a_few_are_named(check: Check, data: Path) -> None:
+    for number in range(8):
+        fail_logins(data, "demo", f"192.0.2.{number}")
+    findings = check("login throttle")
+    assert len(findings) == 6
+    assert findings[-1].text == "and 3 more must wait"

@@ -1,0 +1,65 @@
+"""How many lines of a kind there may be, and what becomes of the rest."""
+
+import pytest
+
+from cloudconsole.server.observing.allowance import Allowance
+from tests.harness import HeldClock
+
+
+@pytest.fixture
+def seconds() -> HeldClock:
+    return HeldClock(100.5)
+
+
+@pytest.fixture
+def allowance(seconds: HeldClock) -> Allowance[str]:
+    """Two lines of each kind in ten seconds."""
+    return Allowance(2, 10, seconds.now)
+
+
+def test_so_many_of_each_kind_are_taken(allowance: Allowance[str]) -> None:
+    assert [allowance.takes(kind) for kind in "aaabbab"] == [True, True, False, True, True, False, False]
+
+
+def test_the_rest_is_told_when_the_time_is_over_and_then_it_begins_anew(
+    allowance: Allowance[str], seconds: HeldClock
+) -> None:
+    for _ in range(5):
+        allowance.takes("a")
+    seconds.moment += 9.9
+    assert list(allowance.left_out()) == []
+    seconds.moment += 0.1
+    assert list(allowance.left_out()) == [("a", 3)]
+    assert list(allowance.left_out()) == []
+    assert allowance.takes("a")
+
+
+def test_each_kind_has_a_time_of_its_own(allowance: Allowance[str], seconds: HeldClock) -> None:
+    for kind in "aaabbb":
+        allowance.takes(kind)
+        seconds.moment += 1
+    seconds.moment += 5
+    assert list(allowance.left_out()) == [("a", 1)]
+    seconds.moment += 3
+    assert list(allowance.left_out()) == [("b", 1)]
+
+
+def test_a_kind_that_kept_to_its_lines_is_not_told(allowance: Allowance[str], seconds: HeldClock) -> None:
+    for kind in "aabbb":
+        allowance.takes(kind)
+    seconds.moment += 10
+    assert list(allowance.left_out()) == [("b", 1)]
+
+
+def test_nothing_is_kept_of_kinds_whose_time_is_over(allowance: Allowance[str], seconds: HeldClock) -> None:
+    for number in range(1000):
+        list(allowance.left_out())
+        allowance.takes(str(number))
+        seconds.moment += 1
+    assert len(allowance._used) == len(allowance._over_at) == 10
+
+
+def test_all_can_be_told_before_their_time(allowance: Allowance[str]) -> None:
+    for kind in "aaabbbb":
+        allowance.takes(kind)
+    assert list(allowance.left_out(until_now=True)) == [("a", 1), ("b", 2)]
