@@ -338,7 +338,7 @@ class TestRefusedStarts:
 
     def test_data_is_under_a_file(self, tmp_path: Path) -> None:
         (tmp_path / "file").touch()
-        assert_one_line(["serve", "--data", str(tmp_path / "file" / "data")], "data")
+        assert_one_line(["serve", "--data", str(tmp_path / "file" / "data"), "--port", "0"], "data")
 
     @pytest.mark.parametrize("part", ["cloud", "activity"])
     def test_a_store_that_is_none(self, tmp_path: Path, part: str) -> None:

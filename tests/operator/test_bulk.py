@@ -92,9 +92,10 @@ def test_a_line_becomes_a_resource(cloud: Engine) -> None:
 
 def test_the_totals_move_with_it(cloud: Engine) -> None:
     instance = {"kind": "instance", "id": "i-9", "vcpus": 4, "ram": 1500, "disk": 10, "size": 0}
+    later = {"id": "v-8", "started": "2030-01-01"}
     ended = {"id": "v-10", "ended": "2026-06-01"}
     keypair = {"tenant": "other", "id": "k-9", "kind": "keypair", "node": None, "size": 0}
-    run(cloud, text_of(VOLUME, VOLUME | instance, VOLUME | ended, VOLUME | keypair))
+    run(cloud, text_of(VOLUME | later, VOLUME, VOLUME | instance, VOLUME | ended, VOLUME | keypair))
     assert_all_counted(cloud)
 
 

@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import hashlib
 import io
 import json
 import sqlite3
@@ -328,6 +329,94 @@ def rewrite(file: Path, change: Callable[[str, bytes], bytes | None]) -> None:
                 member = tarfile.TarInfo(name)
                 member.size = len(changed)
                 tar.addfile(member, io.BytesIO(changed))
+
+
+def plant(file: Path, part: str, sql: str) -> None:
+    """Run some SQL in a database of a backup, with a manifest that fits."""
+    changed: dict[str, bytes] = {}
+
+    def change(name: str, content: bytes) -> bytes:
+        return changed.get(name, content)
+
+    def look(name: str, content: bytes) -> bytes:
+        changed[name] = content
+        return content
+
+    rewrite(file, look)
+    database = file.with_suffix(".planted")
+    database.write_bytes(changed[f"{part}.db"])
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.executescript(sql)
+    content = changed[f"{part}.db"] = database.read_bytes()
+    manifest = json.loads(changed["manifest.json"])
+    manifest["files"][part] |= {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+    changed["manifest.json"] = json.dumps(manifest).encode()
+    rewrite(file, change)
+
+
+@pytest.mark.parametrize(
+    ("part", "sql", "names"),
+    [
+        (
+            "cloud",
+            "CREATE TRIGGER hush BEFORE INSERT ON operator_audit BEGIN SELECT RAISE(IGNORE); END",
+            "trigger hush",
+        ),
+        (
+            "activity",
+            "CREATE TRIGGER stay BEFORE DELETE ON sessions BEGIN SELECT RAISE(IGNORE); END",
+            "trigger stay",
+        ),
+        ("cloud", "CREATE TABLE extra (a INTEGER CHECK (length(hex(zeroblob(450000000))) > a))", "table extra"),
+        ("cloud", "DROP INDEX ix_resources_name_id", "index ix_resources_name_id"),
+        (
+            "cloud",
+            "PRAGMA legacy_alter_table = ON; ALTER TABLE resources RENAME TO held; CREATE VIEW resources AS "
+            "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x FROM n) SELECT x AS id FROM n",
+            "index ix_resources",
+        ),
+        (
+            "cloud",
+            "DROP TABLE alembic_version; CREATE VIEW alembic_version AS SELECT '0004' AS version_num",
+            "alembic_version",
+        ),
+    ],
+)
+def test_a_backup_with_more_or_less_than_ours_is_refused(
+    backup: Path, data: Path, part: str, sql: str, names: str
+) -> None:
+    plant(backup, part, sql)
+    before = nodes(data)
+    with pytest.raises(StoreError, match=f"is not as Cloud Console makes a backup: .*{names}.* in {part}.db"):
+        bring_back(backup, data)
+    assert nodes(data) == before
+
+
+def test_a_backup_that_lies_about_its_revision_is_refused(backup: Path, data: Path) -> None:
+    plant(backup, "cloud", "UPDATE alembic_version SET version_num = '0001'")
+    with pytest.raises(StoreError, match=r"cloud\.db is not of revision"):
+        bring_back(backup, data)
+
+
+def test_what_sqlite_keeps_for_its_planner_is_fine(backup: Path, data: Path) -> None:
+    plant(backup, "cloud", "ANALYZE")
+    bring_back(backup, data)
+
+
+def test_a_folder_where_everyone_could_swap_what_is_put_there_is_refused(
+    backup: Path, data: Path, tmp_path: Path
+) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    with pytest.raises(StoreError, match=f"every user can replace what is put into {shared}"):
+        back_up(data, shared / "b.tar", now=NOW)
+    with pytest.raises(StoreError, match=f"every user can replace what is put into {shared}"):
+        bring_back(backup, shared / "new")
+    shared.chmod(0o1777)
+    back_up(data, shared / "b.tar", now=NOW)
+    bring_back(backup, shared / "new")
 
 
 def cut(file: Path) -> None:

@@ -6,9 +6,13 @@ from typing import Final
 
 # Letters, signs and selectors that show nothing, besides those that Unicode counts as format characters.
 _INVISIBLE: Final = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
+    "\U00016fe4\U0001d159\U000e0000-\U000e0fff]"
 )
 _BREAKS: Final = ("Cc", "Zl", "Zp")
+_SPACES: Final = " \u3000"
+"""The space, and that of Chinese text, which is seen to be another."""
+_MEANINGLESS: Final = ("Cn", "Co", "Cs")
 CONTROL_CHARACTERS: Final = "must not have control characters, such as a tab or a line break"
 
 
@@ -28,10 +32,16 @@ def _character_problem(text: str) -> str | None:
             return CONTROL_CHARACTERS
         if category == "Cf" or _INVISIBLE.match(character):
             return f"has the invisible character U+{ord(character):04X}: take it out"
+        if category == "Zs" and character not in _SPACES:
+            return f"has U+{ord(character):04X}, which looks like a space: write a space"
+        if category in _MEANINGLESS:
+            return f"has U+{ord(character):04X}, which is no character to all: take it out"
     return None
 
 
 def _form_problem(text: str) -> str | None:
+    if unicodedata.category(text[0]).startswith("M"):
+        return "must not begin with an accent: put it behind a letter"
     if text != text.strip():
         return "must not begin or end with a space: take it away"
     if not unicodedata.is_normalized("NFC", text):

@@ -27,7 +27,7 @@ def one_moment(folder: Path, parts: Iterable[Part]) -> Iterator[dict[Part, sqlit
 
 def copy_to(source: sqlite3.Connection, file: Path) -> None:
     """Write what a connection sees to a new file, for its owner alone."""
-    file.touch(mode=0o600)
+    file.touch(mode=0o600, exist_ok=False)
     with closing(sqlite3.connect(file)) as target:
         source.backup(target)
 

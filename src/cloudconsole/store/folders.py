@@ -3,7 +3,7 @@
 import os
 import pwd
 from pathlib import Path
-from stat import S_IWOTH
+from stat import S_ISVTX, S_IWOTH
 from typing import Final, NamedTuple
 
 from cloudconsole.store.engine import StoreError
@@ -39,6 +39,15 @@ def refuse_danger(folder: Path) -> None:
     danger = danger_of(folder)
     if danger is not None:
         raise StoreError(f"{danger.text}: {danger.mend}")
+
+
+def refuse_open_to_all(folder: Path) -> None:
+    """Refuse a folder in which every user could put another in the place of one that we make there."""
+    mode = folder.stat().st_mode
+    if mode & S_IWOTH and not mode & S_ISVTX:
+        raise StoreError(
+            f"every user can replace what is put into {folder}: choose another folder, or chmod +t {folder}"
+        )
 
 
 def _name(user: int) -> str:

@@ -58,12 +58,13 @@ def test_a_record_and_the_trail_show_it_too(cloudconsole: Run, nasty: Path) -> N
         assert all(character.isprintable() or character in "\t\n" for character in done.out)
 
 
-def test_json_has_it_as_it_is(cloudconsole: Run, nasty: Path) -> None:
+def test_json_has_it_as_escapes(cloudconsole: Run, nasty: Path) -> None:
     listed = json.loads(cloudconsole("admin", "news", "list", "--json", "--data", nasty).out)
     assert {item["title"] for item in listed} == {NASTY}
     shown = json.loads(cloudconsole("admin", "news", "show", "1", "--json", "--data", nasty).out)
     assert shown["title"] == NASTY
-    assert "\u202e" in cloudconsole("admin", "news", "show", "1", "--json", "--data", nasty).out
+    out = cloudconsole("admin", "news", "show", "1", "--json", "--data", nasty).out
+    assert all(character.isprintable() or character == "\n" for character in out)
 
 
 def test_a_table_on_a_terminal_shows_it(nasty: Path) -> None:

@@ -145,6 +145,13 @@ def test_a_log_that_grows_without_end_is_a_warning(check: Check, data: Path, mon
     assert "activity.db-wal has grown" in findings[1].text
 
 
+def test_what_nobody_of_ours_made_is_a_problem(check: Check, data: Path) -> None:
+    execute(data, "cloud", "CREATE TRIGGER hush BEFORE INSERT ON operator_audit BEGIN SELECT RAISE(IGNORE); END")
+    cloud, activity = check("databases")
+    assert (cloud.level, activity.level) == ("problem", "ok")
+    assert "cloud.db is not as Cloud Console makes it (trigger hush)" in cloud.text
+
+
 def test_wrong_totals_are_a_problem(check: Check, data: Path) -> None:
     assert levels(check("totals")) == ["ok"]
     execute(data, "cloud", "UPDATE totals SET items = items + 1 WHERE kind = 'volume'")

@@ -1,6 +1,7 @@
 """A console whose figures can be read."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 
 import pytest
 
@@ -33,4 +34,9 @@ def wire(settings: Settings, clock: HeldClock, board: Board) -> Iterator[InProce
 @pytest.fixture
 def scrape(settings: Settings, board: Board) -> Scrape:
     """Reads the metrics page, a new one each time."""
-    return lambda: Scraped(MetricsPage(board, StoreReadings(settings)).text())
+    return lambda: Scraped(page_text(board, settings))
+
+
+def page_text(board: Board, settings: Settings) -> str:
+    with closing(StoreReadings(settings)) as readings:
+        return MetricsPage(board, readings).text()

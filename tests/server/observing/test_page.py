@@ -16,7 +16,7 @@ from cloudconsole.server.observing.page import MetricsPage
 from cloudconsole.server.observing.store_readings import StoreReadings
 from cloudconsole.server.settings import Settings
 from tests.harness import JSON, Caller, HeldClock, InProcess
-from tests.server.observing.conftest import Scrape
+from tests.server.observing.conftest import Scrape, page_text
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def clock() -> HeldClock:
 
 
 def test_every_family_is_there_with_its_help_and_type(settings: Settings, board: Board, wire: InProcess) -> None:
-    text = MetricsPage(board, StoreReadings(settings)).text()
+    text = page_text(board, settings)
     found = {family.name: family for family in text_string_to_metric_families(text)}
     for family in FAMILIES:
         told = found.pop((PREFIX + family.name).removesuffix("_total"))
@@ -217,7 +217,7 @@ def test_it_says_what_runs_since_when(scrape: Scrape) -> None:
 
 def test_sums_are_exact_however_large(board: Board, settings: Settings) -> None:
     board.meter(0).count_call("GetNews", "ok", 10**16 + 1)
-    text = MetricsPage(board, StoreReadings(settings)).text()
+    text = page_text(board, settings)
     assert 'call_duration_seconds_sum{call="GetNews"} 10000000.000000001\n' in text
 
 
@@ -231,3 +231,4 @@ def test_counting_rests_after_it_took_long(settings: Settings, demo: Caller) -> 
     assert first is not None
     assert again is not None
     assert (first.live_sessions, again.live_sessions) == (1, 0)
+    readings.close()

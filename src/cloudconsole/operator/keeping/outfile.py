@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from cloudconsole.operator.errors import OperatorError
+from cloudconsole.store.folders import refuse_open_to_all
 
 
 def refuse_as_outfile(file: Path) -> None:
@@ -25,6 +26,7 @@ def refuse_as_outfile(file: Path) -> None:
         raise OperatorError(f"{file} is not a file: give the name of a file to write")
     if not file.parent.is_dir():
         raise OperatorError(f"{file} cannot be written: there is no folder {file.parent}: make it first")
+    refuse_open_to_all(file.parent)
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Restoring a backup: proved and brought up to date apart, then made the store's content in one step for each part."""
 
+import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,9 +16,10 @@ from cloudconsole.operator.errors import OperatorError
 from cloudconsole.store.archive import Manifest, read_archive
 from cloudconsole.store.copying import add_missing, damage, put_into
 from cloudconsole.store.engine import PARTS, Part, StoreError, database_file, opened, reading
-from cloudconsole.store.folders import refuse_danger
-from cloudconsole.store.migrations import migrate
+from cloudconsole.store.folders import refuse_danger, refuse_open_to_all
+from cloudconsole.store.migrations import current_revision, known_revisions, migrate
 from cloudconsole.store.preparing import alone, prepare
+from cloudconsole.store.schema import odd_parts
 from cloudconsole.store.tables import access_audit, accounts, operator_audit, resources, secrets, sessions, tenants
 
 
@@ -38,13 +40,13 @@ def staged(file: Path, beside: Path) -> Iterator[Staged]:
         raise OperatorError(f"{file} cannot be read: there is no such file")
     if beside.is_dir():
         refuse_danger(beside)
-    with tempfile.TemporaryDirectory(prefix=".restore-", dir=_existing(beside)) as nearby:
+    place = _existing(beside)
+    refuse_open_to_all(place)
+    with tempfile.TemporaryDirectory(prefix=".restore-", dir=place) as nearby:
         folder = Path(nearby)
         manifest = read_archive(file, folder)
         for part in PARTS:
-            problem = damage(database_file(folder, part))
-            if problem is not None:
-                raise StoreError(f"{file} is damaged: {part}.db: {problem}; take another backup")
+            _prove(file, folder, part, manifest.files[part].revision)
             with opened(folder, part) as engine:
                 migrate(engine, {part})
         with opened(folder, "cloud") as engine, reading(engine).connect() as connection:
@@ -53,6 +55,25 @@ def staged(file: Path, beside: Path) -> Iterator[Staged]:
                 for table in (tenants, accounts, resources)
             }
         yield Staged(folder, file.name, manifest, counted)
+
+
+def _prove(file: Path, folder: Path, part: Part, revision: str) -> None:
+    """Refuse a database that is not one of ours, before anything in it is believed or evaluated."""
+    database = database_file(folder, part)
+    if revision not in known_revisions():
+        raise StoreError(f"{file} was made by a newer Cloud Console (revision {revision}): install that version")
+    try:
+        odd = odd_parts(database, part, revision)
+        problem: object = None if odd else damage(database)
+    except sqlite3.Error as unreadable:
+        odd, problem = [], unreadable
+    if odd:
+        raise StoreError(f"{file} is not as Cloud Console makes a backup: {', '.join(odd[:3])} in {part}.db")
+    if problem is not None:
+        raise StoreError(f"{file} is damaged: {part}.db: {problem}; take another backup")
+    with opened(folder, part) as engine:
+        if current_revision(engine) != revision:
+            raise StoreError(f"{file} is not as Cloud Console makes a backup: {part}.db is not of revision {revision}")
 
 
 def restore(backup: Staged, folder: Path, *, actor: str, now: int, zone: tzinfo, keep_sessions: bool = False) -> int:

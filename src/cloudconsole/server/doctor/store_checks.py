@@ -14,6 +14,7 @@ from cloudconsole.store import counting
 from cloudconsole.store.copying import connect, damage
 from cloudconsole.store.engine import PARTS, Part, database_file
 from cloudconsole.store.migrations import known_revisions
+from cloudconsole.store.schema import odd_parts
 
 LONGEST_LOG: Final = 64 * 1024 * 1024
 
@@ -46,7 +47,7 @@ def check_databases(case: Case) -> Iterator[Finding]:
                 "restore the last backup into a new folder: cloudconsole admin restore FILE --to DIR",
             )
             continue
-        findings = [*_revision(case, part), *_journal(case, part, file)]
+        findings = [*(list(_revision(case, part)) or _schema(part, file)), *_journal(case, part, file)]
         yield from findings
         if not findings:
             yield ok(f"{file.name} is sound and up to date")
@@ -79,6 +80,16 @@ def _revision(case: Case, part: Part) -> Iterator[Finding]:
         yield problem(
             f"{part}.db is of revision {revision}, and this program needs {known[0]}",
             "start cloudconsole serve anew: it brings the store up to date",
+        )
+
+
+def _schema(part: Part, file: Path) -> Iterator[Finding]:
+    """Of a database that is up to date."""
+    odd = odd_parts(file, part, known_revisions()[0])
+    if odd:
+        yield problem(
+            f"{file.name} is not as Cloud Console makes it ({', '.join(odd[:3])}): what it says cannot be trusted",
+            "find out who changed it, and restore a backup from before into a new folder",
         )
 
 

@@ -37,7 +37,7 @@ class StoreReadings:
                 self._counts = self._count()
             except (Unavailable, sqlite3.Error):
                 self._counts = None
-                self._close()
+                self.close()
             finished = self._seconds()
             self._again_at = finished + REST * (finished - started)
         return self._counts
@@ -59,7 +59,7 @@ class StoreReadings:
             self._reader = Reader(self._folder)
         return figures.count(self._reader, time.time(), self._idle_seconds)
 
-    def _close(self) -> None:
+    def close(self) -> None:
         if self._reader is not None:
             self._reader.close()
             self._reader = None

@@ -12,14 +12,14 @@ from sqlalchemy import Engine
 from cloudconsole.store.engine import Part, StoreError, reading
 
 
-def migrate(engine: Engine, parts: Set[Part]) -> None:
-    """Bring the database behind `engine` up to date; a newer one than this program knows is refused."""
+def migrate(engine: Engine, parts: Set[Part], revision: str = "head") -> None:
+    """Bring the database behind `engine` up to date, or to a revision; one that is newer than all known is refused."""
     if is_current(engine):
         return
     config = _config()
     with engine.begin() as connection:
         config.attributes.update(connection=connection, parts=parts)
-        command.upgrade(config, "head")
+        command.upgrade(config, revision)
 
 
 def is_current(engine: Engine) -> bool:

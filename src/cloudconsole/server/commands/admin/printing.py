@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from cloudconsole.operator.records import Record, json_text
-from cloudconsole.server.visible import visible
+from cloudconsole.server.visible import visible, visible_json
 
 ON_A_TERMINAL: Final = 100
 """So many lines are listed on a terminal where no limit is given; elsewhere all are."""
@@ -24,14 +24,14 @@ def print_line(text: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    sys.stdout.write(f"{msgspec.json.format(json_text(value), indent=2)}\n")
+    sys.stdout.write(f"{msgspec.json.format(visible_json(json_text(value)), indent=2)}\n")
 
 
 def print_json_lines(records: Iterable[Record]) -> None:
     """One array, a record on each line; of any length, since it is written as it comes."""
     separator = "[\n"
     for record in records:
-        sys.stdout.write(f"{separator}{json_text(record)}")
+        sys.stdout.write(f"{separator}{visible_json(json_text(record))}")
         separator = ",\n"
     sys.stdout.write("[]\n" if separator == "[\n" else "\n]\n")
 

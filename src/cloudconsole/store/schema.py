@@ -1,0 +1,41 @@
+"""What a database is made of, held against what its revision makes: a trigger or a view in it would act unseen."""
+
+import re
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+
+from sqlalchemy import create_engine, text
+
+from cloudconsole.store.copying import connect
+from cloudconsole.store.engine import Part
+from cloudconsole.store.migrations import migrate
+
+Schema = frozenset[tuple[str, str, str, str]]
+"""Type, name, table and text of everything in a database."""
+
+# What SQLite itself keeps for its planner may be there or not.
+_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_stat%' ESCAPE '\\'"
+
+
+def odd_parts(file: Path, part: Part, revision: str) -> list[str]:
+    """What is in a database, or missing, unlike in any that this program has made; evaluates nothing of it."""
+    with closing(connect(file)) as connection:
+        found = _schema(connection.execute(_SCHEMA).fetchall())
+    return sorted({f"{kind} {name}" for kind, name, _, _ in found ^ _expected(part, revision)})
+
+
+@cache
+def _expected(part: Part, revision: str) -> Schema:
+    engine = create_engine("sqlite://")
+    try:
+        migrate(engine, {part}, revision)
+        with engine.connect() as connection:
+            return _schema([tuple(row) for row in connection.execute(text(_SCHEMA))])
+    finally:
+        engine.dispose()
+
+
+def _schema(rows: list[tuple[str, str, str, str | None]]) -> Schema:
+    # SQLite writes a text anew when it alters a table: with other quotes and spaces.
+    return frozenset((kind, name, table, re.sub(r'[\s"]+', " ", sql or "").strip()) for kind, name, table, sql in rows)
