@@ -17,7 +17,7 @@ def main() -> None:
         for row in json.load(sys.stdin):
             tenant = Tenant.objects.create(name=row["name"])
             Quotas.objects.create(tenant=tenant, **row["quotas"])
-            Usage.objects.bulk_create(Usage(tenant=tenant, **usage) for usage in row["usage"])
+            Usage.objects.create(tenant=tenant, **row["usage"])
             for username, password in row["accounts"].items():
                 account = Account(username=username, tenant=tenant)
                 account.set_password(password)

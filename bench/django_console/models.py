@@ -1,4 +1,4 @@
-"""The data that GetUsageLimits needs; usage is kept as totals, as in the console, so that nothing is counted."""
+"""The data that GetUsageLimits needs; usage is kept in one row a tenant, as in the console: nothing is counted."""
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager
 from django.db import models
@@ -27,15 +27,16 @@ class Quotas(models.Model):
 
 
 class Usage(models.Model):
-    tenant = models.ForeignKey(Tenant, models.CASCADE)
-    kind = models.TextField()
-    items = models.BigIntegerField()
-    vcpus = models.BigIntegerField()
-    ram_mb = models.BigIntegerField()
-    size_gb = models.BigIntegerField()
-
-    class Meta:
-        constraints = [models.UniqueConstraint(fields=["tenant", "kind"], name="one_usage_of_a_kind")]  # noqa: RUF012
+    tenant = models.OneToOneField(Tenant, models.CASCADE, primary_key=True)
+    instances = models.BigIntegerField(default=0)
+    cores = models.BigIntegerField(default=0)
+    ram = models.BigIntegerField(default=0)
+    volumes = models.BigIntegerField(default=0)
+    gigabytes = models.BigIntegerField(default=0)
+    snapshots = models.BigIntegerField(default=0)
+    floating_ips = models.BigIntegerField(default=0)
+    security_groups = models.BigIntegerField(default=0)
+    keypairs = models.BigIntegerField(default=0)
 
 
 class Account(AbstractBaseUser):

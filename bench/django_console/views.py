@@ -64,28 +64,24 @@ def get_usage_limits(request: HttpRequest) -> HttpResponse:
 
 def _usage(tenant_id: int) -> dict[str, int]:
     quotas = Quotas.objects.get(tenant_id=tenant_id)
-    usage = {each.kind: each for each in Usage.objects.filter(tenant_id=tenant_id)}
-
-    def used(kind: str, amount: str = "items") -> int:
-        return getattr(usage[kind], amount) if kind in usage else 0
-
+    usage = Usage.objects.get(tenant_id=tenant_id)
     return {
         "maxTotalInstances": quotas.instances,
-        "totalInstancesUsed": used("instance"),
+        "totalInstancesUsed": usage.instances,
         "maxTotalCores": quotas.cores,
-        "totalCoresUsed": used("instance", "vcpus"),
+        "totalCoresUsed": usage.cores,
         "maxTotalRAMSize": quotas.ram,
-        "totalRAMUsed": used("instance", "ram_mb"),
+        "totalRAMUsed": usage.ram,
         "maxTotalVolumes": quotas.volumes,
-        "totalVolumesUsed": used("volume"),
+        "totalVolumesUsed": usage.volumes,
         "maxTotalVolumeGigabytes": quotas.gigabytes,
-        "totalGigabytesUsed": used("volume", "size_gb") + used("snapshot", "size_gb"),
+        "totalGigabytesUsed": usage.gigabytes,
         "maxTotalSnapshots": quotas.snapshots,
-        "totalSnapshotsUsed": used("snapshot"),
+        "totalSnapshotsUsed": usage.snapshots,
         "maxTotalFloatingIps": quotas.floating_ips,
-        "totalFloatingIpsUsed": used("floating_ip"),
+        "totalFloatingIpsUsed": usage.floating_ips,
         "maxSecurityGroups": quotas.security_groups,
-        "totalSecurityGroupsUsed": used("security_group"),
+        "totalSecurityGroupsUsed": usage.security_groups,
         "maxSecurityGroupRules": quotas.security_group_rules,
         "maxTotalKeypairs": quotas.keypairs,
         "maxPersonality": quotas.personality,

@@ -85,7 +85,7 @@ def test_a_refused_login_leaves_its_reason(
         ("demo", "invalid_credentials"),
         ("demo", "too_many_requests"),
         (None, "invalid_credentials"),
-        (None, "unknown_region"),
+        ("demo", "unknown_region"),
         (None, "csrf_failed"),
     ]
     assert set(audited.events) == {"login_refused"}

@@ -50,6 +50,7 @@ def test_calls_are_counted_by_name_and_outcome(wire: InProcess, visitor: Caller,
     for action in ("GetNews", "GetNews", "GetFlavors", "NoSuchAction"):
         visitor.call(action)
     visitor.call("GetDomainDetail", domainId="no-such-domain")
+    visitor.call("GetDomainDetail")
     visitor.send("POST", "/api/", {"Content-Type": JSON}, b"{}")
     visitor.send("HEAD", "/api/")
     visitor.send("GET", "/api")
@@ -64,6 +65,7 @@ def test_calls_are_counted_by_name_and_outcome(wire: InProcess, visitor: Caller,
         ("GetNews", "ok"): 2,
         ("GetFlavors", "ok"): 1,
         ("GetDomainDetail", "domain_not_found"): 1,
+        ("GetDomainDetail", "missing_field"): 1,
         ("api", "login_required"): 1,
         ("api", "unknown_action"): 1,
         ("api", "csrf_failed"): 1,

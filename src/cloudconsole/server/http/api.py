@@ -9,6 +9,7 @@ from cloudconsole.core.estimate import MONTH_DAYS
 from cloudconsole.core.ports import Tenant
 from cloudconsole.server.actions import HANDLERS, Handler, Ports
 from cloudconsole.server.http.body import (
+    Fields,
     media_type,
     parse_fields,
     read_body,
@@ -70,8 +71,10 @@ class ApiEndpoint:
         media = media_type(request, (JSON, FORM))
         session = self.sessions.require(request)
         self.tokens.check_call(request, front, session)
-        handler, parameters = (_lately_asked if len(body) <= LARGEST_REMEMBERED else _asked)(body, media)
+        handler, fields = (_lately_asked if len(body) <= LARGEST_REMEMBERED else _asked)(body, media)
+        # Known from here on, also to those who count and note what is refused.
         request.call = handler.action.name
+        parameters = tuple([required_identifier(fields, name) for name in handler.action.parameters])
         tenant = Tenant(session.tenant_id, session.username)
         asked = Asked(tenant, parameters, request.head.language, session.stamp)
         return plain_answer(await self.payloads.get(handler, self.ports, asked))
@@ -86,13 +89,13 @@ class ApiEndpoint:
         return self.tokens.from_seed(found[1].csrf_seed) if found else self.tokens.new()
 
 
-def _asked(body: bytes, media: str) -> tuple[Handler, tuple[str, ...]]:
-    """What a body asks for: the action's handler and its parameters."""
+def _asked(body: bytes, media: str) -> tuple[Handler, Fields]:
+    """What a body asks for: the action's handler, and all fields."""
     fields = parse_fields(body, media)
     handler = HANDLERS.get(required_text(fields, "action"))
     if handler is None:
         raise UnknownAction
-    return handler, tuple(required_identifier(fields, name) for name in handler.action.parameters)
+    return handler, fields
 
 
 _lately_asked = lru_cache(maxsize=1024)(_asked)

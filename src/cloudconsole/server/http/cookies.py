@@ -2,6 +2,7 @@
 
 import re
 from email.utils import formatdate
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from cloudconsole.spec.wire import CSRF_COOKIE, SESSION_COOKIE
@@ -41,8 +42,13 @@ def clear_session_cookie(*, secure: bool) -> str:
 
 def csrf_cookie(token: str, now: float, *, secure: bool) -> str:
     # Both Expires and Max-Age: some clients misread one of them alone.
-    expires = formatdate(now + CSRF_SECONDS, usegmt=True)
+    expires = _date(int(now) + CSRF_SECONDS)
     return f"{CSRF_COOKIE}={token}; Expires={expires}; Max-Age={CSRF_SECONDS}; Path=/; SameSite=Lax{_secure(secure)}"
+
+
+@lru_cache(maxsize=4)
+def _date(seconds: int) -> str:
+    return formatdate(seconds, usegmt=True)
 
 
 def _secure(secure: bool) -> str:

@@ -41,6 +41,7 @@ class LoginEndpoint:
         fields = parse_fields(body, media)
         csrf_seed = self.tokens.check_login(request, fields.get("csrfmiddlewaretoken"))
         username, password, region = (required_text(fields, name) for name in ("username", "password", "region"))
+        request.user = username if self.identity.recognises(username) else None
         self.regions.check(region, front.origin)
         caller = Caller(front.address, request.request_id)
         attempt = Attempt(username, throttle_address(front.address), caller)
@@ -56,7 +57,6 @@ class LoginEndpoint:
 
     async def _admit(self, request: Request, attempt: Attempt, password: str, csrf_seed: str) -> str:
         """A new session for whom the caller proved to be; else a refusal, the same in words and time."""
-        request.user = attempt.username if self.identity.recognises(attempt.username) else None
         await self.writer.look(self.activity.check_throttle, attempt, self._now())
         with self.turns.taken(attempt.user_hash, attempt.network):
             account = await self.identity.authenticate(attempt.username, password)

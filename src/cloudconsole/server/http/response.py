@@ -72,18 +72,9 @@ def refusal_response(error: ApiError, request: Request) -> Response:
 
 
 async def send_response(response: Response, request: Request, send: Send) -> None:
-    if response.headers is PLAIN_JSON and request.body_complete and request.write_whole is not None:
-        head = WHOLE_HEAD % (len(response.body), request.request_id.encode("ascii"))
-        if request.write_whole(head, response.body):
-            return
-    headers = [
-        *response.headers,
-        (b"content-length", b"%d" % len(response.body)),
-        (b"x-request-id", request.request_id.encode("ascii")),
-        response.policy,
-        response.caching,
-        *SECURITY_HEADERS,
-    ]
+    if _written_whole(response, request):
+        return
+    headers = _headers(response, request.request_id)
     if response.status in (204, 304):
         headers = [header for header in headers if header[0] != b"content-length"]
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
@@ -96,6 +87,33 @@ async def send_response(response: Response, request: Request, send: Send) -> Non
     await send({"type": "http.response.body", "body": body, "more_body": True})
     await _discard_body(request)
     await send({"type": "http.response.body", "body": b""})
+
+
+def _written_whole(response: Response, request: Request) -> bool:
+    """Whether the connection took a success in one piece."""
+    write_whole = request.write_whole
+    if write_whole is None or response.status != 200 or request.method == "HEAD" or not request.body_complete:
+        return False
+    return write_whole(_whole_head(response, request.request_id), response.body)
+
+
+def _headers(response: Response, request_id: str) -> Headers:
+    return [
+        *response.headers,
+        (b"content-length", b"%d" % len(response.body)),
+        (b"x-request-id", request_id.encode("ascii")),
+        response.policy,
+        response.caching,
+        *SECURITY_HEADERS,
+    ]
+
+
+def _whole_head(response: Response, request_id: str) -> bytes:
+    """The head of a success, in which nothing stands that a caller could have chosen freely."""
+    if response.headers is PLAIN_JSON:
+        return WHOLE_HEAD % (len(response.body), request_id.encode("ascii"))
+    headers = [b"%b: %b\r\n" % header for header in _headers(response, request_id)]
+    return b"".join([b"HTTP/1.1 200 OK\r\n", *headers])
 
 
 async def _discard_body(request: Request) -> None:
