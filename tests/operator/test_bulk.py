@@ -2,8 +2,10 @@
 
 import io
 import json
+from collections.abc import Iterator
 from datetime import UTC
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -11,11 +13,14 @@ import pytest
 from sqlalchemy import Engine, update
 
 from cloudconsole.operator.bulk import importing
-from cloudconsole.operator.bulk.importing import Tally, import_resources
+from cloudconsole.operator.bulk.importing import RestoredMeanwhile, Tally, import_resources
 from cloudconsole.operator.bulk.lines import LONGEST_LINE
 from cloudconsole.operator.cloudfile import CloudFileError, Problem
+from cloudconsole.operator.keeping.backup import back_up
+from cloudconsole.operator.keeping.restore import restore, staged
 from cloudconsole.operator.nouns import NODES, TENANTS, Noun
 from cloudconsole.store import tables
+from cloudconsole.store.engine import opened
 from tests.harness import HeldClock
 from tests.operator.clouds import SMALL, assert_all_counted, by_name, load_text, rows
 from tests.operator.desks import desk_of
@@ -179,6 +184,69 @@ def test_an_import_that_is_left_in_the_middle_goes_on(cloud: Engine, monkeypatch
     tally = run(cloud, content)
     assert (tally.added, tally.passed) == (5, 2)
     assert_all_counted(cloud)
+
+
+# A restore meanwhile
+
+
+def steps_of(engine: Engine, content: bytes) -> Iterator[Tally]:
+    return import_resources(
+        engine, io.BytesIO(content), "f.jsonl", actor="ann", clock=HeldClock(NOW), zone=UTC, force=True
+    )
+
+
+def bring_back(file: Path, folder: Path) -> None:
+    with staged(file, folder) as backup:
+        restore(backup, folder, actor="bob", now=NOW, zone=UTC)
+
+
+def test_imports_notice_that_the_store_was_restored(
+    cloud: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importing, "LINES_PER_TRANSACTION", 2)
+    data, file = tmp_path / "data", tmp_path / "b.tar"
+    contents = [text_of(*(VOLUME | {"id": f"{name}-{number}"} for number in range(6))) for name in "ab"]
+    # What is there already leaves no line of its own in the trail.
+    there = text_of(*(VOLUME | {"id": f"c-{number}"} for number in range(6)))
+    run(cloud, there[: len(there) // 2], force=True)
+    back_up(data, file, now=NOW)
+    imports = [steps_of(cloud, content) for content in (*contents, there)]
+    for steps in imports:
+        next(steps)
+    bring_back(file, data)
+    for steps in imports:
+        with pytest.raises(RestoredMeanwhile, match=r"was restored meanwhile, .* the same command begins anew"):
+            next(steps)
+    assert not {"a-2", "b-2"} & set(by_name(cloud, tables.resources, "id"))
+    assert [run(cloud, content, force=True).added for content in contents] == [6, 6]
+    assert_all_counted(cloud)
+
+
+def test_a_restore_of_another_stores_longer_trail_is_noticed(
+    cloud: Engine, empty_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importing, "LINES_PER_TRANSACTION", 1)
+    other, file = copytree(empty_store, tmp_path / "other"), tmp_path / "b.tar"
+    with opened(other, "cloud") as engine:
+        for number in range(20):
+            with desk_of(engine) as desk:
+                NODES.add(desk, {"name": f"n-{number}"})
+    back_up(other, file, now=NOW)
+    steps = steps_of(cloud, text_of(VOLUME, VOLUME | {"id": "v-10"}))
+    next(steps)
+    bring_back(file, tmp_path / "data")
+    with pytest.raises(RestoredMeanwhile):
+        next(steps)
+
+
+def test_an_earlier_restore_and_another_import_stop_nothing(
+    cloud: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importing, "LINES_PER_TRANSACTION", 1)
+    back_up(tmp_path / "data", tmp_path / "b.tar", now=NOW)
+    bring_back(tmp_path / "b.tar", tmp_path / "data")
+    one, two = (steps_of(cloud, text_of(*(VOLUME | {"id": f"{name}-{n}"} for n in range(3)))) for name in "ab")
+    assert [(first.added, second.added) for first, second in zip(one, two, strict=True)] == [(1, 1), (2, 2), (3, 3)]
 
 
 # What is refused

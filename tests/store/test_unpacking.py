@@ -9,10 +9,12 @@ import tracemalloc
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from shutil import disk_usage
 
 import pytest
 
 from cloudconsole.operator.keeping.backup import back_up
+from cloudconsole.store import archive
 from cloudconsole.store.archive import MANIFEST, read_archive
 from cloudconsole.store.engine import PARTS, StoreError, database_file
 
@@ -99,6 +101,16 @@ def test_what_says_to_be_larger_than_the_disk_is_refused_at_once(backup: Path, t
         tar.addfile(member, io.BytesIO(content))
     with pytest.raises(StoreError, match=r"holds 2\d{17} bytes, and \d+ are free for it: make room"):
         read_archive(backup, target)
+
+
+def test_what_would_leave_too_little_room_for_serving_is_refused(
+    backup: Path, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = disk_usage(target).free
+    monkeypatch.setattr(archive, "LEAST_FREE", 2 * free)
+    with pytest.raises(StoreError, match=r"holds \d+ bytes, and 0 are free for it: make room"):
+        read_archive(backup, target)
+    assert list(target.iterdir()) == []
 
 
 def test_a_size_below_nothing_is_refused(backup: Path, target: Path) -> None:

@@ -1,16 +1,19 @@
 """The trails: what operators changed, in the very transaction of each change, and who logged in or out."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
-from sqlalchemy import Column, ColumnElement, Connection, insert, select
+from sqlalchemy import Column, ColumnElement, Connection, func, insert, select
 
 from cloudconsole.core.clock import time_text
 from cloudconsole.operator.conditions import begins_with
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.records import Record, json_text, parse_json
 from cloudconsole.store.tables import access_audit, operator_audit
+
+RESTORE: Final = "restore"
+"""What a restore is called in the trail."""
 
 
 def note(desk: Desk, change: str, subject: str | None, before: Record | None, after: Record | None) -> None:
@@ -19,6 +22,18 @@ def note(desk: Desk, change: str, subject: str | None, before: Record | None, af
     line = {"at": desk.now, "actor": desk.actor, "change": change, "subject": subject}
     texts = {"before": _text(before), "after": _text(after)}
     desk.connection.execute(insert(operator_audit).values(**line, **texts))
+
+
+def newest_line(connection: Connection) -> int:
+    """The id of the newest line of operators' changes; 0 where there is none."""
+    return connection.scalar(select(func.max(operator_audit.c.id))) or 0
+
+
+def is_restored_since(connection: Connection, line: int) -> bool:
+    """Whether the store was restored after a line: a restore keeps all lines, and its own follows on them."""
+    columns = operator_audit.c
+    found = select(columns.id).where(columns.id > line, columns.change == RESTORE).limit(1)
+    return connection.scalar(found) is not None
 
 
 class Search(Struct, frozen=True, kw_only=True):

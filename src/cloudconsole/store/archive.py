@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 from cloudconsole import __version__
 from cloudconsole.core.clock import time_text
 from cloudconsole.store.engine import PARTS, Part, StoreError, database_file
+from cloudconsole.store.folders import LEAST_FREE
 from cloudconsole.store.unpacking import BROKEN, contents, next_member, unpacked
 
 FORMAT: Final = 1
@@ -102,7 +103,8 @@ def _read_manifest(stream: IO[bytes], file: Path) -> Manifest:
 
 def _refuse_without_room(file: Path, manifest: Manifest, folder: Path) -> None:
     """Rather than fill the disk of a console that is being served."""
-    needed, free = sum(entry.bytes for entry in manifest.files.values()), shutil.disk_usage(folder).free
+    needed = sum(entry.bytes for entry in manifest.files.values())
+    free = max(0, shutil.disk_usage(folder).free - LEAST_FREE)
     if needed > free:
         raise StoreError(
             f"{file} holds {needed} bytes, and {free} are free for it: make room, or give --to DIR elsewhere"

@@ -1,12 +1,22 @@
 """Copying databases that are in use, by SQLite's own online backup, and putting a copy back into one."""
 
+import errno
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import Final
 
 from cloudconsole.store.engine import BUSY_SECONDS, Part, StoreError, database_file
+
+_FAILED_WRITES: Final = {
+    sqlite3.SQLITE_FULL: errno.ENOSPC,
+    sqlite3.SQLITE_IOERR_WRITE: errno.EIO,
+    sqlite3.SQLITE_IOERR_TRUNCATE: errno.EIO,
+    sqlite3.SQLITE_IOERR_FSYNC: errno.EIO,
+}
 
 
 @contextmanager
@@ -26,10 +36,17 @@ def one_moment(folder: Path, parts: Iterable[Part]) -> Iterator[dict[Part, sqlit
 
 
 def copy_to(source: sqlite3.Connection, file: Path) -> None:
-    """Write what a connection sees to a new file, for its owner alone."""
+    """Write what a connection sees to a new file, for its owner alone; `OSError` where that cannot be written."""
     file.touch(mode=0o600, exist_ok=False)
-    with closing(sqlite3.connect(file)) as target:
-        source.backup(target)
+    try:
+        with closing(sqlite3.connect(file)) as target:
+            source.backup(target)
+    except sqlite3.Error as problem:
+        # The source is only read: what fails to be written is the copy.
+        number = _FAILED_WRITES.get(problem.sqlite_errorcode)
+        if number is None:
+            raise
+        raise OSError(number, os.strerror(number), str(file)) from problem
 
 
 def put_into(folder: Path, part: Part, file: Path, *, when_still: Callable[[], object]) -> None:
@@ -72,11 +89,11 @@ def add_missing(file: Path, source: Path, table: str, columns: Iterable[str]) ->
         ).rowcount
 
 
-def damage(file: Path, *, quick: bool = False) -> str | None:
+def damage(file: Path, *, quick: bool = False, is_still: bool = False) -> str | None:
     """What SQLite finds wrong with a database, in its own words; None where all is well."""
     pragma = "quick_check" if quick else "integrity_check"
     try:
-        with closing(connect(file)) as connection:
+        with closing(connect(file, is_still=is_still)) as connection:
             connection.execute("PRAGMA query_only = ON")
             found = [str(row[0]) for row in connection.execute(f"PRAGMA {pragma}(3)")]
             foreign = connection.execute("PRAGMA foreign_key_check").fetchmany(3)
@@ -91,9 +108,14 @@ def _open(folder: Path, part: Part) -> sqlite3.Connection:
     return connect(database_file(folder, part))
 
 
-def connect(file: Path) -> sqlite3.Connection:
-    """A plain connection to a database that must be there: none is made where it is not."""
-    return sqlite3.connect(_address(file), uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+def connect(file: Path, *, is_still: bool = False) -> sqlite3.Connection:
+    """A plain connection to a database that must be there: none is made where it is not.
+
+    Of one that `is_still`, which nobody writes to and which has no log, the file alone is read, and nothing is made
+    beside it.
+    """
+    address = f"{file.absolute().as_uri()}?mode=ro&immutable=1" if is_still else _address(file)
+    return sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
 
 
 def _address(file: Path) -> str:

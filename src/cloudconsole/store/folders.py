@@ -9,6 +9,8 @@ from typing import Final, NamedTuple
 from cloudconsole.store.engine import StoreError
 
 ROOT: Final = 0
+LEAST_FREE: Final = 64 * 1024 * 1024
+"""Bytes that must be left on the disk of a store for it to be served."""
 
 
 class Danger(NamedTuple):

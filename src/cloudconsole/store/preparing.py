@@ -1,16 +1,21 @@
 """Making the embedded store where there is none, and bringing its tables up to date; or only asking for that."""
 
+import errno
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Final
 
 from sqlalchemy.exc import DBAPIError
 
 from cloudconsole.store.engine import PARTS, Part, StoreError, database_file, opened
 from cloudconsole.store.folders import refuse_danger
 from cloudconsole.store.migrations import current_revision, is_current, migrate
+from cloudconsole.store.scratch import clear_left
+
+_UNWRITABLE: Final = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 def prepare(folder: Path) -> None:
@@ -18,6 +23,7 @@ def prepare(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         refuse_danger(folder)
+        clear_left(folder)
         with alone(folder):
             for part in PARTS:
                 database_file(folder, part).touch(mode=0o600)
@@ -48,11 +54,26 @@ def require_current(folder: Path, part: Part) -> None:
 
 
 @contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Holds the folder's lock: nobody else makes, migrates or restores the store."""
-    handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, mode=0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+def alone(folder: Path, *, must_write: bool = True) -> Iterator[None]:
+    """Holds the folder's lock: nobody else makes, migrates or restores the store.
+
+    Unless one `must_write`, a lock that cannot be written to is held for reading, and one that cannot be made is not.
+    """
+    with ExitStack() as stack:
+        handle = _open_lock(folder / "lock", must_write=must_write)
+        if handle is not None:
+            stack.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(handle)
+
+
+def _open_lock(file: Path, *, must_write: bool) -> int | None:
+    try:
+        return os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, mode=0o600)
+    except OSError as problem:
+        if must_write or problem.errno not in _UNWRITABLE:
+            raise
+    try:
+        return os.open(file, os.O_RDONLY | os.O_NOFOLLOW)
+    except (FileNotFoundError, PermissionError):
+        return None

@@ -1,6 +1,7 @@
 """`cloudconsole admin import` as an operator meets it."""
 
 import json
+import os
 import signal
 import sqlite3
 import subprocess
@@ -125,9 +126,9 @@ def test_a_terminal_gets_a_bar_and_the_summary(data: Path, tmp_path: Path) -> No
     assert "resources: 5 added" in terminal.shown
 
 
-def importing(file: Path | str, data: Path) -> "subprocess.Popen[str]":
+def importing(file: Path | str, data: Path, *more: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [sys.executable, "-m", "cloudconsole", "admin", "import", str(file), "--data", str(data), "--force"],
+        [sys.executable, "-m", "cloudconsole", "admin", "import", str(file), "--data", str(data), "--force", *more],
         env=clean_environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -151,6 +152,39 @@ def test_a_killed_import_goes_on_to_exactly_the_whole(cloudconsole: Run, data: P
     assert done.out == f"resources: {count - so_far} added, {so_far} already there\n"
     assert imported(data) == count
     assert_totals_right(data)
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_an_import_into_a_store_that_is_restored_meanwhile_does_not_claim_to_be_whole(
+    cloudconsole: Run, data: Path, tmp_path: Path, as_json: bool
+) -> None:
+    cloudconsole("admin", "backup", tmp_path / "b.tar", "--data", data)
+    process = importing("-", data, *(["--json"] if as_json else []))
+    assert process.stdin is not None
+    process.stdin.writelines(LINE % (number, number) for number in range(10_500))
+    process.stdin.flush()
+    eventually(lambda: imported(data))
+    assert cloudconsole("admin", "restore", tmp_path / "b.tar", "--data", data, "--yes").code == 0
+    said, complaint = process.communicate(timeout=60)
+    words = "the store was restored meanwhile, and lines that were in may be gone: the same command begins anew"
+    assert (process.returncode, complaint) == (1, f"cloudconsole: {words}\n")
+    told = {"added": 0, "already_there": 0, "complete": False, "dry_run": False, "problems": []}
+    assert (json.loads(said) if as_json else said) == (told if as_json else "")
+    assert imported(data) == 0
+
+
+def test_what_a_killed_dry_run_leaves_is_gone_after_the_next(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
+    process = importing("-", data, "--dry-run")
+    eventually(lambda: list(data.glob(".dry-run-*/cloud.db-wal")))
+    (left,) = data.glob(".dry-run-*")
+    os.utime(left, (0, 0))
+    for argument in ([], ["--dry-run"]):
+        assert cloudconsole("admin", "import", write(tmp_path, 1), "--data", data, *argument).code == 0
+        assert left.is_dir(), "it is at work"
+    process.kill()
+    process.communicate(timeout=60)
+    assert cloudconsole("admin", "import", write(tmp_path, 1), "--data", data, "--dry-run").code == 0
+    assert not list(data.glob(".dry-run-*"))
 
 
 def test_an_interrupted_import_says_how_to_go_on(data: Path) -> None:

@@ -67,6 +67,16 @@ def test_a_restore_without_a_terminal_wants_a_yes(cloudconsole: Run, data: Path,
     assert nodes(data) == there
 
 
+def test_a_backup_that_is_not_there_or_no_backup_is_named_before_a_yes_is_wanted(
+    cloudconsole: Run, data: Path, tmp_path: Path
+) -> None:
+    done = cloudconsole("admin", "restore", tmp_path / "none.tar", "--data", data)
+    assert done.err == f"cloudconsole: {tmp_path}/none.tar cannot be read: there is no such file\n"
+    (tmp_path / "b.tar").write_text("nonsense")
+    done = cloudconsole("admin", "restore", tmp_path / "b.tar", "--data", data)
+    assert done.err.startswith(f"cloudconsole: {tmp_path}/b.tar is not a backup")
+
+
 def test_a_restore_where_nothing_is_asks_nothing(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
     cloudconsole("admin", "backup", tmp_path / "b.tar", "--data", data)
     for place in (("--to", tmp_path / "new"), ("--data", tmp_path / "other")):

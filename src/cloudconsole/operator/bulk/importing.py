@@ -7,11 +7,12 @@ from typing import BinaryIO, Final, NamedTuple
 from sqlalchemy import Engine, insert
 
 from cloudconsole.core.clock import Clock
-from cloudconsole.operator.audit import note
+from cloudconsole.operator.audit import is_restored_since, newest_line, note
 from cloudconsole.operator.bulk.checking import Checked, check_batch
 from cloudconsole.operator.bulk.lines import Batch, read_batches
 from cloudconsole.operator.cloudfile.problems import CloudFileError
 from cloudconsole.operator.desk import Desk, at_desk
+from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.kept import StoredNames
 from cloudconsole.store import counting
 from cloudconsole.store.tables import resources
@@ -34,15 +35,31 @@ class Tally(NamedTuple):
         return self.added + self.passed
 
 
+class RestoredMeanwhile(OperatorError):
+    """The store was restored between two transactions: nobody knows which of the lines so far are in."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the store was restored meanwhile, and lines that were in may be gone: the same command begins anew"
+        )
+
+
 def import_resources(
     engine: Engine, source: BinaryIO, name: str, *, actor: str, clock: Clock, zone: tzinfo, force: bool = False
 ) -> Iterator[Tally]:
-    """Gives the tally after each transaction; a refused line raises `CloudFileError` once all before it are in."""
+    """Gives the tally after each transaction; a refused line raises `CloudFileError` once all before it are in.
+
+    `RestoredMeanwhile` ends it where the lines of earlier transactions are no longer surely in.
+    """
     tally = Tally()
+    seen: int | None = None
     for batch in read_batches(source, zone, LINES_PER_TRANSACTION, StoredNames(engine)):
         with at_desk(engine, actor=actor, now=int(clock.now()), zone=zone, force=force) as desk:
+            if seen is not None and is_restored_since(desk.connection, seen):
+                raise RestoredMeanwhile
             checked = check_batch(desk, batch.lines)
             _write(desk, name, batch, checked)
+            seen = newest_line(desk.connection)
         tally = Tally(tally.added + len(checked.rows), tally.passed + checked.passed, batch.position)
         yield tally
         problems = checked.problems or batch.problems

@@ -1,16 +1,16 @@
 """Taking a backup: both databases as they are at one moment, proved whole before it is called done."""
 
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.keeping.outfile import refuse_as_outfile, replacing
 from cloudconsole.store.archive import Manifest, describe, write_archive
-from cloudconsole.store.copying import copy_to, damage, one_moment
-from cloudconsole.store.engine import PARTS, Part, StoreError, database_file, opened
+from cloudconsole.store.copying import connect, copy_to, damage, one_moment
+from cloudconsole.store.engine import PARTS, Part, StoreError, database_file
 from cloudconsole.store.folders import refuse_danger
-from cloudconsole.store.migrations import current_revision
 from cloudconsole.store.preparing import alone
+from cloudconsole.store.unwritable import is_unwritable, one_still_moment
 
 
 def back_up(folder: Path, file: Path, *, now: int, force: bool = False) -> Manifest:
@@ -20,9 +20,10 @@ def back_up(folder: Path, file: Path, *, now: int, force: bool = False) -> Manif
     if file.exists() and not force:
         raise OperatorError(f"{file} is there already: give another name, or --force to replace it")
     with ExitStack() as held:
+        moment = one_still_moment if is_unwritable(folder, PARTS) else one_moment
         # Not while a restore has put back one part and not yet the other.
-        with alone(folder):
-            connections = held.enter_context(one_moment(folder, PARTS))
+        with alone(folder, must_write=False):
+            connections = held.enter_context(moment(folder, PARTS))
         with replacing(file) as outfile:
             for part, connection in connections.items():
                 copy_to(connection, database_file(outfile.folder, part))
@@ -36,11 +37,12 @@ def back_up(folder: Path, file: Path, *, now: int, force: bool = False) -> Manif
 
 def _sound_revision(folder: Path, part: Part) -> str:
     """The revision of a copy that SQLite finds nothing wrong with."""
-    problem = damage(database_file(folder, part))
+    file = database_file(folder, part)
+    problem = damage(file, is_still=True)
     if problem is not None:
         raise StoreError(f"the store is damaged, and no backup was made: {part}.db: {problem}; restore a good one")
-    with opened(folder, part) as engine:
-        revision = current_revision(engine)
-    if revision is None:
-        raise StoreError(f"{part}.db is not a store of Cloud Console: give its folder with --data")
-    return revision
+    with closing(connect(file, is_still=True)) as connection:
+        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone():
+            for (revision,) in connection.execute("SELECT version_num FROM alembic_version"):
+                return str(revision)
+    raise StoreError(f"{part}.db is not a store of Cloud Console: give its folder with --data")

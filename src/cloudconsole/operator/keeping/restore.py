@@ -1,7 +1,6 @@
 """Restoring a backup: proved and brought up to date apart, then made the store's content in one step for each part."""
 
 import sqlite3
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import tzinfo
@@ -10,7 +9,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Table, delete, func, insert, select
 
-from cloudconsole.operator.audit import note
+from cloudconsole.operator.audit import RESTORE, note
 from cloudconsole.operator.desk import at_desk
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.store.archive import Manifest, read_archive
@@ -20,6 +19,7 @@ from cloudconsole.store.folders import refuse_danger, refuse_open_to_all
 from cloudconsole.store.migrations import current_revision, known_revisions, migrate
 from cloudconsole.store.preparing import alone, prepare
 from cloudconsole.store.schema import odd_parts
+from cloudconsole.store.scratch import scratch
 from cloudconsole.store.tables import access_audit, accounts, operator_audit, resources, secrets, sessions, tenants
 
 
@@ -42,8 +42,7 @@ def staged(file: Path, beside: Path) -> Iterator[Staged]:
         refuse_danger(beside)
     place = _existing(beside)
     refuse_open_to_all(place)
-    with tempfile.TemporaryDirectory(prefix=".restore-", dir=place) as nearby:
-        folder = Path(nearby)
+    with scratch(place, "restore") as folder:
         manifest = read_archive(file, folder)
         for part in PARTS:
             _prove(file, folder, part, manifest.files[part].revision)
@@ -128,7 +127,7 @@ def _note_restore(backup: Staged, kept: int, *, actor: str, now: int, zone: tzin
     """The line in the trail is part of what is put back, so there is no restore without it."""
     after = {"made_at": backup.manifest.made_at, **backup.holds, "lines_kept": kept}
     with opened(backup.folder, "cloud") as engine, at_desk(engine, actor=actor, now=now, zone=zone) as desk:
-        note(desk, "restore", backup.name, None, after)
+        note(desk, RESTORE, backup.name, None, after)
 
 
 def _existing(folder: Path) -> Path:

@@ -3,7 +3,6 @@
 import argparse
 import json
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any, BinaryIO
 from sqlalchemy import Engine
 
 from cloudconsole.core.clock import SystemClock
-from cloudconsole.operator.bulk.importing import Tally, import_resources
+from cloudconsole.operator.bulk.importing import RestoredMeanwhile, Tally, import_resources
 from cloudconsole.operator.cloudfile.problems import CloudFileError, Problem
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.server.commands.admin.progress import show_progress
@@ -29,6 +28,7 @@ from cloudconsole.store.copying import copy_to, one_moment
 from cloudconsole.store.engine import database_file, opened
 from cloudconsole.store.folders import refuse_danger
 from cloudconsole.store.migrations import migrate
+from cloudconsole.store.scratch import clear_left, scratch
 
 STANDARD_INPUT = "-"
 
@@ -52,7 +52,8 @@ def add_commands(subparsers: Any) -> None:
 
 def _import(arguments: argparse.Namespace, settings: Settings) -> None:
     name = "standard input" if arguments.file == STANDARD_INPUT else arguments.file
-    tally, problems, is_complete = Tally(), list[Problem](), False
+    tally: Tally | None = Tally()
+    problems, is_complete = list[Problem](), False
     with _source(arguments.file) as source, _store(settings, for_trial=arguments.dry_run) as engine:
         steps = import_resources(
             engine,
@@ -70,16 +71,25 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> None:
         except CloudFileError as refused:
             problems = refused.problems
             raise
+        except RestoredMeanwhile:
+            tally = None
+            raise
         finally:
-            if arguments.json:
-                summary = {"added": tally.added, "already_there": tally.passed, "complete": is_complete}
-                told = {"dry_run": arguments.dry_run, "problems": [problem._asdict() for problem in problems]}
-                sys.stdout.write(json.dumps(summary | told) + "\n")
-            else:
-                refused_line = problems[0].line if problems else None
-                summarise = _trial_summary if arguments.dry_run else _summary
-                sys.stdout.write(summarise(tally, refused_line, is_complete=is_complete))
-            sys.stdout.flush()
+            _tell(arguments, tally, problems, is_complete=is_complete)
+
+
+def _tell(arguments: argparse.Namespace, tally: Tally | None, problems: list[Problem], *, is_complete: bool) -> None:
+    """Print the summary; without a tally nothing that was counted is surely in."""
+    if arguments.json:
+        counted = tally or Tally()
+        summary = {"added": counted.added, "already_there": counted.passed, "complete": is_complete}
+        told = {"dry_run": arguments.dry_run, "problems": [problem._asdict() for problem in problems]}
+        sys.stdout.write(json.dumps(summary | told) + "\n")
+    elif tally is not None:
+        refused_line = problems[0].line if problems else None
+        summarise = _trial_summary if arguments.dry_run else _summary
+        sys.stdout.write(summarise(tally, refused_line, is_complete=is_complete))
+    sys.stdout.flush()
 
 
 def _summary(tally: Tally, refused_line: int | None, *, is_complete: bool) -> str:
@@ -124,9 +134,10 @@ def _store(settings: Settings, *, for_trial: bool) -> Iterator[Engine]:
     require_store(settings)
     folder = settings.data
     refuse_danger(folder)
-    with tempfile.TemporaryDirectory(prefix=".dry-run-", dir=folder) as copy:
+    clear_left(folder)
+    with scratch(folder, "dry-run") as copy:
         with one_moment(folder, ["cloud"]) as connections:
-            copy_to(connections["cloud"], database_file(Path(copy), "cloud"))
-        with opened(Path(copy), "cloud") as engine:
+            copy_to(connections["cloud"], database_file(copy, "cloud"))
+        with opened(copy, "cloud") as engine:
             migrate(engine, {"cloud"})
             yield engine

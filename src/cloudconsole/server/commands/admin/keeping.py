@@ -82,8 +82,6 @@ def _restore(arguments: argparse.Namespace, settings: Settings) -> None:
     if arguments.to and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OperatorError(f"--to: {folder} is not an empty folder: give one that is, or that is not there yet")
     is_there = any(database_file(folder, part).exists() for part in PARTS)
-    if is_there and not arguments.yes and not sys.stdin.isatty():
-        raise OperatorError(f"this replaces all that is in {folder}: give --yes, or run it on a terminal")
     with staged(arguments.file, folder) as backup:
         if is_there and not arguments.yes:
             _ask(backup, folder, keep_sessions=arguments.keep_sessions)
@@ -108,6 +106,8 @@ def _restore(arguments: argparse.Namespace, settings: Settings) -> None:
 
 
 def _ask(backup: Staged, folder: Path, *, keep_sessions: bool) -> None:
+    if not sys.stdin.isatty():
+        raise OperatorError(f"this replaces all that is in {folder}: give --yes, or run it on a terminal")
     sessions = "the backup's sessions live again" if keep_sessions else "all sessions end"
     # Not among what the command gives, which may be JSON.
     sys.stderr.write(
