@@ -1,4 +1,4 @@
-"""A load is held to the rules of single changes: the quotas, and that an operator can log in; unless forced."""
+"""A load is held to the rules of single changes: the quotas, what is disabled, and that an operator can log in."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Engine
 
 from cloudconsole.operator.cloudfile import dump
-from cloudconsole.operator.errors import Overridable
+from cloudconsole.operator.errors import OperatorError, Overridable
 from tests.operator.clouds import HEAD, SECRET_HASH, contents, load_text
 from tests.operator.desks import last_line
 
@@ -126,3 +126,97 @@ def test_a_load_may_replace_the_operator_by_another(engine: Engine, tmp_path: Pa
 def test_where_no_operator_can_log_in_a_load_need_not_bring_one(engine: Engine, tmp_path: Path) -> None:
     load_text(engine, tmp_path, operators("role: operator, disabled: true"))
     assert load_text(engine, tmp_path, "version: 1\n").changed
+
+
+def places(*resources: str, disabled: str = "", nodes: str = "", other: str = "") -> str:
+    """Tenants t1, which may be disabled, and t2, with resources; and which nodes are disabled."""
+    own, others = (
+        ", ".join(f"{{{one}, started: 2026-01-01}}" for one in part) for part in (resources, [other] * bool(other))
+    )
+    tenants = f"  - {{name: t1, {disabled}resources: [{own}]}}\n  - {{name: t2, resources: [{others}]}}\n"
+    return f"{HEAD}disabled_nodes: [{nodes}]\ntenants:\n{tenants}"
+
+
+SHUT = "disabled: true, "
+KEY = "id: k-1, kind: keypair, name: k"
+SECOND_KEY = "id: k-2, kind: keypair, name: k"
+VOLUME = "id: v-1, kind: volume, name: v, size: 1, node: hk-1"
+SECOND_VOLUME = "id: v-2, kind: volume, name: v, size: 1, node: hk-1"
+MEND = "enable it in the file, or leave them out"
+NO_TENANT = f"the tenant t1 is disabled and takes no new resources, such as k-2: {MEND}"
+NO_NODE = f"the node hk-1 is disabled and takes no new resources, such as v-2: {MEND}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        pytest.param(places(KEY, disabled=SHUT), places(KEY, SECOND_KEY, disabled=SHUT), NO_TENANT, id="new"),
+        pytest.param(
+            places(disabled=SHUT, other=SECOND_KEY),
+            places(SECOND_KEY, disabled=SHUT),
+            NO_TENANT,
+            id="from-another-tenant",
+        ),
+        pytest.param(places(nodes="hk-1"), places(SECOND_VOLUME, nodes="hk-1"), NO_NODE, id="new-on-node"),
+        pytest.param(
+            places(SECOND_VOLUME.replace("hk-1", "hk-2"), nodes="hk-1"),
+            places(SECOND_VOLUME, nodes="hk-1"),
+            NO_NODE,
+            id="moved-to-node",
+        ),
+        pytest.param(
+            places(disabled=SHUT, nodes="hk-1"),
+            places(SECOND_KEY, SECOND_VOLUME, VOLUME, disabled=SHUT, nodes="hk-1"),
+            f"{NO_TENANT}; {NO_NODE}",
+            id="both",
+        ),
+    ],
+)
+@pytest.mark.parametrize("force", [False, True])
+def test_what_is_new_where_all_is_disabled_is_refused_even_if_forced(
+    engine: Engine, tmp_path: Path, before: str, after: str, words: str, *, force: bool
+) -> None:
+    load_text(engine, tmp_path, before)
+    stored = contents(engine)
+    with pytest.raises(OperatorError, match=f"^{re.escape(words)}$") as refusal:
+        load_text(engine, tmp_path, after, force=force)
+    assert not isinstance(refusal.value, Overridable)
+    assert contents(engine) == stored
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(places(disabled=SHUT), places(KEY), id="tenant-enabled-by-the-file"),
+        pytest.param(places(nodes="hk-1"), places(VOLUME), id="node-enabled-by-the-file"),
+        pytest.param(places(), places(KEY, disabled=SHUT), id="tenant-disabled-by-the-file"),
+        pytest.param(places(), places(VOLUME, nodes="hk-1"), id="node-disabled-by-the-file"),
+        pytest.param(
+            places(KEY, VOLUME, disabled=SHUT, nodes="hk-1"),
+            places(KEY, VOLUME.replace("name: v", "name: w"), disabled=SHUT, nodes="hk-1"),
+            id="changed-where-it-is",
+        ),
+        pytest.param(
+            places(VOLUME, nodes="hk-1"), places(VOLUME.replace("hk-1", "hk-2"), nodes="hk-1"), id="moved-away"
+        ),
+        pytest.param(places(KEY, disabled=SHUT), places(disabled=SHUT, other=KEY), id="to-another-tenant"),
+        pytest.param(places(KEY, disabled=SHUT), places(disabled=SHUT), id="removed"),
+    ],
+)
+def test_what_is_disabled_stands_in_the_way_of_nothing_else(
+    engine: Engine, tmp_path: Path, before: str, after: str
+) -> None:
+    load_text(engine, tmp_path, before)
+    load_text(engine, tmp_path, after)
+    assert not load_text(engine, tmp_path, after).changed
+
+
+def test_the_dump_of_a_store_with_resources_where_all_is_disabled_loads_anywhere(
+    engine: Engine, tmp_path: Path
+) -> None:
+    load_text(engine, tmp_path, places(KEY, VOLUME, disabled=SHUT, nodes="hk-1"))
+    text = dump(engine)
+    assert not load_text(engine, tmp_path, text).changed
+    load_text(engine, tmp_path, "version: 1\n")
+    assert load_text(engine, tmp_path, text).changed
+    assert dump(engine) == text

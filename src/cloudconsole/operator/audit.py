@@ -1,7 +1,7 @@
 """The trails: what operators changed, in the very transaction of each change, and who logged in or out."""
 
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 from sqlalchemy import Column, ColumnElement, Connection, func, insert, select
@@ -16,12 +16,29 @@ RESTORE: Final = "restore"
 """What a restore is called in the trail."""
 
 
+class Line(NamedTuple):
+    """A change, such as `flavor.change`; neither record may hold a password or its hash."""
+
+    change: str
+    subject: str | None
+    before: Record | None
+    after: Record | None
+
+
 def note(desk: Desk, change: str, subject: str | None, before: Record | None, after: Record | None) -> None:
-    """Note a change, such as `flavor.change`; neither record may hold a password or its hash."""
-    change = f"{change} (forced)" if desk.force else change
-    line = {"at": desk.now, "actor": desk.actor, "change": change, "subject": subject}
-    texts = {"before": _text(before), "after": _text(after)}
-    desk.connection.execute(insert(operator_audit).values(**line, **texts))
+    note_all(desk, [Line(change, subject, before, after)])
+
+
+def note_all(desk: Desk, lines: Iterable[Line]) -> None:
+    """Note changes that are made together, in one statement."""
+    forced = " (forced)" if desk.force else ""
+    made = {"at": desk.now, "actor": desk.actor}
+    rows = [
+        {**made, "change": change + forced, "subject": subject, "before": _text(before), "after": _text(after)}
+        for change, subject, before, after in lines
+    ]
+    if rows:
+        desk.connection.execute(insert(operator_audit), rows)
 
 
 def newest_line(connection: Connection) -> int:

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Engine, Table
 from cloudconsole.operator.audit import note
 from cloudconsole.operator.cloudfile import rows
 from cloudconsole.operator.cloudfile.checks import check
+from cloudconsole.operator.cloudfile.closed import refuse_disabled
 from cloudconsole.operator.cloudfile.model import CloudFile
 from cloudconsole.operator.cloudfile.passwords import read_passwords
 from cloudconsole.operator.cloudfile.problems import CloudFileError
@@ -18,6 +19,7 @@ from cloudconsole.operator.cloudfile.reading import read_document
 from cloudconsole.operator.cloudfile.room import refuse_over_quota
 from cloudconsole.operator.cloudfile.shape import read_model
 from cloudconsole.operator.cloudfile.sync import Changes, Counts, compare, rows_of
+from cloudconsole.operator.cloudfile.trail import note_each
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.kept import StoredNames
@@ -70,7 +72,7 @@ def make_equal(
 ) -> Summary:
     """Add, change and remove until the store is what the file of this name says; a dry run takes it all back.
 
-    It is held to the rules of single changes: quotas, and that an operator can log in.
+    It is held to the rules of single changes: quotas, what is disabled, and that an operator can log in.
     """
     # Hashed before the transaction: it takes its time, in which others could not write.
     hashes = rows.hash_passwords(passwords, _current_hashes(engine))
@@ -125,10 +127,13 @@ def _change(desk: Desk, file: CloudFile, hashes: Mapping[str, str]) -> dict[str,
     resources = next(part for part in children if part.table is tables.resources)
     if tenants.removed or any(resources.counts):
         counting.recount(connection)
+    refuse_disabled(connection, resources, tenants=tenants, nodes=nodes)
     refuse_over_quota(desk, resources)
+    parts = (nodes, tenants, *children)
+    note_each(desk, parts)
     for parents in (nodes, tenants):
         parents.remove(connection)
-    return {part.table.name: part.counts for part in (nodes, tenants, *children) if any(part.counts)}
+    return {part.table.name: part.counts for part in parts if any(part.counts)}
 
 
 def _children(connection: Connection, file: CloudFile, hashes: Mapping[str, str], shut_out: Set[str]) -> list[Changes]:

@@ -37,8 +37,7 @@ def refuse_over_quota(desk: Desk, resources: Changes) -> None:
 def _asked(desk: Desk, resources: Changes) -> dict[int, Counter[str]]:
     """What all the new and grown ones of each tenant take beyond what they took."""
     asked: dict[int, Counter[str]] = {}
-    changed = zip(resources.changed, resources.replaced, strict=True)
-    for resource, before in (*((row, None) for row in resources.added), *changed):
+    for before, resource in resources.written():
         # One that comes from another tenant is new here.
         known = before if before is not None and before["tenant_id"] == resource["tenant_id"] else None
         more = asked_for(resource, known, desk.now)

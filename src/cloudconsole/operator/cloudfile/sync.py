@@ -1,6 +1,6 @@
 """Making the rows of a table equal to those wanted, in as few statements as there are kinds of change."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -27,10 +27,17 @@ class Changes:
     replaced: list[Row] = field(default_factory=list)
     """What the changed ones were before, in the same order."""
     removed: list[Row] = field(default_factory=list)
+    was_empty: bool = False
+    """Whether the table had no rows at all."""
 
     @property
     def counts(self) -> Counts:
         return Counts(len(self.added), len(self.changed), len(self.removed))
+
+    def written(self) -> Iterator[tuple[Row | None, Row]]:
+        """The new and the changed, each with what it was before."""
+        yield from ((None, row) for row in self.added)
+        yield from zip(self.replaced, self.changed, strict=True)
 
     def remove(self, connection: Connection) -> None:
         self._delete(connection, self.removed)
@@ -60,7 +67,7 @@ class Changes:
 def compare(connection: Connection, table: Table, key: Callable[[Row], Key], wanted: Iterable[Row]) -> Changes:
     """What makes the table's rows the wanted ones; a row keeps the columns that the wanted one does not have."""
     missing = {key(row): row for row in rows_of(connection, table)}
-    changes = Changes(table)
+    changes = Changes(table, was_empty=not missing)
     for row in wanted:
         current = missing.pop(key(row), None)
         if current is None:

@@ -1,7 +1,7 @@
 """Accounts. Whatever changes one ends its sessions; its password's hash is never part of a record."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Select, select, update
 
@@ -16,6 +16,9 @@ from cloudconsole.operator.nouns.places import require_owner, with_tenant
 from cloudconsole.operator.nouns.sessions import new_version
 from cloudconsole.operator.records import Record, Row
 from cloudconsole.store import tables
+
+PASSWORD_CHANGED: Final[Record] = {"password": "changed"}
+"""All that is ever noted of a password."""
 
 
 class Accounts(Noun):
@@ -58,7 +61,7 @@ class Accounts(Noun):
         values = {"username": current["username"], "password_hash": password_hash}
         given = read_part(models.Account, values, desk.keeping([current["username"]]))
         self._renew(desk, current, password_hash=given.password_hash)
-        return self._noted(desk, "password", key, None, {"password": "changed"})
+        return self._noted(desk, "password", key, None, PASSWORD_CHANGED)
 
     def end_sessions(self, desk: Desk, key: str) -> Done:
         self._renew(desk, self._require(desk, key))
@@ -71,7 +74,7 @@ class Accounts(Noun):
     def _query(self) -> Select[Any]:
         return with_tenant(self.table)
 
-    def _record(self, row: Row) -> Record:
+    def record_of(self, row: Row) -> Record:
         return {"tenant": row["tenant"], **records.account_record(row)}
 
     def _row(self, desk: Desk, values: Values) -> Row:

@@ -41,7 +41,7 @@ class Domains(NumberedNoun):
     def _query(self) -> Select[Any]:
         return with_tenant(self.table)
 
-    def _record(self, row: Row) -> Record:
+    def record_of(self, row: Row) -> Record:
         return {"tenant": row["tenant"], **records.domain_record(row)}
 
     def _row(self, desk: Desk, values: Values) -> Row:

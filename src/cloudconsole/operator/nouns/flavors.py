@@ -22,7 +22,7 @@ class Flavors(NumberedNoun):
     def filters(self) -> Mapping[str, Filter]:
         return name_filters(self.table)
 
-    def _record(self, row: Row) -> Record:
+    def record_of(self, row: Row) -> Record:
         return records.flavor_record(row)
 
     def _row(self, desk: Desk, values: Values) -> Row:

@@ -38,7 +38,7 @@ class News(Noun):
         last = desk.connection.scalar(select(func.max(self.table.c.id))) or 0
         return {"id": last + 1, "date": time_text(desk.now), **values}
 
-    def _record(self, row: Row) -> Record:
+    def record_of(self, row: Row) -> Record:
         return records.news_record(row)
 
     def _row(self, desk: Desk, values: Values) -> Row:

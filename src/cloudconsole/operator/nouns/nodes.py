@@ -25,7 +25,7 @@ class Nodes(Noun):
     def filters(self) -> Mapping[str, Filter]:
         return name_filters(self.table)
 
-    def _record(self, row: Row) -> Record:
+    def record_of(self, row: Row) -> Record:
         return records.node_record(row)
 
     def _row(self, desk: Desk, values: Values) -> Row:

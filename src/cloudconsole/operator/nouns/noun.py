@@ -78,10 +78,10 @@ class Noun(ABC):
         self._check(desk, current, None)
         self._follow(desk, current, None)
         desk.connection.execute(delete(self.table).where(self._is(current)))
-        return self._noted(desk, "remove", key, self._record(current), None)
+        return self._noted(desk, "remove", key, self.record_of(current), None)
 
     def show(self, desk: Desk, key: str) -> Record:
-        return self._record(self._require(desk, key))
+        return self.record_of(self._require(desk, key))
 
     def list(
         self, desk: Desk, filters: Values | None = None, after: str | None = None, limit: int | None = PAGE
@@ -94,7 +94,7 @@ class Noun(ABC):
         if after is not None:
             query = query.where(tuple_(*order) > tuple_(*self._place(after)))
         found = desk.connection.execute(query.order_by(*order).limit(limit)).mappings()
-        return [self._record(dict(row)) for row in found]
+        return [self.record_of(dict(row)) for row in found]
 
     # What nouns differ in
 
@@ -114,8 +114,8 @@ class Noun(ABC):
         return str(record[self.key])
 
     @abstractmethod
-    def _record(self, row: Row) -> Record:
-        """A row, with the column names of the table, in the names of a cloud file."""
+    def record_of(self, row: Row) -> Record:
+        """A row, with the column names of the table and its `tenant` and `node` named, in the names of a cloud file."""
 
     @abstractmethod
     def _row(self, desk: Desk, values: Values) -> Row:
@@ -162,7 +162,7 @@ class Noun(ABC):
         return row
 
     def _change(self, desk: Desk, verb: str, current: Row, values: Values) -> Done:
-        before = self._record(current)
+        before = self.record_of(current)
         for field in self.fixed.intersection(values):
             if values[field] != before.get(field):
                 raise OperatorError(f"{field}: cannot be changed")
@@ -174,7 +174,7 @@ class Noun(ABC):
 
     def _write(self, desk: Desk, verb: str, current: Row, row: Row) -> Done:
         """Make the current row this one, if it is not."""
-        before = self._record(current)
+        before = self.record_of(current)
         key = self.key_of(before)
         if row == {column: current[column] for column in row}:
             return Done(key, before, before)
@@ -182,7 +182,7 @@ class Noun(ABC):
         desk.connection.execute(update(self.table).where(self._is(current)).values(self._written(row)))
         self._follow(desk, current, current | row)
         (after,) = desk.connection.execute(self._query().where(self._is(current))).mappings()
-        return self._noted(desk, verb, key, before, self._record(dict(after)))
+        return self._noted(desk, verb, key, before, self.record_of(dict(after)))
 
     def _noted(self, desk: Desk, verb: str, key: str, before: Record | None, after: Record | None) -> Done:
         note(desk, f"{self.name}.{verb}", key, before, after)

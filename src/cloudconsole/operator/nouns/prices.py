@@ -55,7 +55,7 @@ class Prices(Noun):
         query = self._query()
         for name, value in (filters or {}).items():
             query = query.where(self.filters()[name].condition(desk, value))
-        found = [self._record(dict(row)) for row in desk.connection.execute(query).mappings()]
+        found = [self.record_of(dict(row)) for row in desk.connection.execute(query).mappings()]
         found.sort(key=_order)
         if after is not None:
             last = _order(self.show(desk, after))
@@ -78,7 +78,7 @@ class Prices(Noun):
         row = desk.connection.execute(query).mappings().one_or_none()
         return None if row is None else dict(row)
 
-    def _record(self, row: Row) -> Record:
+    def record_of(self, row: Row) -> Record:
         return records.price_record(row, row["node"])
 
     def _row(self, desk: Desk, values: Values) -> Row:

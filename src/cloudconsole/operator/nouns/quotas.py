@@ -48,7 +48,7 @@ class Quotas(Noun):
         row = desk.connection.execute(self._query().where(tables.tenants.c.name == key)).mappings().one_or_none()
         return None if row is None else dict(row)
 
-    def _record(self, row: Row) -> Record:
+    def record_of(self, row: Row) -> Record:
         return {"tenant": row["tenant"], **records.quota_record(row)}
 
     def _row(self, desk: Desk, values: Values) -> Row:

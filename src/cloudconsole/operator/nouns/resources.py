@@ -53,7 +53,7 @@ class Resources(Noun):
     def end(self, desk: Desk, key: str, at: str | None = None) -> Done:
         """End a resource, not before its start; it counts in that moment's hour and in no later one."""
         current = self._live(desk, key)
-        row = self._changed_row(desk, self._record(current), {"ended": time_text(desk.now) if at is None else at})
+        row = self._changed_row(desk, self.record_of(current), {"ended": time_text(desk.now) if at is None else at})
         return self._write(desk, "end", current, row)
 
     def _begins(self, desk: Desk, prefix: str) -> ColumnElement[bool]:
@@ -83,7 +83,7 @@ class Resources(Noun):
         placed = with_tenant(self.table).outerjoin(nodes, nodes.c.id == self.table.c.node_id)
         return placed.add_columns(nodes.c.name.label("node"))
 
-    def _record(self, row: Row) -> Record:
+    def record_of(self, row: Row) -> Record:
         return {"tenant": row["tenant"], **records.resource_record(row, row["node"])}
 
     def _row(self, desk: Desk, values: Values) -> Row:

@@ -29,7 +29,7 @@ class Tenants(Noun):
     def filters(self) -> Mapping[str, Filter]:
         return name_filters(self.table)
 
-    def _record(self, row: Row) -> Record:
+    def record_of(self, row: Row) -> Record:
         return records.tenant_record(row)
 
     def _row(self, desk: Desk, values: Values) -> Row:

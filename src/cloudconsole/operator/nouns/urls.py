@@ -45,7 +45,7 @@ class Urls(Noun):
     def _query(self) -> Select[Any]:
         return with_tenant(self.table, may_lack=True)
 
-    def _record(self, row: Row) -> Record:
+    def record_of(self, row: Row) -> Record:
         owner = {} if row["tenant"] is None else {"tenant": row["tenant"]}
         return {**owner, **records.url_record(row)}
 
