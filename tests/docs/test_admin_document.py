@@ -33,9 +33,6 @@ def test_every_example_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
                 continue
             command, _, source = line.partition(" < ")
             arguments = shlex.split(command)[1:]
-            if arguments[1:3] == ["account", "add"] and "--password-file" not in arguments:
-                # Typed at a terminal, as tests of the terminal do.
-                arguments += ["--password-file", "ben.txt"]
             content = Path(source).read_bytes() if source else b""
             monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
             assert main(arguments) == 0, line

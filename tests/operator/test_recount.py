@@ -40,7 +40,7 @@ def test_wrong_missing_and_needless_totals_are_found_and_mended(engine: Engine, 
         connection.execute(update(tables.totals).where(kinds == "volume").values(size_gb=7))
         connection.execute(delete(tables.totals).where(kinds == "keypair"))
         totals.add(connection, {(2, "snapshot", 1): Amounts(1, 0, 0, 0, 5)})
-    assert wrong(engine) == ["keypair of tenant 1", "volume of tenant 1", "snapshot of tenant 2"]
+    assert wrong(engine) == ["keypair of tenant demo", "volume of tenant demo", "snapshot of tenant other"]
     assert recount(engine, actor="ann", now=1, zone=UTC) == 3
     assert_all_counted(engine)
     assert rows(engine, tables.operator_audit)[-1]["change"] == "recount"
@@ -58,7 +58,7 @@ def test_wrong_usage_is_found_and_mended(engine: Engine, tmp_path: Path, disorde
     load_text(engine, tmp_path, SMALL)
     with engine.begin() as connection:
         connection.execute(text(disorder))
-    assert wrong(engine) == ["quotas of tenant 1"]
+    assert wrong(engine) == ["quotas of tenant demo"]
     assert recount(engine, actor="ann", now=1, zone=UTC) == 1
     assert_all_counted(engine)
 
@@ -67,6 +67,6 @@ def test_usage_of_a_tenant_without_resources_is_found_and_mended(engine: Engine,
     load_text(engine, tmp_path, SMALL)
     with engine.begin() as connection:
         usage.add(connection, {(2, "keypair", None): Amounts(1)}, {})
-    assert wrong(engine) == ["quotas of tenant 2"]
+    assert wrong(engine) == ["quotas of tenant other"]
     assert recount(engine, actor="ann", now=1, zone=UTC) == 1
     assert_all_counted(engine)

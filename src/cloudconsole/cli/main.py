@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from cloudconsole import __version__
+from cloudconsole.cli import output
 from cloudconsole.cli.parsing import Parser
 
 SERVER_COMMANDS = {
@@ -17,18 +18,24 @@ SERVER_COMMANDS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        with output.whole_output():
+            return _run(given)
+    except output.OutputError as problem:
+        output.give_up()
+        if problem.has_reader:
+            sys.stderr.write(f"cloudconsole: output: {problem}\n")
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run(given: list[str]) -> int:
     name = given[0] if given and not given[0].startswith("-") else None
     if name not in SERVER_COMMANDS:
         _top_parser().parse_args(given)
         _top_parser().print_help()
         return 0
-    try:
-        return _run(name, given[1:])
-    except KeyboardInterrupt:
-        return 130
-
-
-def _run(name: str, arguments: list[str]) -> int:
     module_name, purpose = SERVER_COMMANDS[name]
     try:
         command = import_module(module_name)
@@ -39,7 +46,7 @@ def _run(name: str, arguments: list[str]) -> int:
         return 1
     parser = Parser(prog=f"cloudconsole {name}", description=purpose.capitalize() + ".")
     command.add_arguments(parser)
-    return int(command.run(parser.parse_args(arguments)))
+    return int(command.run(parser.parse_args(given[1:])))
 
 
 def _top_parser() -> Parser:

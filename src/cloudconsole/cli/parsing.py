@@ -4,7 +4,10 @@ import argparse
 import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
+
+_NEAR: Final = 0.8
+"""One letter of a short flag may be wrong, not two."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -13,6 +16,8 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **options})
         self._has_commands = False
+        self.elsewhere: dict[str, str] = {}
+        """Flags that one may look for here, and what does it instead."""
 
     def add_subparsers(self, **options: Any) -> Any:
         self._has_commands = True
@@ -42,7 +47,9 @@ class Parser(argparse.ArgumentParser):
                 self.error(f"there is no flag {flag} here{self._hint(flag)}")
 
     def _hint(self, flag: str) -> str:
-        near = get_close_matches(flag, self._option_string_actions, 1)
+        if flag in self.elsewhere:
+            return f": {self.elsewhere[flag]} does that"
+        near = get_close_matches(flag, self._option_string_actions, 1, cutoff=_NEAR)
         if near:
             return f" (did you mean {near[0]}?)"
         return ": a command's flags stand behind it" if self._has_commands else ""

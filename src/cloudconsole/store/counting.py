@@ -6,10 +6,11 @@ Both change in the transaction that changes a resource, by adding, never by read
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from cloudconsole.core.kinds import Amounts
 from cloudconsole.store import totals, usage
+from cloudconsole.store.tables import tenants
 
 Resource = Mapping[str, Any]
 """A row of `resources`."""
@@ -48,9 +49,13 @@ def recount(connection: Connection) -> None:
 
 def wrong(connection: Connection) -> list[str]:
     """What is not as the resources say, one line each; to be called in a transaction."""
+    wrong_totals, wrong_usage = totals.wrong(connection), usage.wrong(connection)
+    if not wrong_totals and not wrong_usage:
+        return []
+    names = {row.id: row.name for row in connection.execute(select(tenants.c.id, tenants.c.name))}
     return [
-        *(f"{kind} of tenant {tenant_id}" for tenant_id, kind, _ in totals.wrong(connection)),
-        *(f"quotas of tenant {tenant_id}" for tenant_id in usage.wrong(connection)),
+        *(f"{kind} of tenant {names.get(tenant_id, tenant_id)}" for tenant_id, kind, _ in wrong_totals),
+        *(f"quotas of tenant {names.get(tenant_id, tenant_id)}" for tenant_id in wrong_usage),
     ]
 
 

@@ -25,10 +25,10 @@ def danger_of(folder: Path) -> Danger | None:
     """
     status, ourselves = folder.stat(), os.geteuid()
     if status.st_uid not in (ROOT, ourselves):
-        owner = _name(status.st_uid)
+        owner = user_named(status.st_uid)
         return Danger(
             f"the data folder {folder} belongs to {owner}, who can replace what is in it",
-            f"run this as {owner}, or chown {_name(ourselves)} {folder}",
+            f"run this as {owner}, or chown {user_named(ourselves)} {folder}",
         )
     if status.st_mode & S_IWOTH:
         return Danger(
@@ -52,7 +52,8 @@ def refuse_open_to_all(folder: Path) -> None:
         )
 
 
-def _name(user: int) -> str:
+def user_named(user: int) -> str:
+    """A user's name, or the number where it has none."""
     try:
         return pwd.getpwuid(user).pw_name
     except KeyError:

@@ -11,6 +11,8 @@ from sqlalchemy import insert
 
 from cloudconsole.store.engine import open_engine
 from cloudconsole.store.tables import nodes
+from tests.server.commands.conftest import Run
+from tests.server.doctor.conftest import execute
 
 SMALL = "version: 1\nnodes: [hk-1]\nnews: [{id: 1, date: 2026-01-01, title: 上线, url: 'https://example.com/'}]\n"
 
@@ -229,3 +231,18 @@ def test_a_store_can_be_dumped_while_another_writes(loaded: Path) -> None:
     assert (dumping.returncode, said) == (0, b"")
     assert first == b"# A cloud in a file."
     assert b"not there yet" not in rest
+
+
+@pytest.mark.parametrize("part", [("cloud", "operator_audit", ()), ("activity", "access_audit", ("--access",))])
+def test_a_line_of_a_time_that_can_be_none_is_shown(
+    cloudconsole: Run, data: Path, part: tuple[str, str, tuple[str, ...]]
+) -> None:
+    database, table, flags = part
+    if flags:
+        execute(
+            data, database, "INSERT INTO access_audit (at, event, address, request_id) VALUES (1, 'login', 'a', 'r')"
+        )
+    execute(data, database, f"UPDATE {table} SET at = 1763204400000000")
+    done = cloudconsole("admin", "audit", *flags, "--data", data)
+    assert (done.code, done.err) == (0, "")
+    assert "\tno time (1763204400000000)\t" in done.out

@@ -207,6 +207,8 @@ def test_structured_parts_come_as_json_or_from_a_file(admin: Admin, tmp_path: Pa
     [
         (["flavor", "change", "1", "--ram", "much"], "argument --ram: must be a whole number"),
         (["flavor", "change", "1", "--ram", "1.5"], "argument --ram: must be a whole number"),
+        (["quota", "change", "demo", "--cores", "9" * 20], "argument --cores: must be at most 2147483647"),
+        (["resource", "change", "v-1", "--ended", ""], "--ended here: cloudconsole admin resource end does that"),
         (["flavor", "change", "1", "--colour", "red"], "there is no flag --colour here"),
         (["flavor", "change", "1", "--id", "2"], "there is no flag --id here"),
         (["flavor", "add", "1"], "the following arguments are required"),
@@ -265,6 +267,12 @@ def test_wrong_usage_is_explained(admin: Admin, arguments: list[str], words: str
             ["price", "add", "--kind", "volume", "--unit", "vcpu", "--price", "1", "--from", "2026-01-01"],
             "--unit: volume is priced by gb",
         ),
+        (
+            ["resource", "list", "--kind", "foo"],
+            "--kind: there is no kind foo: give instance, image, loadbalance, volume",
+        ),
+        (["price", "list", "--kind", "keypair"], "--kind: there is no kind keypair: give instance, image"),
+        (["resource", "list", "--tenant", ""], "--tenant: must not be empty: give the tenant's name"),
         (["tenant", "show", "\udcff"], "an argument is not UTF-8 text"),
         (["tenant", "add", "\udcff"], "NAME: has half of a character"),
     ],
@@ -445,3 +453,7 @@ def test_an_address_may_be_written_as_a_proxy_writes_it(admin: Admin, network: s
     done = admin.reads("account", "clear-throttle", "demo", "--address", address)
     assert done == {"address": network, "failures": 1}
     assert admin.reads("account", "clear-throttle", "demo") == {"failures": 1}
+
+
+def test_a_flag_that_is_near_to_none_is_not_taken_for_another(admin: Admin) -> None:
+    assert admin.explains("resource", "change", "v-1", "--kind", "volume") == "there is no flag --kind here"

@@ -58,7 +58,10 @@ def test_a_wrong_flag_is_told_and_nothing_else_is_looked_at_instead(
     assert done.code == 1
     assert "problem  settings: --data: file is a file; give a folder's path\n" in done.out
     assert "problem  settings: --port: give a whole number" in done.out
-    assert "warning  databases: not looked at: there is no telling the value of data\n" in done.out
+    assert (
+        "databases, totals, times in the store, operators, sample passwords, login throttle, proxies: not looked at: "
+        "there is no telling the value of data\n" in done.out
+    )
     assert "warning  running console: not looked at: there is no telling the value of port\n" in done.out
     assert "is sound" not in done.out
 

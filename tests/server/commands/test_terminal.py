@@ -76,6 +76,36 @@ def test_a_list_is_cut_at_a_hundred_unless_more_are_asked_for(
     assert len(re.findall(r"\bkeypair\b", terminal.shown)) == listed
 
 
+def test_what_does_not_fit_beside_each_other_is_shown_record_by_record(cloudconsole: Run, data: Path) -> None:
+    assert cloudconsole("admin", "quota", "change", "demo", "--ram", "131072", "--data", data).code == 0
+    terminal = admin(data, "quota", "list", COLUMNS="80")
+    assert terminal.end() == 0
+    lines = [line.split() for line in re.sub(r"\x1b\[[0-9;]*m", "", terminal.shown).splitlines()]
+    assert ["tenant", "demo"] in lines
+    assert ["ram", "131072"] in lines
+    assert all(len(line) in (0, 2) for line in lines)
+
+
+def test_a_table_is_one_as_long_as_it_fits(data: Path) -> None:
+    def shown(columns: int) -> list[str]:
+        terminal = admin(data, "resource", "list", "--kind", "floating_ip", COLUMNS=str(columns))
+        assert terminal.end() == 0
+        return re.sub(r"\x1b\[[0-9;]*m", "", terminal.shown).splitlines()
+
+    wide = shown(120)
+    width = max(map(len, wide))
+    assert shown(width) == wide
+    assert all(len(line.split()) in (0, 2) for line in shown(width - 1))
+
+
+def test_only_a_text_at_the_end_of_a_line_is_folded(data: Path) -> None:
+    terminal = admin(data, "audit", COLUMNS="80")
+    assert terminal.end() == 0
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", terminal.shown)
+    assert re.search(r"\b2026-\d\d-\d\dT\d\d:\d\d:\d\dZ\b", shown)
+    assert all(len(line.rstrip()) <= 80 for line in shown.splitlines())
+
+
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 def test_colours_can_be_done_without(data: Path, environment: dict[str, str]) -> None:
     terminal = admin(data, "tenant", "list", **environment)

@@ -80,6 +80,16 @@ def test_one_that_does_not_run_is_a_warning(check: Check) -> None:
     assert (finding.level, finding.mend) == ("warning", "start cloudconsole serve, then run doctor again")
 
 
+def test_one_that_speaks_https_is_not_taken_for_silent(check: Check, tmp_path: Path) -> None:
+    with running_server(
+        tmp_path, "--tls-certificate", str(TLS["tls_certificate"]), "--tls-key", str(TLS["tls_key"])
+    ) as server:
+        (finding,) = check("running console", port=server.port)
+    assert finding.level == "problem"
+    assert finding.text == f"what answers at http://127.0.0.1:{server.port} speaks https, not plain http"
+    assert "tls_certificate" in finding.mend
+
+
 def test_one_that_only_answers_at_its_own_address_is_a_problem(check: Check, server: RunningServer) -> None:
     (finding,) = check("running console", port=server.port, public_origin="http://127.0.0.1:1")
     assert finding.level == "problem"
@@ -284,7 +294,8 @@ def test_one_that_answers_without_end_is_read_so_far(monkeypatch: pytest.MonkeyP
 def test_one_that_speaks_no_http_is_quoted_briefly(check: Check) -> None:
     with _saying(b"x" * 5000 + b"\r\n") as origin:
         (finding,) = check("running console", port=0, public_origin=origin)
-    assert finding.text.startswith(f"nothing answers at {origin}: xxx")
+    assert finding.level == "problem"
+    assert finding.text.startswith(f"something is at {origin} that does not answer as a console does: xxx")
     assert len(finding.text) < 300
 
 

@@ -202,6 +202,14 @@ def test_rows_from_the_future_mean_that_the_clock_went_back(check: Check, data: 
     assert "2026-11-15T12:21:00Z, which is still to come" in finding.text
 
 
+@pytest.mark.parametrize("moment", [1_763_204_400_000_000, 2**62, -1])
+def test_a_time_that_can_be_none_is_told_as_such(check: Check, data: Path, moment: int) -> None:
+    execute(data, "cloud", f"UPDATE operator_audit SET at = {moment}")
+    (finding,) = check("times in the store")
+    assert finding.level == "problem"
+    assert f"the time of a change by an operator is wrong: {moment} is no second of" in finding.text
+
+
 def test_the_time_zone_is_shown(check: Check) -> None:
     (finding,) = check("time zones", time_zone="Asia/Shanghai")
     assert finding.text == "in Asia/Shanghai it is 2026-11-15 20:20"

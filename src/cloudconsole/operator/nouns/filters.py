@@ -1,12 +1,13 @@
 """Ways to list fewer, which nouns have in common."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Table
 
 from cloudconsole.operator.conditions import begins_with
 from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.errors import Unfit
 from cloudconsole.operator.nouns.places import find_node, find_tenant
 
 
@@ -40,3 +41,12 @@ def tenant_filter(column: ColumnElement[Any]) -> Filter:
 
 def node_filter(column: ColumnElement[Any], help_text: str) -> Filter:
     return Filter(help_text, lambda desk, name: column == find_node(desk, name)["id"])
+
+
+def kind_filter(column: ColumnElement[Any], help_text: str, kinds: Collection[str]) -> Filter:
+    def condition(_desk: Desk, kind: str) -> ColumnElement[bool]:
+        if kind not in kinds:
+            raise Unfit([(("kind",), f"there is no kind {kind}: give {', '.join(kinds)}")])
+        return column == kind
+
+    return Filter(help_text, condition)

@@ -59,6 +59,8 @@ def _named(desk: Desk, table: Table, noun: str, name: Any) -> Row:
     row = None
     if isinstance(name, str):
         row = desk.connection.execute(select(table).where(table.c.name == name)).mappings().one_or_none()
+    if name == "":
+        raise Unfit([((noun,), f"must not be empty: give the {noun}'s name")])
     if row is None:
         raise Unfit([((noun,), f"there is no {noun} {name}")])
     return dict(row)

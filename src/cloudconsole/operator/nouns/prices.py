@@ -8,12 +8,13 @@ from typing import Any
 
 from sqlalchemy import Select, insert, select
 
+from cloudconsole.core.kinds import PRICED_UNITS
 from cloudconsole.operator import models, records
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import OperatorError, refuse_unfit
 from cloudconsole.operator.fitting import price_findings
 from cloudconsole.operator.models import Price, read_part
-from cloudconsole.operator.nouns.filters import Filter, node_filter
+from cloudconsole.operator.nouns.filters import Filter, kind_filter, node_filter
 from cloudconsole.operator.nouns.noun import PAGE, Done, Noun, Records, Values
 from cloudconsole.operator.nouns.places import find_node
 from cloudconsole.operator.nouns.pricing import price_starts, refuse_unpriced
@@ -33,7 +34,7 @@ class Prices(Noun):
     def filters(self) -> Mapping[str, Filter]:
         columns = self.table.c
         return {
-            "kind": Filter("only this kind's", lambda _desk, kind: columns.kind == kind),
+            "kind": kind_filter(columns.kind, "only this kind's", PRICED_UNITS),
             "node": node_filter(columns.node_id, "only those for this node"),
         }
 

@@ -6,13 +6,14 @@ from typing import Any, ClassVar, Final
 from sqlalchemy import ColumnElement, Select, func, or_, select, union_all
 
 from cloudconsole.core.clock import time_text
+from cloudconsole.core.kinds import KINDS
 from cloudconsole.operator import models, records
 from cloudconsole.operator.conditions import begins_with
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import OperatorError, refuse_unfit
 from cloudconsole.operator.fitting import resource_findings
 from cloudconsole.operator.models import Resource, read_part
-from cloudconsole.operator.nouns.filters import Filter, node_filter, tenant_filter
+from cloudconsole.operator.nouns.filters import Filter, kind_filter, node_filter, tenant_filter
 from cloudconsole.operator.nouns.noun import Done, Noun, Values
 from cloudconsole.operator.nouns.places import find_node, require_owner, with_tenant
 from cloudconsole.operator.nouns.pricing import check_priced
@@ -40,7 +41,7 @@ class Resources(Noun):
         columns = self.table.c
         return {
             "tenant": tenant_filter(columns.tenant_id),
-            "kind": Filter("only of this kind", lambda _desk, kind: columns.kind == kind),
+            "kind": kind_filter(columns.kind, "only of this kind", KINDS),
             "node": node_filter(columns.node_id, "only those on this node"),
             "prefix": Filter("only those whose id or name begins so", self._begins),
             "running": Filter("only those that run now", self._runs, is_switch=True),

@@ -1,18 +1,18 @@
 """`cloudconsole doctor`: every check, in plain words or as JSON."""
 
 import argparse
-import json
 import os
-import sys
 from collections.abc import Iterable
-from typing import Any
 
+from cloudconsole.cli import output
 from cloudconsole.core.clock import SystemClock
+from cloudconsole.server.commands.admin import printing
 from cloudconsole.server.doctor.examination import Result, examine
+from cloudconsole.server.doctor.findings import Finding
 from cloudconsole.server.doctor.setting_checks import read_case
 from cloudconsole.server.settings import SETTINGS
 from cloudconsole.server.settings_text import add_config_flag, add_setting_flags
-from cloudconsole.server.visible import visible, visible_json
+from cloudconsole.server.visible import visible
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,24 +29,27 @@ def run(arguments: argparse.Namespace) -> int:
     results = examine(read_case(os.environ, flags, SystemClock().now(), quick=arguments.quick))
     is_well = all(result.level != "problem" for result in results)
     if arguments.json:
-        findings = [result._asdict() for result in results]
-        sys.stdout.write(_json({"ok": is_well, "findings": findings}))
+        printing.print_json({"ok": is_well, "findings": [result._asdict() for result in results]})
     else:
-        sys.stdout.write(_text(results))
+        output.write(_text(results))
     return 0 if is_well else 1
-
-
-def _json(answer: dict[str, Any]) -> str:
-    lines = json.dumps(answer, ensure_ascii=False, indent=2).split("\n")
-    return "".join(f"{visible_json(line)}\n" for line in lines)
 
 
 def _text(results: Iterable[Result]) -> str:
     lines = []
-    for result in results:
-        lines.append(f"{result.level:<8} {result.check}: {visible(result.text)}")
-        if result.mend:
-            lines.append(f"{'':<8} → {visible(result.mend)}")
-    counts = {level: sum(result.level == level for result in results) for level in ("problem", "warning")}
+    findings = _by_finding(results)
+    for (level, said, mend), checks in findings.items():
+        lines.append(f"{level:<8} {', '.join(checks)}: {visible(said)}")
+        if mend:
+            lines.append(f"{'':<8} → {visible(mend)}")
+    counts = {level: sum(finding.level == level for finding in findings) for level in ("problem", "warning")}
     lines.append(f"problems: {counts['problem']}, warnings: {counts['warning']}")
     return "\n".join(lines) + "\n"
+
+
+def _by_finding(results: Iterable[Result]) -> dict[Finding, list[str]]:
+    """What many checks found alike, such as that they could not look, is told once."""
+    checks: dict[Finding, list[str]] = {}
+    for check, level, text, mend in results:
+        checks.setdefault(Finding(level, text, mend), []).append(check)
+    return checks

@@ -6,6 +6,7 @@ import sys
 
 from sqlalchemy import func, select
 
+from cloudconsole.cli import output
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.operator.cloudfile.load import load
 from cloudconsole.operator.nouns.operators import has_accounts
@@ -39,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.print_config:
-        sys.stdout.write(sample_file())
+        output.write(sample_file())
         return 0
     # Until the server has taken over, there is nothing to finish.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
@@ -64,8 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
     except (SettingError, StoreError, ListenError) as problem:
         return refuse(str(problem))
     port = listener.getsockname()[1]
-    sys.stdout.write(welcome(settings, port, sample_accounts=sample_accounts, is_empty=is_empty))
-    sys.stdout.flush()
+    output.write(welcome(settings, port, sample_accounts=sample_accounts, is_empty=is_empty))
+    output.flush()
     return serve(settings, Sockets(listener, metrics_listener), certificate)
 
 

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sqlalchemy import text
 
-from cloudconsole.core.clock import time_text
+from cloudconsole.core.clock import is_moment, time_text
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
 from cloudconsole.server.doctor.store_checks import looking_at
 from cloudconsole.store.engine import Part
@@ -16,10 +16,10 @@ from cloudconsole.store.engine import Part
 EARLIEST: Final = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 TOLERANCE_SECONDS: Final = 5
 
-_NEWEST: Final[tuple[tuple[Part, str, str], ...]] = (
-    ("cloud", "change by an operator", "SELECT MAX(at) FROM operator_audit"),
-    ("activity", "login or logout", "SELECT MAX(at) FROM access_audit"),
-    ("activity", "call", "SELECT MAX(seen_at) FROM sessions"),
+_OLDEST_AND_NEWEST: Final[tuple[tuple[Part, str, str], ...]] = (
+    ("cloud", "change by an operator", "SELECT MIN(at), MAX(at) FROM operator_audit"),
+    ("activity", "login or logout", "SELECT MIN(at), MAX(at) FROM access_audit"),
+    ("activity", "call", "SELECT MIN(seen_at), MAX(seen_at) FROM sessions"),
 )
 
 _TIME_ERROR: Final = 5
@@ -35,9 +35,16 @@ def check_clock(case: Case) -> Iterator[Finding]:
 
 
 def check_rows_in_time(case: Case) -> Iterator[Finding]:
-    for part, what, query in _NEWEST:
+    for part, what, query in _OLDEST_AND_NEWEST:
         with looking_at(case, part) as connection:
-            newest = connection.scalar(text(query))
+            oldest, newest = connection.execute(text(query)).one()
+        wrong = [moment for moment in (oldest, newest) if moment is not None and not is_moment(moment)]
+        if wrong:
+            yield problem(
+                f"the time of a {what} is wrong: {wrong[0]} is no second of the years 1970 to 9999",
+                "find out who wrote it: Cloud Console does not, and what else it says cannot be trusted either",
+            )
+            return
         if newest is not None and newest > case.now + TOLERANCE_SECONDS:
             yield problem(
                 f"the newest {what} is of {time_text(newest)}, which is still to come: the clock has been set back",

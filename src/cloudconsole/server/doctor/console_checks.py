@@ -43,7 +43,25 @@ def _silence(place: str, own: str | None, reason: NoAnswer) -> Finding:
             )
     except NoAnswer:
         pass
+    if place.startswith("http:") and reason.was_reached and _speaks_https(place):
+        return problem(
+            f"what answers at {place} speaks https, not plain http",
+            "give doctor the settings that the console runs with, tls_certificate and tls_key among them",
+        )
+    if reason.was_reached:
+        return problem(
+            f"something is at {place} that does not answer as a console does: {reason}",
+            "look what it is, and whether doctor has the settings that the console runs with",
+        )
     return warning(f"nothing answers at {place}: {reason}", "start cloudconsole serve, then run doctor again")
+
+
+def _speaks_https(place: str) -> bool:
+    try:
+        ask(place.replace("http:", "https:", 1), trusting=True)
+    except NoAnswer as reason:
+        return reason.was_reached
+    return True
 
 
 def _seen(case: Case, answer: Answer) -> Iterator[Finding]:

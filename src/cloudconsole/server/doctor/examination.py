@@ -10,6 +10,7 @@ from cloudconsole.server.doctor.clock_checks import check_clock, check_rows_in_t
 from cloudconsole.server.doctor.console_checks import check_console
 from cloudconsole.server.doctor.findings import Case, Check, Finding, Level, warning
 from cloudconsole.server.doctor.folder_checks import check_folder
+from cloudconsole.server.doctor.obstacles import obstacle_of
 from cloudconsole.server.doctor.origin_checks import check_origin, check_undeclared_proxies
 from cloudconsole.server.doctor.setting_checks import check_settings
 from cloudconsole.server.doctor.store_checks import check_databases, check_totals
@@ -52,6 +53,8 @@ def _run(check: Check, case: Case) -> list[Finding]:
     if unknown:
         text = f"not looked at: there is no telling the value of {', '.join(unknown)}"
         return [warning(text, "correct the settings first, then run doctor again")]
+    if "data" in check.needs and check.run is not check_folder and obstacle_of(case.settings.data) is not None:
+        return [warning("not looked at: the data folder cannot be used", "mend that first, then run doctor again")]
     try:
         return list(check.run(case))
     except (DBAPIError, sqlite3.Error, OSError) as problem:

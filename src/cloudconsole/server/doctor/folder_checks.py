@@ -8,16 +8,20 @@ from stat import S_IMODE
 from typing import Final
 
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
+from cloudconsole.server.doctor.obstacles import files_of, obstacle_of
 from cloudconsole.store.engine import PARTS, database_file
-from cloudconsole.store.folders import danger_of
+from cloudconsole.store.folders import LEAST_FREE, danger_of
 
-LEAST_FREE: Final = 64 * 1024 * 1024
 LEFT_SECONDS: Final = 3600
 """After this time a restore or a dry run is no longer at work in its folder."""
 
 
 def check_folder(case: Case) -> Iterator[Finding]:
     folder = case.settings.data
+    obstacle = obstacle_of(folder)
+    if obstacle is not None:
+        yield obstacle
+        return
     if not folder.is_dir():
         yield problem(
             f"there is no folder {folder}", "make a store with cloudconsole init, or give its folder (--data)"
@@ -30,8 +34,6 @@ def check_folder(case: Case) -> Iterator[Finding]:
 
 
 def _ownership(folder: Path) -> Iterator[Finding]:
-    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        yield problem(f"{folder} cannot be written to", "run doctor as the user that serves, or give the folder to it")
     danger = danger_of(folder)
     if danger is not None:
         yield problem(*danger)
@@ -70,8 +72,7 @@ def _leftovers(folder: Path, now: float) -> Iterator[Finding]:
 
 
 def _files(folder: Path) -> list[Path]:
-    files = [Path(f"{database_file(folder, part)}{end}") for part in PARTS for end in ("", "-wal", "-shm")]
-    return [file for file in files if file.is_file()]
+    return [file for part in PARTS for file in files_of(database_file(folder, part))]
 
 
 def _megabytes(size: int) -> str:

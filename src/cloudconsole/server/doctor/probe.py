@@ -28,6 +28,11 @@ _VALIDITY: Final = re.compile(_TIME + rb"[0-9]{12,14}Z" + _TIME + rb"(?P<end>[0-
 class NoAnswer(Exception):
     """Nothing that speaks HTTP was reached; the text says why."""
 
+    def __init__(self, reason: str, *, was_reached: bool = False) -> None:
+        super().__init__(reason)
+        self.was_reached = was_reached
+        """Whether something is there, which then said nothing that could be understood."""
+
 
 class Answer(NamedTuple):
     origin: str
@@ -114,16 +119,17 @@ def ask(origin: str, *, trusting: bool = False) -> Answer:
 
 def _ask(origin: str, *, trusting: bool) -> Answer:
     connection = _connection(origin, trusting=trusting)
-    asked_at = time.time()
+    asked_at, was_reached = time.time(), False
     try:
         connection.connect()
+        was_reached = True
         certificate = connection.sock.getpeercert(binary_form=True) if isinstance(connection.sock, SSLSocket) else None
         connection.request("GET", "/api/", headers={"Accept": "application/json", "User-Agent": "cloudconsole-doctor"})
         response = connection.getresponse()
         body = response.read(LARGEST_ANSWER)
         return Answer(origin, response.status, response.headers, body, asked_at, time.time(), certificate)
     except (OSError, http.client.HTTPException) as problem:
-        raise NoAnswer(quote(problem) or type(problem).__name__) from problem
+        raise NoAnswer(quote(problem) or type(problem).__name__, was_reached=was_reached) from problem
     finally:
         connection.close()
 

@@ -1,15 +1,15 @@
 """The databases: sound, of this program's version, in their mode, and with totals that are true."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from sqlalchemy import Connection, NullPool, create_engine, text
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DBAPIError, OperationalError
 
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
+from cloudconsole.server.doctor.obstacles import obstacle_at
 from cloudconsole.store import counting
 from cloudconsole.store.copying import connect, damage
 from cloudconsole.store.engine import PARTS, Part, database_file
@@ -37,8 +37,9 @@ def check_databases(case: Case) -> Iterator[Finding]:
         if not file.is_file():
             yield problem(f"there is no {file}", "make a store with cloudconsole init, or restore a backup")
             continue
-        if not os.access(file, os.R_OK | os.W_OK):
-            yield problem(f"{file} cannot be opened by this user", "run doctor as the user that serves")
+        obstacle = obstacle_at(file) or _unopened(case, part)
+        if obstacle is not None:
+            yield obstacle
             continue
         found = damage(file, quick=case.quick)
         if found is not None:
@@ -63,6 +64,19 @@ def check_totals(case: Case) -> Iterator[Finding]:
         )
     else:
         yield ok("they are what the resources add up to")
+
+
+def _unopened(case: Case, part: Part) -> Finding | None:
+    """A database that cannot even be opened, which says nothing of what is in it; damage is told by another error."""
+    try:
+        with looking_at(case, part) as connection:
+            connection.execute(text("SELECT COUNT(*) FROM sqlite_master"))
+    except OperationalError as error:
+        file = database_file(case.settings.data, part)
+        return problem(f"{file} cannot be opened: {error.orig}", "mend that first, then run doctor again")
+    except DBAPIError:
+        return None
+    return None
 
 
 def _revision(case: Case, part: Part) -> Iterator[Finding]:

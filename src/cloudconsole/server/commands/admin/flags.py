@@ -12,8 +12,11 @@ import msgspec
 
 from cloudconsole.operator.errors import OperatorError, Unfit
 from cloudconsole.operator.nouns.inputs import Input
+from cloudconsole.operator.rules import LARGEST
 from cloudconsole.operator.words import Path, path_text
 
+_MOST_DIGITS: Final = 18
+"""More would fit no field; whether fewer do, the field says."""
 _PREFIX: Final = "field_"
 _DECODER: Final = msgspec.json.Decoder(float_hook=Decimal)
 
@@ -69,8 +72,10 @@ def _said(names: Mapping[str, str], path: Path, message: str) -> str:
 
 
 def _number(text: str) -> int:
-    if not re.fullmatch(r"-?[0-9]{1,18}", text):
+    if not re.fullmatch(r"-?[0-9]+", text):
         raise argparse.ArgumentTypeError("must be a whole number")
+    if len(text) > _MOST_DIGITS:
+        raise argparse.ArgumentTypeError(f"must be at most {LARGEST}")
     return int(text)
 
 

@@ -4,7 +4,8 @@ import argparse
 from functools import partial
 from typing import Any, Final
 
-from cloudconsole.operator.nouns import ACCOUNTS, NOUNS, PRICES, Noun
+from cloudconsole.cli.parsing import Parser
+from cloudconsole.operator.nouns import ACCOUNTS, NOUNS, PRICES, RESOURCES, Noun
 from cloudconsole.operator.nouns.inputs import Input
 from cloudconsole.server.commands.admin import accounts, verbs
 from cloudconsole.server.commands.admin.flags import add_flags, at_least_one
@@ -54,7 +55,7 @@ def _add_verb(group: Any, noun: Noun, verb: str) -> None:
     add_json_argument(parser)
 
 
-def _add_change_arguments(parser: argparse.ArgumentParser, noun: Noun, verb: str) -> None:
+def _add_change_arguments(parser: Parser, noun: Noun, verb: str) -> None:
     inputs: tuple[Input, ...] = ()
     if verb == "add":
         inputs = noun.inputs()
@@ -70,6 +71,8 @@ def _add_change_arguments(parser: argparse.ArgumentParser, noun: Noun, verb: str
         inputs = tuple(given for given in noun.inputs() if given.name not in (*noun.fixed, *_SWITCHED))
         add_flags(parser, inputs, all_optional=True)
         parser.epilog = at_least_one(inputs).capitalize()
+        if noun is RESOURCES:
+            parser.elsewhere = {"--ended": "cloudconsole admin resource end"}
     if verb == "end":
         parser.add_argument("--at", metavar="TIME", help="the moment (default: now)")
     if noun is ACCOUNTS and verb == "add":

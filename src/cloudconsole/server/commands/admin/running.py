@@ -1,7 +1,6 @@
 """Running a command over a store: with its settings, and with a plain word for whatever goes wrong."""
 
 import argparse
-import os
 import sqlite3
 import sys
 from collections.abc import Callable
@@ -9,6 +8,7 @@ from typing import Final
 
 from sqlalchemy.exc import DBAPIError
 
+from cloudconsole.cli import output
 from cloudconsole.operator.cloudfile.problems import CloudFileError
 from cloudconsole.operator.errors import OperatorError, Overridable
 from cloudconsole.server.commands.admin.stores import settings_for
@@ -27,11 +27,6 @@ def run_with_settings(arguments: argparse.Namespace, command: Callable[[argparse
         return refuse(str(problem))
     try:
         command(arguments, settings)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # Whoever read our output has left. Python would complain once more when it closes it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return REFUSED
     except CloudFileError as refused:
         sys.stderr.writelines(f"{visible(line)}\n" for line in str(refused).splitlines())
         return REFUSED
@@ -45,5 +40,7 @@ def run_with_settings(arguments: argparse.Namespace, command: Callable[[argparse
     except UnicodeEncodeError:
         return refuse("an argument is not UTF-8 text")
     except OSError as problem:
-        return refuse(f"{problem.filename or 'output'}: {problem.strerror}")
+        if problem.filename is None:
+            raise output.OutputError(problem) from problem
+        return refuse(f"{problem.filename}: {problem.strerror}")
     return DONE

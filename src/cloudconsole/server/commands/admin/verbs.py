@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any, Final
 
+from cloudconsole.cli import output
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.nouns import ACCOUNTS, RESOURCES, Done, Noun
 from cloudconsole.operator.nouns.inputs import Input
@@ -142,5 +143,5 @@ def print_some(found: Iterator[Record], columns: list[str], arguments: argparse.
     else:
         printing.print_records(columns, kept())
     if limit is not None and last and next(found, None) is not None:
-        sys.stdout.flush()
+        output.flush()
         sys.stderr.write(f"there are more: go on with --after {visible(str(key_of(last[0])))}\n")
