@@ -50,6 +50,12 @@ class Terminal:
             time.sleep(0.05)
         raise AssertionError(self.shown)
 
+    def type_password(self, password: str, *, again: str) -> None:
+        self.wait_for("New password: ")
+        self.type_unseen(f"{password}\n")
+        self.wait_for("The same again: ")
+        self.type_unseen(f"{again}\n")
+
     def end(self) -> int:
         """Wait for the command's end; gives its exit code."""
         for _ in range(1200):

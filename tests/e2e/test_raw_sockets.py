@@ -27,15 +27,19 @@ def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def session(server: RunningServer) -> HeaderPairs:
-    """The headers of a logged-in caller of `server`."""
+def log_in(server: RunningServer) -> HeaderPairs:
+    """The headers of a logged-in caller."""
     wire = OverHttp(server.base)
     caller = Caller(wire)
     assert caller.login().status == 200
     wire.close()
     cookies = "; ".join(f"{name}={value}" for name, value in caller.cookies.items())
     return [("Cookie", cookies), ("X-CSRFToken", caller.token)]
+
+
+@pytest.fixture(scope="module")
+def session(server: RunningServer) -> HeaderPairs:
+    return log_in(server)
 
 
 @pytest.fixture(autouse=True)
@@ -748,16 +752,8 @@ class TestManyHeaders:
 class TestWhatWasEndedMeanwhile:
     """A look at the store serves other calls that had arrived before it, and those only."""
 
-    def log_in(self, server: RunningServer) -> HeaderPairs:
-        wire = OverHttp(server.base)
-        caller = Caller(wire)
-        assert caller.login().status == 200
-        wire.close()
-        cookies = "; ".join(f"{name}={value}" for name, value in caller.cookies.items())
-        return [("Cookie", cookies), ("X-CSRFToken", caller.token)]
-
     def test_a_call_whose_body_came_after_the_logout_is_refused(self, server: RunningServer, raw: Raw) -> None:
-        own = self.log_in(server)
+        own = log_in(server)
         whole = call(own)
         raw.send(whole[: -len(FLAVORS)])
         with raw_connection(server) as another:
@@ -769,7 +765,7 @@ class TestWhatWasEndedMeanwhile:
         assert raw.answer().error == "login_required"
 
     def test_a_call_sent_right_behind_a_logout_is_refused(self, server: RunningServer, raw: Raw) -> None:
-        own = self.log_in(server)
+        own = log_in(server)
         logout = request("POST", "/auth/logout/", [*own, ("Content-Length", "0")])
         raw.send(call(own) + logout + call(own))
         assert has_flavors(raw.answer())

@@ -103,10 +103,7 @@ def test_there_is_no_argument_for_a_password(cloudconsole: Run, tmp_path: Path) 
 
 def test_a_terminal_is_asked_twice_and_shows_nothing(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path, "init", "--data", "new")
-    terminal.wait_for("New password: ")
-    terminal.type_unseen("typed secret\n")
-    terminal.wait_for("The same again: ")
-    terminal.type_unseen("typed secret\n")
+    terminal.type_password("typed secret", again="typed secret")
     assert terminal.end() == 0
     assert "typed secret" not in terminal.shown
     assert can_log_in(tmp_path / "new", "operator", "typed secret")
@@ -114,10 +111,7 @@ def test_a_terminal_is_asked_twice_and_shows_nothing(tmp_path: Path) -> None:
 
 def test_two_different_passwords_make_nothing(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path, "init", "--data", "new")
-    terminal.wait_for("New password: ")
-    terminal.type_unseen("one\n")
-    terminal.wait_for("The same again: ")
-    terminal.type_unseen("another\n")
+    terminal.type_password("one", again="another")
     assert terminal.end() == 1
     assert "the two passwords differ" in terminal.shown
     assert not (tmp_path / "new").exists()

@@ -27,10 +27,7 @@ def stored_hash(data: Path) -> str:
 
 def test_a_password_is_typed_twice_and_never_seen(data: Path) -> None:
     terminal = admin(data, "account", "password", "demo")
-    terminal.wait_for("New password: ")
-    terminal.type_unseen("quite secret\n")
-    terminal.wait_for("The same again: ")
-    terminal.type_unseen("quite secret\n")
+    terminal.type_password("quite secret", again="quite secret")
     assert terminal.end() == 0
     assert "account demo: password changed" in terminal.shown
     assert "quite secret" not in terminal.shown
@@ -40,10 +37,7 @@ def test_a_password_is_typed_twice_and_never_seen(data: Path) -> None:
 def test_two_passwords_that_differ_change_nothing(data: Path) -> None:
     before = stored_hash(data)
     terminal = admin(data, "account", "password", "demo")
-    terminal.wait_for("New password: ")
-    terminal.type_unseen("quite secret\n")
-    terminal.wait_for("The same again: ")
-    terminal.type_unseen("quite different\n")
+    terminal.type_password("quite secret", again="quite different")
     assert terminal.end() == 1
     assert "cloudconsole: the two passwords differ" in terminal.shown
     assert stored_hash(data) == before

@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from cloudconsole.store.folders import user_named
 from tests.harness import clean_environment
 
-OWNER, STRANGER = 4711, 4712
+IS_ROOT = os.geteuid() == 0
+OWNER, STRANGER = (4711, 4712) if IS_ROOT else (os.geteuid(), os.geteuid())
+"""Only root can be others; anyone else is shut out of a folder of their own."""
 NOT_LOOKED_AT = (
     "warning  databases, totals, times in the store, operators, sample passwords, login throttle, proxies: "
     "not looked at: the data folder cannot be used"
@@ -23,15 +26,28 @@ import contextlib, io, os, sys
 from cloudconsole.cli.main import main
 with contextlib.redirect_stdout(io.StringIO()):
     main(["doctor", "--port", "0", "--quick", "--data", sys.argv[3]])
-os.setgroups([])
-os.setgid(int(sys.argv[1]))
-os.setuid(int(sys.argv[1]))
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid(int(sys.argv[1]))
+    os.setuid(int(sys.argv[1]))
 raise SystemExit(main(["doctor", "--port", "0", "--quick", "--data", sys.argv[2]]))
 """
 
-pytestmark = pytest.mark.skipif(
-    os.getuid() != 0 and os.environ.get("CI") != "true", reason="only root can be someone else"
-)
+
+OWNER_NAME = user_named(OWNER)
+
+
+def give(path: Path) -> None:
+    if IS_ROOT:
+        os.chown(path, OWNER, OWNER)
+
+
+def shut_out(folder: Path) -> str:
+    """Let a folder be closed to a stranger; gives what opens it."""
+    if IS_ROOT:
+        return f"run doctor as {user_named(folder.stat().st_uid)}"
+    folder.chmod(0)
+    return f"chmod 700 {folder}"
 
 
 @pytest.fixture
@@ -44,8 +60,10 @@ def store(data: Path) -> Iterator[Path]:
         shutil.copytree(data, place / "another")
         (place / "data").chmod(0o700)
         for path in (place / "data", *(place / "data").iterdir()):
-            os.chown(path, OWNER, OWNER)
+            give(path)
         yield place / "data"
+        for folder in (place, place / "data"):
+            folder.chmod(0o700)
 
 
 def doctor(user: int, folder: Path) -> tuple[int, list[str]]:
@@ -65,35 +83,40 @@ def test_a_folder_that_its_owner_cannot_write_to_is_not_damaged(store: Path) -> 
     store.chmod(0o500)
     code, lines = doctor(OWNER, store)
     assert code == 1
-    assert problems(lines) == [f"data folder: {store}, which belongs to {OWNER}, cannot be written to by this user"]
+    assert problems(lines) == [
+        f"data folder: {store}, which belongs to {OWNER_NAME}, cannot be written to by this user"
+    ]
     assert f"         → chmod 700 {store}" in lines
     assert NOT_LOOKED_AT in lines
 
 
 def test_who_may_not_look_into_the_folder_is_told_whose_it_is(store: Path) -> None:
+    mend = shut_out(store)
     code, lines = doctor(STRANGER, store)
     assert code == 1
-    assert problems(lines) == [f"data folder: this user may not look into {store}, which belongs to {OWNER}"]
-    assert f"         → run doctor as {OWNER}" in lines
+    assert problems(lines) == [f"data folder: this user may not look into {store}, which belongs to {OWNER_NAME}"]
+    assert f"         → {mend}" in lines
     assert NOT_LOOKED_AT in lines
 
 
 def test_a_folder_above_that_is_closed_is_the_one_that_is_named(store: Path) -> None:
     store.parent.chmod(0o700)
+    shut_out(store.parent)
     code, lines = doctor(OWNER, store)
     assert (code, problems(lines)) == (
         1,
-        [f"data folder: this user may not look into {store.parent}, which belongs to root"],
+        [f"data folder: this user may not look into {store.parent}, which belongs to {user_named(os.geteuid())}"],
     )
 
 
 def test_a_link_to_a_closed_folder_is_followed(store: Path) -> None:
     link = store.parent / "link"
     link.symlink_to(store)
+    shut_out(store)
     code, lines = doctor(STRANGER, link)
     assert (code, problems(lines)) == (
         1,
-        [f"data folder: this user may not look into {store}, which belongs to {OWNER}"],
+        [f"data folder: this user may not look into {store}, which belongs to {OWNER_NAME}"],
     )
 
 
@@ -102,26 +125,41 @@ def test_a_file_that_cannot_be_written_to_is_not_damaged(store: Path, end: str) 
     file = Path(f"{store / 'cloud.db'}{end}")
     file.touch()
     file.chmod(0o400)
-    os.chown(file, OWNER, OWNER)
+    give(file)
     code, lines = doctor(OWNER, store)
     assert code == 1
-    assert f"problem  databases: {file}, which belongs to {OWNER}, cannot be written to by this user" in lines
+    assert f"problem  databases: {file}, which belongs to {OWNER_NAME}, cannot be written to by this user" in lines
     assert not any("damaged" in line for line in lines)
     assert f"         → chmod 600 {file}" in lines
     assert "ok       databases: activity.db is sound and up to date" in lines
 
 
-def test_a_read_only_file_system_is_told(store: Path) -> None:
-    mount = f"mount --bind {store} {store} && mount -o remount,ro,bind {store}"
+# Where nothing can be mounted: what Python is told by a file system that is read-only.
+READ_ONLY = """
+import os, sys
+from cloudconsole.cli.main import main
+access = os.access
+os.access = lambda path, mode, **more: not mode & os.W_OK and access(path, mode, **more)
+os.statvfs = lambda path: type("Told", (), {"f_flag": os.ST_RDONLY})
+raise SystemExit(main(["doctor", "--port", "0", "--data", sys.argv[1]]))
+"""
+
+
+def doctor_on_read_only(folder: Path) -> "subprocess.CompletedProcess[str]":
+    mount = f"mount --bind {folder} {folder} && mount -o remount,ro,bind {folder}"
     # In a namespace of its own, which ends with it.
-    if subprocess.run(["unshare", "-m", "sh", "-c", mount], capture_output=True, check=False).returncode:
-        pytest.skip("nothing can be mounted here")
-    command = f'{mount} && exec "$0" -m cloudconsole doctor --port 0 --data {store}'
-    done = subprocess.run(
-        ["unshare", "-m", "sh", "-c", command, sys.executable],
-        env=clean_environment(), capture_output=True, encoding="utf-8", check=False, timeout=60,
-    )  # fmt: skip
-    assert done.returncode == 1
+    own = ["unshare", *([] if IS_ROOT else ["-r"]), "-m", "sh", "-c"]
+    command = [sys.executable, "-c", READ_ONLY, str(folder)]
+    if subprocess.run([*own, mount], capture_output=True, check=False).returncode == 0:
+        command = [*own, f'{mount} && exec "$0" -m cloudconsole doctor --port 0 --data {folder}', sys.executable]
+    return subprocess.run(
+        command, env=clean_environment(), capture_output=True, encoding="utf-8", check=False, timeout=60
+    )
+
+
+def test_a_read_only_file_system_is_told(store: Path) -> None:
+    done = doctor_on_read_only(store)
+    assert (done.returncode, done.stderr) == (1, "")
     assert problems(done.stdout.splitlines()) == [
         f"data folder: {store} is on a file system that is read-only, and no store can be used there"
     ]

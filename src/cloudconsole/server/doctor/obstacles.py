@@ -14,7 +14,7 @@ def obstacle_of(folder: Path) -> Finding | None:
             return None
         if not os.access(place, os.X_OK):
             owner = _owner(place)
-            return problem(f"this user may not look into {place}, which belongs to {owner}", f"run doctor as {owner}")
+            return problem(f"this user may not look into {place}, which belongs to {owner}", _opening(place, 0o700))
     if os.access(folder, os.R_OK | os.W_OK):
         return None
     if os.statvfs(folder).f_flag & os.ST_RDONLY:
@@ -39,12 +39,13 @@ def files_of(database: Path) -> list[Path]:
 
 
 def _closed(place: Path, mode: int) -> Finding:
-    owner, is_ours = _owner(place), place.stat().st_uid == os.geteuid()
     lacks = "written to" if os.access(place, os.R_OK) else "read"
-    return problem(
-        f"{place}, which belongs to {owner}, cannot be {lacks} by this user",
-        f"chmod {mode:o} {place}" if is_ours else f"run doctor as {owner}",
-    )
+    return problem(f"{place}, which belongs to {_owner(place)}, cannot be {lacks} by this user", _opening(place, mode))
+
+
+def _opening(place: Path, mode: int) -> str:
+    is_ours = place.stat().st_uid == os.geteuid()
+    return f"chmod {mode:o} {place}" if is_ours else f"run doctor as {_owner(place)}"
 
 
 def _owner(place: Path) -> str:
