@@ -1,0 +1,1 @@
+"""The conformance kit: checks any console from outside, section by section."""
