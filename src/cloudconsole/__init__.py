@@ -1,3 +1,81 @@
-"""Cloud Console: the programmatic interface of a cloud hosting console."""
+"""Cloud Console: the programmatic interface of a cloud hosting console, and its Python client."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cloudconsole.client import (
+        About,
+        AsyncConsole,
+        ConnectionFailed,
+        Console,
+        ConsoleError,
+        Consumption,
+        Cost,
+        CsrfFailed,
+        Domain,
+        Flavor,
+        Flavors,
+        InvalidCredentials,
+        KeptCookie,
+        LoginRequired,
+        NewsItem,
+        NotFound,
+        Origin,
+        ProtocolError,
+        Quota,
+        RateLimited,
+        RegionRequired,
+        RequestRefused,
+        ServerError,
+        Session,
+        Units,
+        UnknownAction,
+        Url,
+        UsageLimits,
+    )
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "About",
+    "AsyncConsole",
+    "ConnectionFailed",
+    "Console",
+    "ConsoleError",
+    "Consumption",
+    "Cost",
+    "CsrfFailed",
+    "Domain",
+    "Flavor",
+    "Flavors",
+    "InvalidCredentials",
+    "KeptCookie",
+    "LoginRequired",
+    "NewsItem",
+    "NotFound",
+    "Origin",
+    "ProtocolError",
+    "Quota",
+    "RateLimited",
+    "RegionRequired",
+    "RequestRefused",
+    "ServerError",
+    "Session",
+    "Units",
+    "UnknownAction",
+    "Url",
+    "UsageLimits",
+    "__version__",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The client, only once it is asked for: neither the server nor `cloudconsole --help` waits for it."""
+    if name in __all__:
+        return getattr(import_module("cloudconsole.client"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,1 +1,64 @@
 """Consoles from the caller's side: `Console` and `AsyncConsole` over one core that holds the protocol."""
+
+from cloudconsole.client.asynchronous import AsyncConsole
+from cloudconsole.client.errors import (
+    ConnectionFailed,
+    ConsoleError,
+    CsrfFailed,
+    InvalidCredentials,
+    LoginRequired,
+    NotFound,
+    ProtocolError,
+    RateLimited,
+    RegionRequired,
+    RequestRefused,
+    ServerError,
+    UnknownAction,
+)
+from cloudconsole.client.records import (
+    About,
+    Consumption,
+    Cost,
+    Domain,
+    Flavor,
+    Flavors,
+    NewsItem,
+    Origin,
+    Quota,
+    Units,
+    Url,
+    UsageLimits,
+)
+from cloudconsole.client.session import KeptCookie, Session
+from cloudconsole.client.sync import Console
+
+__all__ = [
+    "About",
+    "AsyncConsole",
+    "ConnectionFailed",
+    "Console",
+    "ConsoleError",
+    "Consumption",
+    "Cost",
+    "CsrfFailed",
+    "Domain",
+    "Flavor",
+    "Flavors",
+    "InvalidCredentials",
+    "KeptCookie",
+    "LoginRequired",
+    "NewsItem",
+    "NotFound",
+    "Origin",
+    "ProtocolError",
+    "Quota",
+    "RateLimited",
+    "RegionRequired",
+    "RequestRefused",
+    "ServerError",
+    "Session",
+    "Units",
+    "UnknownAction",
+    "Url",
+    "UsageLimits",
+]

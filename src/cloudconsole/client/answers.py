@@ -1,0 +1,117 @@
+"""What an answer means: the envelope's `code` decides, and the HTTP status only where there is no envelope."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from cloudconsole.client.errors import ConsoleError, InvalidCredentials, LoginRequired, ProtocolError, kind_of_refusal
+
+_TO_A_PAGE: Final = (302, 303)
+"""To a call, this is the way to a login page; to a login, the way on from it."""
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: Mapping[str, str]
+    """Their names are found in whatever case."""
+    body: bytes
+
+    @property
+    def request_id(self) -> str | None:
+        return self.headers.get("x-request-id")
+
+
+def data_of(answer: Answer) -> Any:
+    """The `data` of a success; anything else is raised."""
+    content = _decoded(answer.body)
+    if _is_envelope(content):
+        if content["code"] != 200:
+            raise _refusal(answer, content)
+        if "data" in content:
+            return content["data"]
+        raise _unlike(answer, "the answer's field data is missing", content, "data")
+    if not 200 <= answer.status <= 299:
+        raise _refusal(answer, {})
+    if isinstance(content, dict) and "code" in content:
+        raise _unlike(answer, "the answer's field code is no integer", content, "code")
+    raise _unlike(answer, "the answer is no envelope of message, code and data", content, "code")
+
+
+def check_login(answer: Answer) -> None:
+    """Any 2xx is a success, and so is a 302; where even wrong credentials get that, the first action tells."""
+    content = _decoded(answer.body)
+    code = content["code"] if _is_envelope(content) else answer.status
+    if 200 <= code <= 299 or code in _TO_A_PAGE:
+        return
+    problem = _refusal(answer, content if _is_envelope(content) else {})
+    if isinstance(problem, LoginRequired):
+        # To a login, a 401 is about the credentials.
+        raise InvalidCredentials(problem.message, code=code, error=problem.error, request_id=problem.request_id)
+    raise problem
+
+
+def check_logout(answer: Answer) -> None:
+    """A session that is over already is as good, and so is a console that has no such path."""
+    if answer.status not in (401, 404, 405):
+        check_login(answer)
+
+
+def what_it_says(answer: Answer) -> Any:
+    """The `data` of a welcome, if there is any: the interface leaves it open."""
+    content = _decoded(answer.body)
+    if not 200 <= answer.status <= 299:
+        raise _refusal(answer, content if _is_envelope(content) else {})
+    return content.get("data") if _is_envelope(content) else None
+
+
+def _decoded(body: bytes) -> Any:
+    """The JSON in it, else the bytes as they are."""
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return body
+
+
+def _is_envelope(content: Any) -> bool:
+    return isinstance(content, dict) and type(content.get("code")) is int
+
+
+def _refusal(answer: Answer, content: Mapping[str, Any]) -> ConsoleError:
+    code = content.get("code", answer.status)
+    error, field, message = (_text(content.get(name)) for name in ("error", "field", "message"))
+    if 300 <= code <= 399 and code not in _TO_A_PAGE:
+        place = answer.headers.get("location", "elsewhere")
+        return _unlike(answer, f"the console has moved to {place}", dict(content), "code")
+    kind = LoginRequired if code in _TO_A_PAGE else kind_of_refusal(error, code)
+    return kind(
+        message or f"the console answered with status {code}",
+        code=code,
+        error=error,
+        field=field,
+        request_id=answer.request_id,
+        retry_after=_retry_after(answer.headers.get("retry-after")),
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _unlike(answer: Answer, message: str, content: Any, field: str) -> ProtocolError:
+    return ProtocolError(message, payload=content, code=answer.status, field=field, request_id=answer.request_id)
+
+
+def _retry_after(header: str | None) -> float | None:
+    """Seconds, or a date, as HTTP has it."""
+    if header is None:
+        return None
+    if header.isascii() and header.isdigit():
+        return float(header)
+    try:
+        moment = parsedate_to_datetime(header)
+    except ValueError:
+        return None
+    return max(0.0, (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds())

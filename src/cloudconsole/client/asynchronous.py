@@ -1,0 +1,170 @@
+"""`AsyncConsole`: a console to call from tasks."""
+
+import ssl
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import anyio
+import httpx2
+
+from cloudconsole.client import http, reading
+from cloudconsole.client.answers import Answer
+from cloudconsole.client.core import Core, Pause, Renew, Send, SendAs, Steps
+from cloudconsole.client.errors import ConnectionFailed, ConsoleError
+from cloudconsole.client.identity import Password, make_identity
+from cloudconsole.client.patience import checked_seconds
+from cloudconsole.client.records import About, Consumption, Domain, Flavors, NewsItem, Url, UsageLimits
+from cloudconsole.client.session import Session
+
+T = TypeVar("T")
+
+
+class AsyncConsole:
+    """A console, logged in to with the first call. Tasks may share it; a session that ends is renewed for all."""
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        region: str | None = None,
+        username: str | None = None,
+        password: Password | None = None,
+        session: Session | None = None,
+        timeout: float = 10.0,
+        deadline: float = 30.0,
+        language: str | None = None,
+        send_as: SendAs = "json",
+        verify: ssl.SSLContext | bool = True,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        """`timeout` bounds one request, `deadline` a call with its login and repeats, both in seconds.
+
+        `region` may be left out where the console offers exactly one. `session` is a kept one, so that no login is
+        needed until it ends. `language` is the messages', "en" or "zh". `transport` replaces the network.
+        """
+        identity = make_identity(base_url, region, username, password, session)
+        self._timeout = checked_seconds("timeout", timeout)
+        self._http = httpx2.AsyncClient(**http.options(language=language, verify=verify), transport=transport)
+        self._address = identity.base_url
+        self._core = Core(
+            identity,
+            self._http.cookies.jar,
+            session=session,
+            deadline=checked_seconds("deadline", deadline),
+            send_as=send_as,
+        )
+        self._one_at_a_time = anyio.Lock()
+
+    @property
+    def session(self) -> Session | None:
+        """The session, to be kept and given to another `Console` later; None while nobody is logged in."""
+        return self._core.session
+
+    async def login(self) -> None:
+        """Log in now; otherwise the first call does."""
+        async with self._one_at_a_time:
+            await self._run(self._core.log_in())
+
+    async def logout(self) -> None:
+        """End the session. Later calls raise `LoginRequired` until `login()`."""
+        async with self._one_at_a_time:
+            await self._run(self._core.log_out())
+
+    async def about(self) -> About:
+        """What the console said of itself when it was opened."""
+        return await self._run(self._core.about())
+
+    async def usage_limits(self) -> UsageLimits:
+        return await self._run(self._core.usage_limits())
+
+    async def flavors(self) -> Flavors:
+        return await self._run(self._core.flavors())
+
+    async def urls(self) -> list[Url]:
+        return await self._run(self._core.urls())
+
+    async def domain(self, domain_id: str) -> Domain:
+        return await self._run(self._core.domain(domain_id))
+
+    async def news(self) -> list[NewsItem]:
+        """Newest first."""
+        return await self._run(self._core.news())
+
+    async def consumption(self) -> Consumption:
+        return await self._run(self._core.consumption())
+
+    async def call(self, action: str, /, **fields: Any) -> Any:
+        """Any action by its name, with its fields; gives `data` as it came.
+
+        A `Get…` is repeated after a lost connection; what may change something is not.
+        """
+        return await self._run(self._core.call(action, fields, reading.as_it_came))
+
+    async def aclose(self) -> None:
+        """Close the connections; the session stays."""
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"AsyncConsole({self._address!r})"
+
+    async def _run(self, steps: Steps[T]) -> T:
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    answer = await self._perform(step)
+                except ConsoleError as problem:
+                    step = steps.throw(problem)
+                else:
+                    step = steps.send(answer)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        finally:
+            steps.close()
+
+    async def _perform(self, step: Send | Pause | Renew) -> Answer | None:
+        match step:
+            case Send():
+                return await self._send(step)
+            case Pause():
+                await anyio.sleep(step.seconds)
+            case Renew():
+                async with self._turn(step):
+                    await self._run(self._core.renew(step))
+        return None
+
+    @asynccontextmanager
+    async def _turn(self, step: Renew) -> AsyncGenerator[None]:
+        with anyio.move_on_after(step.patience.left) as waiting:
+            await self._one_at_a_time.acquire()
+        if waiting.cancelled_caught:
+            raise ConnectionFailed(f"cannot reach {self._address}: another caller's login takes too long")
+        try:
+            yield
+        finally:
+            self._one_at_a_time.release()
+
+    async def _send(self, step: Send) -> Answer:
+        request = self._http.build_request(**http.arguments(self._address, step, self._timeout))
+        try:
+            response = await self._http.send(request, stream=True)
+            try:
+                incoming = http.Incoming(response, self._timeout)
+                async for piece in response.aiter_bytes():
+                    incoming.add(piece)
+            finally:
+                await response.aclose()
+        except httpx2.HTTPError as problem:
+            raise http.failure(self._address, problem) from problem
+        return incoming.answer()

@@ -1,0 +1,169 @@
+"""`Console`: a console to call from threads."""
+
+import ssl
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from threading import Lock
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx2
+
+from cloudconsole.client import http, reading
+from cloudconsole.client.answers import Answer
+from cloudconsole.client.core import Core, Pause, Renew, Send, SendAs, Steps
+from cloudconsole.client.errors import ConnectionFailed, ConsoleError
+from cloudconsole.client.identity import Password, make_identity
+from cloudconsole.client.patience import checked_seconds
+from cloudconsole.client.records import About, Consumption, Domain, Flavors, NewsItem, Url, UsageLimits
+from cloudconsole.client.session import Session
+
+T = TypeVar("T")
+
+
+class Console:
+    """A console, logged in to with the first call. Threads may share it; a session that ends is renewed for all."""
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        region: str | None = None,
+        username: str | None = None,
+        password: Password | None = None,
+        session: Session | None = None,
+        timeout: float = 10.0,
+        deadline: float = 30.0,
+        language: str | None = None,
+        send_as: SendAs = "json",
+        verify: ssl.SSLContext | bool = True,
+        transport: httpx2.BaseTransport | None = None,
+    ) -> None:
+        """`timeout` bounds one request, `deadline` a call with its login and repeats, both in seconds.
+
+        `region` may be left out where the console offers exactly one. `session` is a kept one, so that no login is
+        needed until it ends. `language` is the messages', "en" or "zh". `transport` replaces the network.
+        """
+        identity = make_identity(base_url, region, username, password, session)
+        self._timeout = checked_seconds("timeout", timeout)
+        self._http = httpx2.Client(**http.options(language=language, verify=verify), transport=transport)
+        self._address = identity.base_url
+        self._core = Core(
+            identity,
+            self._http.cookies.jar,
+            session=session,
+            deadline=checked_seconds("deadline", deadline),
+            send_as=send_as,
+        )
+        self._one_at_a_time = Lock()
+
+    @property
+    def session(self) -> Session | None:
+        """The session, to be kept and given to another `Console` later; None while nobody is logged in."""
+        return self._core.session
+
+    def login(self) -> None:
+        """Log in now; otherwise the first call does."""
+        with self._one_at_a_time:
+            self._run(self._core.log_in())
+
+    def logout(self) -> None:
+        """End the session. Later calls raise `LoginRequired` until `login()`."""
+        with self._one_at_a_time:
+            self._run(self._core.log_out())
+
+    def about(self) -> About:
+        """What the console said of itself when it was opened."""
+        return self._run(self._core.about())
+
+    def usage_limits(self) -> UsageLimits:
+        return self._run(self._core.usage_limits())
+
+    def flavors(self) -> Flavors:
+        return self._run(self._core.flavors())
+
+    def urls(self) -> list[Url]:
+        return self._run(self._core.urls())
+
+    def domain(self, domain_id: str) -> Domain:
+        return self._run(self._core.domain(domain_id))
+
+    def news(self) -> list[NewsItem]:
+        """Newest first."""
+        return self._run(self._core.news())
+
+    def consumption(self) -> Consumption:
+        return self._run(self._core.consumption())
+
+    def call(self, action: str, /, **fields: Any) -> Any:
+        """Any action by its name, with its fields; gives `data` as it came.
+
+        A `Get…` is repeated after a lost connection; what may change something is not.
+        """
+        return self._run(self._core.call(action, fields, reading.as_it_came))
+
+    def close(self) -> None:
+        """Close the connections; the session stays."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Console({self._address!r})"
+
+    def _run(self, steps: Steps[T]) -> T:
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    answer = self._perform(step)
+                except ConsoleError as problem:
+                    step = steps.throw(problem)
+                else:
+                    step = steps.send(answer)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        finally:
+            steps.close()
+
+    def _perform(self, step: Send | Pause | Renew) -> Answer | None:
+        match step:
+            case Send():
+                return self._send(step)
+            case Pause():
+                time.sleep(step.seconds)
+            case Renew():
+                with self._turn(step):
+                    self._run(self._core.renew(step))
+        return None
+
+    @contextmanager
+    def _turn(self, step: Renew) -> Generator[None]:
+        if not self._one_at_a_time.acquire(timeout=max(step.patience.left, 0)):
+            raise ConnectionFailed(f"cannot reach {self._address}: another caller's login takes too long")
+        try:
+            yield
+        finally:
+            self._one_at_a_time.release()
+
+    def _send(self, step: Send) -> Answer:
+        request = self._http.build_request(**http.arguments(self._address, step, self._timeout))
+        try:
+            response = self._http.send(request, stream=True)
+            try:
+                incoming = http.Incoming(response, self._timeout)
+                for piece in response.iter_bytes():
+                    incoming.add(piece)
+            finally:
+                response.close()
+        except httpx2.HTTPError as problem:
+            raise http.failure(self._address, problem) from problem
+        return incoming.answer()
