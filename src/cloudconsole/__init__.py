@@ -70,11 +70,13 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """The client, only once it is asked for: neither the server nor `cloudconsole --help` waits for it."""
-    if name in __all__:
-        return getattr(import_module("cloudconsole.client"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # A type checker would take any name for one that is here.
+
+    def __getattr__(name: str) -> Any:
+        """The client, only once it is asked for: neither the server nor `cloudconsole --help` waits for it."""
+        if name in __all__:
+            return getattr(import_module("cloudconsole.client"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -141,17 +141,17 @@ class Core:
                     reads=action.startswith("Get"),
                 )
             except (LoginRequired, CsrfFailed) as refusal:
-                self._judge(refusal, seen, is_last=renewals == _MOST_RENEWALS)
+                self._judge(refusal, seen, renewals)
                 yield Renew(seen, self._attempts, patience)
             else:
                 self._proven = max(self._proven, seen)
                 return result
         raise AssertionError("the last refusal is raised")
 
-    def _judge(self, refusal: ConsoleError, seen: int, *, is_last: bool) -> None:
+    def _judge(self, refusal: ConsoleError, seen: int, renewals: int) -> None:
         """Raise what a new login would not mend."""
         is_unproven = self._proven < seen and self._current in (0, seen)
-        if is_unproven and isinstance(refusal, LoginRequired):
+        if is_unproven and isinstance(refusal, LoginRequired) and refusal.error is None:
             self._current = 0
             failure = InvalidCredentials(
                 "the console took the login, but says to the first call that nobody is logged in: the credentials are "
@@ -161,7 +161,7 @@ class Core:
             )
             self._last_failure = copy(failure)
             raise failure from refusal
-        if is_unproven or is_last:
+        if renewals >= (1 if is_unproven else _MOST_RENEWALS):
             raise refusal
 
     def renew(self, asked: Renew) -> Steps[None]:

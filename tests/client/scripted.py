@@ -1,0 +1,119 @@
+"""A console that is not ours: it listens for real, follows the three steps, and otherwise answers as it is told."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from email.message import Message
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+from urllib.parse import parse_qs
+
+Headers = list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Canned:
+    """One answer; without a status the connection is closed instead."""
+
+    status: int | None = 200
+    body: bytes = b""
+    headers: Headers = field(default_factory=list)
+
+
+LOST = Canned(status=None)
+WELCOME = Canned(headers=[("Set-Cookie", "csrftoken=first; Path=/"), ("Set-Cookie", "sessionid=nobody; HttpOnly")])
+LOGGED_IN = Canned(headers=[("Set-Cookie", "sessionid=guest; HttpOnly; Path=/")])
+
+
+def envelope(data: Any, code: int = 200, status: int = 200, headers: Headers | None = None, **more: Any) -> Canned:
+    content = {"message": "so it is", "code": code, "data": data, **more}
+    return Canned(status, json.dumps(content).encode(), headers or [])
+
+
+@dataclass(frozen=True)
+class Seen:
+    method: str
+    path: str
+    headers: Message
+    body: bytes
+
+    @property
+    def cookies(self) -> dict[str, str]:
+        pairs = (pair.partition("=") for pair in self.headers.get("Cookie", "").split("; ") if pair)
+        return {name: value for name, _, value in pairs}
+
+    @property
+    def form(self) -> dict[str, str]:
+        return {name: values[-1] for name, values in parse_qs(self.body.decode()).items()}
+
+
+class ScriptedServer:
+    """`opening`, `login` and `actions` are answered in their order, the last of each again and again."""
+
+    def __init__(self) -> None:
+        self.opening: list[Canned] = [WELCOME]
+        self.login: list[Canned] = [LOGGED_IN]
+        self.actions: list[Canned] = [envelope({})]
+        self.seen: list[Seen] = []
+        self.trickle: Callable[[], Iterator[bytes]] | None = None
+        """What an action's answer is instead: pieces sent one by one, of a body that never ends."""
+        self._lock = threading.Lock()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self.base = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    @property
+    def logins(self) -> list[Seen]:
+        return [seen for seen in self.seen if seen.path == "/auth/login/"]
+
+    @property
+    def calls(self) -> list[Seen]:
+        return [seen for seen in self.seen if seen.method == "POST" and seen.path == "/api/"]
+
+    def answer(self, seen: Seen) -> Canned:
+        with self._lock:
+            self.seen.append(seen)
+            answers = {"/auth/login/": self.login, "/api/": self.opening if seen.method == "GET" else self.actions}
+            queue = answers.get(seen.path, [Canned(404)])
+            return queue.pop(0) if len(queue) > 1 else queue[0]
+
+
+def _handler(script: ScriptedServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            answer = script.answer(Seen(self.command, self.path, self.headers, body))
+            if answer.status is None:
+                self.close_connection = True
+                return
+            self.send_response(answer.status)
+            for name, value in answer.headers:
+                self.send_header(name, value)
+            if script.trickle is not None and self.path == "/api/" and self.command == "POST":
+                self.end_headers()
+                self.close_connection = True
+                with suppress(OSError):
+                    for piece in script.trickle():
+                        self.wfile.write(piece)
+                return
+            self.send_header("Content-Length", str(len(answer.body)))
+            self.end_headers()
+            self.wfile.write(answer.body)
+
+        do_POST = do_GET  # noqa: N815
+
+        def log_message(self, *_: object) -> None:
+            """Nothing: the tests look at `seen`."""
+
+    return Handler
