@@ -14,7 +14,7 @@ from bench.report import Results
 from bench.rounds import Pace
 from bench.servers import LOAD_CORE, check_machine
 
-PARTS: Final = ("actions", "cold", "writes", "growth", "django", "workers", "logins")
+PARTS: Final = ("actions", "cold", "writes", "growth", "django", "workers", "logins", "client")
 RESULTS: Final = Path(__file__).with_name("results") / "latest.json"
 DOCUMENT: Final = Path(__file__).parents[1] / "docs" / "performance.md"
 QUICK: Final = Pace(rounds=2, seconds=1)

@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-PROGRAMS: Final = ("uvicorn", "httptools", "uvloop", "msgspec", "django", "gunicorn")
+PROGRAMS: Final = ("uvicorn", "httptools", "uvloop", "msgspec", "httpx2", "django", "gunicorn")
 
 
 class Machine(Struct, frozen=True):

@@ -9,6 +9,8 @@ from cloudconsole.client.errors import ConnectionFailed, ConsoleError, RateLimit
 
 FIRST_WAIT: Final = 0.1
 LONGEST_WAIT: Final = 5.0
+MOST_TRIES_TO_CONNECT: Final = 5
+"""Where nobody listens, it is told soon: most often the address is wrong."""
 PASSING: Final = (502, 503, 504)
 """Faults of a server that may be over in a moment."""
 
@@ -30,6 +32,8 @@ class Patience:
         What may change something is repeated only where it surely has not been done.
         """
         if not _is_passing(problem, reads=reads):
+            return None
+        if isinstance(problem, ConnectionFailed) and not problem.was_sent and self._repeats >= MOST_TRIES_TO_CONNECT:
             return None
         usual = min(LONGEST_WAIT, FIRST_WAIT * 2**self._repeats)
         self._repeats += 1

@@ -46,14 +46,14 @@ class Console:
         needed until it ends. `language` is the messages', "en" or "zh". `transport` replaces the network.
         """
         identity = make_identity(base_url, region, username, password, session)
-        self._timeout = checked_seconds("timeout", timeout)
+        self._timeout, deadline = checked_seconds("timeout", timeout), checked_seconds("deadline", deadline)
         self._http = httpx2.Client(**http.options(language=language, verify=verify), transport=transport)
         self._address = identity.base_url
         self._core = Core(
             identity,
             self._http.cookies.jar,
             session=session,
-            deadline=checked_seconds("deadline", deadline),
+            deadline=deadline,
             send_as=send_as,
         )
         self._one_at_a_time = Lock()

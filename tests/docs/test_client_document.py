@@ -1,0 +1,33 @@
+"""The client's document: its programs work as they stand."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.harness import RunningServer, clean_environment
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "client.md"
+PROGRAMS = re.findall(r"^```python\n(.*?)^```$", DOCUMENT.read_text(), re.DOTALL | re.MULTILINE)
+PRINTED = [
+    "4 of 20 hosts, 16 free\n(4096, 8192, 16384)\ninstance 915.408\nimage 7.1064\nvolume 209.169\n",
+    "0.203125 Sixteen-core configurations for everyone\n",
+    r"There is no domain with this id\. 404 domain_not_found domainId [0-9a-f]{16}" + "\n",
+    "4\n",
+]
+
+
+@pytest.mark.parametrize(("program", "printed"), list(zip(PROGRAMS, PRINTED, strict=True)))
+def test_the_programs_work_as_they_stand(server: RunningServer, program: str, printed: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program.replace("http://127.0.0.1:8000", server.base)],
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stderr == ""
+    assert done.stdout == printed or re.fullmatch(printed, done.stdout), done.stdout
