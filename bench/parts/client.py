@@ -50,7 +50,7 @@ def run(pace: Pace) -> PartResult:
         ours = stack.enter_context(Console(base, session=session))
         theirs = stack.enter_context(httpx2.Client(cookies=cookies))
         ours_async = AsyncConsole(base, session=session)
-        theirs_async = httpx2.AsyncClient(cookies=cookies, limits=http.options(language=None, verify=True)["limits"])
+        theirs_async = httpx2.AsyncClient(cookies=cookies, limits=http.CONNECTIONS)
         right = ours.usage_limits()
         request: dict[str, Any] = {
             "url": f"{base}/api/",

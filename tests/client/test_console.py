@@ -18,6 +18,7 @@ from cloudconsole import (
 )
 from tests.client.conftest import Connect
 from tests.client.faces import together
+from tests.client.scripted import ScriptedServer, envelope
 from tests.harness import RunningServer
 
 
@@ -199,6 +200,16 @@ def test_a_session_is_of_one_identity(demo: Any, connect: Connect, server: Runni
     demo.login()
     with pytest.raises(ValueError, match="another console, region or user"):
         connect(**{"base_url": server.base, "session": demo.session, **other})
+
+
+def test_a_first_call_takes_no_more_than_the_three_steps(connect: Connect, other: ScriptedServer) -> None:
+    other.actions = [envelope([])]
+    connect(other.base, region="r", username="guest", password="secret").news()
+    assert [(seen.method, seen.path) for seen in other.seen] == [
+        ("GET", "/api/"),
+        ("POST", "/auth/login/"),
+        ("POST", "/api/"),
+    ]
 
 
 def test_all_callers_share_the_first_login(demo: Any, server: RunningServer) -> None:

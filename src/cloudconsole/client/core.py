@@ -1,13 +1,10 @@
-"""The protocol, once for `Console` and `AsyncConsole`: a call is a generator of steps, which they perform.
+"""The protocol, once for `Console` and `AsyncConsole`: a call is a generator of steps, which they perform."""
 
-What is to be done next is yielded: send a request, pause, or see that there is a session. What came of it is sent
-back in, and what failed is thrown in. No step knows whether it is awaited.
-"""
-
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from copy import copy
+from functools import partial
 from http.cookiejar import CookieJar
-from typing import Any, Final, Literal, NamedTuple, TypeVar
+from typing import Any, Final, Literal, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
@@ -29,6 +26,7 @@ from cloudconsole.client.identity import Identity
 from cloudconsole.client.patience import Patience
 from cloudconsole.client.records import About, Consumption, Domain, Flavors, NewsItem, Url, UsageLimits
 from cloudconsole.client.session import Session, csrf_token, has_session, kept_cookies, put_back
+from cloudconsole.client.steps import Pause, Renew, Send, Steps
 from cloudconsole.spec.actions import (
     GET_CONSUMPTIONS_ESTIMATED,
     GET_DOMAIN_DETAIL,
@@ -42,28 +40,6 @@ from cloudconsole.spec.wire import FORM, JSON
 
 T = TypeVar("T")
 
-
-class Send(NamedTuple):
-    operation: Operation
-    headers: dict[str, str]
-    body: bytes
-    patience: Patience
-
-
-class Pause(NamedTuple):
-    seconds: float
-
-
-class Renew(NamedTuple):
-    """See to it that there is another session than the one seen, by `Core.renew`; one caller at a time."""
-
-    seen: int
-    attempts: int
-    patience: Patience
-
-
-Steps = Generator[Send | Pause | Renew, Any, T]
-"""Takes an `Answer` for a `Send`, and nothing for the others."""
 
 SendAs = Literal["json", "form"]
 
@@ -114,17 +90,26 @@ class Core:
         return self.call(GET_DOMAIN_DETAIL.name, {"domainId": domain_id}, reading.domain)
 
     def news(self) -> Steps[list[NewsItem]]:
-        about = yield from self.about()
-        return (yield from self.call(GET_NEWS.name, {}, lambda data: reading.news(data, about)))
+        patience = Patience(self._deadline)
+        about = yield from self._acquainted(patience)
+        return (yield from self.call(GET_NEWS.name, {}, partial(reading.news, about=about), patience))
 
     def consumption(self) -> Steps[Consumption]:
-        about = yield from self.about()
-        return (
-            yield from self.call(GET_CONSUMPTIONS_ESTIMATED.name, {}, lambda data: reading.consumption(data, about))
-        )
-
-    def call(self, action: str, fields: dict[str, Any], read: Callable[[Any], T]) -> Steps[T]:
         patience = Patience(self._deadline)
+        about = yield from self._acquainted(patience)
+        read = partial(reading.consumption, about=about)
+        return (yield from self.call(GET_CONSUMPTIONS_ESTIMATED.name, {}, read, patience))
+
+    def _acquainted(self, patience: Patience) -> Steps[About]:
+        """What the console says of itself; where nobody is logged in yet, the login asks it anyway."""
+        if not self._current:
+            yield Renew(0, self._attempts, patience)
+        return self._about or (yield from self._open(patience))
+
+    def call(
+        self, action: str, fields: dict[str, Any], read: Callable[[Any], T], patience: Patience | None = None
+    ) -> Steps[T]:
+        patience = patience or Patience(self._deadline)
         body, media_type = _body({**fields, "action": action}, self._send_as)
         for renewals in range(_MOST_RENEWALS + 1):
             if not self._current:

@@ -9,13 +9,14 @@ import httpx2
 
 from cloudconsole import __version__
 from cloudconsole.client.answers import Answer
-from cloudconsole.client.core import Send
 from cloudconsole.client.errors import ConnectionFailed, ProtocolError
+from cloudconsole.client.session import SharedJar
+from cloudconsole.client.steps import Send
 
 MOST_BYTES: Final = 64 << 20
 """Of an answer: a hundred thousand URLs are a quarter of it."""
 
-_CONNECTIONS: Final = httpx2.Limits(max_connections=100, max_keepalive_connections=100, keepalive_expiry=30.0)
+CONNECTIONS: Final = httpx2.Limits(max_connections=100, max_keepalive_connections=100, keepalive_expiry=30.0)
 _NOT_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 
 
@@ -24,7 +25,7 @@ def options(*, language: str | None, verify: ssl.SSLContext | bool) -> dict[str,
     headers = {"User-Agent": f"cloudconsole/{__version__}", "Accept": "application/json", "Accept-Encoding": "identity"}
     if language is not None:
         headers["Accept-Language"] = language
-    return {"headers": headers, "verify": verify, "limits": _CONNECTIONS}
+    return {"headers": headers, "cookies": SharedJar(), "verify": verify, "limits": CONNECTIONS}
 
 
 def arguments(base_url: str, step: Send, timeout: float) -> dict[str, Any]:

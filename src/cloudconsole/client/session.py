@@ -1,6 +1,8 @@
 """A session that can be kept and taken up again: who it is of, and the cookies that are it."""
 
+from collections.abc import Iterator
 from http.cookiejar import Cookie, CookieJar
+from threading import RLock
 
 from msgspec import Struct
 
@@ -27,6 +29,16 @@ class Session(Struct, frozen=True, kw_only=True):
     region: str | None
     """None where none was given: the console offered exactly one."""
     cookies: tuple[KeptCookie, ...]
+
+
+class SharedJar(CookieJar):
+    """Callers may look through it while another logs in."""
+
+    _cookies_lock: RLock
+
+    def __iter__(self) -> Iterator[Cookie]:
+        with self._cookies_lock:
+            return iter(list(super().__iter__()))
 
 
 def has_session(jar: CookieJar) -> bool:

@@ -12,12 +12,13 @@ import httpx2
 
 from cloudconsole.client import http, reading
 from cloudconsole.client.answers import Answer
-from cloudconsole.client.core import Core, Pause, Renew, Send, SendAs, Steps
+from cloudconsole.client.core import Core, SendAs
 from cloudconsole.client.errors import ConnectionFailed, ConsoleError
 from cloudconsole.client.identity import Password, make_identity
 from cloudconsole.client.patience import checked_seconds
 from cloudconsole.client.records import About, Consumption, Domain, Flavors, NewsItem, Url, UsageLimits
 from cloudconsole.client.session import Session
+from cloudconsole.client.steps import Pause, Renew, Send, Steps
 
 T = TypeVar("T")
 

@@ -1,0 +1,36 @@
+"""The steps of a call, which `Console` performs and `AsyncConsole` awaits.
+
+A generator yields what is to be done next: send a request, pause, or see that there is a session. What came of it is
+sent back in, and what failed is thrown in. No step knows whether it is awaited.
+"""
+
+from collections.abc import Generator
+from typing import Any, NamedTuple, TypeVar
+
+from cloudconsole.client.patience import Patience
+from cloudconsole.spec.operations import Operation
+
+T = TypeVar("T")
+
+
+class Send(NamedTuple):
+    operation: Operation
+    headers: dict[str, str]
+    body: bytes
+    patience: Patience
+
+
+class Pause(NamedTuple):
+    seconds: float
+
+
+class Renew(NamedTuple):
+    """See to it that there is another session than the one seen, by `Core.renew`; one caller at a time."""
+
+    seen: int
+    attempts: int
+    patience: Patience
+
+
+Steps = Generator[Send | Pause | Renew, Any, T]
+"""Takes an `Answer` for a `Send`, and nothing for the others."""
