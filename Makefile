@@ -38,7 +38,7 @@ format: $(DEV_STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# What is generated from the code: settings, actions, errors. A test holds the files equal to it.
+# What is generated from the code: settings, actions, errors, conformance checks. A test holds the files equal to it.
 docs: $(DEV_STAMP)
 	$(BIN)/python -m tools.write_documents
 

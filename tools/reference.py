@@ -45,15 +45,15 @@ def errors_page() -> str:
         for path, methods in document["paths"].items()
         for method, operation in methods.items()
     }
-    told = _table(
+    told = table(
         ["code", "`error`", "when", "what to do"],
         ([str(error["code"]), f"`{error['error']}`", error["when"], error["mend"]] for error in errors),
     )
-    given = _table(
+    given = table(
         ["`error`", "given by"],
         ([f"`{error['error']}`", _givers(error["operations"], places)] for error in errors),
     )
-    worded = _table(
+    worded = table(
         ["`error`", "English", "Chinese"],
         ([f"`{error['error']}`", error["message"]["en"], error["message"]["zh"]] for error in errors),
     )
@@ -97,9 +97,10 @@ def _action(document: dict[str, Any], action: dict[str, Any]) -> str:
 
 
 def _fields(rows: Iterable[FieldRow]) -> str:
-    return _table(["field", "type", "meaning"], ([f"`{row.name}`", row.type, row.description] for row in rows))
+    return table(["field", "type", "meaning"], ([f"`{row.name}`", row.type, row.description] for row in rows))
 
 
-def _table(head: list[str], rows: Iterable[list[str]]) -> str:
+def table(head: list[str], rows: Iterable[list[str]]) -> str:
+    """A table in Markdown."""
     top, *lines = ("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in (head, *rows))
     return "\n".join([top, "|---" * len(head) + "|", *lines, ""])

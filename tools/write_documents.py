@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from cloudconsole.server.settings_text import sample_file, settings_document
+from tools.conformance_page import conformance_page
 from tools.reference import actions_page, errors_page
 from tools.sample_calls import recorded_examples
 
@@ -17,6 +18,7 @@ DOCUMENTS: Final[dict[str, Callable[[], str]]] = {
     "docs/errors.md": errors_page,
     "docs/settings.md": settings_document,
     "docs/cloudconsole.toml": sample_file,
+    "docs/conformance.md": conformance_page,
 }
 """In this order: the pages show the recorded examples."""
 

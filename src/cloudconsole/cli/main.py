@@ -13,6 +13,7 @@ SERVER_COMMANDS = {
     "init": ("cloudconsole.server.commands.init", "make a store and its first operator"),
     "admin": ("cloudconsole.server.commands.admin", "manage a console's store"),
     "doctor": ("cloudconsole.server.commands.doctor", "say what is wrong with a console, and what mends it"),
+    "conformance": ("cloudconsole.cli.conformance", "check any console from outside against the interface"),
 }
 
 

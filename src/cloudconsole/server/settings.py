@@ -15,7 +15,9 @@ from cloudconsole.server.setting_meanings import IdentityEndpoint, ListenAddress
 ENVIRONMENT_PREFIX: Final = "CLOUDCONSOLE_"
 CONFIG_FLAG: Final = "--config"
 CONFIG_VARIABLE: Final = "CLOUDCONSOLE_CONFIG"
-CLIENT_VARIABLES: Final = frozenset(ENVIRONMENT_PREFIX + name for name in ("URL", "REGION", "USERNAME", "PASSWORD"))
+CLIENT_VARIABLES: Final = frozenset(
+    ENVIRONMENT_PREFIX + name for name in ("URL", "REGION", "USERNAME", "PASSWORD", "OTHER_PASSWORD")
+)
 """Of the same prefix, but for whoever calls a console."""
 
 LISTENING: Final = "Listening"

@@ -1,0 +1,1 @@
+"""The first profile: what the interface itself says, and nothing else. Each module is a part of it."""

@@ -1,0 +1,118 @@
+"""The lists: URLs, news, estimated consumption."""
+
+from datetime import datetime
+from decimal import Decimal
+from itertools import pairwise
+from typing import get_args
+
+from cloudconsole.conformance.checks import Group, hold_all
+from cloudconsole.conformance.examination import Examination
+from cloudconsole.conformance.shapes import TEXT, misfits_of_all, unlike, values_of
+from cloudconsole.conformance.showing import shown
+from cloudconsole.spec.records import ResourceType
+
+checks = Group("interface")
+
+URLS, NEWS, CONSUMPTION = "2.4 URL item", "2.6 News item", "2.7 Consumption estimate item"
+URLS_ANSWER, NEWS_ANSWERS, CONSUMPTION_ANSWERS = (
+    "answers.GetUrlList",
+    "answers.GetNews",
+    "answers.GetConsumptionsEstimated",
+)
+
+KINDS = get_args(ResourceType)
+PERIODS = ("hour", "day", "month", "year")
+URL_TYPES = ("URL链接", "URL目录")
+
+
+@checks.must("urls.fields", URLS, URLS_ANSWER)
+def _(console: Examination) -> None:
+    """Each URL has url, type and id, all of them text."""
+    hold_all(misfits_of_all(console.items("GetUrlList"), dict.fromkeys(("url", "type", "id"), TEXT), "data"))
+
+
+@checks.must("urls.ids", URLS, URLS_ANSWER)
+def _(console: Examination) -> None:
+    """A URL's id is url- and 8 lower-case letters or digits."""
+    ids = values_of(console.items("GetUrlList"), "id", "data")
+    hold_all(unlike(ids, "url-[a-z0-9]{8}", "url- and 8 lower-case letters or digits"))
+
+
+@checks.info("urls.types", URLS, URLS_ANSWER)
+def _(console: Examination) -> str:
+    """Which types of URL occur; the list of all is left open."""
+    types = {value for _, value in values_of(console.items("GetUrlList"), "type", "data") if isinstance(value, str)}
+    unknown = sorted(types - set(URL_TYPES))
+    return f"besides the known ones: {shown(unknown)}" if unknown else shown(sorted(types))
+
+
+@checks.must("news.fields", NEWS, NEWS_ANSWERS)
+def _(console: Examination) -> None:
+    """Each news item has date, url and title, all of them text."""
+    hold_all(misfits_of_all(console.items("GetNews"), dict.fromkeys(("date", "url", "title"), TEXT), "data"))
+
+
+@checks.must("news.dates", NEWS, NEWS_ANSWERS)
+def _(console: Examination) -> None:
+    """A date is YYYY-MM-DD HH:MM:SS, and there is such a day and time."""
+    dates = [
+        (place, value) for place, value in values_of(console.items("GetNews"), "date", "data") if isinstance(value, str)
+    ]
+    hold_all([f"{place} is {shown(value)}" for place, value in dates if not is_moment(value)])
+
+
+@checks.should("news.newest-first", NEWS, "news.dates")
+def _(console: Examination) -> None:
+    """News are ordered newest first, as they are in the reference response."""
+    hold_newest_first(console)
+
+
+@checks.must("consumption.fields", CONSUMPTION, CONSUMPTION_ANSWERS)
+def _(console: Examination) -> None:
+    """Each item has res_type, hour, day, month and year, all of them text: an amount is never a number."""
+    shape = dict.fromkeys(("res_type", *PERIODS), TEXT)
+    hold_all(misfits_of_all(console.items("GetConsumptionsEstimated"), shape, "data"))
+
+
+@checks.must("consumption.kinds", CONSUMPTION, CONSUMPTION_ANSWERS)
+def _(console: Examination) -> None:
+    """res_type is instance, image, loadbalance or volume."""
+    kinds = values_of(console.items("GetConsumptionsEstimated"), "res_type", "data")
+    hold_all(unlike(kinds, "|".join(KINDS), "one of the four kinds"))
+
+
+@checks.must("consumption.amounts", CONSUMPTION, CONSUMPTION_ANSWERS)
+def _(console: Examination) -> None:
+    """An amount is a decimal number as text."""
+    items = console.items("GetConsumptionsEstimated")
+    amounts = [amount for period in PERIODS for amount in values_of(items, period, "data")]
+    hold_all(unlike(amounts, r"-?[0-9]+(\.[0-9]+)?", "a decimal number"))
+
+
+@checks.should("consumption.each-kind-once", CONSUMPTION, "consumption.fields")
+def _(console: Examination) -> None:
+    """There is one item for a kind that there is consumption for."""
+    kinds = [item["res_type"] for item in console.items("GetConsumptionsEstimated")]
+    hold_all(
+        [f"{shown(kind)} occurs {kinds.count(kind)} times" for kind in sorted(set(kinds)) if kinds.count(kind) > 1]
+    )
+
+
+@checks.should("consumption.only-consumed", CONSUMPTION, "consumption.fields", "consumption.amounts")
+def _(console: Examination) -> None:
+    """There is no item for a kind that there is no consumption for: one has an amount that is not zero."""
+    items = console.items("GetConsumptionsEstimated")
+    zeros = [item for item in items if not any(Decimal(item[period]) for period in PERIODS)]
+    hold_all([f"{shown(item['res_type'])} has nothing but zeros" for item in zeros])
+
+
+def is_moment(text: str) -> bool:
+    try:
+        return datetime.strptime(text, "%Y-%m-%d %H:%M:%S").strftime("%Y-%m-%d %H:%M:%S") == text  # noqa: DTZ007
+    except ValueError:
+        return False
+
+
+def hold_newest_first(console: Examination) -> None:
+    dates = [value for _, value in values_of(console.items("GetNews"), "date", "data") if isinstance(value, str)]
+    hold_all([f"{after} comes after {before}" for before, after in pairwise(dates) if after > before])

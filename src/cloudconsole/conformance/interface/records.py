@@ -1,0 +1,179 @@
+"""The records that are one object each: usage limits, flavors, the detail of a domain."""
+
+import ipaddress
+import re
+from typing import Any
+
+import msgspec
+
+from cloudconsole.conformance.checks import Group, Skipped, hold_all
+from cloudconsole.conformance.examination import Examination
+from cloudconsole.conformance.shapes import (
+    ANY,
+    ARRAY,
+    INTEGER,
+    INTEGERS,
+    OBJECT,
+    TEXT,
+    TEXT_OR_NULL,
+    TEXTS,
+    Kind,
+    misfits,
+    misfits_of_all,
+    unlike,
+    values_of,
+)
+from cloudconsole.conformance.showing import shown
+from cloudconsole.spec.records import UsageLimits
+
+checks = Group("interface")
+
+USAGE_FIELDS = tuple(field.encode_name for field in msgspec.structs.fields(UsageLimits))
+FLAVOR = {"id": TEXT, "name": TEXT, "vcpus": INTEGER, "ram": INTEGER, "disk": INTEGER}
+DOMAIN = {
+    **dict.fromkeys(("domainId", "domainName", "comment", "serviceAreas", "serviceType", "cname", "status"), TEXT),
+    "cacheBehaviors": ARRAY,
+    "visitControlRules": ARRAY,
+    "originConfig": OBJECT,
+    "queryStringSettings": TEXT_OR_NULL,
+}
+ORIGIN = {"originIps": TEXTS, "advOriginConfigs": ANY, "originDomainName": ANY}
+ENABLED = Kind(
+    'a boolean or the text "true" or "false"', lambda value: isinstance(value, bool) or value in ("true", "false")
+)
+
+USAGE, FLAVORS, DETAIL = "2.2 Usage limits record", "2.3 Flavors record", "2.5 Domain detail"
+USAGE_ANSWERS, FLAVORS_ANSWER, DOMAIN_ANSWERS = (
+    "answers.GetUsageLimits",
+    "answers.GetFlavors",
+    "answers.GetDomainDetail",
+)
+
+
+@checks.must("usage.fields", USAGE, USAGE_ANSWERS)
+def _(console: Examination) -> None:
+    """Usage limits have all 22 fields, each an integer."""
+    hold_all(misfits(console.payload("GetUsageLimits"), dict.fromkeys(USAGE_FIELDS, INTEGER), "data"))
+
+
+@checks.must("flavors.parts", FLAVORS, FLAVORS_ANSWER)
+def _(console: Examination) -> None:
+    """Flavors have flavors (an array), configs and limits (objects)."""
+    shape = {"flavors": ARRAY, "configs": OBJECT, "limits": OBJECT}
+    hold_all(misfits(console.payload("GetFlavors"), shape, "data"))
+
+
+@checks.must("flavors.items", FLAVORS, "flavors.parts")
+def _(console: Examination) -> None:
+    """Each flavor has id and name as text, and vcpus, ram and disk as integers."""
+    hold_all(misfits_of_all(_flavors(console), FLAVOR, "flavors"))
+
+
+@checks.must("flavors.ids", FLAVORS, "flavors.parts")
+def _(console: Examination) -> None:
+    """A flavor's id is numeric text."""
+    hold_all(unlike(values_of(_flavors(console), "id", "flavors"), "[0-9]+", "numeric text"))
+
+
+@checks.must("flavors.configs", FLAVORS, "flavors.parts")
+def _(console: Examination) -> None:
+    """configs has vcpus and ram, each an array of integers."""
+    hold_all(misfits(console.payload("GetFlavors")["configs"], {"vcpus": INTEGERS, "ram": INTEGERS}, "configs"))
+
+
+@checks.must("flavors.limits", FLAVORS, "flavors.parts")
+def _(console: Examination) -> None:
+    """limits has core counts, written as text, for keys and arrays of integers for values."""
+    limits = console.payload("GetFlavors")["limits"]
+    keys = [
+        f"limits has the key {shown(key)}, which is no core count"
+        for key in limits
+        if not re.fullmatch("[0-9]+", key, re.ASCII)
+    ]
+    hold_all(keys + misfits(limits, dict.fromkeys(limits, INTEGERS), "limits"))
+
+
+@checks.should("flavors.relation", FLAVORS, "flavors.items", "flavors.limits")
+def _(console: Examination) -> None:
+    """Every flavor has a ram that limits allows with its vcpus."""
+    limits = console.payload("GetFlavors")["limits"]
+    hold_all(
+        [
+            f"flavor {shown(flavor['id'])} has ram {flavor['ram']}, not allowed with {flavor['vcpus']} cores"
+            for flavor in _flavors(console)
+            if flavor["ram"] not in limits.get(str(flavor["vcpus"]), [])
+        ]
+    )
+
+
+@checks.should("flavors.names", FLAVORS, "flavors.items")
+def _(console: Examination) -> None:
+    """A name of the form `<vcpus>C<ram>G<disk>G` begins with the flavor's own vcpus."""
+    named = [
+        (flavor, re.fullmatch("([0-9]+)C[0-9]+G[0-9]+G", flavor["name"], re.ASCII)) for flavor in _flavors(console)
+    ]
+    wrong = [flavor for flavor, name in named if name and int(name[1]) != flavor["vcpus"]]
+    hold_all([f"{shown(flavor['name'])} has {flavor['vcpus']} vcpus" for flavor in wrong])
+
+
+@checks.must("domain.fields", DETAIL, DOMAIN_ANSWERS)
+def _(console: Examination) -> None:
+    """A domain has all its fields, each of its type; queryStringSettings may be null."""
+    hold_all([problem for domain in console.domains() for problem in misfits(domain, DOMAIN, "data")])
+
+
+@checks.must("domain.enabled", DETAIL, DOMAIN_ANSWERS)
+def _(console: Examination) -> str:
+    """enabled is a boolean, or the text "true" or "false"."""
+    domains = console.domains()
+    hold_all([problem for domain in domains for problem in misfits(domain, {"enabled": ENABLED}, "data")])
+    return "a boolean" if isinstance(domains[0]["enabled"], bool) else "text"
+
+
+@checks.must("domain.origin", DETAIL, "domain.fields")
+def _(console: Examination) -> None:
+    """originConfig has originIps (an array of text), advOriginConfigs and originDomainName, which may be null."""
+    hold_all(
+        [problem for each in console.domains() for problem in misfits(each["originConfig"], ORIGIN, "originConfig")]
+    )
+
+
+@checks.must("domain.origin-ips", DETAIL, "domain.origin")
+def _(console: Examination) -> None:
+    """originIps are IP addresses."""
+    addresses = [address for domain in console.domains() for address in domain["originConfig"]["originIps"]]
+    hold_all([f"originIps has {shown(address)}" for address in addresses if not _is_address(address)])
+
+
+@checks.must("domain.id", DETAIL, "domain.fields")
+def _(console: Examination) -> None:
+    """domainId is numeric text, and the id that was asked for."""
+    pairs = list(zip(console.subject.domains, console.domains(), strict=True))
+    other = [
+        f"domainId is {shown(domain['domainId'])}, but {shown(asked)} was asked for"
+        for asked, domain in pairs
+        if domain["domainId"] != asked
+    ]
+    hold_all(other + unlike([("domainId", domain["domainId"]) for _, domain in pairs], "[0-9]+", "numeric text"))
+
+
+@checks.should("domain.areas", DETAIL, "domain.fields")
+def _(console: Examination) -> None:
+    """serviceAreas is a list of codes separated by semicolons: none of them is empty."""
+    areas = [domain["serviceAreas"] for domain in console.domains()]
+    hold_all([f"serviceAreas is {shown(each)}" for each in areas if not all(code.strip() for code in each.split(";"))])
+
+
+def _flavors(console: Examination) -> list[Any]:
+    flavors: list[Any] = console.payload("GetFlavors")["flavors"]
+    if not flavors:
+        raise Skipped("there are no flavors")
+    return flavors
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True

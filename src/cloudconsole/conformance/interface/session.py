@@ -1,0 +1,145 @@
+"""Opening a session and logging in: the cookies, their attributes, and what they are needed for."""
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from urllib.parse import urlsplit
+
+from cloudconsole.conformance.checks import Failed, Group, hold, hold_all
+from cloudconsole.conformance.cookies import SetCookie
+from cloudconsole.conformance.examination import ACTION_NAMES, Examination, Working
+from cloudconsole.conformance.reading import is_success, told
+from cloudconsole.conformance.sending import Answer, NoAnswer
+from cloudconsole.conformance.showing import shown
+from cloudconsole.spec.wire import CSRF_COOKIE, SESSION_COOKIE
+
+checks = Group("interface")
+
+SECTION = "5 Authentication"
+COOKIES = (CSRF_COOKIE, SESSION_COOKIE)
+
+
+@checks.must("session.opens", SECTION)
+def _(console: Examination) -> None:
+    """GET /api/ sets the cookies csrftoken and sessionid."""
+    answer = console.opened
+    missing = [name for name in COOKIES if not (cookie := answer.cookie(name)) or cookie.is_gone or not cookie.value]
+    if missing:
+        set_instead = ", ".join(cookie.name for cookie in answer.set_cookies) or "none"
+        raise Failed(f"{' and '.join(missing)} not set; HTTP {answer.status} set {set_instead}")
+
+
+@checks.must("session.sessionid-http-only", SECTION, "session.opens")
+def _(console: Examination) -> None:
+    """sessionid is marked HttpOnly wherever it is set."""
+    hold_all(
+        [
+            f"{where}: HttpOnly is missing"
+            for where, cookie in _set(console, SESSION_COOKIE)
+            if "httponly" not in cookie.attributes
+        ]
+    )
+
+
+@checks.must("session.sessionid-no-expiry", SECTION, "session.opens")
+def _(console: Examination) -> None:
+    """sessionid has no expiry: it is a session cookie."""
+    hold_all([f"{where}: it has an expiry" for where, cookie in _set(console, SESSION_COOKIE) if cookie.has_expiry])
+
+
+@checks.must("session.csrftoken-expiry", SECTION, "session.opens")
+def _(console: Examination) -> None:
+    """csrftoken carries an expiry, as Expires or Max-Age."""
+    hold_all(
+        [
+            f"{where}: neither an Expires that is a date nor a Max-Age that is a number"
+            for where, cookie in _set(console, CSRF_COOKIE)
+            if cookie.expires is None and cookie.max_age is None
+        ]
+    )
+
+
+@checks.must("session.one-jar", SECTION, "session.opens")
+def _(console: Examination) -> None:
+    """One cookie jar serves all steps: both cookies are for this host and for the paths of login and actions."""
+    base = urlsplit(console.subject.base)
+    problems = []
+    for name in COOKIES:
+        for where, cookie in _set(console, name):
+            problems += [
+                f"{where}: {name} has {problem}" for problem in _out_of_reach(cookie, base.hostname or "", base.path)
+            ]
+            if "secure" in cookie.attributes and base.scheme != "https":
+                problems.append(f"{where}: {name} is Secure, but the address is not https")
+    hold_all(problems)
+
+
+@checks.must("login.accepted", SECTION, "session.opens")
+def _(console: Examination) -> str:
+    """After a login with the right credentials an action is successful."""
+    login = console.logged_in
+    try:
+        console.working()
+    except Failed:
+        first = told(console.answer(ACTION_NAMES[0], "JSON"))
+        raise Failed(f"the login answered {told(login)}, and {ACTION_NAMES[0]} after it {first}") from None
+    return f"HTTP {login.status}"
+
+
+@checks.must("login.empty-body", SECTION, "login.accepted")
+def _(console: Examination) -> None:
+    """A successful login returns no body."""
+    body = console.logged_in.body
+    hold(not body, f"it returned {len(body)} bytes")
+
+
+@checks.must("login.required", SECTION, "login.accepted")
+def _(console: Examination) -> None:
+    """No action is successful without a login, even with the cookies and the CSRF header."""
+    hold_not_served(console.working(), lambda each: console.stranger.call(each.action, each.form, each.fields))
+
+
+@checks.must("csrf.header-required", SECTION, "login.accepted")
+def _(console: Examination) -> None:
+    """No action is successful without the header X-CSRFToken."""
+    without = {"X-CSRFToken": None}
+    hold_not_served(console.working(), lambda each: console.main.call(each.action, each.form, each.fields, without))
+
+
+@checks.should("csrf.header-compared", SECTION, "login.accepted")
+def _(console: Examination) -> None:
+    """No action is successful with a token other than the csrftoken cookie's value."""
+    wrong = {"X-CSRFToken": console.main.token[::-1] + "x"}
+    hold_not_served(console.working()[:1], lambda each: console.main.call(each.action, each.form, each.fields, wrong))
+
+
+def _set(console: Examination, name: str) -> list[tuple[str, SetCookie]]:
+    """Each line that set a cookie on the way to a login."""
+    steps: list[tuple[str, Answer]] = [("GET /api/", console.opened)]
+    # Without an answer it is told of by the check of the login.
+    with suppress(NoAnswer):
+        steps.append(("login", console.logged_in))
+    return [
+        (f"{name} set by {step}", cookie)
+        for step, answer in steps
+        for cookie in answer.set_cookies
+        if cookie.name == name and not cookie.is_gone
+    ]
+
+
+def _out_of_reach(cookie: SetCookie, host: str, base_path: str) -> list[str]:
+    domain = cookie.attributes.get("domain", "").lstrip(".").lower()
+    path = cookie.attributes.get("path", "")
+    # Without a path it is for the folder of the request, which for GET /api/ is /api.
+    covers = f"{base_path}/".startswith(f"{path.rstrip('/')}/") if path.startswith("/") else False
+    problems = []
+    if domain and host != domain and not host.endswith(f".{domain}"):
+        problems.append(f"Domain {shown(domain)}")
+    if not covers:
+        problems.append(f"Path {shown(path)}" if path else "no Path, and so is kept from the other steps")
+    return problems
+
+
+def hold_not_served(calls: Iterable[Working], call: Callable[[Working], Answer]) -> None:
+    """What is successful for the main visitor is refused to this call."""
+    served = [working.action for working in calls if is_success(call(working))]
+    hold(not served, f"successful all the same: {', '.join(served)}")

@@ -1,0 +1,41 @@
+"""The report for programs; docs/conformance.md has its schema."""
+
+import json
+from typing import Any, Final
+
+from cloudconsole.conformance.report.summary import LEVELS, OUTCOMES, Run
+
+SCHEMA: Final = 1
+"""Moves when a field goes or changes its meaning, not when one is added."""
+
+
+def json_report(run: Run, *, strict: bool) -> str:
+    return json.dumps(_report(run, strict=strict), ensure_ascii=False, indent=2) + "\n"
+
+
+def _report(run: Run, *, strict: bool) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "version": run.version,
+        "base_url": run.base,
+        "profile": run.profile,
+        "started": run.started.isoformat(timespec="seconds"),
+        "seconds": round(run.seconds, 3),
+        "requests": run.requests,
+        "wrong_logins": run.wrong_logins,
+        "ok": run.conforms(strict=strict),
+        "counts": {level: {outcome: run.count(level, outcome) for outcome in OUTCOMES} for level in LEVELS},
+        "checks": [
+            {
+                "id": result.check.id,
+                "profile": result.check.profile,
+                "section": result.check.section,
+                "level": result.check.level,
+                "title": result.check.title,
+                "outcome": result.outcome,
+                "note": result.note,
+                "seconds": round(result.seconds, 3),
+            }
+            for result in run.results
+        ],
+    }

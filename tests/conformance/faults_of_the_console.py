@@ -1,0 +1,240 @@
+"""Consoles that do not what our own documentation says, each in one way, with the check that must catch it."""
+
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+from urllib.parse import urlencode
+
+from tests.conformance import changes_of_sessions as sessions
+from tests.conformance.changes import (
+    as_if_sent,
+    cookie,
+    data,
+    envelope,
+    logged_in,
+    on,
+    opening,
+    put,
+    refused,
+    without_attributes,
+)
+from tests.conformance.damaged import Change, Exchange, Fault
+from tests.harness import FORM, JSON
+
+USAGE, FLAVORS, DOMAIN, NEWS = "GetUsageLimits", "GetFlavors", "GetDomainDetail", "GetNews"
+URLS, COSTS = "GetUrlList", "GetConsumptionsEstimated"
+
+
+def header(name: str, value: str | None) -> Change:
+    return lambda exchange: exchange.set_header(name, value)
+
+
+def unreadable(exchange: Exchange) -> None:
+    exchange.body = b"\xff"
+
+
+def error_field(**fields: Any) -> Change:
+    """Other fields in every refusal of an action; `...` leaves one out."""
+
+    def change(exchange: Exchange) -> None:
+        both = {**exchange.envelope, **fields}
+        exchange.envelope = {name: value for name, value in both.items() if value is not ...}
+
+    return on(refused, change)
+
+
+def other_words(exchange: Exchange) -> None:
+    if exchange.is_login and exchange.status == 401 and exchange.fields["username"] == "demo":
+        exchange.envelope = {**exchange.envelope, "message": "The password is wrong."}
+
+
+def dearer(items: list[dict[str, str]]) -> None:
+    items[0]["day"] = str(Decimal(items[0]["day"]) + Decimal("0.01"))
+
+
+def own_region(exchange: Exchange) -> None:
+    if exchange.is_login and ".invalid" in exchange.fields.get("region", ""):
+        exchange.send_form(region=f"http://{exchange.sent['host']}/v3")
+
+
+def takes_json_login(exchange: Exchange) -> None:
+    if exchange.is_login and exchange.sent.get("content-type") == JSON:
+        exchange.body, exchange.sent["content-type"] = urlencode(exchange.fields).encode(), FORM
+
+
+def send_domain(condition: Callable[[Any], bool], value: Any) -> Change:
+    """Another domainId than was sent, where it is such a one."""
+
+    def change(exchange: Exchange) -> None:
+        fields = exchange.fields
+        if exchange.action == DOMAIN and "domainId" in fields and condition(fields["domainId"]):
+            exchange.body = json.dumps({**fields, "domainId": value}).encode()
+
+    return change
+
+
+def echo_request_id(exchange: Exchange) -> None:
+    if exchange.sent.get("x-request-id"):
+        exchange.set_header("x-request-id", exchange.sent["x-request-id"])
+
+
+def other_error(exchange: Exchange) -> None:
+    exchange.envelope = {**exchange.envelope, "error": "lost"}
+
+
+def foreign_by_referer(exchange: Exchange) -> None:
+    if "referer" in exchange.sent:
+        exchange.sent["origin"] = exchange.sent["referer"].rstrip("/")
+
+
+FAULTS = [
+    # GET /api/
+    Fault("no regions", "console.welcome.data", on(opening, lambda each: setattr(each, "envelope", {
+        **each.envelope, "data": {**each.envelope["data"], "regions": None}})),
+        follows=frozenset({"console.login.region"})),
+    Fault("anonymous ids not kept", "console.welcome.keeps-cookies", before=on(opening, as_if_sent(
+        "cookie", lambda each: each.sent.get("cookie", "").replace("sessionid=a", "sessionid=b"))),
+        follows=frozenset({"console.welcome.replaces-made-up"})),
+    Fault("made-up tokens kept", "console.welcome.replaces-made-up", on(
+        lambda each: opening(each) and each.cookies.get("csrftoken") == "0" * 64,
+        lambda each: each.change_cookie("csrftoken", lambda line: f"csrftoken={'0' * 64};{line.partition(';')[2]}"))),
+    Fault("a session lost by looking", "console.welcome.keeps-session", sessions.replace_live_session),
+    Fault("HEAD without cookies", "console.welcome.head", on(
+        lambda each: each.method == "HEAD", header("set-cookie", None))),
+    # Cookies
+    Fault("secure cookies by http", "console.cookies.secure", cookie("csrftoken", "Path", "Secure; Path"),
+        follows=frozenset({"session.one-jar"})),
+    Fault("a third cookie", "console.cookies.once", on(
+        opening, lambda each: each.headers.append(("set-cookie", "tracker=1; Path=/")))),
+    Fault("other characters in a cookie", "console.cookies.values", cookie("sessionid", "sessionid=a", "sessionid=-"),
+        follows=frozenset({"console.welcome.keeps-cookies", "console.welcome.replaces-made-up"})),
+    Fault("cookies for all sites", "console.cookies.scope", cookie("csrftoken", "SameSite=Lax", "SameSite=None")),
+    Fault("csrftoken without Max-Age", "console.cookies.csrftoken-lifetime",
+        without_attributes("csrftoken", "Max-Age")),
+    Fault("csrftoken not for scripts", "console.cookies.csrftoken-readable",
+        cookie("csrftoken", "Path", "HttpOnly; Path")),
+    # Login
+    Fault("a login answered 201", "console.login.status", on(logged_in, lambda each: setattr(each, "status", 201)),
+        follows=frozenset({"console.login.token-in-header", "console.login.again", "console.logout.token-still-good"})),
+    Fault("session fixation", "console.login.new-session", sessions.keep_session, sessions.know_session,
+        frozenset({"console.login.again"})),
+    Fault("the old session lives on", "console.login.old-session-dead", sessions.remember_first_login,
+        sessions.revive_session),
+    Fault("csrftoken rotated at login", "console.login.csrftoken-stays", sessions.rotate_token, sessions.know_token,
+        frozenset({"console.welcome.keeps-session", "console.logout.token-still-good", "console.login.again"})),
+    Fault("a wrong password in other words", "console.login.wrong-password", other_words),
+    Fault("a failed login changes cookies", "console.login.wrong-credentials", on(
+        lambda each: each.is_login and each.status == 401,
+        lambda each: each.headers.append(("set-cookie", "sessionid=x; HttpOnly; Path=/")))),
+    Fault("any token logs in", "console.login.csrf", sessions.remember_any_token, sessions.use_any_token,
+        frozenset({"console.login.order", "login.token-required"})),
+    Fault("a login from a foreign page", "console.login.foreign-origin", before=on(
+        lambda each: each.is_login, as_if_sent("origin", lambda _: None))),
+    Fault("any region is good", "console.login.region", before=own_region),
+    Fault("one session for an account", "console.login.several-sessions", sessions.remember_all_sessions,
+        sessions.close_later_sessions),
+    Fault("no token in a login's header", "console.login.token-in-header", before=on(
+        lambda each: each.is_login, as_if_sent("x-csrftoken", lambda _: None))),
+    Fault("a login ends no session", "console.login.again", sessions.remember_login_in_session,
+        sessions.revive_session),
+    Fault("a login in JSON", "console.login.form-only", before=takes_json_login),
+    Fault("a login in plain text", "console.login.order", before=on(
+        lambda each: each.is_login and each.sent["content-type"] == "text/plain",
+        as_if_sent("content-type", lambda _: FORM))),
+    # CSRF and sessions in calls
+    Fault("the CSRF header not compared", "console.csrf.unequal", before=on(
+        lambda each: each.action and "x-csrftoken" in each.sent and "csrftoken" in each.cookies,
+        as_if_sent("x-csrftoken", lambda each: each.cookies["csrftoken"])),
+        follows=frozenset({"csrf.header-compared"})),
+    Fault("made-up tokens are good", "console.csrf.made-up", sessions.remember_token, sessions.mend_made_up_token),
+    Fault("Referer is read", "console.csrf.own-page", before=foreign_by_referer),
+    Fault("calls without cookies", "console.session.required", sessions.remember_last_jar, sessions.lend_jar),
+    Fault("odd cookies break a session", "console.session.odd-cookies", before=on(
+        lambda each: "$Version" in each.sent.get("cookie", ""), as_if_sent("cookie", lambda _: None))),
+    Fault("a logout without a token", "console.logout.refusals", before=on(
+        lambda each: each.path == "/auth/logout/" and "csrftoken" in each.cookies,
+        as_if_sent("x-csrftoken", lambda each: each.cookies["csrftoken"])),
+        follows=frozenset({"console.logout.ends"})),
+    Fault("a token spoilt by logout", "console.logout.token-still-good", before=sessions.spoil_token_after_logout),
+    Fault("the CSRF header not checked", "console.csrf.missing", before=on(
+        lambda each: each.action and "csrftoken" in each.cookies,
+        as_if_sent("x-csrftoken", lambda each: each.cookies["csrftoken"])),
+        follows=frozenset({
+            "csrf.header-required", "csrf.header-compared", "console.csrf.unequal", "console.body.order"})),
+    Fault("another session's token is good", "console.csrf.another-sessions", sessions.remember_token,
+        sessions.bind_no_token),
+    Fault("calls from foreign pages", "console.csrf.foreign-page", before=on(
+        lambda each: each.action, as_if_sent("sec-fetch-site", lambda _: None))),
+    Fault("logout ends nothing", "console.logout.ends", on(
+        lambda each: each.path == "/auth/logout/" and each.status == 200, header("set-cookie", None))),
+    # The envelope
+    Fault("an extra field in the envelope", "console.envelope.success", envelope(extra=1)),
+    Fault("a success as HTTP 201", "console.envelope.success", on(
+        lambda each: each.is_success, lambda each: setattr(each, "status", 201))),
+    Fault("a success as text", "console.envelope.success", on(
+        lambda each: each.is_success, header("content-type", "text/json"))),
+    Fault("errors without an identifier", "console.envelope.refusal", error_field(error=...)),
+    Fault("errors with data", "console.envelope.refusal", error_field(data=None)),
+    Fault("errors without their field", "console.envelope.refusal", error_field(field=...)),
+    Fault("errors as HTTP 200", "console.envelope.refusal", on(refused, lambda each: setattr(each, "status", 200))),
+    Fault("another identifier", "console.domain.unknown-id", on(
+        lambda each: refused(each) and each.envelope["error"] == "domain_not_found",
+        lambda each: setattr(each, "envelope", {**each.envelope, "error": "not_found"})),
+        follows=frozenset({"console.domain.another-tenants", "console.envelope.refusal"})),
+    Fault("only English", "console.language", before=as_if_sent("accept-language", lambda _: "en")),
+    Fault("data in the caller's language", "console.language", on(
+        lambda each: "zh" in each.sent.get("accept-language", ""), put(NEWS, 0, "title", value="新闻"))),
+    # Bodies
+    Fault("no byte-order mark", "console.body.byte-order-mark", before=on(
+        lambda each: each.body.startswith(b"\xef"), unreadable)),
+    Fault("any charset", "console.body.other-charset", before=as_if_sent(
+        "content-type", lambda each: (each.sent.get("content-type") or "").replace("gbk", "utf-8") or None)),
+    Fault("extra fields refused", "console.body.extra-fields", before=on(
+        lambda each: each.action and "region" in each.fields, unreadable)),
+    Fault("the session before the media type", "console.body.order", before=on(
+        lambda each: each.path == "/api/" and not each.cookies and each.sent.get("content-type") == "text/plain",
+        as_if_sent("content-type", lambda _: JSON))),
+    # Domains
+    Fault("an empty id is an id", "console.domain.missing-id", before=send_domain(lambda sent: sent == "", "0")),
+    Fault("a boolean is an id", "console.domain.invalid-id", before=send_domain(lambda sent: sent is False, "false")),
+    Fault("a number is no id", "console.domain.integer-id", before=send_domain(
+        lambda sent: type(sent) is int, value=True)),
+    Fault("other tenants' domains", "console.domain.another-tenants", sessions.remember_tenants,
+        sessions.as_main_tenant),
+    # Values
+    Fault("a quota below unlimited", "console.usage.values", put(USAGE, "maxTotalCores", value=-2)),
+    Fault("a quota more", "console.usage.values", put(USAGE, "maxTotalPorts", value=5)),
+    Fault("a name with another ram", "console.flavors.names", put(FLAVORS, "flavors", 7, "name", value="1C9G100G")),
+    Fault("URLs in another order", "console.urls.values", data(URLS, lambda items: items.reverse())),
+    Fault("configs unsorted", "console.flavors.ascending", data(
+        FLAVORS, lambda all_: all_["configs"]["ram"].reverse())),
+    Fault("a choice that no flavor has", "console.flavors.agree", data(
+        FLAVORS, lambda all_: all_["configs"]["vcpus"].append(128))),
+    Fault("enabled as a boolean", "console.domain.values", put(DOMAIN, "enabled", value=True)),
+    Fault("news unsorted", "console.news.order", data(NEWS, lambda items: items.reverse()),
+        follows=frozenset({"news.newest-first"})),
+    Fault("news of tomorrow", "console.news.past", put(NEWS, 0, "date", value="2999-01-01 00:00:00")),
+    Fault("a day of more than 24 hours", "console.consumption.periods", data(COSTS, dearer)),
+    Fault("an amount with one decimal", "console.consumption.amounts", put(COSTS, 0, "hour", value="1.5")),
+    Fault("kinds in another order", "console.consumption.order", data(COSTS, lambda items: items.reverse())),
+    # HTTP
+    Fault("a POST lost on the way over the slash", "console.slash.api", on(
+        lambda each: each.path == "/api", lambda each: setattr(each, "status", 301))),
+    Fault("OPTIONS answered 200", "console.methods.options", on(
+        lambda each: each.method == "OPTIONS", lambda each: setattr(each, "status", 200))),
+    Fault("no Allow", "console.methods.not-allowed", on(
+        lambda each: each.method == "DELETE", header("allow", None))),
+    Fault("unknown paths in other words", "console.paths.unknown", on(
+        lambda each: each.path == "/nothing-is-here", other_error)),
+    Fault("any request id is kept", "console.request-id.replaced", echo_request_id,
+        follows=frozenset({"console.headers.on-every-answer"})),
+    Fault("a document without ETag", "console.documents", on(
+        lambda each: each.path == "/openapi.json", header("etag", None))),
+    Fault("answers may be kept", "console.headers.on-every-answer", on(
+        lambda each: each.path == "/api/", header("cache-control", "private"))),
+    Fault("no request id", "console.headers.on-every-answer", header("x-request-id", None),
+        follows=frozenset({"console.request-id.kept", "console.welcome.head"})),
+    Fault("another request id", "console.request-id.kept", header("x-request-id", "mine")),
+    Fault("foreign pages may read", "console.headers.no-cors", header("access-control-allow-origin", "*")),
+]  # fmt: skip

@@ -1,0 +1,82 @@
+"""Listeners that answer with whatever bytes a test wants, in whatever time."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+Behaviour = Callable[[socket.socket], None]
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+
+
+@contextmanager
+def raw_server(behaviour: Behaviour) -> Iterator[str]:
+    """Does the same with every connection; gives its address."""
+    stopping = threading.Event()
+    threads: list[threading.Thread] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(0.05)
+
+        def serve() -> None:
+            while not stopping.is_set():
+                with suppress(TimeoutError):
+                    connection, _ = listener.accept()
+                    thread = threading.Thread(target=_handle, args=(connection, behaviour))
+                    thread.start()
+                    threads.append(thread)
+
+        accepting = threading.Thread(target=serve)
+        accepting.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            stopping.set()
+            accepting.join()
+            for thread in threads:
+                thread.join()
+
+
+def _handle(connection: socket.socket, behaviour: Behaviour) -> None:
+    with connection, suppress(OSError):
+        connection.settimeout(30)
+        connection.recv(65_536)
+        behaviour(connection)
+
+
+def hang(connection: socket.socket) -> None:
+    """Until the caller leaves."""
+    while connection.recv(65_536):
+        pass
+
+
+def close(connection: socket.socket) -> None:
+    connection.shutdown(socket.SHUT_RDWR)
+
+
+def say(content: bytes) -> Behaviour:
+    return lambda connection: connection.sendall(content)
+
+
+def drip(head: bytes, piece: bytes) -> Behaviour:
+    """A little at a time, for ever, so that no single wait is long."""
+
+    def behaviour(connection: socket.socket) -> None:
+        connection.sendall(head)
+        while True:
+            connection.sendall(piece)
+            time.sleep(0.02)
+
+    return behaviour
+
+
+def pour(head: bytes, piece: bytes) -> Behaviour:
+    """As much as the caller takes, for ever."""
+
+    def behaviour(connection: socket.socket) -> None:
+        connection.sendall(head)
+        while True:
+            connection.sendall(piece)
+
+    return behaviour

@@ -1,0 +1,53 @@
+"""What others said, in a line: nothing in it acts on a terminal, and no secret is in it in any form."""
+
+import json
+from html import escape
+from urllib.parse import quote_plus
+
+import pytest
+
+from cloudconsole.conformance.showing import LONGEST, one_line, shown
+
+SECRET = 'p"ä s&word<1>'
+
+
+@pytest.mark.parametrize(
+    "text", [SECRET, quote_plus(SECRET), json.dumps(SECRET), json.dumps(SECRET, ensure_ascii=False), escape(SECRET)]
+)
+def test_a_secret_is_hidden_in_every_form(text: str) -> None:
+    line = one_line(f"it said {text}!", {SECRET})
+    assert "[secret]" in line
+    assert "word" not in line
+
+
+def test_a_secret_at_the_end_of_what_is_shown_is_not_cut_in_two() -> None:
+    line = one_line("x" * (LONGEST - 5) + "abcdefghijklmnop", {"abcdefghijklmnop"})
+    assert "abc" not in line
+
+
+def test_a_secret_that_is_part_of_another_does_not_save_the_rest() -> None:
+    assert one_line("abcd abcdefgh", {"abcd", "abcdefgh"}) == "[secret] [secret]"
+
+
+def test_a_line_is_one_line_and_not_too_long() -> None:
+    line = one_line("\x1b[2J\r\n\u202e\ud800 中文" + "x" * 1_000_000, ())
+    assert line.startswith(r"\x1b[2J\r\n\u202e\ud800 中文xxx")
+    assert len(line) == LONGEST + 1
+    assert line.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("中文", '"中文"'),
+        ("\x1b中", r'"\u001b中"'),
+        ("\u202e中", r'"\u202e\u4e2d"'),
+        ("\x7f", r'"\u007f"'),
+        (b"\xff<", r'"\\xff<"'),
+        (None, "null"),
+        ({"b", "a"}, '["a", "b"]'),
+        (1.0, "1.0"),
+    ],
+)
+def test_values_are_shown_as_json(value: object, text: str) -> None:
+    assert shown(value) == text
