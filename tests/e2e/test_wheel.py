@@ -133,6 +133,12 @@ def test_the_wheel_has_nothing_but_the_package_and_its_description(names: set[st
     assert {name.partition("/")[0] for name in names} == {"cloudconsole", f"cloudconsole-{__version__}.dist-info"}
 
 
+def test_the_wheel_tells_pytest_of_the_plugin(wheel: Path) -> None:
+    with ZipFile(wheel) as archive:
+        entry_points = archive.read(f"cloudconsole-{__version__}.dist-info/entry_points.txt").decode()
+    assert "[pytest11]\ncloudconsole=cloudconsole.pytest_plugin\n" in entry_points
+
+
 def test_the_wheel_has_the_licence(names: set[str]) -> None:
     assert any(name.endswith("LICENSE") for name in names)
 
@@ -176,7 +182,9 @@ def test_without_the_server_it_says_in_one_line_what_mends_it(plain: Path, argum
     assert re.fullmatch(r"cloudconsole: [^\n]*pip install 'cloudconsole\[server\]'[^\n]*\n", done.stderr)
 
 
-def test_without_the_server_it_needs_nothing_but_msgspec(plain: Path) -> None:
+def test_without_the_server_it_needs_few_packages(plain: Path) -> None:
     (packages,) = (plain.parent / "lib").glob("python*/site-packages")
     installed = {path.name.partition("-")[0] for path in packages.glob("*.dist-info")}
-    assert installed == {"cloudconsole", "msgspec"}
+    http = {"httpx2", "httpcore2", "h11", "anyio", "idna", "truststore", "typing_extensions"}
+    tables = {"rich", "markdown_it_py", "mdurl", "pygments"}
+    assert installed <= {"cloudconsole", "msgspec"} | http | tables

@@ -1,16 +1,15 @@
 """The application: everything is put together here, and the way of one request can be read from top to bottom."""
 
 import logging
-import secrets
-from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, NamedTuple
+from typing import Final
 
 from cloudconsole.backends.embedded.cloud import EmbeddedCloud
 from cloudconsole.backends.embedded.content import EmbeddedContent
 from cloudconsole.backends.embedded.identity import QUEUE_LIMIT, QUEUE_SECONDS, EmbeddedIdentity
-from cloudconsole.core.clock import Clock, SystemClock
+from cloudconsole.core.clock import Clock
 from cloudconsole.server.actions import Ports
+from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.http.api import ApiEndpoint
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.documents import show_openapi, show_reference
@@ -22,6 +21,7 @@ from cloudconsole.server.http.page import HomePage
 from cloudconsole.server.http.regions import Regions
 from cloudconsole.server.http.request import ClientGone, Receive, Request, Scope, Send
 from cloudconsole.server.http.response import Response, json_response, refusal_response, send_response
+from cloudconsole.server.http.routes import Route, Routes
 from cloudconsole.server.http.session import Sessions
 from cloudconsole.server.http.turns import Turns
 from cloudconsole.server.http.undeclared import UndeclaredProxies
@@ -37,6 +37,7 @@ from cloudconsole.server.observing.layout import (
     PASSWORDS_WAITING,
     PAYLOAD_BYTES,
     STORE_ERRORS,
+    WELCOME,
     WRITES_WAITING,
 )
 from cloudconsole.server.observing.meter import Meter, meter_alone
@@ -54,15 +55,6 @@ from cloudconsole.store.sessions import SessionReader
 
 log = logging.getLogger(__name__)
 
-Endpoint = Callable[[Request, Front], Awaitable[Response]]
-
-
-class Route(NamedTuple):
-    call: str
-    """Under which name its calls are counted; an action call later gets its action's."""
-    endpoint: Endpoint
-
-
 SLASH_MISSING: Final = Text("This path ends with a slash: {path}", "此路径以斜杠结尾：{path}")
 WITHOUT_SLASH: Final = {"/api", "/auth/login", "/auth/logout", "/docs"}
 
@@ -70,8 +62,11 @@ WITHOUT_SLASH: Final = {"/api", "/auth/login", "/auth/logout", "/docs"}
 class Console:
     """An ASGI application over one data folder; `draining` makes it refuse what is new and finish what is under way."""
 
-    def __init__(self, settings: Settings, clock: Clock | None = None, meter: Meter | None = None) -> None:
-        clock = clock or SystemClock()
+    def __init__(
+        self, settings: Settings, clock: Clock | None = None, meter: Meter | None = None, desk: Desk | None = None
+    ) -> None:
+        desk = desk or Desk()
+        clock = clock or desk.clock
         meter = meter or meter_alone()
         self.arrivals = Arrivals()
         reader = Reader(settings.data)
@@ -80,10 +75,10 @@ class Console:
         hashing, writing = ThreadPoolExecutor(1, "hashing"), ThreadPoolExecutor(1, "writing")
         writer = Writer(writing, meter)
 
-        tokens = CsrfTokens(activity.secret("csrf", fresh=secrets.token_bytes(32)))
-        sessions = Sessions(
-            tokens, SessionReader(reader, settings.session_idle, self.arrivals), activity, writer, clock
-        )
+        randomness = desk.randomness
+        tokens = CsrfTokens(activity.secret("csrf", fresh=randomness.token_bytes(32)), randomness)
+        session_reader = SessionReader(reader, settings.session_idle, self.arrivals)
+        sessions = Sessions(tokens, session_reader, activity, writer, clock, randomness)
         regions = Regions(settings)
         identity = EmbeddedIdentity(reader, hashing)
         cloud = EmbeddedCloud(reader, clock, settings.zone)
@@ -95,16 +90,19 @@ class Console:
 
         health = HealthEndpoint(reader, is_draining=lambda: self.draining)
 
-        self._routes: dict[str, dict[str, Route]] = {
+        self._routes: Routes = {
             "/": {"GET": Route(OTHER, HomePage(regions).show)},
             "/docs/": {"GET": Route(OTHER, show_reference)},
             "/openapi.json": {"GET": Route(OTHER, show_openapi)},
-            "/api/": {"GET": Route("welcome", api.welcome), "POST": Route(BEFORE_ACTION, api.call)},
+            "/api/": {"GET": Route(WELCOME, api.welcome), "POST": Route(BEFORE_ACTION, api.call)},
             "/auth/login/": {"POST": Route(LOGIN, login.log_in)},
             "/auth/logout/": {"POST": Route(LOGOUT, login.log_out)},
             ALIVE_PATH: {"GET": Route("healthz", health.alive)},
             READY_PATH: {"GET": Route("readyz", health.ready)},
         }
+        self._controls = desk.make_controls(settings, writer, sessions) if desk.make_controls else None
+        if self._controls is not None:
+            self._routes = self._controls.around(self._routes)
         self._front_door = FrontDoor(settings, UndeclaredProxies(activity, writer, clock))
         self._meter = meter
         self._audit = Audit(meter)
@@ -183,6 +181,8 @@ class Console:
         writing.shutdown()
         engine.dispose()
         reader.close()
+        if self._controls is not None:
+            self._controls.close()
 
 
 def _read_head(scope: Scope) -> Head:

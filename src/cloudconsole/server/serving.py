@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import socket
 import time
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Final
 import uvicorn
 
 from cloudconsole.server.app import Console
+from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.http.protocol import guarded_protocol
 from cloudconsole.server.lifetime import Ending
 from cloudconsole.server.logs import sparing
@@ -88,14 +90,16 @@ def run_worker(
     listener: socket.socket,
     certificate: Certificate | None,
     meter: Meter,
+    desk: Desk,
     parent_pipe: int | None = None,
 ) -> Ending:
     """One worker process; where it has a parent, it also stops when that is gone."""
     meter.begin()
-    console = Console(settings, meter=meter)
+    desk.begin(settings.data)
+    console = Console(settings, meter=meter, desk=desk)
     config = uvicorn.Config(
         console,
-        http=guarded_protocol(settings.request_timeout, console.arrivals, meter),
+        http=guarded_protocol(settings.request_timeout, console.arrivals, meter, desk.protocol),
         ws="none",
         lifespan="off",
         interface="asgi3",
@@ -142,8 +146,9 @@ def https_headers(settings: Settings) -> list[tuple[str, str]]:
 def call_when_closed(pipe: int, action: Callable[[], None]) -> None:
     loop = asyncio.get_running_loop()
 
-    def closed() -> None:
-        loop.remove_reader(pipe)
-        action()
+    def look() -> None:
+        if not os.read(pipe, 4096):
+            loop.remove_reader(pipe)
+            action()
 
-    loop.add_reader(pipe, closed)
+    loop.add_reader(pipe, look)

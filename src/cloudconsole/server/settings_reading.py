@@ -20,13 +20,18 @@ from cloudconsole.server.settings_file import read_settings_file
 
 
 def load_settings(
-    environment: Mapping[str, str] | None = None, flags: Mapping[str, str | None] | None = None
+    environment: Mapping[str, str] | None = None,
+    flags: Mapping[str, str | None] | None = None,
+    stand_ins: Mapping[str, Any] | None = None,
 ) -> Settings:
-    """The settings in force; `config` among the flags names the file. What is unknown is as wrong as a wrong value."""
+    """The settings in force; `config` among the flags names the file. What is unknown is as wrong as a wrong value.
+
+    Stand-ins take the place of defaults.
+    """
     reading = read_values(environment, flags)
     if reading.problems:
         raise SettingError("\n".join(reading.problems))
-    return Settings(**reading.values)
+    return Settings(**{**(stand_ins or {}), **reading.values})
 
 
 def read_values(

@@ -13,6 +13,8 @@ from functools import partial
 from types import FrameType
 from typing import Final, NamedTuple
 
+from cloudconsole.core.clock import Clock
+from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.lifetime import Ending, Sockets, tell_end, tell_start
 from cloudconsole.server.observing.meter import Board
 from cloudconsole.server.observing.page import MetricsPage
@@ -33,24 +35,24 @@ FORK_SIGNALS: Final = (*STOP_SIGNALS, RENEW_SIGNAL)
 """They wait while a process is being started."""
 
 
-def serve(settings: Settings, sockets: Sockets, certificate: Certificate | None = None) -> int:
+def serve(settings: Settings, sockets: Sockets, certificate: Certificate | None, desk: Desk) -> int:
     """Serve until told to stop, by https where there is a certificate; gives the exit code."""
     board = Board(settings.workers)
     tell_start(settings, sockets)
     if settings.workers == 1 and sockets.metrics is None:
-        ending = run_worker(settings, sockets.calls, certificate, board.meter(0))
+        ending = run_worker(settings, sockets.calls, certificate, board.meter(0), desk, desk.lifeline)
     else:
-        ending = Supervisor(settings, sockets, certificate, board).run()
+        ending = Supervisor(settings, sockets, certificate, board, desk).run()
     tell_end(settings, ending)
     return 0
 
 
-def run_metrics(settings: Settings, listener: socket.socket, board: Board, parent_pipe: int) -> int:
+def run_metrics(settings: Settings, listener: socket.socket, board: Board, clock: Clock, parent_pipe: int) -> int:
     """The process that serves the metrics; it ends when its parent ends it or is gone."""
     for sig in STOP_SIGNALS:
         # While the workers finish what is under way, they can still be watched.
         signal.signal(sig, signal.SIG_IGN)
-    page = MetricsPage(board, StoreReadings(settings))
+    page = MetricsPage(board, StoreReadings(settings, clock))
 
     async def main() -> None:
         call_when_closed(parent_pipe, lambda: os._exit(0))
@@ -72,11 +74,14 @@ class Job(NamedTuple):
 class Supervisor:
     """Starts the workers, starts a dead one again, and hands signals on to all."""
 
-    def __init__(self, settings: Settings, sockets: Sockets, certificate: Certificate | None, board: Board) -> None:
+    def __init__(
+        self, settings: Settings, sockets: Sockets, certificate: Certificate | None, board: Board, desk: Desk
+    ) -> None:
         self._settings = settings
         self._sockets = sockets
         self._certificate = certificate
         self._board = board
+        self._desk = desk
         self._running: dict[int, tuple[Job, float]] = {}
         self._stopping = False
         self._ending = Ending(signal=None, drained=True)
@@ -109,12 +114,12 @@ class Supervisor:
         if self._sockets.metrics is not None:
             self._sockets.metrics.close()
         meter = self._board.meter(worker)
-        ending = run_worker(self._settings, self._sockets.calls, self._certificate, meter, self._pipe_read)
+        ending = run_worker(self._settings, self._sockets.calls, self._certificate, meter, self._desk, self._pipe_read)
         return 0 if ending.drained else CUT_OFF_CODE
 
     def _run_metrics(self, listener: socket.socket) -> int:
         self._sockets.calls.close()
-        return run_metrics(self._settings, listener, self._board, self._pipe_read)
+        return run_metrics(self._settings, listener, self._board, self._desk.clock, self._pipe_read)
 
     def _workers(self) -> list[int]:
         return [process for process, (job, _) in self._running.items() if job.worker is not None]

@@ -76,8 +76,13 @@ class InvalidField(ApiError):
     when = "a field is of a wrong type; an id is over 64 characters or has control characters"
     mend = "Mend the field that `field` names."
 
-    def __init__(self, field: str) -> None:
+    def __init__(self, field: str, instead: Text | None = None) -> None:
+        """`instead` is the wording for a field that is no identifier."""
         super().__init__(field=field)
+        self._wording = instead or self.text
+
+    def message(self, language: Language) -> str:
+        return self._wording.format_in(language, **self.values)
 
 
 class UnknownRegion(ApiError):

@@ -5,6 +5,7 @@ from contextlib import closing
 
 import pytest
 
+from cloudconsole.core.clock import SystemClock
 from cloudconsole.server.app import Console
 from cloudconsole.server.observing.meter import Board
 from cloudconsole.server.observing.page import MetricsPage
@@ -38,5 +39,5 @@ def scrape(settings: Settings, board: Board) -> Scrape:
 
 
 def page_text(board: Board, settings: Settings) -> str:
-    with closing(StoreReadings(settings)) as readings:
+    with closing(StoreReadings(settings, SystemClock())) as readings:
         return MetricsPage(board, readings).text()

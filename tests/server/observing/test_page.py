@@ -9,6 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from cloudconsole import __version__
+from cloudconsole.core.clock import SystemClock
 from cloudconsole.server.observing import layout
 from cloudconsole.server.observing.families import FAMILIES, PREFIX
 from cloudconsole.server.observing.meter import Board
@@ -184,7 +185,7 @@ def test_a_store_that_fails_is_seen(demo: Caller, data: Path, scrape: Scrape) ->
 
 def test_a_store_that_is_gone_is_seen_and_not_made_anew(settings: Settings, tmp_path: Path) -> None:
     nowhere = tmp_path / "nowhere"
-    text = MetricsPage(Board(1), StoreReadings(Settings(data=nowhere))).text()
+    text = MetricsPage(Board(1), StoreReadings(Settings(data=nowhere), SystemClock())).text()
     assert "cloudconsole_store_readable 0\n" in text
     assert not nowhere.exists()
 
@@ -225,7 +226,7 @@ def test_sums_are_exact_however_large(board: Board, settings: Settings) -> None:
 
 def test_counting_rests_after_it_took_long(settings: Settings, demo: Caller) -> None:
     moments = iter([0.0, 1.0, 20.9, 21.0, 21.0])
-    readings = StoreReadings(settings, lambda: next(moments))
+    readings = StoreReadings(settings, SystemClock(), lambda: next(moments))
     first = readings.counts()
     demo.logout()
     assert readings.counts() is first

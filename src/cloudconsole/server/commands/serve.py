@@ -3,16 +3,17 @@
 import argparse
 import signal
 import sys
-
-from sqlalchemy import func, select
+from collections.abc import Mapping
+from typing import Any
 
 from cloudconsole.cli import output
-from cloudconsole.core.clock import SystemClock
-from cloudconsole.operator.cloudfile.load import load
+from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.nouns.operators import has_accounts
-from cloudconsole.operator.sample import SAMPLE_FILE, accounts_with_sample_passwords
+from cloudconsole.operator.sample import accounts_with_sample_passwords
+from cloudconsole.server.commands.desk_flags import add_desk_flags, read_desk, stand_in_defaults
+from cloudconsole.server.commands.first_cloud import add_first_cloud_flags, load_first_cloud, read_first_cloud
 from cloudconsole.server.commands.refusing import refuse
-from cloudconsole.server.commands.welcome import welcome
+from cloudconsole.server.commands.welcome import Start, ready_line, welcome
 from cloudconsole.server.lifetime import Sockets
 from cloudconsole.server.logs import set_up_logs
 from cloudconsole.server.serving import ListenError, bind, bind_metrics
@@ -23,7 +24,6 @@ from cloudconsole.server.supervising import serve
 from cloudconsole.server.tls import RENEW_SIGNAL, read_certificate
 from cloudconsole.store.engine import StoreError, opened, reading
 from cloudconsole.store.preparing import prepare
-from cloudconsole.store.tables import tenants
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_config_flag(parser)
     parser.add_argument("--print-config", action="store_true", help="print a settings file to start from, and end")
-    parser.add_argument("--sample", action="store_true", help="load the sample cloud into an empty store first")
+    add_first_cloud_flags(parser)
+    parser.add_argument("--json", action="store_true", help="say where it serves in one line of JSON, for programs")
+    add_desk_flags(parser)
     add_setting_flags(parser)
 
 
@@ -44,15 +46,23 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     # Until the server has taken over, there is nothing to finish.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    with stand_in_defaults(arguments) as stand_ins:
+        return _run(arguments, stand_ins)
+
+
+def _run(arguments: argparse.Namespace, stand_ins: Mapping[str, Any]) -> int:
     try:
-        settings = load_settings(flags={name: getattr(arguments, name) for name in ("config", *SETTINGS)})
+        flags = {name: getattr(arguments, name) for name in ("config", *SETTINGS)}
+        settings = load_settings(flags=flags, stand_ins=stand_ins)
+        desk = read_desk(arguments, settings)
         set_up_logs(settings)
         certificate = read_certificate(settings)
+        first_cloud = read_first_cloud(arguments, settings)
         # Taken before a store is made: a start that is refused leaves nothing behind.
         listener, metrics_listener = bind(settings.host, settings.port), bind_metrics(settings)
         prepare(settings.data)
-        if arguments.sample:
-            _load_sample(settings)
+        if first_cloud is not None:
+            load_first_cloud(first_cloud, settings, int(desk.clock.now()))
         is_empty, sample_accounts = _look(settings)
         if sample_accounts and not (settings.only_this_machine or settings.insecure_sample):
             raise SettingError(
@@ -62,21 +72,13 @@ def run(arguments: argparse.Namespace) -> int:
         # Until a worker is ready for it, a request to renew waits.
         if certificate is not None:
             signal.pthread_sigmask(signal.SIG_BLOCK, [RENEW_SIGNAL])
-    except (SettingError, StoreError, ListenError) as problem:
+    except (SettingError, StoreError, ListenError, OperatorError) as problem:
         return refuse(str(problem))
-    port = listener.getsockname()[1]
-    output.write(welcome(settings, port, sample_accounts=sample_accounts, is_empty=is_empty))
+    port, is_temporary = listener.getsockname()[1], settings.data == stand_ins.get("data")
+    start = Start(settings, port, desk, sample_accounts, is_empty=is_empty, is_temporary=is_temporary)
+    output.write(ready_line(start) if arguments.json else welcome(start))
     output.flush()
-    return serve(settings, Sockets(listener, metrics_listener), certificate)
-
-
-def _load_sample(settings: Settings) -> None:
-    """Load the sample where nothing is there yet."""
-    with opened(settings.data, "cloud") as engine:
-        with reading(engine).connect() as connection:
-            is_empty = connection.scalar(select(func.count()).select_from(tenants)) == 0
-        if is_empty:
-            load(engine, SAMPLE_FILE, zone=settings.zone, now=int(SystemClock().now()), actor="sample")
+    return serve(settings, Sockets(listener, metrics_listener), certificate, desk)
 
 
 def _look(settings: Settings) -> tuple[bool, list[str]]:

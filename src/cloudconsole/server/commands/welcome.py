@@ -1,7 +1,12 @@
 """What `cloudconsole serve` says at its start: where it is, and two sessions to paste."""
 
+import json
+import os
+from typing import NamedTuple
+
 from cloudconsole.operator.sample import SAMPLE_PASSWORDS
 from cloudconsole.server.addresses import is_loopback, reachable
+from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.settings import Settings
 
 CURL_SESSION = """\
@@ -41,21 +46,57 @@ def python_session(base: str, region: str, username: str = "demo") -> str:
     return PYTHON_SESSION.format(base=base, region=region, username=username, password=SAMPLE_PASSWORDS[username])
 
 
-def welcome(settings: Settings, port: int, *, sample_accounts: list[str], is_empty: bool) -> str:
-    """The lines to print; the sample's accounts are those that still have the sample's passwords."""
-    base = settings.public_origin or f"{settings.own_scheme}://{reachable(settings.host)}:{port}"
-    region = settings.identity[0].address if settings.identity else f"{base}/v3"
+class Start(NamedTuple):
+    """A console about to serve."""
+
+    settings: Settings
+    port: int
+    desk: Desk
+    sample_accounts: list[str]
+    """Those that still have the sample's passwords."""
+    is_empty: bool
+    """Whether there are no accounts at all."""
+    is_temporary: bool
+    """Whether the data folder goes with the console."""
+
+    @property
+    def base(self) -> str:
+        settings = self.settings
+        return settings.public_origin or f"{settings.own_scheme}://{reachable(settings.host)}:{self.port}"
+
+    @property
+    def region(self) -> str:
+        return self.settings.identity[0].address if self.settings.identity else f"{self.base}/v3"
+
+
+def welcome(start: Start) -> str:
+    """The lines to print, for people."""
+    settings, base, region = start.settings, start.base, start.region
     lines = [f"Cloud Console serves on {base}", f"region to send at login: {region}"]
     if not is_loopback(settings.host):
-        lines.append(f"listening on {settings.host} port {port}, for other machines too")
-    if is_empty:
+        lines.append(f"listening on {settings.host} port {start.port}, for other machines too")
+    if start.is_empty:
         lines.append(
             "The store has no accounts yet: cloudconsole init makes the first operator; --sample loads a sample cloud."
         )
-    lines.append(f"Stop with Ctrl-C; the data stays in {settings.data.resolve()}")
-    if sample_accounts:
-        first = sample_accounts[0]
-        lines += ["sample accounts:", *(f"  {name} / {SAMPLE_PASSWORDS[name]}" for name in sample_accounts)]
+    lines += start.desk.told()
+    kept = "is temporary" if start.is_temporary else f"stays in {settings.data.resolve()}"
+    lines.append(f"Stop with Ctrl-C; the data {kept}")
+    if start.sample_accounts:
+        first, accounts = start.sample_accounts[0], start.sample_accounts
+        lines += ["sample accounts:", *(f"  {name} / {SAMPLE_PASSWORDS[name]}" for name in accounts)]
         lines += ["", "A first session with curl:", "", curl_session(base, region, first)]
         lines += ["The same in Python, with nothing but the standard library:", "", python_session(base, region, first)]
     return "\n".join(lines) + "\n"
+
+
+def ready_line(start: Start) -> str:
+    """The same for a program: one line of JSON."""
+    told = {
+        "address": start.base,
+        "region": start.region,
+        "pid": os.getpid(),
+        "data": str(start.settings.data.resolve()),
+        "accounts": [{"username": name, "password": SAMPLE_PASSWORDS[name]} for name in start.sample_accounts],
+    }
+    return json.dumps(told, ensure_ascii=False) + "\n"

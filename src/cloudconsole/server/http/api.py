@@ -22,7 +22,7 @@ from cloudconsole.server.http.front import Front
 from cloudconsole.server.http.regions import Regions
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response, cookie_headers, json_response, plain_answer
-from cloudconsole.server.http.session import Found, Sessions, id_to_keep
+from cloudconsole.server.http.session import Found, Sessions
 from cloudconsole.server.payloads import Asked, Payloads
 from cloudconsole.server.settings import Settings
 from cloudconsole.spec import envelope
@@ -62,7 +62,7 @@ class ApiEndpoint:
         found = self.sessions.find(request)
         cookies = cookie_headers(
             csrf_cookie(self._token_to_keep(request, found), self.clock.now(), secure=front.secure),
-            session_cookie(id_to_keep(request, found), secure=front.secure),
+            session_cookie(self.sessions.id_to_keep(request, found), secure=front.secure),
         )
         return json_response(envelope.success(WELCOME, request.head.language, data), headers=cookies)
 

@@ -1,12 +1,12 @@
 """CSRF: tokens that only we can make, bound to a session at login, and requests that only our own pages can send."""
 
-import secrets
 from collections.abc import Callable
 from functools import lru_cache
 from hashlib import blake2b
 from hmac import compare_digest
 from typing import Final
 
+from cloudconsole.core.randomness import SYSTEM, Randomness
 from cloudconsole.server.addresses import parse_origin
 from cloudconsole.server.http.front import Front
 from cloudconsole.server.http.request import Request
@@ -20,12 +20,13 @@ TOKEN_LENGTH: Final = 64
 class CsrfTokens:
     """A token is a random seed and a MAC over it: a made-up one is refused, and an anonymous one costs no storage."""
 
-    def __init__(self, key: bytes) -> None:
+    def __init__(self, key: bytes, randomness: Randomness = SYSTEM) -> None:
+        self._randomness = randomness
         self._mac = blake2b(key=key, digest_size=(TOKEN_LENGTH - SEED_LENGTH) // 2)
         self.from_seed: Callable[[str], str] = lru_cache(maxsize=1024)(self._from_seed)
 
     def new(self) -> str:
-        return self.from_seed(secrets.token_hex(SEED_LENGTH // 2))
+        return self.from_seed(self._randomness.token_bytes(SEED_LENGTH // 2).hex())
 
     def _from_seed(self, seed: str) -> str:
         mac = self._mac.copy()

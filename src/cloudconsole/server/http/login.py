@@ -12,7 +12,7 @@ from cloudconsole.server.http.front import Front
 from cloudconsole.server.http.regions import Regions
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Headers, Response, cookie_headers
-from cloudconsole.server.http.session import Sessions, new_session_id
+from cloudconsole.server.http.session import Sessions
 from cloudconsole.server.http.turns import Turns
 from cloudconsole.server.settings import Settings
 from cloudconsole.server.writing import Writer
@@ -66,7 +66,7 @@ class LoginEndpoint:
         return await self._open_session(request, attempt, account, csrf_seed)
 
     async def _open_session(self, request: Request, attempt: Attempt, account: Account, csrf_seed: str) -> str:
-        session_id, now = new_session_id(), self._now()
+        session_id, now = self.sessions.new_id(), self._now()
         session = NewSession(
             id_hash=hash_session_id(session_id),
             csrf_seed=csrf_seed,

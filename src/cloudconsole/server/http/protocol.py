@@ -182,10 +182,14 @@ class GuardedProtocol(HttpToolsProtocol):
         if self.transport.get_write_buffer_size() < unsent:
             self._watch_stall(stalled=True)
         else:
-            if self._running is not None:
-                # It waits to go on writing, and would fail at that.
-                self._running.disconnected = True
-            self.transport.abort()
+            # What runs waits to go on writing, and would fail at that.
+            self.drop()
+
+    def drop(self) -> None:
+        """End the connection without another word, also to the call that runs."""
+        if self._running is not None:
+            self._running.disconnected = True
+        self.transport.abort()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
@@ -222,7 +226,9 @@ class GuardedProtocol(HttpToolsProtocol):
         return None if last is None or last.response_complete or last.more_body else last
 
 
-def guarded_protocol(request_timeout: float, arrivals: Arrivals, meter: Meter) -> type[GuardedProtocol]:
+def guarded_protocol(
+    request_timeout: float, arrivals: Arrivals, meter: Meter, kind: type[GuardedProtocol] = GuardedProtocol
+) -> type[GuardedProtocol]:
     """The protocol with this many seconds for a request to arrive, and where what arrives or is refused is counted."""
     given = {"request_timeout": request_timeout, "arrivals": arrivals, "meter": meter}
-    return type("GuardedProtocol", (GuardedProtocol,), given)
+    return type("GuardedProtocol", (kind,), given)

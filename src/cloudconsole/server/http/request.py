@@ -19,6 +19,8 @@ WRITE_WHOLE: Final = "cloudconsole.write_whole"
 """Where our own connection offers it in a request's scope."""
 ARRIVAL: Final = "cloudconsole.arrival"
 """Where our own connection puts the request's number, once all of it has arrived."""
+DROP: Final = "cloudconsole.drop"
+"""Where a connection offers to end without an answer."""
 
 
 class ClientGone(Exception):
@@ -84,6 +86,12 @@ class Request:
         """The address and port that the caller reached."""
         server = self._scope.get("server")
         return server if server and server[1] else None
+
+    def drop_connection(self) -> None:
+        """End the connection under this call, where it can be."""
+        drop: Callable[[], None] | None = self._scope.get(DROP)
+        if drop is not None:
+            drop()
 
     @property
     def query(self) -> bytes:

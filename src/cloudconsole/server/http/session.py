@@ -3,10 +3,10 @@
 import asyncio
 import logging
 import re
-import secrets
 from typing import Final
 
 from cloudconsole.core.clock import Clock
+from cloudconsole.core.randomness import Randomness
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.writing import Writer
@@ -22,38 +22,42 @@ TOUCH_SECONDS: Final = 60
 _ANONYMOUS: Final = re.compile(r"a[0-9a-f]{48}")
 
 
-def new_session_id() -> str:
-    return "s" + secrets.token_hex(24)
-
-
-def new_anonymous_id() -> str:
-    return "a" + secrets.token_hex(24)
+_ID_BYTES: Final = 24
 
 
 Found = tuple[str, Session]
 """A session's id and the session."""
 
 
-def id_to_keep(request: Request, found: Found | None) -> str:
-    """What `GET /api/` sets: the live session, else a well-formed anonymous id, else a new one."""
-    if found is not None:
-        return found[0]
-    anonymous = (session_id for session_id in request.head.cookies.sessions if _ANONYMOUS.fullmatch(session_id))
-    return next(anonymous, None) or new_anonymous_id()
-
-
 class Sessions:
     def __init__(
-        self, tokens: CsrfTokens, reader: SessionReader, activity: Activity, writer: Writer, clock: Clock
+        self,
+        tokens: CsrfTokens,
+        reader: SessionReader,
+        activity: Activity,
+        writer: Writer,
+        clock: Clock,
+        randomness: Randomness,
     ) -> None:
         self._tokens = tokens
         self._reader = reader
         self._activity = activity
         self._writer = writer
         self._clock = clock
+        self._randomness = randomness
         self._touched: dict[bytes, int] = {}
         self._being_written: dict[bytes, int] = {}
         self._touching: asyncio.Task[None] | None = None
+
+    def new_id(self) -> str:
+        return "s" + self._randomness.token_bytes(_ID_BYTES).hex()
+
+    def id_to_keep(self, request: Request, found: Found | None) -> str:
+        """What `GET /api/` sets: the live session, else a well-formed anonymous id, else a new one."""
+        if found is not None:
+            return found[0]
+        anonymous = (session_id for session_id in request.head.cookies.sessions if _ANONYMOUS.fullmatch(session_id))
+        return next(anonymous, None) or "a" + self._randomness.token_bytes(_ID_BYTES).hex()
 
     def find(self, request: Request) -> Found | None:
         """The live session among the request's cookies, with its id; of several, the one whose token came along."""
@@ -79,6 +83,11 @@ class Sessions:
         if found is None:
             raise LoginRequired
         return found[1]
+
+    async def settle(self) -> None:
+        """Wait until every use so far is written down."""
+        if self._touching is not None:
+            await asyncio.wait([self._touching])
 
     def _touch(self, session: Session, now: float) -> None:
         """Write down that the session is in use, without making the call wait for it."""

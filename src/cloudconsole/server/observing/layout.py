@@ -18,11 +18,12 @@ BEFORE_ACTION: Final = "api"
 OTHER: Final = "other"
 LOGIN: Final = "login"
 LOGOUT: Final = "logout"
+WELCOME: Final = "welcome"
 
 CALLS: Final = (
     *(action.name for action in ACTIONS),
     BEFORE_ACTION,
-    "welcome",
+    WELCOME,
     LOGIN,
     LOGOUT,
     "healthz",

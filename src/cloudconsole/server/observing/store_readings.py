@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from cloudconsole.core.clock import Clock
 from cloudconsole.server.settings import Settings
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store import figures
@@ -21,7 +22,8 @@ REST: Final = 20
 class StoreReadings:
     """For one thread: that of its first reading."""
 
-    def __init__(self, settings: Settings, seconds: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, settings: Settings, clock: Clock, seconds: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._seconds = seconds
         self._folder: Path = settings.data
         self._idle_seconds = settings.session_idle
@@ -57,7 +59,7 @@ class StoreReadings:
             if not all(database_file(self._folder, part).exists() for part in PARTS):
                 raise Unavailable
             self._reader = Reader(self._folder)
-        return figures.count(self._reader, time.time(), self._idle_seconds)
+        return figures.count(self._reader, self._clock.now(), self._idle_seconds)
 
     def close(self) -> None:
         if self._reader is not None:

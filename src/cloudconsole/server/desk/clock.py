@@ -1,0 +1,63 @@
+"""A clock that begins where one wants, runs from there or stands, and can be moved while the console serves."""
+
+import time
+from datetime import UTC, datetime, tzinfo
+from typing import Any, Final
+
+from cloudconsole.operator.fields import seconds_of
+
+EARLIEST: Final = int(datetime(1971, 1, 1, tzinfo=UTC).timestamp())
+LATEST: Final = int(datetime(9000, 1, 1, tzinfo=UTC).timestamp())
+"""Between them every time zone and every cookie's expiry has a date."""
+
+
+class DeskClock:
+    """Starts at a moment, or at the machine's own; `reset` makes it what it was at the start."""
+
+    def __init__(self, start: float | None = None, *, fixed: bool = False) -> None:
+        self._start = time.time() if start is None and fixed else start
+        self._starts_fixed = fixed
+        self._ahead = 0.0
+        """Of the machine's clock, in seconds, while it runs."""
+        self._held: float | None = None
+        self.reset()
+
+    def now(self) -> float:
+        return time.time() + self._ahead if self._held is None else self._held
+
+    @property
+    def is_fixed(self) -> bool:
+        return self._held is not None
+
+    def set(self, moment: float) -> None:
+        """Go to a moment, and run or stand there as before."""
+        if self._held is None:
+            self._ahead = moment - time.time()
+        else:
+            self._held = moment
+
+    def fix(self) -> None:
+        self._held = self.now()
+
+    def run(self) -> None:
+        moment, self._held = self.now(), None
+        self.set(moment)
+
+    def reset(self) -> None:
+        self._held, self._ahead = None, 0.0
+        if self._start is not None:
+            self.set(self._start)
+        if self._starts_fixed:
+            self._held = self._start
+
+
+def read_moment(value: Any, zone: tzinfo) -> int:
+    """The moment that a text tells; a ValueError's text says what it must be."""
+    moment = seconds_of(value, zone)
+    check_moment(moment)
+    return moment
+
+
+def check_moment(moment: float) -> None:
+    if not EARLIEST <= moment < LATEST:
+        raise ValueError("must be a time from 1971 to 8999")

@@ -1,0 +1,171 @@
+"""The paths by which a test steers its console: everything as at the start, another time, calls that fail."""
+
+from datetime import tzinfo
+from typing import Any, Final
+
+from cloudconsole.core.clock import time_text
+from cloudconsole.server.desk import fields as given
+from cloudconsole.server.desk.clock import DeskClock, check_moment, read_moment
+from cloudconsole.server.desk.faults import ACTION_NAMES, CATALOGUE, Fault, Faults
+from cloudconsole.server.desk.seeding import SeededRandomness
+from cloudconsole.server.desk.starting_store import StartingStore
+from cloudconsole.server.http.body import Fields
+from cloudconsole.server.http.csrf import check_origin
+from cloudconsole.server.http.front import Front
+from cloudconsole.server.http.request import Request
+from cloudconsole.server.http.response import Response, json_response
+from cloudconsole.server.http.routes import Route, Routes
+from cloudconsole.server.http.session import Sessions
+from cloudconsole.server.observing.layout import LOGIN, LOGOUT, OTHER, WELCOME
+from cloudconsole.server.settings import Settings
+from cloudconsole.server.writing import Writer
+from cloudconsole.spec import envelope
+from cloudconsole.spec.errors import MissingField
+from cloudconsole.spec.language import Text
+
+RESET_PATH: Final = "/_test/reset"
+CLOCK_PATH: Final = "/_test/clock"
+FAULT_PATH: Final = "/_test/fault"
+
+FAULTY_PATHS: Final = ("/api/", "/auth/login/", "/auth/logout/")
+FAULTY_CALLS: Final = (*sorted(ACTION_NAMES), WELCOME, LOGIN, LOGOUT)
+
+CLOCK_FIELDS: Final = ("now", "advance", "fixed")
+FAULT_FIELDS: Final = ("error", "status", "drop", "delay", "retryAfter", "times", "call", "clear")
+
+MOST_TIMES: Final = 1_000_000
+LONGEST_DELAY: Final = 60
+LONGEST_WAIT: Final = 3600
+FARTHEST: Final = 10**12
+"""Seconds that a clock may be asked to go at once; where it may arrive is another question."""
+
+_DONE: Final = Text("Done.", "已完成。")
+
+
+class Controls:
+    """Of one worker: another would know nothing of them."""
+
+    def __init__(
+        self,
+        clock: DeskClock,
+        seeded: SeededRandomness | None,
+        settings: Settings,
+        writer: Writer,
+        sessions: Sessions,
+    ) -> None:
+        """The store and the seeded stream are kept as they are now."""
+        self._clock = clock
+        self._seeded = seeded
+        self._zone: tzinfo = settings.zone
+        self._writer = writer
+        self._sessions = sessions
+        self._store = StartingStore(settings.data)
+        self._faults = Faults(settings.max_body)
+        if seeded is not None:
+            seeded.keep_place()
+
+    def around(self, routes: Routes) -> Routes:
+        """The console's routes with faults before them, and the controls beside them."""
+        faulty = {
+            path: {method: self._faults.around(route) for method, route in routes[path].items()}
+            for path in FAULTY_PATHS
+        }
+        controls = {
+            RESET_PATH: {"POST": Route(OTHER, self.reset)},
+            CLOCK_PATH: {"GET": Route(OTHER, self.tell_time), "POST": Route(OTHER, self.move_clock)},
+            FAULT_PATH: {"GET": Route(OTHER, self.tell_faults), "POST": Route(OTHER, self.order_fault)},
+        }
+        return {**routes, **faulty, **controls}
+
+    async def reset(self, request: Request, front: Front) -> Response:
+        """Content, sessions, throttles, clock and tokens as they were at the start, and no fault to come."""
+        check_origin(request, front)
+        await self._sessions.settle()
+        await self._writer.run(self._store.put_back)
+        self._clock.reset()
+        self._faults.forget()
+        if self._seeded is not None:
+            self._seeded.restart()
+        return self._answer(request, self._time())
+
+    async def tell_time(self, request: Request, _front: Front) -> Response:
+        return self._answer(request, self._time())
+
+    async def tell_faults(self, request: Request, _front: Front) -> Response:
+        """Those that are still to come."""
+        return self._answer(request, {"faults": self._faults.coming})
+
+    async def move_clock(self, request: Request, front: Front) -> Response:
+        check_origin(request, front)
+        fields = await given.read_fields(request, CLOCK_FIELDS)
+        if not fields:
+            raise MissingField("now")
+        fixed = given.switch(fields, "fixed")
+        moment = self._moment(fields)
+        # Uses are written down behind their calls: a jump before that would end a session that was in use.
+        await self._sessions.settle()
+        if moment is not None:
+            self._clock.set(moment)
+        if fixed is not None:
+            (self._clock.fix if fixed else self._clock.run)()
+        return self._answer(request, self._time())
+
+    async def order_fault(self, request: Request, front: Front) -> Response:
+        check_origin(request, front)
+        fields = await given.read_fields(request, FAULT_FIELDS)
+        clear = given.switch(fields, "clear")
+        fault = None if clear and len(fields) == 1 else _read_fault(fields)
+        if clear:
+            self._faults.coming.clear()
+        if fault is not None:
+            self._faults.coming.append(fault)
+        return await self.tell_faults(request, front)
+
+    def close(self) -> None:
+        self._store.close()
+
+    def _moment(self, fields: Fields) -> float | None:
+        """Where the clock goes, if anywhere."""
+        if "now" in fields and "advance" in fields:
+            given.refuse("advance", "cannot stand beside 'now'", "不能与“now”同时给出")
+        try:
+            if "now" in fields:
+                return read_moment(fields["now"], self._zone)
+            seconds = given.number(fields, "advance", -FARTHEST, FARTHEST)
+            if seconds is None:
+                return None
+            moment = self._clock.now() + seconds
+            check_moment(moment)
+        except ValueError as problem:
+            given.refuse("now" if "now" in fields else "advance", str(problem), "必须是一个可用的时间")
+        return moment
+
+    def _time(self) -> dict[str, Any]:
+        return {"now": time_text(self._clock.now()), "fixed": self._clock.is_fixed}
+
+    def _answer(self, request: Request, data: dict[str, Any]) -> Response:
+        return json_response(envelope.success(_DONE, request.head.language, envelope.encode(data)))
+
+
+def _read_fault(fields: Fields) -> Fault:
+    error = given.one_of(fields, "error", CATALOGUE)
+    status = given.whole_number(fields, "status", 200, 599)
+    drop = given.switch(fields, "drop")
+    delay = given.number(fields, "delay", 0, LONGEST_DELAY)
+    ends = [name for name, value in (("error", error), ("status", status), ("drop", drop)) if value]
+    if not ends and not delay:
+        raise MissingField("error")
+    if len(ends) > 1:
+        given.refuse(ends[1], f"cannot stand beside '{ends[0]}'", f"不能与“{ends[0]}”同时给出")
+    retry_after = given.whole_number(fields, "retryAfter", 0, LONGEST_WAIT)
+    if retry_after is not None and not (error or status):
+        given.refuse("retryAfter", "needs 'error' or 'status' beside it", "需要同时给出“error”或“status”")
+    return Fault(
+        left=given.whole_number(fields, "times", 1, MOST_TIMES) or 1,
+        call=given.one_of(fields, "call", FAULTY_CALLS),
+        delay=delay or 0,
+        error=error,
+        status=status,
+        drop=bool(drop),
+        retry_after=retry_after,
+    )

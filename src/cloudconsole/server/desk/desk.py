@@ -1,0 +1,56 @@
+"""What a console has of its own instead of the machine's: its clock, its randomness, and controls for tests."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import delete
+
+from cloudconsole.core.clock import Clock, SystemClock, time_text
+from cloudconsole.core.randomness import SYSTEM, Randomness
+from cloudconsole.server.desk.clock import DeskClock
+from cloudconsole.server.desk.controls import CLOCK_PATH, FAULT_PATH, RESET_PATH, Controls
+from cloudconsole.server.desk.protocol import DroppableProtocol
+from cloudconsole.server.desk.seeding import SeededRandomness
+from cloudconsole.server.http.protocol import GuardedProtocol
+from cloudconsole.server.http.session import Sessions
+from cloudconsole.server.settings import Settings
+from cloudconsole.server.writing import Writer
+from cloudconsole.store.engine import opened
+from cloudconsole.store.tables import sessions
+
+
+@dataclass(frozen=True)
+class Desk:
+    """As it stands, that of every ordinary console: the machine's clock, the system's randomness, and no controls."""
+
+    clock: Clock = SystemClock()
+    randomness: Randomness = SYSTEM
+    make_controls: Callable[[Settings, Writer, Sessions], Controls] | None = None
+    """In test mode only."""
+    lifeline: int | None = None
+    """A pipe at whose end the console ends, too."""
+
+    @property
+    def protocol(self) -> type[GuardedProtocol]:
+        """Of its connections."""
+        return DroppableProtocol if self.make_controls else GuardedProtocol
+
+    def told(self) -> list[str]:
+        """What is unlike an ordinary console, a line each."""
+        clock, lines = self.clock, []
+        if isinstance(clock, DeskClock):
+            lines.append(f"the clock {'stands at' if clock.is_fixed else 'runs from'} {time_text(clock.now())}")
+        if isinstance(self.randomness, SeededRandomness):
+            lines.append("ids and tokens are the same at every start: anyone can know them")
+        if self.make_controls:
+            lines.append(f"test mode: POST {RESET_PATH}, {CLOCK_PATH} and {FAULT_PATH} steer this console")
+        return lines
+
+    def begin(self, data: Path) -> None:
+        """To be called in a worker before it serves the store in a folder."""
+        if isinstance(self.randomness, SeededRandomness):
+            # Its ids come again: those of an earlier run must not be in the way, nor let anyone in.
+            with opened(data, "activity") as engine, engine.begin() as connection:
+                connection.execute(delete(sessions))
+            self.randomness.restart()

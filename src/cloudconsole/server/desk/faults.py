@@ -1,0 +1,130 @@
+"""Failures to order: the next calls are answered late, refused, answered with a bare status, or not at all."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, NoReturn
+
+from msgspec import Struct
+
+from cloudconsole.server.http.body import parse_fields, read_body
+from cloudconsole.server.http.front import Front
+from cloudconsole.server.http.request import ClientGone, Message, Request
+from cloudconsole.server.http.response import Response
+from cloudconsole.server.http.routes import Endpoint, Route
+from cloudconsole.server.observing.layout import BEFORE_ACTION
+from cloudconsole.spec import errors
+from cloudconsole.spec.actions import ACTIONS
+from cloudconsole.spec.errors import ApiError
+from cloudconsole.spec.wire import FORM, JSON
+
+ACTION_NAMES: Final = frozenset(action.name for action in ACTIONS)
+
+_WITH_DETAILS: Final[dict[type[ApiError], Callable[[Request], ApiError]]] = {
+    errors.MissingField: lambda _: errors.MissingField("action"),
+    errors.InvalidField: lambda _: errors.InvalidField("action"),
+    errors.UnknownRegion: lambda _: errors.UnknownRegion([]),
+    errors.MethodNotAllowed: lambda _: errors.MethodNotAllowed("OPTIONS"),
+    errors.BodyTooLarge: lambda _: errors.BodyTooLarge(0),
+    errors.UnsupportedMediaType: lambda _: errors.UnsupportedMediaType((JSON, FORM)),
+    errors.TooManyRequests: lambda _: errors.TooManyRequests(1),
+    errors.InternalError: lambda request: errors.InternalError(request.request_id),
+}
+"""Those that say more than their name."""
+
+CATALOGUE: Final[dict[str, type[ApiError]]] = {kind.error: kind for kind in ApiError.__subclasses__()}
+
+
+class Fault(Struct, omit_defaults=True, rename="camel"):
+    """One thing that goes wrong, so many times more."""
+
+    left: int
+    call: str | None = None
+    """An action or another call of the interface; any where none is named."""
+    delay: float = 0
+    error: str | None = None
+    status: int | None = None
+    drop: bool = False
+    retry_after: int | None = None
+
+    def strike(self, request: Request) -> Response | None:
+        """Do what it is there for, but for the delay; None where the call is then answered as it always is."""
+        if self.drop:
+            _drop(request)
+        if self.error is not None:
+            raise self._refusal(CATALOGUE[self.error], request)
+        if self.status is None:
+            return None
+        waits = [] if self.retry_after is None else [(b"retry-after", b"%d" % self.retry_after)]
+        return Response(self.status, headers=waits)
+
+    def _refusal(self, kind: type[ApiError], request: Request) -> ApiError:
+        make = _WITH_DETAILS.get(kind)
+        if kind is errors.TooManyRequests and self.retry_after is not None:
+            return errors.TooManyRequests(self.retry_after)
+        refusal = kind() if make is None else make(request)
+        if self.retry_after is not None:
+            refusal.retry_after = self.retry_after
+        return refusal
+
+
+def _drop(request: Request) -> NoReturn:
+    request.drop_connection()
+    raise ClientGone
+
+
+class Faults:
+    """Those that are still to come, in the order in which they were asked for."""
+
+    def __init__(self, most_body: int) -> None:
+        self._most_body = most_body
+        self.coming: list[Fault] = []
+        self._forgotten = asyncio.Event()
+
+    def forget(self) -> None:
+        """None is to come any more, and calls that one delays are dropped: they belong to what is over."""
+        self.coming.clear()
+        self._forgotten.set()
+        self._forgotten = asyncio.Event()
+
+    def around(self, route: Route) -> Route:
+        """The route with faults before it: they strike before a call is looked at."""
+        endpoint: Endpoint = route.endpoint
+
+        async def struck_or_answered(request: Request, front: Front) -> Response:
+            fault = await self._next_for(request, route.call)
+            if fault is None:
+                return await endpoint(request, front)
+            await self._wait(fault.delay, request)
+            return fault.strike(request) or await endpoint(request, front)
+
+        return Route(route.call, struck_or_answered)
+
+    async def _wait(self, seconds: float, request: Request) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._forgotten.wait(), seconds)
+            _drop(request)
+
+    async def _next_for(self, request: Request, call: str) -> Fault | None:
+        if call == BEFORE_ACTION and any(fault.call in ACTION_NAMES for fault in self.coming):
+            call = await self._action_of(request)
+        for fault in self.coming:
+            if fault.call in (None, call):
+                fault.left -= 1
+                if not fault.left:
+                    self.coming.remove(fault)
+                return fault
+        return None
+
+    async def _action_of(self, request: Request) -> str:
+        """The action that a body names, which is then there to be read again."""
+        body = await read_body(request, self._most_body)
+
+        async def again() -> Message:
+            return {"type": "http.request", "body": body}
+
+        request.receive, request.body_complete = again, False
+        try:
+            return str(parse_fields(body, request.head.media_type).get("action"))
+        except ApiError:
+            return BEFORE_ACTION

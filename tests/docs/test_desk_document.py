@@ -1,0 +1,91 @@
+"""The document of the console for the desk: every example works as it stands there, and prints what is shown."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cloudconsole.cli.parsing import Parser
+from cloudconsole.pytest_plugin import OPTIONS
+from cloudconsole.server.commands import serve
+from cloudconsole.server.commands.desk_flags import FLAGS, UNTIL_STDIN_ENDS
+from cloudconsole.server.desk.controls import FAULT_FIELDS
+from cloudconsole.testing import ConsoleServer
+from tests.e2e.test_sessions_to_paste import needs_curl
+from tests.harness import clean_environment
+from tests.test_pytest_plugin import assert_passed, run_pytest
+
+DOCUMENT = (Path(__file__).parents[2] / "docs/desk.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", DOCUMENT, re.DOTALL | re.MULTILINE)
+
+
+def test_the_first_test_passes(tmp_path: Path) -> None:
+    first, _ = blocks("python")
+    assert len(first.splitlines()) == 5
+    assert_passed(run_pytest(tmp_path, first), 1)
+
+
+def test_the_other_tests_pass(tmp_path: Path) -> None:
+    _, others = blocks("python")
+    assert_passed(run_pytest(tmp_path, others), others.count("def test_"))
+
+
+def test_every_option_of_the_plugin_is_shown(tmp_path: Path) -> None:
+    (ini,) = blocks("ini")
+    shown = {line.partition(" = ")[0] for line in ini.splitlines()[1:]}
+    assert shown == {f"cloudconsole_{name}" for name in (*OPTIONS, "clock_fixed", "flags")}
+    (tmp_path / "pytest.ini").write_text(ini)
+    assert_passed(run_pytest(tmp_path, "def test_mine(): pass\n", "--strict-config"), 1)
+
+
+@needs_curl
+def test_the_session_by_hand_prints_what_is_shown(tmp_path: Path) -> None:
+    place = tmp_path / "bin"
+    place.mkdir()
+    (place / "cloudconsole").write_text(f'#!/bin/sh\nexec {sys.executable} -m cloudconsole "$@"\n')
+    (place / "cloudconsole").chmod(0o700)
+    _, *session = blocks("sh")
+    line, *shown = blocks("json")
+    environment = clean_environment(PATH=f"{place}:{os.environ['PATH']}", TMPDIR=str(tmp_path))
+    done = subprocess.run(
+        ["bash", "-eum"],
+        input="".join(session) + "wait\n",
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "200\n" + "".join(shown)
+    told = json.loads((tmp_path / "console.json").read_text())
+    assert told.keys() == json.loads(line).keys()
+    assert told["accounts"] == json.loads(line)["accounts"]
+    assert not Path(told["data"]).exists()
+
+
+@pytest.mark.parametrize("flag", [*FLAGS, UNTIL_STDIN_ENDS, "--sample", "--cloud", "--json"])
+def test_every_flag_of_the_desk_is_in_the_table_and_in_the_help(flag: str) -> None:
+    assert re.search(rf"^\| `{flag}[` ]", DOCUMENT, re.MULTILINE)
+    parser = Parser()
+    serve.add_arguments(parser)
+    assert flag in parser.format_help()
+
+
+@pytest.mark.parametrize("field", FAULT_FIELDS)
+def test_every_field_of_a_fault_is_in_the_table(field: str) -> None:
+    assert f"\n| `{field}` |" in DOCUMENT
+
+
+@pytest.mark.parametrize("name", [name for name in vars(ConsoleServer) if not name.startswith("_")])
+def test_everything_a_test_can_do_with_its_console_is_in_the_table(name: str) -> None:
+    table = DOCUMENT.partition("| of `cloudconsole_server` | |")[2].partition("\n\n")[0]
+    assert re.search(rf"`{name}[`(]", table)
