@@ -42,10 +42,8 @@ def run(pace: Pace) -> PartResult:
         caller = plan.demo()
         body = right_body(server.port, action_request(caller, "GetUsageLimits"))
         cookies = {"sessionid": caller.session, "csrftoken": caller.token}
-        kept = tuple(
-            KeptCookie(name=name, value=value, domain=HOST, path="/", secure=False) for name, value in cookies.items()
-        )
-        session = Session(base_url=base, username="demo", region=None, cookies=kept)
+        kept = tuple(KeptCookie(name=name, value=value) for name, value in cookies.items())
+        session = Session(base_url=base, username="demo", region="r", cookies=kept)
         loop = stack.enter_context(asyncio.Runner())
         ours = stack.enter_context(Console(base, session=session))
         theirs = stack.enter_context(httpx2.Client(cookies=cookies))

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,10 +21,14 @@ class Canned:
     status: int | None = 200
     body: bytes = b""
     headers: Headers = field(default_factory=list)
+    delay: float = 0
+    """Seconds until it comes."""
 
 
 LOST = Canned(status=None)
-WELCOME = Canned(headers=[("Set-Cookie", "csrftoken=first; Path=/"), ("Set-Cookie", "sessionid=nobody; HttpOnly")])
+WELCOME = Canned(
+    headers=[("Set-Cookie", "csrftoken=first; Path=/"), ("Set-Cookie", "sessionid=nobody; HttpOnly; Path=/")]
+)
 LOGGED_IN = Canned(headers=[("Set-Cookie", "sessionid=guest; HttpOnly; Path=/")])
 
 
@@ -50,15 +55,18 @@ class Seen:
 
 
 class ScriptedServer:
-    """`opening`, `login` and `actions` are answered in their order, the last of each again and again."""
+    """`opening`, `login`, `actions` and `logout` are answered in their order, the last of each again and again."""
 
     def __init__(self) -> None:
         self.opening: list[Canned] = [WELCOME]
         self.login: list[Canned] = [LOGGED_IN]
         self.actions: list[Canned] = [envelope({})]
+        self.logout: list[Canned] = [Canned(404)]
         self.seen: list[Seen] = []
         self.trickle: Callable[[], Iterator[bytes]] | None = None
         """What an action's answer is instead: pieces sent one by one, of a body that never ends."""
+        self.rule: Callable[[Seen], Canned] | None = None
+        """What an action's answer is instead, by what was sent."""
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self.base = f"http://127.0.0.1:{self._server.server_port}"
@@ -82,7 +90,13 @@ class ScriptedServer:
     def answer(self, seen: Seen) -> Canned:
         with self._lock:
             self.seen.append(seen)
-            answers = {"/auth/login/": self.login, "/api/": self.opening if seen.method == "GET" else self.actions}
+            if self.rule is not None and seen.method == "POST" and seen.path == "/api/":
+                return self.rule(seen)
+            answers = {
+                "/auth/login/": self.login,
+                "/auth/logout/": self.logout,
+                "/api/": self.opening if seen.method == "GET" else self.actions,
+            }
             queue = answers.get(seen.path, [Canned(404)])
             return queue.pop(0) if len(queue) > 1 else queue[0]
 
@@ -94,6 +108,7 @@ def _handler(script: ScriptedServer) -> type[BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             answer = script.answer(Seen(self.command, self.path, self.headers, body))
+            time.sleep(answer.delay)
             if answer.status is None:
                 self.close_connection = True
                 return

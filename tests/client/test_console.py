@@ -55,7 +55,7 @@ def test_a_domain(demo: Any) -> None:
     domain = demo.domain("206813")
     assert domain.id == "206813"
     assert domain.enabled is True
-    assert domain.service_areas == ("hk", "ov")
+    assert domain.service_areas == ["hk", "ov"]
 
 
 def test_news_have_the_consoles_time_zone(demo: Any) -> None:

@@ -27,4 +27,4 @@ def test_cookies_work_over_https(connect: Connect, secure: RunningServer, host: 
 
 def test_a_certificate_that_nobody_vouches_for_is_refused(connect: Connect, secure: RunningServer) -> None:
     with pytest.raises(ConnectionFailed, match="certificate"):
-        connect(secure.base, username="demo", password="console-demo", deadline=1.0).news()
+        connect(secure.base, username="demo", password="console-demo", deadline=10.0).news()

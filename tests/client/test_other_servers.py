@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from email.utils import format_datetime
 from typing import Any
 
@@ -22,11 +22,11 @@ from cloudconsole import (
     ServerError,
 )
 from cloudconsole.client import http
-from cloudconsole.client.patience import Patience
 from tests.client.conftest import Connect
 from tests.client.faces import together
 from tests.client.scripted import LOGGED_IN, LOST, WELCOME, Canned, ScriptedServer, envelope
 
+IN_ANOTHER_ZONE = [format_datetime((datetime.now(UTC) + timedelta(hours=1)).astimezone(timezone(timedelta(hours=8))))]
 DONE = envelope({"done": True})
 BUSY = envelope({}, code=503, status=503, headers=[("Retry-After", "0")])
 
@@ -114,7 +114,7 @@ class TestLogin:
         other.actions = [Canned(403)]
         with pytest.raises(CsrfFailed):
             guest.call("GetIt")
-        assert len(other.logins) == 2
+        assert len(other.logins) == 1
 
     def test_without_a_logout_path_the_session_is_forgotten_here(self, guest: Any) -> None:
         guest.login()
@@ -137,6 +137,63 @@ class TestLogin:
             guest.call("GetIt")
         assert other.logins == []
 
+    @pytest.mark.parametrize("status", [301, 307, 308])
+    def test_a_login_that_has_moved_is_no_success(self, guest: Any, other: ScriptedServer, status: int) -> None:
+        other.login = [Canned(status, headers=[("Location", "/elsewhere/")])]
+        with pytest.raises(ProtocolError, match="moved to /elsewhere/"):
+            guest.login()
+
+    @pytest.mark.parametrize("status", [302, 401, 403, 405])
+    def test_an_opening_that_sets_the_cookies_is_good_whatever_it_says(
+        self, guest: Any, other: ScriptedServer, status: int
+    ) -> None:
+        other.opening = [Canned(status, headers=WELCOME.headers)]
+        guest.login()
+        assert guest.session.region == "http://id/v3"
+
+    def test_a_kept_session_that_is_over_is_renewed(self, guest: Any, connect: Connect, other: ScriptedServer) -> None:
+        guest.login()
+        other.actions = [envelope({}, code=401), DONE]
+        again = connect(other.base, password="secret", session=guest.session)
+        assert again.call("GetIt") == {"done": True}
+
+    def test_a_session_is_renewed_also_after_a_logout_and_a_new_login(self, guest: Any, other: ScriptedServer) -> None:
+        guest.login()
+        guest.logout()
+        guest.login()
+        other.actions = [DONE, envelope({}, code=401), DONE]
+        guest.call("GetIt")
+        assert guest.call("GetIt") == {"done": True}
+
+    def test_after_wrong_credentials_the_next_call_tries_again(self, guest: Any, other: ScriptedServer) -> None:
+        other.actions = [Canned(401), DONE]
+        with pytest.raises(InvalidCredentials):
+            guest.call("GetIt")
+        assert guest.call("GetIt") == {"done": True}
+        assert len(other.logins) == 2
+
+    def test_posts_say_where_they_come_from(self, guest: Any, other: ScriptedServer) -> None:
+        guest.call("GetIt")
+        assert {seen.headers["Referer"] for seen in other.seen if seen.method == "POST"} == {f"{other.base}/api/"}
+
+    def test_a_password_that_cannot_be_sent_is_not_told(self, connect: Connect, other: ScriptedServer) -> None:
+        with pytest.raises(ValueError, match="the password has characters") as refused:
+            connect(other.base, username="guest", password="sec\udc80ret")
+        assert "sec" not in f"{refused.value!r} {refused.value.__context__!r}"
+
+    @pytest.mark.parametrize("given", [None, "sec\udc80ret"])
+    def test_nor_one_that_a_function_gives(self, connect: Connect, other: ScriptedServer, given: Any) -> None:
+        with pytest.raises(LoginRequired, match="no password"):
+            connect(other.base, region="r", username="guest", password=lambda: given).login()
+        assert other.logins == []
+
+    def test_one_callers_short_time_is_no_answer_for_another(self, connect: Connect, other: ScriptedServer) -> None:
+        other.opening = [Canned(200, headers=WELCOME.headers, delay=1.5), WELCOME]
+        guest = connect(other.base, region="r", username="guest", password="secret", timeout=1.0, deadline=1.2)
+        first, second = together(2, lambda: guest.call("GetIt"))
+        assert {type(first), type(second)} <= {ConnectionFailed, dict}
+        assert guest.call("GetIt") == {}
+
     def test_a_console_that_has_moved_is_not_followed(self, guest: Any, other: ScriptedServer) -> None:
         other.opening = [Canned(301, headers=[("Location", "https://elsewhere.example.com/api/")])]
         with pytest.raises(ProtocolError, match=r"moved to https://elsewhere\.example\.com/api/"):
@@ -149,7 +206,57 @@ class TestLogin:
         assert guest.about().month_days is None
 
 
+class TestLogout:
+    @pytest.mark.parametrize("code", [200, 401, 404, 405])
+    def test_the_code_decides_here_too(self, guest: Any, other: ScriptedServer, code: int) -> None:
+        guest.login()
+        other.logout = [envelope({}, code=code)]
+        guest.logout()
+        assert guest.session is None
+
+    def test_a_fault_is_told_but_the_session_is_forgotten(self, guest: Any, other: ScriptedServer) -> None:
+        guest.login()
+        other.logout = [Canned(500)]
+        with pytest.raises(ServerError):
+            guest.logout()
+        assert guest.session is None
+
+
 class TestMeaning:
+    @pytest.mark.parametrize(
+        ("code", "error", "expected"),
+        [(503, "not_found", ServerError), (400, "too_many_requests", RequestRefused), (401, "made_up", LoginRequired)],
+    )
+    def test_the_code_decides_whatever_the_error(
+        self, guest: Any, other: ScriptedServer, code: int, error: str, expected: type[ConsoleError]
+    ) -> None:
+        guest.call("GetIt")
+        other.actions = [envelope({}, code=code, error=error)]
+        with pytest.raises(expected):
+            guest.call("DoIt" if code == 503 else "GetIt")
+
+    def test_a_message_is_one_line(self, guest: Any, other: ScriptedServer) -> None:
+        other.actions = [Canned(200, b'{"code": 400, "message": "a\\n b\\u001b[2J", "data": {}}')]
+        with pytest.raises(RequestRefused) as refused:
+            guest.call("GetIt")
+        assert str(refused.value) == "a b [2J"
+
+    def test_a_byte_order_mark_is_skipped(self, guest: Any, other: ScriptedServer) -> None:
+        other.actions = [Canned(200, b"\xef\xbb\xbf" + DONE.body)]
+        assert guest.call("GetIt") == {"done": True}
+
+    def test_the_action_is_the_one_that_was_named(self, guest: Any, other: ScriptedServer) -> None:
+        guest.call("GetIt", action="Other")
+        assert b"GetIt" in other.calls[0].body
+
+    @pytest.mark.parametrize("value", [None, True, ["x"], 1.5])
+    def test_a_form_takes_text_and_whole_numbers_only(
+        self, connect: Connect, other: ScriptedServer, value: Any
+    ) -> None:
+        guest = connect(other.base, region="r", username="guest", password="secret", send_as="form")
+        with pytest.raises(TypeError, match="name must be text"):
+            guest.call("GetIt", name=value)
+
     @pytest.mark.parametrize("status", [200, 201, 404, 500])
     def test_the_code_decides_whatever_the_status(self, guest: Any, other: ScriptedServer, status: int) -> None:
         other.actions = [envelope({"done": True}, code=200, status=status)]
@@ -230,6 +337,14 @@ class TestRepeating:
             guest.call("DeleteIt")
         assert len(other.calls) == 1
 
+    @pytest.mark.parametrize("status", [302, 303])
+    def test_nor_after_the_way_to_another_page(self, guest: Any, other: ScriptedServer, status: int) -> None:
+        guest.call("GetIt")
+        other.actions = [Canned(status, headers=[("Location", "/done/")]), DONE]
+        with pytest.raises(LoginRequired):
+            guest.call("DeleteIt")
+        assert len(other.calls) == 2
+
     def test_unless_it_surely_was_not_done(self, guest: Any, other: ScriptedServer) -> None:
         other.actions = [BUSY, DONE]
         assert guest.call("DeleteIt") == {"done": True}
@@ -241,7 +356,11 @@ class TestRepeating:
             guest.call("GetIt")
         assert len(other.calls) == 1
 
-    @pytest.mark.parametrize("header", ["60", format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)])
+    @pytest.mark.parametrize(
+        "header",
+        ["60", "9" * 400, format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True), *IN_ANOTHER_ZONE],
+        ids=["seconds", "many", "date", "zone"],
+    )
     def test_a_longer_wait_than_there_is_time_for_is_told_at_once(
         self, guest: Any, other: ScriptedServer, header: str
     ) -> None:
@@ -264,12 +383,6 @@ class TestRepeating:
         with pytest.raises(ServerError):
             guest.call("GetIt")
         assert len(other.calls) > 1
-
-
-def test_waits_are_spread() -> None:
-    busy = ServerError("busy", code=503)
-    waits = [Patience(60).wait_after(busy, reads=True) or 0 for _ in range(100)]
-    assert 0.05 <= min(waits) < max(waits) <= 0.1
 
 
 class TestConnections:
@@ -300,6 +413,29 @@ class TestConnections:
         with pytest.raises(ConnectionFailed, match="in time"):
             guest.call("GetIt")
 
+    def test_an_answer_that_never_ends_is_bounded_by_the_deadline_too(
+        self, connect: Connect, other: ScriptedServer
+    ) -> None:
+        def drops() -> Iterator[bytes]:
+            for _ in range(200):
+                time.sleep(0.05)
+                yield b" "
+
+        other.trickle = drops
+        guest = connect(other.base, region="r", username="guest", password="secret", timeout=60.0, deadline=0.8)
+        with pytest.raises(ConnectionFailed, match="in time"):
+            guest.call("GetIt")
+
+    def test_whoever_waits_for_anothers_login_does_not_wait_longer_than_the_deadline(
+        self, connect: Connect, other: ScriptedServer
+    ) -> None:
+        guest = connect(other.base, region="r", username="guest", password="secret", deadline=0.3)
+        hold_turn(guest)
+        for call in (guest.login, guest.logout, lambda: guest.call("GetIt")):
+            with pytest.raises(ConnectionFailed, match="another caller's login"):
+                call()
+        assert other.seen == []
+
     def test_an_answer_without_measure(
         self, guest: Any, other: ScriptedServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -313,6 +449,15 @@ class TestConnections:
         with pytest.raises(ProtocolError, match="over 1048576 bytes"):
             guest.call("GetIt")
 
+    def test_a_connection_is_free_again_after_it(
+        self, guest: Any, other: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(http, "MOST_BYTES", 1000)
+        other.actions = [*[envelope("x" * 2000)] * 120, DONE]
+        refusals = [refusal for _ in range(4) for refusal in together(30, lambda: guest.call("GetIt"))]
+        assert {type(refusal) for refusal in refusals} == {ProtocolError}
+        assert guest.call("GetIt") == {"done": True}
+
     def test_more_callers_than_connections_wait_for_one(self, guest: Any, other: ScriptedServer) -> None:
         other.actions = [DONE]
         assert together(150, lambda: guest.call("GetIt")) == [{"done": True}] * 150
@@ -325,21 +470,48 @@ class TestConnections:
         assert "secret" not in facts
         assert "first" not in facts
 
+    def test_nor_is_the_request_held_by_what_failed(self, guest: Any, other: ScriptedServer) -> None:
+        other.login = [LOST]
+        with pytest.raises(ConnectionFailed) as refused:
+            guest.login()
+        assert refused.value.__cause__ is None
+        assert refused.value.__context__ is None
+
 
 @pytest.mark.parametrize(
     "base",
-    ["", "console", "ftp://x", "http://", "http://u:p@x", "http://x?a=1", "http://x#a", "http://x:99999", "http://x:0"],
+    [
+        "",
+        "console",
+        "ftp://x",
+        "http://",
+        "http://u:p@x",
+        "http://x?a=1",
+        "http://x#a",
+        "http://x:99999",
+        "http://x:0",
+        " http://x",
+        "http://x\ny",
+        "http://a..b",
+        "http://[v1.x]",
+    ],
 )
 def test_what_is_no_address(connect: Connect, base: str) -> None:
     with pytest.raises(ValueError, match=r"address|[Pp]ort"):
         connect(base)
 
 
-@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf")])
+@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), 1e12])
 @pytest.mark.parametrize("name", ["timeout", "deadline"])
 def test_what_is_no_time(connect: Connect, name: str, seconds: float) -> None:
     with pytest.raises(ValueError, match=name):
         connect("http://x", **{name: seconds})
+
+
+def hold_turn(guest: Any) -> None:
+    """As if another caller were logging in, and never came to an end."""
+    acquire = guest._one_at_a_time.acquire
+    guest._portal.call(acquire) if hasattr(guest, "_portal") else acquire()
 
 
 def test_a_console_under_a_path(connect: Connect, other: ScriptedServer) -> None:

@@ -1,5 +1,6 @@
 """What an answer means: the envelope's `code` decides, and the HTTP status only where there is no envelope."""
 
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -9,7 +10,9 @@ import msgspec
 
 from cloudconsole.client.errors import ConsoleError, InvalidCredentials, LoginRequired, ProtocolError, kind_of_refusal
 
-_TO_A_PAGE: Final = (302, 303)
+LONGEST_MESSAGE: Final = 1000
+
+TO_A_PAGE: Final = (302, 303)
 """To a call, this is the way to a login page; to a login, the way on from it."""
 
 
@@ -18,6 +21,7 @@ class Answer(NamedTuple):
     headers: Mapping[str, str]
     """Their names are found in whatever case."""
     body: bytes
+    set_cookies: list[str]
 
     @property
     def request_id(self) -> str | None:
@@ -43,8 +47,8 @@ def data_of(answer: Answer) -> Any:
 def check_login(answer: Answer) -> None:
     """Any 2xx is a success, and so is a 302; where even wrong credentials get that, the first action tells."""
     content = _decoded(answer.body)
-    code = content["code"] if _is_envelope(content) else answer.status
-    if 200 <= code <= 299 or code in _TO_A_PAGE:
+    code = _code(answer, content)
+    if 200 <= code <= 299 or code in TO_A_PAGE:
         return
     problem = _refusal(answer, content if _is_envelope(content) else {})
     if isinstance(problem, LoginRequired):
@@ -55,22 +59,26 @@ def check_login(answer: Answer) -> None:
 
 def check_logout(answer: Answer) -> None:
     """A session that is over already is as good, and so is a console that has no such path."""
-    if answer.status not in (401, 404, 405):
+    if _code(answer, _decoded(answer.body)) not in (401, 404, 405):
         check_login(answer)
 
 
 def what_it_says(answer: Answer) -> Any:
     """The `data` of a welcome, if there is any: the interface leaves it open."""
     content = _decoded(answer.body)
-    if not 200 <= answer.status <= 299:
+    if not 200 <= _code(answer, content) <= 299:
         raise _refusal(answer, content if _is_envelope(content) else {})
     return content.get("data") if _is_envelope(content) else None
+
+
+def _code(answer: Answer, content: Any) -> int:
+    return content["code"] if _is_envelope(content) else answer.status
 
 
 def _decoded(body: bytes) -> Any:
     """The JSON in it, else the bytes as they are."""
     try:
-        return msgspec.json.decode(body)
+        return msgspec.json.decode(body.removeprefix(BOM_UTF8))
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return body
 
@@ -82,10 +90,10 @@ def _is_envelope(content: Any) -> bool:
 def _refusal(answer: Answer, content: Mapping[str, Any]) -> ConsoleError:
     code = content.get("code", answer.status)
     error, field, message = (_text(content.get(name)) for name in ("error", "field", "message"))
-    if 300 <= code <= 399 and code not in _TO_A_PAGE:
+    if 300 <= code <= 399 and code not in TO_A_PAGE:
         place = answer.headers.get("location", "elsewhere")
         return _unlike(answer, f"the console has moved to {place}", dict(content), "code")
-    kind = LoginRequired if code in _TO_A_PAGE else kind_of_refusal(error, code)
+    kind = LoginRequired if code in TO_A_PAGE else kind_of_refusal(error, code)
     return kind(
         message or f"the console answered with status {code}",
         code=code,
@@ -97,7 +105,11 @@ def _refusal(answer: Answer, content: Mapping[str, Any]) -> ConsoleError:
 
 
 def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
+    """One line of it, fit to be shown."""
+    if not isinstance(value, str):
+        return None
+    line = "".join(character if character.isprintable() else " " for character in value[:LONGEST_MESSAGE])
+    return " ".join(line.split()) or None
 
 
 def _unlike(answer: Answer, message: str, content: Any, field: str) -> ProtocolError:
@@ -109,9 +121,9 @@ def _retry_after(header: str | None) -> float | None:
     if header is None:
         return None
     if header.isascii() and header.isdigit():
-        return float(header)
+        return float(header[:9])
     try:
         moment = parsedate_to_datetime(header)
-    except ValueError:
+        return max(0.0, (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds())
+    except (ValueError, OverflowError):
         return None
-    return max(0.0, (moment.replace(tzinfo=moment.tzinfo or UTC) - datetime.now(UTC)).total_seconds())

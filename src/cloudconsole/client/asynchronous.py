@@ -14,7 +14,7 @@ from cloudconsole.client.answers import Answer
 from cloudconsole.client.core import Core, SendAs
 from cloudconsole.client.errors import ConnectionFailed, ConsoleError
 from cloudconsole.client.identity import Password, make_identity
-from cloudconsole.client.patience import checked_seconds
+from cloudconsole.client.patience import Patience, checked_seconds
 from cloudconsole.client.records import About, Consumption, Domain, Flavors, NewsItem, Url, UsageLimits
 from cloudconsole.client.session import Session
 from cloudconsole.client.steps import Pause, Renew, Send, Steps
@@ -47,11 +47,12 @@ class AsyncConsole:
         """
         identity = make_identity(base_url, region, username, password, session)
         self._timeout, deadline = checked_seconds("timeout", timeout), checked_seconds("deadline", deadline)
-        self._http = httpx2.AsyncClient(**http.options(language=language, verify=verify), transport=transport)
+        self._http = httpx2.AsyncClient(
+            **http.options(identity.base_url, language=language, verify=verify), transport=transport
+        )
         self._address = identity.base_url
         self._core = Core(
             identity,
-            self._http.cookies.jar,
             session=session,
             deadline=deadline,
             send_as=send_as,
@@ -65,13 +66,15 @@ class AsyncConsole:
 
     async def login(self) -> None:
         """Log in now; otherwise the first call does."""
-        async with self._one_at_a_time:
-            await self._run(self._core.log_in())
+        patience = self._core.patience()
+        async with self._turn(patience):
+            await self._run(self._core.log_in(patience))
 
     async def logout(self) -> None:
         """End the session. Later calls raise `LoginRequired` until `login()`."""
-        async with self._one_at_a_time:
-            await self._run(self._core.log_out())
+        patience = self._core.patience()
+        async with self._turn(patience):
+            await self._run(self._core.log_out(patience))
 
     async def about(self) -> About:
         """What the console said of itself when it was opened."""
@@ -141,13 +144,13 @@ class AsyncConsole:
             case Pause():
                 await anyio.sleep(step.seconds)
             case Renew():
-                async with self._turn(step):
+                async with self._turn(step.patience):
                     await self._run(self._core.renew(step))
         return None
 
     @asynccontextmanager
-    async def _turn(self, step: Renew) -> AsyncGenerator[None]:
-        with anyio.move_on_after(step.patience.left) as waiting:
+    async def _turn(self, patience: Patience) -> AsyncGenerator[None]:
+        with anyio.move_on_after(patience.left) as waiting:
             await self._one_at_a_time.acquire()
         if waiting.cancelled_caught:
             raise ConnectionFailed(f"cannot reach {self._address}: another caller's login takes too long")
@@ -159,13 +162,15 @@ class AsyncConsole:
     async def _send(self, step: Send) -> Answer:
         request = self._http.build_request(**http.arguments(self._address, step, self._timeout))
         try:
-            response = await self._http.send(request, stream=True)
-            try:
-                incoming = http.Incoming(response, self._timeout)
-                async for piece in response.aiter_bytes():
-                    incoming.add(piece)
-            finally:
-                await response.aclose()
-        except httpx2.HTTPError as problem:
-            raise http.failure(self._address, problem) from problem
-        return incoming.answer()
+            with anyio.fail_after(max(step.patience.left, 0)):
+                response = await self._http.send(request, stream=True)
+                try:
+                    incoming = http.Incoming(http.seconds_for(step, self._timeout))
+                    async for piece in response.aiter_bytes():
+                        incoming.add(piece)
+                finally:
+                    await response.aclose()
+                return incoming.answer(response)
+        except (httpx2.HTTPError, TimeoutError) as problem:
+            failure = http.failure(self._address, problem)
+        raise failure

@@ -3,30 +3,31 @@
 from collections.abc import Callable
 from copy import copy
 from functools import partial
-from http.cookiejar import CookieJar
 from typing import Any, Final, Literal, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
 
 from cloudconsole.client import reading
-from cloudconsole.client.answers import Answer, check_login, check_logout, data_of, what_it_says
+from cloudconsole.client.answers import TO_A_PAGE, Answer, check_login, check_logout, data_of, what_it_says
 from cloudconsole.client.errors import (
     ConnectionFailed,
     ConsoleError,
     CsrfFailed,
     InvalidCredentials,
     LoginRequired,
+    NotFound,
     ProtocolError,
-    RateLimited,
     RegionRequired,
+    RequestRefused,
     ServerError,
 )
-from cloudconsole.client.identity import Identity
+from cloudconsole.client.exchanges import Exchanges
+from cloudconsole.client.identity import Identity, is_sendable
 from cloudconsole.client.patience import Patience
 from cloudconsole.client.records import About, Consumption, Domain, Flavors, NewsItem, Url, UsageLimits
-from cloudconsole.client.session import Session, csrf_token, has_session, kept_cookies, put_back
-from cloudconsole.client.steps import Pause, Renew, Send, Steps
+from cloudconsole.client.session import Session
+from cloudconsole.client.steps import Renew, Steps
 from cloudconsole.spec.actions import (
     GET_CONSUMPTIONS_ESTIMATED,
     GET_DOMAIN_DETAIL,
@@ -35,8 +36,8 @@ from cloudconsole.spec.actions import (
     GET_URL_LIST,
     GET_USAGE_LIMITS,
 )
-from cloudconsole.spec.operations import CALL, LOG_IN, LOG_OUT, OPEN, Operation
-from cloudconsole.spec.wire import FORM, JSON
+from cloudconsole.spec.operations import CALL, LOG_IN, LOG_OUT, OPEN
+from cloudconsole.spec.wire import FORM, JSON, SESSION_COOKIE
 
 T = TypeVar("T")
 
@@ -49,11 +50,9 @@ _MOST_RENEWALS: Final = 2
 class Core:
     """What all callers of one console share: the identity, the cookies, and what is known of the session."""
 
-    def __init__(
-        self, identity: Identity, jar: CookieJar, *, session: Session | None, deadline: float, send_as: SendAs
-    ) -> None:
+    def __init__(self, identity: Identity, *, session: Session | None, deadline: float, send_as: SendAs) -> None:
         self._identity = identity
-        self._jar = jar
+        self._exchanges = Exchanges(identity.base_url, () if session is None else session.cookies)
         self._deadline = deadline
         self._send_as = send_as
         self._about: About | None = None
@@ -62,20 +61,15 @@ class Core:
         self._attempts = 0
         self._last_failure: ConsoleError | None = None
         self._has_left = False
-        if session is not None:
-            put_back(jar, session.cookies)
 
     @property
     def session(self) -> Session | None:
-        identity = self._identity
-        if not self._current or not has_session(self._jar) or identity.username is None:
+        identity, cookies = self._identity, self._exchanges.cookies
+        region = identity.region or (self._about and _only_region(self._about))
+        is_there = any(cookie.name == SESSION_COOKIE for cookie in cookies)
+        if not (self._current and is_there and identity.username and region):
             return None
-        return Session(
-            base_url=identity.base_url,
-            username=identity.username,
-            region=identity.region,
-            cookies=kept_cookies(self._jar),
-        )
+        return Session(base_url=identity.base_url, username=identity.username, region=region, cookies=cookies)
 
     def usage_limits(self) -> Steps[UsageLimits]:
         return self.call(GET_USAGE_LIMITS.name, {}, reading.usage_limits)
@@ -90,12 +84,12 @@ class Core:
         return self.call(GET_DOMAIN_DETAIL.name, {"domainId": domain_id}, reading.domain)
 
     def news(self) -> Steps[list[NewsItem]]:
-        patience = Patience(self._deadline)
+        patience = self.patience()
         about = yield from self._acquainted(patience)
         return (yield from self.call(GET_NEWS.name, {}, partial(reading.news, about=about), patience))
 
     def consumption(self) -> Steps[Consumption]:
-        patience = Patience(self._deadline)
+        patience = self.patience()
         about = yield from self._acquainted(patience)
         read = partial(reading.consumption, about=about)
         return (yield from self.call(GET_CONSUMPTIONS_ESTIMATED.name, {}, read, patience))
@@ -109,32 +103,33 @@ class Core:
     def call(
         self, action: str, fields: dict[str, Any], read: Callable[[Any], T], patience: Patience | None = None
     ) -> Steps[T]:
-        patience = patience or Patience(self._deadline)
+        patience = patience or self.patience()
         body, media_type = _body({**fields, "action": action}, self._send_as)
+        # By the interface's own naming, what is called Get changes nothing.
+        reads = action.startswith("Get")
         for renewals in range(_MOST_RENEWALS + 1):
             if not self._current:
                 yield Renew(0, self._attempts, patience)
             seen = self._current
             try:
-                # By the interface's own naming, what is called Get changes nothing.
-                result = yield from self._exchange(
+                result = yield from self._exchanges.send(
                     CALL,
                     lambda answer: _read(answer, read),
-                    media_type,
-                    body,
                     patience,
-                    reads=action.startswith("Get"),
+                    media_type=media_type,
+                    body=body,
+                    may_repeat=reads,
                 )
             except (LoginRequired, CsrfFailed) as refusal:
-                self._judge(refusal, seen, renewals)
+                self._judge(refusal, seen, renewals, reads=reads)
                 yield Renew(seen, self._attempts, patience)
             else:
                 self._proven = max(self._proven, seen)
                 return result
         raise AssertionError("the last refusal is raised")
 
-    def _judge(self, refusal: ConsoleError, seen: int, renewals: int) -> None:
-        """Raise what a new login would not mend."""
+    def _judge(self, refusal: ConsoleError, seen: int, renewals: int, *, reads: bool) -> None:
+        """Raise what a new login would not mend, or may not repeat."""
         is_unproven = self._proven < seen and self._current in (0, seen)
         if is_unproven and isinstance(refusal, LoginRequired) and refusal.error is None:
             self._current = 0
@@ -146,7 +141,10 @@ class Core:
             )
             self._last_failure = copy(failure)
             raise failure from refusal
-        if renewals >= (1 if is_unproven else _MOST_RENEWALS):
+        is_hopeless = is_unproven and refusal.error is None
+        # The way to another page may also be the way on from what was done.
+        may_be_done = not reads and refusal.code in TO_A_PAGE
+        if is_hopeless or may_be_done or renewals >= (1 if is_unproven else _MOST_RENEWALS):
             raise refusal
 
     def renew(self, asked: Renew) -> Steps[None]:
@@ -159,12 +157,15 @@ class Core:
             raise copy(self._last_failure)
         yield from self.log_in(asked.patience)
 
-    def log_in(self, patience: Patience | None = None) -> Steps[None]:
+    def log_in(self, patience: Patience) -> Steps[None]:
         try:
-            yield from self._log_in(patience or Patience(self._deadline))
+            with self._exchanges.logging_in():
+                yield from self._log_in(patience)
         except ConsoleError as problem:
             self._attempts += 1
-            self._last_failure = copy(problem)
+            # That one caller's time was too short is no answer for another.
+            is_answer = not isinstance(problem, ConnectionFailed | ServerError)
+            self._last_failure = copy(problem) if is_answer else None
             raise
         self._attempts += 1
         self._last_failure = None
@@ -173,74 +174,71 @@ class Core:
         self._current = self._made
 
     def _log_in(self, patience: Patience) -> Steps[None]:
-        username, password = self._identity.username, self._identity.password
-        if username is None or password is None:
+        username, region = self._identity.username, self._identity.region
+        if username is None or self._identity.password is None:
             raise LoginRequired("nobody is logged in, and no username and password are given to log in with")
-        about = yield from self._open(patience)
+        about = yield from self._open(patience, for_login=True)
         fields = {
-            "csrfmiddlewaretoken": csrf_token(self._jar) or "",
+            "csrfmiddlewaretoken": self._exchanges.token_for(LOG_IN) or "",
             "username": username,
-            "password": password if isinstance(password, str) else password(),
-            "region": self._identity.region or _only_region(about),
+            "region": region or _only_region(about),
+            "password": self._password(patience),
         }
-        yield from self._exchange(LOG_IN, check_login, FORM, urlencode(fields).encode(), patience)
+        body = urlencode(fields).encode()
+        yield from self._exchanges.send(LOG_IN, check_login, patience, media_type=FORM, body=body, for_login=True)
 
-    def log_out(self) -> Steps[None]:
+    def _password(self, patience: Patience) -> str:
+        password = self._identity.password
+        if callable(password):
+            with patience.held():
+                password = password()
+        if not isinstance(password, str) or not is_sendable(password):
+            raise LoginRequired("there is no password, or it has characters that cannot be sent")
+        return password
+
+    def log_out(self, patience: Patience) -> Steps[None]:
         """Ends the session, if there is one; afterwards nobody is logged in here, whatever the console says."""
         had_session = self.session is not None
         self._has_left, self._current = True, 0
         try:
             if had_session:
-                yield from self._exchange(LOG_OUT, check_logout, FORM, b"", Patience(self._deadline))
+                yield from self._exchanges.send(LOG_OUT, check_logout, patience, media_type=FORM)
         finally:
-            self._jar.clear()
+            self._exchanges.forget()
 
     def about(self) -> Steps[About]:
-        return self._about or (yield from self._open(Patience(self._deadline)))
+        return self._about or (yield from self._open(self.patience()))
 
-    def _open(self, patience: Patience) -> Steps[About]:
-        welcome = yield from self._exchange(OPEN, what_it_says, None, b"", patience)
-        if csrf_token(self._jar) is None:
+    def patience(self) -> Patience:
+        return Patience(self._deadline)
+
+    def _open(self, patience: Patience, *, for_login: bool = False) -> Steps[About]:
+        welcome = None
+        try:
+            welcome = yield from self._exchanges.send(OPEN, what_it_says, patience, for_login=for_login)
+        except (LoginRequired, CsrfFailed, NotFound, RequestRefused):
+            # Whatever it says: that it sets the cookies is all that the interface demands.
+            if self._exchanges.token_for(LOG_IN) is None:
+                raise
+        if for_login and self._exchanges.token_for(LOG_IN) is None:
             raise ProtocolError("the console set no cookie csrftoken", payload=welcome, field="csrftoken")
         self._about = reading.about(welcome)
         return self._about
-
-    def _exchange(
-        self,
-        operation: Operation,
-        read: Callable[[Answer], T],
-        media_type: str | None,
-        body: bytes,
-        patience: Patience,
-        *,
-        reads: bool = True,
-    ) -> Steps[T]:
-        """One request, repeated while that may help and there is time."""
-        while True:
-            headers = {}
-            if media_type is not None:
-                # From the jar each time: some consoles change it at login.
-                headers = {"Content-Type": media_type, "X-CSRFToken": csrf_token(self._jar) or ""}
-            try:
-                answer = yield Send(operation, headers, body, patience)
-                return read(answer)
-            except (RateLimited, ServerError, ConnectionFailed) as problem:
-                wait = patience.wait_after(problem, reads=reads)
-                if wait is None:
-                    raise
-            yield Pause(wait)
 
 
 def _read(answer: Answer, read: Callable[[Any], T]) -> T:
     try:
         return read(data_of(answer))
     except ProtocolError as problem:
-        problem.request_id = answer.request_id
+        problem.request_id, problem.code = answer.request_id, answer.status
         raise
 
 
 def _body(fields: dict[str, Any], send_as: SendAs) -> tuple[bytes, str]:
     if send_as == "form":
+        odd = [name for name, value in fields.items() if type(value) not in (str, int)]
+        if odd:
+            raise TypeError(f"as form data, {odd[0]} must be text or a whole number")
         return urlencode(fields).encode(), FORM
     return msgspec.json.encode(fields), JSON
 

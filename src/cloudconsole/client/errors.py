@@ -13,7 +13,7 @@ ConsoleError
 ├── ProtocolError        the answer is not as the interface has it; `payload` is what came
 └── ConnectionFailed     no connection, a lost one, or no answer in time
 
-What the envelope says decides, whatever the HTTP status: first its `error`, and its `code` where it has none.
+The envelope's `code` decides, whatever the HTTP status, and its `error` where several are of that code.
 """
 
 from typing import Any, Final
@@ -111,21 +111,19 @@ class ConnectionFailed(ConsoleError):
         """False where the console surely has not seen the request."""
 
 
-_BY_ERROR: Final[dict[str, type[ConsoleError]]] = {
-    spec.InvalidCredentials.error: InvalidCredentials,
-    spec.LoginRequired.error: LoginRequired,
-    spec.CsrfFailed.error: CsrfFailed,
-    spec.UnknownAction.error: UnknownAction,
-    spec.DomainNotFound.error: NotFound,
-    spec.NotFound.error: NotFound,
-    spec.TooManyRequests.error: RateLimited,
+_BY_ERROR: Final[dict[tuple[str | None, int], type[ConsoleError]]] = {
+    (refusal.error, refusal.code): kind
+    for refusal, kind in (
+        (spec.InvalidCredentials, InvalidCredentials),
+        (spec.UnknownAction, UnknownAction),
+    )
 }
 _BY_CODE: Final[dict[int, type[ConsoleError]]] = {401: LoginRequired, 403: CsrfFailed, 404: NotFound, 429: RateLimited}
 
 
 def kind_of_refusal(error: str | None, code: int) -> type[ConsoleError]:
-    if error in _BY_ERROR:
-        return _BY_ERROR[error]
+    if (error, code) in _BY_ERROR:
+        return _BY_ERROR[error, code]
     if 500 <= code <= 599:
         return ServerError
     return _BY_CODE.get(code, RequestRefused)

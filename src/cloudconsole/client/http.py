@@ -3,6 +3,7 @@
 import ssl
 import time
 from functools import lru_cache
+from http.cookiejar import CookieJar
 from typing import Any, Final
 
 import httpx2
@@ -10,7 +11,6 @@ import httpx2
 from cloudconsole import __version__
 from cloudconsole.client.answers import Answer
 from cloudconsole.client.errors import ConnectionFailed, ProtocolError
-from cloudconsole.client.session import SharedJar
 from cloudconsole.client.steps import Send
 
 MOST_BYTES: Final = 64 << 20
@@ -20,23 +20,37 @@ CONNECTIONS: Final = httpx2.Limits(max_connections=100, max_keepalive_connection
 _NOT_SENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
 
 
-def options(*, language: str | None, verify: ssl.SSLContext | bool) -> dict[str, Any]:
+class _NoCookies(CookieJar):
+    """The cookies are the core's: it knows which answer came too late to set any."""
+
+    def extract_cookies(self, *_: object) -> None:
+        """Takes none."""
+
+
+def options(base_url: str, *, language: str | None, verify: ssl.SSLContext | bool) -> dict[str, Any]:
     """For `httpx2.Client` and `httpx2.AsyncClient`. It follows no redirect: cookies go to this console alone."""
     headers = {"User-Agent": f"cloudconsole/{__version__}", "Accept": "application/json", "Accept-Encoding": "identity"}
     if language is not None:
+        if not (language.isascii() and language.isprintable()):
+            raise ValueError("a language is a tag such as en or zh")
         headers["Accept-Language"] = language
-    return {"headers": headers, "cookies": SharedJar(), "verify": verify, "limits": CONNECTIONS}
+    # The authorities that vouch for https take longer to read than many calls.
+    verified = verify if base_url.startswith("https:") else False
+    return {"headers": headers, "cookies": _NoCookies(), "verify": verified, "limits": CONNECTIONS}
+
+
+def seconds_for(step: Send, timeout: float) -> float:
+    return max(min(timeout, step.patience.left), 0.001)
 
 
 def arguments(base_url: str, step: Send, timeout: float) -> dict[str, Any]:
     """For `build_request`. Whoever waits for a free connection may do so as long as the call may take."""
-    left = max(step.patience.left, 0.001)
     return {
         "method": step.operation.method,
         "url": _url(base_url, step.operation.path),
         "headers": step.headers,
         "content": step.body or None,
-        "timeout": httpx2.Timeout(min(timeout, left), pool=left),
+        "timeout": httpx2.Timeout(seconds_for(step, timeout), pool=max(step.patience.left, 0.001)),
     }
 
 
@@ -49,9 +63,8 @@ def _url(base_url: str, path: str) -> httpx2.URL:
 class Incoming:
     """An answer that is coming in; one that never ends is not waited for."""
 
-    def __init__(self, response: httpx2.Response, timeout: float) -> None:
-        self._response = response
-        self._end = time.monotonic() + timeout
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
         self._pieces: list[bytes] = []
         self._bytes = 0
 
@@ -59,16 +72,18 @@ class Incoming:
         self._pieces.append(piece)
         self._bytes += len(piece)
         if self._bytes > MOST_BYTES:
-            raise ProtocolError(f"the answer is over {MOST_BYTES} bytes", payload=b"", code=self._response.status_code)
+            raise ProtocolError(f"the answer is over {MOST_BYTES} bytes", payload=b"")
         if time.monotonic() > self._end:
             raise httpx2.ReadTimeout("the answer does not end")
 
-    def answer(self) -> Answer:
-        return Answer(self._response.status_code, self._response.headers, b"".join(self._pieces))
+    def answer(self, response: httpx2.Response) -> Answer:
+        headers = response.headers
+        return Answer(response.status_code, headers, b"".join(self._pieces), headers.get_list("set-cookie"))
 
 
-def failure(base_url: str, problem: httpx2.HTTPError) -> ConnectionFailed:
-    if isinstance(problem, httpx2.TimeoutException):
+def failure(base_url: str, problem: httpx2.HTTPError | TimeoutError) -> ConnectionFailed:
+    """Without the problem itself: that holds the request, and so the password."""
+    if isinstance(problem, httpx2.TimeoutException | TimeoutError):
         why = "it did not answer in time"
     elif isinstance(problem, httpx2.RemoteProtocolError):
         why = "the connection broke, or what came is no HTTP"

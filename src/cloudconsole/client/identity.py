@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+
+import httpx2
 
 from cloudconsole.client.session import Session
 
@@ -22,6 +23,9 @@ def make_identity(
     base_url: str, region: str | None, username: str | None, password: Password | None, session: Session | None
 ) -> Identity:
     address = clean_address(base_url)
+    for name, text in (("region", region), ("username", username), ("password", password)):
+        if isinstance(text, str) and not is_sendable(text):
+            raise ValueError(f"the {name} has characters that cannot be sent")
     if session is None:
         return Identity(address, region, username, password)
     given = (address, region or session.region, username or session.username)
@@ -30,13 +34,25 @@ def make_identity(
     return Identity(*given, password)
 
 
+def is_sendable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def clean_address(base_url: str) -> str:
-    """The address of a console without its last slash."""
-    parts = urlsplit(base_url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    """The address of a console as it is compared: its host in lower case, no usual port, no last slash."""
+    try:
+        address = httpx2.URL(base_url)
+        address.host.encode("idna")
+    except (httpx2.InvalidURL, UnicodeError, ValueError):
+        raise ValueError("this is no address") from None
+    if address.scheme not in ("http", "https") or not address.host or base_url != base_url.strip():
         raise ValueError("a console's address looks like https://console.example.com")
-    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+    if address.userinfo or address.query or address.fragment or "?" in base_url or "#" in base_url:
         raise ValueError("a console's address has no user, query or fragment")
-    if parts.port == 0:
-        raise ValueError("a console's address has no port 0")
-    return base_url.rstrip("/")
+    if address.port is not None and not 0 < address.port <= 65535:
+        raise ValueError("a console's address has a port from 1 to 65535, or none")
+    return str(address).rstrip("/")

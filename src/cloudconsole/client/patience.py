@@ -1,8 +1,9 @@
 """How long a call may take with all its repeats, and how long to wait between them."""
 
-import math
 import random
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Final
 
 from cloudconsole.client.errors import ConnectionFailed, ConsoleError, RateLimited, ServerError
@@ -11,6 +12,7 @@ FIRST_WAIT: Final = 0.1
 LONGEST_WAIT: Final = 5.0
 MOST_TRIES_TO_CONNECT: Final = 5
 """Where nobody listens, it is told soon: most often the address is wrong."""
+LONGEST_DEADLINE: Final = 86_400
 PASSING: Final = (502, 503, 504)
 """Faults of a server that may be over in a moment."""
 
@@ -21,37 +23,46 @@ class Patience:
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
         self._repeats = 0
+        self._unconnected = 0
 
     @property
     def left(self) -> float:
         return self._end - time.monotonic()
 
-    def wait_after(self, problem: ConsoleError, *, reads: bool) -> float | None:
+    @contextmanager
+    def held(self) -> Generator[None]:
+        """Within, no time passes: a person is asked."""
+        began = time.monotonic()
+        yield
+        self._end += time.monotonic() - began
+
+    def wait_after(self, problem: ConsoleError, *, may_repeat: bool) -> float | None:
         """How long to wait before the request is repeated; None where it is not.
 
-        What may change something is repeated only where it surely has not been done.
+        Where it may not, because it may change something, it is only after what surely has not been done.
         """
-        if not _is_passing(problem, reads=reads):
+        if not _is_passing(problem, may_repeat=may_repeat):
             return None
-        if isinstance(problem, ConnectionFailed) and not problem.was_sent and self._repeats >= MOST_TRIES_TO_CONNECT:
-            return None
+        if isinstance(problem, ConnectionFailed) and not problem.was_sent:
+            self._unconnected += 1
+            if self._unconnected > MOST_TRIES_TO_CONNECT:
+                return None
         usual = min(LONGEST_WAIT, FIRST_WAIT * 2**self._repeats)
         self._repeats += 1
         # Spread, so that callers who were turned away together do not come back together.
-        jitter = random.uniform(0.5, 1.0)  # noqa: S311
-        wait = usual * jitter if problem.retry_after is None else problem.retry_after + FIRST_WAIT * jitter
+        wait = max(usual * random.uniform(0.5, 1.0), (problem.retry_after or 0) + random.uniform(0.0, FIRST_WAIT))  # noqa: S311
         return wait if wait < self.left else None
 
 
-def _is_passing(problem: ConsoleError, *, reads: bool) -> bool:
+def _is_passing(problem: ConsoleError, *, may_repeat: bool) -> bool:
     if isinstance(problem, RateLimited):
         return True
     if isinstance(problem, ConnectionFailed):
-        return reads or not problem.was_sent
-    return isinstance(problem, ServerError) and (problem.code == 503 or (reads and problem.code in PASSING))
+        return may_repeat or not problem.was_sent
+    return isinstance(problem, ServerError) and (problem.code == 503 or (may_repeat and problem.code in PASSING))
 
 
 def checked_seconds(name: str, seconds: float) -> float:
-    if not 0 < seconds < math.inf:
-        raise ValueError(f"{name} is a number of seconds above 0")
+    if not 0 < seconds <= LONGEST_DEADLINE:
+        raise ValueError(f"{name} is a number of seconds above 0 and up to {LONGEST_DEADLINE}")
     return seconds

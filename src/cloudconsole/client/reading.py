@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 from decimal import Context, Decimal
 from functools import reduce
 from typing import Any, Final, TypeVar
@@ -99,7 +99,7 @@ def usage_limits(data: Any) -> UsageLimits:
 def flavors(data: Any) -> Flavors:
     found = _checked(data, wire.Flavors)
     for vcpus in found.limits:
-        if not (vcpus.isascii() and vcpus.isdigit()):
+        if not (vcpus.isascii() and vcpus.isdigit() and len(vcpus) < 10):
             raise _unlike("limits", "a key is no core count", data)
     return Flavors(
         flavors=tuple(
@@ -128,7 +128,7 @@ def domain(data: Any) -> Domain:
         id=found.domainId,
         name=found.domainName,
         comment=found.comment,
-        service_areas=tuple(area.strip() for area in found.serviceAreas.split(";") if area.strip()),
+        service_areas=[area.strip() for area in found.serviceAreas.split(";") if area.strip()],
         service_type=found.serviceType,
         enabled=enabled == "true",
         cname=found.cname,
@@ -186,7 +186,7 @@ def _checked(data: Any, kind: type[T]) -> T:
     except msgspec.ValidationError as problem:
         # Such as: Expected `int`, got `str` - at `$.limits[...][0]`
         why, _, place = str(problem).partition(" - at `")
-        path = place.removeprefix("key in ").removeprefix("$").removesuffix("`")
+        path = place.removeprefix("$").removesuffix("`")
         missing = _MISSING.fullmatch(why)
         if missing:
             raise _unlike(f"{path}.{missing[1]}", "it is missing", data) from None
@@ -228,6 +228,8 @@ def _moment(text: str, zone: tzinfo | None, number: int, data: Any) -> datetime:
 
 def _zone(name: str | None) -> tzinfo | None:
     """None also where this machine knows no such zone."""
+    if name == "UTC":
+        return UTC
     try:
         return None if name is None else ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):

@@ -29,7 +29,10 @@ class Quota:
         """How much of it is in use, 1.0 for all; None where there is no limit, or one of 0 with nothing in use."""
         if self.limit is None or (self.limit == 0 and self.used == 0):
             return None
-        return self.used / self.limit if self.limit else float("inf")
+        try:
+            return self.used / self.limit
+        except (ZeroDivisionError, OverflowError):
+            return float("inf")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +55,7 @@ class UsageLimits:
     personality_size: int | None
     image_meta: int | None
     server_meta: int | None
-    raw: dict[str, Any] = field(repr=False)
+    raw: dict[str, Any] = field(repr=False, compare=False)
 
     def quotas(self) -> dict[str, Quota]:
         """Those that are counted, by name."""
@@ -75,7 +78,7 @@ class Flavor:
     ram: int
     disk: int
     """0 without a system disk."""
-    raw: dict[str, Any] = field(repr=False)
+    raw: dict[str, Any] = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +89,7 @@ class Flavors:
     vcpus: tuple[int, ...]
     ram: tuple[int, ...]
     limits: dict[int, tuple[int, ...]]
-    raw: dict[str, Any] = field(repr=False)
+    raw: dict[str, Any] = field(repr=False, compare=False)
 
     def __iter__(self) -> Iterator[Flavor]:
         return iter(self.flavors)
@@ -118,7 +121,7 @@ class Url:
     id: str
     type: str
     url: str
-    raw: dict[str, Any] = field(repr=False)
+    raw: dict[str, Any] = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +140,7 @@ class Domain:
     id: str
     name: str
     comment: str
-    service_areas: tuple[str, ...]
+    service_areas: list[str]
     service_type: str
     enabled: bool
     cname: str
@@ -146,7 +149,7 @@ class Domain:
     visit_control_rules: list[Any]
     origin: Origin
     query_string_settings: str | None
-    raw: dict[str, Any] = field(repr=False)
+    raw: dict[str, Any] = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +160,7 @@ class NewsItem:
     """With the console's time zone where `Console.about()` names one, else without any."""
     title: str
     url: str
-    raw: dict[str, Any] = field(repr=False)
+    raw: dict[str, Any] = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +172,7 @@ class Cost:
     day: Decimal
     month: Decimal
     year: Decimal
-    raw: dict[str, Any] = field(repr=False)
+    raw: dict[str, Any] = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

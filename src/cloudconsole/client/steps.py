@@ -19,6 +19,9 @@ class Send(NamedTuple):
     body: bytes
     patience: Patience
 
+    def __repr__(self) -> str:
+        return f"Send({self.operation.name!r}, ...)"
+
 
 class Pause(NamedTuple):
     seconds: float

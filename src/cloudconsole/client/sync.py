@@ -15,7 +15,7 @@ from cloudconsole.client.answers import Answer
 from cloudconsole.client.core import Core, SendAs
 from cloudconsole.client.errors import ConnectionFailed, ConsoleError
 from cloudconsole.client.identity import Password, make_identity
-from cloudconsole.client.patience import checked_seconds
+from cloudconsole.client.patience import Patience, checked_seconds
 from cloudconsole.client.records import About, Consumption, Domain, Flavors, NewsItem, Url, UsageLimits
 from cloudconsole.client.session import Session
 from cloudconsole.client.steps import Pause, Renew, Send, Steps
@@ -48,11 +48,12 @@ class Console:
         """
         identity = make_identity(base_url, region, username, password, session)
         self._timeout, deadline = checked_seconds("timeout", timeout), checked_seconds("deadline", deadline)
-        self._http = httpx2.Client(**http.options(language=language, verify=verify), transport=transport)
+        self._http = httpx2.Client(
+            **http.options(identity.base_url, language=language, verify=verify), transport=transport
+        )
         self._address = identity.base_url
         self._core = Core(
             identity,
-            self._http.cookies.jar,
             session=session,
             deadline=deadline,
             send_as=send_as,
@@ -66,13 +67,15 @@ class Console:
 
     def login(self) -> None:
         """Log in now; otherwise the first call does."""
-        with self._one_at_a_time:
-            self._run(self._core.log_in())
+        patience = self._core.patience()
+        with self._turn(patience):
+            self._run(self._core.log_in(patience))
 
     def logout(self) -> None:
         """End the session. Later calls raise `LoginRequired` until `login()`."""
-        with self._one_at_a_time:
-            self._run(self._core.log_out())
+        patience = self._core.patience()
+        with self._turn(patience):
+            self._run(self._core.log_out(patience))
 
     def about(self) -> About:
         """What the console said of itself when it was opened."""
@@ -142,13 +145,13 @@ class Console:
             case Pause():
                 time.sleep(step.seconds)
             case Renew():
-                with self._turn(step):
+                with self._turn(step.patience):
                     self._run(self._core.renew(step))
         return None
 
     @contextmanager
-    def _turn(self, step: Renew) -> Generator[None]:
-        if not self._one_at_a_time.acquire(timeout=max(step.patience.left, 0)):
+    def _turn(self, patience: Patience) -> Generator[None]:
+        if not self._one_at_a_time.acquire(timeout=max(patience.left, 0)):
             raise ConnectionFailed(f"cannot reach {self._address}: another caller's login takes too long")
         try:
             yield
@@ -160,11 +163,12 @@ class Console:
         try:
             response = self._http.send(request, stream=True)
             try:
-                incoming = http.Incoming(response, self._timeout)
+                incoming = http.Incoming(http.seconds_for(step, self._timeout))
                 for piece in response.iter_bytes():
                     incoming.add(piece)
             finally:
                 response.close()
+            return incoming.answer(response)
         except httpx2.HTTPError as problem:
-            raise http.failure(self._address, problem) from problem
-        return incoming.answer()
+            failure = http.failure(self._address, problem)
+        raise failure
