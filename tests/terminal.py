@@ -1,4 +1,4 @@
-"""A terminal of the tests' own, for commands that ask."""
+"""A terminal of the tests' own, for commands that ask, draw or complete."""
 
 import os
 import pty
@@ -6,20 +6,33 @@ import subprocess
 import sys
 import termios
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
+import pyte
+
 from tests.harness import clean_environment
+
+OWN_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+"""Runs a command with this terminal as its own, so that Ctrl-C, typed, is a signal."""
 
 
 class Terminal:
     """`cloudconsole` on a terminal: what it shows can be waited for, and answered."""
 
-    def __init__(self, folder: Path, *arguments: str, **environment: str) -> None:
+    def __init__(self, folder: Path, *arguments: str, command: Sequence[str] | None = None, **environment: str) -> None:
         self._ours, theirs = pty.openpty()
+        variables = {"TERM": "xterm-256color", "COLUMNS": "120", "LINES": "40", **environment}
+        self._size = int(variables["LINES"]), int(variables["COLUMNS"])
+        termios.tcsetwinsize(theirs, self._size)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "cloudconsole", *arguments],
+            [sys.executable, "-c", OWN_TERMINAL, *(command or [sys.executable, "-m", "cloudconsole", *arguments])],
             cwd=folder,
-            env=clean_environment(**{"TERM": "xterm-256color", "COLUMNS": "120", **environment}),
+            env=clean_environment(**variables),
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
@@ -38,8 +51,30 @@ class Terminal:
             time.sleep(0.05)
         raise AssertionError(self.shown)
 
+    @property
+    def screen(self) -> list[str]:
+        """What a person sees now, line by line."""
+        lines, columns = self._size
+        screen = pyte.Screen(columns, lines)
+        self._read()
+        pyte.Stream(screen).feed(self.shown)
+        return [line.rstrip() for line in screen.display]
+
+    def wait_to_see(self, text: str) -> list[str]:
+        """Wait until it can be seen; gives the screen."""
+        for _ in range(1200):
+            screen = self.screen
+            if any(text in line for line in screen):
+                return screen
+            assert self.process.poll() is None, self.shown
+            time.sleep(0.05)
+        raise AssertionError(self.shown)
+
     def type(self, text: str) -> None:
-        os.write(self._ours, text.encode())
+        self.type_bytes(text.encode())
+
+    def type_bytes(self, typed: bytes) -> None:
+        os.write(self._ours, typed)
 
     def type_unseen(self, text: str) -> None:
         # Only once nothing is echoed any more: else a password would be shown that nobody would ever see.

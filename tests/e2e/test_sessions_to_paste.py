@@ -1,4 +1,4 @@
-"""The sessions that a newcomer pastes: what `serve` prints works as it stands, and the README shows the same."""
+"""The sessions that a newcomer pastes: what `serve` prints works as it stands, and the documents show the same."""
 
 import json
 import os
@@ -13,7 +13,9 @@ import pytest
 from cloudconsole.server.commands.welcome import curl_session, python_session
 from tests.harness import RunningServer, clean_environment
 
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+INTERFACE = ROOT / "docs" / "api.md"
 CURL_TITLE = "A first session with curl:\n\n"
 PYTHON_TITLE = "The same in Python, with nothing but the standard library:\n\n"
 
@@ -39,8 +41,8 @@ def printed_python_session(banner: str) -> str:
     return banner.partition(PYTHON_TITLE)[2]
 
 
-def code_block(language: str, holding: str) -> str:
-    blocks = re.findall(rf"^```{language}\n(.*?)^```$", README.read_text(), re.DOTALL | re.MULTILINE)
+def code_block(document: Path, language: str, holding: str) -> str:
+    blocks = re.findall(rf"^```{language}\n(.*?)^```$", document.read_text(), re.DOTALL | re.MULTILINE)
     (block,) = [block for block in blocks if holding in block]
     return str(block)
 
@@ -72,9 +74,9 @@ def test_the_printed_python_session_gives_the_configurations(server: RunningServ
 
 def test_the_readme_shows_the_same_curl_session() -> None:
     here = "http://127.0.0.1:8000"
-    assert code_block("sh", "jar=$(mktemp)") == curl_session(here, f"{here}/v3")
+    assert code_block(README, "sh", "jar=$(mktemp)") == curl_session(here, f"{here}/v3")
 
 
-def test_the_readme_shows_the_same_python_session() -> None:
+def test_the_interface_s_document_shows_the_same_python_session() -> None:
     here = "http://127.0.0.1:8000"
-    assert code_block("python", "CookieJar") == python_session(here, f"{here}/v3")
+    assert code_block(INTERFACE, "python", "CookieJar") == python_session(here, f"{here}/v3")

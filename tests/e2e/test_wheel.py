@@ -13,8 +13,9 @@ from zipfile import ZipFile
 import pytest
 
 from cloudconsole import __version__
+from tests.cli.people import PASSWORD, Person
 from tests.e2e.processes import eventually
-from tests.harness import Caller, OverHttp, clean_environment
+from tests.harness import Caller, OverHttp, RunningServer, clean_environment
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ("src", "requirements", "pyproject.toml", "README.md", "LICENSE")
@@ -70,10 +71,10 @@ def plain(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def run(place: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+def run(place: Path, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [place / "cloudconsole", *arguments],
-        env=clean_environment(),
+        env=clean_environment(**environment),
         cwd=place,
         capture_output=True,
         text=True,
@@ -180,6 +181,21 @@ def test_without_the_server_it_says_in_one_line_what_mends_it(plain: Path, argum
     assert done.returncode == 1
     assert done.stdout == ""
     assert re.fullmatch(r"cloudconsole: [^\n]*pip install 'cloudconsole\[server\]'[^\n]*\n", done.stderr)
+
+
+def test_without_the_server_it_calls_a_console(plain: Path, server: RunningServer, tmp_path: Path) -> None:
+    person = Person(tmp_path).environment(CLOUDCONSOLE_PASSWORD=PASSWORD)
+    login = run(plain, "login", "--url", server.base, "--username", "demo", **person)
+    assert (login.returncode, login.stderr) == (0, "")
+    for command in ("usage", "costs", "news"):
+        assert run(plain, command, **person).returncode == 0
+
+
+@pytest.mark.parametrize("words", [("us",), ("admin", "ten")])
+def test_without_the_server_words_are_completed_as_far_as_they_can_be(plain: Path, words: tuple[str, ...]) -> None:
+    done = run(plain, "__complete", "fish", *words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert bool(done.stdout) == (words == ("us",))
 
 
 def test_without_the_server_it_needs_few_packages(plain: Path) -> None:

@@ -1,19 +1,16 @@
 """What `cloudconsole conformance` was given: the console's address, accounts and their passwords, whom to trust."""
 
 import argparse
-import getpass
 import os
 import ssl
-import stat
-import sys
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
-import httpx2
-
+from cloudconsole.cli.passwords import ask_password, can_ask, in_file, in_variable
+from cloudconsole.cli.problems import UsageProblem
 from cloudconsole.conformance.examination import Subject
 from cloudconsole.conformance.visitor import Account
+from cloudconsole.spec.addresses import clean_address
 
 MOST_DOMAINS: Final = 4
 LONGEST_PASSWORD: Final = 1024
@@ -33,10 +30,10 @@ def read_subject(arguments: argparse.Namespace) -> Subject:
         raise Refused("--other-password-file: give --other-username, too")
     if arguments.other_username == arguments.username:
         raise Refused("--other-username: must be another account than --username")
-    account = Account(arguments.username, _password("", arguments.username, arguments.password_file))
+    account = Account(arguments.username, _password("", arguments.username, arguments.password_file, base))
     other = None
     if arguments.other_username is not None:
-        password = _password("OTHER_", arguments.other_username, arguments.other_password_file)
+        password = _password("OTHER_", arguments.other_username, arguments.other_password_file, base)
         other = Account(arguments.other_username, password)
     return Subject(base, arguments.region, account, other, tuple(dict.fromkeys(arguments.domain_id)))
 
@@ -62,53 +59,24 @@ def seconds(text: str) -> float:
 
 def _base(given: str) -> str:
     try:
-        parts = urlsplit(given)
-        is_good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        httpx2.URL(given)
-        is_bare = parts.username is None and parts.password is None and "?" not in given and "#" not in given
-    except (ValueError, httpx2.InvalidURL):
-        is_good = is_bare = False
-    # urlsplit passes over line breaks and tabs.
-    if not is_good or not is_bare or not given.isprintable() or not given.isascii() or " " in given:
-        raise Refused(
-            "BASE_URL: must be an address such as https://console.example.com, without user, query or fragment"
-        )
-    return given.rstrip("/")
+        return clean_address(given)
+    except ValueError as problem:
+        raise Refused(f"BASE_URL: {problem}") from None
 
 
-def _password(prefix: str, username: str, file: Path | None) -> str:
+def _password(prefix: str, username: str, file: Path | None, base: str) -> str:
     """From the file, else from the environment, else asked for on the terminal."""
-    variable = f"CLOUDCONSOLE_{prefix}PASSWORD"
-    if file is not None:
-        return _read_password(file)
-    password = os.environ.get(variable)
-    if password is None:
-        flag = f"--{prefix.lower().replace('_', '-')}password-file"
-        if not sys.stdin.isatty():
-            raise Refused(f"there is no terminal to ask for the password of {username}: give {flag} or {variable}")
-        try:
-            password = getpass.getpass(f"Password of {username}: ")
-        except EOFError:
-            password = ""
-    if not 1 <= len(password) <= LONGEST_PASSWORD:
+    flag, variable = f"--{prefix.lower().replace('_', '-')}password-file", f"CLOUDCONSOLE_{prefix}PASSWORD"
+    given = in_file(flag, file) or in_variable(variable, os.environ.get(variable))
+    if given is None and not can_ask():
+        raise Refused(f"there is no terminal to ask for the password of {username}: give {flag} or {variable}")
+    try:
+        password = given.read() if given else ask_password(username, base)
+    except UsageProblem as problem:
+        raise Refused(str(problem)) from None
+    if len(password) > LONGEST_PASSWORD:
         raise Refused(f"the password of {username} must have 1 to {LONGEST_PASSWORD} characters")
     _refuse_other_encodings(f"the password of {username}", password)
-    return password
-
-
-def _read_password(file: Path) -> str:
-    try:
-        # Opening a pipe or a device could wait for ever.
-        if not stat.S_ISREG(file.stat().st_mode):
-            raise Refused(f"{file}: is not a file")
-        with file.open("rb") as opened:
-            password = opened.read(4 * LONGEST_PASSWORD + 3).decode("utf-8").removesuffix("\n").removesuffix("\r")
-    except OSError as problem:
-        raise Refused(f"{file}: cannot be read: {problem.strerror}") from None
-    except UnicodeDecodeError:
-        raise Refused(f"{file}: must be a file of UTF-8 text") from None
-    if not 1 <= len(password) <= LONGEST_PASSWORD:
-        raise Refused(f"{file}: must be a file with a password of 1 to {LONGEST_PASSWORD} characters in it")
     return password
 
 

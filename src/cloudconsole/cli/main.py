@@ -1,20 +1,19 @@
-"""`cloudconsole`: chooses the command; each command's module is loaded only when it is called."""
+"""`cloudconsole`: chooses the command."""
 
+import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
+from typing import Final
 
 from cloudconsole import __version__
-from cloudconsole.cli import output
+from cloudconsole.cli import output, texts
+from cloudconsole.cli.commands import COMMANDS, NeedsServer, command_named, loaded
 from cloudconsole.cli.parsing import Parser
+from cloudconsole.cli.speaking import FLAG, LANGUAGES, language_of, say, speak
 
-SERVER_COMMANDS = {
-    "serve": ("cloudconsole.server.commands.serve", "serve a console"),
-    "init": ("cloudconsole.server.commands.init", "make a store and its first operator"),
-    "admin": ("cloudconsole.server.commands.admin", "manage a console's store"),
-    "doctor": ("cloudconsole.server.commands.doctor", "say what is wrong with a console, and what mends it"),
-    "conformance": ("cloudconsole.cli.conformance", "check any console from outside against the interface"),
-}
+INTERRUPTED: Final = 130
+COMPLETING: Final = "__complete"
+"""What a shell's script calls; nobody else does."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,32 +27,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stderr.write(f"cloudconsole: output: {problem}\n")
         return 1
     except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED
 
 
 def _run(given: list[str]) -> int:
-    name = given[0] if given and not given[0].startswith("-") else None
-    if name not in SERVER_COMMANDS:
-        _top_parser().parse_args(given)
-        _top_parser().print_help()
+    speak(language_of(given, os.environ))
+    if given[:1] == [COMPLETING]:
+        from cloudconsole.cli.completion.scripts import complete
+
+        return complete(given[1:])
+    command = command_named(given[0]) if given else None
+    if command is None:
+        top_parser().parse_args(given)
+        top_parser().print_help()
         return 0
-    module_name, purpose = SERVER_COMMANDS[name]
     try:
-        command = import_module(module_name)
-    except ModuleNotFoundError as missing:
-        if (missing.name or "").startswith("cloudconsole"):
-            raise
-        sys.stderr.write(f"cloudconsole: '{name}' needs the server: pip install 'cloudconsole[server]'\n")
+        module, parser = loaded(command)
+    except NeedsServer:
+        sys.stderr.write(f"cloudconsole: '{command.name}' needs the server: pip install 'cloudconsole[server]'\n")
         return 1
-    parser = Parser(prog=f"cloudconsole {name}", description=purpose.capitalize() + ".")
-    command.add_arguments(parser)
-    return int(command.run(parser.parse_args(given[1:])))
+    return int(module.run(parser.parse_args(given[1:])))
 
 
-def _top_parser() -> Parser:
-    parser = Parser(prog="cloudconsole", description="Cloud Console: the programmatic interface of a cloud.")
-    parser.add_argument("--version", action="version", version=f"cloudconsole {__version__}")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for name, (_, purpose) in SERVER_COMMANDS.items():
-        commands.add_parser(name, help=purpose, add_help=False)
+def top_parser() -> Parser:
+    parser = Parser(prog="cloudconsole", description=say(texts.TOP))
+    parser.add_argument(
+        "--version", action="version", version=f"cloudconsole {__version__}", help=say(texts.VERSION_FLAG)
+    )
+    parser.add_argument(FLAG, choices=LANGUAGES, help=say(texts.LANG_FLAG))
+    commands = parser.add_subparsers(title=say(texts.COMMANDS), metavar=say(texts.COMMAND))
+    for command in COMMANDS:
+        commands.add_parser(command.name, help=say(command.purpose), add_help=False)
     return parser

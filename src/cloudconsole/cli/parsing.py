@@ -6,6 +6,9 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any, Final, NoReturn
 
+from cloudconsole.cli import texts
+from cloudconsole.cli.speaking import say, spoken
+
 _NEAR: Final = 0.8
 """One letter of a short flag may be wrong, not two."""
 
@@ -29,11 +32,11 @@ class Parser(argparse.ArgumentParser):
         self._refuse_unknown_flags(given)
         parsed, rest = super().parse_known_args(given, namespace)
         if rest:
-            self.error(f"{' '.join(rest)}: is not expected here")
+            self.error(say(texts.NOT_EXPECTED, given=" ".join(rest)))
         return parsed, rest
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"cloudconsole: {message}; see {self.prog} --help\n")
+        self.exit(2, f"cloudconsole: {say(texts.SEE_HELP, problem=message, command=self.prog)}\n")
 
     def _refuse_unknown_flags(self, arguments: list[str]) -> None:
         """Before anything else is said: with its flag misspelled, a value seems to be missing or out of place."""
@@ -44,12 +47,20 @@ class Parser(argparse.ArgumentParser):
             flag = argument.partition("=")[0]
             # What has a space in it is a value to argparse, however it begins.
             if flag.startswith("--") and " " not in flag and flag not in self._option_string_actions:
-                self.error(f"there is no flag {flag} here{self._hint(flag)}")
+                self.error(say(texts.NO_SUCH_FLAG, flag=flag) + self._hint(flag))
 
     def _hint(self, flag: str) -> str:
         if flag in self.elsewhere:
-            return f": {self.elsewhere[flag]} does that"
+            return say(texts.DOES_THAT, instead=self.elsewhere[flag])
         near = get_close_matches(flag, self._option_string_actions, 1, cutoff=_NEAR)
         if near:
-            return f" (did you mean {near[0]}?)"
-        return ": a command's flags stand behind it" if self._has_commands else ""
+            return say(texts.DID_YOU_MEAN, near=near[0])
+        return say(texts.FLAGS_STAND_BEHIND) if self._has_commands else ""
+
+
+def _worded(message: str) -> str:
+    return texts.ARGPARSE.get(message, message) if spoken() == "zh" else message
+
+
+# argparse asks gettext for its words under this name, and gettext takes them from compiled files only.
+vars(argparse)["_"] = _worded

@@ -65,11 +65,10 @@ class Core:
     @property
     def session(self) -> Session | None:
         identity, cookies = self._identity, self._exchanges.cookies
-        region = identity.region or (self._about and _only_region(self._about))
         is_there = any(cookie.name == SESSION_COOKIE for cookie in cookies)
-        if not (self._current and is_there and identity.username and region):
+        if not (self._current and is_there and identity.username):
             return None
-        return Session(base_url=identity.base_url, username=identity.username, region=region, cookies=cookies)
+        return Session(base_url=identity.base_url, username=identity.username, region=identity.region, cookies=cookies)
 
     def usage_limits(self) -> Steps[UsageLimits]:
         return self.call(GET_USAGE_LIMITS.name, {}, reading.usage_limits)

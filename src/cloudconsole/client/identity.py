@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import httpx2
-
 from cloudconsole.client.session import Session
+from cloudconsole.spec.addresses import clean_address
 
 Password = str | Callable[[], str]
 """Itself, or what gives it when a login needs it: a prompt, or a reader of some vault."""
@@ -40,19 +39,3 @@ def is_sendable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def clean_address(base_url: str) -> str:
-    """The address of a console as it is compared: its host in lower case, no usual port, no last slash."""
-    try:
-        address = httpx2.URL(base_url)
-        address.host.encode("idna")
-    except (httpx2.InvalidURL, UnicodeError, ValueError):
-        raise ValueError("this is no address") from None
-    if address.scheme not in ("http", "https") or not address.host or base_url != base_url.strip():
-        raise ValueError("a console's address looks like https://console.example.com")
-    if address.userinfo or address.query or address.fragment or "?" in base_url or "#" in base_url:
-        raise ValueError("a console's address has no user, query or fragment")
-    if address.port is not None and not 0 < address.port <= 65535:
-        raise ValueError("a console's address has a port from 1 to 65535, or none")
-    return str(address).rstrip("/")

@@ -20,5 +20,6 @@ class Session(Struct, frozen=True, kw_only=True):
 
     base_url: str
     username: str
-    region: str
+    region: str | None
+    """None where none was given: the console offered exactly one."""
     cookies: tuple[KeptCookie, ...]

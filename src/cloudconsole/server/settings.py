@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
+from cloudconsole.cli.settings import VARIABLES
 from cloudconsole.server import setting_meanings as meanings
 from cloudconsole.server.addresses import Network, host_of, is_loopback
 from cloudconsole.server.setting_kinds import Choice, Kind, ListOf, Switch, WholeNumber
@@ -15,10 +16,8 @@ from cloudconsole.server.setting_meanings import IdentityEndpoint, ListenAddress
 ENVIRONMENT_PREFIX: Final = "CLOUDCONSOLE_"
 CONFIG_FLAG: Final = "--config"
 CONFIG_VARIABLE: Final = "CLOUDCONSOLE_CONFIG"
-CLIENT_VARIABLES: Final = frozenset(
-    ENVIRONMENT_PREFIX + name for name in ("URL", "REGION", "USERNAME", "PASSWORD", "OTHER_PASSWORD")
-)
-"""Of the same prefix, but for whoever calls a console."""
+CLIENT_VARIABLES: Final = VARIABLES | {f"{ENVIRONMENT_PREFIX}OTHER_PASSWORD"}
+"""Of the same prefix, but for whoever calls a console, or examines one."""
 
 LISTENING: Final = "Listening"
 STORE: Final = "Store"

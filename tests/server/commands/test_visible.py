@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.server.commands.admin.printing import cell
-from cloudconsole.server.visible import visible
+from cloudconsole.cli.printing import cell
+from cloudconsole.spec.visible import visible
 from tests.server.commands.conftest import Run
 from tests.terminal import Terminal
 

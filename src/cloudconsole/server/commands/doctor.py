@@ -4,15 +4,14 @@ import argparse
 import os
 from collections.abc import Iterable
 
-from cloudconsole.cli import output
+from cloudconsole.cli import output, printing
 from cloudconsole.core.clock import SystemClock
-from cloudconsole.server.commands.admin import printing
 from cloudconsole.server.doctor.examination import Result, examine
 from cloudconsole.server.doctor.findings import Finding
 from cloudconsole.server.doctor.setting_checks import read_case
 from cloudconsole.server.settings import SETTINGS
 from cloudconsole.server.settings_text import add_config_flag, add_setting_flags
-from cloudconsole.server.visible import visible
+from cloudconsole.spec.visible import visible
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

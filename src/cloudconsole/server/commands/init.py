@@ -2,8 +2,8 @@
 
 import argparse
 
+from cloudconsole.cli import printing
 from cloudconsole.operator.first import add_first_operator, check_names, refuse_if_inhabited
-from cloudconsole.server.commands.admin import printing
 from cloudconsole.server.commands.admin.running import run_with_settings
 from cloudconsole.server.commands.admin.stores import add_json_argument, add_store_arguments, writing
 from cloudconsole.server.commands.passwords import add_password_arguments, read_new_password

@@ -3,7 +3,7 @@
 import sys
 from typing import Final
 
-from cloudconsole.server.visible import visible
+from cloudconsole.spec.visible import visible
 
 REFUSED: Final = 1
 

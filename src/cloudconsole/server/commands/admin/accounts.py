@@ -3,10 +3,10 @@
 import argparse
 from typing import Any, Final
 
+from cloudconsole.cli import printing
 from cloudconsole.operator.nouns import ACCOUNTS, Done
 from cloudconsole.operator.throttles import clear_throttle
 from cloudconsole.server.addresses import forwarded_address, throttle_address
-from cloudconsole.server.commands.admin import printing
 from cloudconsole.server.commands.admin.stores import add_json_argument, add_store_arguments, looking, store, writing
 from cloudconsole.server.commands.passwords import add_password_arguments, read_new_password
 from cloudconsole.server.settings import Settings

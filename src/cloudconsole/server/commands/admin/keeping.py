@@ -5,11 +5,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from cloudconsole.cli import printing
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.keeping.backup import back_up
 from cloudconsole.operator.keeping.recount import recount
 from cloudconsole.operator.keeping.restore import Staged, restore, staged
-from cloudconsole.server.commands.admin import printing
 from cloudconsole.server.commands.admin.stores import (
     add_json_argument,
     add_store_arguments,

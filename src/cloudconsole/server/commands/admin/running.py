@@ -14,7 +14,7 @@ from cloudconsole.operator.errors import OperatorError, Overridable
 from cloudconsole.server.commands.admin.stores import settings_for
 from cloudconsole.server.commands.refusing import REFUSED, refuse
 from cloudconsole.server.settings import SettingError, Settings
-from cloudconsole.server.visible import visible
+from cloudconsole.spec.visible import visible
 from cloudconsole.store.engine import StoreError
 
 DONE: Final = 0

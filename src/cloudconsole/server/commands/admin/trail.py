@@ -8,11 +8,11 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import Connection
 
+from cloudconsole.cli.printing import cell
 from cloudconsole.operator.audit import Search, accesses, changes
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.fields import seconds_of
 from cloudconsole.operator.records import Record
-from cloudconsole.server.commands.admin.printing import cell
 from cloudconsole.server.commands.admin.stores import (
     add_json_argument,
     add_store_arguments,

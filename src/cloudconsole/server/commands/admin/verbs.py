@@ -6,17 +6,16 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any, Final
 
-from cloudconsole.cli import output
+from cloudconsole.cli import output, printing
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.nouns import ACCOUNTS, RESOURCES, Done, Noun
 from cloudconsole.operator.nouns.inputs import Input
 from cloudconsole.operator.records import Record
-from cloudconsole.server.commands.admin import printing
 from cloudconsole.server.commands.admin.flags import as_typed, at_least_one, flag_of, values_of
 from cloudconsole.server.commands.admin.stores import looking, store, store_to_read, writing
 from cloudconsole.server.commands.passwords import read_new_password
 from cloudconsole.server.settings import Settings
-from cloudconsole.server.visible import visible
+from cloudconsole.spec.visible import visible
 from cloudconsole.store.passwords import hash_password
 
 _PAGE: Final = 1000

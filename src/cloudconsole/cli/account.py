@@ -1,0 +1,76 @@
+"""Which console and account a call is meant for, of all places that may say so.
+
+Flags go before variables, ours before OpenStack's, these before the file's default profile, and all before the last
+login. A profile that is named counts where it is named: by a flag as flags, by a variable as variables. What stands
+together belongs together: a place that names another console is passed over, and one that names another user gives
+neither region nor password.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from cloudconsole.cli import texts
+from cloudconsole.cli.passwords import PasswordAt
+from cloudconsole.cli.problems import UsageProblem
+from cloudconsole.cli.speaking import say
+
+
+class Source(NamedTuple):
+    """One place, and what stands in it."""
+
+    name: str
+    url: str | None = None
+    region: str | None = None
+    username: str | None = None
+    password: PasswordAt | None = None
+    is_by_hand: bool = False
+    """Whether it was given with this very call."""
+    is_of_others: bool = False
+    """Whether it was set for other programs: it cannot say which console is meant."""
+
+
+class Account(NamedTuple):
+    url: str
+    username: str | None
+    region: str | None
+    password: PasswordAt | None
+    passed_over: tuple[str, ...]
+    """Where passwords stand that are of another account, or may be."""
+    said_by: dict[str, str]
+    """For url, username and region, the place that it comes from."""
+
+
+def choose_account(sources: Iterable[Source], last_login: Source | None) -> Account:
+    in_order = [*sources, *([last_login] if last_login else [])]
+    console = next((source for source in in_order if source.url), None)
+    if console is None or console.url is None:
+        raise UsageProblem(say(texts.NO_CONSOLE))
+    if console is last_login:
+        # Who logged in is meant as a whole, not whoever other programs' variables name.
+        in_order.sort(key=lambda source: source.is_of_others)
+    of_console = [source for source in in_order if source.url in (None, console.url)]
+    by_name = next((source for source in of_console if source.username), None)
+    username = by_name.username if by_name else None
+    of_account = [source for source in of_console if source.username in (None, username)]
+    by_region = next((source for source in of_account if source.region), None)
+    region = by_region.region if by_region else None
+    fit = [source for source in of_account if source.password and _may_send(source, console, username, region)]
+    said_by = {"url": console, "username": by_name, "region": by_region}
+    return Account(
+        console.url,
+        username,
+        region,
+        fit[0].password if fit else None,
+        tuple(source.password.place for source in in_order if source.password and source not in fit),
+        {name: source.name for name, source in said_by.items() if source},
+    )
+
+
+def _may_send(source: Source, console: Source, username: str | None, region: str | None) -> bool:
+    """Whether a password is surely meant for this console and user."""
+    if source.is_by_hand:
+        return True
+    if source.region not in (None, region) or (source.is_of_others and source.username is None):
+        return False
+    # One that does not say for which console goes to none that is named together with another user.
+    return source.url is not None or console.username in (None, username)

@@ -1,0 +1,117 @@
+"""The table of commands. A module is loaded only when its command is called.
+
+Each module has `add_arguments(parser)` and `run(arguments)`, which gives the exit code.
+"""
+
+from importlib import import_module
+from typing import Any, Final, NamedTuple
+
+from cloudconsole.cli.parsing import Parser
+from cloudconsole.cli.speaking import say, speak, spoken
+from cloudconsole.spec.language import Text
+
+
+class Command(NamedTuple):
+    name: str
+    module: str
+    purpose: Text
+    needs_server: bool = False
+    """Whether the extra `server` must be installed."""
+    in_english: bool = False
+    """Whether it speaks nothing but English."""
+
+
+class NeedsServer(Exception):
+    """The command cannot be loaded: what serving needs is not installed."""
+
+
+COMMANDS: Final = (
+    Command(
+        "login",
+        "cloudconsole.cli.tenant.login",
+        Text("log in to a console, and keep the session for the commands below", "登录控制台，并为以下命令保留会话"),
+    ),
+    Command("logout", "cloudconsole.cli.tenant.logout", Text("end the session and forget it", "结束会话并将其删除")),
+    Command(
+        "whoami",
+        "cloudconsole.cli.tenant.whoami",
+        Text("show which console and account is meant, and whether it is logged in", "显示当前控制台、账户与登录状态"),
+    ),
+    Command("usage", "cloudconsole.cli.tenant.usage", Text("show quotas and what is in use", "显示配额与用量")),
+    Command(
+        "flavors",
+        "cloudconsole.cli.tenant.flavors",
+        Text("show the configurations to choose from for a cloud host", "显示可选的云主机配置"),
+    ),
+    Command("urls", "cloudconsole.cli.tenant.urls", Text("show commonly used URLs", "显示常用 URL")),
+    Command("domain", "cloudconsole.cli.tenant.domain", Text("show one accelerated domain", "显示一个加速域名")),
+    Command("news", "cloudconsole.cli.tenant.news", Text("show the provider's announcements", "显示服务商公告")),
+    Command("costs", "cloudconsole.cli.tenant.costs", Text("show what the resources cost", "显示资源费用预估")),
+    Command(
+        "call",
+        "cloudconsole.cli.tenant.call",
+        Text("call any action and print its data as JSON", "调用任意操作，以 JSON 输出其数据"),
+    ),
+    Command(
+        "completion",
+        "cloudconsole.cli.completion.command",
+        Text("print the script that completes commands in a shell", "输出 shell 命令补全脚本"),
+    ),
+    Command(
+        "conformance",
+        "cloudconsole.cli.conformance",
+        Text("check any console from outside against the interface", "从外部检查任意控制台是否符合接口约定"),
+        in_english=True,
+    ),
+    Command(
+        "serve",
+        "cloudconsole.server.commands.serve",
+        Text("serve a console", "运行控制台服务"),
+        needs_server=True,
+        in_english=True,
+    ),
+    Command(
+        "init",
+        "cloudconsole.server.commands.init",
+        Text("make a store and its first operator", "创建数据存储及首个管理员"),
+        needs_server=True,
+        in_english=True,
+    ),
+    Command(
+        "admin",
+        "cloudconsole.server.commands.admin",
+        Text("manage a console's store", "管理控制台的数据"),
+        needs_server=True,
+        in_english=True,
+    ),
+    Command(
+        "doctor",
+        "cloudconsole.server.commands.doctor",
+        Text("say what is wrong with a console, and what mends it", "诊断控制台的问题并给出解决办法"),
+        needs_server=True,
+        in_english=True,
+    ),
+)
+
+
+def command_named(name: str) -> Command | None:
+    return next((command for command in COMMANDS if command.name == name), None)
+
+
+def loaded(command: Command) -> tuple[Any, Parser]:
+    """The command's module, and the parser of its arguments."""
+    if command.in_english:
+        speak("en")
+    try:
+        module = import_module(command.module)
+    except ModuleNotFoundError as missing:
+        if not command.needs_server or (missing.name or "").startswith("cloudconsole"):
+            raise
+        raise NeedsServer from missing
+    parser = Parser(prog=f"cloudconsole {command.name}", description=_sentence(say(command.purpose)))
+    module.add_arguments(parser)
+    return module, parser
+
+
+def _sentence(purpose: str) -> str:
+    return f"{purpose}。" if spoken() == "zh" else f"{purpose.capitalize()}."

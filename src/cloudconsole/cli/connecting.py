@@ -1,0 +1,167 @@
+"""A console to call: with the kept session where there is one, else after a login."""
+
+import argparse
+import os
+import ssl
+from collections.abc import Callable
+from types import TracebackType
+from typing import Final, Self, TypeVar
+
+from cloudconsole.cli import passwords, sessions, texts
+from cloudconsole.cli.account import Source
+from cloudconsole.cli.places import sessions_file
+from cloudconsole.cli.problems import Problem, UsageProblem, tell
+from cloudconsole.cli.settings import read_settings
+from cloudconsole.cli.speaking import say, spoken
+from cloudconsole.client import Console, LoginRequired, Session
+
+T = TypeVar("T")
+
+TIMEOUT: Final = 10.0
+DEADLINE: Final = 30.0
+
+
+class Call:
+    """One call of the command line: its settings, the console, and the session that is kept for the next call."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self._sessions_file = sessions_file()
+        self._kept = self._read_kept()
+        last = self._kept.last_login
+        last_login = Source(say(texts.LAST_LOGIN), last[0], last[2], last[1]) if last else None
+        self.settings = read_settings(arguments, os.environ, last_login)
+        account = self.settings.account
+        self.url, self.region = account.url, account.region
+        self.username = account.username
+        self.session: Session | None = None
+        """The kept one, as it was found."""
+        self.may_ask = passwords.can_ask()
+        self.deadline = self.settings.timeout or DEADLINE
+        self._console: Console | None = None
+
+    @property
+    def console(self) -> Console:
+        if self._console is None:
+            if self.username is None:
+                self.username = self._ask_username()
+            self.session = self._kept.find(self.url, self.username, self.region)
+            password = self.settings.account.password
+            self._console = self._open(password.read if password else None, self.session)
+        return self._console
+
+    def do(self, work: Callable[[Console], T]) -> T:
+        """Do something with the console; who is to be logged in for it is asked for a password where none is given."""
+        if self.console.session is None and self.settings.account.password is None:
+            self._ask_password()
+        try:
+            return work(self.console)
+        except LoginRequired:
+            if self.settings.account.password is not None:
+                raise
+        self._ask_password()
+        return work(self.console)
+
+    def without_password(self) -> Console:
+        """The console with nothing but the session that was kept."""
+        self.session = self._kept.find(self.url, self.username, self.region)
+        self._console = self._open(None, self.session)
+        return self._console
+
+    def log_in(self) -> None:
+        if self.settings.account.password is None:
+            self._ask_password()
+        self.console.login()
+
+    def keep(self, *, is_login: bool = False) -> None:
+        """Keep the session for later calls, where it is another than the one that was found."""
+        session = self._console.session if self._console else None
+        if session is not None and (is_login or _values(session) != _values(self.session)):
+            sessions.keep(self._sessions_file, session, is_login=is_login)
+            self.session = session
+
+    def forget(self) -> None:
+        if self.session is not None:
+            sessions.forget(self._sessions_file, self.session)
+            self.session = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if not isinstance(error, Problem):
+                self.keep()
+        except Problem as problem:
+            # What was asked for is done, or its failure is told; the next call logs in again.
+            tell(str(problem))
+        if self._console is not None:
+            self._console.close()
+
+    def _read_kept(self) -> sessions.Kept:
+        try:
+            return sessions.read_kept(self._sessions_file)
+        except Problem as problem:
+            tell(str(problem))
+            return sessions.Kept()
+
+    def _open(self, password: str | Callable[[], str] | None, session: Session | None) -> Console:
+        verify = self._trust()
+        try:
+            return Console(
+                self.url,
+                region=self.region,
+                username=self.username,
+                password=password,
+                session=session,
+                timeout=self.settings.timeout or TIMEOUT,
+                deadline=self.deadline,
+                language=spoken(),
+                verify=verify,
+            )
+        except ValueError:
+            # Its address has been looked at already.
+            raise UsageProblem(say(texts.NOT_UTF8_GIVEN)) from None
+        except ImportError as problem:
+            # Such as for a proxy that speaks SOCKS.
+            raise UsageProblem(str(problem)) from None
+
+    def _trust(self) -> ssl.SSLContext | bool:
+        file = self.settings.ca_file
+        if self.settings.is_insecure or file is None:
+            return not self.settings.is_insecure
+        try:
+            return ssl.create_default_context(cafile=file)
+        except ssl.SSLError:
+            raise UsageProblem(say(texts.NOT_A_CERTIFICATE, file=file)) from None
+        except OSError as problem:
+            raise UsageProblem(f"{file}: {problem.strerror}") from None
+
+    def _ask_username(self) -> str:
+        if not self.may_ask:
+            raise UsageProblem(say(texts.NO_USERNAME))
+        return passwords.ask_username(self.url)
+
+    def _ask_password(self) -> None:
+        """Before the call, not in it: whoever types is not to be held to the call's deadline."""
+        if not self.may_ask:
+            raise UsageProblem(self._no_password())
+        # A console that cannot be reached, or does not know where to log in, is told of before anything is typed.
+        regions = self.console.about().regions
+        if self.region is None and len(regions) != 1:
+            raise UsageProblem(say(texts.REGION_NEEDED, regions=", ".join(regions) or "-"))
+        password = passwords.ask_password(self.username or "", self.url)
+        session = self.console.session
+        self.console.close()
+        self._console = self._open(password, session)
+
+    def _no_password(self) -> str:
+        line = say(texts.NO_PASSWORD, username=self.username, url=self.url)
+        passed_over = self.settings.account.passed_over
+        return line + (say(texts.PASSED_OVER, places=", ".join(passed_over)) if passed_over else "")
+
+
+def _values(session: Session | None) -> set[tuple[str, str]]:
+    """What makes a session another one: not that a cookie may be kept longer."""
+    return {(cookie.name, cookie.value) for cookie in session.cookies} if session else set()

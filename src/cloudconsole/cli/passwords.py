@@ -1,0 +1,87 @@
+"""A password: from a variable, a file or a prompt; never from an argument."""
+
+import getpass
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from cloudconsole.cli import texts
+from cloudconsole.cli.problems import UsageProblem
+from cloudconsole.cli.speaking import say
+from cloudconsole.spec.visible import visible
+
+STANDARD_INPUT: Final = Path("-")
+_MOST_BYTES: Final = 8192
+
+
+class PasswordAt(NamedTuple):
+    """Where a password is; it is read only when a login needs it."""
+
+    place: str
+    """The flag, variable or key that says so."""
+    read: Callable[[], str]
+
+
+def in_variable(variable: str, password: str | None) -> PasswordAt | None:
+    return PasswordAt(variable, lambda: _text(password)) if password else None
+
+
+def _text(password: str) -> str:
+    try:
+        password.encode()
+    except UnicodeEncodeError:
+        password = ""
+    if not password:
+        raise UsageProblem(say(texts.NOT_UTF8_GIVEN))
+    return password
+
+
+def in_file(place: str, file: Path | None) -> PasswordAt | None:
+    return PasswordAt(place, lambda: _read_file(place, file)) if file is not None else None
+
+
+def _read_file(place: str, file: Path) -> str:
+    """What it holds without its last line break."""
+    try:
+        if file == STANDARD_INPUT:
+            content = sys.stdin.buffer.read(_MOST_BYTES)
+        else:
+            with file.open("rb") as opened:
+                content = opened.read(_MOST_BYTES)
+        password = content.decode().removesuffix("\n").removesuffix("\r")
+    except OSError as problem:
+        raise UsageProblem(f"{place}: {file}: {problem.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageProblem(say(texts.PASSWORD_NOT_UTF8, place=place, file=file)) from None
+    if not password or "\n" in password or len(content) == _MOST_BYTES:
+        raise UsageProblem(say(texts.NOT_A_PASSWORD, place=place, file=file))
+    return password
+
+
+def can_ask() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty()
+
+
+def ask_username(url: str) -> str:
+    sys.stderr.write(visible(say(texts.USERNAME_PROMPT, url=url)))
+    sys.stderr.flush()
+    try:
+        username = sys.stdin.readline().strip()
+        username.encode()
+    except UnicodeError:
+        username = ""
+    if not username:
+        raise UsageProblem(say(texts.NO_USERNAME))
+    return username
+
+
+def ask_password(username: str, url: str) -> str:
+    try:
+        password = getpass.getpass(visible(say(texts.PASSWORD_PROMPT, username=username, url=url)))
+        password.encode()
+    except (EOFError, UnicodeError):
+        password = ""
+    if not password:
+        raise UsageProblem(say(texts.NO_PASSWORD_TYPED))
+    return password

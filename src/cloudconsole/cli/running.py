@@ -1,0 +1,75 @@
+"""Running a tenant's command: whatever goes wrong is one line, and an exit code."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from cloudconsole.cli import output, texts
+from cloudconsole.cli.problems import DONE, NOT_CONNECTED, REFUSED, WRONG_USAGE, Problem, tell
+from cloudconsole.cli.speaking import say
+
+if TYPE_CHECKING:
+    from cloudconsole.cli.connecting import Call
+    from cloudconsole.client import ConsoleError
+
+
+def run_call(arguments: argparse.Namespace, command: "Callable[[Call], int | None]") -> int:
+    # Loaded only now: what is wrong with the arguments, and help, wait for no HTTP library.
+    from cloudconsole.cli.connecting import Call
+    from cloudconsole.client import ConsoleError
+
+    url = None
+    try:
+        with Call(arguments) as call:
+            url = call.url
+            return command(call) or DONE
+    except Problem as problem:
+        tell(str(problem))
+        return problem.exit_code
+    except ConsoleError as error:
+        output.flush()
+        return tell_error(error, url, is_verbose=arguments.verbose)
+
+
+def tell_error(error: "ConsoleError", url: str | None, *, is_verbose: bool) -> int:
+    tell(worded(error))
+    if is_verbose:
+        facts = {
+            "code": error.code,
+            "error": error.error,
+            "field": error.field,
+            "request_id": error.request_id,
+            "address": url,
+            "cause": _cause(error),
+        }
+        sys.stderr.flush()
+        tell("\n".join(f"  {say(texts.DETAILS[name])}: {value}" for name, value in facts.items() if value is not None))
+    return exit_code_of(error)
+
+
+def worded(error: "ConsoleError") -> str:
+    """The error in one line; what the client itself words is told in Chinese of what kind it is."""
+    from cloudconsole.client import ConnectionFailed, ProtocolError, RateLimited, RegionRequired
+
+    message = " ".join(str(error).split())
+    if isinstance(error, RegionRequired):
+        return say(texts.REGION_NEEDED, regions=", ".join(error.regions) or "-")
+    if isinstance(error, RateLimited) and error.retry_after:
+        return say(texts.RETRY_AFTER, message=message, seconds=round(error.retry_after))
+    kinds = {ConnectionFailed: texts.CANNOT_CONNECT, ProtocolError: texts.UNLIKE_THE_INTERFACE}
+    text = kinds.get(type(error))
+    return say(text, message=message) if text else message
+
+
+def exit_code_of(error: "ConsoleError") -> int:
+    from cloudconsole.client import ConnectionFailed, RegionRequired
+
+    if isinstance(error, RegionRequired):
+        return WRONG_USAGE
+    return NOT_CONNECTED if isinstance(error, ConnectionFailed) else REFUSED
+
+
+def _cause(error: BaseException) -> str | None:
+    cause = error.__cause__
+    return f"{type(cause).__name__}: {cause}" if cause is not None else None

@@ -1,0 +1,1 @@
+"""What a tenant does: a module for each command."""

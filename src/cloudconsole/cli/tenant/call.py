@@ -1,0 +1,63 @@
+"""`cloudconsole call`: any action, also one that this program does not know yet."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from cloudconsole.cli import printing, texts
+from cloudconsole.cli.completion.words import completed_by
+from cloudconsole.cli.flags import add_call_flags
+from cloudconsole.cli.problems import WRONG_USAGE, UsageProblem, tell
+from cloudconsole.cli.running import run_call
+from cloudconsole.cli.speaking import say
+
+if TYPE_CHECKING:
+    from cloudconsole.cli.connecting import Call
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    completed_by(parser.add_argument("action", metavar="ACTION", help=say(texts.ACTION_ARGUMENT)), _action_names)
+    parser.add_argument("fields", metavar="NAME=VALUE", nargs="*", help=say(texts.FIELDS_ARGUMENT))
+    add_call_flags(parser, with_output=False)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    try:
+        fields = read_fields(arguments.fields)
+    except UsageProblem as problem:
+        tell(str(problem))
+        return WRONG_USAGE
+
+    def command(call: "Call") -> None:
+        printing.print_json(call.do(lambda console: console.call(arguments.action, **fields)))
+
+    return run_call(arguments, command)
+
+
+def read_fields(given: list[str]) -> dict[str, Any]:
+    """`name=text`, or `name:=JSON` for anything else."""
+    fields: dict[str, Any] = {}
+    for argument in given:
+        name, equals, value = argument.partition("=")
+        is_json = name.endswith(":")
+        name = name.removesuffix(":")
+        if not equals or not name:
+            raise UsageProblem(say(texts.NOT_A_FIELD, given=argument))
+        if name in fields or name == "action":
+            raise UsageProblem(say(texts.FIELD_TWICE, name=name))
+        fields[name] = _json(name, value) if is_json else value
+    return fields
+
+
+def _json(name: str, value: str) -> Any:
+    import msgspec
+
+    try:
+        return msgspec.json.decode(value)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        raise UsageProblem(say(texts.NOT_JSON, name=name)) from None
+
+
+def _action_names() -> list[str]:
+    from cloudconsole.spec.actions import ACTIONS
+
+    return [action.name for action in ACTIONS]

@@ -1,0 +1,99 @@
+"""`cloudconsole costs`: what the resources cost, in figures or as bars."""
+
+import argparse
+from collections.abc import Callable
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, Final
+
+from cloudconsole.cli import texts
+from cloudconsole.cli.flags import add_call_flags
+from cloudconsole.cli.problems import UsageProblem
+from cloudconsole.cli.running import run_call
+from cloudconsole.cli.showing import Field, Sheet, View, print_sheet, show
+from cloudconsole.cli.speaking import say
+from cloudconsole.cli.tables import Bar
+from cloudconsole.cli.tenant.flavors import with_unit
+
+if TYPE_CHECKING:
+    from cloudconsole.cli.connecting import Call
+    from cloudconsole.client import Console
+
+_PERIODS: Final = {"hour": texts.HOUR, "day": texts.DAY, "month": texts.MONTH, "year": texts.YEAR}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--plot", action="store_true", help=say(texts.PLOT_FLAG))
+    add_call_flags(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if not arguments.plot:
+        return show(arguments, View(lambda console: console.call("GetConsumptionsEstimated"), _sheet))
+
+    def plot(call: "Call") -> None:
+        if arguments.output not in (None, "table"):
+            raise UsageProblem(say(texts.PLOT_IS_DRAWN))
+        print_sheet(call.do(_plot), is_drawing=True)
+
+    return run_call(arguments, plot)
+
+
+def _sheet(console: "Console") -> Sheet:
+    costs = console.consumption()
+    periods = [
+        field
+        for period, heading in _PERIODS.items()
+        for field in (
+            Field(period, None, _amount(period)),
+            Field(None, with_unit(heading, costs.currency), _amount(period), "amount"),
+        )
+    ]
+    return Sheet(
+        [
+            Field("res_type", None, lambda cost: cost.res_type),
+            Field(None, say(texts.KIND), _kind),
+            *periods,
+            Field("currency", None, lambda _: costs.currency),
+        ],
+        costs.items,
+        sums=[costs.total] if costs.items else [],
+        notes=[] if costs.items else [say(texts.NO_COSTS)],
+    )
+
+
+def _plot(console: "Console") -> Sheet:
+    costs = console.consumption()
+    largest = max((cost.hour for cost in costs), default=Decimal(0))
+    fields = [
+        Field(None, say(texts.KIND), _kind),
+        Field(None, "", lambda cost: Bar(float(cost.hour / largest) if largest else 0.0, "cyan"), "bar"),
+        Field(None, with_unit(texts.HOUR, costs.currency), _amount("hour"), "amount"),
+        Field(None, "%", lambda cost: _percent(cost.hour, costs.total.hour), "number"),
+    ]
+    if not costs.items:
+        return Sheet(fields, [], notes=[say(texts.NO_COSTS)])
+    totals = [
+        f"{say(texts.TOTAL)}, {say(heading)}: {_text(getattr(costs.total, period))} {costs.currency or ''}".rstrip()
+        for period, heading in _PERIODS.items()
+    ]
+    month_days = console.about().month_days
+    rule = say(texts.RULE, month_days=month_days) if month_days else say(texts.NO_RULE)
+    return Sheet(fields, costs.items, notes=["", *totals, rule])
+
+
+def _kind(cost: Any) -> str:
+    known = texts.KINDS.get(cost.res_type)
+    return say(known) if known else str(cost.res_type)
+
+
+def _amount(period: str) -> Callable[[Any], str]:
+    return lambda cost: _text(getattr(cost, period))
+
+
+def _text(amount: Decimal) -> str:
+    """As exact as it came, and never with an exponent."""
+    return f"{amount:f}"
+
+
+def _percent(part: Decimal, whole: Decimal) -> str:
+    return f"{100 * part / whole:.1f}" if whole else ""

@@ -1,0 +1,87 @@
+"""`cloudconsole flavors`: all of them, or those with some cores and RAM."""
+
+import argparse
+from collections.abc import Iterable
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from cloudconsole.cli import texts
+from cloudconsole.cli.flags import add_call_flags, whole_number
+from cloudconsole.cli.problems import Problem
+from cloudconsole.cli.showing import Field, Sheet, View, show
+from cloudconsole.cli.speaking import say
+from cloudconsole.spec.language import Text
+
+if TYPE_CHECKING:
+    from cloudconsole.client import Console, Flavors
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--vcpus", metavar="N", type=whole_number, help=say(texts.VCPUS_FLAG))
+    parser.add_argument("--ram", metavar="N", type=whole_number, help=say(texts.RAM_FLAG))
+    add_call_flags(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    vcpus, ram = arguments.vcpus, arguments.ram
+    return show(
+        arguments, View(lambda console: _data(console, vcpus, ram), lambda console: _sheet(console, vcpus, ram))
+    )
+
+
+def _sheet(console: "Console", vcpus: int | None, ram: int | None) -> Sheet:
+    units, flavors = console.about().units, console.flavors()
+    ram_unit, disk_unit = (units.ram, units.disk) if units else ("", "")
+    _check_offered(flavors, vcpus, ram)
+    fields = [
+        Field("id", say(texts.ID), attrgetter("id")),
+        Field("name", say(texts.NAME), attrgetter("name")),
+        Field("vcpus", say(texts.CORES), attrgetter("vcpus"), "number"),
+        Field("ram", with_unit(texts.RAM, ram_unit), attrgetter("ram"), "number"),
+        Field("disk", with_unit(texts.SYSTEM_DISK, disk_unit), attrgetter("disk"), "number"),
+    ]
+    found = flavors.flavors if vcpus is None and ram is None else flavors.matching(vcpus=vcpus, ram=ram)
+    choices = {cores: sizes for cores, sizes in flavors.choices().items() if vcpus in (None, cores)}
+    notes = [
+        say(texts.RAM_WITH_CORES, cores=cores, sizes=_listed(sizes), unit=ram_unit).rstrip()
+        for cores, sizes in choices.items()
+        if ram is None or ram in sizes
+    ]
+    return Sheet(fields, found, notes=["", *notes])
+
+
+def with_unit(text: Text, unit: str | None) -> str:
+    return f"{say(text)} ({unit})" if unit else say(text)
+
+
+def _check_offered(flavors: "Flavors", vcpus: int | None, ram: int | None) -> None:
+    choices = flavors.choices()
+    if vcpus is not None and vcpus not in choices:
+        raise Problem(say(texts.CORES_NOT_OFFERED, vcpus=vcpus, offered=_listed(choices)))
+    if ram is None:
+        return
+    offered = choices[vcpus] if vcpus is not None else sorted({size for sizes in choices.values() for size in sizes})
+    if ram not in offered:
+        refusal = texts.RAM_NOT_OFFERED if vcpus is None else texts.RAM_NOT_WITH_CORES
+        raise Problem(say(refusal, ram=ram, vcpus=vcpus, offered=_listed(offered)))
+
+
+def _listed(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers))
+
+
+def _data(console: "Console", vcpus: int | None, ram: int | None) -> Any:
+    """As the console sent it, and in the same shape where it is narrowed."""
+    if vcpus is None and ram is None:
+        return console.call("GetFlavors")
+    flavors = console.flavors()
+    _check_offered(flavors, vcpus, ram)
+    found = flavors.matching(vcpus=vcpus, ram=ram)
+    limits = {
+        str(cores): [size for size in sizes if ram in (None, size)]
+        for cores, sizes in flavors.choices().items()
+        if vcpus in (None, cores) and (ram is None or ram in sizes)
+    }
+    sizes = sorted({size for allowed in limits.values() for size in allowed})
+    configs = {"vcpus": [int(cores) for cores in limits], "ram": sizes}
+    return {"flavors": [flavor.raw for flavor in found], "configs": configs, "limits": limits}

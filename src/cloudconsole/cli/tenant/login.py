@@ -1,0 +1,26 @@
+"""`cloudconsole login`: a session for the commands that follow."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from cloudconsole.cli import printing, texts
+from cloudconsole.cli.flags import add_call_flags
+from cloudconsole.cli.running import run_call
+from cloudconsole.cli.speaking import say
+
+if TYPE_CHECKING:
+    from cloudconsole.cli.connecting import Call
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_call_flags(parser, with_output=False)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    return run_call(arguments, _log_in)
+
+
+def _log_in(call: "Call") -> None:
+    call.log_in()
+    call.keep(is_login=True)
+    printing.print_line(say(texts.LOGGED_IN, username=call.username, url=call.url))

@@ -1,0 +1,80 @@
+"""`cloudconsole whoami`: who is meant by the next call, and whether that is logged in."""
+
+import argparse
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+from cloudconsole.cli import printing, texts
+from cloudconsole.cli.flags import add_call_flags
+from cloudconsole.cli.problems import DONE, REFUSED
+from cloudconsole.cli.running import run_call, tell_error
+from cloudconsole.cli.showing import Field, Sheet, print_csv, print_sheet
+from cloudconsole.cli.speaking import say
+from cloudconsole.spec.language import Text
+
+if TYPE_CHECKING:
+    from cloudconsole.cli.connecting import Call
+
+add_arguments = add_call_flags
+
+
+class Fact(NamedTuple):
+    name: str
+    heading: Text
+    value: str | None
+    source: str
+
+
+def run(arguments: argparse.Namespace) -> int:
+    def command(call: "Call") -> int:
+        from cloudconsole.client import ConsoleError
+
+        try:
+            state = _state(call)
+        except ConsoleError as error:
+            _print(call, "unknown")
+            return tell_error(error, call.url, is_verbose=arguments.verbose)
+        _print(call, state)
+        return DONE if state == "live" else REFUSED
+
+    return run_call(arguments, command)
+
+
+def _state(call: "Call") -> str:
+    """Whether the kept session is live, which only a call can tell. Nobody is logged in for that."""
+    from cloudconsole.client import LoginRequired
+
+    if call.username is None:
+        return "none"
+    console = call.without_password()
+    if console.session is None:
+        return "none"
+    try:
+        console.urls()
+    except LoginRequired:
+        return "ended"
+    return "live"
+
+
+def _print(call: "Call", state: str) -> None:
+    settings = call.settings
+    said_by = settings.account.said_by
+    facts = [
+        Fact("profile", texts.PROFILE, settings.profile, ""),
+        Fact("url", texts.ADDRESS, call.url, said_by["url"]),
+        Fact("username", texts.USERNAME, call.username, said_by.get("username", "")),
+        Fact("region", texts.REGION, call.region, said_by.get("region", "")),
+        Fact("session", texts.SESSION, state, ""),
+    ]
+    if settings.output == "json":
+        printing.print_json({fact.name: fact.value for fact in facts})
+        return
+    if settings.output == "csv":
+        print_csv(Sheet([Field("name", None, attrgetter("name")), Field("value", None, attrgetter("value"))], facts))
+        return
+    fields = [
+        Field(None, say(texts.SETTING), lambda fact: say(fact.heading)),
+        Field(None, say(texts.VALUE), lambda fact: say(texts.STATES[state]) if fact.name == "session" else fact.value),
+        Field(None, say(texts.SAID_BY), attrgetter("source")),
+    ]
+    print_sheet(Sheet(fields, facts))

@@ -1,0 +1,68 @@
+"""A sheet that is drawn again and again, until Ctrl-C; the terminal is left as it was."""
+
+import argparse
+import signal
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+from cloudconsole.cli import printing, texts
+from cloudconsole.cli.problems import UsageProblem
+from cloudconsole.cli.running import run_call, worded
+from cloudconsole.cli.showing import Sheet, table_of
+from cloudconsole.cli.speaking import say
+from cloudconsole.cli.tables import drawn, terminal
+from cloudconsole.spec.visible import visible
+
+if TYPE_CHECKING:
+    from cloudconsole.cli.connecting import Call
+    from cloudconsole.client import Console
+
+_TERMINATED: Final = 143
+_LEAST_DEADLINE: Final = 2.0
+
+
+def watch(arguments: argparse.Namespace, fetch: "Callable[[Console], Sheet]", interval: float) -> int:
+    def command(call: "Call") -> None:
+        if not printing.is_terminal() or terminal().is_dumb_terminal or call.settings.output != "table":
+            raise UsageProblem(say(texts.WATCH_NEEDS_TERMINAL))
+        # A console that does not answer is to be seen as such, not waited for.
+        call.deadline = min(call.deadline, max(interval, _LEAST_DEADLINE))
+        sheet = call.do(fetch)
+        call.keep()
+        call.may_ask = False
+        _watch(call, fetch, sheet, interval)
+
+    return run_call(arguments, command)
+
+
+def _watch(call: "Call", fetch: "Callable[[Console], Sheet]", sheet: Sheet, interval: float) -> NoReturn:
+    from rich.live import Live
+
+    from cloudconsole.client import ConnectionFailed, RateLimited, ServerError
+
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
+    console, problem, seen = terminal(), None, _now()
+    with Live(console=console, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as live:
+        while True:
+            live.update(_picture(console, call, sheet, seen, problem), refresh=True)
+            time.sleep(interval)
+            try:
+                sheet, problem, seen = call.do(fetch), None, _now()
+            except (ConnectionFailed, RateLimited, ServerError) as error:
+                problem = worded(error)
+
+
+def _picture(console: Any, call: "Call", sheet: Sheet, seen: str, problem: str | None) -> Any:
+    from rich.console import Group
+    from rich.text import Text
+
+    heading = say(texts.WATCHED, username=call.username, url=call.url, time=seen)
+    lines = [Text(visible(heading), "bold"), Text(visible(problem), "red") if problem else Text()]
+    columns, rows = table_of(sheet)
+    return Group(*lines, *drawn(columns, rows, console.width, ascii_only=not printing.can_show("█")))
+
+
+def _now() -> str:
+    return time.strftime("%H:%M:%S")

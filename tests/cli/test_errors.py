@@ -1,0 +1,215 @@
+"""What goes wrong is one line with an exit code; `-v` tells more, and nothing ever tells a secret."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.people import PASSWORD, Person
+from tests.client.scripted import ScriptedServer, envelope
+from tests.harness import CERTIFICATES, RunningServer, clean_environment, running_server
+
+NOWHERE = "http://127.0.0.1:1"
+
+
+@pytest.fixture(scope="module")
+def secure_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """By https, with a certificate that nobody but the tests trusts."""
+    certificate = ("--tls-certificate", str(CERTIFICATES / "ec.pem"), "--tls-key", str(CERTIFICATES / "ec-key.pem"))
+    with running_server(tmp_path_factory.mktemp("secure"), *certificate) as running:
+        yield running
+
+
+def given(base: str, username: str = "demo") -> list[str]:
+    return ["--url", base, "--username", username, "--timeout", "5"]
+
+
+def test_done_is_0(demo_person: Person) -> None:
+    assert demo_person.run("urls").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("domain", "1"), "There is no domain with this id."),
+        (("call", "GetEverything"), "Unknown action."),
+        (("call", "GetDomainDetail"), "The field 'domainId' is required."),
+    ],
+)
+def test_what_the_service_refuses_is_1(demo_person: Person, arguments: tuple[str, ...], told: str) -> None:
+    done = demo_person.run(*arguments)
+    assert (done.code, done.out) == (1, "")
+    assert done.err.startswith(f"cloudconsole: {told}")
+    assert done.err.count("\n") == 1
+
+
+def test_wrong_credentials_are_1(person: Person, server: RunningServer) -> None:
+    done = person.run("login", *given(server.base, "nobody"), CLOUDCONSOLE_PASSWORD="wr0ng-secret")
+    assert done.code == 1
+    assert done.err == "cloudconsole: The username or password is wrong, or the account is disabled.\n"
+    assert not person.sessions_file.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("usage",),
+        ("usage", "--url", NOWHERE),
+        ("usage", *given(NOWHERE)),
+        ("usage", "--url", "console.example.com"),
+        ("usage", "--url", "http://user:s3cret@console.example.com"),
+        ("usage", "--url", "http://console.example.com/?a=1"),
+        ("usage", "--url", "http://[console"),
+        ("usage", "--timeout", "0"),
+        ("usage", "--timeout", "nan"),
+        ("usage", "--watch", "soon"),
+        ("usage", "--output", "xml"),
+        ("usage", "--password", "s3cret"),
+        ("usage", *given(NOWHERE), "--ca-file", "not/there.pem", "--password-file", "/dev/null"),
+        ("flavors", "--vcpus", "0"),
+        ("flavors", "--ram", "-1"),
+        ("domain",),
+        ("call",),
+        ("completion", "tcsh"),
+        ("unheard-of",),
+    ],
+)
+def test_wrong_usage_is_2(person: Person, arguments: tuple[str, ...]) -> None:
+    done = person.run(*arguments)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("cloudconsole: ")
+    assert done.err.count("\n") == 1
+    assert "s3cret" not in done.err
+
+
+def test_a_wrong_variable_is_2(person: Person) -> None:
+    done = person.run("usage", CLOUDCONSOLE_URL="console")
+    assert done.code == 2
+    assert done.err.startswith("cloudconsole: CLOUDCONSOLE_URL: must be an address")
+
+
+def test_no_connection_is_3(person: Person) -> None:
+    done = person.run("usage", *given(NOWHERE)[:-1], "1", CLOUDCONSOLE_PASSWORD=PASSWORD)
+    assert (done.code, done.out) == (3, "")
+    assert done.err == f"cloudconsole: cannot reach {NOWHERE}: [Errno 111] Connection refused\n"
+
+
+def test_an_untrusted_certificate_is_3(person: Person, secure_server: RunningServer) -> None:
+    done = person.run("usage", *given(secure_server.base)[:-1], "1", CLOUDCONSOLE_PASSWORD=PASSWORD)
+    assert done.code == 3
+    assert "certificate" in done.err
+
+
+@pytest.mark.parametrize("trust", [("--ca-file", str(CERTIFICATES / "ec.pem")), ("--insecure",)])
+def test_a_certificate_can_be_trusted(person: Person, secure_server: RunningServer, trust: tuple[str, ...]) -> None:
+    done = person.run("usage", *given(secure_server.base), *trust, CLOUDCONSOLE_PASSWORD=PASSWORD)
+    assert (done.code, done.err) == (0, "")
+
+
+def test_a_ca_file_without_a_certificate_is_told(person: Person, secure_server: RunningServer) -> None:
+    (person.folder / "ca.pem").write_text("nothing\n")
+    done = person.run("usage", *given(secure_server.base), "--ca-file", "ca.pem", CLOUDCONSOLE_PASSWORD=PASSWORD)
+    assert (done.code, done.err) == (2, "cloudconsole: ca.pem: there is no certificate in it, in PEM\n")
+
+
+def test_several_regions_are_told_to_choose_from(person: Person, tmp_path_factory: pytest.TempPathFactory) -> None:
+    more = ("--identity", "http://identity.example/v3,http://other.example/v3")
+    with running_server(tmp_path_factory.mktemp("regions"), *more) as server:
+        done = person.run("usage", *given(server.base), CLOUDCONSOLE_PASSWORD=PASSWORD)
+        assert done.code == 2
+        assert done.err.startswith("cloudconsole: --region is needed; the console offers: http://identity")
+        region = ("--region", "http://identity.example/v3")
+        assert person.run("usage", *given(server.base), *region, CLOUDCONSOLE_PASSWORD=PASSWORD).code == 0
+
+
+def test_something_else_than_a_console_is_told(person: Person) -> None:
+    server = "import http.server as h; s = h.HTTPServer(('127.0.0.1', 0), h.SimpleHTTPRequestHandler)"
+    server += "; print(s.server_port, flush=True); s.serve_forever()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", server], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=person.folder
+    )
+    try:
+        assert process.stdout is not None
+        base = f"http://127.0.0.1:{process.stdout.readline().strip()}"
+        done = person.run("usage", *given(base), CLOUDCONSOLE_PASSWORD=PASSWORD)
+    finally:
+        process.kill()
+        process.communicate()
+    assert done.code == 1
+    assert done.err.startswith("cloudconsole: ")
+    assert done.err.count("\n") == 1
+
+
+def test_details_come_with_v(demo_person: Person, server: RunningServer) -> None:
+    done = demo_person.run("domain", "1", "-v")
+    first, *details = done.err.splitlines()
+    assert first == "cloudconsole: There is no domain with this id."
+    told = dict(line.removeprefix("cloudconsole:   ").split(": ", 1) for line in details)
+    assert told.pop("request id")
+    assert told == {"code": "404", "error": "domain_not_found", "field": "domainId", "address": server.base}
+
+
+def test_the_cause_comes_with_v(person: Person) -> None:
+    with ScriptedServer() as other:
+        other.actions = [envelope({}, code=401)]
+        done = person.run("usage", *given(other.base), "--region", "r", "-v", CLOUDCONSOLE_PASSWORD=PASSWORD)
+    assert "cloudconsole:   cause: LoginRequired: so it is" in done.err
+
+
+def test_a_proxy_that_cannot_be_used_is_told(person: Person, server: RunningServer) -> None:
+    done = person.run(
+        "usage", *given(server.base), CLOUDCONSOLE_PASSWORD=PASSWORD, ALL_PROXY="socks5://127.0.0.1:1", NO_PROXY=""
+    )
+    assert done.code == 2
+    assert "SOCKS" in done.err
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments", [("usage",), ("whoami",), ("domain", "1"), ("call", "Nope"), ("call", "GetNews", "--timeout", "9")]
+)
+def test_nothing_tells_a_secret(demo_person: Person, arguments: tuple[str, ...]) -> None:
+    secrets = [PASSWORD, *(cookie["value"] for cookie in demo_person.kept()["sessions"][0]["cookies"])]
+    assert len(secrets) == 3
+    done = demo_person.run(*arguments, "-v", CLOUDCONSOLE_PASSWORD=PASSWORD)
+    for secret in secrets:
+        assert secret not in done.out + done.err
+
+
+def test_a_refused_login_does_not_tell_the_password(person: Person, server: RunningServer) -> None:
+    for base in (server.base, NOWHERE):
+        done = person.run("login", *given(base)[:-1], "1", "-v", CLOUDCONSOLE_PASSWORD="wr0ng-secret")
+        assert done.code in (1, 3)
+        assert "wr0ng-secret" not in done.out + done.err
+
+
+def test_a_password_of_another_account_stays_at_home(person: Person, server: RunningServer) -> None:
+    """A profile's console, and variables that are of someone else: theirs is not sent there."""
+    person.has_profiles(f'default = "a"\n[profiles.a]\nurl = "{server.base}"\nusername = "demo"\n')
+    before = server.log().count("/auth/login/")
+    for variables in (
+        {"CLOUDCONSOLE_USERNAME": "bob", "CLOUDCONSOLE_PASSWORD": "b0b"},
+        {"CLOUDCONSOLE_URL": NOWHERE, "CLOUDCONSOLE_PASSWORD": "b0b", "CLOUDCONSOLE_PROFILE": ""},
+        {"OS_USERNAME": "bob", "OS_PASSWORD": "b0b", "OS_AUTH_URL": "http://identity.example"},
+    ):
+        done = person.run("usage", "--profile", "a", **variables)
+        assert done.code == 2
+        assert "passed over, as it may be of another account: " in done.err
+    assert server.log().count("/auth/login/") == before
+
+
+@pytest.mark.parametrize("arguments", [("usage",), ("costs", "--output", "csv"), ("call", "GetNews"), ("whoami",)])
+def test_an_output_that_cannot_be_written_is_one_line(demo_person: Person, arguments: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "cloudconsole", *arguments],
+            env=clean_environment(**demo_person.environment()),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+    assert (done.returncode, done.stderr) == (1, "cloudconsole: output: No space left on device\n")

@@ -1,0 +1,66 @@
+"""The command line's document: every command is in it, and every example works as it stands."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cloudconsole.cli.commands import COMMANDS
+from cloudconsole.cli.completion.scripts import SCRIPTS
+from cloudconsole.cli.profiles import read_profiles
+from cloudconsole.cli.settings import VARIABLES
+from tests.cli.people import PASSWORD, Person
+from tests.harness import RunningServer, clean_environment
+
+ROOT = Path(__file__).parents[2]
+DOCUMENT = (ROOT / "docs" / "cli.md").read_text()
+README = (ROOT / "README.md").read_text()
+
+
+def blocks(document: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", document, re.DOTALL | re.MULTILINE)
+
+
+EXAMPLES = [*blocks(DOCUMENT, "sh"), *(block for block in blocks(README, "sh") if "cloudconsole login" in block)]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_every_example_works_as_it_stands(server: RunningServer, tmp_path: Path, example: str) -> None:
+    program = tmp_path / "cloudconsole"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m cloudconsole "$@"\n')
+    program.chmod(0o755)
+    environment = Person(tmp_path).environment(CLOUDCONSOLE_PASSWORD=PASSWORD)
+    variables = clean_environment(**environment)
+    done = subprocess.run(
+        ["bash", "-eu", "-o", "pipefail"],
+        input=example.replace("http://127.0.0.1:8000", server.base),
+        env=variables | {"PATH": f"{tmp_path}:{variables['PATH']}"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "logged in as demo at " in done.stdout
+
+
+@pytest.mark.parametrize("command", [command.name for command in COMMANDS if ".tenant." in command.module])
+def test_every_command_is_in_its_table(command: str) -> None:
+    assert re.search(rf"^\| .*`{command}\b.*\|$", DOCUMENT, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", [*sorted(VARIABLES), "OS_USERNAME", "OS_PASSWORD", "OS_AUTH_URL", *SCRIPTS])
+def test_every_variable_and_shell_is_named(name: str) -> None:
+    assert f"`{name}`" in DOCUMENT or f"| {name} |" in DOCUMENT
+
+
+def test_the_profiles_shown_can_be_used(tmp_path: Path) -> None:
+    (example,) = blocks(DOCUMENT, "toml")
+    file = tmp_path / "config.toml"
+    file.write_text(example)
+    profiles = read_profiles(file)
+    assert (profiles.default, list(profiles.named)) == ("work", ["work", "desk"])
+    assert all(value is not None for value in profiles.named["work"])
