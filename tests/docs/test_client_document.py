@@ -1,4 +1,4 @@
-"""The client's document: its programs work as they stand."""
+"""The client's document, and what the README shows of it: the programs work as they stand."""
 
 import re
 import subprocess
@@ -9,9 +9,14 @@ import pytest
 
 from tests.harness import RunningServer, clean_environment
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "client.md"
-PROGRAMS = re.findall(r"^```python\n(.*?)^```$", DOCUMENT.read_text(), re.DOTALL | re.MULTILINE)
+ROOT = Path(__file__).parents[2]
+PROGRAMS = [
+    program
+    for document in (ROOT / "README.md", ROOT / "docs" / "client.md")
+    for program in re.findall(r"^```python\n(.*?)^```$", document.read_text(), re.DOTALL | re.MULTILINE)
+]
 PRINTED = [
+    "16 1131.6834\n",
     "4 of 20 hosts, 16 free\n(4096, 8192, 16384)\ninstance 915.408\nimage 7.1064\nvolume 209.169\n",
     "0.203125 Sixteen-core configurations for everyone\n",
     r"There is no domain with this id\. 404 domain_not_found domainId [0-9a-f]{16}" + "\n",

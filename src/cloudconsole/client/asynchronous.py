@@ -51,12 +51,7 @@ class AsyncConsole:
             **http.options(identity.base_url, language=language, verify=verify), transport=transport
         )
         self._address = identity.base_url
-        self._core = Core(
-            identity,
-            session=session,
-            deadline=deadline,
-            send_as=send_as,
-        )
+        self._core = Core(identity, session=session, deadline=deadline, send_as=send_as)
         self._one_at_a_time = anyio.Lock()
 
     @property
