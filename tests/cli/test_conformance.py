@@ -18,6 +18,7 @@ import pyte
 import pytest
 
 from cloudconsole.cli.main import main
+from tests.conformance.listening import listening
 from tests.conformance.raw_servers import HEAD, close, raw_server, say
 from tests.e2e.processes import command, eventually, log_lines
 from tests.harness import CERTIFICATES, RunningServer, clean_environment, running_server
@@ -146,13 +147,42 @@ class TestReports:
         for file in folder.iterdir():
             assert not re.search("console-demo|console-other|[0-9a-f]{32}", file.read_text())
 
-    def test_a_file_that_cannot_be_written_is_named(self, server: RunningServer, tmp_path: Path) -> None:
-        done = conformance(server.base, "--json", str(tmp_path / "missing" / "report.json"))
+    @pytest.mark.parametrize("flag", ["--json", "--junit"])
+    def test_a_file_that_cannot_be_opened_is_named_before_the_first_request(self, flag: str, tmp_path: Path) -> None:
+        # There is nobody at this address, which nobody has found out yet.
+        done = conformance("http://127.0.0.1:1", flag, str(tmp_path / "missing" / "report"))
         assert done.returncode == 2
-        assert (
-            done.stderr
-            == f"cloudconsole: {tmp_path}/missing/report.json: cannot be written: No such file or directory\n"
-        )
+        reason = "cannot be written: No such file or directory"
+        assert done.stderr == f"cloudconsole: {tmp_path}/missing/report: {reason}\n"
+
+    def test_both_cannot_be_the_same_file(self, tmp_path: Path) -> None:
+        (tmp_path / "link").symlink_to(tmp_path / "report")
+        files = ("--json", str(tmp_path / "report"), "--junit", str(tmp_path / "link"))
+        done = conformance("http://127.0.0.1:1", *files)
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"cloudconsole: --junit: {tmp_path}/link is the file of --json")
+        assert not (tmp_path / "report").exists()
+
+    def test_what_was_written_before_stays_until_there_is_another(self, tmp_path: Path) -> None:
+        (tmp_path / "report.json").write_text("of yesterday")
+        assert conformance("http://127.0.0.1:1", "--json", str(tmp_path / "report.json")).returncode == 3
+        assert (tmp_path / "report.json").read_text() == "of yesterday"
+
+    def test_a_longer_one_of_before_is_gone(self, server: RunningServer, tmp_path: Path) -> None:
+        (tmp_path / "report.json").write_text("x" * 1_000_000)
+        assert conformance(server.base, "--json", str(tmp_path / "report.json")).returncode == 0
+        assert json.loads((tmp_path / "report.json").read_text())["ok"]
+
+    def test_one_that_cannot_be_written_keeps_not_the_other_which_tells_how_it_ended(
+        self, server: RunningServer, tmp_path: Path
+    ) -> None:
+        done = conformance(server.base, "--json", str(tmp_path / "report.json"), "--junit", "/dev/full")
+        assert done.returncode == 2
+        assert done.stderr == "cloudconsole: /dev/full: cannot be written: No space left on device\n"
+        assert not json.loads((tmp_path / "report.json").read_text())["ok"]
+        other = conformance(server.base, "--junit", str(tmp_path / "report.xml"), "--json", "/dev/full")
+        assert other.returncode == 2
+        assert ET.parse(tmp_path / "report.xml").getroot().tag == "testsuites"
 
 
 ECHO = b'{"code": 200, "message": "\\u001b[2J\\u0000 \\ud800 console-demo", "data": 5}'
@@ -160,6 +190,34 @@ ODD = (
     HEAD + b"Set-Cookie: csrftoken=abcdefghijklmnop; Max-Age=9; Path=/\r\n"
     b"Set-Cookie: sessionid=qrstuvwxyzabcdef; Path=/\r\nContent-Length: %d\r\n\r\n%b" % (len(ECHO), ECHO)
 )
+
+
+class HangsAfterLogin:
+    """Opens, logs in, and leaves the first call without an answer."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self.paths: list[str] = []
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        self.paths.append(scope["path"])
+        if len(self.paths) == 3:
+            self.asked.set()
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            return
+        cookies = (b"csrftoken=abcdefghijklmnop; Max-Age=9; Path=/", b"sessionid=qrstuvwxyzabcdef; HttpOnly; Path=/")
+        headers = [(b"content-length", b"0"), *((b"set-cookie", cookie) for cookie in cookies)]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def started(base: str, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+    """The command, under way."""
+    return subprocess.Popen(
+        [*before, sys.executable, "-m", "cloudconsole", "conformance", *account(base)],
+        env=clean_environment(**PASSWORDS), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
 
 
 class TestServersThatBehaveOddly:
@@ -181,7 +239,8 @@ class TestServersThatBehaveOddly:
         assert (done.returncode, done.stderr) == (1, "")
         assert re.findall("FAILED +must +([^:]+)", done.stdout) == ["session.opens"]
 
-    def test_one_may_be_tired_of_waiting(self) -> None:
+    @pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+    def test_one_may_be_tired_of_waiting(self, number: signal.Signals, exit_code: int) -> None:
         asked = threading.Event()
 
         def hang(connection: socket.socket) -> None:
@@ -189,14 +248,31 @@ class TestServersThatBehaveOddly:
             connection.recv(1)
 
         with raw_server(hang) as base:
-            waiting = subprocess.Popen(
-                [sys.executable, "-m", "cloudconsole", "conformance", *account(base)],
-                env=clean_environment(**PASSWORDS), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            )  # fmt: skip
+            waiting = started(base)
             assert asked.wait(timeout=60)
-            waiting.send_signal(signal.SIGINT)
+            waiting.send_signal(number)
             told = waiting.communicate(timeout=60)
-        assert (waiting.returncode, told) == (130, ("", ""))
+        assert (waiting.returncode, told) == (exit_code, ("", ""))
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_whoever_ends_it_leaves_no_session_behind(self, number: signal.Signals) -> None:
+        application = HangsAfterLogin()
+        with listening(application) as base:
+            waiting = started(base)
+            assert application.asked.wait(timeout=60)
+            waiting.send_signal(number)
+            waiting.communicate(timeout=60)
+        assert application.paths == ["/api/", "/auth/login/", "/api/", "/auth/logout/"]
+
+    def test_nor_does_one_in_the_background(self) -> None:
+        application = HangsAfterLogin()
+        with listening(application) as base:
+            waiting = started(base, before=("sh", "-c", 'trap "" INT; exec "$@"', "sh"))
+            assert application.asked.wait(timeout=60)
+            waiting.terminate()
+            told = waiting.communicate(timeout=60)
+        assert application.paths == ["/api/", "/auth/login/", "/api/", "/auth/logout/"]
+        assert (waiting.returncode, told[1]) == (143, "")
 
     @pytest.mark.parametrize("base", ["http://127.0.0.1:1", "https://127.0.0.1:1", "http://console.invalid"])
     def test_nobody_at_all_is_one_line(self, base: str, tmp_path: Path) -> None:

@@ -110,3 +110,9 @@ def as_if_sent(name: str, value: Callable[[Exchange], str | None]) -> Change:
             exchange.sent[name] = given
 
     return changed
+
+
+def own_region_for_none(exchange: Exchange) -> None:
+    """A login that names no region is one for the console's own."""
+    if exchange.is_login and "region" not in exchange.fields:
+        exchange.send_form(region=f"http://{exchange.sent['host']}/v3")

@@ -88,7 +88,7 @@ def remember_tenants(exchange: Exchange) -> None:
 def as_main_tenant(exchange: Exchange) -> None:
     """Domains of the main tenant are found whoever of the two asks."""
     demo, other = (exchange.memory.get(name, {}) for name in ("demo", "other"))
-    if exchange.action == DOMAIN and exchange.cookies.get("sessionid") == other.get("sessionid"):
+    if exchange.action == DOMAIN and exchange.cookies.get("sessionid", "") == other.get("sessionid"):
         exchange.sent["x-csrftoken"], exchange.cookies = demo["csrftoken"], demo
 
 

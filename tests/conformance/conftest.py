@@ -29,7 +29,7 @@ class Workshop(NamedTuple):
         self.clock.moment += 3600
         self.damaged.have(fault)
 
-    def examine(self, fault: Fault, profile: str, only: str | None = None) -> Seen:
+    def examine(self, fault: Fault, profile: str, *only: str) -> Seen:
         self.have(fault)
         return examine(subject_at(self.base), profile, only=only)
 
@@ -37,14 +37,14 @@ class Workshop(NamedTuple):
 @pytest.fixture(scope="session")
 def workshop(sample_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
     data = copytree(sample_store, tmp_path_factory.mktemp("workshop") / "data")
-    _make_logins_cheap(data)
+    make_logins_cheap(data)
     clock = HeldClock(NOON)
     damaged = Damaged(lambda: Console(Settings(data=data), clock))
     with listening(damaged, lifespan="on") as base:
         yield Workshop(damaged, clock, base)
 
 
-def _make_logins_cheap(data: Path) -> None:
+def make_logins_cheap(data: Path) -> None:
     """By the same passwords with the lightest hash: the kit logs in over and over, for each of many faults."""
     hasher = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
     with opened(data, "cloud") as engine, engine.begin() as connection:

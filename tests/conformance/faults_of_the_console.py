@@ -15,6 +15,7 @@ from tests.conformance.changes import (
     logged_in,
     on,
     opening,
+    own_region_for_none,
     put,
     refused,
     without_attributes,
@@ -51,11 +52,6 @@ def other_words(exchange: Exchange) -> None:
 
 def dearer(items: list[dict[str, str]]) -> None:
     items[0]["day"] = str(Decimal(items[0]["day"]) + Decimal("0.01"))
-
-
-def own_region(exchange: Exchange) -> None:
-    if exchange.is_login and ".invalid" in exchange.fields.get("region", ""):
-        exchange.send_form(region=f"http://{exchange.sent['host']}/v3")
 
 
 def takes_json_login(exchange: Exchange) -> None:
@@ -131,7 +127,11 @@ FAULTS = [
         frozenset({"console.login.order", "login.token-required"})),
     Fault("a login from a foreign page", "console.login.foreign-origin", before=on(
         lambda each: each.is_login, as_if_sent("origin", lambda _: None))),
-    Fault("any region is good", "console.login.region", before=own_region),
+    Fault("an unknown region in other words", "console.login.region", on(
+        lambda each: each.is_login and each.envelope.get("error") == "unknown_region", other_error),
+        follows=frozenset({"console.envelope.refusal"})),
+    Fault("a region may be missing", "console.login.region", before=own_region_for_none,
+        follows=frozenset({"login.region-required"})),
     Fault("one session for an account", "console.login.several-sessions", sessions.remember_all_sessions,
         sessions.close_later_sessions),
     Fault("no token in a login's header", "console.login.token-in-header", before=on(
@@ -149,7 +149,8 @@ FAULTS = [
         follows=frozenset({"csrf.header-compared"})),
     Fault("made-up tokens are good", "console.csrf.made-up", sessions.remember_token, sessions.mend_made_up_token),
     Fault("Referer is read", "console.csrf.own-page", before=foreign_by_referer),
-    Fault("calls without cookies", "console.session.required", sessions.remember_last_jar, sessions.lend_jar),
+    Fault("calls without cookies", "console.session.required", sessions.remember_last_jar, sessions.lend_jar,
+        frozenset({"session.cookies-required"})),
     Fault("odd cookies break a session", "console.session.odd-cookies", before=on(
         lambda each: "$Version" in each.sent.get("cookie", ""), as_if_sent("cookie", lambda _: None))),
     Fault("a logout without a token", "console.logout.refusals", before=on(

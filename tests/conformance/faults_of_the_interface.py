@@ -12,11 +12,14 @@ from tests.conformance.changes import (
     logged_in,
     on,
     opening,
+    own_region_for_none,
     put,
     refused,
     without_attributes,
 )
+from tests.conformance.changes_of_sessions import lend_jar, remember_last_jar
 from tests.conformance.damaged import Exchange, Fault
+from tests.harness import FORM
 
 
 def forget(name: str) -> Any:
@@ -54,6 +57,10 @@ def any_token(exchange: Exchange) -> None:
         exchange.send_form(csrfmiddlewaretoken=exchange.cookies.get("csrftoken", ""))
 
 
+def to_a_form(exchange: Exchange) -> bool:
+    return exchange.sent.get("content-type") == FORM
+
+
 PERIODS = ("hour", "day", "month", "year")
 USAGE, FLAVORS, DOMAIN = "GetUsageLimits", "GetFlavors", "GetDomainDetail"
 URLS, NEWS, COSTS = "GetUrlList", "GetNews", "GetConsumptionsEstimated"
@@ -75,6 +82,7 @@ FAULTS = [
     Fault("an expiry that is no date", "session.csrftoken-expiry", lambda exchange: exchange.change_cookie(
         "csrftoken", lambda line: line.partition(";")[0] + "; Path=/; Expires=soon")),
     Fault("cookies for actions only", "session.one-jar", cookie("sessionid", "Path=/;", "Path=/api/;")),
+    Fault("cookies for no actions", "session.one-jar", on(logged_in, cookie("sessionid", "Path=/;", "Path=/auth/;"))),
     Fault("cookies without a path", "session.one-jar", without_attributes("csrftoken", "Path")),
     Fault("cookies for another host", "session.one-jar", cookie("csrftoken", "Path", "Domain=example.org; Path")),
     Fault("secure cookies by http", "session.one-jar", cookie("sessionid", "Path", "Secure; Path")),
@@ -83,7 +91,7 @@ FAULTS = [
     Fault("a login with a body", "login.empty-body", on(logged_in, lambda each: setattr(each, "content", b"welcome"))),
     Fault(
         "actions without login", "login.required", remember_session, lend_session,
-        frozenset({"csrf.header-compared", "login.wrong-credentials", "login.token-required"}),
+        frozenset({"csrf.header-compared", "session.cookies-required"}),
     ),
     Fault(
         "the CSRF header not checked", "csrf.header-required",
@@ -94,6 +102,9 @@ FAULTS = [
         "the CSRF header not compared", "csrf.header-compared",
         before=on(lambda each: "x-csrftoken" in each.sent, as_if_sent("x-csrftoken", own_token)),
     ),
+    Fault("cookies not needed", "session.cookies-required", remember_last_jar, lend_jar),
+    Fault("a login answered 500", "login.status", on(logged_in, lambda each: setattr(each, "status", 500))),
+    Fault("a login without region", "login.region-required", before=own_region_for_none),
     Fault("any password is good", "login.wrong-credentials", before=right_password),
     Fault("a login without a token", "login.token-required", before=any_token),
     # 4.1 and 2.1: calls
@@ -122,6 +133,9 @@ FAULTS = [
     Fault("code as text", "envelope.code", envelope(code="200")),
     Fault("code as a float", "envelope.code", envelope(code=200.0)),
     Fault("no code", "envelope.code", envelope(code=...)),
+    Fault("no message in answers to forms", "envelope.message", on(to_a_form, envelope(message=...))),
+    Fault("code as text in answers to forms", "envelope.code", on(to_a_form, envelope(code="200"))),
+    Fault("data as text in answers to forms", "envelope.data", on(to_a_form, envelope(data="[]"))),
     Fault("no data", "envelope.data", envelope(data=...)),
     Fault("data as text", "envelope.data", envelope(data="[]")),
     Fault("data of the wrong type", "envelope.data", data(NEWS, lambda items: {"items": items})),
@@ -131,6 +145,7 @@ FAULTS = [
     Fault("usage as a float", "usage.fields", put(USAGE, "totalRAMUsed", value=512.0)),
     Fault("usage as a boolean", "usage.fields", put(USAGE, "maxTotalInstances", value=True)),
     Fault("usage as null", "usage.fields", put(USAGE, "maxTotalKeypairs", value=None)),
+    Fault("usage as a float in answers to forms", "usage.fields", on(to_a_form, put(USAGE, "totalRAMUsed", value=5.0))),
     # 2.3
     Fault("flavors lack limits", "flavors.parts", leave_out(FLAVORS, "limits")),
     Fault("a flavor without disk", "flavors.items", leave_out(FLAVORS, "flavors", 3, "disk")),
@@ -154,6 +169,8 @@ FAULTS = [
     Fault("no key for the origin's name", "domain.origin", leave_out(DOMAIN, "originConfig", "originDomainName")),
     Fault("an origin by name", "domain.origin-ips", put(DOMAIN, "originConfig", "originIps", 0, value="a.example")),
     Fault("another domain", "domain.id", put(DOMAIN, "domainId", value="1")),
+    Fault("another domain in answers to forms", "domain.id", on(to_a_form, put(DOMAIN, "domainId", value="1"))),
+    Fault("no IPs in answers to forms", "domain.origin", on(to_a_form, leave_out(DOMAIN, "originConfig", "originIps"))),
     Fault("an area without a code", "domain.areas", put(DOMAIN, "serviceAreas", value="hk;;ov")),
     # 2.4
     Fault("a URL without type", "urls.fields", leave_out(URLS, 1, "type")),
@@ -166,6 +183,7 @@ FAULTS = [
     Fault("a date of another form", "news.dates", put(NEWS, 0, "date", value="2026-10-12T12:00:00Z")),
     Fault("a date that there is not", "news.dates", put(NEWS, 0, "date", value="2027-02-30 12:00:00")),
     Fault("news unsorted", "news.newest-first", data(NEWS, lambda items: items.reverse())),
+    Fault("no title in answers to forms", "news.fields", on(to_a_form, leave_out(NEWS, 0, "title"))),
     # 2.7
     Fault("an amount as a float", "consumption.fields", put(COSTS, 0, "hour", value=1.25)),
     Fault("no amount for a year", "consumption.fields", leave_out(COSTS, 2, "year")),
@@ -187,6 +205,10 @@ FAULTS = [
     Fault(
         "an error's code as text", "errors.envelope",
         on(refused, answered(400, b'{"message": "no", "code": "400"}', "application/json")),
+    ),
+    Fault(
+        "an error's code unlike HTTP", "errors.code",
+        on(refused, answered(400, b'{"message": "no", "code": -7}', "application/json")),
     ),
     Fault("an error without words", "errors.envelope", on(refused, answered(400, b'{"code": 400}'))),
 ]  # fmt: skip

@@ -93,5 +93,5 @@ def _result(fields: dict[str, str]) -> dict[str, Any]:
     action = fields.get("action", "")
     data = DOMAIN if action == "GetDomainDetail" and fields.get("domainId") == "7" else DATA.get(action)
     if data is None:
-        return {"code": 40013, "message": "参数错误"}
+        return {"code": 422, "message": "参数错误"}
     return {"code": 200, "message": "成功", "data": data, "took": 0.3}

@@ -2,16 +2,17 @@
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
 import uvicorn
 
 from cloudconsole.conformance.checks import Check
-from cloudconsole.conformance.examination import Examination, Subject
+from cloudconsole.conformance.examination import Examination
 from cloudconsole.conformance.running import Result, run_checks
 from cloudconsole.conformance.sending import Sender
+from cloudconsole.conformance.subject import Subject
 from cloudconsole.conformance.table import PROFILES
 from cloudconsole.conformance.visitor import Account
 
@@ -52,19 +53,19 @@ def subject_at(base: str, **changes: Any) -> Subject:
     return Subject(base, f"{base}/v3", DEMO, OTHER, DOMAINS)._replace(**changes)
 
 
-def examine(subject: Subject, profile: str = "interface", timeout: float = 10, only: str | None = None) -> Seen:
-    """All checks of a profile, or only one and those that it builds on."""
-    checks = PROFILES[profile] if only is None else tuple(_up_to(only))
+def examine(subject: Subject, profile: str = "interface", timeout: float = 10, only: Collection[str] = ()) -> Seen:
+    """All checks of a profile, or only some and those that they build on."""
+    checks = tuple(_up_to(only)) if only else PROFILES[profile]
     accounts = dict(account for account in (subject.account, subject.other) if account)
     with Sender(subject.base, accounts, timeout=timeout) as sender:
         examination = Examination(subject, sender)
         results = {result.check.id: result for result in run_checks(checks, examination)}
         examination.leave()
-        return Seen(results, sender.requests, sender.wrong_logins)
+        return Seen(results, sender.budget.requests, sender.budget.wrong_logins)
 
 
-def _up_to(name: str) -> Iterator[Check]:
-    wanted = {name}
+def _up_to(names: Collection[str]) -> Iterator[Check]:
+    wanted = set(names)
     for check in reversed(PROFILES["all"]):
         wanted |= set(check.needs) if check.id in wanted else set()
     yield from (check for check in PROFILES["all"] if check.id in wanted)

@@ -6,7 +6,7 @@ from shutil import copytree
 import pytest
 
 from cloudconsole.conformance.console.bodies import REFUSED, TAKEN, Body
-from cloudconsole.conformance.examination import ACTION_NAMES
+from cloudconsole.conformance.subject import ACTION_NAMES
 from cloudconsole.conformance.table import CONSOLE
 from cloudconsole.server.app import Console
 from cloudconsole.server.settings import Settings
@@ -14,7 +14,7 @@ from tests.conformance.conftest import Workshop
 from tests.conformance.damaged import Damaged, Exchange, Fault
 from tests.conformance.faults_of_the_console import FAULTS, unreadable
 from tests.conformance.listening import examine, listening, subject_at
-from tests.conformance.test_faults import hold_caught
+from tests.conformance.test_faults import hold_caught, with_whole_runs
 from tests.harness import FORM
 
 PATHS = {
@@ -24,9 +24,9 @@ PATHS = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_it_is_caught_by_name(workshop: Workshop, fault: Fault) -> None:
-    hold_caught(fault, workshop, "all")
+@pytest.mark.parametrize(("fault", "is_whole"), with_whole_runs(FAULTS))
+def test_it_is_caught_by_name(workshop: Workshop, fault: Fault, is_whole: bool) -> None:
+    hold_caught(fault, workshop, "all", is_whole=is_whole)
 
 
 def caught_alone(workshop: Workshop, fault: Fault) -> None:
@@ -68,7 +68,8 @@ def test_a_body_lost_with_an_offer_to_upgrade_is_caught_by_name(sample_store: Pa
     data = copytree(sample_store, tmp_path / "data")
     # This parser, as it comes, drops the body: what our own server mends.
     with listening(Damaged(lambda: Console(Settings(data=data))), "on", "httptools") as base:
-        assert examine(subject_at(base), "all").failed("must") == {"console.upgrade-ignored"}
+        seen = examine(subject_at(base), only=["console.upgrade-ignored"])
+    assert seen.failed("must") == {"console.upgrade-ignored"}
 
 
 def test_every_check_has_a_fault_that_it_catches() -> None:

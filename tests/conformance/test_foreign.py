@@ -24,7 +24,7 @@ def test_what_the_interface_leaves_open_is_reported(seen: Seen) -> None:
     assert seen.results["forms.GetNews"].note == "form only"
     assert seen.results["domain.enabled"].note == "a boolean"
     assert seen.results["login.accepted"].note == "HTTP 302"
-    assert seen.results["errors.http-status"].note == "HTTP 200, code 40013"
+    assert seen.results["errors.http-status"].note == "HTTP 200, code 422"
     assert seen.results["urls.types"].note == 'besides the known ones: ["Tor"]'
 
 

@@ -4,10 +4,12 @@ from typing import cast
 
 import pytest
 
+from cloudconsole.conformance.answers import NotJson
+from cloudconsole.conformance.budget import OverBudget
 from cloudconsole.conformance.checks import Check, Failed, Skipped
 from cloudconsole.conformance.examination import Examination
 from cloudconsole.conformance.running import run_checks
-from cloudconsole.conformance.sending import NoAnswer, NotJson, OverBudget, Sender
+from cloudconsole.conformance.sending import NoAnswer, Sender
 from tests.conformance.listening import subject_at
 
 

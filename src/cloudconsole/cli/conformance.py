@@ -2,9 +2,11 @@
 
 import argparse
 import os
+import signal
 import ssl
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -12,9 +14,10 @@ from typing import TYPE_CHECKING
 
 from cloudconsole import __version__
 from cloudconsole.cli import output
+from cloudconsole.cli.conformance_files import ReportFiles
 from cloudconsole.cli.conformance_input import MOST_DOMAINS, Refused, read_subject, read_trust, seconds
 from cloudconsole.conformance.checks import Check
-from cloudconsole.conformance.examination import Examination, Subject
+from cloudconsole.conformance.examination import Examination
 from cloudconsole.conformance.report import text
 from cloudconsole.conformance.report.json_report import json_report
 from cloudconsole.conformance.report.junit import junit_report
@@ -22,12 +25,13 @@ from cloudconsole.conformance.report.live import show_ending, show_live
 from cloudconsole.conformance.report.summary import Run
 from cloudconsole.conformance.running import Result, run_checks
 from cloudconsole.conformance.sending import Sender, Unreachable
+from cloudconsole.conformance.subject import Subject
 from cloudconsole.conformance.table import PROFILES
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-HOLDS, FAILED, USAGE, UNREACHABLE = 0, 1, 2, 3
+HOLDS, FAILED, USAGE, UNREACHABLE, TERMINATED = 0, 1, 2, 3, 143
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,18 +67,52 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+class Terminated(Exception):
+    """Somebody wants it to end, and not by the keyboard."""
+
+
 def run(arguments: argparse.Namespace) -> int:
     try:
-        return _examine(arguments, read_subject(arguments), read_trust(arguments))
+        subject, verify = read_subject(arguments), read_trust(arguments)
+        with ReportFiles(arguments.json, arguments.junit) as files, _ending_in_order():
+            whole = _examine(arguments, subject, verify)
+            return _report(whole, files, strict=arguments.strict)
     except Refused as problem:
         sys.stderr.write(f"cloudconsole: {problem}\n")
         return USAGE
     except Unreachable as problem:
         sys.stderr.write(f"cloudconsole: {arguments.base_url}: {problem}\n")
         return UNREACHABLE
+    except Terminated:
+        return TERMINATED
 
 
-def _examine(arguments: argparse.Namespace, subject: Subject, verify: ssl.SSLContext | bool) -> int:
+@contextmanager
+def _ending_in_order() -> Iterator[None]:
+    """Within, SIGTERM interrupts as the keyboard does, so that what was begun is ended: sessions are logged out."""
+    asked = False
+
+    def interrupt(*_: object) -> None:
+        nonlocal asked
+        asked = True
+        # Which ends the request under way in order; but shells let what runs in the background ignore it.
+        if callable(signal.getsignal(signal.SIGINT)):
+            signal.raise_signal(signal.SIGINT)
+        else:
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if asked:
+            raise Terminated from None
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _examine(arguments: argparse.Namespace, subject: Subject, verify: ssl.SSLContext | bool) -> Run:
     checks, started, began = PROFILES[arguments.profile], datetime.now(UTC), monotonic()
     accounts = dict(account for account in (subject.account, subject.other) if account is not None)
     with Sender(subject.base, accounts, verify=verify, timeout=arguments.timeout) as sender:
@@ -84,22 +122,33 @@ def _examine(arguments: argparse.Namespace, subject: Subject, verify: ssl.SSLCon
             results = tuple(_shown(run_checks(checks, examination), checks))
         finally:
             examination.leave()
-    whole = Run(
+    return Run(
         version=__version__,
         base=subject.base,
         profile=arguments.profile,
         started=started,
         seconds=monotonic() - began,
-        requests=sender.requests,
-        wrong_logins=sender.wrong_logins,
+        requests=sender.budget.requests,
+        wrong_logins=sender.budget.wrong_logins,
         results=results,
     )
-    conforms = whole.conforms(strict=arguments.strict)
-    _tell(whole, strict=arguments.strict)
-    if arguments.json is not None:
-        _write(arguments.json, json_report(whole, strict=arguments.strict))
-    if arguments.junit is not None:
-        _write(arguments.junit, junit_report(whole))
+
+
+def _report(whole: Run, files: ReportFiles, *, strict: bool) -> int:
+    _tell(whole, strict=strict)
+    # What cannot be printed changes the exit code, which a report tells.
+    output.flush()
+    problem = None
+    if files.junit is not None:
+        try:
+            files.junit.write(junit_report(whole))
+        except Refused as refused:
+            problem = refused
+    conforms = whole.conforms(strict=strict)
+    if files.json is not None:
+        files.json.write(json_report(whole, ok=conforms and problem is None))
+    if problem is not None:
+        raise problem
     return HOLDS if conforms else FAILED
 
 
@@ -135,10 +184,3 @@ def _console() -> "Console":
     from rich.console import Console
 
     return Console(file=sys.stdout, highlight=False)
-
-
-def _write(file: Path, content: str) -> None:
-    try:
-        file.write_text(content, "utf-8")
-    except OSError as problem:
-        raise Refused(f"{file}: cannot be written: {problem.strerror}") from None

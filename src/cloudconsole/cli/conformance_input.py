@@ -8,7 +8,7 @@ from typing import Final
 
 from cloudconsole.cli.passwords import ask_password, can_ask, in_file, in_variable
 from cloudconsole.cli.problems import UsageProblem
-from cloudconsole.conformance.examination import Subject
+from cloudconsole.conformance.subject import Subject
 from cloudconsole.conformance.visitor import Account
 from cloudconsole.spec.addresses import clean_address
 

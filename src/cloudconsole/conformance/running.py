@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator
 from time import monotonic
 from typing import Literal, NamedTuple
 
+from cloudconsole.conformance.answers import NotJson
 from cloudconsole.conformance.checks import Check, Failed, Skipped
 from cloudconsole.conformance.examination import Examination
-from cloudconsole.conformance.sending import NoAnswer, NotJson
+from cloudconsole.conformance.sending import NoAnswer
 from cloudconsole.conformance.showing import one_line
 
 Outcome = Literal["passed", "failed", "skipped"]

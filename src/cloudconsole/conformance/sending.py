@@ -1,25 +1,27 @@
-"""The one place that sends: it bounds how many requests there are, how many wrong logins, how long each may take."""
+"""The one place that sends: whatever a server does, each request ends in time, with an answer or a reason."""
 
 import asyncio
-import json
 import os
 import ssl
+import time
 from collections.abc import Mapping
 from time import monotonic
-from typing import Any, Final, NamedTuple
-from urllib.parse import parse_qs
+from typing import Final
 
 import httpx2
 
-from cloudconsole.conformance.checks import Skipped
-from cloudconsole.conformance.cookies import SetCookie, parse_set_cookie
+from cloudconsole.conformance.answers import BUSY, Answer
+from cloudconsole.conformance.budget import LOGIN_PATH, Budget
+from cloudconsole.conformance.showing import Secrets
+from cloudconsole.spec.wire import CSRF_COOKIE, SESSION_COOKIE
 
-MOST_REQUESTS: Final = 199
-MOST_WRONG_LOGINS: Final = 2
-MOST_UNANSWERED: Final = 3
-"""After so many requests in a row without an answer no more are made: each would take its whole time again."""
 LARGEST_ANSWER: Final = 8 * 1024 * 1024
-LOGIN_PATH: Final = "/auth/login/"
+MOST_KEPT: Final = 16 * 1024 * 1024
+"""Bytes of answers that are kept to be looked through in the end; later ones are not."""
+LONGEST_WAIT: Final = 5
+"""Seconds to wait where a server asks for it by Retry-After."""
+MOST_WAITING: Final = 60
+"""Seconds of waiting in a whole run."""
 
 
 class NoAnswer(Exception):
@@ -30,47 +32,6 @@ class Unreachable(NoAnswer):
     """There is nobody at the address, or not the one that its certificate should name."""
 
 
-class OverBudget(Skipped):
-    """The request was not made: it would have been one too many."""
-
-
-class NotJson(Exception):
-    """A body that is no JSON; the text says why."""
-
-
-class Answer(NamedTuple):
-    """One answer as it came: nothing is decoded, followed or remembered on the way."""
-
-    status: int
-    headers: tuple[tuple[str, str], ...]
-    body: bytes
-
-    def header(self, name: str) -> str | None:
-        """The value of a header, all of them if it came several times."""
-        values = [value for key, value in self.headers if key == name.lower()]
-        return ", ".join(values) if values else None
-
-    @property
-    def set_cookies(self) -> tuple[SetCookie, ...]:
-        return tuple(parse_set_cookie(value) for name, value in self.headers if name == "set-cookie")
-
-    def cookie(self, name: str) -> SetCookie | None:
-        """The last line that sets a cookie, which is the one that counts."""
-        found = [cookie for cookie in self.set_cookies if cookie.name == name]
-        return found[-1] if found else None
-
-    @property
-    def content(self) -> Any:
-        """The body as JSON."""
-        try:
-            return json.loads(self.body.decode("utf-8"), parse_constant=_refuse_constant)
-        except (ValueError, RecursionError) as problem:
-            encoding = self.header("content-encoding")
-            if encoding:
-                raise NotJson(f"it is in Content-Encoding {encoding}, which was not asked for") from None
-            raise NotJson(f"{problem}" if self.body else "there is no body") from None
-
-
 class Sender:
     """Requests to one base address; a context manager."""
 
@@ -79,18 +40,18 @@ class Sender:
     ) -> None:
         """`timeout` bounds each step of a request; all of it together may take twice as long."""
         self.base = base
-        self.requests = 0
-        self.wrong_logins = 0
+        self.budget = Budget(accounts)
         self.answers: list[tuple[str, Answer]] = []
-        self.secrets: set[str] = set(accounts.values())
-        self._accounts = accounts
-        self._proven: set[str] = set()
-        self._unanswered = 0
+        self.secrets = Secrets(accounts.values())
+        self._kept = 0
+        self._waited = 0
         self._timeout = timeout
         self._runner = asyncio.Runner()
         # A connection for each request: one that the server closes meanwhile would look like a fault of its own.
         limits = httpx2.Limits(max_keepalive_connections=0)
-        self._transport = httpx2.AsyncHTTPTransport(verify=verify, trust_env=False, limits=limits)
+        # The authorities that vouch for https take longer to read than many requests.
+        verified = verify if base.startswith("https:") else False
+        self._transport = httpx2.AsyncHTTPTransport(verify=verified, trust_env=False, limits=limits)
 
     def __enter__(self) -> "Sender":
         return self
@@ -100,54 +61,43 @@ class Sender:
         self._runner.close()
 
     def send(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> Answer:
-        self._account_for(method, path, body)
+        """The answer; where a server is busy and says until when, the one after that."""
+        answer = self._send(method, path, headers, body)
+        wait = answer.retry_after
+        if answer.status in BUSY and wait is not None and self._may_wait(wait):
+            self._waited += wait
+            time.sleep(wait)
+            answer = self._send(method, path, headers, body)
+        return answer
+
+    def _may_wait(self, seconds: int) -> bool:
+        return seconds <= LONGEST_WAIT and self._waited + seconds <= MOST_WAITING and seconds < self.budget.seconds
+
+    def _send(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        self.budget.spend(method, path, body)
         try:
             answer = self._runner.run(self._exchange(method, path, headers, body))
         except NoAnswer:
-            self._unanswered += 1
+            self.budget.unanswered += 1
             raise
-        self._unanswered = 0
-        self.answers.append((f"{method} {path}", answer))
-        self.secrets |= {cookie.value for cookie in answer.set_cookies if len(cookie.value) >= 8}
+        self.budget.unanswered = 0
+        self._kept += len(answer.body)
+        if self._kept <= MOST_KEPT:
+            self.answers.append((f"{method} {path}", answer))
+        for cookie in (answer.cookie(CSRF_COOKIE), answer.cookie(SESSION_COOKIE)):
+            if cookie is not None:
+                self.secrets.add_cookie(cookie.value)
         return answer
 
-    def prove(self, username: str) -> None:
-        """The password that was given for this user is right: its first login was no wrong one after all."""
-        if username not in self._proven:
-            self._proven.add(username)
-            self.wrong_logins -= 1
-
-    def _account_for(self, method: str, path: str, body: bytes) -> None:
-        if self.requests >= MOST_REQUESTS:
-            raise OverBudget(f"not asked: {MOST_REQUESTS} requests have been made, and no more are")
-        if self._unanswered >= MOST_UNANSWERED:
-            raise OverBudget(f"not asked: the last {MOST_UNANSWERED} requests got no answer")
-        if (method, path) == ("POST", LOGIN_PATH) and not self._is_right(body):
-            if self.wrong_logins >= MOST_WRONG_LOGINS:
-                raise OverBudget(f"not asked: {MOST_WRONG_LOGINS} wrong logins have been made, and no more are")
-            self.wrong_logins += 1
-        self.requests += 1
-
-    def _is_right(self, body: bytes) -> bool:
-        """Whether a login has a name and its proven password: all others count as wrong, whatever else ails them."""
-        try:
-            fields = json.loads(body)
-        except ValueError:
-            fields = {name: values[-1] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}
-        if not isinstance(fields, dict):
-            return False
-        username, password = fields.get("username"), fields.get("password")
-        return username in self._proven and self._accounts[username] == password
-
     async def _exchange(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
-        began = monotonic()
-        timeouts = dict.fromkeys(("connect", "read", "write", "pool"), self._timeout)
+        began, left = monotonic(), self.budget.seconds
+        timeouts = dict.fromkeys(("connect", "read", "write", "pool"), min(self._timeout, left))
         pairs = [(name.encode("ascii"), value.encode("latin-1")) for name, value in headers.items()]
         try:
             request = httpx2.Request(
                 method, self.base + path, headers=pairs, content=body or None, extensions={"timeout": timeouts}
             )
-            async with asyncio.timeout(2 * self._timeout):
+            async with asyncio.timeout(min(2 * self._timeout, left)):
                 response = await self._transport.handle_async_request(request)
                 try:
                     content = await _read(response)
@@ -158,13 +108,14 @@ class Sender:
         except (httpx2.TimeoutException, TimeoutError) as problem:
             raise NoAnswer(f"no whole answer within {monotonic() - began:.0f} s") from problem
         except httpx2.RemoteProtocolError as problem:
-            raise NoAnswer(f"the answer is not HTTP: {_cause(problem)}") from problem
+            # The library's own words quote what came, be it a cookie.
+            raise NoAnswer("the answer is not HTTP, or breaks off") from problem
         except (httpx2.TransportError, OSError) as problem:
             raise NoAnswer(f"the connection broke: {_cause(problem)}") from problem
         pairs_received = tuple(
             (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in response.headers.raw
         )
-        return Answer(response.status_code, pairs_received, content)
+        return Answer(response.status_code, pairs_received, content, is_of_login=path == LOGIN_PATH)
 
 
 async def _read(response: httpx2.Response) -> bytes:
@@ -178,7 +129,7 @@ async def _read(response: httpx2.Response) -> bytes:
 
 
 def _cause(problem: BaseException) -> str:
-    """The words of what lies deepest: what stands above it only says that something failed."""
+    """The words of what lies deepest, where they are the system's: what stands above it only says that it failed."""
     while deeper := problem.__cause__ or problem.__context__:
         problem = deeper
     if isinstance(problem, BaseExceptionGroup):
@@ -187,8 +138,4 @@ def _cause(problem: BaseException) -> str:
         return f"its certificate is not trusted: {problem.verify_message}"
     if isinstance(problem, OSError) and problem.errno is not None and problem.errno > 0:
         return os.strerror(problem.errno)
-    return getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    return getattr(problem, "strerror", None) or type(problem).__name__

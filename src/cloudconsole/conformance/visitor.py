@@ -2,15 +2,22 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 from urllib.parse import urlencode
 
-from cloudconsole.conformance.sending import LOGIN_PATH, Answer, Sender
+from cloudconsole.conformance.answers import Answer
+from cloudconsole.conformance.budget import LOGIN_PATH
+from cloudconsole.conformance.sending import NoAnswer, Sender
 from cloudconsole.spec.wire import CSRF_COOKIE, FORM, JSON, SESSION_COOKIE
 
 BodyForm = Literal["JSON", "form"]
 Headers = Mapping[str, str | None]
 """A header given as None is left out."""
+Guests = dict[str, "Visitor"]
+"""Who may be logged in, by their sessions."""
+
+MOST_COOKIES: Final = 50
+"""Of those in a jar that nobody asked for; browsers keep not many more."""
 
 
 class Account(NamedTuple):
@@ -19,10 +26,14 @@ class Account(NamedTuple):
 
 
 class Visitor:
-    def __init__(self, sender: Sender, region: str, jar: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, sender: Sender, region: str, jar: Mapping[str, str] | None = None, guests: Guests | None = None
+    ) -> None:
+        """Whoever may have logged in is entered among the guests, so that no session is left behind."""
         self.jar: dict[str, str] = dict(jar or {})
         self._sender = sender
         self._region = region
+        self._guests: Guests = {} if guests is None else guests
 
     @property
     def token(self) -> str:
@@ -35,7 +46,7 @@ class Visitor:
 
     def twin(self, **jar: str) -> "Visitor":
         """Someone with a copy of the jar, in which some cookies differ."""
-        return Visitor(self._sender, self._region, self.jar | jar)
+        return Visitor(self._sender, self._region, self.jar | jar, self._guests)
 
     def send(self, method: str, path: str, headers: Headers | None = None, body: bytes = b"") -> Answer:
         sent: dict[str, str | None] = {"Accept-Encoding": "identity", "User-Agent": "cloudconsole-conformance"}
@@ -43,13 +54,30 @@ class Visitor:
             sent["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.jar.items())
         sent |= headers or {}
         given = {name: value for name, value in sent.items() if value is not None}
-        answer = self._sender.send(method, path, given, body)
+        is_login = (method, path) == ("POST", LOGIN_PATH)
+        try:
+            answer = self._sender.send(method, path, given, body)
+        except NoAnswer:
+            if is_login:
+                self._come_in()
+            raise
+        self._keep_cookies(answer)
+        is_refused = 400 <= answer.status < 500 and not answer.set_cookies
+        if is_login and not is_refused:
+            self._come_in()
+        return answer
+
+    def _keep_cookies(self, answer: Answer) -> None:
         for cookie in answer.set_cookies:
             if cookie.is_gone:
                 self.jar.pop(cookie.name, None)
-            else:
+            elif cookie.name in (CSRF_COOKIE, SESSION_COOKIE, *self.jar) or len(self.jar) < MOST_COOKIES:
                 self.jar[cookie.name] = cookie.value
-        return answer
+
+    def _come_in(self) -> None:
+        if self.session:
+            self._guests[self.session] = self.twin()
+            self._sender.budget.farewells = len(self._guests)
 
     def open(self, headers: Headers | None = None) -> Answer:
         return self.send("GET", "/api/", headers)
@@ -83,4 +111,9 @@ class Visitor:
         return self.send("POST", "/api/", sent | dict(headers or {}), body)
 
     def logout(self, headers: Headers | None = None) -> Answer:
-        return self.send("POST", "/auth/logout/", {"X-CSRFToken": self.token} | dict(headers or {}))
+        session = self.session
+        answer = self.send("POST", "/auth/logout/", {"X-CSRFToken": self.token} | dict(headers or {}))
+        if answer.status < 400:
+            self._guests.pop(session, None)
+            self._sender.budget.farewells = len(self._guests)
+        return answer

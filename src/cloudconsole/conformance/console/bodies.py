@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from cloudconsole.conformance.checks import Check, Group, hold
 from cloudconsole.conformance.console.expecting import hold_refused, hold_success
-from cloudconsole.conformance.examination import ACTION_NAMES, FORMS, Examination
+from cloudconsole.conformance.examination import Examination
+from cloudconsole.conformance.subject import ACTION_NAMES, FORMS
 from cloudconsole.spec.errors import (
     ApiError,
     BodyTooLarge,

@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from cloudconsole.conformance.answers import Answer
 from cloudconsole.conformance.checks import Group, Skipped, hold, hold_equal
 from cloudconsole.conformance.console.expecting import hold_refused, hold_success
 from cloudconsole.conformance.examination import Examination
-from cloudconsole.conformance.sending import Answer
 from cloudconsole.spec.errors import DomainNotFound, InvalidField, MissingField
 
 checks = Group("console")

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from cloudconsole.conformance.answers import Answer
 from cloudconsole.conformance.checks import Group, hold, hold_all
 from cloudconsole.conformance.console.expecting import hold_refused, hold_success
 from cloudconsole.conformance.examination import Examination
-from cloudconsole.conformance.reading import code_of, content_of, is_success
-from cloudconsole.conformance.sending import Answer
+from cloudconsole.conformance.reading import code_of, content_of, is_success, quoted
 from cloudconsole.conformance.showing import shown
 from cloudconsole.spec.errors import (
     DomainNotFound,
@@ -76,12 +76,12 @@ def _of_refusal(answer: Answer) -> list[str]:
     if not content:
         return [f"HTTP {answer.status} has no JSON object"]
     error = content.get("error")
-    wanted = SUCCESS | {"error"} | ({"field"} if error in OF_A_FIELD else set())
+    wanted = SUCCESS | {"error"} | ({"field"} if str(error) in OF_A_FIELD else set())
     problems = _of_any(answer)
     if set(content) != wanted:
-        problems.append(f"{shown(error)} has the fields {shown(sorted(content))}")
+        problems.append(f"{quoted(answer, error)} has the fields {quoted(answer, sorted(content))}")
     if content.get("data") != {}:
-        problems.append(f"{shown(error)} has the data {shown(content.get('data'))}")
+        problems.append(f"{quoted(answer, error)} has the data {quoted(answer, content.get('data'))}")
     return problems
 
 
@@ -89,9 +89,9 @@ def _of_any(answer: Answer) -> list[str]:
     content = content_of(answer)
     problems = []
     if content.get("code") != answer.status:
-        problems.append(f"HTTP {answer.status} has the code {shown(content.get('code'))}")
+        problems.append(f"HTTP {answer.status} has the code {quoted(answer, content.get('code'))}")
     if answer.header("content-type") != JSON:
-        problems.append(f"Content-Type is {shown(answer.header('content-type'))}")
+        problems.append(f"Content-Type is {quoted(answer, answer.header('content-type'))}")
     if not isinstance(content.get("message"), str) or not content["message"]:
-        problems.append(f"message is {shown(content.get('message'))}")
+        problems.append(f"message is {quoted(answer, content.get('message'))}")
     return problems

@@ -85,8 +85,9 @@ def _(console: Examination) -> None:
 @checks.must("console.news.order", "actions: GetNews", "news.fields", "news.dates")
 def _(console: Examination) -> None:
     """News come newest first, and have no other fields."""
-    _hold_only(console.items("GetNews"), ("date", "url", "title"))
-    hold_newest_first(console)
+    items = console.items("GetNews")
+    _hold_only(items, ("date", "url", "title"))
+    hold_newest_first(items)
 
 
 @checks.must("console.news.past", "actions: GetNews", "news.dates", "console.cookies.csrftoken-lifetime")

@@ -4,9 +4,10 @@ from typing import Any
 
 from cloudconsole.conformance.checks import Group, hold, hold_all, hold_equal
 from cloudconsole.conformance.console.expecting import hold_success
-from cloudconsole.conformance.examination import ACTION_NAMES, Examination
+from cloudconsole.conformance.examination import Examination
 from cloudconsole.conformance.shapes import INTEGER, TEXT, TEXTS, Kind, misfits, unlike
 from cloudconsole.conformance.showing import shown
+from cloudconsole.conformance.subject import ACTION_NAMES
 from cloudconsole.spec.wire import CSRF_COOKIE, SESSION_COOKIE
 
 checks = Group("console")

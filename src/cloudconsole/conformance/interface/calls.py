@@ -3,10 +3,12 @@
 from collections.abc import Callable
 
 from cloudconsole.conformance.checks import Check, Group, hold, hold_all
-from cloudconsole.conformance.examination import ACTION_NAMES, FORMS, OBJECTS, Examination
-from cloudconsole.conformance.reading import content_of, is_success, told
+from cloudconsole.conformance.examination import Examination
+from cloudconsole.conformance.interface.session import hold_not_served
+from cloudconsole.conformance.reading import content_of, is_success, succeeded, told
 from cloudconsole.conformance.sending import NoAnswer
 from cloudconsole.conformance.shapes import ARRAY, OBJECT, TEXT, Kind, is_integer, misfits
+from cloudconsole.conformance.subject import ACTION_NAMES, FORMS, OBJECTS
 from cloudconsole.conformance.visitor import BodyForm
 from cloudconsole.spec.wire import FORM, JSON
 
@@ -49,7 +51,14 @@ def _(console: Examination) -> None:
     """A call may have the header Origin: the server's own is taken."""
     action, form, fields, _ = console.working()[0]
     answer = console.main.call(action, form, fields, {"Origin": console.subject.origin})
-    hold(is_success(answer), f"{action} with Origin {console.subject.origin}: {told(answer)}")
+    hold(succeeded(answer), f"{action} with Origin {console.subject.origin}: {told(answer)}")
+
+
+@checks.must("session.cookies-required", RULES, "login.accepted")
+def _(console: Examination) -> None:
+    """No action is successful without the session cookies, even with the CSRF header."""
+    token = {"X-CSRFToken": console.main.token}
+    hold_not_served(console.working(), lambda each: console.newcomer().call(each.action, each.form, each.fields, token))
 
 
 @checks.should("calls.action-required", RULES, "login.accepted")
@@ -57,7 +66,7 @@ def _(console: Examination) -> None:
     """A call without the field action is not successful: it is required."""
     content_type = FORM if console.working()[0].form == "form" else JSON
     answer = console.main.post(b"{}" if content_type == JSON else b"a=b", content_type)
-    hold(not is_success(answer), told(answer))
+    hold(not succeeded(answer), told(answer))
 
 
 @checks.must("envelope.message", ENVELOPE, "login.accepted")
@@ -81,9 +90,11 @@ def _(console: Examination) -> None:
 
 
 def _wrong(console: Examination, name: str, kind: Callable[[str], Kind]) -> list[str]:
-    """Where a field of the envelope is missing or wrong, in all answers that mean success."""
-    return [
-        problem
-        for action, _, _, answer in console.working()
-        for problem in misfits(content_of(answer), {name: kind(action)}, action)
-    ]
+    """Where a field of the envelope is missing or wrong, in all answers that mean success, in whatever body form."""
+    problems: dict[str, str] = {}
+    for working in console.working():
+        for action, form, _, answer in console.successes(working.action):
+            for problem in misfits(content_of(answer), {name: kind(action)}, action):
+                # What is wrong in both forms is told once.
+                problems.setdefault(problem, problem if form == working.form else f"sent as {form}: {problem}")
+    return list(problems.values())

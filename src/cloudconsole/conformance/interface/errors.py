@@ -1,11 +1,14 @@
 """Errors, as far as the interface has them."""
 
+from collections.abc import Callable
+
+from cloudconsole.conformance.answers import Answer
 from cloudconsole.conformance.checks import Group, hold, hold_all
 from cloudconsole.conformance.examination import Examination
 from cloudconsole.conformance.interface.session import hold_not_served
-from cloudconsole.conformance.reading import content_of, is_success, told
-from cloudconsole.conformance.sending import Answer
+from cloudconsole.conformance.reading import content_of, hold_not_busy, succeeded, told
 from cloudconsole.conformance.shapes import INTEGER, TEXT, misfits
+from cloudconsole.conformance.visitor import Visitor
 
 checks = Group("interface")
 
@@ -16,16 +19,23 @@ SECTION = "7 Errors"
 def _(console: Examination) -> str:
     """GetDomainDetail without domainId returns an error result instead of data."""
     answer = _without_domain_id(console)
-    hold(not is_success(answer), told(answer))
+    hold(not succeeded(answer), told(answer))
     return told(answer)
 
 
-@checks.must("errors.envelope", SECTION, "errors.no-domain-id")
+@checks.should("errors.envelope", SECTION, "errors.no-domain-id")
 def _(console: Examination) -> None:
     """An error result is in the envelope, too: code holds its status code, an integer, and message its text."""
     answer = _without_domain_id(console)
     hold(content_of(answer), f"no JSON object: {told(answer)}")
     hold_all(misfits(content_of(answer), {"code": INTEGER, "message": TEXT}, "the error result"))
+
+
+@checks.should("errors.code", SECTION, "errors.envelope")
+def _(console: Examination) -> None:
+    """An error's code is HTTP-style: from 100 to 599."""
+    code = content_of(_without_domain_id(console))["code"]
+    hold(100 <= code < 600, f"it is {code}")
 
 
 @checks.info("errors.http-status", SECTION, "errors.envelope")
@@ -38,19 +48,27 @@ def _(console: Examination) -> str:
 @checks.should("login.wrong-credentials", SECTION, "login.accepted")
 def _(console: Examination) -> str:
     """A login with wrong credentials opens nothing; how it is answered is left open."""
-    visitor, answer = console.wrong_login
-    hold_not_served(console.working()[:1], lambda each: visitor.call(each.action, each.form, each.fields))
-    return f"answered {told(answer)}"
+    return _hold_opens_nothing(console, lambda: console.wrong_login)
 
 
 @checks.should("login.token-required", SECTION, "login.accepted")
 def _(console: Examination) -> str:
     """A login without csrfmiddlewaretoken opens nothing: it is required, but how its lack is answered is left open."""
-    visitor = console.newcomer()
-    visitor.open()
-    console.will_leave(visitor)
-    answer = visitor.login(console.subject.account, csrfmiddlewaretoken=None)
-    hold_not_served(console.working()[:1], lambda each: visitor.call(each.action, each.form, each.fields))
+    return _hold_opens_nothing(console, lambda: console.login_without("csrfmiddlewaretoken"))
+
+
+@checks.should("login.region-required", SECTION, "login.accepted")
+def _(console: Examination) -> str:
+    """A login without region opens nothing: it is required, but how its lack is answered is left open."""
+    return _hold_opens_nothing(console, lambda: console.login_without("region"))
+
+
+def _hold_opens_nothing(console: Examination, log_in: Callable[[], tuple[Visitor, Answer]]) -> str:
+    # First: without it there is no use in trying.
+    telling = console.telling()
+    visitor, answer = log_in()
+    hold_not_busy(answer)
+    hold_not_served([telling], lambda each: visitor.call(each.action, each.form, each.fields))
     return f"answered {told(answer)}"
 
 

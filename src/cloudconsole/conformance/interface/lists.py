@@ -3,10 +3,10 @@
 from datetime import datetime
 from decimal import Decimal
 from itertools import pairwise
-from typing import get_args
+from typing import Any, get_args
 
 from cloudconsole.conformance.checks import Group, hold_all
-from cloudconsole.conformance.examination import Examination
+from cloudconsole.conformance.interface.each_form import of_payload
 from cloudconsole.conformance.shapes import TEXT, misfits_of_all, unlike, values_of
 from cloudconsole.conformance.showing import shown
 from cloudconsole.spec.records import ResourceType
@@ -26,82 +26,89 @@ URL_TYPES = ("URL链接", "URL目录")
 
 
 @checks.must("urls.fields", URLS, URLS_ANSWER)
-def _(console: Examination) -> None:
+@of_payload("GetUrlList")
+def _(items: list[Any]) -> None:
     """Each URL has url, type and id, all of them text."""
-    hold_all(misfits_of_all(console.items("GetUrlList"), dict.fromkeys(("url", "type", "id"), TEXT), "data"))
+    hold_all(misfits_of_all(items, dict.fromkeys(("url", "type", "id"), TEXT), "data"))
 
 
 @checks.must("urls.ids", URLS, URLS_ANSWER)
-def _(console: Examination) -> None:
+@of_payload("GetUrlList")
+def _(items: list[Any]) -> None:
     """A URL's id is url- and 8 lower-case letters or digits."""
-    ids = values_of(console.items("GetUrlList"), "id", "data")
+    ids = values_of(items, "id", "data")
     hold_all(unlike(ids, "url-[a-z0-9]{8}", "url- and 8 lower-case letters or digits"))
 
 
 @checks.info("urls.types", URLS, URLS_ANSWER)
-def _(console: Examination) -> str:
+@of_payload("GetUrlList")
+def _(items: list[Any]) -> str:
     """Which types of URL occur; the list of all is left open."""
-    types = {value for _, value in values_of(console.items("GetUrlList"), "type", "data") if isinstance(value, str)}
+    types = {value for _, value in values_of(items, "type", "data") if isinstance(value, str)}
     unknown = sorted(types - set(URL_TYPES))
     return f"besides the known ones: {shown(unknown)}" if unknown else shown(sorted(types))
 
 
 @checks.must("news.fields", NEWS, NEWS_ANSWERS)
-def _(console: Examination) -> None:
+@of_payload("GetNews")
+def _(items: list[Any]) -> None:
     """Each news item has date, url and title, all of them text."""
-    hold_all(misfits_of_all(console.items("GetNews"), dict.fromkeys(("date", "url", "title"), TEXT), "data"))
+    hold_all(misfits_of_all(items, dict.fromkeys(("date", "url", "title"), TEXT), "data"))
 
 
 @checks.must("news.dates", NEWS, NEWS_ANSWERS)
-def _(console: Examination) -> None:
+@of_payload("GetNews")
+def _(items: list[Any]) -> None:
     """A date is YYYY-MM-DD HH:MM:SS, and there is such a day and time."""
-    dates = [
-        (place, value) for place, value in values_of(console.items("GetNews"), "date", "data") if isinstance(value, str)
-    ]
+    dates = [(place, value) for place, value in values_of(items, "date", "data") if isinstance(value, str)]
     hold_all([f"{place} is {shown(value)}" for place, value in dates if not is_moment(value)])
 
 
 @checks.should("news.newest-first", NEWS, "news.dates")
-def _(console: Examination) -> None:
+@of_payload("GetNews")
+def _(items: list[Any]) -> None:
     """News are ordered newest first, as they are in the reference response."""
-    hold_newest_first(console)
+    hold_newest_first(items)
 
 
 @checks.must("consumption.fields", CONSUMPTION, CONSUMPTION_ANSWERS)
-def _(console: Examination) -> None:
+@of_payload("GetConsumptionsEstimated")
+def _(items: list[Any]) -> None:
     """Each item has res_type, hour, day, month and year, all of them text: an amount is never a number."""
     shape = dict.fromkeys(("res_type", *PERIODS), TEXT)
-    hold_all(misfits_of_all(console.items("GetConsumptionsEstimated"), shape, "data"))
+    hold_all(misfits_of_all(items, shape, "data"))
 
 
 @checks.must("consumption.kinds", CONSUMPTION, CONSUMPTION_ANSWERS)
-def _(console: Examination) -> None:
+@of_payload("GetConsumptionsEstimated")
+def _(items: list[Any]) -> None:
     """res_type is instance, image, loadbalance or volume."""
-    kinds = values_of(console.items("GetConsumptionsEstimated"), "res_type", "data")
+    kinds = values_of(items, "res_type", "data")
     hold_all(unlike(kinds, "|".join(KINDS), "one of the four kinds"))
 
 
 @checks.must("consumption.amounts", CONSUMPTION, CONSUMPTION_ANSWERS)
-def _(console: Examination) -> None:
+@of_payload("GetConsumptionsEstimated")
+def _(items: list[Any]) -> None:
     """An amount is a decimal number as text."""
-    items = console.items("GetConsumptionsEstimated")
     amounts = [amount for period in PERIODS for amount in values_of(items, period, "data")]
     hold_all(unlike(amounts, r"-?[0-9]+(\.[0-9]+)?", "a decimal number"))
 
 
 @checks.should("consumption.each-kind-once", CONSUMPTION, "consumption.fields")
-def _(console: Examination) -> None:
+@of_payload("GetConsumptionsEstimated")
+def _(items: list[Any]) -> None:
     """There is one item for a kind that there is consumption for."""
-    kinds = [item["res_type"] for item in console.items("GetConsumptionsEstimated")]
+    kinds = [item["res_type"] for item in items]
     hold_all(
         [f"{shown(kind)} occurs {kinds.count(kind)} times" for kind in sorted(set(kinds)) if kinds.count(kind) > 1]
     )
 
 
 @checks.should("consumption.only-consumed", CONSUMPTION, "consumption.fields", "consumption.amounts")
-def _(console: Examination) -> None:
+@of_payload("GetConsumptionsEstimated")
+def _(items: list[Any]) -> None:
     """There is no item for a kind that there is no consumption for: one has an amount that is not zero."""
-    items = console.items("GetConsumptionsEstimated")
     zeros = [item for item in items if not any(Decimal(item[period]) for period in PERIODS)]
     hold_all([f"{shown(item['res_type'])} has nothing but zeros" for item in zeros])
 
@@ -113,6 +120,6 @@ def is_moment(text: str) -> bool:
         return False
 
 
-def hold_newest_first(console: Examination) -> None:
-    dates = [value for _, value in values_of(console.items("GetNews"), "date", "data") if isinstance(value, str)]
+def hold_newest_first(items: list[Any]) -> None:
+    dates = [value for _, value in values_of(items, "date", "data") if isinstance(value, str)]
     hold_all([f"{after} comes after {before}" for before, after in pairwise(dates) if after > before])

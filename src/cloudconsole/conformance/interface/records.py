@@ -8,6 +8,7 @@ import msgspec
 
 from cloudconsole.conformance.checks import Group, Skipped, hold_all
 from cloudconsole.conformance.examination import Examination
+from cloudconsole.conformance.interface.each_form import of_domains, of_payload
 from cloudconsole.conformance.shapes import (
     ANY,
     ARRAY,
@@ -51,40 +52,46 @@ USAGE_ANSWERS, FLAVORS_ANSWER, DOMAIN_ANSWERS = (
 
 
 @checks.must("usage.fields", USAGE, USAGE_ANSWERS)
-def _(console: Examination) -> None:
+@of_payload("GetUsageLimits")
+def _(usage: Any) -> None:
     """Usage limits have all 22 fields, each an integer."""
-    hold_all(misfits(console.payload("GetUsageLimits"), dict.fromkeys(USAGE_FIELDS, INTEGER), "data"))
+    hold_all(misfits(usage, dict.fromkeys(USAGE_FIELDS, INTEGER), "data"))
 
 
 @checks.must("flavors.parts", FLAVORS, FLAVORS_ANSWER)
-def _(console: Examination) -> None:
+@of_payload("GetFlavors")
+def _(data: Any) -> None:
     """Flavors have flavors (an array), configs and limits (objects)."""
     shape = {"flavors": ARRAY, "configs": OBJECT, "limits": OBJECT}
-    hold_all(misfits(console.payload("GetFlavors"), shape, "data"))
+    hold_all(misfits(data, shape, "data"))
 
 
 @checks.must("flavors.items", FLAVORS, "flavors.parts")
-def _(console: Examination) -> None:
+@of_payload("GetFlavors")
+def _(data: Any) -> None:
     """Each flavor has id and name as text, and vcpus, ram and disk as integers."""
-    hold_all(misfits_of_all(_flavors(console), FLAVOR, "flavors"))
+    hold_all(misfits_of_all(_flavors(data), FLAVOR, "flavors"))
 
 
 @checks.must("flavors.ids", FLAVORS, "flavors.parts")
-def _(console: Examination) -> None:
+@of_payload("GetFlavors")
+def _(data: Any) -> None:
     """A flavor's id is numeric text."""
-    hold_all(unlike(values_of(_flavors(console), "id", "flavors"), "[0-9]+", "numeric text"))
+    hold_all(unlike(values_of(_flavors(data), "id", "flavors"), "[0-9]+", "numeric text"))
 
 
 @checks.must("flavors.configs", FLAVORS, "flavors.parts")
-def _(console: Examination) -> None:
+@of_payload("GetFlavors")
+def _(data: Any) -> None:
     """configs has vcpus and ram, each an array of integers."""
-    hold_all(misfits(console.payload("GetFlavors")["configs"], {"vcpus": INTEGERS, "ram": INTEGERS}, "configs"))
+    hold_all(misfits(data["configs"], {"vcpus": INTEGERS, "ram": INTEGERS}, "configs"))
 
 
 @checks.must("flavors.limits", FLAVORS, "flavors.parts")
-def _(console: Examination) -> None:
+@of_payload("GetFlavors")
+def _(data: Any) -> None:
     """limits has core counts, written as text, for keys and arrays of integers for values."""
-    limits = console.payload("GetFlavors")["limits"]
+    limits = data["limits"]
     keys = [
         f"limits has the key {shown(key)}, which is no core count"
         for key in limits
@@ -94,78 +101,81 @@ def _(console: Examination) -> None:
 
 
 @checks.should("flavors.relation", FLAVORS, "flavors.items", "flavors.limits")
-def _(console: Examination) -> None:
+@of_payload("GetFlavors")
+def _(data: Any) -> None:
     """Every flavor has a ram that limits allows with its vcpus."""
-    limits = console.payload("GetFlavors")["limits"]
+    limits = data["limits"]
     hold_all(
         [
             f"flavor {shown(flavor['id'])} has ram {flavor['ram']}, not allowed with {flavor['vcpus']} cores"
-            for flavor in _flavors(console)
+            for flavor in _flavors(data)
             if flavor["ram"] not in limits.get(str(flavor["vcpus"]), [])
         ]
     )
 
 
 @checks.should("flavors.names", FLAVORS, "flavors.items")
-def _(console: Examination) -> None:
+@of_payload("GetFlavors")
+def _(data: Any) -> None:
     """A name of the form `<vcpus>C<ram>G<disk>G` begins with the flavor's own vcpus."""
-    named = [
-        (flavor, re.fullmatch("([0-9]+)C[0-9]+G[0-9]+G", flavor["name"], re.ASCII)) for flavor in _flavors(console)
-    ]
+    named = [(flavor, re.fullmatch("([0-9]+)C[0-9]+G[0-9]+G", flavor["name"], re.ASCII)) for flavor in _flavors(data)]
     wrong = [flavor for flavor, name in named if name and int(name[1]) != flavor["vcpus"]]
     hold_all([f"{shown(flavor['name'])} has {flavor['vcpus']} vcpus" for flavor in wrong])
 
 
 @checks.must("domain.fields", DETAIL, DOMAIN_ANSWERS)
-def _(console: Examination) -> None:
+@of_domains
+def _(domains: list[dict[str, Any]]) -> None:
     """A domain has all its fields, each of its type; queryStringSettings may be null."""
-    hold_all([problem for domain in console.domains() for problem in misfits(domain, DOMAIN, "data")])
+    hold_all([problem for domain in domains for problem in misfits(domain, DOMAIN, "data")])
 
 
 @checks.must("domain.enabled", DETAIL, DOMAIN_ANSWERS)
-def _(console: Examination) -> str:
+@of_domains
+def _(domains: list[dict[str, Any]]) -> str:
     """enabled is a boolean, or the text "true" or "false"."""
-    domains = console.domains()
     hold_all([problem for domain in domains for problem in misfits(domain, {"enabled": ENABLED}, "data")])
     return "a boolean" if isinstance(domains[0]["enabled"], bool) else "text"
 
 
 @checks.must("domain.origin", DETAIL, "domain.fields")
-def _(console: Examination) -> None:
+@of_domains
+def _(domains: list[dict[str, Any]]) -> None:
     """originConfig has originIps (an array of text), advOriginConfigs and originDomainName, which may be null."""
-    hold_all(
-        [problem for each in console.domains() for problem in misfits(each["originConfig"], ORIGIN, "originConfig")]
-    )
+    hold_all([problem for each in domains for problem in misfits(each["originConfig"], ORIGIN, "originConfig")])
 
 
 @checks.must("domain.origin-ips", DETAIL, "domain.origin")
-def _(console: Examination) -> None:
+@of_domains
+def _(domains: list[dict[str, Any]]) -> None:
     """originIps are IP addresses."""
-    addresses = [address for domain in console.domains() for address in domain["originConfig"]["originIps"]]
+    addresses = [address for domain in domains for address in domain["originConfig"]["originIps"]]
     hold_all([f"originIps has {shown(address)}" for address in addresses if not _is_address(address)])
 
 
 @checks.must("domain.id", DETAIL, "domain.fields")
 def _(console: Examination) -> None:
     """domainId is numeric text, and the id that was asked for."""
-    pairs = list(zip(console.subject.domains, console.domains(), strict=True))
-    other = [
-        f"domainId is {shown(domain['domainId'])}, but {shown(asked)} was asked for"
-        for asked, domain in pairs
-        if domain["domainId"] != asked
-    ]
-    hold_all(other + unlike([("domainId", domain["domainId"]) for _, domain in pairs], "[0-9]+", "numeric text"))
+    problems = []
+    for label, domains in console.domains_by_form():
+        for asked, domain in zip(console.subject.domains, domains, strict=False):
+            seen = domain["domainId"]
+            if seen != asked:
+                problems.append(f"{label}domainId is {shown(seen)}, but {shown(asked)} was asked for")
+            problems += unlike([(f"{label}domainId", seen)], "[0-9]+", "numeric text")
+    hold_all(problems)
 
 
 @checks.should("domain.areas", DETAIL, "domain.fields")
-def _(console: Examination) -> None:
+@of_domains
+def _(domains: list[dict[str, Any]]) -> None:
     """serviceAreas is a list of codes separated by semicolons: none of them is empty."""
-    areas = [domain["serviceAreas"] for domain in console.domains()]
+    areas = [domain["serviceAreas"] for domain in domains]
     hold_all([f"serviceAreas is {shown(each)}" for each in areas if not all(code.strip() for code in each.split(";"))])
 
 
-def _flavors(console: Examination) -> list[Any]:
-    flavors: list[Any] = console.payload("GetFlavors")["flavors"]
+def _flavors(data: Any) -> list[Any]:
+    flavors: list[Any] = data["flavors"]
     if not flavors:
         raise Skipped("there are no flavors")
     return flavors

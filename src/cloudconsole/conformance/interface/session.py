@@ -4,18 +4,23 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from urllib.parse import urlsplit
 
-from cloudconsole.conformance.checks import Failed, Group, hold, hold_all
+from cloudconsole.conformance.answers import Answer
+from cloudconsole.conformance.checks import Failed, Group, Skipped, hold, hold_all
 from cloudconsole.conformance.cookies import SetCookie
-from cloudconsole.conformance.examination import ACTION_NAMES, Examination, Working
-from cloudconsole.conformance.reading import is_success, told
-from cloudconsole.conformance.sending import Answer, NoAnswer
+from cloudconsole.conformance.examination import Examination
+from cloudconsole.conformance.reading import Busy, succeeded, told
+from cloudconsole.conformance.sending import NoAnswer
 from cloudconsole.conformance.showing import shown
+from cloudconsole.conformance.subject import ACTION_NAMES, Working
 from cloudconsole.spec.wire import CSRF_COOKIE, SESSION_COOKIE
 
 checks = Group("interface")
 
 SECTION = "5 Authentication"
 COOKIES = (CSRF_COOKIE, SESSION_COOKIE)
+OPENING, LOGIN = "GET /api/", "login"
+TO_COME = {OPENING: ("/auth/login/", "/api/"), LOGIN: ("/api/",)}
+"""The paths that are asked for after a step."""
 
 
 @checks.must("session.opens", SECTION)
@@ -33,7 +38,7 @@ def _(console: Examination) -> None:
     """sessionid is marked HttpOnly wherever it is set."""
     hold_all(
         [
-            f"{where}: HttpOnly is missing"
+            f"{SESSION_COOKIE} set by {where}: HttpOnly is missing"
             for where, cookie in _set(console, SESSION_COOKIE)
             if "httponly" not in cookie.attributes
         ]
@@ -43,7 +48,13 @@ def _(console: Examination) -> None:
 @checks.must("session.sessionid-no-expiry", SECTION, "session.opens")
 def _(console: Examination) -> None:
     """sessionid has no expiry: it is a session cookie."""
-    hold_all([f"{where}: it has an expiry" for where, cookie in _set(console, SESSION_COOKIE) if cookie.has_expiry])
+    hold_all(
+        [
+            f"{SESSION_COOKIE} set by {where}: it has an expiry"
+            for where, cookie in _set(console, SESSION_COOKIE)
+            if cookie.has_expiry
+        ]
+    )
 
 
 @checks.must("session.csrftoken-expiry", SECTION, "session.opens")
@@ -51,7 +62,7 @@ def _(console: Examination) -> None:
     """csrftoken carries an expiry, as Expires or Max-Age."""
     hold_all(
         [
-            f"{where}: neither an Expires that is a date nor a Max-Age that is a number"
+            f"{CSRF_COOKIE} set by {where}: neither an Expires that is a date nor a Max-Age that is a number"
             for where, cookie in _set(console, CSRF_COOKIE)
             if cookie.expires is None and cookie.max_age is None
         ]
@@ -60,16 +71,18 @@ def _(console: Examination) -> None:
 
 @checks.must("session.one-jar", SECTION, "session.opens")
 def _(console: Examination) -> None:
-    """One cookie jar serves all steps: both cookies are for this host and for the paths of login and actions."""
+    """One cookie jar serves all steps: each cookie is for this host and for the paths of the steps still to come."""
     base = urlsplit(console.subject.base)
     problems = []
     for name in COOKIES:
         for where, cookie in _set(console, name):
+            to_come = [f"{base.path}{path}" for path in TO_COME[where]]
             problems += [
-                f"{where}: {name} has {problem}" for problem in _out_of_reach(cookie, base.hostname or "", base.path)
+                f"{name} set by {where} has {problem}"
+                for problem in _out_of_reach(cookie, base.hostname or "", to_come)
             ]
             if "secure" in cookie.attributes and base.scheme != "https":
-                problems.append(f"{where}: {name} is Secure, but the address is not https")
+                problems.append(f"{name} set by {where} is Secure, but the address is not https")
     hold_all(problems)
 
 
@@ -78,11 +91,27 @@ def _(console: Examination) -> str:
     """After a login with the right credentials an action is successful."""
     login = console.logged_in
     try:
-        console.working()
+        working = console.working()
     except Failed:
         first = told(console.answer(ACTION_NAMES[0], "JSON"))
         raise Failed(f"the login answered {told(login)}, and {ACTION_NAMES[0]} after it {first}") from None
+    refused = _refused(console)
+    if refused:
+        try:
+            console.telling()
+        except Skipped:
+            public = ", ".join(each.action for each in working)
+            raise Failed(
+                f"the login answered {told(login)}, and after it only {public} succeeded, as for strangers; {refused}"
+            ) from None
     return f"HTTP {login.status}"
+
+
+@checks.should("login.status", SECTION, "login.accepted")
+def _(console: Examination) -> None:
+    """A successful login's HTTP status says so: it is 2xx, or 302."""
+    status = console.logged_in.status
+    hold(200 <= status < 300 or status == 302, f"it is {status}")
 
 
 @checks.must("login.empty-body", SECTION, "login.accepted")
@@ -95,7 +124,7 @@ def _(console: Examination) -> None:
 @checks.must("login.required", SECTION, "login.accepted")
 def _(console: Examination) -> None:
     """No action is successful without a login, even with the cookies and the CSRF header."""
-    hold_not_served(console.working(), lambda each: console.stranger.call(each.action, each.form, each.fields))
+    hold_not_served(console.working(), console.to_stranger)
 
 
 @checks.must("csrf.header-required", SECTION, "login.accepted")
@@ -112,34 +141,53 @@ def _(console: Examination) -> None:
     hold_not_served(console.working()[:1], lambda each: console.main.call(each.action, each.form, each.fields, wrong))
 
 
+def _refused(console: Examination) -> str:
+    """The first action that failed after the login, in a few words; empty if there was none."""
+    for action in ACTION_NAMES:
+        try:
+            console.success(action)
+        except Failed as reason:
+            return f"{action}: {reason}"
+        except Skipped:
+            continue
+    return ""
+
+
 def _set(console: Examination, name: str) -> list[tuple[str, SetCookie]]:
-    """Each line that set a cookie on the way to a login."""
-    steps: list[tuple[str, Answer]] = [("GET /api/", console.opened)]
+    """Each line that set a cookie on the way to a login, with the step that did."""
+    steps: list[tuple[str, Answer]] = [(OPENING, console.opened)]
     # Without an answer it is told of by the check of the login.
     with suppress(NoAnswer):
-        steps.append(("login", console.logged_in))
+        steps.append((LOGIN, console.logged_in))
     return [
-        (f"{name} set by {step}", cookie)
+        (step, cookie)
         for step, answer in steps
         for cookie in answer.set_cookies
         if cookie.name == name and not cookie.is_gone
     ]
 
 
-def _out_of_reach(cookie: SetCookie, host: str, base_path: str) -> list[str]:
+def _out_of_reach(cookie: SetCookie, host: str, to_come: list[str]) -> list[str]:
     domain = cookie.attributes.get("domain", "").lstrip(".").lower()
     path = cookie.attributes.get("path", "")
-    # Without a path it is for the folder of the request, which for GET /api/ is /api.
-    covers = f"{base_path}/".startswith(f"{path.rstrip('/')}/") if path.startswith("/") else False
     problems = []
     if domain and host != domain and not host.endswith(f".{domain}"):
         problems.append(f"Domain {shown(domain)}")
-    if not covers:
-        problems.append(f"Path {shown(path)}" if path else "no Path, and so is kept from the other steps")
+    # Without a path it is for the folder of the request that set it, and no step has another step in its folder.
+    if not path.startswith("/") or not all(asked.startswith(f"{path.rstrip('/')}/") for asked in to_come):
+        problems.append(f"Path {shown(path)}" if path else "no Path, and so is kept from the steps to come")
     return problems
 
 
 def hold_not_served(calls: Iterable[Working], call: Callable[[Working], Answer]) -> None:
     """What is successful for the main visitor is refused to this call."""
-    served = [working.action for working in calls if is_success(call(working))]
+    served, unclear = [], None
+    for working in calls:
+        try:
+            if succeeded(call(working)):
+                served.append(working.action)
+        except Busy as reason:
+            unclear = reason
     hold(not served, f"successful all the same: {', '.join(served)}")
+    if unclear is not None:
+        raise unclear

@@ -1,0 +1,66 @@
+"""The files that reports go to: opened before the first request, so that no run ends without its report."""
+
+import os
+import stat
+from pathlib import Path
+from typing import TextIO
+
+from cloudconsole.cli.conformance_input import Refused
+
+
+class ReportFile:
+    """What is in the file already stays until there is a report to take its place."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._is_new = not path.exists()
+        try:
+            self._file: TextIO = path.open("a", encoding="utf-8")
+        except OSError as problem:
+            raise Refused(f"{path}: cannot be written: {problem.strerror}") from None
+
+    def is_same_as(self, other: "ReportFile") -> bool:
+        return os.path.samestat(os.fstat(self._file.fileno()), os.fstat(other._file.fileno()))
+
+    def write(self, content: str) -> None:
+        self._is_new = False
+        try:
+            with self._file:
+                if stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
+                    self._file.truncate(0)
+                self._file.write(content)
+        except OSError as problem:
+            raise Refused(f"{self._path}: cannot be written: {problem.strerror}") from None
+
+    def close(self) -> None:
+        """Without a report there is no new file."""
+        self._file.close()
+        if self._is_new:
+            self._path.unlink(missing_ok=True)
+
+
+class ReportFiles:
+    """The two reports, where they are wanted; a context manager."""
+
+    def __init__(self, json: Path | None, junit: Path | None) -> None:
+        self.json = None if json is None else ReportFile(json)
+        try:
+            self.junit = None if junit is None else ReportFile(junit)
+        except Refused:
+            self._close(self.json)
+            raise
+        if self.json and self.junit and self.json.is_same_as(self.junit):
+            self._close(self.junit, self.json)
+            raise Refused(f"--junit: {junit} is the file of --json; each report needs its own")
+
+    def __enter__(self) -> "ReportFiles":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close(self.json, self.junit)
+
+    @staticmethod
+    def _close(*files: ReportFile | None) -> None:
+        for file in files:
+            if file is not None:
+                file.close()

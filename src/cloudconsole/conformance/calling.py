@@ -1,0 +1,168 @@
+"""The three steps, and which actions are successful after them. Everything is asked once, when it is first wanted."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from cloudconsole.conformance.answers import Answer
+from cloudconsole.conformance.checks import Failed, Skipped
+from cloudconsole.conformance.reading import Busy, hold_not_busy, is_success, succeeded, told
+from cloudconsole.conformance.sending import NoAnswer, Sender, Unreachable
+from cloudconsole.conformance.subject import ACTION_NAMES, FORMS, Subject, Working
+from cloudconsole.conformance.visitor import BodyForm, Guests, Visitor
+from cloudconsole.spec.actions import GET_DOMAIN_DETAIL
+
+Found = TypeVar("Found")
+
+
+class Calling:
+    def __init__(self, subject: Subject, sender: Sender) -> None:
+        self.subject = subject
+        self.sender = sender
+        self.guests: Guests = {}
+        """Everybody who may have logged in."""
+        self.main = self.newcomer()
+        """Who opens, logs in and calls every action; no check ends this session."""
+        self._known: dict[str, Any] = {}
+
+    def newcomer(self) -> Visitor:
+        return Visitor(self.sender, self.subject.region, guests=self.guests)
+
+    def once(self, name: str, find_out: Callable[[], Found]) -> Found:
+        """What `find_out` gives or raises, the first time as ever after."""
+        if name not in self._known:
+            try:
+                self._known[name] = find_out()
+            except (NoAnswer, Failed, Skipped) as problem:
+                self._known[name] = problem
+        found = self._known[name]
+        if isinstance(found, Exception):
+            raise found
+        return cast(Found, found)
+
+    def knock(self) -> None:
+        """Whether there is anybody at all; raises `Unreachable` if not. What else may be wrong, checks will tell."""
+        try:
+            self._open()
+        except Unreachable:
+            raise
+        except NoAnswer:
+            return
+
+    # The three steps
+
+    @property
+    def opened(self) -> Answer:
+        return self._open()
+
+    @property
+    def before_login(self) -> Visitor:
+        """The jar as it was between the first step and the second."""
+        self._open()
+        return self.once("before login", self.main.twin)
+
+    @property
+    def logged_in(self) -> Answer:
+        return self._log_in()
+
+    def _open(self) -> Answer:
+        return self.once("opened", self.main.open)
+
+    def _log_in(self) -> Answer:
+        self._open()
+        self.once("before login", self.main.twin)
+        return self.once("logged in", lambda: self.main.login(self.subject.account))
+
+    def answer(self, action: str, form: BodyForm) -> Answer:
+        """An action's answer to the main visitor, who has logged in."""
+        self._log_in()
+        fields = self.fields(action)
+        return self.once(f"{action} {form}", lambda: self.main.call(action, form, fields))
+
+    def fields(self, action: str) -> dict[str, str]:
+        if action != GET_DOMAIN_DETAIL.name:
+            return {}
+        if not self.subject.domains:
+            raise Skipped("no domain's id was given (--domain-id)")
+        return {"domainId": self.subject.domains[0]}
+
+    # What follows from them
+
+    def success(self, action: str) -> Working:
+        """A successful call of an action, in the first body form that gets one."""
+        seen, limited = [], None
+        for form in FORMS:
+            try:
+                answer = self.answer(action, form)
+            except NoAnswer as problem:
+                seen.append(f"{form}: {problem}")
+                continue
+            if is_success(answer):
+                working = Working(action, form, self.fields(action), answer)
+                self._prove_by(working)
+                return working
+            limited = answer if answer.status == 429 else limited
+            seen.append(f"{form}: {told(answer)}")
+        if limited is not None:
+            hold_not_busy(limited)
+        raise Failed("; ".join(seen))
+
+    def successes(self, action: str) -> list[Working]:
+        """The same in every body form that gets one."""
+        found = [self.success(action)]
+        for form in FORMS[FORMS.index(found[0].form) + 1 :]:
+            try:
+                answer = self.answer(action, form)
+            except NoAnswer:
+                continue
+            if is_success(answer):
+                found.append(found[0]._replace(form=form, answer=answer))
+        return found
+
+    def working(self) -> list[Working]:
+        """All actions that are successful; there is one at least, or nothing could be told."""
+        found = []
+        for action in ACTION_NAMES:
+            try:
+                found.append(self.success(action))
+            except (Failed, Skipped):
+                continue
+        if not found:
+            raise Failed("no action was successful")
+        return found
+
+    # Who has logged in, and who has not
+
+    @property
+    def stranger(self) -> Visitor:
+        """Someone who has opened a session, but has not logged in."""
+        return self.once("stranger", self.opened_by_newcomer)
+
+    def opened_by_newcomer(self) -> Visitor:
+        visitor = self.newcomer()
+        visitor.open()
+        return visitor
+
+    def to_stranger(self, working: Working) -> Answer:
+        """What a stranger is answered to a call that is successful for the main visitor."""
+        action, form, fields, _ = working
+        return self.once(f"stranger: {action} {form}", lambda: self.stranger.call(action, form, fields))
+
+    def telling(self) -> Working:
+        """A call that tells who has logged in: strangers have been seen to be refused it."""
+        for working in self.working():
+            # A domain is found for its own tenant only, whoever else has logged in.
+            if working.action != GET_DOMAIN_DETAIL.name and self._is_refused_to_stranger(working):
+                return working
+        raise Skipped("no action tells who has logged in from a stranger")
+
+    def _is_refused_to_stranger(self, working: Working) -> bool:
+        try:
+            return not succeeded(self.to_stranger(working))
+        except (NoAnswer, Busy):
+            return False
+
+    def _prove_by(self, working: Working) -> None:
+        """That an action is successful says nothing of the password if a stranger may call it, too."""
+        username = self.subject.account.username
+        if not self.sender.budget.is_proven(username) and self._is_refused_to_stranger(working):
+            self.sender.budget.prove(username)
