@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from cloudconsole import Console
 from cloudconsole.testing import ConsoleServer, NoConsole, running_console
 from tests.e2e.processes import eventually
-from tests.harness import clean_environment
+from tests.harness import CERTIFICATES, clean_environment
 
 
 def is_listening(address: str) -> bool:
@@ -63,6 +64,43 @@ def test_settings_in_the_environment_are_for_other_consoles(monkeypatch: pytest.
     monkeypatch.setitem(os.environ, "http_proxy", "http://127.0.0.1:9")
     with running_console() as server:
         server.reset()
+
+
+def test_what_lies_in_the_folder_of_the_tests_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "calendar.py").write_text("raise SystemExit('not the calendar')\n")
+    monkeypatch.chdir(tmp_path)
+    with running_console() as server:
+        server.reset()
+
+
+def test_it_is_steered_where_it_listens_whatever_clients_call_it() -> None:
+    with running_console(flags=["--public-origin", "http://localhost:1"]) as server:
+        assert server.address == "http://localhost:1"
+        server.reset()
+
+
+def test_it_speaks_plain_http() -> None:
+    tls = ["--tls-certificate", str(CERTIFICATES / "ec.pem"), "--tls-key", str(CERTIFICATES / "ec-key.pem")]
+    with pytest.raises(NoConsole, match="speaks plain http"), running_console(flags=tls):
+        pass
+
+
+@pytest.mark.parametrize(
+    "answer", [b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.1 200 OK\r\n\r\nhello", b"HTTP/1.1 200 OK\r\n\r\n[1]", b""]
+)
+def test_what_is_no_console_is_told_in_a_line(answer: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other, ThreadPoolExecutor(1) as thread:
+
+        def answer_once() -> None:
+            connection, _ = other.accept()
+            with connection:
+                connection.recv(65536)
+                connection.sendall(answer)
+
+        thread.submit(answer_once)
+        address = f"http://127.0.0.1:{other.getsockname()[1]}"
+        with pytest.raises(NoConsole, match=f"the console on {address} does not answer"):
+            ConsoleServer(address, "", Path(), {}).reset()
 
 
 def test_one_that_cannot_start_says_why() -> None:

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import IO, Any, Final, cast
 
@@ -34,7 +34,10 @@ class NoConsole(Exception):
 class ConsoleServer:
     """A console that serves in test mode; its clock, its store and its failures are in a test's hands."""
 
-    def __init__(self, address: str, region: str, data: Path, accounts: Mapping[str, str]) -> None:
+    def __init__(
+        self, address: str, region: str, data: Path, accounts: Mapping[str, str], *, listens: str | None = None
+    ) -> None:
+        """`listens` is where to steer it, if that is not the address that clients are given."""
         self.address = address
         """Such as `http://127.0.0.1:43211`: the base address of a client."""
         self.region = region
@@ -43,6 +46,7 @@ class ConsoleServer:
         """Its store: what `cloudconsole admin --data` changes there is seen at once, and gone with the next reset."""
         self.accounts = dict(accounts)
         """Passwords by username."""
+        self._listens = listens or address
 
     @property
     def username(self) -> str:
@@ -112,18 +116,19 @@ class ConsoleServer:
 
     def _send(self, method: str, control: str, fields: Mapping[str, Any] | None = None) -> Any:
         # Plain, so that no proxy in the environment comes between.
-        connection = HTTPConnection(self.address.partition("//")[2], timeout=CALL_SECONDS)
+        connection = HTTPConnection(self._listens.partition("//")[2], timeout=CALL_SECONDS)
         try:
             headers = {"Content-Type": "application/json"}
             connection.request(method, f"/_test/{control}", json.dumps(fields) if fields else None, headers)
             answer = json.loads(connection.getresponse().read())
-        except OSError as problem:
-            raise NoConsole(f"the console on {self.address} does not answer: {problem}") from problem
+            code, message, data = answer["code"], answer["message"], answer["data"]
+        except (OSError, HTTPException, ValueError, LookupError, TypeError) as problem:
+            raise NoConsole(f"the console on {self._listens} does not answer: {problem}") from problem
         finally:
             connection.close()
-        if answer["code"] != 200:
-            raise NoConsole(answer["message"])
-        return answer["data"]
+        if code != 200:
+            raise NoConsole(message)
+        return data
 
 
 @contextmanager
@@ -138,16 +143,20 @@ def running_console(
 ) -> Iterator[ConsoleServer]:
     """A console of the sample cloud, or of a cloud file with passwords by username, for as long as it is needed.
 
-    `flags` are further ones of `cloudconsole serve`. Nothing is left behind.
+    `flags` are further ones of `cloudconsole serve`; it speaks plain http. Nothing is left behind.
     """
     content = ["--sample"] if cloud is None else ["--cloud", str(cloud)]
     times = [*(["--clock", clock] if clock else []), *(["--clock-fixed"] if clock_fixed else [])]
     seeds = ["--seed", seed] if seed is not None else []
     mode = ["--port", "0", "--json", "--test-mode", "--until-stdin-ends", "--stop-grace", "1"]
-    command = [sys.executable, "-m", "cloudconsole", "serve", *mode, *content, *times, *seeds, *flags]
+    # -P: what lies in the folder of the tests is no part of the console, whatever its name.
+    command = [sys.executable, "-P", "-m", "cloudconsole", "serve", *mode, *content, *times, *seeds, *flags]
     with _started(command) as told:
+        listens = told["listens"]
+        if listens.startswith("https:"):
+            raise NoConsole("a console for tests speaks plain http: leave out tls_certificate and tls_key")
         known = {account["username"]: account["password"] for account in told["accounts"]}
-        yield ConsoleServer(told["address"], told["region"], Path(told["data"]), accounts or known)
+        yield ConsoleServer(told["address"], told["region"], Path(told["data"]), accounts or known, listens=listens)
 
 
 @contextmanager

@@ -1,12 +1,13 @@
 """`serve` for the desk, over real processes: its flags, the line for programs, and what it refuses."""
 
+import http.client
 import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,14 +16,18 @@ import pytest
 
 from cloudconsole.cli.parsing import Parser
 from cloudconsole.server.commands import serve
-from cloudconsole.server.commands.desk_flags import read_desk
+from cloudconsole.server.commands.desk_flags import read_desk, refuse_reach
+from cloudconsole.server.serving import ListenError, bind
 from cloudconsole.server.setting_meanings import IdentityEndpoint
 from cloudconsole.server.settings import SettingError, Settings
 from cloudconsole.store.preparing import prepare
+from cloudconsole.store.tables import sessions
 from cloudconsole.testing import ConsoleServer
-from tests.e2e.processes import command
+from tests.e2e.processes import command, eventually, log_lines
 from tests.harness import Caller, OverHttp, RunningServer, clean_environment, running_server
+from tests.server.http.world import rows
 
+DESK_FLAGS = [["--clock", "2026-01-01T00:00:00Z"], ["--clock-fixed"], ["--seed", "7"], ["--test-mode"]]
 CONTROLS = ("reset", "clock", "fault")
 CLOUD = """\
 version: 1
@@ -89,6 +94,7 @@ def test_the_address_is_one_line_of_json_and_answers_at_once(tmp_path: Path) -> 
         assert caller.login().status == 200
         assert console.told == {
             "address": console.address,
+            "listens": console.address,
             "region": f"{console.address}/v3",
             "pid": console.process.pid,
             "data": str(tmp_path / "data"),
@@ -96,8 +102,9 @@ def test_the_address_is_one_line_of_json_and_answers_at_once(tmp_path: Path) -> 
         }
 
 
-def test_in_test_mode_nothing_is_left_behind(tmp_path: Path) -> None:
-    with started("--sample", "--test-mode", cwd=tmp_path) as console:
+@pytest.mark.parametrize("flags", DESK_FLAGS)
+def test_nothing_is_left_behind(tmp_path: Path, flags: list[str]) -> None:
+    with started("--sample", *flags, cwd=tmp_path) as console:
         data = Path(console.told["data"])
         assert (data / "cloud.db").exists()
         assert data.parent == tmp_path
@@ -141,6 +148,44 @@ def test_the_welcome_tells_what_is_unlike_an_ordinary_console(tmp_path: Path) ->
         assert "test mode: POST /_test/reset, /_test/clock and /_test/fault steer this console\n" in server.banner
 
 
+def begin_delayed_call(server: RunningServer) -> http.client.HTTPConnection:
+    """A call that a fault delays by a minute."""
+    controls = ConsoleServer(server.base, "", Path(), {})
+    controls.fault(delay=60, call="welcome")
+    waiting = http.client.HTTPConnection(server.base.partition("//")[2], timeout=30)
+    waiting.request("GET", "/api/", headers={"X-Request-ID": "delayed"})
+    eventually(lambda: not controls.faults())
+    return waiting
+
+
+def test_a_delayed_call_does_not_hold_up_the_stop(tmp_path: Path) -> None:
+    with running_server(tmp_path, "--test-mode", "--stop-grace", "20") as server:
+        with closing(begin_delayed_call(server)):
+            assert server.stop() == 0
+        assert "stopped by SIGTERM: all calls finished" in server.log()
+
+
+def test_a_delay_ends_when_its_caller_has_gone(tmp_path: Path) -> None:
+    with running_server(tmp_path, "--test-mode") as server:
+        begin_delayed_call(server).close()
+        assert eventually(lambda: [line for line in log_lines(server) if line["request_id"] == "delayed"])
+
+
+@pytest.mark.parametrize("flags", DESK_FLAGS)
+def test_nothing_is_taken_from_a_proxy(tmp_path: Path, flags: list[str]) -> None:
+    with started("--sample", *flags, cwd=tmp_path) as console, console.caller() as caller:
+        refused = caller.send("GET", "/api/", {"X-Forwarded-For": "192.0.2.1"})
+        assert refused.error == "invalid_host"
+        assert "takes nothing that a proxy passes on" in refused.envelope["message"]
+
+
+def test_a_name_that_leads_to_others_is_refused() -> None:
+    with bind("0.0.0.0", 0) as listener, pytest.raises(ListenError, match="loopback only, and its host is 0"):
+        refuse_reach(listener)
+    with bind("127.0.0.1", 0) as listener:
+        refuse_reach(listener)
+
+
 def test_an_ordinary_console_has_no_controls(server: RunningServer) -> None:
     wire = OverHttp(server.base)
     other = wire.send("POST", "/_nothing/here", [("X-Request-ID", "same")])
@@ -162,8 +207,8 @@ class TestClock:
             assert console.controls.now().year == 2026
 
     def test_the_sample_is_loaded_at_that_time(self, tmp_path: Path) -> None:
-        with started("--sample", "--clock", "2031-05-06T07:08:09Z", "--clock-fixed", cwd=tmp_path):
-            done = command("admin", "audit", "--json", "--data", str(tmp_path / "data"))
+        with started("--sample", "--clock", "2031-05-06T07:08:09Z", "--clock-fixed", cwd=tmp_path) as console:
+            done = command("admin", "audit", "--json", "--data", console.told["data"])
             assert "2031-05-06T07:08:09Z" in done.stdout, done.stdout + done.stderr
 
     def test_several_workers_have_the_same(self, tmp_path: Path) -> None:
@@ -219,14 +264,42 @@ class TestSeed:
         assert set(seen[0][1]).isdisjoint(seen[1][1])
 
     def test_sessions_of_an_earlier_run_end_and_are_not_in_the_way(self, tmp_path: Path) -> None:
-        with started("--sample", "--seed", "7", cwd=tmp_path) as console, console.caller() as caller:
+        flags = ("--seed", "7", "--data", "kept")
+        with started("--sample", *flags, cwd=tmp_path) as console, console.caller() as caller:
             assert caller.login().status == 200
             old = dict(caller.cookies)
-        with started("--seed", "7", cwd=tmp_path) as console, console.caller() as caller:
+        with started(*flags, cwd=tmp_path) as console, console.caller() as caller:
             caller.cookies = dict(old)
             assert caller.call("GetNews").error == "login_required"
             caller.cookies = {}
             assert caller.login("other", "console-other").status == 200
+
+    def test_they_have_ended_before_it_says_where_it_is(self, tmp_path: Path) -> None:
+        flags = ("--seed", "7", "--data", "kept")
+        with started("--sample", *flags, cwd=tmp_path) as console, console.caller() as caller:
+            assert caller.login().status == 200
+        assert rows(tmp_path / "kept", sessions)
+        with full_pipe() as output:
+            arguments = [sys.executable, "-m", "cloudconsole", "serve", "--port", "0", "--json", *flags]
+            with subprocess.Popen(arguments, cwd=tmp_path, env=clean_environment(), stdout=output) as process:
+                try:
+                    eventually(lambda: not rows(tmp_path / "kept", sessions))
+                finally:
+                    process.kill()
+
+
+@contextmanager
+def full_pipe() -> Iterator[int]:
+    """A pipe that takes not one line more: whoever writes to it waits."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(writing, bytes(4096))
+    os.set_blocking(writing, True)
+    yield writing
+    os.close(reading)
+    os.close(writing)
 
 
 class TestCloud:
@@ -283,9 +356,7 @@ def test_any_region_is_a_switch_by_itself(tmp_path: Path) -> None:
         assert caller.login(region="https://identity.example.com:5000/v3").status == 200
 
 
-@pytest.mark.parametrize(
-    "flags", [["--clock", "2026-01-01T00:00:00Z"], ["--clock-fixed"], ["--seed", "7"], ["--test-mode"]]
-)
+@pytest.mark.parametrize("flags", DESK_FLAGS)
 @pytest.mark.parametrize(
     "reach",
     [

@@ -149,9 +149,15 @@ def test_use_keeps_a_session_alive(activity: Activity, reader: SessionReader) ->
 
 def test_a_late_note_of_use_does_not_turn_time_back(activity: Activity, engine: Engine) -> None:
     activity.open_session(_attempt(), ACCOUNT, _session(), NOW)
-    for moment in (NOW + 1000, NOW + 10):
+    for moment in (NOW + 1000, NOW + 1000 - 59):
         activity.touch_sessions({hash_session_id("s1"): moment})
     assert [row["seen_at"] for row in _rows(engine, sessions)] == [NOW + 1000]
+
+
+def test_use_after_the_clock_was_set_back_counts_from_there(activity: Activity, engine: Engine) -> None:
+    activity.open_session(_attempt(), ACCOUNT, _session(), NOW)
+    activity.touch_sessions({hash_session_id("s1"): NOW - 60})
+    assert [row["seen_at"] for row in _rows(engine, sessions)] == [NOW - 60]
 
 
 def test_use_of_an_ended_session_does_not_revive_it(activity: Activity, engine: Engine) -> None:
@@ -189,6 +195,17 @@ def test_after_ten_failures_the_user_waits(activity: Activity) -> None:
     assert _fail(activity, _attempt(), 10) == [InvalidCredentials] * 10
     with pytest.raises(TooManyRequests):
         activity.check_throttle(_attempt(), NOW)
+
+
+def test_failures_of_a_clock_that_was_set_back_make_nobody_wait(activity: Activity) -> None:
+    _fail(activity, _attempt(), 10)
+    activity.check_throttle(_attempt(), NOW - 61)
+
+
+def test_those_that_another_worker_counted_a_little_sooner_do(activity: Activity) -> None:
+    _fail(activity, _attempt(), 10)
+    with pytest.raises(TooManyRequests):
+        activity.check_throttle(_attempt(), NOW - 60)
 
 
 def test_the_eleventh_failure_is_told_to_wait_and_not_counted(activity: Activity, engine: Engine) -> None:

@@ -7,6 +7,8 @@ WINDOW_SECONDS: Final = 300
 USER_FAILURES: Final = 10
 ADDRESS_FAILURES: Final = 100
 LONGEST_WAIT_SECONDS: Final = 60
+SKEW_SECONDS: Final = 60
+"""A failure this much later than now is another worker's, which was quicker; one later still is of a clock set back."""
 
 
 def wait_seconds(decisive_failure: float, now: float) -> int:

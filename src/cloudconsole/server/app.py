@@ -103,7 +103,9 @@ class Console:
         self._controls = desk.make_controls(settings, writer, sessions) if desk.make_controls else None
         if self._controls is not None:
             self._routes = self._controls.around(self._routes)
-        self._front_door = FrontDoor(settings, UndeclaredProxies(activity, writer, clock))
+        self._front_door = FrontDoor(
+            settings, UndeclaredProxies(activity, writer, clock), takes_from_proxies=desk.is_ordinary
+        )
         self._meter = meter
         self._audit = Audit(meter)
         self._observer = CallObserver(meter, self._audit, access_lines=settings.access_log, quiet_paths=HEALTH_PATHS)
@@ -164,6 +166,11 @@ class Console:
         if request.method == "OPTIONS":
             return Response(status=204, headers=[(b"allow", allow.encode())])
         raise MethodNotAllowed(allow) if routes else NotFound
+
+    def hurry(self) -> None:
+        """Let nothing that is under way take longer than it must, since the end is near."""
+        if self._controls is not None:
+            self._controls.end_delays()
 
     def take_readings(self) -> None:
         """Write down what only has a value of the moment; to be called a few times a second."""

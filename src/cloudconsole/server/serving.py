@@ -79,6 +79,8 @@ class DrainingServer(uvicorn.Server):
             self._stop_by = time.monotonic() + self._grace
 
     async def on_tick(self, counter: int) -> bool:
+        if self._stop_by is not None:
+            self._console.hurry()
         if self._stop_by is not None and (self._console.in_flight == 0 or time.monotonic() >= self._stop_by):
             self.should_exit = True
             self.ending = self.ending._replace(drained=self._console.in_flight == 0)

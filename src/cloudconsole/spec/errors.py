@@ -101,6 +101,14 @@ class InvalidHost(ApiError):
     when = "the Host header names no host that this console serves"
     mend = "Use the console's own address; its operator sets the names."
 
+    def __init__(self, instead: Text | None = None) -> None:
+        """`instead` is the wording where it is not the name that is wrong."""
+        super().__init__()
+        self._wording = instead or self.text
+
+    def message(self, language: Language) -> str:
+        return self._wording.format_in(language, **self.values)
+
 
 class InvalidCredentials(ApiError):
     error, code = "invalid_credentials", 401

@@ -5,7 +5,19 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeVar
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Connection, Engine, Select, and_, bindparam, delete, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Engine,
+    Integer,
+    Select,
+    and_,
+    bindparam,
+    delete,
+    insert,
+    select,
+    update,
+)
 from sqlalchemy.exc import SQLAlchemyError
 
 from cloudconsole.core import throttle
@@ -19,10 +31,16 @@ Result = TypeVar("Result")
 UNDECLARED_SECONDS: Final = 24 * 3600
 """How long a caller is remembered that sent forwarded headers without being among the proxies."""
 
+TOUCH_SECONDS: Final = 60
+"""How exactly idle time is known: it is written at most this often."""
+
+_MOMENT: Final = bindparam("moment", type_=Integer)
+# A use of much later than now means that the clock was set back; of a little later, that another worker was quicker.
 _TOUCH: Final = (
     update(sessions)
-    .where(sessions.c.id_hash == bindparam("touched"), sessions.c.seen_at < bindparam("moment"))
-    .values(seen_at=bindparam("moment"))
+    .where(sessions.c.id_hash == bindparam("touched"))
+    .where((sessions.c.seen_at < _MOMENT) | (sessions.c.seen_at >= _MOMENT + TOUCH_SECONDS))
+    .values(seen_at=_MOMENT)
 )
 
 
@@ -155,7 +173,7 @@ def _check_throttle(connection: Connection, attempt: Attempt, now: int) -> None:
     failures = (
         select(login_failures.c.at)
         .where(login_failures.c.network == attempt.network)
-        .where(login_failures.c.at > now - throttle.WINDOW_SECONDS)
+        .where(login_failures.c.at.between(now - throttle.WINDOW_SECONDS + 1, now + throttle.SKEW_SECONDS))
         .order_by(login_failures.c.at.desc())
     )
     own = failures.where(login_failures.c.user_hash == attempt.user_hash)

@@ -10,6 +10,7 @@ from typing import Final
 
 from sqlalchemy.exc import DBAPIError
 
+from cloudconsole.store.desk_mark import mark, refuse_unless_desks
 from cloudconsole.store.engine import PARTS, Part, StoreError, database_file, opened
 from cloudconsole.store.folders import refuse_danger
 from cloudconsole.store.migrations import current_revision, is_current, migrate
@@ -18,17 +19,24 @@ from cloudconsole.store.scratch import clear_left
 _UNWRITABLE: Final = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
-def prepare(folder: Path) -> None:
-    """Make the store if there is none and bring its tables up to date; safe when several start at once."""
+def prepare(folder: Path, *, for_desk: bool = False) -> None:
+    """Make the store if there is none and bring its tables up to date; safe when several start at once.
+
+    For a desk, one that is there must be a desk's already; a new one becomes it.
+    """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         refuse_danger(folder)
         clear_left(folder)
         with alone(folder):
+            if for_desk:
+                refuse_unless_desks(folder)
             for part in PARTS:
                 database_file(folder, part).touch(mode=0o600)
                 with opened(folder, part) as engine:
                     migrate(engine, {part})
+            if for_desk:
+                mark(folder)
     except OSError as problem:
         raise StoreError(f"the data folder {folder} cannot be used: {problem.strerror}") from problem
     except DBAPIError as problem:

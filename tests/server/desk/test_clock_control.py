@@ -93,11 +93,15 @@ def test_a_session_ends_by_its_lifetime_and_lives_again_when_the_clock_goes_back
     assert demo.call("GetUrlList").status == 200
 
 
-def test_a_session_of_later_lives_on_when_the_clock_goes_back(desk: ConsoleServer, visitor: Caller) -> None:
+def test_a_session_of_later_lives_on_when_the_clock_goes_back_and_idles_out_from_there(
+    desk: ConsoleServer, visitor: Caller
+) -> None:
     desk.advance(10_000)
     assert visitor.login().status == 200
     desk.advance(-9000)
     assert visitor.call("GetUrlList").status == 200
+    desk.advance(1800)
+    assert visitor.call("GetUrlList").error == "login_required"
 
 
 def test_failed_logins_are_forgotten_when_their_time_has_passed(desk: ConsoleServer, visitor: Caller) -> None:
@@ -107,6 +111,13 @@ def test_failed_logins_are_forgotten_when_their_time_has_passed(desk: ConsoleSer
     assert refused.error == "too_many_requests"
     assert refused.header("Retry-After") == "60"
     desk.advance(300)
+    assert visitor.login().status == 200
+
+
+def test_and_when_the_clock_goes_back_before_it(desk: ConsoleServer, visitor: Caller) -> None:
+    for _ in range(10):
+        assert visitor.login(password="wrong").error == "invalid_credentials"
+    desk.advance(-3600)
     assert visitor.login().status == 200
 
 

@@ -70,9 +70,29 @@ def test_the_same_ids_and_tokens_come_again(desk: ConsoleServer) -> None:
     assert first_ids() == first
 
 
-@pytest.mark.parametrize("body", [b"", b"{}", b"anything"])
-def test_no_body_is_needed_and_none_read(control: Control, body: bytes) -> None:
-    assert control("reset", body, Content_Type="text/plain").status == 200
+@pytest.mark.parametrize("body", [b"", b"{}"])
+def test_no_body_is_needed(control: Control, body: bytes) -> None:
+    assert control("reset", body).status == 200
+
+
+def test_nor_its_type(remote: OverHttp) -> None:
+    assert remote.send("POST", "/_test/reset", []).status == 200
+
+
+@pytest.mark.parametrize("media", ["application/x-www-form-urlencoded", "text/plain"])
+@pytest.mark.parametrize("body", [b"", b"{}", b"a=b"])
+def test_what_a_page_can_send_unasked_is_refused(control: Control, demo: Caller, body: bytes, media: str) -> None:
+    assert control("reset", body, Content_Type=media).error == "unsupported_media_type"
+    assert demo.call("GetUrlList").status == 200
+
+
+def test_so_is_a_body_without_a_type(remote: OverHttp) -> None:
+    assert remote.send("POST", "/_test/reset", [], b"{}").error == "unsupported_media_type"
+
+
+@pytest.mark.parametrize(("body", "error"), [(b"anything", "malformed_body"), (b'{"now": 1}', "invalid_field")])
+def test_so_are_fields(control: Control, body: bytes, error: str) -> None:
+    assert control("reset", body).error == error
 
 
 @pytest.mark.parametrize("name", ["reset", "clock", "fault"])
@@ -87,6 +107,16 @@ class TestWhoMayAsk:
 
     def test_nor_by_a_name_that_is_not_this_machines(self, control: Control, name: str) -> None:
         assert control(name, Host="desk.example").error == "invalid_host"
+
+    @pytest.mark.parametrize("header", ["Origin", "Sec-Fetch-Site"])
+    def test_nor_may_such_a_page_ask_what_is(self, remote: OverHttp, name: str, header: str) -> None:
+        foreign = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}[header]
+        expected = "method_not_allowed" if name == "reset" else "csrf_failed"
+        assert remote.send("GET", f"/_test/{name}", [(header, foreign)]).error == expected
+
+    @pytest.mark.parametrize("header", ["Forwarded", "Via", "X-Real-IP", "X-Forwarded-For", "X-Forwarded-Port"])
+    def test_nor_a_proxy_that_stands_before_it(self, control: Control, name: str, header: str) -> None:
+        assert control(name, b"{}", **{header: "1"}).error == "invalid_host"
 
     def test_only_by_post(self, remote: OverHttp, name: str) -> None:
         refused = remote.send("PUT", f"/_test/{name}", [])

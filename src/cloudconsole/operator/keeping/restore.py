@@ -14,6 +14,7 @@ from cloudconsole.operator.desk import at_desk
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.store.archive import Manifest, read_archive
 from cloudconsole.store.copying import add_missing, damage, put_into
+from cloudconsole.store.desk_mark import is_marked
 from cloudconsole.store.engine import PARTS, Part, StoreError, database_file, opened, reading
 from cloudconsole.store.folders import refuse_danger, refuse_open_to_all
 from cloudconsole.store.migrations import current_revision, known_revisions, migrate
@@ -94,6 +95,7 @@ def restore(backup: Staged, folder: Path, *, actor: str, now: int, zone: tzinfo,
     except StoreError as problem:
         raise StoreError(f"{problem}; restore into an empty folder instead: --to DIR") from problem
     with alone(folder):
+        _refuse_desks(backup, folder, is_new=is_new)
         _finish_activity(backup, folder, keep_sessions=keep_sessions, keep_own_secrets=not is_new)
         last_steps: dict[Part, Callable[[], object]] = {
             "activity": lambda: _keep_trail(backup, folder, "activity", access_audit),
@@ -102,6 +104,15 @@ def restore(backup: Staged, folder: Path, *, actor: str, now: int, zone: tzinfo,
         for part, last_step in last_steps.items():
             put_into(folder, part, database_file(backup.folder, part), when_still=last_step)
     return kept
+
+
+def _refuse_desks(backup: Staged, folder: Path, *, is_new: bool) -> None:
+    """What a console for the desk wrote stays among such: in a store of its own, or in another desk's."""
+    if is_marked(backup.folder) and not (is_new or is_marked(folder)):
+        raise OperatorError(
+            f"{backup.name} is of a console for the desk, and that in {folder} is not: "
+            "restore it into an empty folder instead: --to DIR"
+        )
 
 
 def _finish_activity(backup: Staged, folder: Path, *, keep_sessions: bool, keep_own_secrets: bool) -> None:

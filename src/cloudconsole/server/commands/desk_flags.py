@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import socket
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,10 +13,12 @@ from typing import Any, Final
 
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.core.randomness import SYSTEM
+from cloudconsole.server.addresses import is_loopback
 from cloudconsole.server.desk.clock import DeskClock, read_moment
 from cloudconsole.server.desk.controls import Controls
 from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.desk.seeding import SeededRandomness
+from cloudconsole.server.serving import ListenError
 from cloudconsole.server.setting_meanings import LOCAL
 from cloudconsole.server.settings import SettingError, Settings
 
@@ -26,14 +29,17 @@ STDIN: Final = 0
 
 
 def add_desk_flags(parser: argparse.ArgumentParser) -> None:
-    flags = parser.add_argument_group("For the desk of those who write callers, on this machine only (no settings)")
+    flags = parser.add_argument_group(
+        "For the desk of those who write callers",
+        "On this machine only, and no settings. Without --data the store is in a temporary folder, gone afterwards.",
+    )
     flags.add_argument("--clock", metavar="TIME", help="let the console's clock begin at a time: 2026-01-01T00:59:30Z")
     flags.add_argument("--clock-fixed", action="store_true", help="let its clock stand, there or at the start")
     flags.add_argument("--seed", metavar="TEXT", help="make the same ids and tokens at every start")
     flags.add_argument(
         "--test-mode",
         action="store_true",
-        help="take POST /_test/reset, /_test/clock and /_test/fault; data goes into a temporary folder unless --data",
+        help="take POST /_test/reset, /_test/clock and /_test/fault",
     )
     flags.add_argument(
         UNTIL_STDIN_ENDS, action="store_true", help="in test mode: end when standard input, a pipe, does"
@@ -42,8 +48,8 @@ def add_desk_flags(parser: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def stand_in_defaults(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """What takes the place of a setting's default: in test mode a folder that is gone afterwards."""
-    if not arguments.test_mode:
+    """What takes the place of a setting's default: at a desk a folder for the data that is gone afterwards."""
+    if not _given(arguments):
         yield {}
         return
     with TemporaryDirectory(prefix="cloudconsole-") as folder:
@@ -52,8 +58,7 @@ def stand_in_defaults(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]
 
 def read_desk(arguments: argparse.Namespace, settings: Settings) -> Desk:
     """The desk that the flags ask for; refuses one that others could sit down at."""
-    given = [flag for flag in FLAGS if _value(arguments, flag) not in (None, False)]
-    problems = [f"{flag}: {problem}" for flag in given for problem in _problems(flag, settings)]
+    problems = [f"{flag}: {problem}" for flag in _given(arguments) for problem in _problems(flag, settings)]
     start = None
     try:
         start = None if arguments.clock is None else read_moment(arguments.clock, settings.zone)
@@ -72,8 +77,18 @@ def read_desk(arguments: argparse.Namespace, settings: Settings) -> Desk:
     return Desk(clock if has_own_clock else SystemClock(), seeded or SYSTEM)
 
 
-def _value(arguments: argparse.Namespace, flag: str) -> Any:
-    return getattr(arguments, flag.removeprefix("--").replace("-", "_"))
+def refuse_reach(listener: socket.socket) -> None:
+    """Refuse an address that others can reach, whatever name it was bound by: the name service decides on that."""
+    address = listener.getsockname()[0]
+    if not is_loopback(address):
+        listener.close()
+        raise ListenError(f"a console for the desk listens on loopback only, and its host is {address} here")
+
+
+def _given(arguments: argparse.Namespace) -> list[str]:
+    """Which of the flags stand there."""
+    values = {flag: getattr(arguments, flag.removeprefix("--").replace("-", "_")) for flag in FLAGS}
+    return [flag for flag, value in values.items() if value not in (None, False)]
 
 
 def _problems(flag: str, settings: Settings) -> Iterator[str]:

@@ -4,16 +4,18 @@ import argparse
 import signal
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from cloudconsole.cli import output
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.nouns.operators import has_accounts
 from cloudconsole.operator.sample import accounts_with_sample_passwords
-from cloudconsole.server.commands.desk_flags import add_desk_flags, read_desk, stand_in_defaults
+from cloudconsole.server.commands.desk_flags import add_desk_flags, read_desk, refuse_reach, stand_in_defaults
 from cloudconsole.server.commands.first_cloud import add_first_cloud_flags, load_first_cloud, read_first_cloud
 from cloudconsole.server.commands.refusing import refuse
 from cloudconsole.server.commands.welcome import Start, ready_line, welcome
+from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.lifetime import Sockets
 from cloudconsole.server.logs import set_up_logs
 from cloudconsole.server.serving import ListenError, bind, bind_metrics
@@ -22,6 +24,7 @@ from cloudconsole.server.settings_reading import load_settings
 from cloudconsole.server.settings_text import add_config_flag, add_setting_flags, sample_file
 from cloudconsole.server.supervising import serve
 from cloudconsole.server.tls import RENEW_SIGNAL, read_certificate
+from cloudconsole.store.desk_mark import hold_until_the_end, refuse_desks
 from cloudconsole.store.engine import StoreError, opened, reading
 from cloudconsole.store.preparing import prepare
 
@@ -60,7 +63,9 @@ def _run(arguments: argparse.Namespace, stand_ins: Mapping[str, Any]) -> int:
         first_cloud = read_first_cloud(arguments, settings)
         # Taken before a store is made: a start that is refused leaves nothing behind.
         listener, metrics_listener = bind(settings.host, settings.port), bind_metrics(settings)
-        prepare(settings.data)
+        if not desk.is_ordinary:
+            refuse_reach(listener)
+        _prepare_store(settings.data, desk)
         if first_cloud is not None:
             load_first_cloud(first_cloud, settings, int(desk.clock.now()))
         is_empty, sample_accounts = _look(settings)
@@ -79,6 +84,16 @@ def _run(arguments: argparse.Namespace, stand_ins: Mapping[str, Any]) -> int:
     output.write(ready_line(start) if arguments.json else welcome(start))
     output.flush()
     return serve(settings, Sockets(listener, metrics_listener), certificate, desk)
+
+
+def _prepare_store(folder: Path, desk: Desk) -> None:
+    """What a desk writes must never be an ordinary console's, so each serves its own stores only."""
+    prepare(folder, for_desk=not desk.is_ordinary)
+    if desk.is_ordinary:
+        refuse_desks(folder)
+    else:
+        hold_until_the_end(folder)
+        desk.end_older_sessions(folder)
 
 
 def _look(settings: Settings) -> tuple[bool, list[str]]:

@@ -60,9 +60,13 @@ class Start(NamedTuple):
     """Whether the data folder goes with the console."""
 
     @property
+    def listens(self) -> str:
+        """Where it can be called from this machine, whatever others call it by."""
+        return f"{self.settings.own_scheme}://{reachable(self.settings.host)}:{self.port}"
+
+    @property
     def base(self) -> str:
-        settings = self.settings
-        return settings.public_origin or f"{settings.own_scheme}://{reachable(settings.host)}:{self.port}"
+        return self.settings.public_origin or self.listens
 
     @property
     def region(self) -> str:
@@ -94,6 +98,7 @@ def ready_line(start: Start) -> str:
     """The same for a program: one line of JSON."""
     told = {
         "address": start.base,
+        "listens": start.listens,
         "region": start.region,
         "pid": os.getpid(),
         "data": str(start.settings.data.resolve()),

@@ -1,5 +1,6 @@
 """The paths by which a test steers its console: everything as at the start, another time, calls that fail."""
 
+import asyncio
 from datetime import tzinfo
 from typing import Any, Final
 
@@ -7,6 +8,7 @@ from cloudconsole.core.clock import time_text
 from cloudconsole.server.desk import fields as given
 from cloudconsole.server.desk.clock import DeskClock, check_moment, read_moment
 from cloudconsole.server.desk.faults import ACTION_NAMES, CATALOGUE, Fault, Faults
+from cloudconsole.server.desk.gate import Gate
 from cloudconsole.server.desk.seeding import SeededRandomness
 from cloudconsole.server.desk.starting_store import StartingStore
 from cloudconsole.server.http.body import Fields
@@ -61,6 +63,9 @@ class Controls:
         self._sessions = sessions
         self._store = StartingStore(settings.data)
         self._faults = Faults(settings.max_body)
+        self._gate = Gate()
+        self._one_at_a_time = asyncio.Lock()
+        """Of what steers: each finds the console as the one before left it."""
         if seeded is not None:
             seeded.keep_place()
 
@@ -75,24 +80,34 @@ class Controls:
             CLOCK_PATH: {"GET": Route(OTHER, self.tell_time), "POST": Route(OTHER, self.move_clock)},
             FAULT_PATH: {"GET": Route(OTHER, self.tell_faults), "POST": Route(OTHER, self.order_fault)},
         }
-        return {**routes, **faulty, **controls}
+        gated = {
+            path: {method: self._gate.around(route) for method, route in methods.items()}
+            for path, methods in {**routes, **faulty}.items()
+        }
+        return {**gated, **controls}
 
     async def reset(self, request: Request, front: Front) -> Response:
         """Content, sessions, throttles, clock and tokens as they were at the start, and no fault to come."""
         check_origin(request, front)
-        await self._sessions.settle()
-        await self._writer.run(self._store.put_back)
-        self._clock.reset()
-        self._faults.forget()
-        if self._seeded is not None:
-            self._seeded.restart()
+        await given.read_fields(request, ())
+        async with self._one_at_a_time:
+            # First of all, so that no call that a fault delays is waited for.
+            self._faults.forget()
+            async with self._gate.closed():
+                await self._sessions.settle()
+                await self._writer.run(self._store.put_back)
+                self._clock.reset()
+                if self._seeded is not None:
+                    self._seeded.restart()
+                return self._answer(request, self._time())
+
+    async def tell_time(self, request: Request, front: Front) -> Response:
+        check_origin(request, front)
         return self._answer(request, self._time())
 
-    async def tell_time(self, request: Request, _front: Front) -> Response:
-        return self._answer(request, self._time())
-
-    async def tell_faults(self, request: Request, _front: Front) -> Response:
+    async def tell_faults(self, request: Request, front: Front) -> Response:
         """Those that are still to come."""
+        check_origin(request, front)
         return self._answer(request, {"faults": self._faults.coming})
 
     async def move_clock(self, request: Request, front: Front) -> Response:
@@ -101,25 +116,31 @@ class Controls:
         if not fields:
             raise MissingField("now")
         fixed = given.switch(fields, "fixed")
-        moment = self._moment(fields)
-        # Uses are written down behind their calls: a jump before that would end a session that was in use.
-        await self._sessions.settle()
-        if moment is not None:
-            self._clock.set(moment)
-        if fixed is not None:
-            (self._clock.fix if fixed else self._clock.run)()
-        return self._answer(request, self._time())
+        async with self._one_at_a_time:
+            # Uses are written down behind their calls: a jump before that would end a session that was in use.
+            await self._sessions.settle()
+            moment = self._moment(fields)
+            if moment is not None:
+                self._clock.set(moment)
+            if fixed is not None:
+                (self._clock.fix if fixed else self._clock.run)()
+            return self._answer(request, self._time())
 
     async def order_fault(self, request: Request, front: Front) -> Response:
         check_origin(request, front)
         fields = await given.read_fields(request, FAULT_FIELDS)
         clear = given.switch(fields, "clear")
         fault = None if clear and len(fields) == 1 else _read_fault(fields)
-        if clear:
-            self._faults.coming.clear()
-        if fault is not None:
-            self._faults.coming.append(fault)
-        return await self.tell_faults(request, front)
+        async with self._one_at_a_time:
+            if clear:
+                self._faults.coming.clear()
+            if fault is not None:
+                self._faults.coming.append(fault)
+            return await self.tell_faults(request, front)
+
+    def end_delays(self) -> None:
+        """Let no call that a fault delays hold up the console's stop."""
+        self._faults.forget()
 
     def close(self) -> None:
         self._store.close()

@@ -32,6 +32,10 @@ class Desk:
     """A pipe at whose end the console ends, too."""
 
     @property
+    def is_ordinary(self) -> bool:
+        return not (isinstance(self.clock, DeskClock) or self.randomness is not SYSTEM or self.make_controls)
+
+    @property
     def protocol(self) -> type[GuardedProtocol]:
         """Of its connections."""
         return DroppableProtocol if self.make_controls else GuardedProtocol
@@ -47,10 +51,14 @@ class Desk:
             lines.append(f"test mode: POST {RESET_PATH}, {CLOCK_PATH} and {FAULT_PATH} steer this console")
         return lines
 
-    def begin(self, data: Path) -> None:
-        """To be called in a worker before it serves the store in a folder."""
+    def end_older_sessions(self, data: Path) -> None:
+        """Seeded ids come again: those of an earlier run must not be in the way, nor let anyone in."""
         if isinstance(self.randomness, SeededRandomness):
-            # Its ids come again: those of an earlier run must not be in the way, nor let anyone in.
             with opened(data, "activity") as engine, engine.begin() as connection:
                 connection.execute(delete(sessions))
+
+    def begin(self, data: Path) -> None:
+        """To be called in a worker before it serves the store in a folder; one before it may have died."""
+        self.end_older_sessions(data)
+        if isinstance(self.randomness, SeededRandomness):
             self.randomness.restart()

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Final, NoReturn
 
 from msgspec import Struct
@@ -101,8 +100,15 @@ class Faults:
         return Route(route.call, struck_or_answered)
 
     async def _wait(self, seconds: float, request: Request) -> None:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._forgotten.wait(), seconds)
+        """Wait so long, but not for a caller that has gone."""
+        if not seconds:
+            return
+        forgotten = self._forgotten
+        ends = [asyncio.create_task(event.wait()) for event in (forgotten, request.gone)]
+        _, waiting = await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        for each in waiting:
+            each.cancel()
+        if forgotten.is_set():
             _drop(request)
 
     async def _next_for(self, request: Request, call: str) -> Fault | None:

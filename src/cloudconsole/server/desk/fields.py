@@ -13,12 +13,15 @@ MOST_BYTES = 65_536
 
 
 async def read_fields(request: Request, known: Collection[str]) -> Fields:
-    """The body's fields, which are JSON; null is as good as absent."""
+    """The body's fields, which are JSON; null is as good as absent. Where none are known, nor is a body needed."""
     body = await read_body(request, MOST_BYTES)
-    fields = parse_fields(body, media_type(request, (JSON,)))
+    if not (known or body or request.head.media_type):
+        return {}
+    media = media_type(request, (JSON,))
+    fields = parse_fields(body if known else body or b"{}", media)
     for name in fields:
         if name not in known:
-            among = ", ".join(known)
+            among = ", ".join(known) or "-"
             refuse(name[:64], f"is not known here; these are: {among}", f"未知；可用的字段为：{among}")
     return {name: value for name, value in fields.items() if value is not None}
 

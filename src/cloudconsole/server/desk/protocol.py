@@ -1,15 +1,29 @@
 """The connection of a console whose calls may be told to fail: one can end without an answer."""
 
+import asyncio
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from cloudconsole.server.http.protocol import GuardedProtocol
-from cloudconsole.server.http.request import DROP
+from cloudconsole.server.http.request import DROP, GONE
 
 
 class DroppableProtocol(GuardedProtocol):
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self._gone = asyncio.Event()
+        super().connection_made(transport)
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        # One that only ends its sending side looks the same, and is answered yet.
+        self._gone.set()
+        return super().eof_received()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._gone.set()
+        super().connection_lost(exc)
+
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         scope: dict[str, Any] = cycle.scope  # type: ignore[assignment]
-        scope[DROP] = self.drop
+        scope[DROP], scope[GONE] = self.drop, self._gone
         super()._start_asgi_task(cycle, app)

@@ -12,6 +12,7 @@ from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warn
 from cloudconsole.server.doctor.obstacles import obstacle_at
 from cloudconsole.store import counting
 from cloudconsole.store.copying import connect, damage
+from cloudconsole.store.desk_mark import has_mark
 from cloudconsole.store.engine import PARTS, Part, database_file
 from cloudconsole.store.migrations import known_revisions
 from cloudconsole.store.schema import odd_parts
@@ -49,9 +50,20 @@ def check_databases(case: Case) -> Iterator[Finding]:
             )
             continue
         findings = [*(list(_revision(case, part)) or _schema(part, file)), *_journal(case, part, file)]
+        if part == "activity" and not findings:
+            findings = list(_desks(case))
         yield from findings
         if not findings:
             yield ok(f"{file.name} is sound and up to date")
+
+
+def _desks(case: Case) -> Iterator[Finding]:
+    with looking_at(case, "activity") as connection:
+        if has_mark(connection):
+            yield problem(
+                "the store is of a console for the desk, whose sessions and keys can be foretold: others refuse it",
+                "give the folder of another store (--data)",
+            )
 
 
 def check_totals(case: Case) -> Iterator[Finding]:

@@ -10,12 +10,19 @@ from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.undeclared import UndeclaredProxies
 from cloudconsole.server.settings import Settings
 from cloudconsole.spec.errors import InvalidHost
+from cloudconsole.spec.language import Text
 
 log = logging.getLogger(__name__)
 
 LONGEST_CHAIN: Final = 20
 LONGEST_HOST: Final = 300
 """More than any well-formed Host header has; what is longer is not even looked up, so that it fills no cache."""
+
+
+_NO_PROXY: Final = Text(
+    "This console is for the machine it runs on alone, and takes nothing that a proxy passes on.",
+    "本控制台仅供其所在的机器使用，不接受代理转发的请求。",
+)
 
 
 class Front(NamedTuple):
@@ -33,8 +40,11 @@ class Front(NamedTuple):
 
 
 class FrontDoor:
-    def __init__(self, settings: Settings, undeclared: UndeclaredProxies | None = None) -> None:
+    def __init__(
+        self, settings: Settings, undeclared: UndeclaredProxies | None = None, *, takes_from_proxies: bool = True
+    ) -> None:
         self._undeclared = undeclared
+        self._takes_from_proxies = takes_from_proxies
         self._public_origin = settings.public_origin
         self._proxies = settings.proxies
         self._hosts: set[str | None] = set(settings.hosts)
@@ -51,6 +61,8 @@ class FrontDoor:
         """How the request reached us; refuses one for a host that we do not serve."""
         head, scheme, address = request.head, request.scheme, request.peer
         host = head.host
+        if not self._takes_from_proxies and head.came_by_proxy:
+            raise InvalidHost(_NO_PROXY)
         if self._proxies and is_one_of(request.peer, self._proxies):
             host = _last(head.header(b"x-forwarded-host")) or host
             forwarded_scheme = _last(head.header(b"x-forwarded-proto"))

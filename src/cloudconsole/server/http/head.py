@@ -14,6 +14,7 @@ LONGEST_CONTENT_TYPE: Final = 300
 
 _SESSION: Final = re.compile(r"s[0-9a-f]{48}")
 _FORWARDED: Final = frozenset({b"x-forwarded-for", b"x-forwarded-proto", b"x-forwarded-host"})
+_PASSED_ON: Final = frozenset({b"forwarded", b"via", b"x-real-ip"})
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -65,6 +66,11 @@ class Head:
 
     def header(self, name: bytes) -> str | None:
         return self._headers.get(name)
+
+    @property
+    def came_by_proxy(self) -> bool:
+        """Whether any header is of those that proxies of any kind add."""
+        return any(name in _PASSED_ON or name.startswith(b"x-forwarded-") for name in self._headers)
 
 
 class LastHead:

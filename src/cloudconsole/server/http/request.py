@@ -1,5 +1,6 @@
 """One request: its head, its body, and what the connection tells of the caller."""
 
+import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -21,6 +22,8 @@ ARRIVAL: Final = "cloudconsole.arrival"
 """Where our own connection puts the request's number, once all of it has arrived."""
 DROP: Final = "cloudconsole.drop"
 """Where a connection offers to end without an answer."""
+GONE: Final = "cloudconsole.gone"
+"""Where the same one puts an event that tells when the caller has gone, or at least sends no more."""
 
 
 class ClientGone(Exception):
@@ -92,6 +95,12 @@ class Request:
         drop: Callable[[], None] | None = self._scope.get(DROP)
         if drop is not None:
             drop()
+
+    @property
+    def gone(self) -> asyncio.Event:
+        """Set once the caller has gone or sends no more, where the connection tells."""
+        gone: asyncio.Event | None = self._scope.get(GONE)
+        return gone or asyncio.Event()
 
     @property
     def query(self) -> bytes:

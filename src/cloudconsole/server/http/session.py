@@ -11,13 +11,10 @@ from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec.errors import ApiError, LoginRequired
-from cloudconsole.store.activity import Activity
+from cloudconsole.store.activity import TOUCH_SECONDS, Activity
 from cloudconsole.store.sessions import Session, SessionReader
 
 log = logging.getLogger(__name__)
-
-TOUCH_SECONDS: Final = 60
-"""How exactly idle time is known: it is written at most this often."""
 
 _ANONYMOUS: Final = re.compile(r"a[0-9a-f]{48}")
 
@@ -74,7 +71,8 @@ class Sessions:
             live.sort(key=lambda each: not self._tokens.came_along(each[1], request))
         session = live[0][1]
         request.user = session.username
-        if now - session.seen_at >= TOUCH_SECONDS:
+        # Either way: it may have been used when the clock was ahead of what it is now.
+        if abs(now - session.seen_at) >= TOUCH_SECONDS:
             self._touch(session, now)
         return live[0]
 
