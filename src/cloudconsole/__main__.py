@@ -1,3 +1,3 @@
-from cloudconsole.cli.main import main
+from cloudconsole.cli.entry import main
 
 raise SystemExit(main())

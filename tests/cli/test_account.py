@@ -109,17 +109,49 @@ def test_a_password_goes_only_where_it_is_meant_for(sources: list[Source], place
         ([flags(), openstack("bob", region="r", password=True), profile(HERE)], (HERE, "bob", "r", "OS")),
         ([flags(HERE, "alice"), openstack("bob", region="r", password=True)], (HERE, "alice", None, None)),
         ([flags(HERE, region="s"), openstack("bob", region="r", password=True)], (HERE, "bob", "s", None)),
-        ([flags(HERE, "bob"), openstack(region="r", password=True)], (HERE, "bob", "r", None)),
+        ([flags(HERE, "bob"), openstack(region="r", password=True)], (HERE, "bob", None, None)),
+        ([flags(HERE, "bob"), openstack("bob", region="r", password=True)], (HERE, "bob", None, None)),
         ([flags(), openstack("bob", password=True), profile(HERE, "alice")], (HERE, "bob", None, None)),
+        ([flags(), openstack("bob", region="r", password=True), profile(HERE, "alice")], (HERE, "bob", "r", None)),
+        # A default profile that names its user: no password of another cloud's user of the same name.
+        ([flags(), openstack("bob", region="r", password=True), profile(HERE, "bob")], (HERE, "bob", None, None)),
+        ([flags(), openstack("bob", password=True), profile(HERE, "bob")], (HERE, "bob", None, None)),
+        ([flags(), openstack(region="r", password=True), profile(HERE, "bob")], (HERE, "bob", None, None)),
+        (
+            [flags(), openstack("bob", region="r", password=True), profile(HERE, "bob", region="r")],
+            (HERE, "bob", "r", "OS"),
+        ),
     ],
 )
 def test_openstack_s_variables_are_one_account(sources: list[Source], found: object) -> None:
     assert account(*sources) == found
 
 
-def test_openstack_s_variables_do_not_change_who_logged_in_last() -> None:
-    others = openstack("bob", region="r", password=True)
-    assert account(flags(), others, last_login=last(HERE, "alice")) == (HERE, "alice", None, None)
+@pytest.mark.parametrize("username", [None, "bob", "alice"])
+@pytest.mark.parametrize("region", [None, "mine"])
+def test_openstack_s_variables_do_not_change_who_logged_in_last(username: str | None, region: str | None) -> None:
+    others = openstack(username, region="r", password=True)
+    logged_in = last(HERE, "alice", region=region)
+    assert account(flags(), others, last_login=logged_in) == (HERE, "alice", region, None)
+
+
+@pytest.mark.parametrize(
+    ("sources", "region"),
+    [
+        ([flags(region="f"), profile(HERE, "alice")], "f"),
+        ([flags(), ours(region="v"), profile(HERE, "alice")], "v"),
+        # Named by a flag, the profile comes first.
+        ([flags(), profile(HERE, "alice"), ours(region="v")], None),
+        ([flags(), ours(HERE, "alice"), profile(HERE, "alice", region="p")], None),
+        # A call that is typed takes what fits from the rest.
+        ([flags(HERE, "alice"), ours(region="v")], "v"),
+        ([flags(HERE, "alice"), profile(HERE, "alice", region="p")], "p"),
+    ],
+)
+def test_where_console_and_user_stand_together_only_what_comes_before_says_the_region(
+    sources: list[Source], region: str | None
+) -> None:
+    assert account(*sources)[2] == region
 
 
 def test_they_log_the_same_account_in_again() -> None:

@@ -76,9 +76,12 @@ def test_profiles_are_offered_by_name(person: Person, monkeypatch: pytest.Monkey
         ("cloudconsole usage --url http://x:80 --output ", ["table", "json", "csv"]),
         ("cloudconsole usage --username 'a b' --la", ["--lang"]),
         ("cloudconsole usage --username 'a b", []),
+        ("cloudconsole usage --profile wo", ["work:a", "work:b"]),
+        ("cloudconsole usage --profile work:", ["a", "b"]),
     ],
 )
 def test_bash_hands_over_the_line(person: Person, line: str, found: list[str]) -> None:
+    person.has_profiles('[profiles."work:a"]\n[profiles."work:b"]\n')
     done = person.run("__complete", "bash", "cloudconsole", line)
     assert (done.code, done.out.split(), done.err) == (0, found, "")
 

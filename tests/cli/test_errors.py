@@ -62,9 +62,17 @@ def test_wrong_credentials_are_1(person: Person, server: RunningServer) -> None:
         ("usage", "--url", "http://user:s3cret@console.example.com"),
         ("usage", "--url", "http://console.example.com/?a=1"),
         ("usage", "--url", "http://[console"),
+        ("usage", "--url", "http://256.256.256.256", "--username", "demo", "--password-file", "/dev/null"),
+        ("usage", "--url", "http://h/" + "x" * 70_000, "--username", "demo", "--password-file", "/dev/null"),
+        ("domain", "\udcff"),
+        ("call", "\udcff"),
+        ("call", "GetNews", "a=\udcff"),
         ("usage", "--timeout", "0"),
         ("usage", "--timeout", "nan"),
         ("usage", "--watch", "soon"),
+        ("usage", "--watch", "0.4"),
+        ("call", "GetNews", "--output", "csv"),
+        ("call", "GetNews", "--timeout", "5", "-x"),
         ("usage", "--output", "xml"),
         ("usage", "--password", "s3cret"),
         ("usage", *given(NOWHERE), "--ca-file", "not/there.pem", "--password-file", "/dev/null"),
@@ -106,6 +114,16 @@ def test_an_untrusted_certificate_is_3(person: Person, secure_server: RunningSer
 def test_a_certificate_can_be_trusted(person: Person, secure_server: RunningServer, trust: tuple[str, ...]) -> None:
     done = person.run("usage", *given(secure_server.base), *trust, CLOUDCONSOLE_PASSWORD=PASSWORD)
     assert (done.code, done.err) == (0, "")
+
+
+@pytest.mark.parametrize("trust", [("--ca-file", "ca.pem"), ("--insecure",)])
+def test_what_a_login_trusted_is_kept_but_not_that_it_trusted_anyone(
+    person: Person, secure_server: RunningServer, trust: tuple[str, ...]
+) -> None:
+    (person.folder / "ca.pem").write_bytes((CERTIFICATES / "ec.pem").read_bytes())
+    assert person.run("login", *given(secure_server.base), *trust, CLOUDCONSOLE_PASSWORD=PASSWORD).code == 0
+    assert person.kept()["ca_file"] == (str(person.folder / "ca.pem") if len(trust) == 2 else None)
+    assert person.run("urls", "--timeout", "1").code == (0 if len(trust) == 2 else 3)
 
 
 def test_a_ca_file_without_a_certificate_is_told(person: Person, secure_server: RunningServer) -> None:
@@ -200,7 +218,10 @@ def test_a_password_of_another_account_stays_at_home(person: Person, server: Run
     assert server.log().count("/auth/login/") == before
 
 
-@pytest.mark.parametrize("arguments", [("usage",), ("costs", "--output", "csv"), ("call", "GetNews"), ("whoami",)])
+@pytest.mark.parametrize(
+    "arguments",
+    [("usage",), ("costs", "--output", "csv"), ("costs", "--plot"), ("call", "GetNews"), ("whoami",)],
+)
 def test_an_output_that_cannot_be_written_is_one_line(demo_person: Person, arguments: tuple[str, ...]) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
@@ -213,3 +234,99 @@ def test_an_output_that_cannot_be_written_is_one_line(demo_person: Person, argum
             timeout=60,
         )
     assert (done.returncode, done.stderr) == (1, "cloudconsole: output: No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    ("variables", "told"),
+    [
+        ({"http_proxy": "http://[::1"}, "a proxy cannot be used"),
+        ({"http_proxy": "ftp://u:s3cret@proxy"}, "a proxy cannot be used"),
+        ({"SSL_CERT_FILE": "/not/there"}, "what https needs cannot be read: No such file"),
+        ({"SSLKEYLOGFILE": "/not/there"}, "what https needs cannot be read: No such file"),
+    ],
+)
+def test_variables_of_the_network_that_cannot_be_used_are_told(
+    person: Person, variables: dict[str, str], told: str
+) -> None:
+    done = person.run("usage", *given("https://127.0.0.1:1"), CLOUDCONSOLE_PASSWORD=PASSWORD, **variables)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"cloudconsole: {told}")
+    assert done.err.count("\n") == 1
+    assert "s3cret" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("closed", "arguments", "code", "told"),
+    [
+        (0, ("urls",), 0, ""),
+        (0, ("usage", "--username", "nobody"), 2, "cloudconsole: no password"),
+        (1, ("urls",), 1, "cloudconsole: output: "),
+        (1, ("costs", "--plot"), 1, "cloudconsole: output: "),
+        (1, ("--help",), 0, "usage: cloudconsole"),
+        (1, ("usage", "--nope"), 2, "cloudconsole: there is no flag --nope"),
+        (2, ("domain", "1"), 1, ""),
+        (2, ("usage", "--nope"), 2, ""),
+    ],
+)
+def test_a_closed_stream_is_no_fault(
+    demo_person: Person, closed: int, arguments: tuple[str, ...], code: int, told: str
+) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}>&-', "sh", sys.executable, "-m", "cloudconsole", *arguments],
+        env=clean_environment(**demo_person.environment()),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr[: len(told) or None]) == (code, told)
+
+
+FAULTY = """
+import sys
+from cloudconsole.cli import main
+from cloudconsole.cli.completion import command
+def run(arguments): raise RuntimeError("some\\nthing")
+command.run = run
+raise SystemExit(main.main(["completion", "bash"]))
+"""
+
+
+@pytest.mark.parametrize("variable", ["", "1"])
+def test_a_fault_of_ours_is_one_line_unless_asked_for(person: Person, variable: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FAULTY],
+        env=clean_environment(**person.environment(CLOUDCONSOLE_DEBUG=variable)),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    told = (
+        r"cloudconsole: this is a fault of cloudconsole: RuntimeError: some\nthing (CLOUDCONSOLE_DEBUG=1 tells where)"
+    )
+    assert done.returncode == 1
+    assert ("Traceback" in done.stderr) if variable else (done.stderr == f"{told}\n")
+
+
+INTERRUPTED = """
+import runpy, sys
+class Interrupted:
+    def find_spec(self, name, *_):
+        if name == "cloudconsole.cli.main":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupted())
+runpy.run_module("cloudconsole", run_name="__main__")
+"""
+
+
+def test_ctrl_c_while_loading_is_silent(person: Person) -> None:
+    """In the first milliseconds, which no test can hit: so the first thing that is loaded is interrupted."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED],
+        env=clean_environment(**person.environment()),
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (130, b"")

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.cli.people import PASSWORD, Person
+from tests.client.scripted import ScriptedServer, envelope
 from tests.harness import Caller, OverHttp, RunningServer, running_server
 
 
@@ -92,10 +93,11 @@ def test_a_damaged_file_is_a_new_login(demo_person: Person, server: RunningServe
     assert (done.code, done.err) == (0, "")
 
 
-def test_damaged_cookies_are_a_new_login(demo_person: Person) -> None:
+@pytest.mark.parametrize("value", ["damaged", "dam\naged", "dämaged"])
+def test_damaged_cookies_are_a_new_login(demo_person: Person, value: str) -> None:
     kept = demo_person.kept()
     for cookie in kept["sessions"][0]["cookies"]:
-        cookie["value"] = "damaged"
+        cookie["value"] = value
     demo_person.sessions_file.write_text(json.dumps(kept))
     done = demo_person.run("usage", CLOUDCONSOLE_PASSWORD=PASSWORD)
     assert (done.code, done.err) == (0, "")
@@ -144,11 +146,45 @@ def test_many_commands_at_once_do_not_disturb_each_other(person: Person, server:
     assert person.run("usage").code == 0
 
 
+def test_a_login_that_the_next_call_does_not_know_is_none(person: Person) -> None:
+    with ScriptedServer() as other:
+        other.actions = [envelope(None, code=401)]
+        given = ("--url", other.base, "--username", "demo", "--region", "r")
+        done = person.run("login", *given, CLOUDCONSOLE_PASSWORD="wrong")
+    assert (done.code, done.out) == (1, "")
+    assert "the credentials are wrong" in done.err
+    assert not person.sessions_file.exists()
+
+
+def test_a_console_s_other_faults_are_not_the_login_s(person: Person) -> None:
+    with ScriptedServer() as other:
+        other.actions = [envelope(None, code=404, error="unknown_action")]
+        given = ("--url", other.base, "--username", "demo", "--region", "r")
+        assert person.run("login", *given, CLOUDCONSOLE_PASSWORD=PASSWORD).code == 0
+
+
+@pytest.mark.parametrize(
+    ("variables", "told"),
+    [
+        ({}, "other at http://127.0.0.1:1; so say profile a"),
+        ({"CLOUDCONSOLE_USERNAME": "bob"}, "bob at http://127.0.0.1:1; so say profile a, CLOUDCONSOLE_…"),
+    ],
+)
+def test_that_later_commands_mean_another_account_is_told(
+    person: Person, server: RunningServer, variables: dict[str, str], told: str
+) -> None:
+    person.has_profiles('default = "a"\n[profiles.a]\nurl = "http://127.0.0.1:1"\nusername = "other"\n')
+    given = ("--url", server.base, "--username", "demo", "--password-file", "-")
+    done = person.run("login", *given, stdin=PASSWORD, **variables)
+    assert (done.code, done.out) == (0, f"logged in as demo at {server.base}\n")
+    assert done.err == f"cloudconsole: commands without flags mean another account, though: {told}\n"
+
+
 def test_logging_out_ends_the_session_everywhere(newcomer: Person, server: RunningServer) -> None:
     copied = newcomer.sessions_file.read_bytes()
     done = newcomer.run("logout")
     assert (done.code, done.out) == (0, f"logged out: demo at {server.base}\n")
-    assert newcomer.kept() == {"sessions": [], "last_login": None}
+    assert newcomer.kept() == {"sessions": [], "last_login": None, "ca_file": None}
     newcomer.sessions_file.write_bytes(copied)
     assert newcomer.run("usage").code == 2
 

@@ -147,6 +147,7 @@ def test_flavors_tell_which_ram_goes_with_the_cores(demo_person: Person) -> None
 
 def test_a_domain_is_a_record(demo_person: Person) -> None:
     screen = seen(demo_person.sits_at("domain", "206813"))
+    assert not any("[]" in line for line in screen)
     assert screen[0] == "id                206813"
     assert "enabled           yes" in screen
 
@@ -160,6 +161,14 @@ def test_a_password_is_asked_for_and_never_seen(person: Person, server: RunningS
     assert seen(terminal)[-1] == f"logged in as demo at {server.base}"
     assert PASSWORD not in terminal.shown
     assert person.run("usage").code == 0
+
+
+def test_standard_input_as_the_password_s_file_is_not_seen_either(person: Person, server: RunningServer) -> None:
+    terminal = person.sits_at("login", "--url", server.base, "--username", "demo", "--password-file", "-")
+    terminal.wait_for("Password of demo")
+    terminal.type_unseen(f"{PASSWORD}\n")
+    assert seen(terminal)[-1] == f"logged in as demo at {server.base}"
+    assert PASSWORD not in terminal.shown
 
 
 def test_so_it_is_when_the_session_has_ended(newcomer: Person, server: RunningServer) -> None:
@@ -191,11 +200,27 @@ def test_ctrl_c_at_the_prompt_is_130(person: Person, server: RunningServer) -> N
     terminal.type_unseen("\x03")
     assert terminal.end() == 130
     assert "Traceback" not in terminal.shown
+    assert terminal.shown.endswith("\n")
+
+
+@pytest.mark.parametrize(("key", "code"), [("\x03", 130), ("\x04", 2)])
+@pytest.mark.parametrize("prompt", ["Username", "Password"])
+def test_a_prompt_that_is_left_ends_its_line(
+    person: Person, server: RunningServer, prompt: str, key: str, code: int
+) -> None:
+    terminal = person.sits_at("login", "--url", server.base, *(["--username", "x"] if prompt == "Password" else []))
+    terminal.wait_for(prompt)
+    (terminal.type_unseen if prompt == "Password" else terminal.type)(key)
+    assert terminal.end() == code
+    asked, *told = terminal.shown.split("\r\n")
+    assert "cloudconsole: " not in asked
+    assert all(line == "" or line.startswith("cloudconsole: ") for line in told)
+    assert told
 
 
 def test_usage_is_watched_until_ctrl_c(demo_person: Person, server: RunningServer) -> None:
     before = server.log().count('"GetUsageLimits"')
-    terminal = demo_person.sits_at("usage", "--watch", "0.2")
+    terminal = demo_person.sits_at("usage", "--watch", "0.5")
     screen = terminal.wait_to_see("cloud hosts")
     assert screen[0].startswith(f"demo at {server.base}, ")
     assert screen[2].split() == ["quota", "used", "limit", "free"]
@@ -206,11 +231,27 @@ def test_usage_is_watched_until_ctrl_c(demo_person: Person, server: RunningServe
 
 
 def test_a_watch_that_is_ended_from_outside_leaves_the_terminal_as_it_was(demo_person: Person) -> None:
-    terminal = demo_person.sits_at("usage", "--watch", "0.2")
+    terminal = demo_person.sits_at("usage", "--watch", "0.5")
     terminal.wait_to_see("cloud hosts")
     terminal.process.terminate()
     assert terminal.end() == 143
     assert_left_as_it_was(terminal)
+
+
+def test_a_watch_ends_with_its_session(newcomer: Person, server: RunningServer) -> None:
+    terminal = newcomer.sits_at("usage", "--watch", "0.5")
+    terminal.wait_to_see("cloud hosts")
+    assert newcomer.run("logout").code == 0
+    assert terminal.end() == 1
+    assert f"cloudconsole: the session of demo at {server.base} has ended" in terminal.shown
+    assert_left_as_it_was(terminal)
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "9"])
+def test_a_terminal_without_a_width_has_the_usual_one(demo_person: Person, columns: str) -> None:
+    terminal = demo_person.sits_at("usage", COLUMNS=columns, NO_COLOR="1")
+    assert terminal.end() == 0
+    assert re.search(r"cloud hosts +█", terminal.shown)
 
 
 def test_a_terminal_that_cannot_draw_anew_is_not_watched(demo_person: Person) -> None:
@@ -239,7 +280,7 @@ def test_a_lost_connection_is_seen_and_the_watch_goes_on(
     with running_server(folder) as server:
         person.logs_in(server)
         port = str(server.port)
-        terminal = person.sits_at("usage", "--watch", "0.2")
+        terminal = person.sits_at("usage", "--watch", "0.5")
         terminal.wait_to_see("cloud hosts")
     screen = terminal.wait_to_see("cannot reach")
     assert any("cloud hosts" in line for line in screen)

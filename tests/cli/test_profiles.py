@@ -1,6 +1,8 @@
 """Profiles: what they may say, and how all that is wrong with them is told at once."""
 
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -70,6 +72,10 @@ def test_everything_that_a_profile_may_say(file: Path) -> None:
         ("[profiles.a]\noutput = 'xml'", ":2: profiles.a.output: must be one of table, json, csv"),
         ("[profiles.a]\nlanguage = 'fr'", ":2: profiles.a.language: must be one of en, zh"),
         ("[profiles.a]\npassword = 'p4ss'", ":2: profiles.a.password: no password is kept in this file"),
+        ("[profiles.a]\nusername = 'x'\npassword_file = 'p'", ":3: profiles.a.password_file: is for one account"),
+        ("[profiles.a]\nurl = 'http://h'\npassword_file = 'p'", ":3: profiles.a.password_file: is for one account"),
+        # Such a path would be an error of Python's.
+        ('[profiles.a]\nca_file = "a\\u0000b"', ":2: profiles.a.ca_file: must be text"),
         ("profiles = {a = {url = 1}}", ": profiles.a.url: must be text"),
         ("[profiles", ": this is not TOML: "),
         (b"\xff", ": this is not UTF-8 text"),
@@ -91,9 +97,13 @@ def test_all_that_is_wrong_is_told_at_once(file: Path) -> None:
     ]
 
 
-def test_a_file_that_cannot_be_read_is_told(file: Path) -> None:
-    file.mkdir()
-    with pytest.raises(UsageProblem, match="Is a directory"):
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [(Path.mkdir, "Is a directory"), (os.mkfifo, "is not a regular file")],
+)
+def test_a_file_that_cannot_be_read_is_told(file: Path, make: Callable[[Path], None], told: str) -> None:
+    make(file)
+    with pytest.raises(UsageProblem, match=told):
         read_profiles(file)
 
 

@@ -12,9 +12,12 @@ from cloudconsole.cli.sessions import Kept, forget, keep, read_kept
 from cloudconsole.client import KeptCookie, Session
 from tests.strangers import give_to_a_stranger
 
+COOKIE = KeptCookie(name="sessionid", value="s3cret")
 
-def session(username: str = "demo", url: str = "http://here.example", region: str | None = None) -> Session:
-    cookie = KeptCookie(name="sessionid", value="s3cret")
+
+def session(
+    username: str = "demo", url: str = "http://here.example", region: str | None = None, cookie: KeptCookie = COOKIE
+) -> Session:
     return Session(base_url=url, username=username, region=region, cookies=(cookie,))
 
 
@@ -75,6 +78,30 @@ def test_a_file_that_others_could_read_or_write_is_not_used_but_made_anew(kept: 
     keep(kept, session("new"), is_login=False)
     assert [each.username for each in read_kept(kept).sessions] == ["new"]
     assert mode(kept) == 0o600
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        session(cookie=KeptCookie(name="sessionid", value="a\nb")),
+        session(cookie=KeptCookie(name="sessionid", value="é")),
+        session(cookie=KeptCookie(name="session\0id", value="a")),
+        session(url="HTTP://here.example/"),
+        session(url="here"),
+    ],
+    ids=repr,
+)
+def test_a_session_that_cannot_be_sent_is_dropped(kept: Path, damaged: Session) -> None:
+    keep(kept, damaged, is_login=True)
+    keep(kept, session("other"), is_login=False)
+    found = read_kept(kept)
+    assert damaged not in found.sessions
+    assert session("other") in found.sessions
+
+
+def test_folders_above_it_are_made_for_the_user_alone(file: Path) -> None:
+    keep(file, session(), is_login=False)
+    assert mode(file.parent.parent) == mode(file.parent) == 0o700
 
 
 def test_a_folder_that_others_could_look_into_is_closed(kept: Path) -> None:

@@ -117,8 +117,8 @@ def test_what_is_not_offered_is_told_with_what_is(demo_person: Person, arguments
 
 def test_a_call_prints_the_data_of_any_action(demo_person: Person, server: RunningServer) -> None:
     assert demo_person.json("call", "GetNews") == data_of(server, "GetNews")
-    for field in ("domainId=206814", "domainId:=206814"):
-        assert demo_person.json("call", "GetDomainDetail", field) == data_of(server, "GetDomainDetail")
+    for arguments in (["domainId=206814"], ["--output", "json", "--timeout", "9", "domainId:=206814", "-v"]):
+        assert demo_person.json("call", "GetDomainDetail", *arguments) == data_of(server, "GetDomainDetail")
 
 
 def test_a_field_s_text_may_have_any_sign_in_it(demo_person: Person) -> None:

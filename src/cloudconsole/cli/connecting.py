@@ -4,16 +4,29 @@ import argparse
 import os
 import ssl
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
-from cloudconsole.cli import passwords, sessions, texts
-from cloudconsole.cli.account import Source
+import httpx2
+
+from cloudconsole.cli import alarms, passwords, sessions, texts
+from cloudconsole.cli.account import Account, Source
+from cloudconsole.cli.foreign import LONG, foreign
 from cloudconsole.cli.places import sessions_file
 from cloudconsole.cli.problems import Problem, UsageProblem, tell
-from cloudconsole.cli.settings import read_settings
+from cloudconsole.cli.settings import OF_SETTINGS, read_settings
 from cloudconsole.cli.speaking import say, spoken
-from cloudconsole.client import Console, LoginRequired, Session
+from cloudconsole.client import (
+    ConnectionFailed,
+    Console,
+    ConsoleError,
+    CsrfFailed,
+    InvalidCredentials,
+    LoginRequired,
+    Session,
+)
+from cloudconsole.client.identity import is_sendable
 
 T = TypeVar("T")
 
@@ -27,17 +40,20 @@ class Call:
     def __init__(self, arguments: argparse.Namespace) -> None:
         self._sessions_file = sessions_file()
         self._kept = self._read_kept()
-        last = self._kept.last_login
-        last_login = Source(say(texts.LAST_LOGIN), last[0], last[2], last[1]) if last else None
-        self.settings = read_settings(arguments, os.environ, last_login)
+        self.settings = read_settings(arguments, os.environ, _source(self._kept.last_login))
         account = self.settings.account
         self.url, self.region = account.url, account.region
         self.username = account.username
+        self.ca_file = self.settings.ca_file or self._kept.ca_file_for(self.url)
+        given = account.password
+        # What is to be typed is asked for before a call, as where none is given.
+        self._password = None if given is None or given.is_typed else _unbounded(given.read)
         self.session: Session | None = None
         """The kept one, as it was found."""
         self.may_ask = passwords.can_ask()
         self.deadline = self.settings.timeout or DEADLINE
         self._console: Console | None = None
+        self._is_proven = True
 
     @property
     def console(self) -> Console:
@@ -45,21 +61,27 @@ class Call:
             if self.username is None:
                 self.username = self._ask_username()
             self.session = self._kept.find(self.url, self.username, self.region)
-            password = self.settings.account.password
-            self._console = self._open(password.read if password else None, self.session)
+            self._console = self._open(self._password, self.session)
         return self._console
 
     def do(self, work: Callable[[Console], T]) -> T:
         """Do something with the console; who is to be logged in for it is asked for a password where none is given."""
-        if self.console.session is None and self.settings.account.password is None:
+        if self.console.session is None and self._password is None:
             self._ask_password()
         try:
-            return work(self.console)
+            with self.bounded():
+                return work(self.console)
         except LoginRequired:
-            if self.settings.account.password is not None:
+            if self._password is not None:
                 raise
         self._ask_password()
-        return work(self.console)
+        with self.bounded():
+            return work(self.console)
+
+    def bounded(self) -> AbstractContextManager[None]:
+        """Within, what is done with the console takes no longer than the call may."""
+        in_time = f"cannot reach {self.url}: it did not answer in time"
+        return alarms.bounded(self.deadline, lambda: ConnectionFailed(in_time))
 
     def without_password(self) -> Console:
         """The console with nothing but the session that was kept."""
@@ -68,15 +90,27 @@ class Call:
         return self._console
 
     def log_in(self) -> None:
-        if self.settings.account.password is None:
+        """Log in anew, and prove it: there are consoles that take any login, and say so only to the next call."""
+        if self._password is None:
             self._ask_password()
-        self.console.login()
+        self._is_proven = False
+        with self.bounded():
+            self.console.login()
+            try:
+                self.console.urls()
+            except (InvalidCredentials, LoginRequired, CsrfFailed, ConnectionFailed):
+                raise
+            except ConsoleError:
+                # It has faults, but not of the login.
+                pass
+        self._is_proven = True
 
     def keep(self, *, is_login: bool = False) -> None:
         """Keep the session for later calls, where it is another than the one that was found."""
         session = self._console.session if self._console else None
         if session is not None and (is_login or _values(session) != _values(self.session)):
-            sessions.keep(self._sessions_file, session, is_login=is_login)
+            ca_file = self.ca_file.absolute() if self.ca_file and not self.settings.is_insecure else None
+            sessions.keep(self._sessions_file, session, is_login=is_login, ca_file=ca_file)
             self.session = session
 
     def forget(self) -> None:
@@ -91,7 +125,7 @@ class Call:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if not isinstance(error, Problem):
+            if self._is_proven and not isinstance(error, Problem):
                 self.keep()
         except Problem as problem:
             # What was asked for is done, or its failure is told; the next call logs in again.
@@ -109,6 +143,12 @@ class Call:
     def _open(self, password: str | Callable[[], str] | None, session: Session | None) -> Console:
         verify = self._trust()
         try:
+            httpx2.URL(f"{self.url}/")
+        except httpx2.InvalidURL:
+            raise UsageProblem(f"{foreign(self.url)}: {say(texts.MUST_BE_ADDRESS)}") from None
+        if not all(map(is_sendable, filter(None, (self.username, self.region)))):
+            raise UsageProblem(say(texts.NOT_UTF8_GIVEN))
+        try:
             return Console(
                 self.url,
                 region=self.region,
@@ -120,15 +160,19 @@ class Call:
                 language=spoken(),
                 verify=verify,
             )
-        except ValueError:
-            # Its address has been looked at already.
-            raise UsageProblem(say(texts.NOT_UTF8_GIVEN)) from None
+        except httpx2.InvalidURL:
+            # Its own address has been looked at already.
+            raise UsageProblem(say(texts.NOT_A_PROXY)) from None
+        except ValueError as problem:
+            raise UsageProblem(f"{say(texts.NOT_A_PROXY)}: {problem}") from None
+        except OSError as problem:
+            raise UsageProblem(say(texts.NO_TRUST, why=problem.strerror)) from None
         except ImportError as problem:
             # Such as for a proxy that speaks SOCKS.
             raise UsageProblem(str(problem)) from None
 
     def _trust(self) -> ssl.SSLContext | bool:
-        file = self.settings.ca_file
+        file = self.ca_file
         if self.settings.is_insecure or file is None:
             return not self.settings.is_insecure
         try:
@@ -136,6 +180,8 @@ class Call:
         except ssl.SSLError:
             raise UsageProblem(say(texts.NOT_A_CERTIFICATE, file=file)) from None
         except OSError as problem:
+            if os.access(file, os.R_OK):
+                raise UsageProblem(say(texts.NO_TRUST, why=problem.strerror)) from None
             raise UsageProblem(f"{file}: {problem.strerror}") from None
 
     def _ask_username(self) -> str:
@@ -148,9 +194,10 @@ class Call:
         if not self.may_ask:
             raise UsageProblem(self._no_password())
         # A console that cannot be reached, or does not know where to log in, is told of before anything is typed.
-        regions = self.console.about().regions
+        with self.bounded():
+            regions = self.console.about().regions
         if self.region is None and len(regions) != 1:
-            raise UsageProblem(say(texts.REGION_NEEDED, regions=", ".join(regions) or "-"))
+            raise UsageProblem(say(texts.REGION_NEEDED, regions=foreign(", ".join(regions) or "-", LONG)))
         password = passwords.ask_password(self.username or "", self.url)
         session = self.console.session
         self.console.close()
@@ -160,6 +207,27 @@ class Call:
         line = say(texts.NO_PASSWORD, username=self.username, url=self.url)
         passed_over = self.settings.account.passed_over
         return line + (say(texts.PASSED_OVER, places=", ".join(passed_over)) if passed_over else "")
+
+
+def later_account(session: Session) -> Account | None:
+    """Whom a command without flags means after this login; None where that cannot be said."""
+    try:
+        bare = argparse.Namespace(**dict.fromkeys(OF_SETTINGS), lang=spoken())
+        return read_settings(bare, os.environ, _source(sessions.owner(session))).account
+    except UsageProblem:
+        return None
+
+
+def _source(owner: sessions.Owner | None) -> Source | None:
+    return Source(say(texts.LAST_LOGIN), owner[0], owner[2], owner[1]) if owner else None
+
+
+def _unbounded(read: Callable[[], str]) -> Callable[[], str]:
+    def read_in_peace() -> str:
+        with alarms.paused():
+            return read()
+
+    return read_in_peace
 
 
 def _values(session: Session | None) -> set[tuple[str, str]]:

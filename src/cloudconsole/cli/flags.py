@@ -3,7 +3,7 @@
 import argparse
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from cloudconsole.cli import texts
 from cloudconsole.cli.completion.words import completed_by
@@ -12,6 +12,8 @@ from cloudconsole.cli.problems import UsageProblem
 from cloudconsole.cli.profiles import OUTPUTS, read_profiles
 from cloudconsole.cli.speaking import FLAG, LANGUAGES, say
 from cloudconsole.spec.addresses import clean_address
+
+LEAST_INTERVAL: Final = 0.5
 
 
 def add_call_flags(parser: argparse.ArgumentParser, *, with_output: bool = True) -> None:
@@ -41,6 +43,13 @@ def seconds(text: str) -> float:
         value = math.nan
     if not 0 < value <= 86_400:
         raise argparse.ArgumentTypeError(say(texts.MUST_BE_SECONDS))
+    return value
+
+
+def interval(text: str) -> float:
+    value = seconds(text)
+    if value < LEAST_INTERVAL:
+        raise argparse.ArgumentTypeError(say(texts.MUST_BE_INTERVAL, least=LEAST_INTERVAL))
     return value
 
 

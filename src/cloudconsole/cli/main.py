@@ -3,12 +3,16 @@
 import os
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Final
 
 from cloudconsole import __version__
 from cloudconsole.cli import output, texts
 from cloudconsole.cli.commands import COMMANDS, NeedsServer, command_named, loaded
-from cloudconsole.cli.parsing import Parser
+from cloudconsole.cli.foreign import LONG, foreign
+from cloudconsole.cli.parsing import NEAR, Parser
+from cloudconsole.cli.places import PREFIX
+from cloudconsole.cli.problems import REFUSED, WRONG_USAGE, tell
 from cloudconsole.cli.speaking import FLAG, LANGUAGES, language_of, say, speak
 
 INTERRUPTED: Final = 130
@@ -17,6 +21,7 @@ COMPLETING: Final = "__complete"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    output.open_what_is_closed()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         with output.whole_output():
@@ -38,6 +43,7 @@ def _run(given: list[str]) -> int:
         return complete(given[1:])
     command = command_named(given[0]) if given else None
     if command is None:
+        _refuse_misspelled(given)
         top_parser().parse_args(given)
         top_parser().print_help()
         return 0
@@ -46,7 +52,29 @@ def _run(given: list[str]) -> int:
     except NeedsServer:
         sys.stderr.write(f"cloudconsole: '{command.name}' needs the server: pip install 'cloudconsole[server]'\n")
         return 1
-    return int(module.run(parser.parse_args(given[1:])))
+    if not (command.in_english or all(map(_is_text, given))):
+        tell(say(texts.NOT_UTF8_GIVEN))
+        return WRONG_USAGE
+    try:
+        return int(module.run(parser.parse_args(given[1:])))
+    except output.OutputError:
+        raise
+    except Exception as fault:
+        if command.needs_server or os.environ.get(f"{PREFIX}DEBUG"):
+            raise
+        tell(say(texts.A_FAULT, fault=foreign(f"{type(fault).__name__}: {fault}", LONG), variable=f"{PREFIX}DEBUG"))
+        return REFUSED
+
+
+def _refuse_misspelled(given: list[str]) -> None:
+    near = get_close_matches(given[0], [command.name for command in COMMANDS], 1, cutoff=NEAR) if given else []
+    if near:
+        top_parser().error(say(texts.NO_SUCH_COMMAND, given=given[0]) + say(texts.DID_YOU_MEAN, near=near[0]))
+
+
+def _is_text(argument: str) -> bool:
+    """Whether it is UTF-8: what is not comes with half characters."""
+    return not any("\ud800" <= character <= "\udfff" for character in argument)
 
 
 def top_parser() -> Parser:

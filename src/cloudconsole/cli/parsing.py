@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any, Final, NoReturn
 
-from cloudconsole.cli import texts
+from cloudconsole.cli import output, texts
 from cloudconsole.cli.speaking import say, spoken
 
-_NEAR: Final = 0.8
+NEAR: Final = 0.8
 """One letter of a short flag may be wrong, not two."""
 
 
@@ -21,6 +21,8 @@ class Parser(argparse.ArgumentParser):
         self._has_commands = False
         self.elsewhere: dict[str, str] = {}
         """Flags that one may look for here, and what does it instead."""
+        self.more_of: str | None = None
+        """A list of arguments that goes on behind flags, which argparse itself would not see."""
 
     def add_subparsers(self, **options: Any) -> Any:
         self._has_commands = True
@@ -31,9 +33,16 @@ class Parser(argparse.ArgumentParser):
         given = sys.argv[1:] if args is None else list(args)
         self._refuse_unknown_flags(given)
         parsed, rest = super().parse_known_args(given, namespace)
-        if rest:
+        if self.more_of and not any(word.startswith("-") for word in rest):
+            setattr(parsed, self.more_of, [*getattr(parsed, self.more_of), *rest])
+            rest = []
+        elif rest:
             self.error(say(texts.NOT_EXPECTED, given=" ".join(rest)))
         return parsed, rest
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        # Help is said wherever there is someone to hear it.
+        super()._print_message(message, sys.stderr if file is sys.stdout and output.is_closed() else file)
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"cloudconsole: {say(texts.SEE_HELP, problem=message, command=self.prog)}\n")
@@ -52,7 +61,7 @@ class Parser(argparse.ArgumentParser):
     def _hint(self, flag: str) -> str:
         if flag in self.elsewhere:
             return say(texts.DOES_THAT, instead=self.elsewhere[flag])
-        near = get_close_matches(flag, self._option_string_actions, 1, cutoff=_NEAR)
+        near = get_close_matches(flag, self._option_string_actions, 1, cutoff=NEAR)
         if near:
             return say(texts.DID_YOU_MEAN, near=near[0])
         return say(texts.FLAGS_STAND_BEHIND) if self._has_commands else ""

@@ -2,7 +2,8 @@
 
 import getpass
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -21,6 +22,8 @@ class PasswordAt(NamedTuple):
     place: str
     """The flag, variable or key that says so."""
     read: Callable[[], str]
+    is_typed: bool = False
+    """Whether it is yet to be typed, which is not to be seen."""
 
 
 def in_variable(variable: str, password: str | None) -> PasswordAt | None:
@@ -38,7 +41,9 @@ def _text(password: str) -> str:
 
 
 def in_file(place: str, file: Path | None) -> PasswordAt | None:
-    return PasswordAt(place, lambda: _read_file(place, file)) if file is not None else None
+    if file is None:
+        return None
+    return PasswordAt(place, lambda: _read_file(place, file), is_typed=file == STANDARD_INPUT and can_ask())
 
 
 def _read_file(place: str, file: Path) -> str:
@@ -67,9 +72,10 @@ def ask_username(url: str) -> str:
     sys.stderr.write(visible(say(texts.USERNAME_PROMPT, url=url)))
     sys.stderr.flush()
     try:
-        username = sys.stdin.readline().strip()
-        username.encode()
-    except UnicodeError:
+        with _line_ended():
+            username = _line().strip()
+            username.encode()
+    except (EOFError, UnicodeError):
         username = ""
     if not username:
         raise UsageProblem(say(texts.NO_USERNAME))
@@ -78,10 +84,28 @@ def ask_username(url: str) -> str:
 
 def ask_password(username: str, url: str) -> str:
     try:
-        password = getpass.getpass(visible(say(texts.PASSWORD_PROMPT, username=username, url=url)))
+        with _line_ended():
+            password = getpass.getpass(visible(say(texts.PASSWORD_PROMPT, username=username, url=url)))
         password.encode()
     except (EOFError, UnicodeError):
         password = ""
     if not password:
         raise UsageProblem(say(texts.NO_PASSWORD_TYPED))
     return password
+
+
+def _line() -> str:
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    return line
+
+
+@contextmanager
+def _line_ended() -> Iterator[None]:
+    """Ctrl-C and Ctrl-D leave the prompt's line open: what comes next begins a new one."""
+    try:
+        yield
+    except (EOFError, KeyboardInterrupt):
+        sys.stderr.write("\n")
+        raise

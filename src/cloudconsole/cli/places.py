@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+PREFIX: Final = "CLOUDCONSOLE_"
+"""Of our variables."""
 _OURS: Final = "cloudconsole"
 
 
@@ -24,7 +26,9 @@ def _folder(environment: Mapping[str, str], variable: str, below_home: str) -> P
 
 def _home() -> Path:
     try:
-        return Path.home()
+        home = Path.home()
     except RuntimeError:
         # A user without a name, as in a container, and without HOME.
-        return Path("/nonexistent")
+        home = Path()
+    # A relative one would be another folder with every step.
+    return home if home.is_absolute() else Path("/nonexistent")

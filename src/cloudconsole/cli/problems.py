@@ -25,4 +25,4 @@ class UsageProblem(Problem):
 
 def tell(text: str) -> None:
     """Say it on standard error, each line with our name; what is in it does not control a terminal."""
-    sys.stderr.writelines(f"cloudconsole: {visible(line)}\n" for line in text.splitlines())
+    sys.stderr.writelines(f"cloudconsole: {visible(line)}\n" for line in text.split("\n"))

@@ -1,6 +1,8 @@
 """Profiles: consoles and accounts by name, in a TOML file of the user."""
 
+import os
 import re
+import stat
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -70,9 +72,9 @@ def read_profiles(file: Path) -> Profiles:
             wrong((_TABLE, name), say(texts.MUST_BE_TABLES))
             continue
         values = {}
-        for key, value in table.items():
+        for key in table:
             try:
-                values[key] = _read(key, value, file.parent)
+                values[key] = _read(key, table, file.parent)
             except Wrong as reason:
                 wrong((_TABLE, name, key), reason)
         named[name] = Profile(name, **{key: value for key, value in values.items() if key in _KEYS})
@@ -85,7 +87,12 @@ def read_profiles(file: Path) -> Profiles:
 
 def _content(file: Path) -> tuple[str, dict[str, Any]]:
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        # A pipe is not waited for.
+        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), encoding="utf-8-sig") as opened:
+            kind = os.fstat(opened.fileno()).st_mode
+            if not stat.S_ISREG(kind):
+                raise UsageProblem(say(texts.NOT_A_FILE, file=file))
+            text = opened.read()
         return text, tomllib.loads(text)
     except (FileNotFoundError, NotADirectoryError):
         return "", {}
@@ -97,13 +104,17 @@ def _content(file: Path) -> tuple[str, dict[str, Any]]:
         raise UsageProblem(say(texts.NOT_TOML, file=file, problem=problem)) from None
 
 
-def _read(key: str, value: Any, folder: Path) -> Any:
+def _read(key: str, table: Mapping[str, Any], folder: Path) -> Any:
+    value = table[key]
     if key == "password":
         raise Wrong(texts.NO_PASSWORD_HERE)
     if key not in _KEYS:
         raise Wrong(texts.NO_SUCH_KEY, known=", ".join(_KEYS))
-    if not isinstance(value, str) or not value.strip():
+    if not isinstance(value, str) or not value.strip() or "\0" in value:
         raise Wrong(texts.MUST_BE_TEXT)
+    if key == "password_file" and not {"url", "username"} <= table.keys():
+        # It would go to whatever address a flag names.
+        raise Wrong(texts.PASSWORD_FOR_WHOM)
     return _KEYS[key](value, folder)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cloudconsole.cli import output, texts
+from cloudconsole.cli.foreign import LONG, foreign
 from cloudconsole.cli.problems import DONE, NOT_CONNECTED, REFUSED, WRONG_USAGE, Problem, tell
 from cloudconsole.cli.speaking import say
 
@@ -44,7 +45,8 @@ def tell_error(error: "ConsoleError", url: str | None, *, is_verbose: bool) -> i
             "cause": _cause(error),
         }
         sys.stderr.flush()
-        tell("\n".join(f"  {say(texts.DETAILS[name])}: {value}" for name, value in facts.items() if value is not None))
+        told = {name: foreign(value, LONG) for name, value in facts.items() if value is not None}
+        tell("\n".join(f"  {say(texts.DETAILS[name])}: {value}" for name, value in told.items()))
     return exit_code_of(error)
 
 
@@ -52,9 +54,9 @@ def worded(error: "ConsoleError") -> str:
     """The error in one line; what the client itself words is told in Chinese of what kind it is."""
     from cloudconsole.client import ConnectionFailed, ProtocolError, RateLimited, RegionRequired
 
-    message = " ".join(str(error).split())
+    message = foreign(" ".join(str(error).split()), LONG)
     if isinstance(error, RegionRequired):
-        return say(texts.REGION_NEEDED, regions=", ".join(error.regions) or "-")
+        return say(texts.REGION_NEEDED, regions=foreign(", ".join(error.regions) or "-", LONG))
     if isinstance(error, RateLimited) and error.retry_after:
         return say(texts.RETRY_AFTER, message=message, seconds=round(error.retry_after))
     kinds = {ConnectionFailed: texts.CANNOT_CONNECT, ProtocolError: texts.UNLIKE_THE_INTERFACE}

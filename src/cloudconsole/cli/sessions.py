@@ -19,20 +19,29 @@ from cloudconsole.cli import texts
 from cloudconsole.cli.problems import Problem
 from cloudconsole.cli.speaking import say
 from cloudconsole.client import Session
+from cloudconsole.spec.addresses import clean_address
 
 _MOST: Final = 50
 """So many are kept; the oldest go first."""
 _OTHERS: Final = 0o077
 
+Owner = tuple[str, str, str | None]
+"""Whose a session is: address, username and region."""
+
 
 class Kept(msgspec.Struct, frozen=True):
     sessions: tuple[Session, ...] = ()
     """Newest first."""
-    last_login: tuple[str, str, str | None] | None = None
-    """Address, username and region of the last `cloudconsole login`."""
+    last_login: Owner | None = None
+    """Of the last `cloudconsole login`."""
+    ca_file: str | None = None
+    """Whose certificates that login trusted."""
+
+    def ca_file_for(self, url: str) -> Path | None:
+        return Path(self.ca_file) if self.ca_file and self.last_login and self.last_login[0] == url else None
 
     def find(self, url: str, username: str | None, region: str | None) -> Session | None:
-        return next((each for each in self.sessions if _of(each) == (url, username, region)), None)
+        return next((each for each in self.sessions if owner(each) == (url, username, region)), None)
 
 
 def read_kept(file: Path) -> Kept:
@@ -45,31 +54,32 @@ def read_kept(file: Path) -> Kept:
     return Kept()
 
 
-def keep(file: Path, session: Session, *, is_login: bool) -> None:
-    """Keep a session in the place of an older one of the same account."""
+def keep(file: Path, session: Session, *, is_login: bool, ca_file: Path | None = None) -> None:
+    """Keep a session in the place of an older one of the same account; of a login also what it trusted."""
     with _changing(file) as (kept, folder):
-        others = [each for each in kept.sessions if _of(each) != _of(session)]
-        last_login = _of(session) if is_login else kept.last_login
-        _write(file, folder, Kept((session, *others[: _MOST - 1]), last_login))
+        others = [each for each in kept.sessions if owner(each) != owner(session)]
+        of_login = (owner(session), str(ca_file) if ca_file else None) if is_login else (kept.last_login, kept.ca_file)
+        _write(file, folder, Kept((session, *others[: _MOST - 1]), *of_login))
 
 
 def forget(file: Path, session: Session) -> None:
     with _changing(file) as (kept, folder):
-        others = tuple(each for each in kept.sessions if _of(each) != _of(session))
-        last_login = kept.last_login if kept.last_login != _of(session) else None
-        _write(file, folder, Kept(others, last_login))
+        others = tuple(each for each in kept.sessions if owner(each) != owner(session))
+        of_login = (kept.last_login, kept.ca_file) if kept.last_login != owner(session) else ()
+        _write(file, folder, Kept(others, *of_login))
 
 
-def _of(session: Session) -> tuple[str, str, str | None]:
+def owner(session: Session) -> Owner:
     return session.base_url, session.username, session.region
 
 
 @contextmanager
 def _changing(file: Path) -> Iterator[tuple[Kept, int]]:
     try:
-        file.parent.parent.mkdir(parents=True, exist_ok=True)
-        with suppress(FileExistsError):
-            file.parent.mkdir(mode=0o700)
+        # Those above it, too: the desktop's rules say so.
+        for path in [path for path in reversed(file.parents) if not path.exists()]:
+            with suppress(FileExistsError):
+                path.mkdir(mode=0o700)
         with _held(file.parent, to_write=True) as folder:
             try:
                 kept = _read(file, folder)
@@ -117,9 +127,25 @@ def _read(file: Path, folder: int) -> Kept:
         if not is_ours or stat.S_IMODE(status.st_mode) & _OTHERS:
             raise Problem(say(texts.SESSIONS_NOT_OURS, file=file))
         try:
-            return msgspec.json.decode(opened.read(), type=Kept)
+            kept = msgspec.json.decode(opened.read(), type=Kept)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return Kept()
+    is_usable = kept.last_login is not None and _is_clean(kept.last_login[0]) and "\0" not in (kept.ca_file or "")
+    of_login = (kept.last_login, kept.ca_file) if is_usable else ()
+    return Kept(tuple(filter(_is_sound, kept.sessions)), *of_login)
+
+
+def _is_sound(session: Session) -> bool:
+    """Whether it can be sent as it is."""
+    texts_sent = (text for cookie in session.cookies for text in (cookie.name, cookie.value, cookie.path))
+    return _is_clean(session.base_url) and all(text.isascii() and text.isprintable() for text in texts_sent)
+
+
+def _is_clean(address: str) -> bool:
+    try:
+        return clean_address(address) == address
+    except ValueError:
+        return False
 
 
 def _write(file: Path, folder: int, kept: Kept) -> None:

@@ -8,14 +8,16 @@ from typing import Final, NamedTuple
 from cloudconsole.cli import texts
 from cloudconsole.cli.account import Account, Source, choose_account
 from cloudconsole.cli.passwords import in_file, in_variable
-from cloudconsole.cli.places import profiles_file
+from cloudconsole.cli.places import PREFIX, profiles_file
 from cloudconsole.cli.problems import UsageProblem
 from cloudconsole.cli.profiles import Profile, read_profiles
 from cloudconsole.cli.speaking import LANGUAGES, say, speak
 from cloudconsole.spec.addresses import clean_address
 
-PREFIX: Final = "CLOUDCONSOLE_"
-VARIABLES: Final = frozenset(PREFIX + name for name in ("URL", "REGION", "USERNAME", "PASSWORD", "PROFILE"))
+VARIABLES: Final = frozenset(PREFIX + name for name in ("URL", "REGION", "USERNAME", "PASSWORD", "PROFILE", "DEBUG"))
+
+OF_SETTINGS: Final = ("profile", "url", "region", "username", "password_file", "ca_file", "insecure", "timeout")
+"""What is read of the arguments besides the language and the form of output."""
 
 
 class Settings(NamedTuple):
@@ -47,7 +49,7 @@ def read_settings(arguments: argparse.Namespace, environment: Mapping[str, str],
         profile=profile.name if profile else None,
         output=getattr(arguments, "output", None) or (profile and profile.output) or "table",
         ca_file=arguments.ca_file or (profile and profile.ca_file),
-        is_insecure=arguments.insecure,
+        is_insecure=bool(arguments.insecure),
         timeout=arguments.timeout,
     )
 

@@ -70,12 +70,14 @@ def print_sheet(sheet: Sheet, *, is_drawing: bool | None = None) -> None:
 
 def table_of(sheet: Sheet) -> tuple[list[Column], list[list[Cell]]]:
     fields = [field for field in sheet.fields if field.heading is not None]
-    columns = [Column(field.heading or "", field.kind) for field in fields]
+    columns = [Column(visible(field.heading or ""), field.kind) for field in fields]
     return columns, [[_cell(field.value(record)) for field in fields] for record in (*sheet.records, *sheet.sums)]
 
 
 def _cell(value: Any) -> Cell:
-    return value if isinstance(value, Bar | Styled) else printing.cell(value)
+    if isinstance(value, Bar | Styled):
+        return value
+    return "" if value in ([], {}) else printing.cell(value)
 
 
 def print_csv(sheet: Sheet) -> None:

@@ -1,9 +1,10 @@
 """Tables on a terminal: no value is ever cut, and none is taken for markup."""
 
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import IO, TYPE_CHECKING, Final, Literal, NamedTuple, cast
+
+from cloudconsole.cli import output
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,6 +16,8 @@ _LEAST_TEXT: Final = 30
 """So wide must be what is left for a text that is folded."""
 _LEAST_BAR: Final = 8
 _MOST_BAR: Final = 30
+_LEAST_WIDTH: Final = 20
+_USUAL_WIDTH: Final = 80
 
 
 class Column(NamedTuple):
@@ -50,7 +53,11 @@ def terminal() -> "Console":
     # Loaded only where it is needed: most commands are called by scripts.
     from rich.console import Console
 
-    return Console(file=sys.stdout, highlight=False)
+    console = Console(file=cast("IO[str]", output.Told()), highlight=False)
+    if console.width < _LEAST_WIDTH:
+        # Nobody sits at such a terminal: it does not know its width.
+        console.width = _USUAL_WIDTH
+    return console
 
 
 def drawn(

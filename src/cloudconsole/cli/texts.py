@@ -12,6 +12,7 @@ COMMANDS: Final = Text("commands", "命令")
 COMMAND: Final = Text("COMMAND", "命令")
 NOT_EXPECTED: Final = Text("{given}: is not expected here", "{given}：此处不应出现")
 SEE_HELP: Final = Text("{problem}; see {command} --help", "{problem}；参见 {command} --help")
+NO_SUCH_COMMAND: Final = Text("there is no command '{given}'", "没有命令“{given}”")
 NO_SUCH_FLAG: Final = Text("there is no flag {flag} here", "此处没有选项 {flag}")
 DOES_THAT: Final = Text(": {instead} does that", "：请用 {instead}")
 DID_YOU_MEAN: Final = Text(" (did you mean {near}?)", "（是否想用 {near}？）")
@@ -68,6 +69,7 @@ OUTPUT_FLAG: Final = Text(
     "form of the output: a table, the data as JSON, or CSV (default: table)",
     "输出形式：表格、JSON 数据或 CSV（默认 table）",
 )
+JSON_FLAG: Final = Text("form of the output, which is always JSON", "输出形式，只有 JSON")
 LANG_FLAG: Final = Text(
     "language: English or Chinese (default: the locale's)", "语言：英文或中文（默认依系统区域设置）"
 )
@@ -95,6 +97,7 @@ MUST_BE_ADDRESS: Final = Text(
     "须为形如 https://console.example.com 的地址，不含用户、查询或片段",
 )
 MUST_BE_SECONDS: Final = Text("must be a number of seconds above 0, a day at the most", "须为大于 0 的秒数，最多一天")
+MUST_BE_INTERVAL: Final = Text("must be {least} seconds or more", "须不小于 {least} 秒")
 MUST_BE_WHOLE: Final = Text("must be a whole number from 1 on", "须为不小于 1 的整数")
 MUST_BE_TEXT: Final = Text("must be text in quotes, and not empty", "须为带引号的非空文本")
 MUST_BE_TABLES: Final = Text("must be tables such as [profiles.work]", "须为形如 [profiles.work] 的表")
@@ -108,11 +111,24 @@ NO_PASSWORD_HERE: Final = Text(
     "no password is kept in this file: name a file with password_file, or set CLOUDCONSOLE_PASSWORD",
     "此文件不存放密码：请用 password_file 指定文件，或设置 CLOUDCONSOLE_PASSWORD",
 )
+PASSWORD_FOR_WHOM: Final = Text(
+    "is for one account: name its url and username in the same profile",
+    "只用于一个账户：请在同一配置中给出 url 和 username",
+)
 NO_SUCH_HOME: Final = Text("there is no such user's home folder", "没有该用户的主目录")
 NOT_UTF8_GIVEN: Final = Text("an argument or a variable is not UTF-8 text", "某个参数或变量不是 UTF-8 文本")
 NOT_UTF8: Final = Text("{file}: this is not UTF-8 text", "{file}：不是 UTF-8 文本")
+NOT_A_FILE: Final = Text("{file}: this is not a regular file", "{file}：不是普通文件")
 NOT_TOML: Final = Text("{file}: this is not TOML: {problem}", "{file}：不是 TOML：{problem}")
 NOT_A_CERTIFICATE: Final = Text("{file}: there is no certificate in it, in PEM", "{file}：其中没有 PEM 证书")
+NO_TRUST: Final = Text(
+    "what https needs cannot be read: {why} (look at SSL_CERT_FILE, SSL_CERT_DIR and SSLKEYLOGFILE)",
+    "无法读取 https 所需文件：{why}（请检查 SSL_CERT_FILE、SSL_CERT_DIR 和 SSLKEYLOGFILE）",
+)
+NOT_A_PROXY: Final = Text(
+    "a proxy cannot be used (look at http_proxy, https_proxy and all_proxy)",
+    "代理不可用（请检查 http_proxy、https_proxy 和 all_proxy）",
+)
 NOT_A_FIELD: Final = Text(
     "{given}: must be name=text, or name:=JSON for other values", "{given}：须为 name=文本，或 name:=JSON"
 )
@@ -159,7 +175,12 @@ LAST_LOGIN: Final = Text("the last login", "上次登录")
 # Sessions
 
 LOGGED_IN: Final = Text("logged in as {username} at {url}", "已登录：{username}，{url}")
+LATER_ANOTHER: Final = Text(
+    "commands without flags mean another account, though: {username} at {url}; so say {places}",
+    "但不带选项的命令所指为其他账户：{username}，{url}；依据：{places}",
+)
 LOGGED_OUT: Final = Text("logged out: {username} at {url}", "已退出：{username}，{url}")
+SESSION_ENDED: Final = Text("the session of {username} at {url} has ended", "{username} 在 {url} 的会话已结束")
 NOT_LOGGED_IN: Final = Text("nobody was logged in at {url}", "{url} 并无登录")
 FORGOTTEN_HERE: Final = Text(
     "the session is forgotten here, but the console could not be told: {problem}",
@@ -191,6 +212,11 @@ DETAILS: Final = {
     "cause": Text("cause", "原因"),
 }
 RETRY_AFTER: Final = Text("{message} (again in {seconds} s)", "{message}（{seconds} 秒后再试）")
+
+A_FAULT: Final = Text(
+    "this is a fault of cloudconsole: {fault} ({variable}=1 tells where)",
+    "这是 cloudconsole 自身的错误：{fault}（{variable}=1 可显示出处）",
+)
 
 # What is shown
 

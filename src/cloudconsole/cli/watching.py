@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from cloudconsole.cli import printing, texts
-from cloudconsole.cli.problems import UsageProblem
+from cloudconsole.cli.problems import Problem, UsageProblem
 from cloudconsole.cli.running import run_call, worded
 from cloudconsole.cli.showing import Sheet, table_of
 from cloudconsole.cli.speaking import say
@@ -52,6 +52,9 @@ def _watch(call: "Call", fetch: "Callable[[Console], Sheet]", sheet: Sheet, inte
                 sheet, problem, seen = call.do(fetch), None, _now()
             except (ConnectionFailed, RateLimited, ServerError) as error:
                 problem = worded(error)
+            except UsageProblem:
+                # It would have asked for a password.
+                raise Problem(say(texts.SESSION_ENDED, username=call.username, url=call.url)) from None
 
 
 def _picture(console: Any, call: "Call", sheet: Sheet, seen: str, problem: str | None) -> Any:

@@ -87,6 +87,9 @@ def failure(base_url: str, problem: httpx2.HTTPError | TimeoutError) -> Connecti
         why = "it did not answer in time"
     elif isinstance(problem, httpx2.RemoteProtocolError):
         why = "the connection broke, or what came is no HTTP"
+    elif isinstance(problem, httpx2.LocalProtocolError):
+        # Its own text has the header in it, and so perhaps the session.
+        why = "what is to be sent is no HTTP"
     else:
         why = str(problem) or type(problem).__name__
     return ConnectionFailed(f"cannot reach {base_url}: {why}", was_sent=not isinstance(problem, _NOT_SENT))

@@ -88,5 +88,5 @@ def _words_of_line(program: str, line: str) -> list[str]:
 
 
 def _after_break(current: str, word: str) -> str:
-    """What readline puts in the place of the part behind the last equals sign."""
-    return word[current.rfind("=") + 1 :]
+    """What readline puts in the place of the part behind the last equals sign or colon."""
+    return word[max(current.rfind("="), current.rfind(":")) + 1 :]

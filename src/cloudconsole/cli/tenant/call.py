@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from cloudconsole.cli import printing, texts
 from cloudconsole.cli.completion.words import completed_by
 from cloudconsole.cli.flags import add_call_flags
+from cloudconsole.cli.parsing import Parser
 from cloudconsole.cli.problems import WRONG_USAGE, UsageProblem, tell
 from cloudconsole.cli.running import run_call
 from cloudconsole.cli.speaking import say
@@ -14,10 +15,12 @@ if TYPE_CHECKING:
     from cloudconsole.cli.connecting import Call
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     completed_by(parser.add_argument("action", metavar="ACTION", help=say(texts.ACTION_ARGUMENT)), _action_names)
     parser.add_argument("fields", metavar="NAME=VALUE", nargs="*", help=say(texts.FIELDS_ARGUMENT))
+    parser.more_of = "fields"
     add_call_flags(parser, with_output=False)
+    parser.add_argument("--output", choices=["json"], help=say(texts.JSON_FLAG))
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cloudconsole.cli import texts
 from cloudconsole.cli.flags import add_call_flags
+from cloudconsole.cli.foreign import foreign
 from cloudconsole.cli.problems import UsageProblem
 from cloudconsole.cli.running import run_call
 from cloudconsole.cli.showing import Field, Sheet, View, print_sheet, show
@@ -72,8 +73,9 @@ def _plot(console: "Console") -> Sheet:
     ]
     if not costs.items:
         return Sheet(fields, [], notes=[say(texts.NO_COSTS)])
+    currency = foreign(costs.currency or "")
     totals = [
-        f"{say(texts.TOTAL)}, {say(heading)}: {_text(getattr(costs.total, period))} {costs.currency or ''}".rstrip()
+        f"{say(texts.TOTAL)}, {say(heading)}: {_text(getattr(costs.total, period))} {currency}".rstrip()
         for period, heading in _PERIODS.items()
     ]
     month_days = console.about().month_days

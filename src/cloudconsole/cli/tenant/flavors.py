@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cloudconsole.cli import texts
 from cloudconsole.cli.flags import add_call_flags, whole_number
+from cloudconsole.cli.foreign import foreign
 from cloudconsole.cli.problems import Problem
 from cloudconsole.cli.showing import Field, Sheet, View, show
 from cloudconsole.cli.speaking import say
@@ -43,7 +44,7 @@ def _sheet(console: "Console", vcpus: int | None, ram: int | None) -> Sheet:
     found = flavors.flavors if vcpus is None and ram is None else flavors.matching(vcpus=vcpus, ram=ram)
     choices = {cores: sizes for cores, sizes in flavors.choices().items() if vcpus in (None, cores)}
     notes = [
-        say(texts.RAM_WITH_CORES, cores=cores, sizes=_listed(sizes), unit=ram_unit).rstrip()
+        say(texts.RAM_WITH_CORES, cores=cores, sizes=_listed(sizes), unit=foreign(ram_unit)).rstrip()
         for cores, sizes in choices.items()
         if ram is None or ram in sizes
     ]
@@ -51,7 +52,7 @@ def _sheet(console: "Console", vcpus: int | None, ram: int | None) -> Sheet:
 
 
 def with_unit(text: Text, unit: str | None) -> str:
-    return f"{say(text)} ({unit})" if unit else say(text)
+    return f"{say(text)} ({foreign(unit)})" if unit else say(text)
 
 
 def _check_offered(flavors: "Flavors", vcpus: int | None, ram: int | None) -> None:

@@ -28,7 +28,8 @@ def _log_out(call: "Call") -> int:
         printing.print_line(say(texts.NOT_LOGGED_IN, url=call.url))
         return 0
     try:
-        call.console.logout()
+        with call.bounded():
+            call.console.logout()
     except ConsoleError as error:
         call.forget()
         tell(say(texts.FORGOTTEN_HERE, problem=worded(error)))

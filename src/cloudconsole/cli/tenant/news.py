@@ -9,6 +9,7 @@ from cloudconsole.cli import texts
 from cloudconsole.cli.flags import add_call_flags
 from cloudconsole.cli.showing import Field, Sheet, View, show
 from cloudconsole.cli.speaking import say
+from cloudconsole.cli.tenant.flavors import with_unit
 
 if TYPE_CHECKING:
     from cloudconsole.client import Console
@@ -21,11 +22,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _sheet(console: "Console") -> Sheet:
-    zone = console.about().time_zone
-    date = f"{say(texts.DATE)} ({zone})" if zone else say(texts.DATE)
     return Sheet(
         [
-            Field(None, date, lambda item: _moment(item.date)),
+            Field(None, with_unit(texts.DATE, console.about().time_zone), lambda item: _moment(item.date)),
             Field("date", None, lambda item: item.date.isoformat()),
             Field("url", say(texts.URL), attrgetter("url")),
             # At the end of a line a text may be folded.

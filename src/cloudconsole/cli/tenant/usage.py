@@ -5,7 +5,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cloudconsole.cli import texts
-from cloudconsole.cli.flags import add_call_flags, seconds
+from cloudconsole.cli.flags import add_call_flags, interval
 from cloudconsole.cli.showing import Field, Sheet, View, show
 from cloudconsole.cli.speaking import say
 from cloudconsole.cli.tables import Bar, Cell, Styled
@@ -31,7 +31,7 @@ class Row(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--watch", metavar="SECONDS", nargs="?", type=seconds, const=5.0, default=None, help=say(texts.WATCH_FLAG)
+        "--watch", metavar="SECONDS", nargs="?", type=interval, const=5.0, default=None, help=say(texts.WATCH_FLAG)
     )
     add_call_flags(parser)
 

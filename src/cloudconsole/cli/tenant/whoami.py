@@ -50,7 +50,8 @@ def _state(call: "Call") -> str:
     if console.session is None:
         return "none"
     try:
-        console.urls()
+        with call.bounded():
+            console.urls()
     except LoginRequired:
         return "ended"
     return "live"

@@ -1,0 +1,12 @@
+"""Between steps and the HTTP library."""
+
+import httpx2
+
+from cloudconsole.client.http import failure
+
+
+def test_a_header_that_cannot_be_sent_is_not_told() -> None:
+    problem = httpx2.LocalProtocolError("Illegal header value b'sessionid=s3cret'")
+    assert str(failure("http://here.example", problem)) == (
+        "cannot reach http://here.example: what is to be sent is no HTTP"
+    )
