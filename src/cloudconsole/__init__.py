@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cloudconsole.client import (
         About,
-        AsyncConsole,
         ConnectionFailed,
         Console,
         ConsoleError,
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
         Url,
         UsageLimits,
     )
+    from cloudconsole.client.asynchronous import AsyncConsole
 
 __version__ = "0.1.0"
 
@@ -75,7 +75,8 @@ if not TYPE_CHECKING:  # A type checker would take any name for one that is here
     def __getattr__(name: str) -> Any:
         """The client, only once it is asked for: neither the server nor `cloudconsole --help` waits for it."""
         if name in __all__:
-            return getattr(import_module("cloudconsole.client"), name)
+            home = "cloudconsole.client.asynchronous" if name == "AsyncConsole" else "cloudconsole.client"
+            return getattr(import_module(home), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

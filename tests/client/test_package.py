@@ -76,6 +76,11 @@ def test_all_of_the_client_is_in_the_package(name: str) -> None:
     assert name in dir(cloudconsole)
 
 
+def test_what_awaiting_takes_is_loaded_by_those_who_await() -> None:
+    assert "anyio" not in loaded_by("from cloudconsole import Console")
+    assert "anyio" in loaded_by("from cloudconsole import AsyncConsole")
+
+
 def test_a_name_that_is_not_there() -> None:
     with pytest.raises(AttributeError, match="Misspelled"):
         getattr(cloudconsole, "Misspelled")  # noqa: B009

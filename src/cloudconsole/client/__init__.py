@@ -1,6 +1,8 @@
-"""Consoles from the caller's side: `Console` and `AsyncConsole` over one core that holds the protocol."""
+"""Consoles from the caller's side: `Console` and `AsyncConsole` over one core that holds the protocol.
 
-from cloudconsole.client.asynchronous import AsyncConsole
+`AsyncConsole` is in `cloudconsole.client.asynchronous`, so that only those who await it load what that takes.
+"""
+
 from cloudconsole.client.errors import (
     ConnectionFailed,
     ConsoleError,
@@ -34,7 +36,6 @@ from cloudconsole.client.sync import Console
 
 __all__ = [
     "About",
-    "AsyncConsole",
     "ConnectionFailed",
     "Console",
     "ConsoleError",
