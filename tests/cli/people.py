@@ -1,14 +1,13 @@
 """People who use the command line: each has folders of their own, and nobody else's variables."""
 
 import json
-import subprocess
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.harness import RunningServer, clean_environment
 from tests.terminal import Terminal
+from tests.warm import run_warm
 
 PASSWORD = "console-demo"
 
@@ -49,17 +48,8 @@ class Person:
 
     def run(self, *arguments: object, stdin: str | None = None, **variables: str) -> Done:
         """`cloudconsole` without a terminal, to its end."""
-        done = subprocess.run(
-            [sys.executable, "-m", "cloudconsole", *map(str, arguments)],
-            cwd=self.folder,
-            env=clean_environment(**self.environment(**variables)),
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            input=stdin,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=120,
-            check=False,
-        )
+        environment = clean_environment(**self.environment(**variables))
+        done = run_warm([str(argument) for argument in arguments], environment, self.folder, stdin or "")
         assert "Traceback" not in done.stderr, done.stderr
         return Done(done.returncode, done.stdout, done.stderr)
 

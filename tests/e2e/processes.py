@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -13,6 +12,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from tests.harness import OverHttp, RunningServer, clean_environment
+from tests.warm import run_warm
 
 Result = TypeVar("Result")
 
@@ -29,14 +29,7 @@ def eventually(attempt: Callable[[], Result | None], *, tries: int = 600) -> Res
 
 def command(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
     """`cloudconsole` with these arguments, to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", "cloudconsole", *arguments],
-        env=clean_environment(**environment),
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return run_warm(arguments, clean_environment(**environment))
 
 
 def workers(server: RunningServer) -> set[int]:

@@ -11,23 +11,16 @@ from sqlalchemy import insert
 
 from cloudconsole.store.engine import open_engine
 from cloudconsole.store.tables import nodes
+from tests.harness import clean_environment
 from tests.server.commands.conftest import Run
 from tests.server.doctor.conftest import execute
+from tests.warm import run_warm
 
 SMALL = "version: 1\nnodes: [hk-1]\nnews: [{id: 1, date: 2026-01-01, title: 上线, url: 'https://example.com/'}]\n"
 
 
 def admin(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("CLOUDCONSOLE_")}
-    return subprocess.run(
-        [sys.executable, "-m", "cloudconsole", "admin", *arguments],
-        cwd=folder,
-        env=inherited | environment,
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-        timeout=60,
-    )
+    return run_warm(["admin", *arguments], clean_environment(**environment), folder)
 
 
 @pytest.fixture
