@@ -11,6 +11,7 @@ from cloudconsole.cli.problems import UsageProblem
 from cloudconsole.conformance.subject import Subject
 from cloudconsole.conformance.visitor import Account
 from cloudconsole.spec.addresses import clean_address
+from cloudconsole.spec.wire import is_sendable
 
 MOST_DOMAINS: Final = 4
 LONGEST_PASSWORD: Final = 1024
@@ -40,10 +41,8 @@ def read_subject(arguments: argparse.Namespace) -> Subject:
 
 def _refuse_other_encodings(source: str, given: str | list[str] | None) -> None:
     """What was not UTF-8 where it came from cannot be sent as text."""
-    try:
-        "".join(given or ()).encode()
-    except UnicodeEncodeError:
-        raise Refused(f"{source}: must be UTF-8 text") from None
+    if not is_sendable("".join(given or ())):
+        raise Refused(f"{source}: must be UTF-8 text")
 
 
 def seconds(text: str) -> float:

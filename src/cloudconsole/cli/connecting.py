@@ -26,7 +26,7 @@ from cloudconsole.client import (
     LoginRequired,
     Session,
 )
-from cloudconsole.client.identity import is_sendable
+from cloudconsole.spec.wire import is_sendable
 
 T = TypeVar("T")
 

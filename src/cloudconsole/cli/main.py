@@ -14,6 +14,7 @@ from cloudconsole.cli.parsing import NEAR, Parser
 from cloudconsole.cli.places import PREFIX
 from cloudconsole.cli.problems import REFUSED, WRONG_USAGE, tell
 from cloudconsole.cli.speaking import FLAG, LANGUAGES, language_of, say, speak
+from cloudconsole.spec.wire import is_sendable
 
 INTERRUPTED: Final = 130
 COMPLETING: Final = "__complete"
@@ -52,7 +53,7 @@ def _run(given: list[str]) -> int:
     except NeedsServer:
         sys.stderr.write(f"cloudconsole: '{command.name}' needs the server: pip install 'cloudconsole[server]'\n")
         return 1
-    if not (command.in_english or all(map(_is_text, given))):
+    if not (command.in_english or all(map(is_sendable, given))):
         tell(say(texts.NOT_UTF8_GIVEN))
         return WRONG_USAGE
     try:
@@ -70,11 +71,6 @@ def _refuse_misspelled(given: list[str]) -> None:
     near = get_close_matches(given[0], [command.name for command in COMMANDS], 1, cutoff=NEAR) if given else []
     if near:
         top_parser().error(say(texts.NO_SUCH_COMMAND, given=given[0]) + say(texts.DID_YOU_MEAN, near=near[0]))
-
-
-def _is_text(argument: str) -> bool:
-    """Whether it is UTF-8: what is not comes with half characters."""
-    return not any("\ud800" <= character <= "\udfff" for character in argument)
 
 
 def top_parser() -> Parser:

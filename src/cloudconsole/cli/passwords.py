@@ -11,6 +11,7 @@ from cloudconsole.cli import texts
 from cloudconsole.cli.problems import UsageProblem
 from cloudconsole.cli.speaking import say
 from cloudconsole.spec.visible import visible
+from cloudconsole.spec.wire import is_sendable
 
 STANDARD_INPUT: Final = Path("-")
 _MOST_BYTES: Final = 8192
@@ -31,11 +32,7 @@ def in_variable(variable: str, password: str | None) -> PasswordAt | None:
 
 
 def _text(password: str) -> str:
-    try:
-        password.encode()
-    except UnicodeEncodeError:
-        password = ""
-    if not password:
+    if not is_sendable(password):
         raise UsageProblem(say(texts.NOT_UTF8_GIVEN))
     return password
 

@@ -23,7 +23,7 @@ from cloudconsole.client.errors import (
     ServerError,
 )
 from cloudconsole.client.exchanges import Exchanges
-from cloudconsole.client.identity import Identity, is_sendable
+from cloudconsole.client.identity import Identity
 from cloudconsole.client.patience import Patience
 from cloudconsole.client.records import About, Consumption, Domain, Flavors, NewsItem, Url, UsageLimits
 from cloudconsole.client.session import Session
@@ -37,7 +37,7 @@ from cloudconsole.spec.actions import (
     GET_USAGE_LIMITS,
 )
 from cloudconsole.spec.operations import CALL, LOG_IN, LOG_OUT, OPEN
-from cloudconsole.spec.wire import FORM, JSON, SESSION_COOKIE
+from cloudconsole.spec.wire import FORM, JSON, SESSION_COOKIE, is_sendable
 
 T = TypeVar("T")
 

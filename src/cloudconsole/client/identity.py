@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from cloudconsole.client.session import Session
 from cloudconsole.spec.addresses import clean_address
+from cloudconsole.spec.wire import is_sendable
 
 Password = str | Callable[[], str]
 """Itself, or what gives it when a login needs it: a prompt, or a reader of some vault."""
@@ -31,11 +32,3 @@ def make_identity(
     if given != (session.base_url, session.region, session.username):
         raise ValueError("the session is of another console, region or user: leave it out, and log in")
     return Identity(*given, password)
-
-
-def is_sendable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

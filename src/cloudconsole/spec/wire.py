@@ -7,3 +7,12 @@ CSRF_COOKIE: Final = "csrftoken"
 
 JSON: Final = "application/json"
 FORM: Final = "application/x-www-form-urlencoded"
+
+
+def is_sendable(text: str) -> bool:
+    """Whether it can be sent as UTF-8: what was no text where it came from has half characters in it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
