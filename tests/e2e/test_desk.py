@@ -16,7 +16,7 @@ import pytest
 
 from cloudconsole.cli.parsing import Parser
 from cloudconsole.server.commands import serve
-from cloudconsole.server.commands.desk_flags import read_desk, refuse_reach
+from cloudconsole.server.commands.desk_flags import read_desk, refuse_reach, stand_in_defaults
 from cloudconsole.server.serving import ListenError, bind
 from cloudconsole.server.setting_meanings import IdentityEndpoint
 from cloudconsole.server.settings import SettingError, Settings
@@ -125,6 +125,13 @@ def test_nor_after_a_refusal(tmp_path: Path, flags: list[str]) -> None:
     done = command("serve", "--port", "0", "--test-mode", *flags, TMPDIR=str(tmp_path))
     assert done.returncode == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_where_a_folder_is_given_no_other_is_made(tmp_path: Path) -> None:
+    parser = Parser(prog="cloudconsole serve")
+    serve.add_arguments(parser)
+    with stand_in_defaults(parser.parse_args(["--test-mode", "--data", str(tmp_path)])) as stand_ins:
+        assert stand_ins == {}
 
 
 def test_a_folder_that_is_given_stays(tmp_path: Path) -> None:

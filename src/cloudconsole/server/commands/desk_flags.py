@@ -49,7 +49,7 @@ def add_desk_flags(parser: argparse.ArgumentParser) -> None:
 @contextmanager
 def stand_in_defaults(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """What takes the place of a setting's default: at a desk a folder for the data that is gone afterwards."""
-    if not _given(arguments):
+    if not _given(arguments) or arguments.data is not None:
         yield {}
         return
     with TemporaryDirectory(prefix="cloudconsole-") as folder:
