@@ -9,7 +9,7 @@ BENCH_STAMP := .venv/installed-bench
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
-.PHONY: run test test-interop bench check format docs fuzz lock clean
+.PHONY: run test test-browser test-interop bench check format docs fuzz lock clean
 
 run: $(RUN_STAMP)
 	@exec $(BIN)/cloudconsole serve --sample $(if $(HOST),--host "$(HOST)") $(if $(PORT),--port "$(PORT)") \
@@ -17,6 +17,13 @@ run: $(RUN_STAMP)
 
 test: $(DEV_STAMP)
 	$(BIN)/python -m pytest -n 3 --dist loadscope $(ARGS)
+
+# The pages in a real browser; installs Debian's chromium, and a font for Chinese, where they are missing.
+# BROWSER_SHOTS=folder keeps pictures of the pages there.
+test-browser: $(DEV_STAMP)
+	@command -v chromium >/dev/null || { echo "chromium is missing: installing it"; apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-noto-cjk >/dev/null; }
+	$(BIN)/python -m pytest -n 2 --dist loadscope tests/browser $(ARGS)
 
 # Real clients of other languages; installs Java by apt-get where there is none.
 test-interop: $(RUN_STAMP)

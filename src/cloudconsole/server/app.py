@@ -11,13 +11,14 @@ from cloudconsole.core.clock import Clock
 from cloudconsole.server.actions import Ports
 from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.http.api import ApiEndpoint
+from cloudconsole.server.http.assets import ASSETS
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.documents import show_openapi, show_reference
 from cloudconsole.server.http.front import Front, FrontDoor
 from cloudconsole.server.http.head import LAST_HEAD, Head, LastHead
 from cloudconsole.server.http.health import ALIVE_PATH, HEALTH_PATHS, READY_PATH, HealthEndpoint
 from cloudconsole.server.http.login import LoginEndpoint
-from cloudconsole.server.http.page import HomePage
+from cloudconsole.server.http.page import show_console
 from cloudconsole.server.http.regions import Regions
 from cloudconsole.server.http.request import ClientGone, Receive, Request, Scope, Send
 from cloudconsole.server.http.response import Response, json_response, refusal_response, send_response
@@ -91,7 +92,7 @@ class Console:
         health = HealthEndpoint(reader, is_draining=lambda: self.draining)
 
         self._routes: Routes = {
-            "/": {"GET": Route(OTHER, HomePage(regions).show)},
+            "/": {"GET": Route(OTHER, show_console)},
             "/docs/": {"GET": Route(OTHER, show_reference)},
             "/openapi.json": {"GET": Route(OTHER, show_openapi)},
             "/api/": {"GET": Route(WELCOME, api.welcome), "POST": Route(BEFORE_ACTION, api.call)},
@@ -99,6 +100,7 @@ class Console:
             "/auth/logout/": {"POST": Route(LOGOUT, login.log_out)},
             ALIVE_PATH: {"GET": Route("healthz", health.alive)},
             READY_PATH: {"GET": Route("readyz", health.ready)},
+            **ASSETS.routes(),
         }
         self._controls = desk.make_controls(settings, writer, sessions) if desk.make_controls else None
         if self._controls is not None:

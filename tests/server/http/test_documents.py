@@ -1,5 +1,6 @@
-"""`/openapi.json` and `/docs/`: served as they are, kept by callers, and one with what the console does."""
+"""`/`, `/openapi.json` and `/docs/`: served as they are, kept by callers, and one with what the console does."""
 
+import gzip
 import json
 import re
 from html.parser import HTMLParser
@@ -11,7 +12,7 @@ from cloudconsole.spec.errors import ApiError
 from tests.harness import InProcess, Reply
 from tests.server.http.world import cookie_header, post_login
 
-PATHS = ["/openapi.json", "/docs/"]
+PATHS = ["/", "/openapi.json", "/docs/"]
 
 
 def get(wire: InProcess, path: str, method: str = "GET", **headers: str) -> Reply:
@@ -82,6 +83,24 @@ def test_any_other_copy_is_replaced(wire: InProcess, path: str, tags: str) -> No
 
 
 @pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("accepted", ["gzip", "deflate, gzip, br", "gzip;q=0.5", "br, GZIP", "*"])
+def test_whoever_takes_it_compressed_gets_it_so(wire: InProcess, path: str, accepted: str) -> None:
+    plain, small = get(wire, path), get(wire, path, Accept_Encoding=accepted)
+    assert small.header("content-encoding") == "gzip"
+    assert gzip.decompress(small.body) == plain.body
+    assert len(small.body) == int(small.header("content-length") or 0)
+    assert plain.header("vary") == small.header("vary") == "accept-encoding"
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("accepted", ["", "br", "identity", "gzip;q=0", "gzip; q=0.000", "x-gzip-like", "*;q=0"])
+def test_whoever_does_not_gets_it_plain(wire: InProcess, path: str, accepted: str) -> None:
+    reply = get(wire, path, Accept_Encoding=accepted)
+    assert reply.header("content-encoding") is None
+    assert reply.body == get(wire, path).body
+
+
+@pytest.mark.parametrize("path", PATHS)
 def test_head_tells_what_get_would(wire: InProcess, path: str) -> None:
     whole, head = get(wire, path), get(wire, path, "HEAD")
     assert (head.status, head.body) == (200, b"")
@@ -96,7 +115,7 @@ def test_they_are_only_read(wire: InProcess, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_a_foreign_host_gets_neither(wire: InProcess, path: str) -> None:
+def test_a_foreign_host_gets_none(wire: InProcess, path: str) -> None:
     assert get(wire, path, Host="evil.example").error == "invalid_host"
 
 
@@ -106,7 +125,7 @@ def test_the_page_without_its_slash_is_elsewhere(wire: InProcess) -> None:
 
 
 def test_the_answers_to_calls_are_still_never_kept(wire: InProcess) -> None:
-    assert [get(wire, path).header("cache-control") for path in ("/", "/api/", "/nowhere")] == ["no-store"] * 3
+    assert [get(wire, path).header("cache-control") for path in ("/api/", "/nowhere")] == ["no-store"] * 2
 
 
 def test_the_page_runs_no_script_and_loads_nothing(page: Page) -> None:
@@ -136,8 +155,8 @@ def test_every_action_and_error_has_its_anchor(page: Page) -> None:
     assert names <= set(page.ids)
 
 
-def test_the_home_page_leads_to_both(wire: InProcess) -> None:
-    assert set(PATHS) <= set(Page(get(wire, "/").body.decode()).links)
+def test_the_console_leads_to_the_reference_even_without_script(wire: InProcess) -> None:
+    assert "/docs/" in Page(get(wire, "/").body.decode()).links
 
 
 def test_each_documented_path_takes_exactly_its_methods(wire: InProcess) -> None:

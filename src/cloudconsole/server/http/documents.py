@@ -1,43 +1,37 @@
-"""`/openapi.json` and the page to read at `/docs/`: the same for everyone, so a copy may be kept and asked after."""
+"""`/openapi.json` and the page to read at `/docs/`."""
 
+import base64
 import hashlib
 from typing import Final
 
 from cloudconsole.server.http.front import Front
-from cloudconsole.server.http.page import page_policy
+from cloudconsole.server.http.kept import keep
 from cloudconsole.server.http.request import Request
-from cloudconsole.server.http.response import CLOSED_POLICY, JSON_TYPE, Response
+from cloudconsole.server.http.response import Response
 from cloudconsole.server.openapi.document import build_document
 from cloudconsole.server.openapi.page import STYLE, render
 from cloudconsole.spec.envelope import encode
 
-HTML_TYPE: Final = (b"content-type", b"text/html; charset=utf-8")
-REVALIDATED: Final = (b"cache-control", b"no-cache")
+HTML: Final = b"text/html; charset=utf-8"
 
 
-def _kept(body: bytes, content_type: tuple[bytes, bytes], policy: tuple[bytes, bytes] = CLOSED_POLICY) -> Response:
-    tag = b'"%b"' % hashlib.sha256(body).hexdigest()[:32].encode()
-    return Response(body=body, headers=[content_type, (b"etag", tag)], policy=policy, caching=REVALIDATED)
+def _policy_of(style: str) -> tuple[bytes, bytes]:
+    """The policy of a page with this style and nothing else."""
+    style_hash = base64.b64encode(hashlib.sha256(style.encode()).digest())
+    directives = (
+        b"default-src 'none'; style-src 'sha256-%b'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    )
+    return b"content-security-policy", directives % style_hash
 
 
 _DOCUMENT: Final = build_document()
-_OPENAPI: Final = _kept(encode(_DOCUMENT), JSON_TYPE)
-_REFERENCE: Final = _kept(render(_DOCUMENT).encode(), HTML_TYPE, page_policy(STYLE))
+_OPENAPI: Final = keep(encode(_DOCUMENT), b"application/json")
+_REFERENCE: Final = keep(render(_DOCUMENT).encode(), HTML, _policy_of(STYLE))
 
 
 async def show_openapi(request: Request, _front: Front) -> Response:
-    return _unless_known(_OPENAPI, request)
+    return _OPENAPI.answer(request)
 
 
 async def show_reference(request: Request, _front: Front) -> Response:
-    return _unless_known(_REFERENCE, request)
-
-
-def _unless_known(whole: Response, request: Request) -> Response:
-    """The document, or 304 to a caller whose copy is this one."""
-    tag = dict(whole.headers)[b"etag"].decode()
-    known = [entry.strip().removeprefix("W/") for entry in (request.head.header(b"if-none-match") or "").split(",")]
-    if tag not in known and known != ["*"]:
-        return whole
-    headers = [header for header in whole.headers if header[0] == b"etag"]
-    return Response(status=304, headers=headers, policy=whole.policy, caching=whole.caching)
+    return _REFERENCE.answer(request)

@@ -1,0 +1,51 @@
+// The two languages: the one chosen here before, else the one the browser asks for first.
+
+import * as kept from "./kept.js";
+import { TEXTS } from "../texts/all.js";
+
+export const LANGUAGES = { en: "English", zh: "中文" };
+const KEPT = "language";
+
+const listeners = new Set();
+let current = chosen();
+
+export function language() {
+  return current;
+}
+
+// The text of a name in the language of the page, with {places} filled in.
+export function t(name, values = {}) {
+  const text = TEXTS[name];
+  if (text === undefined) throw new Error(`no text is called ${name}`);
+  return text[current].replace(/\{(\w+)\}/g, (place, key) => (key in values ? String(values[key]) : place));
+}
+
+// A number as people of this language write it.
+export function number(value) {
+  return new Intl.NumberFormat(current).format(value);
+}
+
+export function speak(choice) {
+  kept.write(KEPT, choice);
+  settle(choice);
+}
+
+export function onLanguage(listener) {
+  listeners.add(listener);
+}
+
+function settle(choice) {
+  current = choice;
+  document.documentElement.lang = choice;
+  for (const listener of listeners) listener();
+}
+
+function chosen() {
+  const before = kept.read(KEPT);
+  if (before in LANGUAGES) return before;
+  const wanted = navigator.languages.map((tag) => tag.toLowerCase().split("-")[0]);
+  return wanted.find((tag) => tag in LANGUAGES) ?? "en";
+}
+
+document.documentElement.lang = current;
+kept.onWrittenElsewhere(KEPT, () => settle(chosen()));

@@ -1,0 +1,3 @@
+// The texts of a page.
+
+export const DOMAIN = {};
