@@ -15,6 +15,8 @@ run: $(RUN_STAMP)
 	@exec $(BIN)/cloudconsole serve --sample $(if $(HOST),--host "$(HOST)") $(if $(PORT),--port "$(PORT)") \
 	  $(if $(DATA),--data "$(DATA)") $(if $(WORKERS),--workers "$(WORKERS)")
 
+# The tests start hundreds of processes: where none may write bytecode, each compiles all that it loads.
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(DEV_STAMP)
 	$(BIN)/python -m pytest -n 3 --dist loadscope $(ARGS)
 

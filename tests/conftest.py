@@ -8,13 +8,9 @@ from shutil import copytree
 import pytest
 from hypothesis import settings as hypothesis_settings
 
-from cloudconsole.operator.cloudfile import load
-from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.server.app import Console
 from cloudconsole.server.settings import Settings
-from cloudconsole.store.engine import open_engine
-from cloudconsole.store.preparing import prepare
-from tests.harness import Caller, HeldClock, InProcess, OverHttp, RunningServer, running_server
+from tests.harness import Caller, HeldClock, InProcess, OverHttp, RunningServer, make_sample_store, running_server
 
 # A machine may stall for a moment at any time: no example is held to a time.
 hypothesis_settings.register_profile("patient", deadline=None)
@@ -26,12 +22,7 @@ NOON = datetime(2026, 11, 15, 12, 20, tzinfo=UTC).timestamp()
 @pytest.fixture(scope="session")
 def sample_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with the sample cloud; copy it, never change it."""
-    folder = tmp_path_factory.mktemp("sample") / "data"
-    prepare(folder)
-    engine = open_engine(folder, "cloud")
-    load(engine, SAMPLE_FILE, zone=UTC, now=int(NOON), actor="tests")
-    engine.dispose()
-    return folder
+    return make_sample_store(tmp_path_factory.mktemp("sample") / "data", NOON)
 
 
 @pytest.fixture

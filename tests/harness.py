@@ -9,19 +9,34 @@ import signal
 import socket
 import ssl
 import subprocess
-import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC
+from functools import cache
 from pathlib import Path
+from shutil import copytree
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
+from argon2 import PasswordHasher
+from sqlalchemy import update
+
+from cloudconsole.operator.cloudfile import load
+from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS
 from cloudconsole.server.app import Console
+from cloudconsole.store.engine import opened
+from cloudconsole.store.preparing import prepare
+from cloudconsole.store.tables import accounts
+from tests.warm import WarmProcess
 
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
+
+QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+"""Makes hashes that cost next to nothing to check."""
 
 HeaderPairs = list[tuple[str, str]]
 
@@ -253,7 +268,7 @@ class HeldClock:
 
 @dataclass
 class RunningServer:
-    process: "subprocess.Popen[str]"
+    process: WarmProcess
     base: str
     banner: str
     log_file: Path
@@ -273,6 +288,30 @@ class RunningServer:
         return self.process.wait(timeout=60)
 
 
+def make_logins_quick(data: Path) -> None:
+    """The sample's passwords again by the lightest hash: many tests log in, and few are about what that costs."""
+    with opened(data, "cloud") as engine, engine.begin() as connection:
+        for username, password in SAMPLE_PASSWORDS.items():
+            account = update(accounts).where(accounts.c.username == username)
+            assert connection.execute(account.values(password_hash=QUICK.hash(password))).rowcount == 1
+
+
+def make_sample_store(folder: Path, now: float) -> Path:
+    """A store with the sample cloud, loaded at a time."""
+    prepare(folder)
+    with opened(folder, "cloud") as engine:
+        load(engine, SAMPLE_FILE, zone=UTC, now=int(now), actor="tests")
+    return folder
+
+
+@cache
+def _quick_sample() -> "tempfile.TemporaryDirectory[str]":
+    """The sample cloud as of now with quick logins, in the folder's `data`; copy it, never change it."""
+    folder = tempfile.TemporaryDirectory()
+    make_logins_quick(make_sample_store(Path(folder.name) / "data", time.time()))
+    return folder
+
+
 def clean_environment(**more: str) -> dict[str, str]:
     """This process's environment without any setting of ours."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("CLOUDCONSOLE_")}
@@ -280,15 +319,18 @@ def clean_environment(**more: str) -> dict[str, str]:
 
 
 @contextmanager
-def running_server(folder: Path, *flags: str, sample: bool = True) -> Iterator[RunningServer]:
-    """`cloudconsole serve` on a free port, with a log line for every call, ended by process id."""
+def running_server(folder: Path, *flags: str, sample: bool = True, is_first: bool = False) -> Iterator[RunningServer]:
+    """`cloudconsole serve` on a free port, with a log line for every call, ended by process id.
+
+    The sample's store is made beforehand, and logins are quick, unless there is one or this `is_first` to make it.
+    """
+    if sample and not is_first and not (folder / "data").exists():
+        copytree(Path(_quick_sample().name) / "data", folder / "data")
     log_file, banner_file = folder / "server.log", folder / "banner.txt"
     settings = ["--port", "0", "--data", str(folder / "data"), "--access-log", "true"]
-    command = [sys.executable, "-m", "cloudconsole", "serve", *settings, *flags]
+    command = ["serve", *settings, *flags, *(["--sample"] if sample else [])]
     with log_file.open("w") as log, banner_file.open("w") as banner:
-        process = subprocess.Popen(
-            [*command, *(["--sample"] if sample else [])], stdout=banner, stderr=log, text=True, env=clean_environment()
-        )
+        process = WarmProcess(command, clean_environment(), stdout=banner.fileno(), stderr=log.fileno())
     try:
         server = RunningServer(process, _wait_for_address(process, banner_file, log_file), "", log_file)
         _wait_until_answering(server)
@@ -304,7 +346,7 @@ def running_server(folder: Path, *flags: str, sample: bool = True) -> Iterator[R
                 process.wait()
 
 
-def _wait_for_address(process: "subprocess.Popen[str]", banner_file: Path, log_file: Path) -> str:
+def _wait_for_address(process: WarmProcess, banner_file: Path, log_file: Path) -> str:
     for _ in range(1200):
         found = re.match(r"Cloud Console serves on (\S+)\n", banner_file.read_text())
         if found:

@@ -12,13 +12,14 @@ from pathlib import Path
 import pyte
 
 from tests.harness import clean_environment
+from tests.warm import WarmProcess
 
 OWN_TERMINAL = """
 import fcntl, os, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execvp(sys.argv[1], sys.argv[1:])
 """
-"""Runs a command with this terminal as its own, so that Ctrl-C, typed, is a signal."""
+"""Runs any other command with this terminal as its own, so that Ctrl-C, typed, is a signal."""
 
 
 class Terminal:
@@ -29,15 +30,22 @@ class Terminal:
         variables = {"TERM": "xterm-256color", "COLUMNS": "120", "LINES": "40", **environment}
         self._size = int(variables["LINES"]), int(variables["COLUMNS"])
         termios.tcsetwinsize(theirs, self._size)
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", OWN_TERMINAL, *(command or [sys.executable, "-m", "cloudconsole", *arguments])],
-            cwd=folder,
-            env=clean_environment(**variables),
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            start_new_session=True,
-        )
+        environment = clean_environment(**variables)
+        self.process: WarmProcess | subprocess.Popen[bytes]
+        if command is None:
+            self.process = WarmProcess(
+                arguments, environment, folder, stdin=theirs, stdout=theirs, stderr=theirs, own_terminal=True
+            )
+        else:
+            self.process = subprocess.Popen(
+                [sys.executable, "-c", OWN_TERMINAL, *command],
+                cwd=folder,
+                env=environment,
+                stdin=theirs,
+                stdout=theirs,
+                stderr=theirs,
+                start_new_session=True,
+            )
         os.close(theirs)
         os.set_blocking(self._ours, False)
         self.shown = ""

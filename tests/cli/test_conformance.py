@@ -23,6 +23,7 @@ from tests.conformance.raw_servers import HEAD, close, raw_server, say
 from tests.e2e.processes import command, eventually, log_lines
 from tests.harness import CERTIFICATES, RunningServer, clean_environment, running_server
 from tests.terminal import Terminal
+from tests.warm import WarmProcess
 
 PASSWORDS = {"CLOUDCONSOLE_PASSWORD": "console-demo", "CLOUDCONSOLE_OTHER_PASSWORD": "console-other"}
 DOMAINS = ("--domain-id", "206813", "--domain-id", "206814")
@@ -212,10 +213,17 @@ class HangsAfterLogin:
         await send({"type": "http.response.body", "body": b""})
 
 
-def started(base: str, before: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+def started(base: str) -> WarmProcess:
     """The command, under way."""
+    variables = clean_environment(**PASSWORDS)
+    return WarmProcess(["conformance", *account(base)], variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def started_in_the_background(base: str) -> "subprocess.Popen[str]":
+    """The same as a shell without job control starts it: deaf to Ctrl-C."""
+    deaf = ("sh", "-c", 'trap "" INT; exec "$@"', "sh")
     return subprocess.Popen(
-        [*before, sys.executable, "-m", "cloudconsole", "conformance", *account(base)],
+        [*deaf, sys.executable, "-m", "cloudconsole", "conformance", *account(base)],
         env=clean_environment(**PASSWORDS), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 
@@ -267,7 +275,7 @@ class TestServersThatBehaveOddly:
     def test_nor_does_one_in_the_background(self) -> None:
         application = HangsAfterLogin()
         with listening(application) as base:
-            waiting = started(base, before=("sh", "-c", 'trap "" INT; exec "$@"', "sh"))
+            waiting = started_in_the_background(base)
             assert application.asked.wait(timeout=60)
             waiting.terminate()
             told = waiting.communicate(timeout=60)

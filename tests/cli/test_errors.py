@@ -10,6 +10,7 @@ import pytest
 from tests.cli.people import PASSWORD, Person
 from tests.client.scripted import ScriptedServer, envelope
 from tests.harness import CERTIFICATES, RunningServer, clean_environment, running_server
+from tests.warm import run_warm
 
 NOWHERE = "http://127.0.0.1:1"
 
@@ -224,15 +225,7 @@ def test_a_password_of_another_account_stays_at_home(person: Person, server: Run
 )
 def test_an_output_that_cannot_be_written_is_one_line(demo_person: Person, arguments: tuple[str, ...]) -> None:
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "cloudconsole", *arguments],
-            env=clean_environment(**demo_person.environment()),
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        done = run_warm(arguments, clean_environment(**demo_person.environment()), stdout=full.fileno())
     assert (done.returncode, done.stderr) == (1, "cloudconsole: output: No space left on device\n")
 
 

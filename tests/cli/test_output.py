@@ -3,13 +3,12 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.harness import clean_environment
+from tests.warm import run_warm
 
 PRINTING = [
     ("doctor", "--port", "0", "--quick"),
@@ -24,25 +23,22 @@ SURE = pytest.mark.parametrize("arguments", PRINTING, ids=" ".join)
 
 
 def run(
-    data: Path, *arguments: str, stdout: Any = subprocess.PIPE, **environment: str
+    data: Path, *arguments: str, stdout: int | None = None, **environment: str
 ) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, "-m", "cloudconsole", *arguments],
-        cwd=data.parent, env=clean_environment(CLOUDCONSOLE_DATA=str(data), **{"PYTHONUNBUFFERED": "", **environment}),
-        stdout=stdout, stderr=subprocess.PIPE, encoding="utf-8", check=False, timeout=60,
-    )  # fmt: skip
+    variables = clean_environment(CLOUDCONSOLE_DATA=str(data), **{"PYTHONUNBUFFERED": "", **environment})
+    return run_warm(arguments, variables, data.parent, stdout=stdout)
 
 
 @SURE
 def test_a_full_disk_is_one_line(data: Path, arguments: tuple[str, ...]) -> None:
     with Path("/dev/full").open("wb") as full:
-        done = run(data, *arguments, stdout=full)
+        done = run(data, *arguments, stdout=full.fileno())
     assert (done.returncode, done.stderr) == (1, "cloudconsole: output: No space left on device\n")
 
 
 def test_so_it_is_where_nothing_is_kept_back(data: Path) -> None:
     with Path("/dev/full").open("wb") as full:
-        done = run(data, "doctor", "--port", "0", "--quick", stdout=full, PYTHONUNBUFFERED="1")
+        done = run(data, "doctor", "--port", "0", "--quick", stdout=full.fileno(), PYTHONUNBUFFERED="1")
     assert (done.returncode, done.stderr) == (1, "cloudconsole: output: No space left on device\n")
 
 

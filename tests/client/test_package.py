@@ -36,19 +36,25 @@ Console("http://x").usage_limits().instances.limit + 1
 """
 
 
-def mypy(folder: Path, program: str) -> "subprocess.CompletedProcess[str]":
-    (folder / "use.py").write_text(program)
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(folder / "cache"), "use.py"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A user's folder, where mypy keeps what it has found out about the packages."""
+    return tmp_path_factory.mktemp("project")
 
 
-def test_a_users_project_passes_strict_type_checking(tmp_path: Path) -> None:
-    done = mypy(tmp_path, USE)
+def mypy(project: Path, program: str) -> "subprocess.CompletedProcess[str]":
+    (project / "use.py").write_text(program)
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", "cache", "use.py"]
+    return subprocess.run(command, cwd=project, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_a_users_project_passes_strict_type_checking(project: Path) -> None:
+    done = mypy(project, USE)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_and_its_mistakes_are_found(tmp_path: Path) -> None:
-    done = mypy(tmp_path, WRONG)
+def test_and_its_mistakes_are_found(project: Path) -> None:
+    done = mypy(project, WRONG)
     assert "Found 3 errors" in done.stdout, done.stdout
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from cloudconsole.server.app import Console
 from cloudconsole.server.settings import Settings
-from tests.conformance.conftest import make_logins_cheap
 from tests.conformance.damaged import Damaged
 from tests.conformance.listening import examine, listening, subject_at
+from tests.harness import make_logins_quick
 
 
 def sessions_in(data: Path) -> int:
@@ -19,7 +19,7 @@ def sessions_in(data: Path) -> int:
 
 
 def test_where_any_region_logs_in(settings: Settings) -> None:
-    make_logins_cheap(settings.data)
+    make_logins_quick(settings.data)
     trying = replace(settings, any_region=True)
     with listening(Damaged(lambda: Console(trying)), "on") as base:
         seen = examine(subject_at(base), "all")

@@ -26,7 +26,7 @@ def test_every_command_has_an_example(noun: str, verb: str) -> None:
 def test_every_example_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert "\ncloudconsole serve --sample\n" in DOCUMENT
-    with running_server(tmp_path):
+    with running_server(tmp_path, is_first=True):
         for line in EXAMPLES:
             if not line.startswith("cloudconsole "):
                 subprocess.run(["sh", "-c", line], check=True)

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 from shutil import copytree
+from typing import NamedTuple
 
 import msgspec
 import pytest
@@ -27,13 +28,21 @@ def write_documents(root: Path, *arguments: str) -> "subprocess.CompletedProcess
     )
 
 
-@pytest.fixture
-def copy(tmp_path: Path) -> Path:
-    """A copy of what is generated and of what generates it, to be changed."""
-    copytree(ROOT / "tools", tmp_path / "tools")
-    copytree(ROOT / "docs", tmp_path / "docs")
-    copytree(ROOT / "src", tmp_path / "src")
-    return tmp_path
+class Renewed(NamedTuple):
+    folder: Path
+    check: "subprocess.CompletedProcess[str]"
+    write: "subprocess.CompletedProcess[str]"
+
+
+@pytest.fixture(scope="module")
+def renewed(tmp_path_factory: pytest.TempPathFactory) -> Renewed:
+    """A copy of what is generated and of what generates it: a changed and a missing one, looked for, then written."""
+    folder = tmp_path_factory.mktemp("copy")
+    for name in ("tools", "docs", "src"):
+        copytree(ROOT / name, folder / name)
+    (folder / "docs/errors.md").write_text(ERRORS_PAGE.replace("not_found", "lost"), "utf-8")
+    (folder / "docs/actions.md").unlink()
+    return Renewed(folder, write_documents(folder, "--check"), write_documents(folder))
 
 
 def test_they_are_up_to_date() -> None:
@@ -41,22 +50,21 @@ def test_they_are_up_to_date() -> None:
     assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
 
 
-def test_one_that_differs_is_named_and_then_written(copy: Path) -> None:
-    changed = copy / "docs/errors.md"
-    good = changed.read_text("utf-8")
-    changed.write_text(good.replace("not_found", "lost"), "utf-8")
-    check = write_documents(copy, "--check")
-    assert (check.returncode, check.stdout) == (1, "docs/errors.md: differs; run: make docs\n")
-    written = write_documents(copy)
-    assert (written.returncode, written.stdout) == (0, "docs/errors.md: written\n")
-    assert changed.read_text("utf-8") == good
+def test_those_that_differ_or_are_missing_are_named(renewed: Renewed) -> None:
+    differs = "".join(f"docs/{name}.md: differs; run: make docs\n" for name in ("actions", "errors"))
+    assert (renewed.check.returncode, renewed.check.stdout) == (1, differs)
 
 
-def test_a_missing_one_is_written(copy: Path) -> None:
-    (copy / "docs/actions.md").unlink()
-    assert write_documents(copy, "--check").returncode == 1
-    write_documents(copy)
-    assert (copy / "docs/actions.md").read_text("utf-8") == ACTIONS_PAGE
+def test_they_are_written_and_no_others(renewed: Renewed) -> None:
+    assert (renewed.write.returncode, renewed.write.stdout) == (
+        0,
+        "docs/actions.md: written\ndocs/errors.md: written\n",
+    )
+
+
+@pytest.mark.parametrize(("name", "page"), [("actions", ACTIONS_PAGE), ("errors", ERRORS_PAGE)])
+def test_what_is_written_is_the_page(renewed: Renewed, name: str, page: str) -> None:
+    assert (renewed.folder / f"docs/{name}.md").read_text("utf-8") == page
 
 
 def test_another_argument_is_refused() -> None:

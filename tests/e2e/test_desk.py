@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from datetime import datetime, timedelta
@@ -26,6 +25,7 @@ from cloudconsole.testing import ConsoleServer
 from tests.e2e.processes import command, eventually, log_lines
 from tests.harness import Caller, OverHttp, RunningServer, clean_environment, running_server
 from tests.server.http.world import rows
+from tests.warm import WarmProcess
 
 DESK_FLAGS = [["--clock", "2026-01-01T00:00:00Z"], ["--clock-fixed"], ["--seed", "7"], ["--test-mode"]]
 CONTROLS = ("reset", "clock", "fault")
@@ -40,7 +40,7 @@ tenants:
 class Started:
     """A console that said where it is in JSON."""
 
-    def __init__(self, process: "subprocess.Popen[str]", line: str) -> None:
+    def __init__(self, process: WarmProcess, line: str) -> None:
         self.process = process
         self.told: dict[str, Any] = json.loads(line)
         self.address: str = self.told["address"]
@@ -56,18 +56,11 @@ class Started:
 
 
 @contextmanager
-def started(*flags: str, cwd: Path, stdin: int | None = None) -> Iterator[Started]:
-    arguments = [sys.executable, "-m", "cloudconsole", "serve", "--port", "0", "--json", *flags]
+def started(*flags: str, cwd: Path, stdin: int = subprocess.DEVNULL) -> Iterator[Started]:
+    arguments = ["serve", "--port", "0", "--json", *flags]
+    environment = clean_environment(TMPDIR=str(cwd))
     with (cwd / "log").open("w") as log:
-        process = subprocess.Popen(
-            arguments,
-            cwd=cwd,
-            stdin=stdin,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            env=clean_environment(TMPDIR=str(cwd)),
-        )
+        process = WarmProcess(arguments, environment, cwd, stdin=stdin, stdout=subprocess.PIPE, stderr=log.fileno())
     with process:
         try:
             assert process.stdout is not None
@@ -149,7 +142,7 @@ def test_a_folder_that_the_environment_gives_stays(tmp_path: Path) -> None:
 
 def test_the_welcome_tells_what_is_unlike_an_ordinary_console(tmp_path: Path) -> None:
     flags = ("--test-mode", "--seed", "7", "--clock", "2026-01-01T00:59:30Z", "--clock-fixed")
-    with running_server(tmp_path, *flags) as server:
+    with running_server(tmp_path, *flags, is_first=True) as server:
         assert "the clock stands at 2026-01-01T00:59:30Z\n" in server.banner
         assert "ids and tokens are the same at every start: anyone can know them\n" in server.banner
         assert "test mode: POST /_test/reset, /_test/clock and /_test/fault steer this console\n" in server.banner
@@ -166,14 +159,14 @@ def begin_delayed_call(server: RunningServer) -> http.client.HTTPConnection:
 
 
 def test_a_delayed_call_does_not_hold_up_the_stop(tmp_path: Path) -> None:
-    with running_server(tmp_path, "--test-mode", "--stop-grace", "20") as server:
+    with running_server(tmp_path, "--test-mode", "--stop-grace", "20", is_first=True) as server:
         with closing(begin_delayed_call(server)):
             assert server.stop() == 0
         assert "stopped by SIGTERM: all calls finished" in server.log()
 
 
 def test_a_delay_ends_when_its_caller_has_gone(tmp_path: Path) -> None:
-    with running_server(tmp_path, "--test-mode") as server:
+    with running_server(tmp_path, "--test-mode", is_first=True) as server:
         begin_delayed_call(server).close()
         assert eventually(lambda: [line for line in log_lines(server) if line["request_id"] == "delayed"])
 
@@ -287,8 +280,8 @@ class TestSeed:
             assert caller.login().status == 200
         assert rows(tmp_path / "kept", sessions)
         with full_pipe() as output:
-            arguments = [sys.executable, "-m", "cloudconsole", "serve", "--port", "0", "--json", *flags]
-            with subprocess.Popen(arguments, cwd=tmp_path, env=clean_environment(), stdout=output) as process:
+            arguments = ["serve", "--port", "0", "--json", *flags]
+            with WarmProcess(arguments, clean_environment(), tmp_path, stdout=output) as process:
                 try:
                     eventually(lambda: not rows(tmp_path / "kept", sessions))
                 finally:
@@ -423,10 +416,8 @@ def test_it_ends_with_whoever_holds_its_standard_input(tmp_path: Path) -> None:
     ],
 )
 def test_it_cannot_end_with_what_has_no_end(tmp_path: Path, flags: list[str], stdin: int, problems: list[str]) -> None:
-    arguments = [sys.executable, "-m", "cloudconsole", "serve", "--port", "0", "--until-stdin-ends", *flags]
-    with subprocess.Popen(
-        arguments, cwd=tmp_path, env=clean_environment(), stdin=stdin, stderr=subprocess.PIPE, text=True
-    ) as process:
+    arguments = ["serve", "--port", "0", "--until-stdin-ends", *flags]
+    with WarmProcess(arguments, clean_environment(), tmp_path, stdin=stdin, stderr=subprocess.PIPE) as process:
         assert process.wait(timeout=60) == 1
         assert process.stderr is not None
         told = process.stderr.read()

@@ -290,7 +290,7 @@ def test_a_store_that_fails_leaves_few_lines_however_many_call(tmp_path: Path) -
 
 def test_sessions_are_counted_by_the_consoles_own_clock(tmp_path: Path) -> None:
     clock = ("--clock", "2025-05-06T07:08:09Z", "--clock-fixed")
-    with running_server(tmp_path, "--metrics", "127.0.0.1:0", *clock) as server:
+    with running_server(tmp_path, "--metrics", "127.0.0.1:0", *clock, is_first=True) as server:
         wire = OverHttp(server.base)
         assert Caller(wire).login().status == 200
         wire.close()

@@ -5,7 +5,6 @@ import signal
 import socket
 import stat
 import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -39,6 +38,7 @@ from tests.e2e.processes import (
 )
 from tests.e2e.raw import raw_connection, request
 from tests.harness import JSON, Caller, OverHttp, Reply, RunningServer, clean_environment, running_server
+from tests.warm import WarmProcess
 
 WORKERS = 3
 
@@ -232,16 +232,10 @@ class TestStopping:
 
 
 @contextmanager
-def starting(folder: Path, *flags: str) -> Iterator["subprocess.Popen[str]"]:
+def starting(folder: Path, *flags: str) -> Iterator[WarmProcess]:
     """A server in a process group of its own that has just said where it is, and perhaps no more than that."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "cloudconsole", "serve", "--port", "0", "--data", str(folder / "data"), *flags],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=clean_environment(),
-        start_new_session=True,
-    )
+    arguments = ["serve", "--port", "0", "--data", str(folder / "data"), *flags]
+    process = WarmProcess(arguments, clean_environment(), stdout=subprocess.PIPE, own_session=True)
     assert process.stdout is not None
     try:
         assert process.stdout.readline().startswith("Cloud Console serves on ")
@@ -390,7 +384,7 @@ class TestStore:
     def test_its_folder_may_have_any_name(self, tmp_path: Path) -> None:
         folder = tmp_path / "what? a#b %20 é;x=1"
         folder.mkdir()
-        with running_server(folder) as server:
+        with running_server(folder, is_first=True) as server:
             wire = OverHttp(server.base)
             assert Caller(wire).login().status == 200
             wire.close()
@@ -429,7 +423,7 @@ class TestStore:
     def test_is_for_its_owner_alone(self, tmp_path: Path) -> None:
         before = os.umask(0)
         try:
-            with running_server(tmp_path) as server:
+            with running_server(tmp_path, is_first=True) as server:
                 wire = OverHttp(server.base)
                 assert Caller(wire).login().status == 200
                 wire.close()

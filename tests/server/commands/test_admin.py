@@ -14,7 +14,7 @@ from cloudconsole.store.tables import nodes
 from tests.harness import clean_environment
 from tests.server.commands.conftest import Run
 from tests.server.doctor.conftest import execute
-from tests.warm import run_warm
+from tests.warm import WarmProcess, run_warm
 
 SMALL = "version: 1\nnodes: [hk-1]\nnews: [{id: 1, date: 2026-01-01, title: 上线, url: 'https://example.com/'}]\n"
 
@@ -157,10 +157,7 @@ def test_wrong_usage_is_explained(folder: Path, arguments: list[str]) -> None:
 
 def test_a_full_disk_is_said_in_one_line(loaded: Path) -> None:
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "cloudconsole", "admin", "dump"],
-            cwd=loaded, stdout=full, stderr=subprocess.PIPE, encoding="utf-8", check=False, timeout=60,
-        )  # fmt: skip
+        done = run_warm(["admin", "dump"], clean_environment(), loaded, stdout=full.fileno())
     assert done.returncode == 1
     assert "No space left on device" in done.stderr.splitlines()[0]
     assert "Traceback" not in done.stderr
@@ -169,10 +166,7 @@ def test_a_full_disk_is_said_in_one_line(loaded: Path) -> None:
 def test_a_reader_that_leaves_early_causes_no_traceback(loaded: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
-    done = subprocess.run(
-        [sys.executable, "-m", "cloudconsole", "admin", "dump"],
-        cwd=loaded, stdout=writing, stderr=subprocess.PIPE, encoding="utf-8", check=False, timeout=60,
-    )  # fmt: skip
+    done = run_warm(["admin", "dump"], clean_environment(), loaded, stdout=writing)
     os.close(writing)
     assert (done.returncode, done.stderr) == (1, "")
 
@@ -215,15 +209,16 @@ def test_a_store_can_be_dumped_while_another_writes(loaded: Path) -> None:
     engine = open_engine(loaded / "data", "cloud")
     with engine.begin() as connection:
         connection.execute(insert(nodes).values(name="not there yet"))
-        command = [sys.executable, "-m", "cloudconsole", "admin", "dump"]
-        dumping = subprocess.Popen(command, cwd=loaded, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        dumping = WarmProcess(
+            ["admin", "dump"], clean_environment(), loaded, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
         assert dumping.stdout is not None
         first = dumping.stdout.read(20)
     engine.dispose()
     rest, said = dumping.communicate(timeout=60)
-    assert (dumping.returncode, said) == (0, b"")
-    assert first == b"# A cloud in a file."
-    assert b"not there yet" not in rest
+    assert (dumping.returncode, said) == (0, "")
+    assert first == "# A cloud in a file."
+    assert "not there yet" not in rest
 
 
 @pytest.mark.parametrize("part", [("cloud", "operator_audit", ()), ("activity", "access_audit", ("--access",))])

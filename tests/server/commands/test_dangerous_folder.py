@@ -1,13 +1,13 @@
 """A data folder that others can write to is refused by every command, before anything is read or made."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.harness import clean_environment
 from tests.server.commands.conftest import Run
 from tests.strangers import give_to_a_stranger
+from tests.warm import run_warm
 
 COMMANDS = {
     "init": ["init", "--password-stdin"],
@@ -48,10 +48,7 @@ def test_a_folder_of_another_user_is_refused(cloudconsole: Run, data: Path, monk
 
 def test_it_is_not_served(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
-    done = subprocess.run(
-        [sys.executable, "-m", "cloudconsole", "serve", "--port", "0", "--data", tmp_path],
-        capture_output=True, encoding="utf-8", check=False, timeout=60,
-    )  # fmt: skip
+    done = run_warm(["serve", "--port", "0", "--data", str(tmp_path)], clean_environment())
     words = f"every user can write to the data folder {tmp_path} and replace what is in it: chmod o-w {tmp_path}"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"cloudconsole: {words}\n")
     assert list(tmp_path.iterdir()) == []

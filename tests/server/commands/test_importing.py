@@ -5,7 +5,6 @@ import os
 import signal
 import sqlite3
 import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from tests.e2e.test_durability import assert_sound, assert_totals_right
 from tests.harness import Caller, OverHttp, clean_environment, running_server
 from tests.server.commands.conftest import Run
 from tests.terminal import Terminal
+from tests.warm import WarmProcess
 
 LINE = '{"tenant": "demo", "id": "imp-%d", "kind": "floating_ip", "name": "ip %d", "started": "2026-02-01T00:00:00Z"}\n'
 """Demo's quota of them is less than some of these files have."""
@@ -126,14 +126,10 @@ def test_a_terminal_gets_a_bar_and_the_summary(data: Path, tmp_path: Path) -> No
     assert "resources: 5 added" in terminal.shown
 
 
-def importing(file: Path | str, data: Path, *more: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-m", "cloudconsole", "admin", "import", str(file), "--data", str(data), "--force", *more],
-        env=clean_environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+def importing(file: Path | str, data: Path, *more: str) -> WarmProcess:
+    arguments = ["admin", "import", str(file), "--data", str(data), "--force", *more]
+    return WarmProcess(
+        arguments, clean_environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
 
 

@@ -1,7 +1,5 @@
 """Resetting: the console is as it was at its start, whatever a test did to it."""
 
-import subprocess
-import sys
 from datetime import datetime
 
 import pytest
@@ -9,11 +7,11 @@ import pytest
 from cloudconsole.testing import ConsoleServer
 from tests.harness import Caller, OverHttp, clean_environment
 from tests.server.desk.conftest import START, Control
+from tests.warm import run_warm
 
 
 def admin(desk: ConsoleServer, *arguments: str) -> None:
-    command = [sys.executable, "-m", "cloudconsole", "admin", *arguments, "--data", str(desk.data)]
-    subprocess.run(command, env=clean_environment(), check=True, capture_output=True, timeout=60)
+    assert run_warm(["admin", *arguments, "--data", str(desk.data)], clean_environment()).returncode == 0
 
 
 def test_sessions_end(desk: ConsoleServer, demo: Caller) -> None:

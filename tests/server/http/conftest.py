@@ -5,17 +5,10 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
-from argon2 import PasswordHasher
-from sqlalchemy import update
 
 from cloudconsole.server.app import Console
 from cloudconsole.server.settings import Settings
-from cloudconsole.store.engine import open_engine
-from cloudconsole.store.tables import accounts
-from tests.harness import HeldClock, InProcess
-from tests.server.http.world import PASSWORDS
-
-QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+from tests.harness import HeldClock, InProcess, make_logins_quick
 
 StartConsole = Callable[..., InProcess]
 
@@ -24,12 +17,7 @@ StartConsole = Callable[..., InProcess]
 def quick_store(sample_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample cloud whose passwords cost next to nothing to check; copy it, never change it."""
     folder = copytree(sample_store, tmp_path_factory.mktemp("quick") / "data")
-    engine = open_engine(folder, "cloud")
-    with engine.begin() as connection:
-        for username, password in PASSWORDS.items():
-            row = update(accounts).where(accounts.c.username == username)
-            assert connection.execute(row.values(password_hash=QUICK.hash(password))).rowcount == 1
-    engine.dispose()
+    make_logins_quick(folder)
     return folder
 
 

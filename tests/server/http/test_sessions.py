@@ -12,8 +12,8 @@ from cloudconsole.backends.embedded import identity
 from cloudconsole.server.settings import Settings
 from cloudconsole.store.activity import Activity
 from cloudconsole.store.tables import access_audit, sessions
-from tests.harness import Caller, HeldClock, InProcess
-from tests.server.http.conftest import QUICK, StartConsole
+from tests.harness import QUICK, Caller, HeldClock, InProcess
+from tests.server.http.conftest import StartConsole
 from tests.server.http.world import (
     change_account,
     cookie_header,
