@@ -5,17 +5,31 @@ from pathlib import Path
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Response
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Response, ViewportSize, expect
 
 from cloudconsole.testing import ConsoleServer
 
-DESKTOP = {"width": 1280, "height": 900}
-PHONE = {"width": 360, "height": 740}
+DESKTOP: ViewportSize = {"width": 1280, "height": 900}
+PHONE: ViewportSize = {"width": 360, "height": 740}
+SIZES = {"desktop": DESKTOP, "phone": PHONE}
+LOOKS = [
+    ("en-GB", "light", "desktop"),
+    ("zh-CN", "light", "phone"),
+    ("en-GB", "dark", "phone"),
+    ("zh-CN", "dark", "desktop"),
+]
+"""Locale, theme and size: every pair of two of them is looked at."""
 SHOTS = os.environ.get("BROWSER_SHOTS")
 """A folder for screenshots, where somebody wants to look, too."""
 
+PATIENCE = 15_000
+"""Milliseconds: for a machine that has much else to do."""
+
 _AXE = Axe()
-_REFUSED = "Failed to load resource: the server responded with a status of"
+_LOST = "Failed to load resource: "
+
+
+expect.set_options(timeout=PATIENCE)
 
 
 class Eyes:
@@ -37,7 +51,7 @@ class Eyes:
 
     def open_tab(self, context: BrowserContext, path: str = "/") -> Page:
         page = context.new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(PATIENCE)
         page.on("console", self._note)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("response", lambda answer: self.answers.append(answer))
@@ -53,8 +67,9 @@ class Eyes:
         ]
 
     def _note(self, message: ConsoleMessage) -> None:
-        # A refused call is told by the browser, too, and is no fault of the page.
-        if message.type in ("error", "warning") and not message.text.startswith(_REFUSED):
+        # A call that is refused or lost is told by the browser, too, and is no fault of the page; a file of its own is.
+        is_call = message.text.startswith(_LOST) and "/web/" not in message.location["url"]
+        if message.type in ("error", "warning") and not is_call:
             self.complaints.append(message.text)
 
     def close(self) -> None:
@@ -64,10 +79,34 @@ class Eyes:
 
 
 def sign_in(page: Page, username: str = "demo", password: str | None = None) -> None:
-    """Fill in the tenant's sign-in and send it."""
-    page.get_by_label("Username").fill(username)
-    page.get_by_label("Password", exact=True).fill(password or f"console-{username}")
-    page.get_by_role("button", name="Sign in").click()
+    """Fill in the tenant's sign-in, in whichever language it is, and send it."""
+    page.locator("[name=username]").fill(username)
+    page.locator("[name=password]").fill(password or f"console-{username}")
+    page.keyboard.press("Enter")
+
+
+def signed_in(eyes: Eyes, path: str = "/", username: str = "demo", **options: Any) -> Page:
+    """A page of a new browser, looked at by an account, with all that belongs to it there."""
+    page = eyes.open(path, **options)
+    sign_in(page, username)
+    settled(page)
+    return page
+
+
+def settled(page: Page) -> None:
+    """Wait until somebody is signed in and no panel loads any more."""
+    expect(page.get_by_role("navigation").first).to_be_visible()
+    expect(page.locator("[aria-busy=true]")).to_have_count(0)
+
+
+def tab_to(page: Page, name: str, backwards: bool = False) -> None:
+    """Press Tab until the keyboard is on what has this name."""
+    for _ in range(60):
+        page.keyboard.press("Shift+Tab" if backwards else "Tab")
+        focused = page.locator(":focus")
+        if focused.count() and name in (focused.get_attribute("aria-label"), focused.inner_text().strip()):
+            return
+    raise AssertionError(f"Tab never came to {name}")
 
 
 def faults_of(page: Page) -> str:
@@ -79,6 +118,16 @@ def faults_of(page: Page) -> str:
 def is_cut_off(page: Page) -> bool:
     """Whether something is wider than the window, so that one must scroll sideways."""
     return bool(page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"))
+
+
+def look_well(page: Page, name: str, size: str) -> None:
+    """Nothing is wrong with the page at this size, nothing is cut off at any, and there is a picture of each."""
+    for kind, viewport in SIZES.items():
+        page.set_viewport_size(viewport)
+        assert not is_cut_off(page)
+        if kind == size:
+            assert faults_of(page) == ""
+        shoot(page, f"{name}-{kind}")
 
 
 def shoot(page: Page, name: str) -> None:

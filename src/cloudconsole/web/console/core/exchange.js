@@ -5,6 +5,10 @@ import { language, t } from "./language.js";
 const CALLS = "/api/";
 const LOGIN = "/auth/login/";
 const LOGOUT = "/auth/logout/";
+// Longer than the console itself takes for anything.
+const LONGEST = 60_000;
+
+let coming = null;
 
 // What the interface refused, or that it could not be reached (code 0).
 export class Refused extends Error {
@@ -14,25 +18,30 @@ export class Refused extends Error {
   }
 }
 
-// What the console says of itself; it also gives the cookies that everything else needs.
-export function welcome(signal) {
-  return send(CALLS, { signal }).then(data);
+// What the console says of itself, with the cookies that everything else needs. One answer serves all who wait.
+export function welcome() {
+  coming ??= send(CALLS, {})
+    .then(data)
+    .finally(() => (coming = null));
+  return coming;
 }
 
 export function act(action, fields, signal) {
   const body = JSON.stringify({ ...fields, action });
-  return withToken(signal, () => send(CALLS, { ...posted("application/json", body), signal }).then(data));
+  return withToken(() => send(CALLS, { ...posted("application/json", body), signal }).then(data));
 }
 
-export function logIn(fields) {
-  return withToken(undefined, () => {
+export async function logIn(fields) {
+  // A welcome to somebody unknown, were it to come after the login, would take its cookie away again.
+  await coming?.catch(() => {});
+  return withToken(() => {
     const form = new URLSearchParams({ ...fields, csrfmiddlewaretoken: token() });
     return send(LOGIN, posted("application/x-www-form-urlencoded", form.toString()));
   });
 }
 
 export function logOut() {
-  return withToken(undefined, () => send(LOGOUT, posted("text/plain", "")));
+  return withToken(() => send(LOGOUT, posted("text/plain", "")));
 }
 
 function posted(type, body) {
@@ -43,18 +52,20 @@ function token() {
   return /(?:^|;\s*)csrftoken=([0-9A-Za-z]+)/.exec(document.cookie)?.[1] ?? "";
 }
 
-// A browser may have lost the token that a session has: the console gives it again.
-async function withToken(signal, request) {
+// A browser may have lost the token that a session has: the console gives it again, once for all who miss it.
+async function withToken(request) {
   try {
     return await request();
   } catch (problem) {
     if (problem.error !== "csrf_failed") throw problem;
   }
-  await welcome(signal);
+  await welcome();
+  if (token() === "") throw new Refused(t("problem.cookies"), { code: 403, error: "csrf_failed" });
   return request();
 }
 
 async function send(path, { headers = {}, signal, ...options }) {
+  const slow = AbortSignal.timeout(LONGEST);
   let response;
   try {
     response = await fetch(path, {
@@ -63,11 +74,10 @@ async function send(path, { headers = {}, signal, ...options }) {
       // An operator may have a login answered by a redirection; where to is of no use here.
       redirect: "manual",
       cache: "no-store",
-      signal,
+      signal: signal ? AbortSignal.any([signal, slow]) : slow,
     });
   } catch (problem) {
-    if (problem.name === "AbortError") throw problem;
-    throw new Refused(t("problem.unreachable"));
+    throw lost(problem);
   }
   if (response.ok || response.type === "opaqueredirect") return response;
   throw await refusal(response);
@@ -82,20 +92,35 @@ async function refusal(response) {
   };
   try {
     const { message, error, field } = await response.json();
+    if (typeof message !== "string" || typeof error !== "string") return strange(told);
     return new Refused(message, { ...told, error, field });
   } catch {
     // A proxy in between answers in its own way.
-    return new Refused(t("problem.strange", { code: response.status }), { ...told, error: "strange_answer" });
+    return strange(told);
   }
 }
 
 async function data(response) {
+  let text;
   try {
-    return parsed(await response.text()).data;
+    text = await response.text();
   } catch (problem) {
-    if (problem.name === "AbortError") throw problem;
-    throw new Refused(t("problem.strange", { code: response.status }), { error: "strange_answer" });
+    throw lost(problem);
   }
+  try {
+    return parsed(text).data;
+  } catch {
+    throw strange({ code: response.status });
+  }
+}
+
+// The way to the console broke; a call that nobody waits for any more keeps its own error.
+function lost(problem) {
+  return problem.name === "AbortError" ? problem : new Refused(t("problem.unreachable"));
+}
+
+function strange(told) {
+  return new Refused(t("problem.strange", { code: told.code }), { ...told, error: "strange_answer" });
 }
 
 // Numbers that a browser's own cannot hold stay as they were written.

@@ -7,6 +7,7 @@ export const LANGUAGES = { en: "English", zh: "中文" };
 const KEPT = "language";
 
 const listeners = new Set();
+const formats = {};
 let current = chosen();
 
 export function language() {
@@ -22,7 +23,8 @@ export function t(name, values = {}) {
 
 // A number as people of this language write it.
 export function number(value) {
-  return new Intl.NumberFormat(current).format(value);
+  formats[current] ??= new Intl.NumberFormat(current);
+  return formats[current].format(value);
 }
 
 export function speak(choice) {
@@ -35,6 +37,7 @@ export function onLanguage(listener) {
 }
 
 function settle(choice) {
+  if (choice === current) return;
   current = choice;
   document.documentElement.lang = choice;
   for (const listener of listeners) listener();
@@ -42,7 +45,7 @@ function settle(choice) {
 
 function chosen() {
   const before = kept.read(KEPT);
-  if (before in LANGUAGES) return before;
+  if (Object.hasOwn(LANGUAGES, before)) return before;
   const wanted = navigator.languages.map((tag) => tag.toLowerCase().split("-")[0]);
   return wanted.find((tag) => tag in LANGUAGES) ?? "en";
 }

@@ -1,24 +1,30 @@
-// Who is signed in here. Until a first call has shown that somebody is, calls go one behind the other; once one is
-// refused, none is sent any more: an ended session costs one refusal, not a storm of them.
+// Who is signed in here. Of calls that come together, the first goes alone: only once it has shown that the session
+// lives do the others follow, and once one is refused, none is sent any more. An ended session costs one refusal.
 
 import { act, logIn, logOut, welcome } from "./exchange.js";
 import * as kept from "./kept.js";
 
 const ACCOUNT = "account";
-const UNKNOWN = "unknown", IN = "in", OUT = "out";
+// How long the other calls wait for the first one: a slow action does not hold up all panels.
+const PATIENCE = 1500;
 
 // What a call gets that was not sent, or whose answer nobody waits for any more.
 export class SignedOut extends Error {}
 
 const listeners = new Set();
-let state = UNKNOWN;
-let proving = null;
 let about = null;
-let calls = new AbortController();
+let isLeaving = false;
+// The stay of one account on one page: every call belongs to one, and goes when it goes. Null if nobody is in.
+let stay = account() && newStay(account().id);
 
 // The name and region of the last sign-in, for showing; null where nobody is known to be signed in.
 export function account() {
-  return kept.read(ACCOUNT);
+  const last = kept.read(ACCOUNT);
+  return typeof last?.id === "string" ? last : null;
+}
+
+export function isSignedIn() {
+  return stay !== null;
 }
 
 // What the console says of itself: regions, currency, units, time zone.
@@ -35,59 +41,96 @@ export function onSession(listener) {
   listeners.add(listener);
 }
 
-// The data of an action. Throws Refused, or SignedOut where the page goes back to the sign-in.
+// Another page is come to: nobody waits for the calls of the last one any more.
+export function turnThePage() {
+  settle();
+  if (stay === null) return;
+  stay.dropped.abort();
+  stay = newStay(stay.id);
+}
+
+// The data of an action. Throws Refused, or SignedOut where nobody waits for it any more.
 export async function call(action, fields = {}) {
-  if (state === UNKNOWN && proving !== null) await proving;
-  if (state === OUT) throw new SignedOut();
-  const { signal } = calls;
-  const answer = act(action, fields, signal);
-  if (state === UNKNOWN) proving = answer.then(noteIn, noteRefused);
+  const mine = stay;
+  holds(mine);
+  mine.underWay += 1;
   try {
-    return await answer;
+    const data = await inTurn(mine, () => act(action, fields, mine.dropped.signal));
+    holds(mine);
+    return data;
   } catch (problem) {
-    noteRefused(problem);
-    if (state === OUT || signal.aborted) throw new SignedOut();
-    throw problem;
+    holds(mine);
+    if (problem.error !== "login_required") throw problem;
+    kept.write(ACCOUNT, null);
+    end(!isLeaving);
+    throw new SignedOut();
+  } finally {
+    mine.underWay -= 1;
+    if (mine.underWay === 0) [mine.isProven, mine.proof] = [false, null];
   }
 }
 
 export async function signIn({ username, password, region }) {
   await logIn({ username, password, region });
-  kept.write(ACCOUNT, { username, region, since: Date.now() });
-  begin(IN);
+  const id = `${Date.now()}-${Math.random()}`;
+  kept.write(ACCOUNT, { username, region, id });
+  begin(id, true);
 }
 
+// Throws Refused where the console could not be told; then one is still signed in.
 export async function signOut() {
+  isLeaving = true;
+  const before = account()?.id;
   try {
     await logOut();
   } catch (problem) {
     if (problem.error !== "login_required") throw problem;
+  } finally {
+    isLeaving = false;
   }
-  end(false);
+  if (account()?.id === before) kept.write(ACCOUNT, null);
+  if (stay?.id === before) end(false);
 }
 
-function noteIn() {
-  if (state === UNKNOWN) state = IN;
-  proving = null;
+function newStay(id, isProven = false) {
+  return { id, isProven, proof: null, underWay: 0, dropped: new AbortController() };
 }
 
-function noteRefused(problem) {
-  if (problem.error === "login_required" && state !== OUT) end(account() !== null);
-  // Any other refusal says nothing of the session: the others may try, too.
-  else noteIn();
+// Send once the session is proven, or nobody else is proving it, or that takes too long.
+async function inTurn(mine, send) {
+  const patience = mine.proof && new Promise((resolve) => setTimeout(resolve, PATIENCE, "is over"));
+  while (mine.proof !== null && !mine.isProven) {
+    if ((await Promise.race([mine.proof, patience])) === "is over") break;
+  }
+  holds(mine);
+  const answer = send();
+  if (!mine.isProven) mine.proof ??= proving(mine, answer);
+  return answer;
 }
 
-function begin(newState) {
-  calls.abort();
-  calls = new AbortController();
-  [state, proving, about] = [newState, null, null];
+// Only a success proves anything: after any other answer, the next call in the row tries.
+function proving(mine, answer) {
+  return answer.then(
+    () => void (mine.isProven = true),
+    () => void (mine.proof = null),
+  );
+}
+
+// An answer counts only while the one who asked is here, in this tab and in all others.
+function holds(mine) {
+  settle();
+  if (mine === null || mine !== stay) throw new SignedOut();
+}
+
+function begin(id, isProven = false) {
+  stay?.dropped.abort();
+  stay = newStay(id, isProven);
   tell({ isIn: true, hasEnded: false });
 }
 
 function end(hasEnded) {
-  [state, proving] = [OUT, null];
-  calls.abort();
-  kept.write(ACCOUNT, null);
+  stay?.dropped.abort();
+  [stay, about] = [null, null];
   tell({ isIn: false, hasEnded });
 }
 
@@ -95,8 +138,15 @@ function tell(news) {
   for (const listener of listeners) listener(news);
 }
 
-// Another tab shares the session: who signs in or out there does so here.
-kept.onWrittenElsewhere(ACCOUNT, () => {
-  if (account() !== null) begin(UNKNOWN);
-  else if (state !== OUT) end(false);
-});
+// Tabs share the session: who signs in or out in another one does so here.
+function settle() {
+  const id = account()?.id ?? null;
+  if (id === (stay?.id ?? null)) return;
+  if (id === null) end(true);
+  else begin(id);
+}
+
+kept.onWrittenElsewhere(ACCOUNT, settle);
+// A tab that was frozen, or a page that a browser brought back as it was, may have missed it.
+addEventListener("pageshow", settle);
+document.addEventListener("visibilitychange", settle);

@@ -1,3 +1,43 @@
-// The texts of a page.
+// The texts of the page of flavors.
 
-export const FLAVORS = {};
+export const FLAVORS = {
+  "flavors.pick": { en: "Choose a configuration", zh: "选择配置" },
+  "flavors.cores": { en: "Cores", zh: "核数" },
+  "flavors.core": { en: "1 core", zh: "1 核" },
+  "flavors.n_cores": { en: "{count} cores", zh: "{count} 核" },
+  "flavors.ram_with": { en: "RAM that goes with {cores}", zh: "可与 {cores}搭配的内存" },
+  "flavors.cores_first": {
+    en: "Choose the cores first; then the RAM that goes with them is offered.",
+    zh: "请先选择核数，随后显示可搭配的内存。",
+  },
+  "flavors.lost": {
+    en: "{ram} RAM does not go with {cores}: choose again.",
+    zh: "{ram} 内存不能与 {cores}搭配，请重新选择。",
+  },
+  "flavors.found": { en: "Matching configurations: {count}", zh: "匹配的配置：{count} 个" },
+  "flavors.match.cores": { en: "{cores}, any RAM", zh: "{cores}，任意内存" },
+  "flavors.match.both": { en: "{cores}, {ram} RAM", zh: "{cores}，{ram} 内存" },
+  "flavors.no_match": { en: "There is no such configuration.", zh: "没有这样的配置。" },
+  "flavors.again": { en: "Start over", zh: "重新选择" },
+  "flavors.all": { en: "All configurations", zh: "全部配置" },
+  "flavors.nothing": { en: "There are no configurations to choose from.", zh: "暂无可选配置。" },
+  "flavors.find": { en: "Find by name or id", zh: "按名称或 id 查找" },
+  "flavors.no_find": { en: "Nothing has that in its name or id.", zh: "没有名称或 id 包含该文字的配置。" },
+  "flavors.count": { en: "Configurations: {all}", zh: "共 {all} 个配置" },
+  "flavors.matches": { en: "Found: {count} of {all}", zh: "找到 {count} 个，共 {all} 个" },
+  "flavors.sorted.up": { en: "Sorted by {column}, ascending", zh: "按{column}升序排列" },
+  "flavors.sorted.down": { en: "Sorted by {column}, descending", zh: "按{column}降序排列" },
+  "flavors.shown": { en: "{count} of {all} shown.", zh: "已显示 {all} 个中的 {count} 个。" },
+  "flavors.more": { en: "Show {count} more", zh: "再显示 {count} 个" },
+  "flavor.name": { en: "Name", zh: "名称" },
+  "flavor.id": { en: "Id", zh: "id" },
+  "flavor.id_of": { en: "the id of {name}", zh: "{name} 的 id" },
+  "flavor.vcpus": { en: "Cores", zh: "核数" },
+  "flavor.is.core": { en: "core", zh: "核" },
+  "flavor.is.cores": { en: "cores", zh: "核" },
+  "flavor.is.ram": { en: "RAM", zh: "内存" },
+  "flavor.is.disk": { en: "disk", zh: "系统盘" },
+  "flavor.ram": { en: "RAM", zh: "内存" },
+  "flavor.disk": { en: "System disk", zh: "系统盘" },
+  "flavor.no_disk": { en: "no system disk", zh: "无系统盘" },
+};

@@ -1,0 +1,64 @@
+// The overview: quotas, costs, news and common URLs, each loaded for itself.
+
+import { h, replace } from "../core/dom.js";
+import { language, t } from "../core/language.js";
+import { panel } from "../core/panel.js";
+import { call, consoleFacts } from "../core/session.js";
+import { announce } from "../parts/announce.js";
+import { asked } from "../parts/asked.js";
+import { costs } from "./overview/costs.js";
+import { news } from "./overview/news.js";
+import { quotas } from "./overview/quotas.js";
+import { urls } from "./overview/urls.js";
+
+export const page = { path: "", title: "nav.overview", show };
+
+function show(place) {
+  const choice = asked(place);
+  const panels = [
+    panel({
+      title: t("quotas.title"),
+      kind: "quotas",
+      load: () => Promise.all([call("GetUsageLimits"), consoleFacts()]),
+      show: ([usage, about]) => quotas(usage, about.units),
+    }),
+    panel({
+      title: t("costs.title"),
+      kind: "costs",
+      load: () => Promise.all([call("GetConsumptionsEstimated"), consoleFacts()]),
+      show: ([items, about]) => costs(items, about, choice),
+    }),
+    panel({
+      title: t("news.title"),
+      kind: "news",
+      load: () => Promise.all([call("GetNews"), consoleFacts()]),
+      show: ([items, about]) => news(items, about.timeZone),
+    }),
+    panel({ title: t("urls.title"), kind: "urls", load: () => call("GetUrlList"), show: urls }),
+  ];
+  const head = h("header", { class: "page-head" }, h("h1", {}, t("nav.overview")), refreshing(panels));
+  return [head, h("div", { class: "overview" }, panels)];
+}
+
+// When all was asked for, and a button that asks anew.
+function refreshing(panels) {
+  const asOf = h("span", { class: "as-of" });
+  const tell = () => replace(asOf, t("overview.as_of", { time: timeOfDay() }));
+  const button = h("button", { type: "button", class: "refresh", onclick: refresh }, t("overview.refresh"));
+
+  async function refresh() {
+    button.disabled = true;
+    tell();
+    await Promise.all(panels.map((each) => each.refill()));
+    button.disabled = false;
+    if (button.isConnected && document.activeElement === document.body) button.focus({ preventScroll: true });
+    announce(t("overview.refreshed"));
+  }
+
+  tell();
+  return h("div", { class: "page-tools" }, asOf, button);
+}
+
+function timeOfDay() {
+  return new Intl.DateTimeFormat(language(), { timeStyle: "medium", hourCycle: "h23" }).format(new Date());
+}
