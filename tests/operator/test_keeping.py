@@ -24,6 +24,7 @@ from cloudconsole.operator.keeping.restore import restore, staged
 from cloudconsole.store.copying import put_into
 from cloudconsole.store.engine import BUSY_SECONDS, StoreError
 from cloudconsole.store.preparing import prepare
+from tests.older import make_older
 
 NOW = 1_800_000_000
 
@@ -291,11 +292,8 @@ def test_a_gzipped_backup_is_taken(backup: Path, data: Path, tmp_path: Path) -> 
 
 
 def test_an_older_backup_is_brought_up_to_date(data: Path, tmp_path: Path) -> None:
-    for part in ("cloud", "activity"):
-        execute(data, part, "UPDATE alembic_version SET version_num = '0002'")
-    execute(data, "activity", "DROP TABLE undeclared_proxies")
     usage = execute(data, "cloud", "SELECT * FROM usage")
-    execute(data, "cloud", "DROP TABLE usage")
+    make_older(data)
     back_up(data, tmp_path / "b.tar", now=NOW)
     bring_back(tmp_path / "b.tar", data)
     assert usage

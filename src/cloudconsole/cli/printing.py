@@ -10,7 +10,7 @@ import msgspec
 
 from cloudconsole.cli import output
 from cloudconsole.cli.tables import Cell, Column, drawn, terminal, text_of
-from cloudconsole.spec.visible import visible, visible_json
+from cloudconsole.spec.visible import cell, visible, visible_json
 
 Record = dict[str, Any]
 
@@ -70,15 +70,6 @@ def print_records(columns: Sequence[str], records: Iterable[Record]) -> None:
     print_rows(
         [Column(name) for name in columns], ([cell(record.get(column)) for column in columns] for record in records)
     )
-
-
-def cell(value: Any) -> str:
-    """A value as people read it; like a line, it does not control their terminal."""
-    if value is None or value is False:
-        return "" if value is None else "no"
-    if value is True:
-        return "yes"
-    return visible(json_text(value) if isinstance(value, dict | list) else str(value))
 
 
 def print_rows(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cloudconsole.cli import output, printing
 from cloudconsole.cli.running import run_call
 from cloudconsole.cli.tables import Bar, Cell, Column, Kind, Styled
-from cloudconsole.spec.visible import visible
+from cloudconsole.spec.visible import cell, visible
 
 if TYPE_CHECKING:
     from cloudconsole.cli.connecting import Call
@@ -77,7 +77,7 @@ def table_of(sheet: Sheet) -> tuple[list[Column], list[list[Cell]]]:
 def _cell(value: Any) -> Cell:
     if isinstance(value, Bar | Styled):
         return value
-    return "" if value in ([], {}) else printing.cell(value)
+    return "" if value in ([], {}) else cell(value)
 
 
 def print_csv(sheet: Sheet) -> None:

@@ -1,15 +1,17 @@
 """The trails: what operators changed, in the very transaction of each change, and who logged in or out."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
-from sqlalchemy import Column, ColumnElement, Connection, func, insert, select
+from sqlalchemy import Column, ColumnElement, Connection, and_, func, insert, select
 
 from cloudconsole.core.clock import time_text
-from cloudconsole.operator.conditions import begins_with
+from cloudconsole.operator.conditions import begins_with, found_in_order
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.records import Record, json_text, parse_json
+from cloudconsole.spec.visible import cell
 from cloudconsole.store.tables import access_audit, operator_audit
 
 RESTORE: Final = "restore"
@@ -81,21 +83,37 @@ def accesses(connection: Connection, search: Search) -> list[Record]:
     return [{**row, "at": time_text(row["at"])} for row in found]
 
 
+def what(before: Record | None, after: Record | None) -> str:
+    """A change in one line: the fields that differ, or all of them where there is only one side."""
+    if before is None or after is None:
+        return ", ".join(f"{name}: {cell(value)}" for name, value in (before or after or {}).items())
+    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    return ", ".join(f"{name}: {_side(before, name)} -> {_side(after, name)}" for name in names)
+
+
+def _side(record: Record, name: str) -> str:
+    return cell(record.get(name)) or "nothing"
+
+
 def _lines(connection: Connection, table: Any, search: Search, columns: dict[str, Column[Any]]) -> list[Record]:
     query = select(table).order_by(table.c.id.desc()).limit(search.limit)
-    conditions: dict[str, Callable[[Any], ColumnElement[bool]]] = {
-        "actor": lambda wanted: columns["actor"] == wanted,
-        "change": lambda wanted: begins_with(columns["change"], wanted),
-        "subject": lambda wanted: table.c.subject == wanted,
-        "since": lambda wanted: table.c.at >= wanted,
-        "until": lambda wanted: table.c.at < wanted,
-        "after": lambda wanted: table.c.id < wanted,
-    }
-    for name, condition in conditions.items():
-        wanted = getattr(search, name)
-        if wanted is not None:
-            query = query.where(condition(wanted))
-    return [dict(row) for row in connection.execute(query).mappings()]
+    wanted: list[ColumnElement[bool]] = []
+    if search.actor is not None:
+        wanted.append(columns["actor"] == search.actor)
+    if search.subject is not None:
+        wanted.append(table.c.subject == search.subject)
+    if search.after is not None:
+        wanted.append(table.c.id < search.after)
+    if search.change is not None:
+        wanted.append(found_in_order(connection, columns["change"], partial(begins_with, prefix=search.change)))
+    if search.since is not None or search.until is not None:
+        wanted.append(found_in_order(connection, table.c.at, partial(_within, search)))
+    return [dict(row) for row in connection.execute(query.where(*wanted)).mappings()]
+
+
+def _within(search: Search, at: ColumnElement[Any]) -> ColumnElement[bool]:
+    bounds = [] if search.since is None else [at >= search.since]
+    return and_(*bounds, *([] if search.until is None else [at < search.until]))
 
 
 def _change(row: Record) -> Record:

@@ -159,7 +159,8 @@ UrlId = Annotated[
 Address = Annotated[str, _NAME, AfterValidator(_address)]
 PasswordHash = Annotated[str, AfterValidator(_password_hash)]
 Password = Annotated[None, BeforeValidator(_refuse_password)]
-Seconds = Annotated[int, BeforeValidator(_seconds)]
+TIME: Final = BeforeValidator(_seconds)
+Seconds = Annotated[int, TIME]
 Billionths = Annotated[int, BeforeValidator(_billionths)]
 Count = Annotated[int, Field(ge=0, le=LARGEST)]
 PositiveCount = Annotated[int, Field(ge=1, le=LARGEST)]

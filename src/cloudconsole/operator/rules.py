@@ -18,6 +18,12 @@ _LEAST: Final[dict[Kind, dict[str, int]]] = {kind: {"size": 1} if kind in SIZED_
 }
 """The sizes that each kind has, and the least each may be."""
 
+
+def sizes_of(kind: Kind) -> tuple[str, ...]:
+    """The sizes that a kind has."""
+    return tuple(_LEAST[kind])
+
+
 Starts = Mapping[Any, int]
 """When a kind's first price starts, by node; None is all nodes that have none of their own."""
 

@@ -105,7 +105,7 @@ resources = Table(
     Column("tenant_id", ForeignKey("tenants.id"), nullable=False),
     Column("kind", Text, nullable=False),
     Column("name", Text, nullable=False),
-    Column("node_id", ForeignKey("nodes.id"), index=True),
+    Column("node_id", ForeignKey("nodes.id")),
     Column("vcpus", Integer, nullable=False),
     Column("ram_mb", Integer, nullable=False),
     Column("disk_gb", Integer, nullable=False),
@@ -117,6 +117,8 @@ resources = Table(
     Index(None, "tenant_id", "ended_at"),
     # For operators who look through them.
     Index(None, "tenant_id", "id", "kind"),
+    Index(None, "node_id", "id", "kind"),
+    Index(None, "kind", "id"),
     Index(None, "name", "id"),
 )
 
@@ -211,6 +213,7 @@ operator_audit = Table(
     # JSON; NULL where there was nothing before, or nothing is left after.
     Column("before", Text),
     Column("after", Text),
+    *(Index(None, column, "id") for column in ("actor", "change", "subject")),
 )
 
 sessions = Table(
@@ -243,6 +246,7 @@ access_audit = Table(
     Column("username", Text),
     Column("address", Text, nullable=False),
     Column("request_id", Text, nullable=False),
+    *(Index(None, column, "id") for column in ("event", "username")),
 )
 
 undeclared_proxies = Table(

@@ -6,6 +6,7 @@ from sqlite3 import connect
 
 import pytest
 
+from tests.older import make_older
 from tests.server.commands.conftest import Run
 
 KEYPAIR = b'{"tenant": "demo", "id": "k-1", "kind": "keypair", "name": "key", "started": "2026-02-01T00:00:00Z"}\n'
@@ -14,11 +15,7 @@ KEYPAIR = b'{"tenant": "demo", "id": "k-1", "kind": "keypair", "name": "key", "s
 @pytest.fixture
 def older(data: Path) -> Path:
     """The store as an earlier version made it."""
-    for part in ("cloud", "activity"):
-        with closing(connect(data / f"{part}.db")) as connection, connection:
-            connection.execute("UPDATE alembic_version SET version_num = '0002'")
-            for newer in ("undeclared_proxies", "usage"):
-                connection.execute(f"DROP TABLE IF EXISTS {newer}")
+    make_older(data)
     return data
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.cli.printing import cell
-from cloudconsole.spec.visible import visible
+from cloudconsole.spec.visible import cell, visible
 from tests.server.commands.conftest import Run
 from tests.terminal import Terminal
 

@@ -1,10 +1,11 @@
 """Accounts. Whatever changes one ends its sessions; its password's hash is never part of a record."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from sqlalchemy import Select, select, update
 
+from cloudconsole.core.kinds import Role
 from cloudconsole.operator import models, records
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import OperatorError
@@ -36,7 +37,7 @@ class Accounts(Noun):
         columns = self.table.c
         return {
             "tenant": tenant_filter(columns.tenant_id),
-            "role": Filter("only those of this role", lambda _desk, role: columns.role == role),
+            "role": Filter("only those of this role", lambda _desk, role: columns.role == role, choices=get_args(Role)),
             "prefix": prefix_filter(columns.username, "name"),
             "disabled": switch_filter(columns.disabled, "only the disabled ones"),
         }

@@ -17,6 +17,8 @@ class Filter(NamedTuple):
     help: str
     condition: Callable[[Desk, Any], ColumnElement[bool]]
     is_switch: bool = False
+    choices: tuple[str, ...] = ()
+    """All that it may be, where that is little."""
 
 
 def prefix_filter(column: ColumnElement[Any], what: str) -> Filter:
@@ -49,4 +51,4 @@ def kind_filter(column: ColumnElement[Any], help_text: str, kinds: Collection[st
             raise Unfit([(("kind",), f"there is no kind {kind}: give {', '.join(kinds)}")])
         return column == kind
 
-    return Filter(help_text, condition)
+    return Filter(help_text, condition, choices=tuple(kinds))

@@ -7,9 +7,10 @@ from typing import Any, Final, Literal, NamedTuple, Union, get_args, get_origin
 from pydantic import BeforeValidator
 from pydantic.fields import FieldInfo
 
+from cloudconsole.operator.fields import TIME
 from cloudconsole.operator.models import Part
 
-Shape = Literal["text", "number", "switch", "json"]
+Shape = Literal["text", "number", "switch", "json", "time"]
 _HIDDEN: Final = frozenset({"password", "password_hash", "password_file"})
 """Fields that only a file has."""
 
@@ -22,6 +23,10 @@ class Input(NamedTuple):
     shape: Shape
     is_required: bool = False
     may_be_nothing: bool = False
+    choices: tuple[str, ...] = ()
+    """All that it may be, where that is little."""
+    default: Any = None
+    """What it is where it is not given."""
 
 
 def inputs_of(model: type[Part], made_up: Mapping[str, str]) -> tuple[Input, ...]:
@@ -34,6 +39,8 @@ def inputs_of(model: type[Part], made_up: Mapping[str, str]) -> tuple[Input, ...
             _shape(info),
             is_required=info.is_required() and name not in made_up,
             may_be_nothing=type(None) in get_args(info.annotation),
+            choices=get_args(info.annotation) if get_origin(info.annotation) is Literal else (),
+            default=None if info.is_required() else info.default,
         )
         for name, info in fields.items()
         if name not in _HIDDEN
@@ -44,7 +51,9 @@ def _shape(info: FieldInfo) -> Shape:
     kind: Any = info.annotation
     if kind is bool:
         return "switch"
-    # Times and prices are numbers inside only: they are written as text.
+    if TIME in (*info.metadata, *(part for choice in get_args(kind) for part in getattr(choice, "__metadata__", ()))):
+        return "time"
+    # Prices are numbers inside only: they are written as text.
     if kind is int and not any(isinstance(part, BeforeValidator) for part in info.metadata):
         return "number"
     return "text" if kind in (int, str) or get_origin(kind) in (Literal, Union, UnionType) else "json"

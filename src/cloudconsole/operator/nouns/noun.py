@@ -1,7 +1,7 @@
 """What all nouns have in common: each verb checks, writes, notes it in the audit, and says what was and what is."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any, ClassVar, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, Table, delete, func, insert, select, tuple_, update
@@ -13,6 +13,7 @@ from cloudconsole.operator.kept import texts_in
 from cloudconsole.operator.models import Part
 from cloudconsole.operator.nouns.filters import Filter
 from cloudconsole.operator.nouns.inputs import Input, inputs_of
+from cloudconsole.operator.nouns.wording import SWITCHED
 from cloudconsole.operator.records import Record, Row
 from cloudconsole.operator.words import a
 
@@ -87,14 +88,8 @@ class Noun(ABC):
         self, desk: Desk, filters: Values | None = None, after: str | None = None, limit: int | None = PAGE
     ) -> Records:
         """Those that all filters let through, in order, from behind the key `after` on."""
-        query = self._query()
-        for name, value in (filters or {}).items():
-            query = query.where(self.filters()[name].condition(desk, value))
-        order = self._order()
-        if after is not None:
-            query = query.where(tuple_(*order) > tuple_(*self._place(after)))
-        found = desk.connection.execute(query.order_by(*order).limit(limit)).mappings()
-        return [self.record_of(dict(row)) for row in found]
+        query = self._paged(desk, self._query(), filters or {}, after, limit)
+        return [self.record_of(dict(row)) for row in desk.connection.execute(query).mappings()]
 
     # What nouns differ in
 
@@ -106,8 +101,17 @@ class Noun(ABC):
         may_lack = self.may_lack_owner
         return Input("tenant", self.owner, "text", is_required=not may_lack, may_be_nothing=may_lack), *own
 
+    def changeable(self) -> tuple[Input, ...]:
+        """The fields that changing one takes: those with verbs of their own are none."""
+        return tuple(given for given in self.inputs() if given.name not in (*self.fixed, *SWITCHED))
+
     def filters(self) -> Mapping[str, Filter]:
         return {}
+
+    def _filters_for(self, wanted: Container[str]) -> Mapping[str, Filter]:
+        """The filters as they serve best where these are wanted together."""
+        del wanted
+        return self.filters()
 
     def key_of(self, record: Record) -> str:
         """The key of a record, which the other verbs take."""
@@ -151,6 +155,18 @@ class Noun(ABC):
         return key
 
     # How they do it
+
+    def _paged(
+        self, desk: Desk, query: Select[Any], filters: Values, after: str | None, limit: int | None
+    ) -> Select[Any]:
+        """A query for no more than a page."""
+        known = self._filters_for(filters)
+        for name, value in filters.items():
+            query = query.where(known[name].condition(desk, value))
+        order = self._order()
+        if after is not None:
+            query = query.where(tuple_(*order) > tuple_(*self._place(after)))
+        return query.order_by(*order).limit(limit)
 
     def _new_row(self, desk: Desk, values: Values) -> Row:
         """The row of a new one, if it can be added."""

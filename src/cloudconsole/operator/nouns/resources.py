@@ -1,28 +1,27 @@
 """Resources: recorded, resized, moved, ended, removed; the totals move in the same transaction."""
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from collections.abc import Container, Mapping
+from functools import partial
+from typing import Any, ClassVar
 
-from sqlalchemy import ColumnElement, Select, func, or_, select, union_all
+from sqlalchemy import ColumnElement, Select, or_, select, union
 
 from cloudconsole.core.clock import time_text
 from cloudconsole.core.kinds import KINDS
 from cloudconsole.operator import models, records
-from cloudconsole.operator.conditions import begins_with
+from cloudconsole.operator.conditions import begins_with, found_in_order, unindexed
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import OperatorError, refuse_unfit
 from cloudconsole.operator.fitting import resource_findings
 from cloudconsole.operator.models import Resource, read_part
 from cloudconsole.operator.nouns.filters import Filter, kind_filter, node_filter, tenant_filter
-from cloudconsole.operator.nouns.noun import Done, Noun, Values
+from cloudconsole.operator.nouns.noun import PAGE, Done, Noun, Records, Values
 from cloudconsole.operator.nouns.places import find_node, require_owner, with_tenant
 from cloudconsole.operator.nouns.pricing import check_priced
 from cloudconsole.operator.nouns.usage import check_quotas
 from cloudconsole.operator.records import Record, Row
 from cloudconsole.operator.rules import disabled_refusal
 from cloudconsole.store import counting, tables
-
-_MANY: Final = 10_000
 
 
 class Resources(Noun):
@@ -38,11 +37,20 @@ class Resources(Noun):
     overridable = frozenset({"add", "change"})
 
     def filters(self) -> Mapping[str, Filter]:
+        return self._filters_for(())
+
+    def _filters_for(self, wanted: Container[str]) -> Mapping[str, Filter]:
+        # One index serves a page: that of the narrowest condition.
         columns = self.table.c
+        leading = next((name for name in ("tenant", "node", "kind") if name in wanted), None)
+        tenant, node, kind = (
+            column if name == leading else unindexed(column)
+            for name, column in {"tenant": columns.tenant_id, "node": columns.node_id, "kind": columns.kind}.items()
+        )
         return {
-            "tenant": tenant_filter(columns.tenant_id),
-            "kind": kind_filter(columns.kind, "only of this kind", KINDS),
-            "node": node_filter(columns.node_id, "only those on this node"),
+            "tenant": tenant_filter(tenant),
+            "kind": kind_filter(kind, "only of this kind", KINDS),
+            "node": node_filter(node, "only those on this node"),
             "prefix": Filter("only those whose id or name begins so", self._begins),
             "running": Filter("only those that run now", self._runs, is_switch=True),
         }
@@ -57,18 +65,32 @@ class Resources(Noun):
         row = self._changed_row(desk, self.record_of(current), {"ended": time_text(desk.now) if at is None else at})
         return self._write(desk, "end", current, row)
 
-    def _begins(self, desk: Desk, prefix: str) -> ColumnElement[bool]:
+    def list(
+        self, desk: Desk, filters: Values | None = None, after: str | None = None, limit: int | None = PAGE
+    ) -> Records:
+        """By a prefix, two searches for a page each, by ids and by names: one for both would have to sort all."""
+        others = dict(filters or {})
+        prefix = others.pop("prefix", None)
+        if prefix is None:
+            return super().list(desk, others, after, limit)
         columns = self.table.c
-        by_id, by_name = (begins_with(column, prefix) for column in (columns.id, columns.name))
-        found = select(columns.id).where(by_name).limit(_MANY)
-        if desk.connection.scalar(select(func.count()).select_from(found.subquery())) == _MANY:
-            return or_(by_id, by_name)
-        # Where few are named so, two searches, each by its own index, whatever else is asked for.
-        return columns.id.in_(union_all(*(select(columns.id).where(condition) for condition in (by_id, by_name))))
+        named = found_in_order(desk.connection, columns.name, partial(begins_with, prefix=prefix))
+        searches = [
+            self._paged(desk, select(columns.id).where(condition), others, after, limit).subquery()
+            for condition in (begins_with(columns.id, prefix), named)
+        ]
+        either = union(*(select(search.c.id) for search in searches))
+        query = self._query().where(columns.id.in_(either)).order_by(columns.id).limit(limit)
+        return [self.record_of(dict(row)) for row in desk.connection.execute(query).mappings()]
+
+    def _begins(self, _desk: Desk, prefix: str) -> ColumnElement[bool]:
+        columns = self.table.c
+        return or_(begins_with(columns.id, prefix), begins_with(columns.name, prefix))
 
     def _runs(self, desk: Desk, _value: Any) -> ColumnElement[bool]:
-        columns = self.table.c
-        return (columns.started_at <= desk.now) & (columns.ended_at.is_(None) | (columns.ended_at > desk.now))
+        # Most do: looking for those by their times would only disturb the order.
+        started, ended = unindexed(self.table.c.started_at), unindexed(self.table.c.ended_at)
+        return (started <= desk.now) & (ended.is_(None) | (ended > desk.now))
 
     def _live(self, desk: Desk, key: str) -> Row:
         current = self._require(desk, key)

@@ -58,6 +58,14 @@ class Room:
         ]
 
 
+def used_by(desk: Desk, tenant_id: int) -> Mapping[str, int]:
+    """What a tenant has in use of the quotas from which resources take, or spoken for."""
+    used = Counter(dict.fromkeys(QUOTA_USES, 0))
+    for _, uses in _used(desk, [tenant_id]):
+        used.update(uses)
+    return used
+
+
 def check_quotas(desk: Desk, before: Row | None, after: Row) -> None:
     """Refuse a resource, new or grown, that would take more than a quota leaves."""
     if desk.force or not asked_for(after, before, desk.now):

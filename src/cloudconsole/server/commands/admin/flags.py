@@ -2,23 +2,18 @@
 
 import argparse
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from decimal import Decimal
 from pathlib import Path as FilePath
-from typing import Any, Final
-
-import msgspec
+from typing import Any, Final, TypeVar
 
 from cloudconsole.operator.errors import OperatorError, Unfit
 from cloudconsole.operator.nouns.inputs import Input
-from cloudconsole.operator.rules import LARGEST
 from cloudconsole.operator.words import Path, path_text
+from cloudconsole.operator.written import json_of, number_of, switch_of
 
-_MOST_DIGITS: Final = 18
-"""More would fit no field; whether fewer do, the field says."""
 _PREFIX: Final = "field_"
-_DECODER: Final = msgspec.json.Decoder(float_hook=Decimal)
+Value = TypeVar("Value")
 
 
 def flag_of(name: str) -> str:
@@ -72,25 +67,27 @@ def _said(names: Mapping[str, str], path: Path, message: str) -> str:
 
 
 def _number(text: str) -> int:
-    if not re.fullmatch(r"-?[0-9]+", text):
-        raise argparse.ArgumentTypeError("must be a whole number")
-    if len(text) > _MOST_DIGITS:
-        raise argparse.ArgumentTypeError(f"must be at most {LARGEST}")
-    return int(text)
+    return _in_words(number_of, text)
 
 
 def _switch(text: str) -> bool:
-    if text not in ("true", "false"):
-        raise argparse.ArgumentTypeError("must be true or false")
-    return text == "true"
+    return _in_words(switch_of, text)
+
+
+def _in_words(read: Callable[[str], Value], text: str) -> Value:
+    """What was read; argparse tells the words of its own error only."""
+    try:
+        return read(text)
+    except ValueError as problem:
+        raise argparse.ArgumentTypeError(str(problem)) from None
 
 
 def _json(text: str) -> Any:
     """JSON as it stands, or from the file named after an @."""
     try:
         content = FilePath(text[1:]).read_bytes() if text.startswith("@") else text.encode()
-        return _DECODER.decode(content)
+        return json_of(content)
     except OSError as problem:
         raise argparse.ArgumentTypeError(f"{text[1:]} cannot be read: {problem.strerror}") from None
-    except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
+    except ValueError:
         raise argparse.ArgumentTypeError("must be JSON, or @ and the path of a file of JSON") from None

@@ -23,8 +23,6 @@ _PURPOSES: Final = {
     "show": "show one",
     "list": "list them",
 }
-_SWITCHED: Final = ("disabled", "enabled")
-"""Fields that have verbs of their own."""
 
 
 def add_commands(commands: Any) -> None:
@@ -68,7 +66,7 @@ def _add_change_arguments(parser: Parser, noun: Noun, verb: str) -> None:
     else:
         _add_key(parser, noun)
     if verb == "change":
-        inputs = tuple(given for given in noun.inputs() if given.name not in (*noun.fixed, *_SWITCHED))
+        inputs = noun.changeable()
         add_flags(parser, inputs, all_optional=True)
         parser.epilog = at_least_one(inputs).capitalize()
         if noun is RESOURCES:

@@ -8,8 +8,7 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import Connection
 
-from cloudconsole.cli.printing import cell
-from cloudconsole.operator.audit import Search, accesses, changes
+from cloudconsole.operator.audit import Search, accesses, changes, what
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.fields import seconds_of
 from cloudconsole.operator.records import Record
@@ -68,7 +67,7 @@ def _audit(arguments: argparse.Namespace, settings: Settings) -> None:
     ):
         lines = _all(read, desk.connection, search)
         if not (arguments.access or arguments.json):
-            lines = ({**line, "what": _what(line["before"], line["after"])} for line in lines)
+            lines = ({**line, "what": what(line["before"], line["after"])} for line in lines)
         columns = _ACCESSES if arguments.access else _CHANGES
         print_some(lines, columns, arguments, lambda line: line["id"])
 
@@ -79,18 +78,6 @@ def _all(
     while page := read(connection, search):
         yield from page
         search = msgspec.structs.replace(search, after=page[-1]["id"])
-
-
-def _what(before: Record | None, after: Record | None) -> str:
-    """A change in one line: the fields that differ, or all of them where there is only one side."""
-    if before is None or after is None:
-        return ", ".join(f"{name}: {cell(value)}" for name, value in (before or after or {}).items())
-    names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-    return ", ".join(f"{name}: {_side(before, name)} -> {_side(after, name)}" for name in names)
-
-
-def _side(record: Record, name: str) -> str:
-    return cell(record.get(name)) or "nothing"
 
 
 def _moment(flag: str, text: str | None, zone: tzinfo) -> int | None:

@@ -10,6 +10,7 @@ from cloudconsole.cli import output, printing
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.nouns import ACCOUNTS, RESOURCES, Done, Noun
 from cloudconsole.operator.nouns.inputs import Input
+from cloudconsole.operator.nouns.wording import PAST
 from cloudconsole.operator.records import Record
 from cloudconsole.server.commands.admin.flags import as_typed, at_least_one, flag_of, values_of
 from cloudconsole.server.commands.admin.stores import looking, store, store_to_read, writing
@@ -19,15 +20,6 @@ from cloudconsole.spec.visible import visible
 from cloudconsole.store.passwords import hash_password
 
 _PAGE: Final = 1000
-_PAST: Final = {
-    "add": "added",
-    "change": "changed",
-    "disable": "disabled",
-    "enable": "enabled",
-    "end": "ended",
-    "reset": "reset to the defaults",
-    "remove": "removed",
-}
 
 
 def change(noun: Noun, verb: str, inputs: tuple[Input, ...], arguments: argparse.Namespace, settings: Settings) -> None:
@@ -44,7 +36,7 @@ def change(noun: Noun, verb: str, inputs: tuple[Input, ...], arguments: argparse
             values["password_hash"] = hash_password(read_new_password(arguments))
         with writing(engine, settings, force=getattr(arguments, "force", False)) as desk:
             done = _do(desk, noun, verb, values, arguments)
-    print_done(noun, done, _PAST[verb], as_json=arguments.json)
+    print_done(noun, done, PAST[verb], as_json=arguments.json)
 
 
 def _typed(noun: Noun, inputs: tuple[Input, ...]) -> dict[str, str]:

@@ -1,0 +1,28 @@
+"""Stores as an earlier version made them."""
+
+from contextlib import closing
+from pathlib import Path
+from sqlite3 import connect
+from typing import Final
+
+_UNDONE: Final = {
+    "cloud": (
+        "DROP TABLE usage",
+        "DROP INDEX ix_resources_node_id_id_kind",
+        "DROP INDEX ix_resources_kind_id",
+        "CREATE INDEX ix_resources_node_id ON resources (node_id)",
+        *(f"DROP INDEX ix_operator_audit_{column}_id" for column in ("actor", "change", "subject")),
+    ),
+    "activity": (
+        "DROP TABLE undeclared_proxies",
+        *(f"DROP INDEX ix_access_audit_{column}_id" for column in ("event", "username")),
+    ),
+}
+
+
+def make_older(folder: Path) -> None:
+    """Take from the store in a folder what came after revision 0002."""
+    for part, statements in _UNDONE.items():
+        with closing(connect(folder / f"{part}.db")) as connection, connection:
+            for statement in ("UPDATE alembic_version SET version_num = '0002'", *statements):
+                connection.execute(statement)
