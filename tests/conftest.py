@@ -10,7 +10,16 @@ from hypothesis import settings as hypothesis_settings
 
 from cloudconsole.server.app import Console
 from cloudconsole.server.settings import Settings
-from tests.harness import Caller, HeldClock, InProcess, OverHttp, RunningServer, make_sample_store, running_server
+from tests.harness import (
+    Caller,
+    HeldClock,
+    InProcess,
+    OverHttp,
+    RunningServer,
+    make_logins_quick,
+    make_sample_store,
+    running_server,
+)
 
 # A machine may stall for a moment at any time: no example is held to a time.
 hypothesis_settings.register_profile("patient", deadline=None)
@@ -23,6 +32,14 @@ NOON = datetime(2026, 11, 15, 12, 20, tzinfo=UTC).timestamp()
 def sample_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with the sample cloud; copy it, never change it."""
     return make_sample_store(tmp_path_factory.mktemp("sample") / "data", NOON)
+
+
+@pytest.fixture(scope="session")
+def quick_store(sample_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample cloud whose passwords cost next to nothing to check; copy it, never change it."""
+    folder = copytree(sample_store, tmp_path_factory.mktemp("quick") / "data")
+    make_logins_quick(folder)
+    return folder
 
 
 @pytest.fixture

@@ -129,7 +129,8 @@ class InProcess:
         scope = {
             "type": "http",
             "method": method,
-            "path": path,
+            "path": path.partition("?")[0],
+            "query_string": path.partition("?")[2].encode(),
             "http_version": "1.1",
             "scheme": self.base.partition(":")[0],
             "client": (self.address, 50000),

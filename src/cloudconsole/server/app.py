@@ -10,8 +10,10 @@ from cloudconsole.backends.embedded.identity import QUEUE_LIMIT, QUEUE_SECONDS, 
 from cloudconsole.core.clock import Clock
 from cloudconsole.server.actions import Ports
 from cloudconsole.server.desk.desk import Desk
+from cloudconsole.server.http.admission import Admission
 from cloudconsole.server.http.api import ApiEndpoint
 from cloudconsole.server.http.assets import ASSETS
+from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.documents import show_openapi, show_reference
 from cloudconsole.server.http.front import Front, FrontDoor
@@ -42,6 +44,7 @@ from cloudconsole.server.observing.layout import (
     WRITES_WAITING,
 )
 from cloudconsole.server.observing.meter import Meter, meter_alone
+from cloudconsole.server.operator_pages.pages import OperatorPages
 from cloudconsole.server.payloads import Payloads
 from cloudconsole.server.settings import Settings
 from cloudconsole.server.writing import Writer
@@ -87,7 +90,8 @@ class Console:
         payloads = Payloads(clock, meter)
         api = ApiEndpoint(settings, clock, tokens, sessions, regions, ports, payloads)
         turns = Turns(QUEUE_LIMIT, retry_after=QUEUE_SECONDS)
-        login = LoginEndpoint(settings, clock, tokens, sessions, regions, identity, activity, writer, turns)
+        admission = Admission(settings, clock, sessions, identity, activity, writer, turns)
+        login = LoginEndpoint(settings, clock, tokens, sessions, regions, admission)
 
         health = HealthEndpoint(reader, is_draining=lambda: self.draining)
 
@@ -102,6 +106,14 @@ class Console:
             READY_PATH: {"GET": Route("readyz", health.ready)},
             **ASSETS.routes(),
         }
+        self._without_slash = WITHOUT_SLASH
+        self._operator_pages: OperatorPages | None = None
+        if settings.operator_pages:
+            self._operator_pages = OperatorPages(
+                settings, clock, tokens, sessions, session_reader, admission, engine, meter
+            )
+            self._routes |= self._operator_pages.routes
+            self._without_slash = WITHOUT_SLASH | {path.rstrip("/") for path in self._operator_pages.routes}
         self._controls = desk.make_controls(settings, writer, sessions) if desk.make_controls else None
         if self._controls is not None:
             self._routes = self._controls.around(self._routes)
@@ -138,13 +150,19 @@ class Console:
             if isinstance(error, Unavailable) and error.__cause__:
                 self._meter.add(STORE_ERRORS)
                 log.warning("unavailable: %s", error.__cause__)
-            return refusal_response(error, request)
+            return self._refuse(error, request)
         except ClientGone:
             raise
         except Exception:
             request.outcome = InternalError.error
             log.exception("%s %s failed", request.method, request.path)
-            return refusal_response(InternalError(request.request_id), request)
+            return self._refuse(InternalError(request.request_id), request)
+
+    def _refuse(self, error: ApiError, request: Request) -> Response:
+        """In the way of whom it is said to: operators look at pages, programs read envelopes."""
+        if self._operator_pages is not None and request.path.startswith(OPERATOR_PATH):
+            return self._operator_pages.refuse(error, request)
+        return refusal_response(error, request)
 
     def _enter(self, request: Request) -> Front:
         if request.path in HEALTH_PATHS:
@@ -155,7 +173,7 @@ class Console:
         return self._front_door.enter(request)
 
     async def _dispatch(self, request: Request, front: Front) -> Response:
-        if request.path in WITHOUT_SLASH and request.method != "OPTIONS":
+        if request.path in self._without_slash and request.method != "OPTIONS":
             query = b"?" + request.query if request.query else b""
             notice = envelope.notice(SLASH_MISSING, 308, request.head.language, path=request.path + "/")
             return json_response(notice, 308, [(b"location", request.path.encode() + b"/" + query)])
@@ -185,6 +203,8 @@ class Console:
 
     def close(self) -> None:
         self._audit.tell_left_out(until_now=True)
+        if self._operator_pages is not None:
+            self._operator_pages.close()
         hashing, writing, engine, reader = self._held
         hashing.shutdown()
         writing.shutdown()

@@ -51,6 +51,12 @@ class Caller(Struct, frozen=True):
     request_id: str
 
 
+LOGIN: Final = "login"
+LOGOUT: Final = "logout"
+OPERATOR_LOGIN: Final = "operator_login"
+OPERATOR_LOGOUT: Final = "operator_logout"
+
+
 class Attempt(Struct, frozen=True):
     """A login being made."""
 
@@ -58,6 +64,8 @@ class Attempt(Struct, frozen=True):
     network: str
     """What failures are counted by: the caller's address, or the network that it can choose from."""
     caller: Caller
+    event: str = LOGIN
+    """What the access trail calls it where it succeeds."""
 
     @property
     def user_hash(self) -> bytes:
@@ -118,7 +126,7 @@ class Activity:
                     expires_at=session.expires_at,
                 )
             )
-            _note(connection, "login", account.username, attempt.caller, now)
+            _note(connection, attempt.event, account.username, attempt.caller, now)
 
         self._transact(work)
 
@@ -130,14 +138,14 @@ class Activity:
             connection.execute(delete(login_failures).where(login_failures.c.at <= now - throttle.WINDOW_SECONDS))
             row = {"network": attempt.network, "user_hash": attempt.user_hash, "at": now}
             connection.execute(insert(login_failures).values(row))
-            _note(connection, "login_refused", known_username, attempt.caller, now)
+            _note(connection, f"{attempt.event}_refused", known_username, attempt.caller, now)
 
         self._transact(work)
 
-    def end_session(self, id_hash: bytes, username: str, caller: Caller, now: int) -> None:
+    def end_session(self, id_hash: bytes, username: str, caller: Caller, now: int, event: str = LOGOUT) -> None:
         def work(connection: Connection) -> None:
             _end_sessions(connection, (id_hash,))
-            _note(connection, "logout", username, caller, now)
+            _note(connection, event, username, caller, now)
 
         self._transact(work)
 

@@ -5,6 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from cloudconsole.core.kinds import Role
 from cloudconsole.store.arrivals import Arrivals
 from cloudconsole.store.reader import Reader
 
@@ -17,7 +18,8 @@ LIVE: Final = """
 """
 
 _FIND: Final = f"""
-    SELECT accounts.tenant_id, accounts.username, sessions.csrf_seed, sessions.seen_at, sessions.expires_at
+    SELECT accounts.tenant_id, accounts.username, sessions.csrf_seed, sessions.seen_at, sessions.expires_at,
+           accounts.role
     FROM {LIVE} AND sessions.id_hash = ?
 """
 
@@ -33,6 +35,7 @@ class Session(Struct, frozen=True, gc=False):
     csrf_seed: str
     seen_at: int
     expires_at: int
+    role: Role
 
 
 def hash_session_id(session_id: str) -> bytes:

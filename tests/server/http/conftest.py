@@ -8,17 +8,9 @@ import pytest
 
 from cloudconsole.server.app import Console
 from cloudconsole.server.settings import Settings
-from tests.harness import HeldClock, InProcess, make_logins_quick
+from tests.harness import HeldClock, InProcess
 
 StartConsole = Callable[..., InProcess]
-
-
-@pytest.fixture(scope="session")
-def quick_store(sample_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sample cloud whose passwords cost next to nothing to check; copy it, never change it."""
-    folder = copytree(sample_store, tmp_path_factory.mktemp("quick") / "data")
-    make_logins_quick(folder)
-    return folder
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from cloudconsole.operator.sample import SAMPLE_PASSWORDS
 from cloudconsole.server.addresses import is_loopback, reachable
 from cloudconsole.server.desk.desk import Desk
+from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.settings import Settings
 
 CURL_SESSION = """\
@@ -77,6 +78,8 @@ def welcome(start: Start) -> str:
     """The lines to print, for people."""
     settings, base, region = start.settings, start.base, start.region
     lines = [f"Cloud Console serves on {base}", f"region to send at login: {region}"]
+    if settings.operator_pages:
+        lines.append(f"pages for operators: {base}{OPERATOR_PATH}")
     if not is_loopback(settings.host):
         lines.append(f"listening on {settings.host} port {start.port}, for other machines too")
     if start.is_empty:

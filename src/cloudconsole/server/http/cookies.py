@@ -1,4 +1,4 @@
-"""Our two cookies: reading them out of whatever else a caller sends, and setting them."""
+"""Our cookies: reading them out of whatever else a caller sends, and setting them."""
 
 import re
 from email.utils import formatdate
@@ -7,6 +7,10 @@ from typing import Final, NamedTuple
 
 from cloudconsole.spec.wire import CSRF_COOKIE, SESSION_COOKIE
 
+OPERATOR_COOKIE: Final = "operatorid"
+OPERATOR_PATH: Final = "/admin/"
+"""Where the operators' pages are, and their cookie goes."""
+
 CSRF_SECONDS: Final = 52 * 7 * 24 * 3600
 
 TRIED_AT_MOST: Final = 4
@@ -14,6 +18,9 @@ TRIED_AT_MOST: Final = 4
 
 
 _OURS: Final = re.compile(rf'(?:^|;)\s*({SESSION_COOKIE}|{CSRF_COOKIE})\s*=\s*("?)([0-9A-Za-z]+)\2\s*(?=;|$)')
+
+
+_OPERATORS: Final = re.compile(rf'(?:^|;)\s*{OPERATOR_COOKIE}\s*=\s*("?)([0-9A-Za-z]+)\1\s*(?=;|$)')
 
 
 class Cookies(NamedTuple):
@@ -29,6 +36,21 @@ def read_cookies(header: str) -> Cookies:
         if len(found) < TRIED_AT_MOST:
             found.append(value)
     return cookies
+
+
+def read_operator_cookies(header: str) -> list[str]:
+    """Every value of the operators' cookie, in order; it comes to their own pages only, so no other call looks."""
+    return [value for _, value in _OPERATORS.findall(header)][:TRIED_AT_MOST]
+
+
+def operator_cookie(session_id: str, *, secure: bool) -> str:
+    return f"{OPERATOR_COOKIE}={session_id}; HttpOnly; Path={OPERATOR_PATH}; SameSite=Strict{_secure(secure)}"
+
+
+def clear_operator_cookie(*, secure: bool) -> str:
+    past = formatdate(0, usegmt=True)
+    rest = f"HttpOnly; Max-Age=0; Path={OPERATOR_PATH}; SameSite=Strict{_secure(secure)}"
+    return f"{OPERATOR_COOKIE}=; Expires={past}; {rest}"
 
 
 def session_cookie(session_id: str, *, secure: bool) -> str:

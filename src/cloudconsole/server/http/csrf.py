@@ -36,16 +36,18 @@ class CsrfTokens:
     def is_ours(self, token: str) -> bool:
         return len(token) == TOKEN_LENGTH and _equal(token, self.from_seed(token[:SEED_LENGTH]))
 
+    def is_of(self, session: Session, token: str) -> bool:
+        """Whether the token is the session's."""
+        return _equal(token, self.from_seed(session.csrf_seed))
+
     def came_along(self, session: Session, request: Request) -> bool:
         """Whether the session's token is among the request's cookies."""
-        token = self.from_seed(session.csrf_seed)
-        return any(_equal(sent, token) for sent in request.head.cookies.csrf_tokens)
+        return any(self.is_of(session, sent) for sent in request.head.cookies.csrf_tokens)
 
     def check_call(self, request: Request, front: Front, session: Session) -> None:
         """Of a call in a session: the header must equal a cookie, and both must be this session's token."""
         check_origin(request, front)
-        token = request.head.csrf_token
-        if not request.head.has_csrf_cookie or not _equal(token, self.from_seed(session.csrf_seed)):
+        if not request.head.has_csrf_cookie or not self.is_of(session, request.head.csrf_token):
             raise CsrfFailed
 
     def check_login(self, request: Request, field: object) -> str:

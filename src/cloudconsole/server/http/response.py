@@ -61,6 +61,10 @@ def cookie_headers(*cookies: str) -> Headers:
 
 
 def refusal_response(error: ApiError, request: Request) -> Response:
+    return json_response(envelope.refusal(error, request.head.language), error.code, refusal_headers(error))
+
+
+def refusal_headers(error: ApiError) -> Headers:
     headers: Headers = []
     if error.retry_after is not None:
         headers.append((b"retry-after", b"%d" % error.retry_after))
@@ -68,7 +72,7 @@ def refusal_response(error: ApiError, request: Request) -> Response:
         headers.append((b"allow", error.allow.encode("ascii")))
     if isinstance(error, BodyTooLarge | Unavailable):
         headers.append((b"connection", b"close"))
-    return json_response(envelope.refusal(error, request.head.language), error.code, headers)
+    return headers
 
 
 async def send_response(response: Response, request: Request, send: Send) -> None:

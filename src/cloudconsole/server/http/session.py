@@ -16,6 +16,10 @@ from cloudconsole.store.sessions import Session, SessionReader
 
 log = logging.getLogger(__name__)
 
+TENANTS: Final = "s"
+OPERATORS: Final = "o"
+"""How the ids of their sessions begin: neither can ever stand for the other."""
+
 _ANONYMOUS: Final = re.compile(r"a[0-9a-f]{48}")
 
 
@@ -46,8 +50,8 @@ class Sessions:
         self._being_written: dict[bytes, int] = {}
         self._touching: asyncio.Task[None] | None = None
 
-    def new_id(self) -> str:
-        return "s" + self._randomness.token_bytes(_ID_BYTES).hex()
+    def new_id(self, prefix: str = TENANTS) -> str:
+        return prefix + self._randomness.token_bytes(_ID_BYTES).hex()
 
     def id_to_keep(self, request: Request, found: Found | None) -> str:
         """What `GET /api/` sets: the live session, else a well-formed anonymous id, else a new one."""
@@ -71,9 +75,7 @@ class Sessions:
             live.sort(key=lambda each: not self._tokens.came_along(each[1], request))
         session = live[0][1]
         request.user = session.username
-        # Either way: it may have been used when the clock was ahead of what it is now.
-        if abs(now - session.seen_at) >= TOUCH_SECONDS:
-            self._touch(session, now)
+        self.note_use(session, now)
         return live[0]
 
     def require(self, request: Request) -> Session:
@@ -87,9 +89,10 @@ class Sessions:
         if self._touching is not None:
             await asyncio.wait([self._touching])
 
-    def _touch(self, session: Session, now: float) -> None:
-        """Write down that the session is in use, without making the call wait for it."""
-        if session.id_hash in self._being_written:
+    def note_use(self, session: Session, now: float) -> None:
+        """Write down that the session is in use, where it is due, without making the call wait for it."""
+        # Either way: it may have been used when the clock was ahead of what it is now.
+        if abs(now - session.seen_at) < TOUCH_SECONDS or session.id_hash in self._being_written:
             return
         self._touched[session.id_hash] = int(now)
         if self._touching is None:

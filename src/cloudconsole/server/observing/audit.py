@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from cloudconsole.server.observing.allowance import Allowance
-from cloudconsole.server.observing.layout import AUDIT_LEFT_OUT, LOGIN, OK
+from cloudconsole.server.observing.layout import AUDIT_LEFT_OUT, LOGIN, OK, OPERATOR_LOGIN
 from cloudconsole.server.observing.meter import Meter
 from cloudconsole.server.observing.seen import SeenCall
 
@@ -31,8 +31,8 @@ class Audit:
         """A login, a logout or a refusal; that something of ours failed is none, unless it kept someone from login."""
         if call.outcome == OK:
             _write(logging.INFO, call.call, call, f"{call.call} of {call.user} from {call.address}")
-        elif call.call == LOGIN:
-            self._note_refusal("login_refused", call, call.user or "an unknown user")
+        elif call.call in (LOGIN, OPERATOR_LOGIN):
+            self._note_refusal(f"{call.call}_refused", call, call.user or "an unknown user")
         elif status < 500:
             self._note_refusal("refused", call, call.user or "a visitor")
 

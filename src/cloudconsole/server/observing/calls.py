@@ -5,13 +5,13 @@ import time
 from collections.abc import Container
 
 from cloudconsole.server.observing.audit import Audit
-from cloudconsole.server.observing.layout import GONE, LOGIN, LOGOUT, OK
+from cloudconsole.server.observing.layout import GONE, LOGIN, LOGOUT, OK, OPERATOR_LOGIN, OPERATOR_LOGOUT
 from cloudconsole.server.observing.meter import Meter
 from cloudconsole.server.observing.seen import SeenCall
 
 access_log = logging.getLogger("cloudconsole.access")
 
-_AUDITED = {LOGIN, LOGOUT}
+_AUDITED = {LOGIN, LOGOUT, OPERATOR_LOGIN, OPERATOR_LOGOUT}
 
 
 class CallObserver:

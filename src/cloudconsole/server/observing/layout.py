@@ -18,6 +18,10 @@ BEFORE_ACTION: Final = "api"
 OTHER: Final = "other"
 LOGIN: Final = "login"
 LOGOUT: Final = "logout"
+OPERATOR_LOGIN: Final = "operator_login"
+OPERATOR_LOGOUT: Final = "operator_logout"
+OPERATOR_PAGES: Final = "operator_pages"
+"""Any other call of a page for operators."""
 WELCOME: Final = "welcome"
 
 CALLS: Final = (
@@ -26,6 +30,9 @@ CALLS: Final = (
     WELCOME,
     LOGIN,
     LOGOUT,
+    OPERATOR_LOGIN,
+    OPERATOR_LOGOUT,
+    OPERATOR_PAGES,
     "healthz",
     "readyz",
     OTHER,

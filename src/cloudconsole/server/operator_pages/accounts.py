@@ -1,0 +1,61 @@
+"""What only accounts have: a password, sessions to end, a throttle to clear."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from cloudconsole.operator.errors import Unfit
+from cloudconsole.operator.nouns import ACCOUNTS, Done
+from cloudconsole.operator.passwords import LONGEST, is_fit
+from cloudconsole.operator.throttles import clear_throttle
+from cloudconsole.server.addresses import forwarded_address, throttle_address
+from cloudconsole.server.operator_pages.controls import Control
+from cloudconsole.server.operator_pages.office import Office
+from cloudconsole.store.passwords import hash_password
+
+PASSWORDS: Final = (
+    Control("password", "Password", f"1 to {LONGEST} characters", "password", ("password",), is_required=True),
+    Control("password_again", "The same again", "", "password", ("password_again",), is_required=True),
+)
+ADDRESS: Final = Control(
+    "address", "Address", "only failures from this IP address; all, where it is left empty", "text", ("address",)
+)
+
+
+def new_password(fields: Mapping[str, str]) -> str:
+    """The password that was typed twice."""
+    password = fields.get("password", "")
+    if not is_fit(password):
+        raise Unfit([(("password",), f"must have 1 to {LONGEST} characters")])
+    if fields.get("password_again", "") != password:
+        raise Unfit([(("password_again",), "differs from the password")])
+    return password
+
+
+def reset_password(office: Office, username: str, key: str, fields: Mapping[str, str]) -> Done:
+    # Hashed before the transaction: it takes its time, in which others could not write.
+    password_hash = hash_password(new_password(fields))
+    with office.writing(username) as desk:
+        return ACCOUNTS.reset_password(desk, key, password_hash)
+
+
+def end_sessions(office: Office, username: str, key: str) -> Done:
+    with office.writing(username) as desk:
+        return ACCOUNTS.end_sessions(desk, key)
+
+
+def clear(office: Office, username: str, key: str, fields: Mapping[str, str]) -> Done:
+    network = _network(fields.get("address", "").strip())
+    with office.activity() as failures:
+        with office.writing(username) as desk:
+            done = clear_throttle(desk, failures, key, network)
+        failures.commit()
+    return done
+
+
+def _network(text: str) -> str | None:
+    if not text:
+        return None
+    address = forwarded_address(text)
+    if address is None:
+        raise Unfit([(("address",), "must be an IP address, such as 192.0.2.1")])
+    return throttle_address(address)

@@ -1,0 +1,102 @@
+"""The page on which one is added."""
+
+from functools import partial
+
+from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.nouns import ACCOUNTS, Done, Noun
+from cloudconsole.server.http.front import Front
+from cloudconsole.server.http.request import Request
+from cloudconsole.server.http.response import Response
+from cloudconsole.server.operator_pages import accounts
+from cloudconsole.server.operator_pages.controls import Control, adding_controls
+from cloudconsole.server.operator_pages.forms import (
+    OUT_OF_DATE,
+    Field,
+    Problems,
+    blank_fields,
+    problems_of,
+    said,
+    sent_fields,
+)
+from cloudconsole.server.operator_pages.previewing import Preview, is_preview, tried
+from cloudconsole.server.operator_pages.reading import values_for_adding
+from cloudconsole.server.operator_pages.rendering import link, redirect
+from cloudconsole.server.operator_pages.room import Room, suggestions_for
+from cloudconsole.server.operator_pages.sessions import Posted, Visit
+from cloudconsole.store.passwords import hash_password
+
+
+class AddPage:
+    def __init__(self, noun: Noun, room: Room) -> None:
+        self._noun = noun
+        self._room = room
+        own = adding_controls(noun)
+        self._controls: tuple[Control, ...] = (*own, *accounts.PASSWORDS) if noun is ACCOUNTS else own
+
+    async def show(self, request: Request, _front: Front) -> Response:
+        visit = self._room.sessions.require(request)
+        return await self._page(request, visit, blank_fields(self._controls))
+
+    async def add(self, request: Request, front: Front) -> Response:
+        room = self._room
+        posted = await room.sessions.receive(request, front)
+        if not posted.is_current:
+            return await self._again(request, posted, said(OUT_OF_DATE), 403)
+        previews = is_preview(self._noun, posted.fields)
+        try:
+            done = await room.office.do(partial(self._add, posted, previews=previews))
+        except OperatorError as refused:
+            return await self._again(request, posted, problems_of(refused, self._controls), 422)
+        added = done.after or {}
+        if previews:
+            return await self._again(request, posted, Problems(), 200, Preview.of(added, room.office))
+        return redirect(link(f"{self._noun.name}/one/", key=self._noun.key_of(added), done="add"))
+
+    def _add(self, posted: Posted, *, previews: bool) -> Done:
+        office, fields = self._room.office, posted.fields
+        values = values_for_adding(self._controls, fields)
+        force = "add" in self._noun.overridable and "force" in fields
+        if self._noun is ACCOUNTS:
+            values = {name: value for name, value in values.items() if not name.startswith("password")}
+            with office.looking() as desk:
+                ACCOUNTS.check_new(desk, values)
+            # Hashed before the transaction: it takes its time, in which others could not write.
+            values["password_hash"] = hash_password(accounts.new_password(fields))
+        if previews:
+            return tried(office, posted.visit.username, lambda desk: self._noun.add(desk, values))
+        with office.writing(posted.visit.username, force=force) as desk:
+            return self._noun.add(desk, values)
+
+    async def _again(
+        self, request: Request, posted: Posted, problems: Problems, status: int, preview: Preview | None = None
+    ) -> Response:
+        fields = sent_fields(self._controls, posted.fields, problems)
+        return await self._page(request, posted.visit, fields, problems, status, preview)
+
+    async def _page(
+        self,
+        request: Request,
+        visit: Visit,
+        fields: list[Field],
+        problems: Problems | None = None,
+        status: int = 200,
+        preview: Preview | None = None,
+    ) -> Response:
+        problems = problems or Problems()
+
+        def read(desk: Desk) -> dict[str, list[str]]:
+            return suggestions_for(desk, self._controls)
+
+        return self._room.page(
+            "add.html",
+            request,
+            visit,
+            status=status,
+            noun=self._noun,
+            fields=fields,
+            problems=problems,
+            suggestions=await self._room.office.look(read),
+            may_be_forced=problems.may_be_forced,
+            preview=preview,
+        )

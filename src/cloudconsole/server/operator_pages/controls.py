@@ -1,0 +1,180 @@
+"""The fields of a form: made from what a noun takes, and the texts that they show and are sent with."""
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, tzinfo
+from typing import Any, Final, Literal, NamedTuple
+
+import msgspec
+
+from cloudconsole.core.kinds import NODELESS, PRICED_UNITS, UNLIMITED
+from cloudconsole.operator.nouns import DOMAINS, NOUNS, PRICES, QUOTAS, RESOURCES, Noun
+from cloudconsole.operator.nouns.inputs import Input
+from cloudconsole.operator.records import Record, json_text
+from cloudconsole.operator.rules import SIZES, sizes_of
+from cloudconsole.operator.words import Path
+
+Kind = Literal["text", "number", "switch", "choice", "time", "json", "lines", "limit", "password"]
+
+UNLIMITED_SUFFIX: Final = ".unlimited"
+"""The checkbox beside a limit."""
+
+_WORDS: Final = {
+    "advOriginConfigs": "Advanced origin configs",
+    "cname": "CNAME",
+    "floating_ips": "Floating IPs",
+    "id": "Id",
+    "originIps": "Origin IPs",
+    "ram": "RAM",
+    "url": "URL",
+    "vcpus": "vCPUs",
+}
+_REFERRED: Final = frozenset(noun.name for noun in NOUNS if noun.name in ("tenant", "node"))
+
+
+class Control(NamedTuple):
+    """One field of a form."""
+
+    name: str
+    label: str
+    help: str
+    kind: Kind
+    path: Path = ()
+    """The way to its value in a record."""
+    is_required: bool = False
+    may_be_nothing: bool = False
+    choices: tuple[str, ...] = ()
+    default: str = ""
+    suggests: str | None = None
+    """The noun whose names are offered."""
+
+
+def label_of(name: str) -> str:
+    """`Service areas` for `serviceAreas`, `Floating ips` for `floating_ips`."""
+    spaced = re.sub(r"[A-Z]", lambda capital: f" {capital.group().lower()}", name).replace("_", " ")
+    return _WORDS.get(name, spaced.capitalize())
+
+
+def adding_controls(noun: Noun) -> tuple[Control, ...]:
+    return _controls(noun, noun.inputs())
+
+
+def changing_controls(noun: Noun, record: Record) -> tuple[Control, ...]:
+    """The fields that can be changed of this one; a resource has the sizes and the place of its kind only."""
+    inputs: Iterable[Input] = noun.changeable()
+    if noun is RESOURCES:
+        kind = record["kind"]
+        lacks = set(SIZES).difference(sizes_of(kind)) | ({"node"} if kind in NODELESS else set())
+        inputs = [given for given in inputs if given.name not in lacks]
+    # Nothing is required here: what is not given stays, and what is made empty the field itself refuses.
+    return tuple(control._replace(is_required=False) for control in _controls(noun, inputs))
+
+
+def _controls(noun: Noun, inputs: Iterable[Input]) -> tuple[Control, ...]:
+    found: list[Control] = []
+    for given in inputs:
+        if noun is DOMAINS and given.name == "originConfig":
+            found += _ORIGIN
+        elif noun is QUOTAS:
+            found.append(Control(given.name, label_of(given.name), given.help, "limit", (given.name,)))
+        else:
+            found.append(_control(noun, given))
+    return tuple(found)
+
+
+def _control(noun: Noun, given: Input) -> Control:
+    kind: Kind = "choice" if given.choices else given.shape
+    return Control(
+        given.name,
+        label_of(given.name),
+        _UNITS if noun is PRICES and given.name == "unit" else given.help,
+        kind,
+        (given.name,),
+        given.is_required,
+        given.may_be_nothing,
+        given.choices,
+        _default(given),
+        given.name if given.name in _REFERRED and given.name != noun.name else None,
+    )
+
+
+def _default(given: Input) -> str:
+    if given.shape == "switch":
+        return "true" if given.default else "false"
+    return str(given.default) if given.choices and given.default else ""
+
+
+_UNITS: Final = "; ".join(f"{kind}: {' or '.join(units)}" for kind, units in PRICED_UNITS.items())
+
+_ORIGIN: Final = (
+    Control(
+        "originConfig.originIps",
+        label_of("originIps"),
+        "addresses of the origin's servers, one on a line",
+        "lines",
+        ("originConfig", "originIps"),
+    ),
+    Control(
+        "originConfig.originDomainName",
+        label_of("originDomainName"),
+        "the origin's name, where it has one",
+        "text",
+        ("originConfig", "originDomainName"),
+        may_be_nothing=True,
+    ),
+    Control(
+        "originConfig.advOriginConfigs",
+        label_of("advOriginConfigs"),
+        "any JSON; null or empty where there is nothing advanced",
+        "json",
+        ("originConfig", "advOriginConfigs"),
+        may_be_nothing=True,
+    ),
+)
+
+
+def value_at(record: Record, path: Path) -> Any:
+    value: Any = record
+    for step in path:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def shown(control: Control, value: Any, zone: tzinfo) -> str:
+    """A value as the text of its control."""
+    if control.kind == "json":
+        return "" if value is None else msgspec.json.format(json_text(value), indent=2)
+    if control.kind == "switch":
+        return "true" if value else "false"
+    if value is None:
+        return ""
+    if control.kind == "lines":
+        return "\n".join(value)
+    if control.kind == "time":
+        return local_time(value, zone)
+    # As browsers do: a field of one line has no line breaks, which a name of long ago may have.
+    return re.sub(r"[\r\n]", "", str(value))
+
+
+def sent(control: Control, fields: Mapping[str, str]) -> str:
+    """The text of a control as it was sent, in the very form in which it is shown."""
+    text = fields.get(control.name, "")
+    if control.kind == "switch":
+        return "true" if text else "false"
+    if control.kind == "limit" and fields.get(control.name + UNLIMITED_SUFFIX):
+        return str(UNLIMITED)
+    if control.kind in ("json", "lines"):
+        return text.replace("\r\n", "\n").strip()
+    if control.kind == "time":
+        # Browsers leave out seconds that are none.
+        return re.sub(r"(T\d\d:\d\d):00$", r"\1", text.strip())
+    return text
+
+
+def local_time(text: str, zone: tzinfo) -> str:
+    """A record's time as a control for local times takes it; what is no time stays as it is."""
+    try:
+        moment = datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).astimezone(zone)
+    except (ValueError, OverflowError):
+        return text
+    return moment.strftime("%Y-%m-%dT%H:%M:%S").removesuffix(":00")

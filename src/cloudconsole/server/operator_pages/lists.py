@@ -1,0 +1,101 @@
+"""The page that lists a noun: so many at a time, from a key on, and never all of them counted."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from cloudconsole.core.clock import time_text
+from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.nouns import PRICES, Noun
+from cloudconsole.operator.nouns.filters import Filter
+from cloudconsole.operator.records import Record
+from cloudconsole.server.http.front import Front
+from cloudconsole.server.http.request import Request
+from cloudconsole.server.http.response import Response
+from cloudconsole.server.operator_pages.controls import Control, Kind, label_of
+from cloudconsole.server.operator_pages.forms import Field, Problems, problems_of
+from cloudconsole.server.operator_pages.queries import query_of
+from cloudconsole.server.operator_pages.rendering import link, title_of
+from cloudconsole.server.operator_pages.room import Room, Suggestions, suggestions_for
+from cloudconsole.server.operator_pages.showing import Column, columns_of, notice_of, state_of
+
+PAGE: Final = 50
+"""So many on one page."""
+
+
+class Listed(NamedTuple):
+    """One line of a list."""
+
+    key: str
+    record: Record
+    state: str | None
+
+
+class ListPage:
+    def __init__(self, noun: Noun, room: Room) -> None:
+        self._noun = noun
+        self._room = room
+        self._filters = noun.filters()
+        self._controls = tuple(_control(name, each) for name, each in self._filters.items())
+        self._columns: tuple[Column, ...] = columns_of(noun)
+
+    async def show(self, request: Request, _front: Front) -> Response:
+        visit = self._room.sessions.require(request)
+        query = query_of(request)
+        wanted = {name: query[name] for name in self._filters if query.get(name)}
+        problems = Problems()
+        found: list[Listed] = []
+        suggestions: Suggestions = {}
+        try:
+            found, suggestions = await self._room.office.look(partial(self._read, wanted, query.get("after") or None))
+        except OperatorError as refused:
+            problems = problems_of(refused, self._controls)
+        is_more = len(found) > PAGE
+        found = found[:PAGE]
+        path = f"{self._noun.name}/"
+        return self._room.page(
+            "list.html",
+            request,
+            visit,
+            status=422 if problems.all else 200,
+            noun=self._noun,
+            columns=self._columns,
+            key_label="Key" if self._noun is PRICES else label_of(self._noun.key),
+            found=found,
+            filters=[
+                Field(control, wanted.get(control.name, ""), problems.of_fields.get(control.name))
+                for control in self._controls
+            ],
+            is_filtered=bool(wanted),
+            is_first="after" not in query,
+            first=link(path, **wanted),
+            following=link(path, **wanted, after=found[-1].key) if is_more else None,
+            problems=problems,
+            suggestions=suggestions,
+            notice=notice_of(self._noun, query),
+        )
+
+    def _read(self, wanted: Mapping[str, str], after: str | None, desk: Desk) -> tuple[list[Listed], Suggestions]:
+        filters: dict[str, Any] = {
+            name: True if self._filters[name].is_switch else value for name, value in wanted.items()
+        }
+        records = self._noun.list(desk, filters, after, PAGE + 1)
+        now = time_text(desk.now)
+        listed = [Listed(self._noun.key_of(record), record, state_of(self._noun, record, now)) for record in records]
+        return listed, suggestions_for(desk, self._controls)
+
+
+def _control(name: str, chosen: Filter) -> Control:
+    kind: Kind = "switch" if chosen.is_switch else "choice" if chosen.choices else "text"
+    suggests = name if name in ("tenant", "node") else None
+    return Control(name, _label(name, chosen), "", kind, (name,), choices=chosen.choices, suggests=suggests)
+
+
+def _label(name: str, chosen: Filter) -> str:
+    """`Only the disabled ones` for a switch, `Id or name begins with` for a prefix, else the name of what is given."""
+    if chosen.is_switch:
+        return title_of(chosen.help)
+    if name == "prefix":
+        return title_of(chosen.help.removeprefix("only those whose ").replace(" begins so", " begins with"))
+    return label_of(name)

@@ -1,0 +1,80 @@
+"""Where the pages' work on the store is done: in a thread of its own, one piece at a time, off the event loop."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from datetime import tzinfo
+from pathlib import Path
+from typing import Final, TypeVar
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from cloudconsole.core.clock import Clock
+from cloudconsole.operator.desk import Desk, at_desk, reading_desk
+from cloudconsole.server.observing.meter import Meter
+from cloudconsole.server.writing import Writer
+from cloudconsole.spec.errors import Unavailable
+from cloudconsole.store.engine import open_engine, reading
+
+Result = TypeVar("Result")
+
+ACTOR_PREFIX: Final = "web:"
+"""Before the account's name in the trail: no user of an operating system has a colon in it, so commands stay apart."""
+
+
+class Office:
+    def __init__(self, folder: Path, activity: Engine, clock: Clock, zone: tzinfo, meter: Meter) -> None:
+        self._cloud = open_engine(folder, "cloud")
+        self._activity = activity
+        self._clock = clock
+        self._thread = ThreadPoolExecutor(1, "operator-pages")
+        self._writer = Writer(self._thread, meter)
+        self.zone = zone
+
+    async def look(self, work: Callable[[Desk], Result]) -> Result:
+        """Read at a desk."""
+
+        def run() -> Result:
+            with self.looking() as desk:
+                return work(desk)
+
+        return await self._writer.look(_translated, run)
+
+    async def look_at_activity(self, work: Callable[[Connection], Result]) -> Result:
+        def run() -> Result:
+            with reading(self._activity).begin() as connection:
+                return work(connection)
+
+        return await self._writer.look(_translated, run)
+
+    async def do(self, work: Callable[[], Result]) -> Result:
+        """Do what opens its own desks, below."""
+        return await self._writer.run(_translated, work)
+
+    def looking(self) -> AbstractContextManager[Desk]:
+        return reading_desk(self._cloud, now=self.now(), zone=self.zone)
+
+    def writing(self, username: str, *, force: bool = False) -> AbstractContextManager[Desk]:
+        actor = ACTOR_PREFIX + username
+        return at_desk(self._cloud, actor=actor, now=self.now(), zone=self.zone, force=force)
+
+    @contextmanager
+    def activity(self) -> Iterator[Connection]:
+        """The other database, to be committed by whoever asks for it."""
+        with self._activity.connect() as connection:
+            yield connection
+
+    def now(self) -> int:
+        return int(self._clock.now())
+
+    def close(self) -> None:
+        self._thread.shutdown()
+        self._cloud.dispose()
+
+
+def _translated(work: Callable[[], Result]) -> Result:
+    try:
+        return work()
+    except SQLAlchemyError as problem:
+        raise Unavailable from problem

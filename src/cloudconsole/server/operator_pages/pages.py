@@ -1,0 +1,120 @@
+"""The operators' pages put together: a fixed table of paths, and what is said where one is refused."""
+
+from typing import Final
+
+from sqlalchemy import Engine
+
+from cloudconsole.core.clock import Clock
+from cloudconsole.operator.nouns import NOUNS, Noun
+from cloudconsole.server.http.admission import Admission
+from cloudconsole.server.http.cookies import OPERATOR_PATH
+from cloudconsole.server.http.csrf import CsrfTokens
+from cloudconsole.server.http.front import Front
+from cloudconsole.server.http.request import Request
+from cloudconsole.server.http.response import Response, refusal_headers
+from cloudconsole.server.http.routes import Endpoint, Route, Routes
+from cloudconsole.server.http.session import Sessions
+from cloudconsole.server.observing.layout import OPERATOR_LOGIN, OPERATOR_LOGOUT, OPERATOR_PAGES
+from cloudconsole.server.observing.meter import Meter
+from cloudconsole.server.operator_pages.adding import AddPage
+from cloudconsole.server.operator_pages.asking import DeedPage
+from cloudconsole.server.operator_pages.deeds import deeds_of
+from cloudconsole.server.operator_pages.lists import ListPage
+from cloudconsole.server.operator_pages.office import Office
+from cloudconsole.server.operator_pages.rendering import AUDIT_PATH, SIGN_IN_PATH, SIGN_OUT_PATH, Renderer
+from cloudconsole.server.operator_pages.room import Room
+from cloudconsole.server.operator_pages.sessions import OperatorSessions
+from cloudconsole.server.operator_pages.sign_in import SignIn
+from cloudconsole.server.operator_pages.single import OnePage
+from cloudconsole.server.operator_pages.trail import TrailPage
+from cloudconsole.server.settings import Settings
+from cloudconsole.spec.errors import ApiError, LoginRequired, Unavailable
+from cloudconsole.store.sessions import SessionReader
+
+_TITLES: Final = {
+    400: "Bad request",
+    403: "Refused",
+    404: "Not found",
+    405: "Not this way",
+    413: "Too much",
+    415: "Not a form",
+    500: "Something went wrong",
+    503: "Not now",
+}
+_PERHAPS_DONE: Final = "If you sent a change, the audit trail shows whether it was made."
+
+
+class OperatorPages:
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Clock,
+        tokens: CsrfTokens,
+        sessions: Sessions,
+        reader: SessionReader,
+        admission: Admission,
+        activity: Engine,
+        meter: Meter,
+    ) -> None:
+        self._sessions = OperatorSessions(reader, sessions, tokens, clock)
+        self._renderer = Renderer(settings.zone, settings.time_zone)
+        self._office = Office(settings.data, activity, clock, settings.zone, meter)
+        self._room = Room(self._office, self._renderer, self._sessions)
+        self._sign_in = SignIn(self._sessions, admission, tokens, clock, self._renderer)
+        self.routes: Routes = {
+            OPERATOR_PATH: {"GET": _route(self.show_start)},
+            SIGN_IN_PATH: {
+                "GET": _route(self._sign_in.show),
+                "POST": Route(OPERATOR_LOGIN, self._sign_in.sign_in),
+            },
+            SIGN_OUT_PATH: {"POST": Route(OPERATOR_LOGOUT, self._sign_in.sign_out)},
+            AUDIT_PATH: {"GET": _route(TrailPage(self._room).show)},
+        }
+        for noun in NOUNS:
+            self.routes |= self._routes_of(noun)
+        self._sign_in.pages = self.routes
+
+    def _routes_of(self, noun: Noun) -> Routes:
+        base, one = f"{OPERATOR_PATH}{noun.name}/", OnePage(noun, self._room)
+        routes: Routes = {
+            base: {"GET": _route(ListPage(noun, self._room).show)},
+            f"{base}one/": {"GET": _route(one.show)},
+        }
+        if "add" in noun.verbs:
+            adding = AddPage(noun, self._room)
+            routes[f"{base}add/"] = {"GET": _route(adding.show), "POST": _route(adding.add)}
+        if "change" in noun.verbs:
+            routes[f"{base}change/"] = {"POST": _route(one.change)}
+        for deed in deeds_of(noun):
+            page = DeedPage(deed, self._room)
+            routes[OPERATOR_PATH + deed.path] = {"GET": _route(page.ask), "POST": _route(page.do)}
+        return routes
+
+    async def show_start(self, request: Request, _front: Front) -> Response:
+        visit = self._sessions.require(request)
+        return self._room.page("start.html", request, visit)
+
+    def refuse(self, error: ApiError, request: Request) -> Response:
+        """What a refusal looks like on these pages."""
+        if isinstance(error, LoginRequired):
+            return self._sign_in.send_there(request)
+        words = error.message("en")
+        if isinstance(error, Unavailable) and request.method == "POST":
+            words = f"{words} {_PERHAPS_DONE}"
+        return self._renderer.page(
+            "refusal.html",
+            request,
+            status=error.code,
+            headers=refusal_headers(error),
+            visit=None,
+            title=_TITLES.get(error.code, "Refused"),
+            words=words,
+            code=error.code,
+        )
+
+    def close(self) -> None:
+        self._office.close()
+
+
+def _route(endpoint: Endpoint) -> Route:
+    return Route(OPERATOR_PAGES, endpoint)

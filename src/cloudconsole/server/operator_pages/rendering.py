@@ -1,0 +1,75 @@
+"""Templates made into answers: every value goes in as text, and nothing is loaded from elsewhere."""
+
+from datetime import UTC, datetime, tzinfo
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from cloudconsole.operator.nouns import NOUNS
+from cloudconsole.server.http.assets import ASSETS, PAGE_POLICY
+from cloudconsole.server.http.cookies import OPERATOR_PATH
+from cloudconsole.server.http.request import Request
+from cloudconsole.server.http.response import Headers, Response
+from cloudconsole.spec.visible import cell, visible
+
+HTML_TYPE: Final = (b"content-type", b"text/html; charset=utf-8")
+
+AUDIT_PATH: Final = f"{OPERATOR_PATH}audit/"
+SIGN_IN_PATH: Final = f"{OPERATOR_PATH}sign-in/"
+SIGN_OUT_PATH: Final = f"{OPERATOR_PATH}sign-out/"
+
+
+def link(path: str, /, **query: str | int | None) -> str:
+    """A path below `/admin/` with a query; what is None or empty is left out."""
+    given = {name: value for name, value in query.items() if value not in (None, "")}
+    return OPERATOR_PATH + path + ("?" + urlencode(given) if given else "")
+
+
+def title_of(plural: str) -> str:
+    return plural[:1].upper() + plural[1:]
+
+
+class Renderer:
+    def __init__(self, zone: tzinfo, zone_name: str) -> None:
+        self._zone = zone
+        self._environment = Environment(
+            loader=PackageLoader("cloudconsole.server.operator_pages"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters.update(cell=cell, moment=self.moment, visible=visible, titled=title_of)
+        self._environment.globals.update(
+            asset=ASSETS.address,
+            link=link,
+            nouns=NOUNS,
+            zone_name=zone_name,
+            paths={"audit": AUDIT_PATH, "sign_in": SIGN_IN_PATH, "sign_out": SIGN_OUT_PATH},
+        )
+        for name in self._environment.list_templates():
+            # Read and compiled before the first call; a mistake in one is found at the start.
+            self._environment.get_template(name)
+
+    def page(
+        self, template: str, request: Request, *, status: int = 200, headers: Headers | None = None, **values: Any
+    ) -> Response:
+        html = self._environment.get_template(template).render(request_id=request.request_id, **values)
+        return Response(status, html.encode(), [HTML_TYPE, *(headers or [])], policy=PAGE_POLICY)
+
+    def moment(self, text: str) -> Markup | str:
+        """A record's time for people, in the console's time zone, with its offset where it has one; else it is UTC."""
+        try:
+            moment = datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).astimezone(self._zone)
+        except (ValueError, OverflowError):
+            return visible(text)
+        offset = moment.strftime("%z")
+        told = f"{moment:%Y-%m-%d %H:%M:%S}" + ("" if offset == "+0000" else f" {offset[:3]}:{offset[3:5]}")
+        return Markup('<time datetime="{}">{}</time>').format(text, told)
+
+
+def redirect(location: str, headers: Headers | None = None) -> Response:
+    """On to another page, to be had by GET."""
+    return Response(303, headers=[(b"location", location.encode("ascii")), *(headers or [])])

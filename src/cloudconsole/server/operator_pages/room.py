@@ -1,0 +1,44 @@
+"""What all pages share: the office, the templates, and who is there."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.nouns import NODES, TENANTS
+from cloudconsole.server.http.request import Request
+from cloudconsole.server.http.response import Response
+from cloudconsole.server.operator_pages.controls import Control
+from cloudconsole.server.operator_pages.office import Office
+from cloudconsole.server.operator_pages.rendering import Renderer
+from cloudconsole.server.operator_pages.sessions import OperatorSessions, Visit
+from cloudconsole.spec.errors import NotFound
+
+MOST_SUGGESTED: Final = 100
+
+Suggestions = dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class Room:
+    office: Office
+    renderer: Renderer
+    sessions: OperatorSessions
+
+    def page(self, template: str, request: Request, visit: Visit, *, status: int = 200, **values: Any) -> Response:
+        return self.renderer.page(template, request, status=status, visit=visit, **values)
+
+    def missing(self, request: Request, visit: Visit, words: str) -> Response:
+        """What is said where there is no such thing."""
+        request.outcome = NotFound.error
+        return self.page("refusal.html", request, visit, status=404, title="Not found", words=words, code=404)
+
+
+def suggestions_for(desk: Desk, controls: Iterable[Control]) -> Suggestions:
+    """Names to choose from, as many as a list can hold, for the fields that refer to something by its name."""
+    wanted = {control.suggests for control in controls}
+    return {
+        noun.name: [record["name"] for record in noun.list(desk, limit=MOST_SUGGESTED)]
+        for noun in (TENANTS, NODES)
+        if noun.name in wanted
+    }

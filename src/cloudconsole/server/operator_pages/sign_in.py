@@ -1,0 +1,126 @@
+"""Signing in and out: by the same checks as any login, into a session of its own."""
+
+from typing import Final
+from urllib.parse import urlencode
+
+from cloudconsole.core.clock import Clock
+from cloudconsole.server.http.admission import Admission, Wanted
+from cloudconsole.server.http.body import media_type, parse_fields, read_body, required_text
+from cloudconsole.server.http.cookies import OPERATOR_PATH, clear_operator_cookie, csrf_cookie, operator_cookie
+from cloudconsole.server.http.csrf import SEED_LENGTH, CsrfTokens, check_origin
+from cloudconsole.server.http.front import Front
+from cloudconsole.server.http.request import Request
+from cloudconsole.server.http.response import Headers, Response, cookie_headers
+from cloudconsole.server.http.routes import Routes
+from cloudconsole.server.http.session import OPERATORS
+from cloudconsole.server.operator_pages.queries import query_of
+from cloudconsole.server.operator_pages.rendering import SIGN_IN_PATH, Renderer, redirect
+from cloudconsole.server.operator_pages.sessions import OPERATOR, TOKEN_FIELD, OperatorSessions
+from cloudconsole.spec.errors import ApiError, CsrfFailed, InvalidCredentials, MissingField, TooManyRequests
+from cloudconsole.spec.wire import FORM
+from cloudconsole.store.activity import OPERATOR_LOGIN, OPERATOR_LOGOUT
+
+LOST: Final = (
+    "You are not signed in any more, and nothing was changed. Once you are, your browser's back button has what \
+you typed."
+)
+_TOO_OLD: Final = "This page was too old: try again."
+_LONGEST_NEXT: Final = 2000
+
+
+class SignIn:
+    def __init__(
+        self, sessions: OperatorSessions, admission: Admission, tokens: CsrfTokens, clock: Clock, renderer: Renderer
+    ) -> None:
+        self._sessions = sessions
+        self._admission = admission
+        self._tokens = tokens
+        self._clock = clock
+        self._renderer = renderer
+        self.pages: Routes = {}
+        """Those to which a sign-in may go back."""
+
+    async def show(self, request: Request, front: Front) -> Response:
+        query = query_of(request)
+        onward = self._onward(query.get("next", ""))
+        if self._sessions.find(request) is not None:
+            return redirect(onward)
+        return self._form(request, front, onward, problem=LOST if query.get("lost") else None)
+
+    async def sign_in(self, request: Request, front: Front) -> Response:
+        body = await read_body(request, self._admission.settings.max_body)
+        media = media_type(request, (FORM,))
+        check_origin(request, front)
+        fields = parse_fields(body, media)
+        onward = self._onward(fields.get("next", ""))
+        try:
+            self._tokens.check_login(request, fields.get(TOKEN_FIELD))
+            username, password = (required_text(fields, name) for name in ("username", "password"))
+            session_id = await self._admit(request, front, username, password)
+        except (CsrfFailed, MissingField, InvalidCredentials, TooManyRequests) as refused:
+            request.outcome = refused.error
+            return self._form(request, front, onward, fields.get("username", ""), _words(refused), refused)
+        return redirect(onward, cookie_headers(operator_cookie(session_id, secure=front.secure)))
+
+    async def sign_out(self, request: Request, front: Front) -> Response:
+        posted = await self._sessions.receive(request, front)
+        if not posted.is_current:
+            raise CsrfFailed
+        await self._admission.dismiss(request, front, posted.visit.session, OPERATOR_LOGOUT)
+        return redirect(SIGN_IN_PATH, cookie_headers(clear_operator_cookie(secure=front.secure)))
+
+    def send_there(self, request: Request) -> Response:
+        """To whoever asks for a page without being signed in; a form is lost, and they are told so."""
+        if request.method == "POST":
+            return redirect(f"{SIGN_IN_PATH}?lost=1")
+        query = f"?{request.query.decode('latin-1')}" if request.query else ""
+        onward = self._onward(request.path + query)
+        return redirect(SIGN_IN_PATH + ("" if onward == OPERATOR_PATH else "?" + urlencode({"next": onward})))
+
+    async def _admit(self, request: Request, front: Front, username: str, password: str) -> str:
+        self._admission.recognise(request, username)
+        wanted = Wanted(
+            csrf_seed=self._tokens.new()[:SEED_LENGTH],
+            replaces=self._sessions.held(request),
+            prefix=OPERATORS,
+            role=OPERATOR,
+            event=OPERATOR_LOGIN,
+        )
+        return await self._admission.admit(request, front, username, password, wanted)
+
+    def _form(
+        self,
+        request: Request,
+        front: Front,
+        onward: str,
+        username: str = "",
+        problem: str | None = None,
+        refused: ApiError | None = None,
+    ) -> Response:
+        kept = (token for token in request.head.cookies.csrf_tokens if self._tokens.is_ours(token))
+        token = next(kept, None) or self._tokens.new()
+        headers: Headers = cookie_headers(csrf_cookie(token, self._clock.now(), secure=front.secure))
+        if refused is not None and refused.retry_after is not None:
+            headers.append((b"retry-after", b"%d" % refused.retry_after))
+        return self._renderer.page(
+            "sign_in.html",
+            request,
+            status=200 if refused is None else refused.code,
+            headers=headers,
+            token=token,
+            onward=onward,
+            username=username,
+            problem=problem,
+            is_refusal=refused is not None,
+        )
+
+    def _onward(self, wanted: str) -> str:
+        """A page of ours to go to: the one that is wanted, if it is one."""
+        path = wanted.partition("?")[0]
+        is_plain = wanted.isascii() and wanted.isprintable() and " " not in wanted and len(wanted) <= _LONGEST_NEXT
+        is_page = "GET" in self.pages.get(path, {}) and path != SIGN_IN_PATH
+        return wanted if is_plain and is_page else OPERATOR_PATH
+
+
+def _words(refused: ApiError) -> str:
+    return _TOO_OLD if isinstance(refused, CsrfFailed) else refused.message("en")

@@ -1,0 +1,180 @@
+"""The page of one thing: what it is, a form to change it, and what else can be done to it."""
+
+from functools import partial
+from typing import Final, NamedTuple
+
+from cloudconsole.core.clock import time_text
+from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.nouns import QUOTAS, RESOURCES, Done, Noun
+from cloudconsole.operator.nouns.places import find_tenant
+from cloudconsole.operator.nouns.usage import used_by
+from cloudconsole.operator.records import Record
+from cloudconsole.server.http.front import Front
+from cloudconsole.server.http.request import Request
+from cloudconsole.server.http.response import Response
+from cloudconsole.server.operator_pages.controls import Control, changing_controls
+from cloudconsole.server.operator_pages.deeds import deeds_of
+from cloudconsole.server.operator_pages.forms import (
+    OUT_OF_DATE,
+    Field,
+    Problems,
+    problems_of,
+    record_fields,
+    said,
+    sent_fields,
+)
+from cloudconsole.server.operator_pages.previewing import Preview, is_preview, tried
+from cloudconsole.server.operator_pages.queries import query_of
+from cloudconsole.server.operator_pages.reading import (
+    is_stale,
+    seen_of,
+    touched,
+    values_for_changing,
+)
+from cloudconsole.server.operator_pages.rendering import link, redirect
+from cloudconsole.server.operator_pages.room import Room, Suggestions, suggestions_for
+from cloudconsole.server.operator_pages.sessions import Posted, Visit
+from cloudconsole.server.operator_pages.showing import NOTHING, column_of, notice_of, related_to, state_of
+
+CHANGED_MEANWHILE: Final = (
+    "It was changed since this page was made, and nothing of yours was saved. What is new is in the form, \
+and beside what you typed: look it through, and save again."
+)
+
+
+CONFLICT: Final = 409
+"""What was sent is about something that is not so any more."""
+
+
+class Stale(Exception):
+    """The record is not the one any more that the form was made from."""
+
+
+class Found(NamedTuple):
+    """One thing, and what its page needs besides."""
+
+    record: Record
+    controls: tuple[Control, ...]
+    state: str | None
+    notes: dict[str, str]
+    suggestions: Suggestions
+
+
+class OnePage:
+    def __init__(self, noun: Noun, room: Room) -> None:
+        self._noun = noun
+        self._room = room
+
+    async def show(self, request: Request, _front: Front) -> Response:
+        visit = self._room.sessions.require(request)
+        query = query_of(request)
+        return await self._page(request, visit, query.get("key", ""), notice=notice_of(self._noun, query))
+
+    async def change(self, request: Request, front: Front) -> Response:
+        room = self._room
+        posted = await room.sessions.receive(request, front)
+        key = posted.fields.get("key", "")
+        again = partial(self._page, request, posted.visit, key, posted)
+        if not posted.is_current:
+            return await again(said(OUT_OF_DATE), 403)
+        previews = is_preview(self._noun, posted.fields)
+        try:
+            done = await room.office.do(partial(self._change, posted, key, previews=previews))
+        except Stale:
+            return await again(said(CHANGED_MEANWHILE), CONFLICT)
+        except OperatorError as refused:
+            return await again(refused, 422)
+        after, what = done.after or {}, "change" if done.changed else NOTHING
+        if previews:
+            return await again(Problems(), 200, preview=Preview.of(after, room.office))
+        return redirect(link(f"{self._noun.name}/one/", key=self._noun.key_of(after), done=what))
+
+    def _change(self, posted: Posted, key: str, *, previews: bool) -> Done:
+        noun, office, fields = self._noun, self._room.office, posted.fields
+
+        def work(desk: Desk) -> Done:
+            record = noun.show(desk, key)
+            if is_stale(fields, record):
+                raise Stale
+            controls = changing_controls(noun, record)
+            return noun.change(desk, key, values_for_changing(noun, controls, fields, record, office.zone))
+
+        if previews:
+            return tried(office, posted.visit.username, work)
+        force = "change" in noun.overridable and "force" in fields
+        with office.writing(posted.visit.username, force=force) as desk:
+            return work(desk)
+
+    async def _page(
+        self,
+        request: Request,
+        visit: Visit,
+        key: str,
+        posted: Posted | None = None,
+        refused: Problems | OperatorError | None = None,
+        status: int = 200,
+        *,
+        notice: str | None = None,
+        preview: Preview | None = None,
+    ) -> Response:
+        noun, zone = self._noun, self._room.office.zone
+        try:
+            found = await self._room.office.look(partial(self._read, key))
+        except OperatorError as missing:
+            return self._room.missing(request, visit, str(missing))
+        record, controls = found.record, found.controls
+        problems = problems_of(refused, controls) if isinstance(refused, OperatorError) else refused or Problems()
+        seen, fields = seen_of(controls, record, zone), record_fields(controls, record, zone)
+        if posted is not None and is_stale(posted.fields, record):
+            fields = self._merged(fields, controls, posted)
+        elif posted is not None:
+            fields = sent_fields(controls, posted.fields, problems)
+        is_fixed = "change" not in noun.verbs or (noun is RESOURCES and "ended" in record)
+        return self._room.page(
+            "one.html",
+            request,
+            visit,
+            status=status,
+            noun=noun,
+            key=key,
+            record=record,
+            state=found.state,
+            facts=[
+                column_of(noun, given)
+                for given in noun.inputs()
+                if (is_fixed or given.name not in {control.path[0] for control in controls}) and given.name in record
+            ],
+            fields=[] if is_fixed else [field._replace(note=found.notes.get(field.control.name)) for field in fields],
+            seen=seen,
+            deeds=[deed for deed in deeds_of(noun) if deed.applies_to(record)],
+            related=related_to(noun, key, record),
+            problems=problems,
+            is_stale=status == CONFLICT,
+            may_be_forced=problems.may_be_forced,
+            suggestions=found.suggestions,
+            notice=notice,
+            preview=preview,
+        )
+
+    def _merged(self, current: list[Field], controls: tuple[Control, ...], posted: Posted) -> list[Field]:
+        """The record as it is now, with what was typed in its place; where both differ, both are shown."""
+        typed = {field.control.name: field.text for field in sent_fields(controls, posted.fields, Problems())}
+        own = touched(controls, posted.fields)
+        return [
+            field._replace(text=typed[name], now=field.text or "nothing")
+            if (name := field.control.name) in own and typed[name] != field.text
+            else field
+            for field in current
+        ]
+
+    def _read(self, key: str, desk: Desk) -> Found:
+        noun = self._noun
+        record = noun.show(desk, key)
+        controls = changing_controls(noun, record) if "change" in noun.verbs else ()
+        notes: dict[str, str] = {}
+        if noun is QUOTAS:
+            used = used_by(desk, find_tenant(desk, key)["id"])
+            notes = {name: f"{amount} in use" for name, amount in used.items()}
+        state = state_of(noun, record, time_text(desk.now))
+        return Found(record, controls, state, notes, suggestions_for(desk, controls))

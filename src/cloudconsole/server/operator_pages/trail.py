@@ -1,0 +1,111 @@
+"""The audit trails, to be read: what operators changed, and who logged in."""
+
+from collections.abc import Mapping
+from datetime import tzinfo
+from typing import Any, Final
+
+from cloudconsole.operator.audit import Search, accesses, changes, what
+from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.errors import OperatorError, Unfit
+from cloudconsole.operator.fields import seconds_of
+from cloudconsole.operator.nouns import NOUNS
+from cloudconsole.operator.records import Record
+from cloudconsole.server.http.front import Front
+from cloudconsole.server.http.request import Request
+from cloudconsole.server.http.response import Response
+from cloudconsole.server.operator_pages.controls import Control, sent
+from cloudconsole.server.operator_pages.forms import Field, Problems, problems_of
+from cloudconsole.server.operator_pages.queries import query_of
+from cloudconsole.server.operator_pages.rendering import link
+from cloudconsole.server.operator_pages.room import Room
+
+PAGE: Final = 50
+_ACCESS: Final = "access"
+_TRAIL: Final = Control(
+    "trail", "Trail", "what operators changed, or who logged in", "choice", choices=("changes", _ACCESS)
+)
+_CONTROLS: Final = (
+    Control("actor", "Actor", "who did it, such as web:operator; of logins, the account", "text", ("actor",)),
+    Control("change", "Change", "how it begins, such as account. or login", "text", ("change",)),
+    Control("subject", "Subject", "the key of what was changed", "text", ("subject",)),
+    Control("since", "Since", "from this time on", "time", ("since",)),
+    Control("until", "Until", "before this time", "time", ("until",)),
+)
+_SUBJECTS: Final = frozenset(noun.name for noun in NOUNS)
+
+
+class TrailPage:
+    def __init__(self, room: Room) -> None:
+        self._room = room
+
+    async def show(self, request: Request, _front: Front) -> Response:
+        visit = self._room.sessions.require(request)
+        query = query_of(request)
+        is_access = query.get("trail") == _ACCESS
+        wanted = {control.name: text for control in _CONTROLS if (text := sent(control, query))}
+        problems, lines = Problems(), list[Record]()
+        try:
+            search = _search(wanted, query.get("after", ""), self._room.office.zone, is_access=is_access)
+            lines = await (self._accesses(search) if is_access else self._changes(search))
+        except OperatorError as refused:
+            problems = problems_of(refused, _CONTROLS)
+        is_more = len(lines) > PAGE
+        lines = lines[:PAGE]
+        trail = {"trail": _ACCESS} if is_access else {}
+        return self._room.page(
+            "audit.html",
+            request,
+            visit,
+            status=422 if problems.all else 200,
+            is_access=is_access,
+            lines=lines,
+            filters=[
+                Field(_TRAIL, _ACCESS if is_access else "changes"),
+                *(
+                    Field(control, wanted.get(control.name, ""), problems.of_fields.get(control.name))
+                    for control in _CONTROLS
+                ),
+            ],
+            is_filtered=bool(wanted),
+            is_first="after" not in query,
+            first=link("audit/", **trail, **wanted),
+            following=link("audit/", **trail, **wanted, after=lines[-1]["id"]) if is_more else None,
+            problems=problems,
+            suggestions={},
+        )
+
+    async def _changes(self, search: Search) -> list[Record]:
+        def read(desk: Desk) -> list[Record]:
+            return [
+                {**line, "what": what(line["before"], line["after"]), "page": _page_of(line)}
+                for line in changes(desk.connection, search)
+            ]
+
+        return await self._room.office.look(read)
+
+    async def _accesses(self, search: Search) -> list[Record]:
+        return await self._room.office.look_at_activity(lambda connection: accesses(connection, search))
+
+
+def _page_of(line: Record) -> str | None:
+    """Where what was changed is, if it should be there still."""
+    name = line["change"].partition(".")[0]
+    if name not in _SUBJECTS or line["after"] is None or line["subject"] is None:
+        return None
+    return link(f"{name}/one/", key=line["subject"])
+
+
+def _search(wanted: Mapping[str, str], after: str, zone: tzinfo, *, is_access: bool) -> Search:
+    if is_access and "subject" in wanted:
+        raise Unfit([(("subject",), "the access trail has none: give the actor")])
+    texts: dict[str, Any] = {name: wanted.get(name) for name in ("actor", "change", "subject")}
+    moments: dict[str, Any] = {name: _moment(name, wanted[name], zone) for name in ("since", "until") if name in wanted}
+    line = int(after) if after.isascii() and after.isdecimal() and len(after) <= 18 else None
+    return Search(**texts, **moments, after=line, limit=PAGE + 1)
+
+
+def _moment(name: str, text: str, zone: tzinfo) -> int:
+    try:
+        return seconds_of(text, zone)
+    except ValueError as problem:
+        raise Unfit([((name,), str(problem))]) from None

@@ -1,0 +1,259 @@
+"""The operators' pages in a real browser: flows end to end, and what is seen of them."""
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from cloudconsole import Console
+from cloudconsole.operator.written import json_of
+from tests.browser.looking import DESKTOP, PHONE, Eyes, faults_of, is_cut_off, shoot, sign_in
+
+PAGES = {
+    "start": "/admin/",
+    "tenants": "/admin/tenant/",
+    "account": "/admin/account/one/?key=demo",
+    "account-add": "/admin/account/add/",
+    "account-password": "/admin/account/password/?key=demo",
+    "quotas": "/admin/quota/",
+    "quota": "/admin/quota/one/?key=demo",
+    "node": "/admin/node/one/?key=hk-1",
+    "prices": "/admin/price/",
+    "price-add": "/admin/price/add/",
+    "resources": "/admin/resource/",
+    "resource": "/admin/resource/one/?key=i-d0000001",
+    "resource-add": "/admin/resource/add/",
+    "resource-end": "/admin/resource/end/?key=i-d0000001",
+    "flavors": "/admin/flavor/",
+    "urls": "/admin/url/",
+    "domain": "/admin/domain/one/?key=206814",
+    "news": "/admin/news/",
+    "news-add": "/admin/news/add/",
+    "audit": "/admin/audit/",
+    "logins": "/admin/audit/?trail=access",
+    "missing": "/admin/tenant/one/?key=nobody",
+}
+
+
+@pytest.fixture
+def page(eyes: Eyes) -> Page:
+    """The start page of an operator who has signed in."""
+    opened = eyes.open("/admin/")
+    sign_in(opened, "operator")
+    expect(opened.get_by_role("heading", level=1)).to_have_text("What there is")
+    return opened
+
+
+def heading(page: Page, text: str) -> None:
+    expect(page.get_by_role("heading", level=1)).to_contain_text(text)
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme"), [("desktop", "light"), ("desktop", "dark"), ("phone", "light"), ("phone", "dark")]
+)
+def test_axe_finds_nothing_and_nothing_is_cut_off(eyes: Eyes, width: str, scheme: str) -> None:
+    viewport = DESKTOP if width == "desktop" else PHONE
+    page = eyes.open("/admin/", viewport=viewport, color_scheme=scheme)
+    assert (faults_of(page), is_cut_off(page)) == ("", False)
+    shoot(page, f"admin-sign-in-{width}-{scheme}")
+    sign_in(page, "operator")
+    heading(page, "What there is")
+    for name, path in PAGES.items():
+        page.goto(path)
+        assert (name, faults_of(page), is_cut_off(page)) == (name, "", False)
+        shoot(page, f"admin-{name}-{width}-{scheme}")
+
+
+def test_a_tenant_is_refused_as_with_a_wrong_password(eyes: Eyes) -> None:
+    page = eyes.open("/admin/")
+    sign_in(page, "nobody", "wrong")
+    refusal = page.get_by_role("alert")
+    expect(refusal).to_be_visible()
+    words = refusal.text_content()
+    sign_in(page, "demo")
+    expect(page.get_by_role("alert")).to_have_text(words or "-")
+    expect(page.get_by_label("Username")).to_have_value("demo")
+    expect(page.get_by_label("Password")).to_have_value("")
+    assert eyes.statuses("/admin/sign-in/") == [401, 401]
+
+
+def test_a_quota_is_changed_and_seen_by_the_tenant(page: Page, interface: Console) -> None:
+    assert interface.usage_limits().cores.limit == 64
+    page.get_by_role("link", name="Quotas", exact=True).first.click()
+    page.get_by_role("link", name="demo", exact=True).click()
+    page.get_by_label("Cores", exact=True).fill("65")
+    page.get_by_label("unlimited Gigabytes").check()
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status").first).to_contain_text("changed")
+    limits = interface.usage_limits()
+    assert (limits.cores.limit, limits.gigabytes.limit) == (65, None)
+
+
+def test_an_account_is_added_logs_in_and_is_shut_out(page: Page, eyes: Eyes) -> None:
+    page.goto("/admin/account/add/")
+    page.get_by_label("Tenant").fill("demo")
+    page.get_by_label("Username").fill("ann")
+    page.get_by_label("Role").select_option("operator")
+    page.get_by_label("Password").fill("a secret word")
+    page.get_by_label("The same again").fill("a secret word")
+    page.get_by_role("button", name="Add").click()
+    heading(page, "Account ann")
+    other = eyes.open("/admin/")
+    sign_in(other, "ann", "a secret word")
+    heading(other, "What there is")
+    page.get_by_role("link", name="End sessions").click()
+    page.get_by_role("button", name="End sessions").click()
+    expect(page.get_by_role("status").first).to_contain_text("sessions ended")
+    other.reload()
+    heading(other, "Sign in")
+    page.get_by_role("link", name="Remove").click()
+    page.get_by_role("button", name="Remove").click()
+    expect(page.get_by_role("status").first).to_have_text("account ann: removed")
+
+
+def test_news_are_previewed_published_and_withdrawn(page: Page, interface: Console) -> None:
+    title = '<img src=x onerror="document.title=1">'
+    page.goto("/admin/news/add/")
+    page.get_by_label("Title").fill(title)
+    page.get_by_label("URL").fill("https://news.example.com/x")
+    page.get_by_role("button", name="Preview").click()
+    expect(page.get_by_role("link", name=title)).to_be_visible()
+    assert title not in [item.title for item in interface.news()]
+    page.get_by_role("button", name="Add").click()
+    heading(page, "News 11")
+    assert interface.news()[0].title == title
+    page.get_by_role("link", name="Disable").click()
+    page.get_by_role("button", name="Disable").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("withdrawn")
+    assert interface.news()[0].title != title
+
+
+def test_a_resource_is_found_and_ended_at_a_time(page: Page) -> None:
+    page.goto("/admin/resource/")
+    page.get_by_label("Id or name begins with").fill("web-da")
+    page.get_by_role("button", name="Find").click()
+    expect(page.get_by_role("row")).to_have_count(4)
+    page.get_by_role("link", name="v-d0000001").click()
+    page.get_by_role("link", name="End…").click()
+    page.get_by_label(re.compile("^End")).fill("2027-01-31T08:00:07")
+    page.get_by_role("button", name="End").click()
+    heading(page, "will end")
+    expect(page.get_by_text("2027-01-31 08:00:07")).to_be_visible()
+
+
+def test_a_time_that_a_browser_shortens_is_not_taken_for_a_change(page: Page) -> None:
+    page.goto("/admin/news/one/?key=3")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status").first).to_contain_text("nothing to change")
+
+
+def test_a_refused_form_has_the_focus_on_what_is_wrong_and_keeps_what_was_typed(page: Page) -> None:
+    page.goto("/admin/resource/add/")
+    page.get_by_label("Tenant").fill("demo")
+    page.get_by_label("Id", exact=True).fill("i-9")
+    page.get_by_label("Kind").select_option("instance")
+    page.get_by_label("Name").fill("big")
+    page.get_by_label("Node").fill("hk-1")
+    page.get_by_label("vCPUs").fill("999")
+    page.get_by_label("RAM").fill("1024")
+    page.get_by_role("button", name="Add").click()
+    expect(page.get_by_role("alert")).to_be_focused()
+    expect(page.get_by_role("alert")).to_contain_text("Over quota")
+    expect(page.get_by_label("vCPUs")).to_have_value("999")
+    page.get_by_label("Do it nevertheless").check()
+    page.get_by_role("button", name="Add").click()
+    heading(page, "Resource i-9")
+
+
+MISTAKES = [
+    "[",
+    '[1,\n 2\n "x"]',
+    '{"a" 1}',
+    "{a: 1}",
+    '["abc',
+    '["a\tb"]',
+    '["\\q"]',
+    '["\\u12"]',
+    "[1] 2",
+    '{"a":}',
+    "[nul]",
+    "[01]",
+    '["😀", x]',
+]
+
+
+@pytest.mark.parametrize("text", MISTAKES)
+def test_a_mistake_in_json_is_told_while_typing_in_the_servers_words(page: Page, text: str) -> None:
+    with pytest.raises(ValueError, match="line") as told:
+        json_of(text)
+    place = str(told.value).partition("; ")[2]
+    page.goto("/admin/domain/one/?key=206813")
+    page.get_by_label("Cache behaviors").fill(text)
+    expect(page.locator("#field-cacheBehaviors-mistake")).to_have_text(place[0].upper() + place[1:])
+
+
+def test_json_is_laid_out_by_a_button_and_its_numbers_stay(page: Page) -> None:
+    page.goto("/admin/domain/one/?key=206813")
+    field = page.get_by_label("Cache behaviors", exact=True)
+    field.fill('[{"a":0.10,"b":[],"c":{"d":"x, {y}: \\"z\\""}} ]')
+    page.get_by_role("button", name="Format Cache behaviors").click()
+    text = field.input_value()
+    assert '"a": 0.10,' in text
+    assert json.loads(text) == [{"a": 0.1, "b": [], "c": {"d": 'x, {y}: "z"'}}]
+    assert text.count("\n") > 4
+
+
+def test_two_who_change_the_same_do_not_undo_each_other(page: Page, eyes: Eyes) -> None:
+    page.goto("/admin/quota/one/?key=demo")
+    other = eyes.open_tab(page.context, "/admin/quota/one/?key=demo")
+    other.get_by_label("Cores", exact=True).fill("70")
+    other.get_by_role("button", name="Save").click()
+    page.get_by_label("Volumes", exact=True).fill("9")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert")).to_contain_text("changed since this page was made")
+    expect(page.get_by_label("Cores", exact=True)).to_have_value("70")
+    expect(page.get_by_label("Volumes", exact=True)).to_have_value("9")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("status").first).to_contain_text("changed")
+
+
+def test_all_of_it_can_be_done_by_keyboard_and_without_scripts(eyes: Eyes) -> None:
+    page = eyes.open("/admin/tenant/add/", java_script_enabled=False)
+    page.keyboard.type("operator")
+    page.keyboard.press("Tab")
+    page.keyboard.type("console-operator")
+    page.keyboard.press("Enter")
+    heading(page, "Add a tenant")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.type("acme")
+    page.keyboard.press("Enter")
+    heading(page, "Tenant acme")
+
+
+def test_signing_out_and_going_back_shows_nothing(page: Page) -> None:
+    page.goto("/admin/account/")
+    page.get_by_role("button", name="Sign out").click()
+    heading(page, "Sign in")
+    page.go_back()
+    heading(page, "Sign in")
+
+
+def test_a_form_sent_after_the_session_ended_is_still_there_by_the_back_button(page: Page, eyes: Eyes) -> None:
+    page.goto("/admin/tenant/add/")
+    page.get_by_label("Name").fill("acme")
+    page.context.clear_cookies(name="operatorid")
+    page.get_by_role("button", name="Add").click()
+    expect(page.get_by_role("alert")).to_contain_text("nothing was changed")
+    sign_in(page, "operator")
+    heading(page, "What there is")
+    page.go_back()
+    page.go_back()
+    heading(page, "Add a tenant")
+    expect(page.get_by_label("Name")).to_have_value("acme")
+    page.get_by_role("button", name="Add").click()
+    heading(page, "Tenant acme")
