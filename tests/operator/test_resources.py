@@ -83,6 +83,29 @@ def test_a_resource_that_has_ended_can_be_recorded(store: Engine) -> None:
     assert rows(store, tables.resources)[0]["ended_at"] is not None
 
 
+@pytest.mark.parametrize("many", [0, 100_000], ids=["as of many", "as of few"])
+def test_those_that_run_now_are_listed_however_many_there_are(
+    store: Engine, many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cloudconsole.operator.nouns.resources._MANY_RUNNING", many)
+    hour = 3600
+    lives = {
+        "a-ended": (NOW - 2 * hour, NOW - hour),
+        "b-ends-now": (NOW - hour, NOW),
+        "c-will-end": (NOW - hour, NOW + hour),
+        "d-to-come": (NOW + hour, None),
+        "e-begins-now": (NOW, None),
+        "f-runs": (NOW - hour, None),
+    }
+    with desk_of(store) as desk:
+        for name, (started, ended) in lives.items():
+            times = {"started": time_text(started), **({} if ended is None else {"ended": time_text(ended)})}
+            record(desk, "keypair", name, **times)
+        for others in ({}, {"kind": "keypair"}, {"tenant": "t1"}, {"prefix": "a"}):
+            found = [each["id"] for each in RESOURCES.list(desk, {"running": True, **others})]
+            assert found == ["c-will-end", "e-begins-now", "f-runs"], others
+
+
 @pytest.mark.parametrize(
     ("kind", "changes", "words"),
     [

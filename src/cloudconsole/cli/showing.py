@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cloudconsole.cli import output, printing
 from cloudconsole.cli.running import run_call
 from cloudconsole.cli.tables import Bar, Cell, Column, Kind, Styled
-from cloudconsole.spec.visible import cell, visible
+from cloudconsole.spec.cells import cell
+from cloudconsole.spec.visible import visible
 
 if TYPE_CHECKING:
     from cloudconsole.cli.connecting import Call

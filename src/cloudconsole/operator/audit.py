@@ -11,7 +11,7 @@ from cloudconsole.core.clock import time_text
 from cloudconsole.operator.conditions import begins_with, found_in_order
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.records import Record, json_text, parse_json
-from cloudconsole.spec.visible import cell
+from cloudconsole.spec.cells import cell
 from cloudconsole.store.tables import access_audit, operator_audit
 
 RESTORE: Final = "restore"
@@ -83,16 +83,21 @@ def accesses(connection: Connection, search: Search) -> list[Record]:
     return [{**row, "at": time_text(row["at"])} for row in found]
 
 
-def what(before: Record | None, after: Record | None) -> str:
-    """A change in one line: the fields that differ, or all of them where there is only one side."""
+def what(before: Record | None, after: Record | None, longest: int | None = None) -> str:
+    """A change in one line: the fields that differ, or all of them where there is only one side.
+
+    Values are cut behind so many characters, where that is asked for.
+    """
     if before is None or after is None:
-        return ", ".join(f"{name}: {cell(value)}" for name, value in (before or after or {}).items())
+        return ", ".join(f"{name}: {_side(value, longest)}" for name, value in (before or after or {}).items())
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-    return ", ".join(f"{name}: {_side(before, name)} -> {_side(after, name)}" for name in names)
+    sides = ((name, *(_side(record.get(name), longest) or "nothing" for record in (before, after))) for name in names)
+    return ", ".join(f"{name}: {was} -> {now}" for name, was, now in sides)
 
 
-def _side(record: Record, name: str) -> str:
-    return cell(record.get(name)) or "nothing"
+def _side(value: Any, longest: int | None) -> str:
+    text = cell(value)
+    return text if longest is None or len(text) <= longest else f"{text[:longest]}…"
 
 
 def _lines(connection: Connection, table: Any, search: Search, columns: dict[str, Column[Any]]) -> list[Record]:

@@ -21,6 +21,8 @@ _TIME: Final = re.compile(
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST: Final = (datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH) // timedelta(seconds=1)
 _DEAREST: Final = 2**63 - 1
+DEEPEST: Final = 100
+"""Far deeper than anyone writes, and far from what a parser or a printer can bear."""
 _NO_NUMBER: Final = 'must be a number, such as "0.031"'
 
 
@@ -133,6 +135,17 @@ def _nothing_as_empty_mapping(value: Any) -> Any:
     return {} if value is None else value
 
 
+def _not_too_deep(value: Any) -> Any:
+    level, depth = [value], 0
+    while level:
+        depth += 1
+        if depth > DEEPEST:
+            raise ValueError(f"must not be nested deeper than {DEEPEST} levels")
+        nested = (each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list))
+        level = [inner for inners in nested for inner in inners]
+    return value
+
+
 _CLEAN: Final = AfterValidator(_without_control_characters)
 _NAME: Final = AfterValidator(_name)
 
@@ -171,6 +184,9 @@ Quotas = Annotated[
     ],
     BeforeValidator(_nothing_as_empty_mapping),
 ]
+
+SHALLOW: Final = AfterValidator(_not_too_deep)
+"""Of values of any structure."""
 
 Item = TypeVar("Item")
 Items = Annotated[

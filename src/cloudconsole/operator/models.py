@@ -1,7 +1,7 @@
 """The things that operators keep, by the names of a cloud file: what each field takes, and what it is for."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 
@@ -9,6 +9,7 @@ from cloudconsole.core.kinds import Kind, Role, Unit
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import Unfit
 from cloudconsole.operator.fields import (
+    SHALLOW,
     Address,
     Billionths,
     Count,
@@ -93,7 +94,7 @@ class Account(Part):
 
 class OriginConfig(Part):
     origin_ips: Items[Address] = Field(default=[], alias="originIps")
-    adv_origin_configs: Any = Field(default=None, alias="advOriginConfigs")
+    adv_origin_configs: Annotated[Any, SHALLOW] = Field(default=None, alias="advOriginConfigs")
     origin_domain_name: Name | None = Field(default=None, alias="originDomainName")
 
 
@@ -106,8 +107,10 @@ class Domain(Part):
     enabled: bool = Field(default=True, description="whether it is in service")
     cname: Label = Field(description="the name it points to")
     status: Label = Field(description="such as Deployed")
-    cache_behaviors: list[Any] = Field(default=[], alias="cacheBehaviors", description="a list")
-    visit_control_rules: list[Any] = Field(default=[], alias="visitControlRules", description="a list")
+    cache_behaviors: Annotated[list[Any], SHALLOW] = Field(default=[], alias="cacheBehaviors", description="a list")
+    visit_control_rules: Annotated[list[Any], SHALLOW] = Field(
+        default=[], alias="visitControlRules", description="a list"
+    )
     origin_config: OriginConfig = Field(
         default=OriginConfig(),
         alias="originConfig",

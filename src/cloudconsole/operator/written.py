@@ -32,7 +32,7 @@ def json_of(text: str | bytes) -> Any:
     """JSON in which every number is as exact as it is written."""
     try:
         return _DECODER.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
+    except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError, ArithmeticError):
         raise ValueError(f"must be JSON{_where(text)}") from None
 
 

@@ -3,9 +3,6 @@
 import json
 import unicodedata
 from collections.abc import Callable
-from typing import Any
-
-from cloudconsole.spec.envelope import encode
 
 
 def visible(text: str) -> str:
@@ -16,15 +13,6 @@ def visible(text: str) -> str:
 def visible_json(text: str) -> str:
     """JSON text on one line: besides what JSON escapes anyway, what a terminal or a reader of lines would act upon."""
     return _escaped(text, lambda unseen: json.dumps(unseen)[1:-1])
-
-
-def cell(value: Any) -> str:
-    """A value as people read it; like a line, it does not control what shows it."""
-    if value is None or value is False:
-        return "" if value is None else "no"
-    if value is True:
-        return "yes"
-    return visible(encode(value).decode() if isinstance(value, dict | list) else str(value))
 
 
 def _escaped(text: str, escape: Callable[[str], str]) -> str:

@@ -19,7 +19,7 @@ LIVE: Final = """
 
 _FIND: Final = f"""
     SELECT accounts.tenant_id, accounts.username, sessions.csrf_seed, sessions.seen_at, sessions.expires_at,
-           accounts.role
+           accounts.role, sessions.account_version
     FROM {LIVE} AND sessions.id_hash = ?
 """
 
@@ -36,6 +36,7 @@ class Session(Struct, frozen=True, gc=False):
     seen_at: int
     expires_at: int
     role: Role
+    account_version: int
 
 
 def hash_session_id(session_id: str) -> bytes:

@@ -120,6 +120,7 @@ resources = Table(
     Index(None, "node_id", "id", "kind"),
     Index(None, "kind", "id"),
     Index(None, "name", "id"),
+    Index(None, "ended_at", "id"),
 )
 
 totals = Table(

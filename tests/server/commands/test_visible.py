@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.spec.visible import cell, visible
+from cloudconsole.spec.cells import cell
+from cloudconsole.spec.visible import visible
 from tests.server.commands.conftest import Run
 from tests.terminal import Terminal
 

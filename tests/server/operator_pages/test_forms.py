@@ -8,7 +8,7 @@ from cloudconsole.operator.desk import at_desk
 from cloudconsole.operator.nouns import TENANTS
 from cloudconsole.server.operator_pages.sessions import LARGEST_FORM
 from cloudconsole.store.engine import opened
-from cloudconsole.store.tables import accounts, operator_audit, quotas, resources, tenants
+from cloudconsole.store.tables import accounts, operator_audit, quotas, resources, tenants, urls
 from tests.harness import FORM, Caller, InProcess
 from tests.server.http.world import rows, stored_bytes
 from tests.server.operator_pages.looking import Operator
@@ -282,3 +282,48 @@ def test_a_time_that_is_left_alone_stays_exact(operator: Operator, data: Path) -
     page = operator.get("/admin/news/one/?key=1")
     assert page.form("/change/").fields["date"] == "2025-03-03T02:00"
     assert {row.id: row for row in rows(data, resources)} == before
+
+
+@pytest.mark.parametrize("verb", ["add", "change"])
+def test_what_is_not_overridable_is_not_noted_as_forced(operator: Operator, data: Path, verb: str) -> None:
+    path = "/admin/node/add/" if verb == "add" else "/admin/node/one/?key=hk-1"
+    form = operator.get(path).form(f"/{verb}/")
+    operator.post(form.action, {**form.filled(name="hk-9"), "force": "on"})
+    assert rows(data, operator_audit)[-1].change == f"node.{verb}"
+
+
+def test_a_field_that_was_not_sent_stays_as_it_is(operator: Operator, data: Path) -> None:
+    form = operator.get("/admin/url/one/?key=url-d3m0l1nk").form("/change/")
+    sent = form.filled(url="https://other.example/")
+    del sent["tenant"]
+    assert operator.post(form.action, sent).status == 303
+    (changed,) = [row for row in rows(data, urls) if row.id == "url-d3m0l1nk"]
+    assert (changed.url, changed.tenant_id is None) == ("https://other.example/", False)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[" * 101 + "]" * 101, "must not be nested deeper than 100 levels"),
+        ("[" * 980 + "]" * 980, "must not be nested deeper than 100 levels"),
+        ("[" * 5000 + "]" * 5000, "must be JSON"),
+        ("[1e99999999999999999999]", "must be JSON"),
+    ],
+)
+def test_json_that_nothing_could_print_is_refused(operator: Operator, text: str, words: str) -> None:
+    page = operator.send(operator.get("/admin/domain/one/?key=206813").form("/change/"), cacheBehaviors=text)
+    assert page.status == 422
+    assert words in page.form("/change/").problems["cacheBehaviors"]
+
+
+def test_json_of_the_greatest_depth_is_taken(operator: Operator) -> None:
+    form = operator.get("/admin/domain/one/?key=206813").form("/change/")
+    assert operator.send(form, cacheBehaviors="[" * 99 + "1" + "]" * 99).status == 200
+    assert operator.get("/admin/audit/").status == 200
+
+
+def test_a_long_value_is_cut_in_the_trail(operator: Operator) -> None:
+    operator.send(operator.get("/admin/domain/one/?key=206813").form("/change/"), cacheBehaviors=f'["{"x" * 9000}"]')
+    page = operator.get("/admin/audit/")
+    assert "xxx…" in page.text
+    assert len(page.html) < 20_000

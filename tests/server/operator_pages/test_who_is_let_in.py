@@ -7,7 +7,7 @@ import pytest
 from cloudconsole.operator.nouns import NOUNS
 from cloudconsole.server.app import Console
 from cloudconsole.server.settings import Settings
-from cloudconsole.store.tables import access_audit, login_failures, sessions
+from cloudconsole.store.tables import access_audit, login_failures, sessions, tenants
 from tests.harness import FORM, Caller, HeldClock, InProcess
 from tests.server.http.world import change_account, rows, settle
 from tests.server.operator_pages.looking import SIGN_IN, Operator, Page
@@ -33,6 +33,27 @@ def test_the_cookie_is_for_these_pages_alone(stranger: Operator, wire: InProcess
     _, *attributes = reply.set_cookies["operatorid"].split("; ")
     assert attributes == ["HttpOnly", "Path=/admin/", "SameSite=Strict"]
     assert (reply.cookie("operatorid") or "").startswith("o")
+
+
+def test_over_https_the_cookie_is_secure_when_it_is_set_and_when_it_is_cleared(data: Path, clock: HeldClock) -> None:
+    wire = InProcess(Console(Settings(data=data), clock), "https://127.0.0.1:8000")
+    operator = Operator(wire)
+    form = operator.get("/admin/").form(SIGN_IN)
+    signed_in = operator.post(SIGN_IN, form.filled(username="operator", password="console-operator"))
+    signing_out = operator.get("/admin/").form("/sign-out/")
+    signed_out = operator.post(signing_out.action, signing_out.filled())
+    for reply in (signed_in, signed_out):
+        assert (reply.status, "Secure" in reply.set_cookies["operatorid"].split("; ")) == (303, True)
+    wire.close()
+
+
+def test_the_token_of_the_sign_in_is_not_the_sessions(operator: Operator, data: Path) -> None:
+    before = operator.caller.token
+    form = operator.get("/admin/tenant/add/").form("/add/")
+    assert before
+    assert form.fields["csrfmiddlewaretoken"] != before
+    operator.post(form.action, {**form.filled(name="late"), "csrfmiddlewaretoken": before})
+    assert "late" not in {row.name for row in rows(data, tenants)}
 
 
 @pytest.mark.parametrize("username", ["demo", "nobody", "operator"])
@@ -125,6 +146,14 @@ def test_signing_out_ends_the_session(operator: Operator, data: Path) -> None:
     operator.caller.cookies = kept
     assert operator.get("/admin/").heading == "Sign in"
     assert [row.event for row in rows(data, access_audit)] == ["operator_login", "operator_logout"]
+
+
+def test_the_token_of_another_session_signs_nobody_out(operator: Operator, wire: InProcess) -> None:
+    other = Operator(wire)
+    other.sign_in()
+    form = other.get("/admin/").form("/sign-out/")
+    assert operator.post(form.action, form.filled()).status == 403
+    assert operator.get("/admin/").heading != "Sign in"
 
 
 def test_signing_in_anew_ends_the_session_before(operator: Operator, data: Path) -> None:

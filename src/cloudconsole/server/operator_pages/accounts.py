@@ -11,6 +11,7 @@ from cloudconsole.server.addresses import forwarded_address, throttle_address
 from cloudconsole.server.operator_pages.controls import Control
 from cloudconsole.server.operator_pages.office import Office
 from cloudconsole.store.passwords import hash_password
+from cloudconsole.store.sessions import Session
 
 PASSWORDS: Final = (
     Control("password", "Password", f"1 to {LONGEST} characters", "password", ("password",), is_required=True),
@@ -31,22 +32,22 @@ def new_password(fields: Mapping[str, str]) -> str:
     return password
 
 
-def reset_password(office: Office, username: str, key: str, fields: Mapping[str, str]) -> Done:
+def reset_password(office: Office, who: Session, key: str, fields: Mapping[str, str]) -> Done:
     # Hashed before the transaction: it takes its time, in which others could not write.
     password_hash = hash_password(new_password(fields))
-    with office.writing(username) as desk:
+    with office.writing(who) as desk:
         return ACCOUNTS.reset_password(desk, key, password_hash)
 
 
-def end_sessions(office: Office, username: str, key: str) -> Done:
-    with office.writing(username) as desk:
+def end_sessions(office: Office, who: Session, key: str) -> Done:
+    with office.writing(who) as desk:
         return ACCOUNTS.end_sessions(desk, key)
 
 
-def clear(office: Office, username: str, key: str, fields: Mapping[str, str]) -> Done:
+def clear(office: Office, who: Session, key: str, fields: Mapping[str, str]) -> Done:
     network = _network(fields.get("address", "").strip())
     with office.activity() as failures:
-        with office.writing(username) as desk:
+        with office.writing(who) as desk:
             done = clear_throttle(desk, failures, key, network)
         failures.commit()
     return done

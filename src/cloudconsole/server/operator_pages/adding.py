@@ -64,8 +64,8 @@ class AddPage:
             # Hashed before the transaction: it takes its time, in which others could not write.
             values["password_hash"] = hash_password(accounts.new_password(fields))
         if previews:
-            return tried(office, posted.visit.username, lambda desk: self._noun.add(desk, values))
-        with office.writing(posted.visit.username, force=force) as desk:
+            return tried(office, posted.visit.session, lambda desk: self._noun.add(desk, values))
+        with office.writing(posted.visit.session, force=force) as desk:
             return self._noun.add(desk, values)
 
     async def _again(

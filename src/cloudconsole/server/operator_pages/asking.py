@@ -40,7 +40,7 @@ class DeedPage:
         if not posted.is_current:
             return await self._page(request, posted.visit, key, posted, said(OUT_OF_DATE), 403)
         force = deed.may_be_forced and "force" in posted.fields
-        order = Order(posted.visit.username, key, posted.fields, force)
+        order = Order(posted.visit.session, key, posted.fields, force)
         try:
             done = await room.office.do(partial(deed.do, room.office, order))
         except OperatorError as refused:

@@ -156,6 +156,10 @@ def shown(control: Control, value: Any, zone: tzinfo) -> str:
     return re.sub(r"[\r\n]", "", str(value))
 
 
+def was_sent(control: Control, fields: Mapping[str, str]) -> bool:
+    return control.name in fields or control.name + UNLIMITED_SUFFIX in fields
+
+
 def sent(control: Control, fields: Mapping[str, str]) -> str:
     """The text of a control as it was sent, in the very form in which it is shown."""
     text = fields.get(control.name, "")

@@ -9,12 +9,13 @@ from cloudconsole.operator.records import Record
 from cloudconsole.server.operator_pages import accounts
 from cloudconsole.server.operator_pages.controls import Control, sent
 from cloudconsole.server.operator_pages.office import Office
+from cloudconsole.store.sessions import Session
 
 
 class Order(NamedTuple):
     """A deed that was asked for: by whom, of what, with what was typed, and whether rules are overridden."""
 
-    username: str
+    who: Session
     key: str
     fields: Mapping[str, str]
     force: bool = False
@@ -80,7 +81,7 @@ def deeds_of(noun: Noun) -> tuple[Deed, ...]:
 
 def _deed(noun: Noun, verb: str) -> Deed:
     def do(office: Office, order: Order) -> Done:
-        with office.writing(order.username, force=order.force) as desk:
+        with office.writing(order.who, force=order.force) as desk:
             done: Done = getattr(noun, verb)(desk, order.key)
             return done
 
@@ -91,7 +92,7 @@ def _deed(noun: Noun, verb: str) -> Deed:
 
 
 def _end(office: Office, order: Order) -> Done:
-    with office.writing(order.username) as desk:
+    with office.writing(order.who) as desk:
         return RESOURCES.end(desk, order.key, sent(_END, order.fields) or None)
 
 
@@ -102,7 +103,7 @@ _OF_ACCOUNTS: Final = (
         "Reset password",
         "It gets another password, and its sessions end at once.",
         "password changed, sessions ended",
-        lambda office, order: accounts.reset_password(office, order.username, order.key, order.fields),
+        lambda office, order: accounts.reset_password(office, order.who, order.key, order.fields),
         accounts.PASSWORDS,
     ),
     Deed(
@@ -111,7 +112,7 @@ _OF_ACCOUNTS: Final = (
         "End sessions",
         "It is logged out everywhere, at once.",
         "sessions ended",
-        lambda office, order: accounts.end_sessions(office, order.username, order.key),
+        lambda office, order: accounts.end_sessions(office, order.who, order.key),
     ),
     Deed(
         ACCOUNTS,
@@ -119,7 +120,7 @@ _OF_ACCOUNTS: Final = (
         "Clear throttle",
         "Its failed logins are forgotten, so that it need not wait.",
         "failed logins forgotten",
-        lambda office, order: accounts.clear(office, order.username, order.key, order.fields),
+        lambda office, order: accounts.clear(office, order.who, order.key, order.fields),
         (accounts.ADDRESS,),
     ),
 )

@@ -7,18 +7,22 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import Final, TypeVar
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, Select, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.operator.desk import Desk, at_desk, reading_desk
 from cloudconsole.server.observing.meter import Meter
 from cloudconsole.server.writing import Writer
-from cloudconsole.spec.errors import Unavailable
+from cloudconsole.spec.errors import LoginRequired, Unavailable
 from cloudconsole.store.engine import open_engine, reading
+from cloudconsole.store.sessions import Session
+from cloudconsole.store.tables import accounts
 
 Result = TypeVar("Result")
 
+OPERATOR: Final = "operator"
+"""The role of those who are let in."""
 ACTOR_PREFIX: Final = "web:"
 """Before the account's name in the trail: no user of an operating system has a colon in it, so commands stay apart."""
 
@@ -55,9 +59,15 @@ class Office:
     def looking(self) -> AbstractContextManager[Desk]:
         return reading_desk(self._cloud, now=self.now(), zone=self.zone)
 
-    def writing(self, username: str, *, force: bool = False) -> AbstractContextManager[Desk]:
-        actor = ACTOR_PREFIX + username
-        return at_desk(self._cloud, actor=actor, now=self.now(), zone=self.zone, force=force)
+    @contextmanager
+    def writing(self, who: Session, *, force: bool = False) -> Iterator[Desk]:
+        """A desk for a change by whoever has this session; refused where that is no operator any more by then."""
+        actor = ACTOR_PREFIX + who.username
+        with at_desk(self._cloud, actor=actor, now=self.now(), zone=self.zone, force=force) as desk:
+            # In the very transaction: the change may have waited its turn for seconds.
+            if desk.connection.scalar(_still_operator(who)) is None:
+                raise LoginRequired
+            yield desk
 
     @contextmanager
     def activity(self) -> Iterator[Connection]:
@@ -71,6 +81,12 @@ class Office:
     def close(self) -> None:
         self._thread.shutdown()
         self._cloud.dispose()
+
+
+def _still_operator(who: Session) -> Select[tuple[int]]:
+    own = accounts.c
+    same = select(own.id).where(own.username == who.username, own.version == who.account_version)
+    return same.where(own.role == OPERATOR, ~own.disabled)
 
 
 def _translated(work: Callable[[], Result]) -> Result:

@@ -8,6 +8,7 @@ from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.nouns import NEWS, Done, Noun
 from cloudconsole.operator.records import Record
 from cloudconsole.server.operator_pages.office import Office
+from cloudconsole.store.sessions import Session
 
 
 class Preview(NamedTuple):
@@ -32,11 +33,11 @@ class _Undo(Exception):
     pass
 
 
-def tried(office: Office, username: str, work: Callable[[Desk], Done]) -> Done:
+def tried(office: Office, who: Session, work: Callable[[Desk], Done]) -> Done:
     """What a change would do; nothing is changed."""
     found: list[Done] = []
     try:
-        with office.writing(username) as desk:
+        with office.writing(who) as desk:
             found.append(work(desk))
             raise _Undo
     except _Undo:

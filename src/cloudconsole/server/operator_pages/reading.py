@@ -9,7 +9,7 @@ from cloudconsole.operator.errors import Finding, Unfit
 from cloudconsole.operator.nouns import DOMAINS, Noun
 from cloudconsole.operator.records import Record, json_text
 from cloudconsole.operator.written import json_of, number_of, switch_of
-from cloudconsole.server.operator_pages.controls import Control, sent, shown, value_at
+from cloudconsole.server.operator_pages.controls import Control, sent, shown, value_at, was_sent
 
 Fields = Mapping[str, str]
 Values = dict[str, Any]
@@ -31,7 +31,9 @@ def values_for_changing(
     noun: Noun, controls: Iterable[Control], fields: Fields, record: Record, zone: tzinfo
 ) -> Values:
     """What was typed otherwise than the record has it."""
-    typed = ((control, sent(control, fields)) for control in controls)
+    # A field that was not sent at all was not emptied; but a box that is not ticked is not sent either.
+    there = (control for control in controls if control.kind == "switch" or was_sent(control, fields))
+    typed = ((control, sent(control, fields)) for control in there)
     otherwise = [
         (control, text) for control, text in typed if text != shown(control, value_at(record, control.path), zone)
     ]

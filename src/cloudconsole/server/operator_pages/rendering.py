@@ -12,7 +12,8 @@ from cloudconsole.server.http.assets import ASSETS, PAGE_POLICY
 from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Headers, Response
-from cloudconsole.spec.visible import cell, visible
+from cloudconsole.spec.cells import cell
+from cloudconsole.spec.visible import visible
 
 HTML_TYPE: Final = (b"content-type", b"text/html; charset=utf-8")
 

@@ -11,11 +11,11 @@ from cloudconsole.server.http.csrf import CsrfTokens, check_origin
 from cloudconsole.server.http.front import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.session import OPERATORS, Sessions
+from cloudconsole.server.operator_pages.office import OPERATOR
 from cloudconsole.spec.errors import CsrfFailed, LoginRequired
 from cloudconsole.spec.wire import FORM
 from cloudconsole.store.sessions import Session, SessionReader, hash_session_id
 
-OPERATOR: Final = "operator"
 TOKEN_FIELD: Final = "csrfmiddlewaretoken"  # noqa: S105 - a name
 LARGEST_FORM: Final = 1_048_576
 """Of an operator who is signed in: a domain's structured parts may be long."""
@@ -74,8 +74,10 @@ class OperatorSessions:
 
     async def receive(self, request: Request, front: Front) -> Posted:
         """A form that an operator sent from one of our pages; refused where a foreign page may have sent it."""
-        visit = self.require(request)
+        self.require(request)
         body = await read_body(request, LARGEST_FORM)
+        # Again: a body may take its time, and whoever sends it may be no operator any more.
+        visit = self.require(request)
         media = media_type(request, (FORM,))
         check_origin(request, front)
         fields = parse_fields(body, media)

@@ -13,9 +13,10 @@ from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Headers, Response, cookie_headers
 from cloudconsole.server.http.routes import Routes
 from cloudconsole.server.http.session import OPERATORS
+from cloudconsole.server.operator_pages.office import OPERATOR
 from cloudconsole.server.operator_pages.queries import query_of
 from cloudconsole.server.operator_pages.rendering import SIGN_IN_PATH, Renderer, redirect
-from cloudconsole.server.operator_pages.sessions import OPERATOR, TOKEN_FIELD, OperatorSessions
+from cloudconsole.server.operator_pages.sessions import TOKEN_FIELD, OperatorSessions
 from cloudconsole.spec.errors import ApiError, CsrfFailed, InvalidCredentials, MissingField, TooManyRequests
 from cloudconsole.spec.wire import FORM
 from cloudconsole.store.activity import OPERATOR_LOGIN, OPERATOR_LOGOUT

@@ -101,9 +101,9 @@ class OnePage:
             return noun.change(desk, key, values_for_changing(noun, controls, fields, record, office.zone))
 
         if previews:
-            return tried(office, posted.visit.username, work)
+            return tried(office, posted.visit.session, work)
         force = "change" in noun.overridable and "force" in fields
-        with office.writing(posted.visit.username, force=force) as desk:
+        with office.writing(posted.visit.session, force=force) as desk:
             return work(desk)
 
     async def _page(

@@ -20,6 +20,8 @@ from cloudconsole.server.operator_pages.rendering import link
 from cloudconsole.server.operator_pages.room import Room
 
 PAGE: Final = 50
+LONGEST_TOLD: Final = 300
+"""Of one value: a domain's may have a megabyte."""
 _ACCESS: Final = "access"
 _TRAIL: Final = Control(
     "trail", "Trail", "what operators changed, or who logged in", "choice", choices=("changes", _ACCESS)
@@ -77,7 +79,7 @@ class TrailPage:
     async def _changes(self, search: Search) -> list[Record]:
         def read(desk: Desk) -> list[Record]:
             return [
-                {**line, "what": what(line["before"], line["after"]), "page": _page_of(line)}
+                {**line, "what": what(line["before"], line["after"], LONGEST_TOLD), "page": _page_of(line)}
                 for line in changes(desk.connection, search)
             ]
 

@@ -16,6 +16,7 @@ def upgrade() -> None:
         op.drop_index(op.f("ix_resources_node_id"), "resources")
         op.create_index(op.f("ix_resources_node_id_id_kind"), "resources", ["node_id", "id", "kind"], unique=False)
         op.create_index(op.f("ix_resources_kind_id"), "resources", ["kind", "id"], unique=False)
+        op.create_index(op.f("ix_resources_ended_at_id"), "resources", ["ended_at", "id"], unique=False)
         for column in ("actor", "change", "subject"):
             op.create_index(op.f(f"ix_operator_audit_{column}_id"), "operator_audit", [column, "id"], unique=False)
     if holds("activity"):
