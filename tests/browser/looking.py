@@ -120,6 +120,26 @@ def is_cut_off(page: Page) -> bool:
     return bool(page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"))
 
 
+SPACING = """
+* { line-height: 1.5 !important; letter-spacing: 0.12em !important; word-spacing: 0.16em !important }
+p { margin-bottom: 2em !important }
+"""
+"""The widest setting that people may give to text without anything being lost."""
+
+
+def space_out(page: Page) -> None:
+    """Set the text as wide as some need it, on the narrowest window there is."""
+    page.set_viewport_size({"width": 320, "height": 740})
+    page.evaluate(
+        """rules => {
+          const sheet = new CSSStyleSheet();
+          sheet.replaceSync(rules);
+          document.adoptedStyleSheets = [sheet];
+        }""",
+        SPACING,
+    )
+
+
 def look_well(page: Page, name: str, size: str) -> None:
     """Nothing is wrong with the page at this size, nothing is cut off at any, and there is a picture of each."""
     for kind, viewport in SIZES.items():

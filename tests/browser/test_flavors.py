@@ -79,11 +79,13 @@ def test_ram_is_kept_where_it_still_goes_and_else_let_go_in_words(eyes: Eyes) ->
     assert page.evaluate("location.hash") == "#/flavors?cores=16"
 
 
-@pytest.mark.parametrize("query", ["?cores=3", "?cores=2&ram=1", "?cores=x&ram=y&sort=colour&order=sideways"])
-def test_an_address_that_cannot_be_is_passed_over(eyes: Eyes, query: str) -> None:
-    page = flavors_page(eyes, query)
-    expect(page.locator("input[name=ram]:checked")).to_have_count(0)
-    expect(page.locator(".all-flavors tbody tr")).to_have_count(50)
+def test_an_address_that_cannot_be_is_passed_over(eyes: Eyes) -> None:
+    page = flavors_page(eyes, "?cores=3")
+    for query in ("?cores=3", "?cores=2&ram=1", "?cores=x&ram=y&sort=colour&order=sideways"):
+        page.goto(f"/#/flavors{query}")
+        settled(page)
+        expect(page.locator("input[name=ram]:checked")).to_have_count(0)
+        expect(page.locator(".all-flavors tbody tr")).to_have_count(50)
 
 
 def test_the_picker_is_used_by_keyboard_alone(eyes: Eyes, interface: Console) -> None:
@@ -103,22 +105,22 @@ def test_the_picker_is_used_by_keyboard_alone(eyes: Eyes, interface: Console) ->
     assert page.evaluate("location.hash") == "#/flavors"
 
 
-@pytest.mark.parametrize("column", ["Name", "Id", "Cores", "RAM", "System disk"])
-def test_each_column_sorts_both_ways(eyes: Eyes, interface: Console, column: str) -> None:
+def test_each_column_sorts_both_ways(eyes: Eyes, interface: Console) -> None:
     page = flavors_page(eyes)
     told = interface.call("GetFlavors")["flavors"]
-    field = {"Name": "name", "Id": "id", "Cores": "vcpus", "RAM": "ram", "System disk": "disk"}[column]
-    heading = page.locator(".all-flavors").get_by_role("columnheader", name=column)
-    button = heading.get_by_role("button")
-    button.focus()
-    for order in ("ascending", "descending"):
-        page.keyboard.press("Enter")
-        expect(heading).to_have_attribute("aria-sort", order)
-        expect(button).to_be_focused()
-        told = sorted(told, key=lambda flavor: counted(flavor[field]), reverse=order == "descending")
-        at = ["name", "id", "vcpus", "ram", "disk"].index(field)
-        assert [row[at] for row in rows(page, "all-flavors")] == [as_shown(flavor)[at] for flavor in told]
-    expect(page.locator(".all-flavors [aria-sort]")).to_have_count(1)
+    columns = {"Name": "name", "Id": "id", "Cores": "vcpus", "RAM": "ram", "System disk": "disk"}
+    for at, (column, field) in enumerate(columns.items()):
+        heading = page.locator(".all-flavors").get_by_role("columnheader", name=column)
+        button = heading.get_by_role("button")
+        button.focus()
+        for order in ("ascending", "descending"):
+            page.keyboard.press("Enter")
+            expect(heading).to_have_attribute("aria-sort", order)
+            expect(button).to_be_focused()
+            amounts = sorted((flavor[field] for flavor in told), key=counted, reverse=order == "descending")
+            shown = [as_shown({**told[0], field: amount})[at] for amount in amounts]
+            assert [row[at] for row in rows(page, "all-flavors")] == shown
+        expect(page.locator(".all-flavors [aria-sort]")).to_have_count(1)
 
 
 def counted(value: str | int) -> Any:

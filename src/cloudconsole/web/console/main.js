@@ -2,7 +2,7 @@
 
 import { h, replace } from "./core/dom.js";
 import { onLanguage, t } from "./core/language.js";
-import { go, keep, onArrival, whereWeAre } from "./core/router.js";
+import { forget, go, keep, onArrival, whereWeAre } from "./core/router.js";
 import { account, isSignedIn, onSession, signOut, turnThePage } from "./core/session.js";
 import { onTheme } from "./core/theme.js";
 import { PAGES } from "./pages/all.js";
@@ -20,6 +20,7 @@ const footer = h("footer", { class: "shell-foot" });
 // The sign-in as long as it is there, and why it is.
 let form = null;
 let hasEnded = false;
+let isLeaving = false;
 let lastName = account()?.username;
 
 function showAll() {
@@ -58,15 +59,32 @@ function skipToContent(event) {
   main.focus();
 }
 
+// The button is not disabled meanwhile: then it would lose the keyboard.
 async function leave(event) {
+  if (isLeaving) return;
   const button = event.currentTarget;
-  button.disabled = true;
+  button.setAttribute("aria-disabled", "true");
+  isLeaving = true;
   replace(troubles);
   try {
     await signOut();
   } catch (problem) {
-    button.disabled = false;
     replace(troubles, h("p", { class: "notice bad" }, problem.message));
+  } finally {
+    isLeaving = false;
+    button.removeAttribute("aria-disabled");
+  }
+}
+
+// Texts that were typed on the page and not sent yet, by the names of their fields.
+function typed() {
+  return [...main.querySelectorAll("input[name]:not([type=radio])")].map(({ name, value }) => [name, value]);
+}
+
+function typeAgain(texts) {
+  for (const [name, value] of texts) {
+    const input = main.querySelector(`input[name="${name}"]`);
+    if (input) input.value = value;
   }
 }
 
@@ -74,19 +92,25 @@ onArrival(() => {
   turnThePage();
   if (!isSignedIn()) return;
   closeMenu();
+  replace(troubles);
   showAll();
   focusHeading();
 });
 
 onLanguage(() => {
   turnThePage();
+  replace(troubles);
+  const texts = typed();
   showAll();
+  typeAgain(texts);
 });
 
 onTheme(() => fillHeader(header, leave));
 
 onSession((news) => {
   hasEnded = news.hasEnded;
+  // Whoever chose to go is followed by somebody who may have other things to look at.
+  if (!news.isIn && !hasEnded) forget();
   closeMenu();
   replace(troubles);
   if (news.isIn) lastName = account()?.username;

@@ -5,6 +5,7 @@ import { language, t } from "./language.js";
 const CALLS = "/api/";
 const LOGIN = "/auth/login/";
 const LOGOUT = "/auth/logout/";
+const SESSION = "cloudconsole.session";
 // Longer than the console itself takes for anything.
 const LONGEST = 60_000;
 
@@ -20,9 +21,7 @@ export class Refused extends Error {
 
 // What the console says of itself, with the cookies that everything else needs. One answer serves all who wait.
 export function welcome() {
-  coming ??= send(CALLS, {})
-    .then(data)
-    .finally(() => (coming = null));
+  coming ??= inTurn("shared", () => send(CALLS, {}).then(data)).finally(() => (coming = null));
   return coming;
 }
 
@@ -32,16 +31,34 @@ export function act(action, fields, signal) {
 }
 
 export async function logIn(fields) {
-  // A welcome to somebody unknown, were it to come after the login, would take its cookie away again.
   await coming?.catch(() => {});
-  return withToken(() => {
-    const form = new URLSearchParams({ ...fields, csrfmiddlewaretoken: token() });
-    return send(LOGIN, posted("application/x-www-form-urlencoded", form.toString()));
-  });
+  return withToken(() =>
+    inTurn("exclusive", () => {
+      const form = new URLSearchParams({ ...fields, csrfmiddlewaretoken: token() });
+      return send(LOGIN, posted("application/x-www-form-urlencoded", form.toString()));
+    }),
+  );
 }
 
 export function logOut() {
   return withToken(() => send(LOGOUT, posted("text/plain", "")));
+}
+
+// A welcome to somebody unknown, were it to come after the login, would take its cookie away again: of all tabs that
+// share the cookies, one logs in, or some are welcomed. Each turn ends with its request, at the latest when that is
+// given up. A page that came by plain http from another machine has no locks, and a browser may forbid them.
+async function inTurn(mode, request) {
+  let hasBegun = false;
+  const begin = () => {
+    hasBegun = true;
+    return request();
+  };
+  try {
+    return await navigator.locks.request(SESSION, { mode }, begin);
+  } catch (problem) {
+    if (hasBegun) throw problem;
+    return request();
+  }
 }
 
 function posted(type, body) {

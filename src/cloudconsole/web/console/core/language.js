@@ -14,6 +14,11 @@ export function language() {
   return current;
 }
 
+// The language as this browser's people write it, so that dates are in their own order.
+export function locale() {
+  return navigator.languages.find((tag) => languageOf(tag) === current) ?? current;
+}
+
 // The text of a name in the language of the page, with {places} filled in.
 export function t(name, values = {}) {
   const text = TEXTS[name];
@@ -46,8 +51,11 @@ function settle(choice) {
 function chosen() {
   const before = kept.read(KEPT);
   if (Object.hasOwn(LANGUAGES, before)) return before;
-  const wanted = navigator.languages.map((tag) => tag.toLowerCase().split("-")[0]);
-  return wanted.find((tag) => tag in LANGUAGES) ?? "en";
+  return navigator.languages.map(languageOf).find((each) => Object.hasOwn(LANGUAGES, each)) ?? "en";
+}
+
+function languageOf(tag) {
+  return tag.toLowerCase().split("-")[0];
 }
 
 document.documentElement.lang = current;

@@ -6,7 +6,8 @@ import { t } from "./language.js";
 import { SignedOut } from "./session.js";
 
 // `load` gives the data, `show` the elements for it; `tools` stand beside the title. One without a title is no card,
-// but a place for what brings its own headings. The element's `refill` loads anew; the old is shown until then.
+// but a place for what brings its own headings. The element's `refill` loads anew, and tells whether
+// it could; the old is shown until then.
 export function panel({ title, load, show, tools = [], kind = "" }) {
   const body = h("div", { class: "panel-body" });
   const section = title ? card(title, tools, kind, body) : h("div", { class: `panel ${kind}` }, body);
@@ -15,7 +16,7 @@ export function panel({ title, load, show, tools = [], kind = "" }) {
   let notBefore = 0;
 
   async function fill() {
-    if (isFilling || Date.now() < notBefore) return;
+    if (isFilling || performance.now() < notBefore) return false;
     isFilling = true;
     const hadFocus = body.contains(document.activeElement);
     section.setAttribute("aria-busy", "true");
@@ -23,12 +24,14 @@ export function panel({ title, load, show, tools = [], kind = "" }) {
     try {
       replace(body, show(await load()));
       isShown = true;
+      return true;
     } catch (problem) {
-      if (problem instanceof SignedOut) return;
+      if (problem instanceof SignedOut) return false;
       // The wait that was asked for binds all who load this anew, not only the button here.
-      notBefore = Date.now() + (problem.retryAfter ?? 0) * 1000;
+      notBefore = performance.now() + (problem.retryAfter ?? 0) * 1000;
       replace(body, trouble(understood(problem), fill));
       isShown = false;
+      return false;
     } finally {
       isFilling = false;
       section.removeAttribute("aria-busy");
@@ -84,12 +87,13 @@ export function trouble(problem, retry) {
 
 // Keep a button from being used for some seconds, and say how many are left.
 export function countDown(seconds, button, waiting) {
-  const until = Date.now() + seconds * 1000;
-  const tick = () => {
-    const left = Math.ceil((until - Date.now()) / 1000);
+  // Not by the clock, which may be set meanwhile.
+  const until = performance.now() + seconds * 1000;
+  const tick = (isFirst) => {
+    const left = Math.ceil((until - performance.now()) / 1000);
     button.disabled = left > 0;
     replace(waiting, left > 0 && t("problem.wait", { seconds: left }));
-    if (left > 0 && (button.isConnected || left === seconds)) setTimeout(tick, 1000);
+    if (left > 0 && (isFirst || button.isConnected)) setTimeout(tick, 1000, false);
   };
-  tick();
+  tick(true);
 }

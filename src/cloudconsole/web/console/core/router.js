@@ -4,7 +4,7 @@ const listeners = new Set();
 
 // What the address says: {path, rest, query}; a path of null where it cannot be read.
 export function whereWeAre() {
-  const [, path, rest, query] = /^#?\/?([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/s.exec(location.hash);
+  const [, path, rest, query] = /^#?\/?([^/?]*)(?:\/([^?]*?)\/?)?(?:\?(.*))?$/s.exec(location.hash);
   try {
     return { path: decodeURIComponent(path), rest: decodeURIComponent(rest ?? ""), query: new URLSearchParams(query) };
   } catch {
@@ -24,6 +24,11 @@ export function keep(query) {
   const [page] = (location.hash || "#/").split("?");
   const written = new URLSearchParams(query).toString();
   history.replaceState(history.state, "", written ? `${page}?${written}` : page);
+}
+
+// Let the address lead to the first page, without going there yet.
+export function forget() {
+  history.replaceState(history.state, "", "#/");
 }
 
 // Listeners are called after each coming to another page, whether by a link, a button or the way back.

@@ -20,7 +20,7 @@ let stay = account() && newStay(account().id);
 // The name and region of the last sign-in, for showing; null where nobody is known to be signed in.
 export function account() {
   const last = kept.read(ACCOUNT);
-  return typeof last?.id === "string" ? last : null;
+  return ["id", "username", "region"].every((name) => typeof last?.[name] === "string") ? last : null;
 }
 
 export function isSignedIn() {
@@ -142,7 +142,7 @@ function tell(news) {
 function settle() {
   const id = account()?.id ?? null;
   if (id === (stay?.id ?? null)) return;
-  if (id === null) end(true);
+  if (id === null) end(!isLeaving);
   else begin(id);
 }
 

@@ -13,7 +13,7 @@ import { remember } from "./domain/recent.js";
 export const page = { path: "domain", title: "nav.domain", show };
 
 function show(place) {
-  const wanted = place.rest;
+  const wanted = place.rest.trim();
   const form = lookUp(wanted, (id) => place.go(`domain/${encodeURIComponent(id)}`));
   const head = h("h1", {}, t("nav.domain"));
   if (wanted === "") return [head, form];

@@ -1,7 +1,7 @@
 // The overview: quotas, costs, news and common URLs, each loaded for itself.
 
 import { h, replace } from "../core/dom.js";
-import { language, t } from "../core/language.js";
+import { locale, t } from "../core/language.js";
 import { panel } from "../core/panel.js";
 import { call, consoleFacts } from "../core/session.js";
 import { announce } from "../parts/announce.js";
@@ -40,25 +40,29 @@ function show(place) {
   return [head, h("div", { class: "overview" }, panels)];
 }
 
-// When all was asked for, and a button that asks anew.
+// When all that is shown was asked for, and a button that asks anew.
 function refreshing(panels) {
   const asOf = h("span", { class: "as-of" });
-  const tell = () => replace(asOf, t("overview.as_of", { time: timeOfDay() }));
+  const tell = (time) => replace(asOf, t("overview.as_of", { time }));
   const button = h("button", { type: "button", class: "refresh", onclick: refresh }, t("overview.refresh"));
 
   async function refresh() {
     button.disabled = true;
-    tell();
-    await Promise.all(panels.map((each) => each.refill()));
+    const time = timeOfDay();
+    const areFilled = await Promise.all(panels.map((each) => each.refill()));
     button.disabled = false;
-    if (button.isConnected && document.activeElement === document.body) button.focus({ preventScroll: true });
+    if (!button.isConnected) return;
+    if (document.activeElement === document.body) button.focus({ preventScroll: true });
+    // A panel that could not be filled says so itself.
+    if (!areFilled.every(Boolean)) return;
+    tell(time);
     announce(t("overview.refreshed"));
   }
 
-  tell();
+  tell(timeOfDay());
   return h("div", { class: "page-tools" }, asOf, button);
 }
 
 function timeOfDay() {
-  return new Intl.DateTimeFormat(language(), { timeStyle: "medium", hourCycle: "h23" }).format(new Date());
+  return new Intl.DateTimeFormat(locale(), { timeStyle: "medium", hourCycle: "h23" }).format(new Date());
 }

@@ -80,7 +80,7 @@ function who(leave) {
       "p",
       { class: "account" },
       h("span", { class: "visually-hidden" }, t("shell.account"), " "),
-      h("strong", {}, username),
+      h("strong", { title: username }, username),
       h("span", { class: "quiet", title: region }, region.replace(/^https?:\/\//, "")),
     ),
     h("button", { type: "button", "data-key": "leave", onclick: leave }, t("signout")),

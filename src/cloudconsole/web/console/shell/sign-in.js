@@ -2,7 +2,7 @@
 
 import { h, replace } from "../core/dom.js";
 import * as kept from "../core/kept.js";
-import { t } from "../core/language.js";
+import { language, t } from "../core/language.js";
 import { countDown, trouble } from "../core/panel.js";
 import { consoleFacts, signIn } from "../core/session.js";
 import { field, showError, visibility } from "./field.js";
@@ -26,13 +26,16 @@ export function signInForm({ hasEnded, draft }) {
   const button = h("button", { type: "submit", class: "primary", disabled: true }, t("signin.send"));
   const ended = h("div", { class: "notice", role: "alert" }, t("signin.ended"));
   let isSending = false;
+  let wasSent = draft.wasSent ?? false;
   let waitsUntil = draft.waitsUntil ?? 0;
+  // The last refusal, and the language that its words are in.
+  let refused = draft.refused ?? null;
 
   const form = h(
     "form",
     { method: "post", action: "/auth/login/", novalidate: true, class: "card sign-in", onsubmit: submit },
     h("h1", { tabindex: "-1" }, t("signin.title")),
-    hasEnded && ended,
+    hasEnded && !draft.wasSent && ended,
     username.element,
     password.element,
     regionPlace,
@@ -65,6 +68,7 @@ export function signInForm({ hasEnded, draft }) {
   async function submit(event) {
     event.preventDefault();
     if (isSending || button.disabled || !isComplete()) return;
+    wasSent = true;
     ended.remove();
     say(null);
     working(true);
@@ -113,7 +117,7 @@ export function signInForm({ hasEnded, draft }) {
       password.input.focus();
     }
     if (problem.retryAfter) {
-      waitsUntil = Date.now() + problem.retryAfter * 1000;
+      waitsUntil = performance.now() + problem.retryAfter * 1000;
       wait();
       // A button that cannot be used cannot keep the keyboard.
       password.input.focus();
@@ -121,16 +125,24 @@ export function signInForm({ hasEnded, draft }) {
   }
 
   function wait() {
-    const seconds = Math.ceil((waitsUntil - Date.now()) / 1000);
+    const seconds = Math.ceil((waitsUntil - performance.now()) / 1000);
     if (seconds > 0) countDown(seconds, button, waiting);
   }
 
   function say(problem) {
-    replace(problemPlace, problem && h("div", { class: "notice bad" }, h("p", {}, problem.message), quote(problem)));
+    refused = problem && { problem, lang: language() };
+    showRefused();
+  }
+
+  function showRefused() {
+    const shown = ({ problem, lang }) =>
+      h("div", { class: "notice bad" }, h("p", { lang }, problem.message), quote(problem));
+    replace(problemPlace, refused && shown(refused));
   }
 
   form.begin = () => (username.input.value === "" ? username : password).input.focus();
-  form.draft = () => ({ ...values(), waitsUntil });
+  form.draft = () => ({ ...values(), waitsUntil, wasSent, refused });
+  showRefused();
   offerRegions();
   return form;
 }

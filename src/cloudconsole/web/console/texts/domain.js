@@ -1,19 +1,19 @@
 // The texts of the page of a domain.
 
 export const DOMAIN = {
-  "domain.id.ask": { en: "Domain id", zh: "域名 id" },
+  "domain.id.ask": { en: "Domain id", zh: "域名 ID" },
   "domain.id.hint": {
     en: "The number that your provider has given the domain, such as 206813.",
     zh: "服务商为该域名分配的编号，例如 206813。",
   },
   "domain.look_up": { en: "Look up", zh: "查询" },
-  "domain.empty": { en: "Type the id of a domain first.", zh: "请先输入域名 id。" },
+  "domain.empty": { en: "Type the id of a domain first.", zh: "请先输入域名 ID。" },
   "domain.not_found": {
     en: "You have no domain with the id {id}. Check it and try again.",
-    zh: "您没有 id 为 {id} 的域名，请核对后重试。",
+    zh: "您没有 ID 为 {id} 的域名，请核对后重试。",
   },
   "domain.found": { en: "Found: {name}", zh: "已找到：{name}" },
-  "domain.recent": { en: "Looked up before:", zh: "之前查询过：" },
+  "domain.recent": { en: "Looked up before:", zh: "最近查询：" },
   "domain.none": { en: "none", zh: "无" },
   "domain.yes": { en: "Yes", zh: "是" },
   "domain.no": { en: "No", zh: "否" },
@@ -27,7 +27,7 @@ export const DOMAIN = {
     en: "At your DNS provider, give {name} a CNAME record that points to this name; then acceleration takes effect.",
     zh: "请在您的 DNS 服务商处，为 {name} 添加指向此名称的 CNAME 记录，加速随即生效。",
   },
-  "domain.domainId": { en: "Domain id", zh: "域名 id" },
+  "domain.domainId": { en: "Domain id", zh: "域名 ID" },
   "domain.domainId.means": { en: "The number that the domain is looked up by.", zh: "查询该域名所用的编号。" },
   "domain.domainName": { en: "Domain name", zh: "域名" },
   "domain.domainName.means": { en: "The name that visitors use, and that is accelerated.", zh: "访问者使用的、被加速的域名。" },
@@ -60,7 +60,7 @@ export const DOMAIN = {
     en: "The name that the content is fetched from, if it is by name.",
     zh: "以域名回源时的源站域名。",
   },
-  "domain.queryStringSettings": { en: "Query strings", zh: "查询串设置" },
+  "domain.queryStringSettings": { en: "Query strings", zh: "查询字符串设置" },
   "domain.queryStringSettings.means": {
     en: "What becomes of the part of an address behind the question mark.",
     zh: "地址中问号之后部分的处理方式。",

@@ -15,7 +15,7 @@ export const OVERVIEW = {
   "quotas.storage": { en: "Storage", zh: "存储" },
   "quotas.network": { en: "Network", zh: "网络" },
   "quotas.limits": { en: "Limits", zh: "上限" },
-  "quotas.fine": { en: "There is room in every quota.", zh: "各项配额均有余量。" },
+  "quotas.fine": { en: "No quota is nearly used up.", zh: "没有即将用尽的配额。" },
   "quotas.over": { en: "Over quota: {names}", zh: "超出配额：{names}" },
   "quotas.near": { en: "Nearly or wholly used up: {names}", zh: "即将或已经用尽：{names}" },
   "quota.used": { en: "Used", zh: "已用" },

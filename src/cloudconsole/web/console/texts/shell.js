@@ -14,10 +14,10 @@ export const SHELL = {
   "shell.account": { en: "Signed in as", zh: "当前账户" },
   "shell.language": { en: "Language", zh: "语言" },
   "shell.theme": { en: "Theme", zh: "主题" },
-  "theme.system": { en: "As the system", zh: "跟随系统" },
+  "theme.system": { en: "System", zh: "跟随系统" },
   "theme.light": { en: "Light", zh: "浅色" },
   "theme.dark": { en: "Dark", zh: "深色" },
-  "shell.programs": { en: "For programs:", zh: "面向程序：" },
+  "shell.programs": { en: "For programs:", zh: "开发者：" },
   "shell.reference": { en: "reference of the interface", zh: "接口文档（英文）" },
   "shell.openapi": { en: "OpenAPI", zh: "OpenAPI" },
 
@@ -28,7 +28,7 @@ export const SHELL = {
   "signin.title": { en: "Sign in", zh: "登录" },
   "signin.ended": {
     en: "Your session has ended. Sign in again to go on.",
-    zh: "会话已结束，请重新登录以继续。",
+    zh: "登录已失效，请重新登录后继续。",
   },
   "signin.username": { en: "Username", zh: "用户名" },
   "signin.password": { en: "Password", zh: "密码" },

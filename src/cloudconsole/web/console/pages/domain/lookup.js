@@ -4,8 +4,6 @@ import { h, newId, replace } from "../../core/dom.js";
 import { t } from "../../core/language.js";
 import { recent } from "./recent.js";
 
-const LONGEST = 64;
-
 // The element's `complain` shows what the console says of the id.
 export function lookUp(wanted, go) {
   const id = newId("domain-id");
@@ -14,7 +12,6 @@ export function lookUp(wanted, go) {
     id,
     name: "domainId",
     value: wanted,
-    maxlength: LONGEST,
     autocomplete: "off",
     autocapitalize: "none",
     spellcheck: "false",
@@ -30,7 +27,8 @@ export function lookUp(wanted, go) {
 
   function submit(event) {
     event.preventDefault();
-    const typed = input.value.trim();
+    // Half a character, which no address can hold, becomes a sign that says so.
+    const typed = input.value.trim().toWellFormed();
     tell(typed === "" ? t("domain.empty") : null);
     if (typed === "") input.focus();
     else go(typed);
@@ -51,6 +49,8 @@ export function lookUp(wanted, go) {
   );
   form.complain = (refused) => {
     tell(refused.error === "domain_not_found" ? t("domain.not_found", { id: wanted }) : refused.message);
+    // Whoever has gone on to something else meanwhile stays there.
+    if (!document.activeElement.matches("body, h1") && !form.contains(document.activeElement)) return;
     input.focus();
     input.select();
   };

@@ -1,7 +1,7 @@
 // The provider's news, newest first as they come: a few, and all of them on request.
 
 import { h, outside } from "../../core/dom.js";
-import { language, t } from "../../core/language.js";
+import { locale, t } from "../../core/language.js";
 
 const FEW = 5;
 
@@ -42,5 +42,5 @@ function inWords(date) {
   const moment = new Date(`${date.replace(" ", "T")}Z`);
   if (Number.isNaN(moment.getTime())) return date;
   const form = { dateStyle: "medium", timeStyle: "short", hourCycle: "h23", timeZone: "UTC" };
-  return new Intl.DateTimeFormat(language(), form).format(moment);
+  return new Intl.DateTimeFormat(locale(), form).format(moment);
 }
