@@ -292,7 +292,7 @@ def test_what_is_no_line_of_ours_is_refused(cloud: Engine, content: bytes, said:
             {"started": "2025-12-31"},
             "started: volume has no price on this node at 2025-12-31T00:00:00Z, when it starts: add one first",
         ),
-        ({"ended": "2026-04-30"}, "ended: must not be before started"),
+        ({"ended": "2026-04-30"}, "ended: must not be before its start, 2026-05-01T00:00:00Z"),
     ],
 )
 def test_a_field_that_does_not_fit_is_refused(cloud: Engine, changes: dict[str, Any], said: str) -> None:

@@ -302,7 +302,7 @@ def test_usernames_and_ids_are_unique_over_all_tenants(tmp_path: Path) -> None:
         (VOLUME.replace("size: 1", "size: 0"), "size", "must be from 1"),
         (VOLUME.replace("size: 1", "size: 1, vcpus: 1"), "vcpus", "has no such size"),
         (VOLUME.replace("2026-01-01", "2024-12-31"), "started", "volume has no price on this node"),
-        (VOLUME.replace("}", ", ended: 2025-12-31}"), "ended", "must not be before started"),
+        (VOLUME.replace("}", ", ended: 2025-12-31}"), "ended", "must not be before its start, 2026-01-01T00:00:00Z"),
         ("{id: k, kind: keypair, name: k, node: hk-1, started: 2026-01-01}", "node", "is on no node"),
         ("{id: i, kind: image, name: i, node: hk-1, size: 1, started: 2026-01-01}", "started", "image has no price"),
     ],

@@ -8,9 +8,10 @@ import pytest
 from sqlalchemy import Engine, text
 
 from cloudconsole.core.kinds import QUOTA_DEFAULTS
+from cloudconsole.operator.audit import Search, changes
 from cloudconsole.operator.cloudfile import dump
 from cloudconsole.operator.desk import at_desk, reading_desk
-from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.errors import OperatorError, Unfit
 from cloudconsole.operator.nouns import (
     ACCOUNTS,
     DOMAINS,
@@ -487,7 +488,62 @@ def test_a_refusal_is_an_operators_error(store: Engine) -> None:
 
 
 def test_a_second_one_is_refused_in_good_english(store: Engine) -> None:
-    with refused(store, "^there is an account ann already$") as desk:
+    with refused(store, "^username: there is an account ann already$") as desk:
         ACCOUNTS.add(desk, NEW["account"] | {"username": "ann"})
-    with refused(store, "^there is a URL url-ab12cd34 already$") as desk:
+    with refused(store, "^id: there is a URL url-ab12cd34 already$") as desk:
         URLS.add(desk, NEW["url"] | {"id": "url-ab12cd34"})
+
+
+def test_what_gets_another_key_is_found_in_the_trail_by_both(store: Engine) -> None:
+    with desk_of(store) as desk:
+        TENANTS.change(desk, "demo", {"name": "renamed"})
+    with store.begin() as connection:
+        found = {key: changes(connection, Search(subject=key))[0] for key in ("demo", "renamed")}
+    assert {key: line["change"] for key, line in found.items()} == {"demo": "tenant.change", "renamed": "tenant.rename"}
+    for line in found.values():
+        assert (line["before"]["name"], line["after"]["name"]) == ("demo", "renamed")
+
+
+@pytest.mark.parametrize(
+    ("noun", "values", "fields"),
+    [
+        (ACCOUNTS, {"role": "king", "password_hash": SECRET_HASH}, ["tenant", "username", "role"]),
+        (DOMAINS, {"tenant": "nobody", "id": "x"}, ["tenant", "id", "name", "serviceAreas"]),
+        (PRICES, {"kind": "volume", "unit": "vcpu", "node": "nowhere", "price": "0,01"}, ["price", "unit", "node"]),
+        (RESOURCES, {"kind": "volume", "node": "nowhere", "size": "big"}, ["tenant", "id", "size", "node"]),
+    ],
+    ids=["account", "domain", "price", "resource"],
+)
+def test_all_that_does_not_fit_is_told_at_once(
+    store: Engine, noun: Noun, values: dict[str, Any], fields: list[str]
+) -> None:
+    with pytest.raises(Unfit) as refusal, desk_of(store) as desk:
+        noun.add(desk, values)
+    assert set(fields) <= {path[0] for path, _ in refusal.value.findings}
+
+
+@pytest.mark.parametrize("noun", [URLS, NEWS], ids=named)
+def test_the_same_sent_twice_under_a_fresh_key_is_added_once(store: Engine, noun: Noun) -> None:
+    values = {name: value for name, value in NEW[noun.name].items() if name not in ("id", "date")}
+    with desk_of(store) as desk:
+        key = noun.fresh_key(desk)
+        assert key is not None
+        first = noun.add_once(desk, key, values)
+    with desk_of(store, now=NOW + 60) as desk:
+        again = noun.add_once(desk, key, values)
+        other = noun.add_once(desk, key, values | {"url": "https://example.com/another"})
+    assert (first.subject, first.changed) == (key, True)
+    assert (again.subject, again.changed) == (key, False)
+    assert (other.subject != key, other.changed) == (True, True)
+
+
+def test_keys_that_are_given_are_not_made_up(store: Engine) -> None:
+    with desk_of(store) as desk:
+        assert TENANTS.fresh_key(desk) is None
+
+
+def test_a_domain_is_found_by_its_id_or_name(store: Engine) -> None:
+    with desk_of(store) as desk:
+        DOMAINS.add(desk, NEW["domain"] | {"id": "77", "name": "one.example"})
+        for prefix in ("77", "one."):
+            assert [record["id"] for record in DOMAINS.list(desk, {"prefix": prefix})] == ["77"]

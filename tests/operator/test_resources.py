@@ -128,7 +128,7 @@ def test_those_that_run_now_are_listed_however_many_there_are(
         ("volume", {"name": ""}, "name: must not be empty"),
         ("volume", {"started": "soon"}, "started: must be a time"),
         ("volume", {"started": "2025-01-01"}, "has no price on this node at 2025-01-01T00:00:00Z"),
-        ("volume", {"ended": "2027-01-01"}, "ended: must not be before started"),
+        ("volume", {"ended": "2027-01-01"}, "ended: must not be before its start, "),
     ],
 )
 def test_a_resource_that_cannot_be_recorded(store: Engine, kind: Kind, changes: dict[str, Any], words: str) -> None:
@@ -193,7 +193,7 @@ def test_a_resource_can_be_renamed(store: Engine) -> None:
 def test_nothing_ends_before_it_starts(store: Engine) -> None:
     with desk_of(store) as desk:
         record(desk)
-    with refused(store, "ended: must not be before started") as desk:
+    with refused(store, f"ended: must not be before its start, {time_text(START)}") as desk:
         RESOURCES.end(desk, "r-1", time_text(START - 1))
 
 
@@ -201,10 +201,23 @@ def test_what_has_ended_is_neither_changed_nor_ended_again(store: Engine) -> Non
     with desk_of(store) as desk:
         record(desk)
         RESOURCES.end(desk, "r-1")
-    with refused(store, "has an end already") as desk:
+    with refused(store, "has ended already") as desk:
         RESOURCES.change(desk, "r-1", {"size": 8})
-    with refused(store, "has an end already") as desk:
+    with refused(store, "has ended already") as desk:
         RESOURCES.end(desk, "r-1")
+
+
+def test_while_its_end_is_ahead_a_resource_is_changed_and_ended_anew(store: Engine) -> None:
+    with desk_of(store) as desk:
+        record(desk)
+        RESOURCES.end(desk, "r-1", time_text(NOW + 86_400))
+    with desk_of(store) as desk:
+        RESOURCES.change(desk, "r-1", {"name": "grown", "size": 8})
+        done = RESOURCES.end(desk, "r-1", time_text(NOW + 60))
+    assert done.after is not None
+    assert (done.after["name"], done.after["size"], done.after["ended"]) == ("grown", 8, time_text(NOW + 60))
+    with refused(store, "has ended already", now=NOW + 60) as desk:
+        RESOURCES.end(desk, "r-1", time_text(NOW + 120))
 
 
 def test_what_is_not_there_cannot_be_changed(store: Engine) -> None:

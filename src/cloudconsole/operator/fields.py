@@ -82,6 +82,8 @@ def _seconds(value: Any, info: ValidationInfo) -> int:
 
 def seconds_of(value: Any, zone: tzinfo) -> int:
     """Whole seconds since the epoch of a time's text; one without an offset is in the operator's zone."""
+    if value == "":
+        raise ValueError("must not be empty")
     match = _TIME.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         raise ValueError("must be a time, such as 2026-01-31T08:00:00Z")

@@ -5,6 +5,7 @@ A field with a problem of its own is `UNUSABLE`, and nothing is said that would 
 
 from collections.abc import Iterator
 
+from cloudconsole.core.clock import time_text
 from cloudconsole.operator.errors import Finding
 from cloudconsole.operator.gaps import UNUSABLE
 from cloudconsole.operator.models import Price, Resource
@@ -25,7 +26,7 @@ def resource_findings(resource: Resource) -> Iterator[Finding]:
         yield from _node_findings(resource)
     times = (resource.started, resource.ended)
     if UNUSABLE not in times and resource.ended is not None and resource.ended < resource.started:
-        yield ("ended",), "must not be before started"
+        yield ("ended",), f"must not be before its start, {time_text(resource.started)}"
 
 
 def _size_findings(resource: Resource) -> Iterator[Finding]:

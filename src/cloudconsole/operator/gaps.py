@@ -1,8 +1,8 @@
-"""What stands in a model where the given value had a problem of its own, so that the rest can still be checked."""
+"""What stands in for a value that has a problem of its own, so that the rest can still be checked."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Set
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pydantic import ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import ErrorDetails
@@ -23,7 +23,15 @@ class _Unusable:
 UNUSABLE: Final[Any] = _Unusable()
 
 
+class Unreadable(NamedTuple):
+    """A text that could not be made into what its field takes, and why: it is refused along with the other fields."""
+
+    why: str
+
+
 def pass_unusable(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+    if isinstance(value, Unreadable):
+        raise ValueError(value.why)  # noqa: TRY004 - pydantic takes ValueError
     return value if value is UNUSABLE else check(value)
 
 

@@ -1,13 +1,13 @@
 """The things that operators keep, by the names of a cloud file: what each field takes, and what it is for."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 
 from cloudconsole.core.kinds import Kind, Role, Unit
 from cloudconsole.operator.desk import Desk
-from cloudconsole.operator.errors import Unfit
+from cloudconsole.operator.errors import Finding, Unfit, refuse_unfit
 from cloudconsole.operator.fields import (
     SHALLOW,
     Address,
@@ -28,7 +28,7 @@ from cloudconsole.operator.fields import (
     Url,
     UrlId,
 )
-from cloudconsole.operator.gaps import pass_unusable
+from cloudconsole.operator.gaps import pass_unusable, with_gaps
 from cloudconsole.operator.words import message_of, path_of
 from cloudconsole.spec.records import ResourceType
 
@@ -142,12 +142,23 @@ AnyPart = TypeVar("AnyPart", bound=Part)
 _QUOTAS: TypeAdapter[dict[str, int]] = TypeAdapter(Quotas, config=ConfigDict(strict=True))
 
 
-def read_part(model: type[AnyPart], values: Mapping[str, Any], desk: Desk) -> AnyPart:
-    """The values as a part; those that do not fit are all named in one refusal."""
+def read_part(
+    model: type[AnyPart],
+    values: Mapping[str, Any],
+    desk: Desk,
+    found: Iterable[Finding] = (),
+    check: Callable[[AnyPart], Iterable[Finding]] = lambda _part: (),
+) -> AnyPart:
+    """The values as a part. One refusal names all that does not fit: what was found before, what is wrong with single
+    fields, and what a check finds, which gets the part with `UNUSABLE` for these."""
+    findings, data, context = list(found), dict(values), {"zone": desk.zone, "kept": desk.kept}
     try:
-        return model.model_validate(dict(values), context={"zone": desk.zone, "kept": desk.kept})
+        part = model.model_validate(data, context=context)
     except ValidationError as error:
-        raise _refusal(error) from None
+        findings += _refusal(error).findings
+        part = model.model_validate(with_gaps(data, error.errors(include_url=False)), context=context)
+    refuse_unfit([*findings, *check(part)])
+    return part
 
 
 def read_quotas(values: Mapping[str, Any]) -> dict[str, int]:

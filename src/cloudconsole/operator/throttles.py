@@ -23,3 +23,8 @@ def clear_throttle(desk: Desk, activity: Connection, username: str, network: str
     after = {**({} if network is None else {"address": network}), "failures": forgotten}
     note(desk, "account.clear-throttle", username, None, after)
     return Done(username, None, after)
+
+
+def throttle_cleared(done: Done) -> str:
+    """What was done, in words."""
+    return f"{0 if done.after is None else done.after['failures']} failed logins forgotten"

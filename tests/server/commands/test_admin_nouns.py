@@ -418,7 +418,7 @@ def test_the_access_trail_has_columns_of_its_own(admin: Admin) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["demo", "--tenant", "demo"], "there is an account demo already"),
+        (["demo", "--tenant", "demo"], "USERNAME: there is an account demo already"),
         (["ann", "--tenant", "nowhere"], "--tenant: there is no tenant nowhere"),
         (["ann", "--tenant", "demo", "--role", "king"], "--role: must be 'tenant' or 'operator'"),
     ],

@@ -135,7 +135,7 @@ class Page:
 
     def form(self, ending: str) -> Form:
         """The form that goes to a path with this end."""
-        (found,) = [form for form in self.forms if form.action.endswith(ending)]
+        (found,) = [form for form in self.forms if form.action.partition("?")[0].endswith(ending)]
         return found
 
     @property

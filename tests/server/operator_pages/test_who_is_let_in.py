@@ -175,7 +175,8 @@ def test_without_a_session_every_page_leads_to_the_sign_in(stranger: Operator, p
 @pytest.mark.parametrize("path", POSTS)
 def test_a_form_without_a_session_says_that_nothing_was_changed(stranger: Operator, path: str) -> None:
     reply = stranger.post(path, {"key": "demo"})
-    assert (reply.status, reply.header("location")) == (303, f"{SIGN_IN}?lost=1")
+    location = reply.header("location") or ""
+    assert (reply.status, location.partition("&")[0]) == (303, f"{SIGN_IN}?lost=1")
     assert "nothing was changed" in stranger.get(f"{SIGN_IN}?lost=1").text
 
 

@@ -79,10 +79,10 @@ class Accounts(Noun):
         return {"tenant": row["tenant"], **records.account_record(row)}
 
     def _row(self, desk: Desk, values: Values) -> Row:
-        tenant_id, others = require_owner(desk, values)
+        tenant_id, others, findings = require_owner(desk, values)
         if "password_file" in others:
             raise OperatorError("password_file: is not taken here")
-        account = read_part(models.Account, others, desk)
+        account = read_part(models.Account, others, desk, findings)
         row = {"tenant_id": tenant_id, "username": account.username, "role": account.role, "disabled": account.disabled}
         return row if account.password_hash is None else {**row, "password_hash": account.password_hash}
 

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Select
+from sqlalchemy import ColumnElement, Select, or_
 
 from cloudconsole.operator import models, records
+from cloudconsole.operator.conditions import begins_with
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.models import read_part
-from cloudconsole.operator.nouns.filters import Filter, prefix_filter, switch_filter, tenant_filter
+from cloudconsole.operator.nouns.filters import Filter, switch_filter, tenant_filter
 from cloudconsole.operator.nouns.noun import Done, NumberedNoun, Values
 from cloudconsole.operator.nouns.places import require_owner, with_tenant
 from cloudconsole.operator.records import Record, Row
@@ -28,7 +29,7 @@ class Domains(NumberedNoun):
         columns = self.table.c
         return {
             "tenant": tenant_filter(columns.tenant_id),
-            "prefix": prefix_filter(columns.name, "name"),
+            "prefix": Filter("only those whose id or name begins so", self._begins),
             "disabled": switch_filter(~columns.enabled, "only those not in service"),
         }
 
@@ -38,6 +39,10 @@ class Domains(NumberedNoun):
     def enable(self, desk: Desk, key: str) -> Done:
         return self._change(desk, "enable", self._require(desk, key), {"enabled": True})
 
+    def _begins(self, _desk: Desk, prefix: str) -> ColumnElement[bool]:
+        columns = self.table.c
+        return or_(begins_with(columns.id, prefix), begins_with(columns.name, prefix))
+
     def _query(self) -> Select[Any]:
         return with_tenant(self.table)
 
@@ -45,5 +50,5 @@ class Domains(NumberedNoun):
         return {"tenant": row["tenant"], **records.domain_record(row)}
 
     def _row(self, desk: Desk, values: Values) -> Row:
-        tenant_id, others = require_owner(desk, values)
-        return records.domain_row(read_part(models.Domain, others, desk), tenant_id)
+        tenant_id, others, findings = require_owner(desk, values)
+        return records.domain_row(read_part(models.Domain, others, desk, findings), tenant_id)

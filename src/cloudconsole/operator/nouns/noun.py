@@ -65,6 +65,21 @@ class Noun(ABC):
         self._follow(desk, None, row)
         return self._noted(desk, "add", key, None, self.show(desk, key))
 
+    def fresh_key(self, desk: Desk) -> str | None:
+        """A key for a new one, for `add_once`; None where keys are not made up."""
+        return str(self._complete(desk, {})[self.key]) if self.key in self.made_up else None
+
+    def add_once(self, desk: Desk, key: str, values: Values) -> Done:
+        """Add one under a fresh key. The same again changes nothing; a key that another took meanwhile is made anew."""
+        current = self._find(desk, key)
+        if current is None:
+            return self.add(desk, {**values, self.key: self._value_of(key)})
+        record = self.record_of(current)
+        row = self._row(desk, {**{name: record[name] for name in self.made_up}, **values})
+        if row == {column: current[column] for column in row}:
+            return Done(key, record, record)
+        return self.add(desk, values)
+
     def change(self, desk: Desk, key: str, values: Values) -> Done:
         return self._change(desk, "change", self._require(desk, key), values)
 
@@ -173,7 +188,7 @@ class Noun(ABC):
         row = self._row(desk, self._complete(desk, values))
         key = str(row[self.key])
         if self._find(desk, key) is not None:
-            raise OperatorError(f"there is {a(self.thing)} {key} already")
+            raise Unfit([((self.key,), f"there is {a(self.thing)} {key} already")])
         self._check(desk, None, row)
         return row
 
@@ -198,7 +213,11 @@ class Noun(ABC):
         desk.connection.execute(update(self.table).where(self._is(current)).values(self._written(row)))
         self._follow(desk, current, current | row)
         (after,) = desk.connection.execute(self._query().where(self._is(current))).mappings()
-        return self._noted(desk, verb, key, before, self.record_of(dict(after)))
+        record = self.record_of(dict(after))
+        if (other := self.key_of(record)) != key:
+            # Under the new key, too: whoever looks for that one finds what it was called before.
+            note(desk, f"{self.name}.rename", other, before, record)
+        return self._noted(desk, verb, key, before, record)
 
     def _noted(self, desk: Desk, verb: str, key: str, before: Record | None, after: Record | None) -> Done:
         note(desk, f"{self.name}.{verb}", key, before, after)

@@ -1,14 +1,18 @@
 """What others refer to by name: tenants and nodes."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Select, Table, func, select
 
 from cloudconsole.operator.desk import Desk
-from cloudconsole.operator.errors import OperatorError, Unfit
+from cloudconsole.operator.errors import Finding, OperatorError, Unfit
+from cloudconsole.operator.gaps import UNUSABLE
 from cloudconsole.operator.records import Row
 from cloudconsole.store.tables import nodes, tenants
+
+Findings = list[Finding]
+_UNKNOWN: Final = -1
 
 
 def find_tenant(desk: Desk, name: Any) -> Row:
@@ -19,18 +23,31 @@ def find_node(desk: Desk, name: Any) -> Row:
     return _named(desk, nodes, "node", name)
 
 
-def split_owner(desk: Desk, values: Mapping[str, Any]) -> tuple[int | None, dict[str, Any]]:
-    """The id of the tenant that values name, if they do, and the other values."""
+def node_findings(desk: Desk, name: Any) -> Findings:
+    """What is wrong with the name of a node, where there is one."""
+    try:
+        if name is not None and name is not UNUSABLE:
+            find_node(desk, name)
+    except Unfit as refused:
+        return list(refused.findings)
+    return []
+
+
+def split_owner(desk: Desk, values: Mapping[str, Any]) -> tuple[int | None, dict[str, Any], Findings]:
+    """The id of the tenant that values name, if they do; the other values; and what is wrong with the name."""
     others = dict(values)
     name = others.pop("tenant", None)
-    return None if name is None else int(find_tenant(desk, name)["id"]), others
+    try:
+        return None if name is None else int(find_tenant(desk, name)["id"]), others, []
+    except Unfit as refused:
+        return _UNKNOWN, others, list(refused.findings)
 
 
-def require_owner(desk: Desk, values: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
-    tenant_id, others = split_owner(desk, values)
+def require_owner(desk: Desk, values: Mapping[str, Any]) -> tuple[int, dict[str, Any], Findings]:
+    tenant_id, others, findings = split_owner(desk, values)
     if tenant_id is None:
-        raise Unfit([(("tenant",), "is missing")])
-    return tenant_id, others
+        return _UNKNOWN, others, [(("tenant",), "is missing")]
+    return tenant_id, others, findings
 
 
 def with_tenant(table: Table, *, may_lack: bool = False) -> Select[Any]:

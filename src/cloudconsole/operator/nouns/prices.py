@@ -3,7 +3,7 @@
 A price's key is its kind, unit and moment and, where it has one, its node: `volume/gb/2026-01-01T00:00:00Z/hk-1`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sqlalchemy import Select, insert, select
@@ -11,12 +11,12 @@ from sqlalchemy import Select, insert, select
 from cloudconsole.core.kinds import PRICED_UNITS
 from cloudconsole.operator import models, records
 from cloudconsole.operator.desk import Desk
-from cloudconsole.operator.errors import OperatorError, refuse_unfit
+from cloudconsole.operator.errors import Finding, OperatorError, Unfit
 from cloudconsole.operator.fitting import price_findings
 from cloudconsole.operator.models import Price, read_part
 from cloudconsole.operator.nouns.filters import Filter, kind_filter, node_filter
 from cloudconsole.operator.nouns.noun import PAGE, Done, Noun, Records, Values
-from cloudconsole.operator.nouns.places import find_node
+from cloudconsole.operator.nouns.places import find_node, node_findings
 from cloudconsole.operator.nouns.pricing import price_starts, refuse_unpriced
 from cloudconsole.operator.records import Record, Row
 from cloudconsole.operator.rules import Starts
@@ -83,8 +83,11 @@ class Prices(Noun):
         return records.price_record(row, row["node"])
 
     def _row(self, desk: Desk, values: Values) -> Row:
-        price = read_part(Price, values, desk)
-        refuse_unfit(price_findings(price))
+        def findings(price: Price) -> Iterator[Finding]:
+            yield from price_findings(price)
+            yield from node_findings(desk, price.node)
+
+        price = read_part(Price, values, desk, check=findings)
         return records.price_row(price, None if price.node is None else find_node(desk, price.node)["id"])
 
     def _check(self, desk: Desk, before: Row | None, after: Row | None) -> None:
@@ -101,7 +104,7 @@ class Prices(Noun):
         query = select(columns.id).where(*(columns[name] == after[name] for name in same))
         found = desk.connection.scalar(query.where(columns.node_id.is_not_distinct_from(after["node_id"])))
         if found is not None and (before is None or found != before["id"]):
-            raise OperatorError("there is a price of this kind, unit, node and moment already")
+            raise Unfit([(("from",), "there is a price of this kind, unit, node and moment already")])
 
     def _starts_after(self, desk: Desk, before: Row, after: Row | None) -> Starts:
         """When the kind's prices will start once this one is changed or gone."""

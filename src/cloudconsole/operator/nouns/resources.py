@@ -1,6 +1,6 @@
 """Resources: recorded, resized, moved, ended, removed; the totals move in the same transaction."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar, Final
 
@@ -11,12 +11,12 @@ from cloudconsole.core.kinds import KINDS
 from cloudconsole.operator import models, records
 from cloudconsole.operator.conditions import begins_with, found_in_order, unindexed
 from cloudconsole.operator.desk import Desk
-from cloudconsole.operator.errors import OperatorError, refuse_unfit
+from cloudconsole.operator.errors import Finding, OperatorError
 from cloudconsole.operator.fitting import resource_findings
 from cloudconsole.operator.models import Resource, read_part
 from cloudconsole.operator.nouns.filters import Filter, kind_filter, node_filter, tenant_filter
 from cloudconsole.operator.nouns.noun import PAGE, Done, Noun, Records, Values
-from cloudconsole.operator.nouns.places import find_node, require_owner, with_tenant
+from cloudconsole.operator.nouns.places import find_node, node_findings, require_owner, with_tenant
 from cloudconsole.operator.nouns.pricing import check_priced
 from cloudconsole.operator.nouns.usage import check_quotas
 from cloudconsole.operator.records import Record, Row
@@ -63,7 +63,10 @@ class Resources(Noun):
         return self._change(desk, "change", self._live(desk, key), values)
 
     def end(self, desk: Desk, key: str, at: str | None = None) -> Done:
-        """End a resource, not before its start; it counts in that moment's hour and in no later one."""
+        """End a resource, not before its start; it counts in that moment's hour and in no later one.
+
+        An end that is still ahead can be set anew.
+        """
         current = self._live(desk, key)
         row = self._changed_row(desk, self.record_of(current), {"ended": time_text(desk.now) if at is None else at})
         return self._write(desk, "end", current, row)
@@ -103,8 +106,8 @@ class Resources(Noun):
 
     def _live(self, desk: Desk, key: str) -> Row:
         current = self._require(desk, key)
-        if current["ended_at"] is not None:
-            raise OperatorError(f"the resource {key} has an end already")
+        if current["ended_at"] is not None and current["ended_at"] <= desk.now:
+            raise OperatorError(f"the resource {key} has ended already")
         return current
 
     def _complete(self, desk: Desk, values: Values) -> Values:
@@ -119,9 +122,12 @@ class Resources(Noun):
         return {"tenant": row["tenant"], **records.resource_record(row, row["node"])}
 
     def _row(self, desk: Desk, values: Values) -> Row:
-        tenant_id, others = require_owner(desk, values)
-        resource = read_part(Resource, others, desk)
-        refuse_unfit(resource_findings(resource))
+        def findings(resource: Resource) -> Iterator[Finding]:
+            yield from resource_findings(resource)
+            yield from node_findings(desk, resource.node)
+
+        tenant_id, others, of_owner = require_owner(desk, values)
+        resource = read_part(Resource, others, desk, of_owner, findings)
         node_id = None if resource.node is None else find_node(desk, resource.node)["id"]
         return records.resource_row(resource, tenant_id, node_id)
 

@@ -50,5 +50,5 @@ class Urls(Noun):
         return {**owner, **records.url_record(row)}
 
     def _row(self, desk: Desk, values: Values) -> Row:
-        tenant_id, others = split_owner(desk, values)
-        return records.url_row(read_part(models.UrlEntry, others, desk), tenant_id)
+        tenant_id, others, findings = split_owner(desk, values)
+        return records.url_row(read_part(models.UrlEntry, others, desk, findings), tenant_id)

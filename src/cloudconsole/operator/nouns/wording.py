@@ -16,3 +16,5 @@ PAST: Final[Mapping[str, str]] = {
     "remove": "removed",
 }
 """What a verb did."""
+
+NOTHING_TO_CHANGE: Final = "nothing to change"

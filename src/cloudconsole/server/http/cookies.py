@@ -4,6 +4,7 @@ import re
 from email.utils import formatdate
 from functools import lru_cache
 from typing import Final, NamedTuple
+from urllib.parse import quote, unquote
 
 from cloudconsole.spec.wire import CSRF_COOKIE, SESSION_COOKIE
 
@@ -21,6 +22,13 @@ _OURS: Final = re.compile(rf'(?:^|;)\s*({SESSION_COOKIE}|{CSRF_COOKIE})\s*=\s*("
 
 
 _OPERATORS: Final = re.compile(rf'(?:^|;)\s*{OPERATOR_COOKIE}\s*=\s*("?)([0-9A-Za-z]+)\1\s*(?=;|$)')
+
+
+_NOTICE_COOKIE: Final = "operatornotice"
+_NOTICE: Final = re.compile(rf"(?:^|;)\s*{_NOTICE_COOKIE}\s*=\s*([0-9A-Za-z%_.~-]+)\s*(?=;|$)")
+_NOTICE_SECONDS: Final = 60
+_LONGEST_NOTICE: Final = 320
+"""In characters: as the longest of bytes they are within what browsers keep."""
 
 
 class Cookies(NamedTuple):
@@ -51,6 +59,24 @@ def clear_operator_cookie(*, secure: bool) -> str:
     past = formatdate(0, usegmt=True)
     rest = f"HttpOnly; Max-Age=0; Path={OPERATOR_PATH}; SameSite=Strict{_secure(secure)}"
     return f"{OPERATOR_COOKIE}=; Expires={past}; {rest}"
+
+
+def notice_cookie(text: str, *, secure: bool) -> str:
+    """What was just done, for the next of the operators' pages to say once."""
+    value = quote(text[:_LONGEST_NOTICE], safe="")
+    rest = f"HttpOnly; Max-Age={_NOTICE_SECONDS}; Path={OPERATOR_PATH}; SameSite=Strict{_secure(secure)}"
+    return f"{_NOTICE_COOKIE}={value}; {rest}"
+
+
+def read_notice(header: str) -> str | None:
+    found = _NOTICE.search(header)
+    return None if found is None else unquote(found[1], errors="replace")
+
+
+def clear_notice_cookie(*, secure: bool) -> str:
+    past = formatdate(0, usegmt=True)
+    rest = f"HttpOnly; Max-Age=0; Path={OPERATOR_PATH}; SameSite=Strict{_secure(secure)}"
+    return f"{_NOTICE_COOKIE}=; Expires={past}; {rest}"
 
 
 def session_cookie(session_id: str, *, secure: bool) -> str:

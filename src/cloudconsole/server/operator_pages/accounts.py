@@ -1,9 +1,9 @@
 """What only accounts have: a password, sessions to end, a throttle to clear."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
-from cloudconsole.operator.errors import Unfit
+from cloudconsole.operator.errors import Finding, Unfit, refuse_unfit
 from cloudconsole.operator.nouns import ACCOUNTS, Done
 from cloudconsole.operator.passwords import LONGEST, is_fit
 from cloudconsole.operator.throttles import clear_throttle
@@ -24,12 +24,16 @@ ADDRESS: Final = Control(
 
 def new_password(fields: Mapping[str, str]) -> str:
     """The password that was typed twice."""
+    refuse_unfit(password_findings(fields))
+    return fields["password"]
+
+
+def password_findings(fields: Mapping[str, str]) -> Iterator[Finding]:
     password = fields.get("password", "")
     if not is_fit(password):
-        raise Unfit([(("password",), f"must have 1 to {LONGEST} characters")])
-    if fields.get("password_again", "") != password:
-        raise Unfit([(("password_again",), "differs from the password")])
-    return password
+        yield ("password",), f"must have 1 to {LONGEST} characters"
+    elif fields.get("password_again", "") != password:
+        yield ("password_again",), "differs from the password"
 
 
 def reset_password(office: Office, who: Session, key: str, fields: Mapping[str, str]) -> Done:

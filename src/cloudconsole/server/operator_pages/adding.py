@@ -1,10 +1,13 @@
 """The page on which one is added."""
 
+from collections.abc import Mapping
 from functools import partial
+from typing import Final
 
 from cloudconsole.operator.desk import Desk
-from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.errors import Finding, OperatorError, Unfit, refuse_unfit
 from cloudconsole.operator.nouns import ACCOUNTS, Done, Noun
+from cloudconsole.operator.nouns.wording import PAST
 from cloudconsole.server.http.front import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
@@ -20,11 +23,15 @@ from cloudconsole.server.operator_pages.forms import (
     sent_fields,
 )
 from cloudconsole.server.operator_pages.previewing import Preview, is_preview, tried
-from cloudconsole.server.operator_pages.reading import values_for_adding
-from cloudconsole.server.operator_pages.rendering import link, redirect
-from cloudconsole.server.operator_pages.room import Room, suggestions_for
+from cloudconsole.server.operator_pages.queries import query_of
+from cloudconsole.server.operator_pages.reading import Values, values_for_adding
+from cloudconsole.server.operator_pages.rendering import link
+from cloudconsole.server.operator_pages.room import Room, Suggestions, suggestions_for
 from cloudconsole.server.operator_pages.sessions import Posted, Visit
 from cloudconsole.store.passwords import hash_password
+
+FRESH: Final = "fresh"
+"""The hidden field with the key that the new one gets, where it is made up."""
 
 
 class AddPage:
@@ -36,7 +43,13 @@ class AddPage:
 
     async def show(self, request: Request, _front: Front) -> Response:
         visit = self._room.sessions.require(request)
-        return await self._page(request, visit, blank_fields(self._controls))
+        query = query_of(request)
+        # A link may say whose or where the new one is to be.
+        fields = [
+            field._replace(text=query.get(field.control.name, "")) if field.control.suggests else field
+            for field in blank_fields(self._controls)
+        ]
+        return await self._page(request, visit, fields)
 
     async def add(self, request: Request, front: Front) -> Response:
         room = self._room
@@ -51,7 +64,8 @@ class AddPage:
         added = done.after or {}
         if previews:
             return await self._again(request, posted, Problems(), 200, Preview.of(added, room.office))
-        return redirect(link(f"{self._noun.name}/one/", key=self._noun.key_of(added), done="add"))
+        past = PAST["add"] if done.changed else "is there already"
+        return room.done(front, self._noun, done.subject, past, link(f"{self._noun.name}/one/", key=done.subject))
 
     def _add(self, posted: Posted, *, previews: bool) -> Done:
         office, fields = self._room.office, posted.fields
@@ -59,20 +73,33 @@ class AddPage:
         force = "add" in self._noun.overridable and "force" in fields
         if self._noun is ACCOUNTS:
             values = {name: value for name, value in values.items() if not name.startswith("password")}
-            with office.looking() as desk:
-                ACCOUNTS.check_new(desk, values)
             # Hashed before the transaction: it takes its time, in which others could not write.
-            values["password_hash"] = hash_password(accounts.new_password(fields))
+            values["password_hash"] = hash_password(self._checked_password(values, fields))
         if previews:
             return tried(office, posted.visit.session, lambda desk: self._noun.add(desk, values))
+        fresh = fields.get(FRESH, "") if self._noun.key not in values else ""
         with office.writing(posted.visit.session, force=force) as desk:
-            return self._noun.add(desk, values)
+            # A form that is sent twice, as by two clicks, adds one thing all the same.
+            return self._noun.add_once(desk, fresh, values) if fresh else self._noun.add(desk, values)
+
+    def _checked_password(self, values: Values, fields: Mapping[str, str]) -> str:
+        """The password that was typed; refused together with what is wrong with the account."""
+        findings: list[Finding] = []
+        try:
+            with self._room.office.looking() as desk:
+                ACCOUNTS.check_new(desk, values)
+        except Unfit as refused:
+            findings += refused.findings
+        findings += accounts.password_findings(fields)
+        refuse_unfit(findings)
+        return accounts.new_password(fields)
 
     async def _again(
         self, request: Request, posted: Posted, problems: Problems, status: int, preview: Preview | None = None
     ) -> Response:
         fields = sent_fields(self._controls, posted.fields, problems)
-        return await self._page(request, posted.visit, fields, problems, status, preview)
+        fresh = posted.fields.get(FRESH)
+        return await self._page(request, posted.visit, fields, problems, status, preview, fresh)
 
     async def _page(
         self,
@@ -82,11 +109,14 @@ class AddPage:
         problems: Problems | None = None,
         status: int = 200,
         preview: Preview | None = None,
+        fresh: str | None = None,
     ) -> Response:
         problems = problems or Problems()
 
-        def read(desk: Desk) -> dict[str, list[str]]:
-            return suggestions_for(desk, self._controls)
+        def read(desk: Desk) -> tuple[Suggestions, str | None]:
+            return suggestions_for(desk, self._controls), self._noun.fresh_key(desk)
+
+        suggestions, new_key = await self._room.office.look(read)
 
         return self._room.page(
             "add.html",
@@ -96,7 +126,8 @@ class AddPage:
             noun=self._noun,
             fields=fields,
             problems=problems,
-            suggestions=await self._room.office.look(read),
+            suggestions=suggestions,
+            fresh=fresh or new_key,
             may_be_forced=problems.may_be_forced,
             preview=preview,
         )

@@ -4,6 +4,7 @@ from functools import partial
 
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.nouns.wording import NOTHING_TO_CHANGE
 from cloudconsole.operator.records import Record
 from cloudconsole.server.http.front import Front
 from cloudconsole.server.http.request import Request
@@ -18,10 +19,9 @@ from cloudconsole.server.operator_pages.forms import (
     sent_fields,
 )
 from cloudconsole.server.operator_pages.queries import query_of
-from cloudconsole.server.operator_pages.rendering import link, redirect
+from cloudconsole.server.operator_pages.rendering import link
 from cloudconsole.server.operator_pages.room import Room
 from cloudconsole.server.operator_pages.sessions import Posted, Visit
-from cloudconsole.server.operator_pages.showing import NOTHING
 
 
 class DeedPage:
@@ -45,10 +45,9 @@ class DeedPage:
             done = await room.office.do(partial(deed.do, room.office, order))
         except OperatorError as refused:
             return await self._page(request, posted.visit, key, posted, problems_of(refused, deed.controls), 422)
-        what = deed.verb if done.changed else NOTHING
-        if deed.verb == "remove":
-            return redirect(link(f"{deed.noun.name}/", done=what, subject=key))
-        return redirect(link(f"{deed.noun.name}/one/", key=key, done=what))
+        past = deed.past(done) if done.changed else NOTHING_TO_CHANGE
+        page = link(f"{deed.noun.name}/") if deed.verb == "remove" else link(f"{deed.noun.name}/one/", key=key)
+        return room.done(front, deed.noun, done.subject, past, page)
 
     async def _page(
         self,

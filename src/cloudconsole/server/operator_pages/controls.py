@@ -67,7 +67,15 @@ def changing_controls(noun: Noun, record: Record) -> tuple[Control, ...]:
         lacks = set(SIZES).difference(sizes_of(kind)) | ({"node"} if kind in NODELESS else set())
         inputs = [given for given in inputs if given.name not in lacks]
     # Nothing is required here: what is not given stays, and what is made empty the field itself refuses.
-    return tuple(control._replace(is_required=False) for control in _controls(noun, inputs))
+    return tuple(
+        control._replace(is_required=False, help=control.help if control.may_be_nothing else _without_default(control))
+        for control in _controls(noun, inputs)
+    )
+
+
+def _without_default(control: Control) -> str:
+    """What a field is for; what it is where it is left empty holds for a new one only."""
+    return re.sub(r" \(default: [^)]*\)$", "", control.help)
 
 
 def _controls(noun: Noun, inputs: Iterable[Input]) -> tuple[Control, ...]:

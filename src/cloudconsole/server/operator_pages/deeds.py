@@ -6,10 +6,14 @@ from typing import Final, NamedTuple
 from cloudconsole.operator.nouns import ACCOUNTS, RESOURCES, Done, Noun
 from cloudconsole.operator.nouns.wording import PAST
 from cloudconsole.operator.records import Record
+from cloudconsole.operator.throttles import throttle_cleared
 from cloudconsole.server.operator_pages import accounts
 from cloudconsole.server.operator_pages.controls import Control, sent
 from cloudconsole.server.operator_pages.office import Office
 from cloudconsole.store.sessions import Session
+
+ENDED: Final = "ended"
+"""The state of a resource that is over."""
 
 
 class Order(NamedTuple):
@@ -27,7 +31,8 @@ class Deed(NamedTuple):
     button: str
     told: str
     """What it does, in a sentence."""
-    past: str
+    past: Callable[[Done], str]
+    """What was done."""
     do: Callable[[Office, Order], Done]
     controls: tuple[Control, ...] = ()
     is_harmless: bool = False
@@ -41,12 +46,12 @@ class Deed(NamedTuple):
     def may_be_forced(self) -> bool:
         return self.verb in self.noun.overridable
 
-    def applies_to(self, record: Record) -> bool:
-        """Whether there is anything to do."""
+    def applies_to(self, record: Record, state: str | None) -> bool:
+        """Whether there is anything to do to one in this state."""
         if self.verb in ("disable", "enable"):
             is_off = record.get("disabled", not record.get("enabled", True))
             return bool(is_off) is (self.verb == "enable")
-        return self.verb != "end" or "ended" not in record
+        return self.verb != "end" or state != ENDED
 
 
 _TOLD: Final[Mapping[tuple[str, str], str]] = {
@@ -87,8 +92,12 @@ def _deed(noun: Noun, verb: str) -> Deed:
 
     told = _TOLD.get((noun.name, verb), f"The {noun.thing} is {PAST[verb]}{' for good' if verb == 'remove' else ''}.")
     if noun is RESOURCES and verb == "end":
-        return Deed(noun, verb, _BUTTONS[verb], told, PAST[verb], _end, (_END,))
-    return Deed(noun, verb, _BUTTONS[verb], told, PAST[verb], do, is_harmless=verb == "enable")
+        return Deed(noun, verb, _BUTTONS[verb], told, _always(PAST[verb]), _end, (_END,))
+    return Deed(noun, verb, _BUTTONS[verb], told, _always(PAST[verb]), do, is_harmless=verb == "enable")
+
+
+def _always(past: str) -> Callable[[Done], str]:
+    return lambda _done: past
 
 
 def _end(office: Office, order: Order) -> Done:
@@ -102,7 +111,7 @@ _OF_ACCOUNTS: Final = (
         "password",
         "Reset password",
         "It gets another password, and its sessions end at once.",
-        "password changed, sessions ended",
+        _always("password changed, sessions ended"),
         lambda office, order: accounts.reset_password(office, order.who, order.key, order.fields),
         accounts.PASSWORDS,
     ),
@@ -111,7 +120,7 @@ _OF_ACCOUNTS: Final = (
         "end-sessions",
         "End sessions",
         "It is logged out everywhere, at once.",
-        "sessions ended",
+        _always("sessions ended"),
         lambda office, order: accounts.end_sessions(office, order.who, order.key),
     ),
     Deed(
@@ -119,7 +128,7 @@ _OF_ACCOUNTS: Final = (
         "clear-throttle",
         "Clear throttle",
         "Its failed logins are forgotten, so that it need not wait.",
-        "failed logins forgotten",
+        throttle_cleared,
         lambda office, order: accounts.clear(office, order.who, order.key, order.fields),
         (accounts.ADDRESS,),
     ),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import tzinfo
+from functools import partial
 from typing import Final, NamedTuple
 
 from cloudconsole.core.kinds import UNLIMITED
@@ -35,6 +36,8 @@ class Field(NamedTuple):
     now: str | None = None
     """What the record has meanwhile, where that is another text."""
     note: str | None = None
+    number: str = ""
+    """What stands beside the tick of a limit that is unlimited."""
 
     @property
     def id(self) -> str:
@@ -67,7 +70,10 @@ def sent_fields(controls: Iterable[Control], fields: Mapping[str, str], problems
     """As they were sent; passwords never go back."""
     return [
         Field(
-            control, "" if control.kind == "password" else sent(control, fields), problems.of_fields.get(control.name)
+            control,
+            "" if control.kind == "password" else sent(control, fields),
+            problems.of_fields.get(control.name),
+            number=fields.get(control.name, "") if control.kind == "limit" else "",
         )
         for control in controls
     ]
@@ -88,7 +94,7 @@ def problems_of(refused: OperatorError, controls: Sequence[Control]) -> Problems
         return Problems((Problem(text[:1].upper() + text[1:]),), may_be_forced=isinstance(refused, Overridable))
     found: list[Problem] = []
     of_fields: dict[str, str] = {}
-    for finding in refused.findings:
+    for finding in sorted(refused.findings, key=partial(_place_of, controls)):
         control = _control_of(finding, controls)
         if control is None:
             path, message = finding
@@ -98,6 +104,12 @@ def problems_of(refused: OperatorError, controls: Sequence[Control]) -> Problems
             found.append(Problem(f"{control.label}: {text}", field_id(control)))
             of_fields[control.name] = "; ".join(filter(None, (of_fields.get(control.name), text)))
     return Problems(tuple(found), of_fields)
+
+
+def _place_of(controls: Sequence[Control], finding: Finding) -> int:
+    """In the order of the form; what is about no field goes before."""
+    control = _control_of(finding, controls)
+    return -1 if control is None else controls.index(control)
 
 
 def _control_of(finding: Finding, controls: Sequence[Control]) -> Control | None:

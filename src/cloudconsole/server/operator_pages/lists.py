@@ -18,7 +18,7 @@ from cloudconsole.server.operator_pages.forms import Field, Problems, problems_o
 from cloudconsole.server.operator_pages.queries import query_of
 from cloudconsole.server.operator_pages.rendering import link, title_of
 from cloudconsole.server.operator_pages.room import Room, Suggestions, suggestions_for
-from cloudconsole.server.operator_pages.showing import Column, columns_of, notice_of, state_of
+from cloudconsole.server.operator_pages.showing import Column, columns_of, state_of
 
 PAGE: Final = 50
 """So many on one page."""
@@ -40,7 +40,7 @@ class ListPage:
         self._controls = tuple(_control(name, each) for name, each in self._filters.items())
         self._columns: tuple[Column, ...] = columns_of(noun)
 
-    async def show(self, request: Request, _front: Front) -> Response:
+    async def show(self, request: Request, front: Front) -> Response:
         visit = self._room.sessions.require(request)
         query = query_of(request)
         wanted = {name: query[name] for name in self._filters if query.get(name)}
@@ -54,9 +54,10 @@ class ListPage:
         is_more = len(found) > PAGE
         found = found[:PAGE]
         path = f"{self._noun.name}/"
-        return self._room.page(
+        return self._room.noticed_page(
             "list.html",
             request,
+            front,
             visit,
             status=422 if problems.all else 200,
             noun=self._noun,
@@ -73,7 +74,6 @@ class ListPage:
             following=link(path, **wanted, after=found[-1].key) if is_more else None,
             problems=problems,
             suggestions=suggestions,
-            notice=notice_of(self._noun, query),
         )
 
     def _read(self, wanted: Mapping[str, str], after: str | None, desk: Desk) -> tuple[list[Listed], Suggestions]:
@@ -89,7 +89,8 @@ class ListPage:
 def _control(name: str, chosen: Filter) -> Control:
     kind: Kind = "switch" if chosen.is_switch else "choice" if chosen.choices else "text"
     suggests = name if name in ("tenant", "node") else None
-    return Control(name, _label(name, chosen), "", kind, (name,), choices=chosen.choices, suggests=suggests)
+    hint = "capital letters count" if name == "prefix" else ""
+    return Control(name, _label(name, chosen), hint, kind, (name,), choices=chosen.choices, suggests=suggests)
 
 
 def _label(name: str, chosen: Filter) -> str:

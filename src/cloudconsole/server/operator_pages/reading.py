@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from datetime import tzinfo
 from typing import Any, Final
 
-from cloudconsole.operator.errors import Finding, Unfit
+from cloudconsole.core.kinds import UNLIMITED
+from cloudconsole.operator.gaps import Unreadable
 from cloudconsole.operator.nouns import DOMAINS, Noun
 from cloudconsole.operator.records import Record, json_text
 from cloudconsole.operator.written import json_of, number_of, switch_of
@@ -17,6 +18,8 @@ Values = dict[str, Any]
 SEEN: Final = "seen"
 """The hidden field that tells what a form was made from."""
 _RECORD: Final = "*"
+BOTH: Final = "\0both"
+"""In place of a text, where a limit has a new number and is ticked to be unlimited."""
 
 
 def values_for_adding(controls: Iterable[Control], fields: Fields) -> Values:
@@ -31,26 +34,22 @@ def values_for_changing(
     noun: Noun, controls: Iterable[Control], fields: Fields, record: Record, zone: tzinfo
 ) -> Values:
     """What was typed otherwise than the record has it."""
+    otherwise = []
     # A field that was not sent at all was not emptied; but a box that is not ticked is not sent either.
-    there = (control for control in controls if control.kind == "switch" or was_sent(control, fields))
-    typed = ((control, sent(control, fields)) for control in there)
-    otherwise = [
-        (control, text) for control, text in typed if text != shown(control, value_at(record, control.path), zone)
-    ]
+    for control in (each for each in controls if each.kind == "switch" or was_sent(each, fields)):
+        text, now = sent(control, fields), shown(control, value_at(record, control.path), zone)
+        if text == str(UNLIMITED) and control.kind == "limit" and fields.get(control.name, "") not in ("", now):
+            text = BOTH
+        if text != now:
+            otherwise.append((control, text))
     # The parts of an origin are changed together: those that were left alone go with the others.
     return _values(otherwise, {"originConfig": record["originConfig"]} if noun is DOMAINS else {})
 
 
 def _values(given: Iterable[tuple[Control, str]], wholes: Record) -> Values:
     values: Values = {}
-    findings: list[Finding] = []
     for control, text in given:
-        try:
-            _put(values, control, _value(control, text), wholes)
-        except ValueError as problem:
-            findings.append((control.path, str(problem)))
-    if findings:
-        raise Unfit(findings)
+        _put(values, control, _value(control, text), wholes)
     return values
 
 
@@ -64,6 +63,16 @@ def _put(values: Values, control: Control, value: Any, wholes: Record) -> None:
 
 
 def _value(control: Control, text: str) -> Any:
+    """What a text means; where that cannot be told, the field says why, together with what others say."""
+    try:
+        return _read(control, text)
+    except ValueError as problem:
+        return Unreadable(str(problem))
+
+
+def _read(control: Control, text: str) -> Any:
+    if text == BOTH:
+        raise ValueError("give a number, or tick unlimited, not both")
     if text == "" and control.may_be_nothing:
         return None
     if control.kind == "json":

@@ -62,13 +62,20 @@ class Renderer:
 
     def moment(self, text: str) -> Markup | str:
         """A record's time for people, in the console's time zone, with its offset where it has one; else it is UTC."""
-        try:
-            moment = datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).astimezone(self._zone)
-        except (ValueError, OverflowError):
+        told = told_in(self._zone, text)
+        if told is None:
             return visible(text)
-        offset = moment.strftime("%z")
-        told = f"{moment:%Y-%m-%d %H:%M:%S}" + ("" if offset == "+0000" else f" {offset[:3]}:{offset[3:5]}")
         return Markup('<time datetime="{}">{}</time>').format(text, told)
+
+
+def told_in(zone: tzinfo, text: str) -> str | None:
+    """A record's time in a time zone, with its offset where it has one; None for what is no time."""
+    try:
+        moment = datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).astimezone(zone)
+    except (ValueError, OverflowError):
+        return None
+    offset = moment.strftime("%z")
+    return f"{moment:%Y-%m-%d %H:%M:%S}" + ("" if offset == "+0000" else f" {offset[:3]}:{offset[3:5]}")
 
 
 def redirect(location: str, headers: Headers | None = None) -> Response:

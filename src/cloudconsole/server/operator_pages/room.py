@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cloudconsole.operator.desk import Desk
-from cloudconsole.operator.nouns import NODES, TENANTS
+from cloudconsole.operator.nouns import NODES, TENANTS, Noun
+from cloudconsole.server.http.cookies import clear_notice_cookie, notice_cookie, read_notice
+from cloudconsole.server.http.front import Front
 from cloudconsole.server.http.request import Request
-from cloudconsole.server.http.response import Response
+from cloudconsole.server.http.response import Response, cookie_headers
 from cloudconsole.server.operator_pages.controls import Control
 from cloudconsole.server.operator_pages.office import Office
-from cloudconsole.server.operator_pages.rendering import Renderer
+from cloudconsole.server.operator_pages.rendering import Renderer, redirect
 from cloudconsole.server.operator_pages.sessions import OperatorSessions, Visit
 from cloudconsole.spec.errors import NotFound
 
@@ -27,6 +29,16 @@ class Room:
 
     def page(self, template: str, request: Request, visit: Visit, *, status: int = 200, **values: Any) -> Response:
         return self.renderer.page(template, request, status=status, visit=visit, **values)
+
+    def noticed_page(self, template: str, request: Request, front: Front, visit: Visit, **values: Any) -> Response:
+        """A page that says what was just done, this once."""
+        notice = read_notice(request.head.header(b"cookie") or "")
+        headers = [] if notice is None else cookie_headers(clear_notice_cookie(secure=front.secure))
+        return self.page(template, request, visit, headers=headers, notice=notice, **values)
+
+    def done(self, front: Front, noun: Noun, subject: str, past: str, location: str) -> Response:
+        """On to another page, which says what was done, in the words of the command."""
+        return redirect(location, cookie_headers(notice_cookie(f"{noun.name} {subject}: {past}", secure=front.secure)))
 
     def missing(self, request: Request, visit: Visit, words: str) -> Response:
         """What is said where there is no such thing."""

@@ -1,18 +1,14 @@
 """Records for people to read: the columns of a list, the state of one, what was just done to it."""
 
-from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from cloudconsole.operator.nouns import DOMAINS, NEWS, QUOTAS, RESOURCES, Noun
 from cloudconsole.operator.nouns.inputs import Input, Shape
-from cloudconsole.operator.nouns.wording import PAST, SWITCHED
+from cloudconsole.operator.nouns.wording import SWITCHED
 from cloudconsole.operator.records import Record
 from cloudconsole.server.operator_pages.controls import label_of
-from cloudconsole.server.operator_pages.deeds import deeds_of
+from cloudconsole.server.operator_pages.deeds import ENDED
 from cloudconsole.server.operator_pages.rendering import link
-
-NOTHING: Final = "nothing"
-"""In place of a verb, where there was nothing to do."""
 
 
 class Column(NamedTuple):
@@ -46,7 +42,7 @@ def state_of(noun: Noun, record: Record, now: str) -> str | None:
     if noun is RESOURCES:
         ended = record.get("ended")
         if ended is not None:
-            return "ended" if ended <= now else "will end"
+            return ENDED if ended <= now else "will end"
         return "still to start" if record["started"] > now else None
     return "disabled" if record.get("disabled") else None
 
@@ -76,10 +72,3 @@ _OF_TENANTS: Final = {
     "domain": "its domains",
     "url": "its URLs",
 }
-
-
-def notice_of(noun: Noun, query: Mapping[str, str]) -> str | None:
-    """What was just done, as the page before says: one of a few words, whatever the address has."""
-    done, subject = query.get("done", ""), query.get("subject", query.get("key", ""))
-    words = {**PAST, **{deed.verb: deed.past for deed in deeds_of(noun)}, NOTHING: "nothing to change"}
-    return f"{noun.thing} {subject}: {words[done]}" if done in words else None

@@ -21,10 +21,8 @@ from cloudconsole.spec.errors import ApiError, CsrfFailed, InvalidCredentials, M
 from cloudconsole.spec.wire import FORM
 from cloudconsole.store.activity import OPERATOR_LOGIN, OPERATOR_LOGOUT
 
-LOST: Final = (
-    "You are not signed in any more, and nothing was changed. Once you are, your browser's back button has what \
-you typed."
-)
+LOST: Final = "You are not signed in any more, and nothing was changed. Once you are, you come to the page you sent; \
+going back in your browser's history, past this sign-in, may still show what you typed."
 _TOO_OLD: Final = "This page was too old: try again."
 _LONGEST_NEXT: Final = 2000
 
@@ -72,11 +70,14 @@ class SignIn:
 
     def send_there(self, request: Request) -> Response:
         """To whoever asks for a page without being signed in; a form is lost, and they are told so."""
-        if request.method == "POST":
-            return redirect(f"{SIGN_IN_PATH}?lost=1")
         query = f"?{request.query.decode('latin-1')}" if request.query else ""
-        onward = self._onward(request.path + query)
-        return redirect(SIGN_IN_PATH + ("" if onward == OPERATOR_PATH else "?" + urlencode({"next": onward})))
+        path = request.path
+        if request.method == "POST" and path.endswith("/change/"):
+            path = path.removesuffix("change/") + "one/"
+        onward = self._onward(path + query)
+        asked = {"lost": "1"} if request.method == "POST" else {}
+        asked |= {} if onward == OPERATOR_PATH else {"next": onward}
+        return redirect(SIGN_IN_PATH + ("?" + urlencode(asked) if asked else ""))
 
     async def _admit(self, request: Request, front: Front, username: str, password: str) -> str:
         self._admission.recognise(request, username)

@@ -9,12 +9,13 @@ from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.nouns import QUOTAS, RESOURCES, Done, Noun
 from cloudconsole.operator.nouns.places import find_tenant
 from cloudconsole.operator.nouns.usage import used_by
+from cloudconsole.operator.nouns.wording import NOTHING_TO_CHANGE, PAST
 from cloudconsole.operator.records import Record
 from cloudconsole.server.http.front import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 from cloudconsole.server.operator_pages.controls import Control, changing_controls
-from cloudconsole.server.operator_pages.deeds import deeds_of
+from cloudconsole.server.operator_pages.deeds import ENDED, deeds_of
 from cloudconsole.server.operator_pages.forms import (
     OUT_OF_DATE,
     Field,
@@ -32,10 +33,10 @@ from cloudconsole.server.operator_pages.reading import (
     touched,
     values_for_changing,
 )
-from cloudconsole.server.operator_pages.rendering import link, redirect
+from cloudconsole.server.operator_pages.rendering import link
 from cloudconsole.server.operator_pages.room import Room, Suggestions, suggestions_for
 from cloudconsole.server.operator_pages.sessions import Posted, Visit
-from cloudconsole.server.operator_pages.showing import NOTHING, column_of, notice_of, related_to, state_of
+from cloudconsole.server.operator_pages.showing import column_of, related_to, state_of
 
 CHANGED_MEANWHILE: Final = (
     "It was changed since this page was made, and nothing of yours was saved. What is new is in the form, \
@@ -66,16 +67,15 @@ class OnePage:
         self._noun = noun
         self._room = room
 
-    async def show(self, request: Request, _front: Front) -> Response:
+    async def show(self, request: Request, front: Front) -> Response:
         visit = self._room.sessions.require(request)
-        query = query_of(request)
-        return await self._page(request, visit, query.get("key", ""), notice=notice_of(self._noun, query))
+        return await self._page(request, front, visit, query_of(request).get("key", ""))
 
     async def change(self, request: Request, front: Front) -> Response:
         room = self._room
         posted = await room.sessions.receive(request, front)
         key = posted.fields.get("key", "")
-        again = partial(self._page, request, posted.visit, key, posted)
+        again = partial(self._page, request, front, posted.visit, key, posted)
         if not posted.is_current:
             return await again(said(OUT_OF_DATE), 403)
         previews = is_preview(self._noun, posted.fields)
@@ -85,10 +85,11 @@ class OnePage:
             return await again(said(CHANGED_MEANWHILE), CONFLICT)
         except OperatorError as refused:
             return await again(refused, 422)
-        after, what = done.after or {}, "change" if done.changed else NOTHING
+        after, past = done.after or {}, PAST["change"] if done.changed else NOTHING_TO_CHANGE
         if previews:
             return await again(Problems(), 200, preview=Preview.of(after, room.office))
-        return redirect(link(f"{self._noun.name}/one/", key=self._noun.key_of(after), done=what))
+        page = link(f"{self._noun.name}/one/", key=self._noun.key_of(after))
+        return room.done(front, self._noun, done.subject, past, page)
 
     def _change(self, posted: Posted, key: str, *, previews: bool) -> Done:
         noun, office, fields = self._noun, self._room.office, posted.fields
@@ -109,13 +110,13 @@ class OnePage:
     async def _page(
         self,
         request: Request,
+        front: Front,
         visit: Visit,
         key: str,
         posted: Posted | None = None,
         refused: Problems | OperatorError | None = None,
         status: int = 200,
         *,
-        notice: str | None = None,
         preview: Preview | None = None,
     ) -> Response:
         noun, zone = self._noun, self._room.office.zone
@@ -130,10 +131,11 @@ class OnePage:
             fields = self._merged(fields, controls, posted)
         elif posted is not None:
             fields = sent_fields(controls, posted.fields, problems)
-        is_fixed = "change" not in noun.verbs or (noun is RESOURCES and "ended" in record)
-        return self._room.page(
+        is_fixed = "change" not in noun.verbs or (noun is RESOURCES and found.state == ENDED)
+        return self._room.noticed_page(
             "one.html",
             request,
+            front,
             visit,
             status=status,
             noun=noun,
@@ -147,13 +149,12 @@ class OnePage:
             ],
             fields=[] if is_fixed else [field._replace(note=found.notes.get(field.control.name)) for field in fields],
             seen=seen,
-            deeds=[deed for deed in deeds_of(noun) if deed.applies_to(record)],
+            deeds=[deed for deed in deeds_of(noun) if deed.applies_to(record, found.state)],
             related=related_to(noun, key, record),
             problems=problems,
             is_stale=status == CONFLICT,
             may_be_forced=problems.may_be_forced,
             suggestions=found.suggestions,
-            notice=notice,
             preview=preview,
         )
 

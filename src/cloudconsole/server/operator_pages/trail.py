@@ -16,7 +16,7 @@ from cloudconsole.server.http.response import Response
 from cloudconsole.server.operator_pages.controls import Control, sent
 from cloudconsole.server.operator_pages.forms import Field, Problems, problems_of
 from cloudconsole.server.operator_pages.queries import query_of
-from cloudconsole.server.operator_pages.rendering import link
+from cloudconsole.server.operator_pages.rendering import link, told_in
 from cloudconsole.server.operator_pages.room import Room
 
 PAGE: Final = 50
@@ -27,7 +27,13 @@ _TRAIL: Final = Control(
     "trail", "Trail", "what operators changed, or who logged in", "choice", choices=("changes", _ACCESS)
 )
 _CONTROLS: Final = (
-    Control("actor", "Actor", "who did it, such as web:operator; of logins, the account", "text", ("actor",)),
+    Control(
+        "actor",
+        "Actor",
+        "who did it: such as web:operator, or a command's user of the system; of logins, the account",
+        "text",
+        ("actor",),
+    ),
     Control("change", "Change", "how it begins, such as account. or login", "text", ("change",)),
     Control("subject", "Subject", "the key of what was changed", "text", ("subject",)),
     Control("since", "Since", "from this time on", "time", ("since",)),
@@ -79,11 +85,24 @@ class TrailPage:
     async def _changes(self, search: Search) -> list[Record]:
         def read(desk: Desk) -> list[Record]:
             return [
-                {**line, "what": what(line["before"], line["after"], LONGEST_TOLD), "page": _page_of(line)}
+                {
+                    **line,
+                    "what": what(self._told(line["before"]), self._told(line["after"]), LONGEST_TOLD),
+                    "page": _page_of(line),
+                }
                 for line in changes(desk.connection, search)
             ]
 
         return await self._room.office.look(read)
+
+    def _told(self, record: Record | None) -> Record | None:
+        """A record with its times as the page shows all times."""
+        if record is None:
+            return None
+        zone = self._room.office.zone
+        return {
+            name: (told_in(zone, value) or value) if isinstance(value, str) else value for name, value in record.items()
+        }
 
     async def _accesses(self, search: Search) -> list[Record]:
         return await self._room.office.look_at_activity(lambda connection: accesses(connection, search))

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from cloudconsole.cli import printing
 from cloudconsole.operator.nouns import ACCOUNTS, Done
-from cloudconsole.operator.throttles import clear_throttle
+from cloudconsole.operator.throttles import clear_throttle, throttle_cleared
 from cloudconsole.server.addresses import forwarded_address, throttle_address
 from cloudconsole.server.commands.admin.stores import add_json_argument, add_store_arguments, looking, store, writing
 from cloudconsole.server.commands.passwords import add_password_arguments, read_new_password
@@ -58,8 +58,7 @@ def _clear_throttle(arguments: argparse.Namespace, settings: Settings) -> None:
         with writing(engine, settings) as desk:
             done = clear_throttle(desk, failures, arguments.key, arguments.address)
         failures.commit()
-    count = 0 if done.after is None else done.after["failures"]
-    _print(done, f"{count} failed logins forgotten", as_json=arguments.json)
+    _print(done, throttle_cleared(done), as_json=arguments.json)
 
 
 def _print(done: Done, text: str, *, as_json: bool) -> None:

@@ -10,7 +10,7 @@ from cloudconsole.cli import output, printing
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.nouns import ACCOUNTS, RESOURCES, Done, Noun
 from cloudconsole.operator.nouns.inputs import Input
-from cloudconsole.operator.nouns.wording import PAST
+from cloudconsole.operator.nouns.wording import NOTHING_TO_CHANGE, PAST
 from cloudconsole.operator.records import Record
 from cloudconsole.server.commands.admin.flags import as_typed, at_least_one, flag_of, values_of
 from cloudconsole.server.commands.admin.stores import looking, store, store_to_read, writing
@@ -67,7 +67,7 @@ def print_done(noun: Noun, done: Done, past: str, *, as_json: bool) -> None:
     if as_json:
         printing.print_json(done.before if done.after is None else done.after)
     else:
-        printing.print_line(f"{noun.name} {done.subject}: {past if done.changed else 'nothing to change'}")
+        printing.print_line(f"{noun.name} {done.subject}: {past if done.changed else NOTHING_TO_CHANGE}")
 
 
 def show(noun: Noun, arguments: argparse.Namespace, settings: Settings) -> None:
