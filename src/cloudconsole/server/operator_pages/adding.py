@@ -14,12 +14,13 @@ from cloudconsole.server.operator_pages.forms import (
     OUT_OF_DATE,
     Field,
     Problems,
-    blank_fields,
+    asked_fields,
     problems_of,
     said,
     sent_fields,
 )
 from cloudconsole.server.operator_pages.previewing import Preview, is_preview, tried
+from cloudconsole.server.operator_pages.queries import query_of
 from cloudconsole.server.operator_pages.reading import values_for_adding
 from cloudconsole.server.operator_pages.rendering import link, redirect
 from cloudconsole.server.operator_pages.room import Room, suggestions_for
@@ -36,7 +37,7 @@ class AddPage:
 
     async def show(self, request: Request, _front: Front) -> Response:
         visit = self._room.sessions.require(request)
-        return await self._page(request, visit, blank_fields(self._controls))
+        return await self._page(request, visit, asked_fields(self._controls, query_of(request)))
 
     async def add(self, request: Request, front: Front) -> Response:
         room = self._room

@@ -1,17 +1,21 @@
 """Templates made into answers: every value goes in as text, and nothing is loaded from elsewhere."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, tzinfo
+from itertools import groupby
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from cloudconsole.operator.nouns import NOUNS
+from cloudconsole.operator.nouns import NOUNS, PRICES, Noun
 from cloudconsole.server.http.assets import ASSETS, PAGE_POLICY
 from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Headers, Response
+from cloudconsole.server.operator_pages.controls import local_time
+from cloudconsole.server.operator_pages.labels import CURRENCY, price_name, worded
 from cloudconsole.spec.visible import cell, visible
 
 HTML_TYPE: Final = (b"content-type", b"text/html; charset=utf-8")
@@ -32,7 +36,7 @@ def title_of(plural: str) -> str:
 
 
 class Renderer:
-    def __init__(self, zone: tzinfo, zone_name: str) -> None:
+    def __init__(self, zone: tzinfo, zone_name: str, currency: str) -> None:
         self._zone = zone
         self._environment = Environment(
             loader=PackageLoader("cloudconsole.server.operator_pages"),
@@ -42,10 +46,12 @@ class Renderer:
             lstrip_blocks=True,
         )
         self._environment.filters.update(cell=cell, moment=self.moment, visible=visible, titled=title_of)
+        self._environment.filters.update(grouped=_grouped, named=self.named, worded=worded)
         self._environment.globals.update(
             asset=ASSETS.address,
             link=link,
             nouns=NOUNS,
+            unit_text=lambda unit: unit.replace(CURRENCY, currency),
             zone_name=zone_name,
             paths={"audit": AUDIT_PATH, "sign_in": SIGN_IN_PATH, "sign_out": SIGN_OUT_PATH},
         )
@@ -68,6 +74,19 @@ class Renderer:
         offset = moment.strftime("%z")
         told = f"{moment:%Y-%m-%d %H:%M:%S}" + ("" if offset == "+0000" else f" {offset[:3]}:{offset[3:5]}")
         return Markup('<time datetime="{}">{}</time>').format(text, told)
+
+    def named(self, key: str, noun: Noun) -> str:
+        """What people call one: its key, but for prices, whose keys are for programs."""
+        if noun is not PRICES:
+            return key
+        return price_name(
+            key, local_time(key.split("/", 3)[2] if key.count("/") > 1 else "", self._zone).replace("T", " ")
+        )
+
+
+def _grouped(fields: Iterable[Any]) -> list[tuple[str, list[Any]]]:
+    """Fields that stand together, by what their group is called."""
+    return [(group, list(members)) for group, members in groupby(fields, lambda field: field.control.group)]
 
 
 def redirect(location: str, headers: Headers | None = None) -> Response:

@@ -21,13 +21,11 @@ from cloudconsole.server.operator_pages.room import Room
 
 PAGE: Final = 50
 _ACCESS: Final = "access"
-_TRAIL: Final = Control(
-    "trail", "Trail", "what operators changed, or who logged in", "choice", choices=("changes", _ACCESS)
-)
+_TRAIL: Final = Control("trail", "Trail", "", "choice", choices=("changes", _ACCESS))
 _CONTROLS: Final = (
-    Control("actor", "Actor", "who did it, such as web:operator; of logins, the account", "text", ("actor",)),
+    Control("actor", "Who", "such as web:operator for one at these pages; of logins, the account", "text", ("actor",)),
     Control("change", "Change", "how it begins, such as account. or login", "text", ("change",)),
-    Control("subject", "Subject", "the key of what was changed", "text", ("subject",)),
+    Control("subject", "Of what", "the name or id of what was changed", "text", ("subject",)),
     Control("since", "Since", "from this time on", "time", ("since",)),
     Control("until", "Until", "before this time", "time", ("until",)),
 )
@@ -75,16 +73,18 @@ class TrailPage:
         )
 
     async def _changes(self, search: Search) -> list[Record]:
-        def read(desk: Desk) -> list[Record]:
-            return [
-                {**line, "what": what(line["before"], line["after"]), "page": _page_of(line)}
-                for line in changes(desk.connection, search)
-            ]
-
-        return await self._room.office.look(read)
+        return await self._room.office.look(lambda desk: told_changes(desk, search))
 
     async def _accesses(self, search: Search) -> list[Record]:
         return await self._room.office.look_at_activity(lambda connection: accesses(connection, search))
+
+
+def told_changes(desk: Desk, search: Search) -> list[Record]:
+    """Lines of what operators changed, with what that was in words and the page of it."""
+    return [
+        {**line, "what": what(line["before"], line["after"]), "page": _page_of(line)}
+        for line in changes(desk.connection, search)
+    ]
 
 
 def _page_of(line: Record) -> str | None:
