@@ -70,6 +70,15 @@ and cloud disks per GB; load balancers each",
     ("price", "price"): "for one unit, with at most nine decimals, such as 0.35",
     ("resource", "kind"): _KINDS_TOLD,
     **{("resource", name): "" for name in ("vcpus", "ram", "disk", "size")},
+    ("resource", "node"): "",
+    ("resource", "started"): "now, where it is left empty",
+    ("resource", "ended"): "empty for what goes on without an end in sight",
+    ("news", "id"): "the next number, where it is left empty",
+    ("news", "date"): "now, where it is left empty; tenants see it from then on",
+    ("price", "from"): "",
+    ("tenant", "name"): "no other tenant may have it",
+    ("node", "name"): "no other node may have it",
+    **{(noun, "tenant"): "" for noun in ("resource", "domain", "url")},
     ("url", "type"): "",
 }
 _CHOICES: Final[Mapping[str, Mapping[str, str]]] = {
@@ -86,7 +95,7 @@ _CHOICES: Final[Mapping[str, Mapping[str, str]]] = {
     "unit": {"each": "Each", "vcpu": "Per vCPU", "ram_gb": "Per GB of RAM", "gb": "Per GB"},
     "role": {"tenant": "Tenant", "operator": "Operator"},
     "type": {"link": "Link", "directory": "Directory"},
-    "trail": {"changes": "What operators changed", "access": "Logins and logouts"},
+    "trail": {"changes": "Operators’ changes", "access": "Logins and logouts"},
 }
 _PRICED: Final = {
     ("instance", "each"): "Cloud host",
