@@ -8,11 +8,12 @@ from playwright.sync_api import Page, expect
 
 from cloudconsole import Console
 from cloudconsole.operator.written import json_of
-from tests.browser.looking import DESKTOP, PHONE, Eyes, faults_of, is_cut_off, shoot, sign_in
+from tests.browser.looking import DESKTOP, PHONE, SIZES, Eyes, faults_of, is_cut_off, shoot, sign_in
 
 PAGES = {
     "start": "/admin/",
     "tenants": "/admin/tenant/",
+    "tenant": "/admin/tenant/one/?key=demo",
     "account": "/admin/account/one/?key=demo",
     "account-add": "/admin/account/add/",
     "account-password": "/admin/account/password/?key=demo",
@@ -20,6 +21,7 @@ PAGES = {
     "quota": "/admin/quota/one/?key=demo",
     "node": "/admin/node/one/?key=hk-1",
     "prices": "/admin/price/",
+    "price": "/admin/price/one/?key=volume/gb/2025-01-01T00:00:00Z/hk-1",
     "price-add": "/admin/price/add/",
     "resources": "/admin/resource/",
     "resource": "/admin/resource/one/?key=i-d0000001",
@@ -27,6 +29,7 @@ PAGES = {
     "resource-end": "/admin/resource/end/?key=i-d0000001",
     "flavors": "/admin/flavor/",
     "urls": "/admin/url/",
+    "domains": "/admin/domain/",
     "domain": "/admin/domain/one/?key=206814",
     "news": "/admin/news/",
     "news-add": "/admin/news/add/",
@@ -36,12 +39,29 @@ PAGES = {
 }
 
 
+SCROLLED = "[...document.querySelectorAll('.scroll')].some((list) => list.scrollWidth > list.clientWidth)"
+"""Whether a list has columns that only scrolling shows."""
+OUT_OF_LINE = """() => [...document.querySelectorAll('.listing tbody tr')].flatMap((line) => {
+  const values = [...line.querySelectorAll('td:not(.blank) > :is(bdi, time)')];
+  const places = new Set(values.map((value) => Math.round(value.getBoundingClientRect().left)));
+  const badge = line.querySelector('.badge');
+  const isStretched = badge && badge.offsetWidth > 200;
+  return places.size > 1 || isStretched ? [line.textContent] : [];
+})"""
+"""The cards of a list in which values do not begin below each other."""
+HIDDEN_PLACE = """() => {
+  const place = document.querySelector('.places [aria-current]')?.getBoundingClientRect();
+  return Boolean(place) && (place.left < 0 || place.right > innerWidth);
+}"""
+"""Whether the bar of places hides the one that one is at."""
+
+
 @pytest.fixture
 def page(eyes: Eyes) -> Page:
     """The start page of an operator who has signed in."""
     opened = eyes.open("/admin/")
     sign_in(opened, "operator")
-    expect(opened.get_by_role("heading", level=1)).to_have_text("What there is")
+    expect(opened.get_by_role("heading", level=1)).to_have_text("Overview")
     return opened
 
 
@@ -49,20 +69,20 @@ def heading(page: Page, text: str) -> None:
     expect(page.get_by_role("heading", level=1)).to_contain_text(text)
 
 
-@pytest.mark.parametrize(
-    ("width", "scheme"), [("desktop", "light"), ("desktop", "dark"), ("phone", "light"), ("phone", "dark")]
-)
-def test_axe_finds_nothing_and_nothing_is_cut_off(eyes: Eyes, width: str, scheme: str) -> None:
-    viewport = DESKTOP if width == "desktop" else PHONE
-    page = eyes.open("/admin/", viewport=viewport, color_scheme=scheme)
+@pytest.mark.parametrize(("size", "scheme"), [("desktop", "light"), ("phone", "dark")])
+def test_axe_finds_nothing_and_nothing_is_cut_off(eyes: Eyes, size: str, scheme: str) -> None:
+    page = eyes.open("/admin/", viewport=SIZES[size], color_scheme=scheme)
     assert (faults_of(page), is_cut_off(page)) == ("", False)
-    shoot(page, f"admin-sign-in-{width}-{scheme}")
+    shoot(page, f"admin-sign-in-{size}-{scheme}")
     sign_in(page, "operator")
-    heading(page, "What there is")
+    heading(page, "Overview")
     for name, path in PAGES.items():
         page.goto(path)
-        assert (name, faults_of(page), is_cut_off(page)) == (name, "", False)
-        shoot(page, f"admin-{name}-{width}-{scheme}")
+        is_scrolled = page.evaluate(SCROLLED) if size == "desktop" else False
+        assert (name, faults_of(page), is_cut_off(page), is_scrolled) == (name, "", False, False)
+        if size == "phone":
+            assert (name, page.evaluate(OUT_OF_LINE), page.evaluate(HIDDEN_PLACE)) == (name, [], False)
+        shoot(page, f"admin-{name}-{size}-{scheme}")
 
 
 def test_a_tenant_is_refused_as_with_a_wrong_password(eyes: Eyes) -> None:
@@ -83,7 +103,7 @@ def test_a_quota_is_changed_and_seen_by_the_tenant(page: Page, interface: Consol
     page.get_by_role("link", name="Quotas", exact=True).first.click()
     page.get_by_role("link", name="demo", exact=True).click()
     page.get_by_label("Cores", exact=True).fill("65")
-    page.get_by_label("unlimited Gigabytes").check()
+    page.get_by_label("unlimited Disk space").check()
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status").first).to_contain_text("changed")
     limits = interface.usage_limits()
@@ -95,13 +115,13 @@ def test_an_account_is_added_logs_in_and_is_shut_out(page: Page, eyes: Eyes) -> 
     page.get_by_label("Tenant").fill("demo")
     page.get_by_label("Username").fill("ann")
     page.get_by_label("Role").select_option("operator")
-    page.get_by_label("Password").fill("a secret word")
-    page.get_by_label("The same again").fill("a secret word")
+    page.get_by_label("Password", exact=True).fill("a secret word")
+    page.get_by_label("Repeat the password").fill("a secret word")
     page.get_by_role("button", name="Add").click()
     heading(page, "Account ann")
     other = eyes.open("/admin/")
     sign_in(other, "ann", "a secret word")
-    heading(other, "What there is")
+    heading(other, "Overview")
     page.get_by_role("link", name="End sessions").click()
     page.get_by_role("button", name="End sessions").click()
     expect(page.get_by_role("status").first).to_contain_text("sessions ended")
@@ -121,7 +141,7 @@ def test_news_are_previewed_published_and_withdrawn(page: Page, interface: Conso
     expect(page.get_by_role("link", name=title)).to_be_visible()
     assert title not in [item.title for item in interface.news()]
     page.get_by_role("button", name="Add").click()
-    heading(page, "News 11")
+    heading(page, "News item 11")
     assert interface.news()[0].title == title
     page.get_by_role("link", name="Disable").click()
     page.get_by_role("button", name="Disable").click()
@@ -183,19 +203,21 @@ MISTAKES = [
 ]
 
 
-@pytest.mark.parametrize("text", MISTAKES)
-def test_a_mistake_in_json_is_told_while_typing_in_the_servers_words(page: Page, text: str) -> None:
-    with pytest.raises(ValueError, match="line") as told:
-        json_of(text)
-    place = str(told.value).partition("; ")[2]
-    page.goto("/admin/domain/one/?key=206813")
-    page.get_by_label("Cache behaviors").fill(text)
-    expect(page.locator("#field-cacheBehaviors-mistake")).to_have_text(place[0].upper() + place[1:])
-
-
-def test_json_is_laid_out_by_a_button_and_its_numbers_stay(page: Page) -> None:
+def test_json_is_checked_while_typing_in_the_servers_words_and_laid_out_by_a_button(page: Page) -> None:
     page.goto("/admin/domain/one/?key=206813")
     field = page.get_by_label("Cache behaviors", exact=True)
+    told = page.locator("#field-cacheBehaviors-mistake")
+    for text in MISTAKES:
+        with pytest.raises(ValueError, match="line") as refused:
+            json_of(text)
+        place = str(refused.value).partition("; ")[2]
+        field.fill(text)
+        expect(told).to_have_text(place[0].upper() + place[1:])
+    field.fill('{"a": 1}')
+    expect(told).to_have_text("Must be a list")
+    page.get_by_label("Advanced origin configs", exact=True).fill('{"a": 1}')
+    page.get_by_role("button", name="Format Advanced origin configs").click()
+    expect(page.locator("#field-originConfig-advOriginConfigs-mistake")).to_have_text("")
     field.fill('[{"a":0.10,"b":[],"c":{"d":"x, {y}: \\"z\\""}} ]')
     page.get_by_role("button", name="Format Cache behaviors").click()
     text = field.input_value()
@@ -204,16 +226,52 @@ def test_json_is_laid_out_by_a_button_and_its_numbers_stay(page: Page) -> None:
     assert text.count("\n") > 4
 
 
+def test_what_the_server_said_of_json_goes_once_it_is_mended(page: Page) -> None:
+    page.goto("/admin/domain/one/?key=206813")
+    field = page.get_by_label("Cache behaviors", exact=True)
+    field.fill("{}")
+    page.get_by_role("button", name="Save").click()
+    expect(field).to_have_accessible_description(re.compile("must be a list"))
+    expect(field).to_have_attribute("aria-invalid", "true")
+    gap = page.evaluate(
+        "document.querySelector('.notice').getBoundingClientRect().top"
+        " - document.querySelector('h1').getBoundingClientRect().bottom"
+    )
+    assert gap >= 8
+    field.fill("[]")
+    expect(page.get_by_text("must be a list", exact=True)).to_have_count(0)
+    expect(field).not_to_have_attribute("aria-invalid", "true")
+    expect(field).not_to_have_accessible_description(re.compile("must be a list"))
+
+
+def test_filters_are_folded_on_a_phone_and_open_without_scripts(eyes: Eyes) -> None:
+    page = eyes.open("/admin/resource/", viewport=PHONE, java_script_enabled=False)
+    sign_in(page, "operator")
+    field = page.get_by_label("Id or name begins with")
+    expect(field).to_be_hidden()
+    page.get_by_text("Find resources").click()
+    field.fill("web-da")
+    page.get_by_role("button", name="Find").click()
+    expect(field).to_have_value("web-da")
+    expect(field).to_be_visible()
+    box = page.get_by_label("Only those that run now").bounding_box()
+    assert box
+    assert min(box["width"], box["height"]) >= 24
+    page.set_viewport_size(DESKTOP)
+    page.get_by_role("link", name="Show all").click()
+    expect(field).to_be_visible()
+
+
 def test_two_who_change_the_same_do_not_undo_each_other(page: Page, eyes: Eyes) -> None:
     page.goto("/admin/quota/one/?key=demo")
     other = eyes.open_tab(page.context, "/admin/quota/one/?key=demo")
     other.get_by_label("Cores", exact=True).fill("70")
     other.get_by_role("button", name="Save").click()
-    page.get_by_label("Volumes", exact=True).fill("9")
+    page.get_by_label("Cloud disks", exact=True).fill("9")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("alert")).to_contain_text("changed since this page was made")
     expect(page.get_by_label("Cores", exact=True)).to_have_value("70")
-    expect(page.get_by_label("Volumes", exact=True)).to_have_value("9")
+    expect(page.get_by_label("Cloud disks", exact=True)).to_have_value("9")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status").first).to_contain_text("changed")
 

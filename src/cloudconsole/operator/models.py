@@ -50,7 +50,7 @@ class Node(Part):
 
 
 class Flavor(Part):
-    id: NumericId = Field(description="digits")
+    id: NumericId = Field(description="a number of your choice that no other flavor has, such as 12")
     name: Name = Field(description="what tenants see, unique")
     vcpus: PositiveCount = Field(description="virtual processors")
     ram: PositiveCount = Field(description="RAM in MB")
@@ -71,21 +71,23 @@ class Price(Part):
 class News(Part):
     id: PositiveCount = Field(description="a number")
     date: Seconds = Field(description="when it appears")
-    title: Name = Field(description="its headline")
-    url: Url = Field(description="where it is told")
+    title: Name = Field(description="what tenants read, in one line")
+    url: Url = Field(description="the page that the title leads to")
     disabled: bool = Field(default=False, description="withdrawn")
 
 
 class UrlEntry(Part):
-    id: UrlId = Field(description="url- and eight small letters or digits")
-    type: Literal["link", "directory"] = Field(description="link or directory")
-    url: Url = Field(description="the address")
+    id: UrlId = Field(description="url- and eight small letters or digits, such as url-a1b2c3d4")
+    type: Literal["link", "directory"] = Field(description="link, or directory for one that lists others")
+    url: Url = Field(description="the address that tenants are shown, http or https")
     disabled: bool = Field(default=False, description="not shown")
 
 
 class Account(Part):
     username: Id = Field(description="the name to log in with")
-    role: Role = Field(default="tenant", description="tenant or operator")
+    role: Role = Field(
+        default="tenant", description="tenant, or operator for one who may change all of this in a browser, too"
+    )
     disabled: bool = Field(default=False, description="cannot log in")
     password: Password = None
     password_hash: PasswordHash | None = None
@@ -99,17 +101,21 @@ class OriginConfig(Part):
 
 
 class Domain(Part):
-    id: NumericId = Field(description="digits")
-    name: Name = Field(description="the domain's name")
-    comment: Note = Field(default="", description="a remark")
+    id: NumericId = Field(description="the number by which tenants look it up, such as 206813")
+    name: Name = Field(description="the domain's name, such as www.example.com")
+    comment: Note = Field(default="", description="a remark, which the tenant reads, too")
     service_areas: Label = Field(alias="serviceAreas", description="where it is served, such as hk;ov")
     service_type: Label = Field(alias="serviceType", description="what it serves, such as web")
     enabled: bool = Field(default=True, description="whether it is in service")
     cname: Label = Field(description="the name it points to")
     status: Label = Field(description="such as Deployed")
-    cache_behaviors: Annotated[list[Any], SHALLOW] = Field(default=[], alias="cacheBehaviors", description="a list")
+    cache_behaviors: Annotated[list[Any], SHALLOW] = Field(
+        default=[],
+        alias="cacheBehaviors",
+        description='a list, such as [{"pathPattern": "/static/*", "ttlSeconds": 86400}]',
+    )
     visit_control_rules: Annotated[list[Any], SHALLOW] = Field(
-        default=[], alias="visitControlRules", description="a list"
+        default=[], alias="visitControlRules", description='a list, such as [{"type": "referer", "mode": "deny"}]'
     )
     origin_config: OriginConfig = Field(
         default=OriginConfig(),

@@ -39,7 +39,7 @@ def test_without_the_sessions_token_nothing_is_done(operator: Operator, data: Pa
     for token in (None, "", "x" * 64, "é", "0" * 64):
         reply = operator.post(path, {"key": "demo", **({} if token is None else {TOKEN: token})})
         assert (reply.status, rows(data, operator_audit)) == (403, before)
-    assert operator.get("/admin/").heading == "What there is"
+    assert operator.get("/admin/").heading == "Overview"
 
 
 @pytest.mark.parametrize("path", POSTS)
@@ -266,7 +266,7 @@ def test_what_was_renamed_meanwhile_is_not_there(operator: Operator, data: Path)
     form = operator.get("/admin/tenant/one/?key=other").form("/change/")
     rename(data, "other", "another")
     page = operator.send(form, name="third")
-    assert (page.status, "there is no tenant other" in page.text) == (404, True)
+    assert (page.status, "There is no tenant other" in page.text) == (404, True)
 
 
 def test_only_what_was_typed_otherwise_is_changed(operator: Operator, data: Path) -> None:

@@ -278,7 +278,7 @@ def test_news_are_previewed_as_tenants_will_see_them_and_not_saved(operator: Ope
     assert "2027-01-01 10:00:00 <b>A & B</b>" in page.text
     assert (rows(data, tables.news), rows(data, tables.operator_audit)) == before
     page = operator.send(page.form("/add/"))
-    assert page.heading == "News 11 still to appear"
+    assert page.heading == "News item 11 still to appear"
 
 
 def test_a_preview_of_a_change_is_not_saved_either(operator: Operator, data: Path) -> None:

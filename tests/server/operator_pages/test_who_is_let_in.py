@@ -103,7 +103,7 @@ def test_a_sign_in_of_long_ago_is_tried_again_with_a_new_token(stranger: Operato
     page = stranger.send(form, username="operator", password="console-operator")
     assert page.status == 403
     assert "This page was too old: try again." in page.text
-    assert stranger.send(page.form(SIGN_IN), password="console-operator").heading == "What there is"
+    assert stranger.send(page.form(SIGN_IN), password="console-operator").heading == "Overview"
 
 
 def test_a_foreign_page_cannot_sign_anyone_in(stranger: Operator) -> None:
@@ -207,9 +207,9 @@ def test_an_operators_session_is_no_tenants(operator: Operator) -> None:
 def test_both_kinds_live_side_by_side_in_one_browser(operator: Operator) -> None:
     assert operator.caller.login().status == 200
     assert operator.caller.call("GetUsageLimits").status == 200
-    assert operator.get("/admin/").heading == "What there is"
+    assert operator.get("/admin/").heading == "Overview"
     assert operator.caller.logout().status == 200
-    assert operator.get("/admin/").heading == "What there is"
+    assert operator.get("/admin/").heading == "Overview"
 
 
 @pytest.mark.parametrize("change", [{"role": "tenant"}, {"disabled": True}, {"version": 1}], ids=str)
@@ -228,7 +228,7 @@ def test_a_session_ends_by_itself(operator: Operator, clock: HeldClock) -> None:
 def test_a_session_in_use_does_not_end_before_its_time(operator: Operator, clock: HeldClock) -> None:
     for _ in range(20):
         clock.moment += 1000
-        assert operator.get("/admin/").heading == "What there is"
+        assert operator.get("/admin/").heading == "Overview"
         settle(operator.wire)
 
 

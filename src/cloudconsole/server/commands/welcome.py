@@ -78,6 +78,7 @@ def welcome(start: Start) -> str:
     """The lines to print, for people."""
     settings, base, region = start.settings, start.base, start.region
     lines = [f"Cloud Console serves on {base}", f"region to send at login: {region}"]
+    lines.append(f"pages for tenants: {base}/")
     if settings.operator_pages:
         lines.append(f"pages for operators: {base}{OPERATOR_PATH}")
     if not is_loopback(settings.host):

@@ -15,10 +15,14 @@ from cloudconsole.store.sessions import Session
 
 PASSWORDS: Final = (
     Control("password", "Password", f"1 to {LONGEST} characters", "password", ("password",), is_required=True),
-    Control("password_again", "The same again", "", "password", ("password_again",), is_required=True),
+    Control("password_again", "Repeat the password", "", "password", ("password_again",), is_required=True),
 )
 ADDRESS: Final = Control(
-    "address", "Address", "only failures from this IP address; all, where it is left empty", "text", ("address",)
+    "address",
+    "Address",
+    "forget only the failures from this IP address; all of them, where it is left empty",
+    "text",
+    ("address",),
 )
 
 

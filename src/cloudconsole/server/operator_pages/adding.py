@@ -17,7 +17,7 @@ from cloudconsole.server.operator_pages.forms import (
     OUT_OF_DATE,
     Field,
     Problems,
-    blank_fields,
+    asked_fields,
     problems_of,
     said,
     sent_fields,
@@ -43,13 +43,7 @@ class AddPage:
 
     async def show(self, request: Request, _front: Front) -> Response:
         visit = self._room.sessions.require(request)
-        query = query_of(request)
-        # A link may say whose or where the new one is to be.
-        fields = [
-            field._replace(text=query.get(field.control.name, "")) if field.control.suggests else field
-            for field in blank_fields(self._controls)
-        ]
-        return await self._page(request, visit, fields)
+        return await self._page(request, visit, asked_fields(self._controls, query_of(request)))
 
     async def add(self, request: Request, front: Front) -> Response:
         room = self._room

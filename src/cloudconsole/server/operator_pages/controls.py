@@ -7,28 +7,19 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from cloudconsole.core.kinds import NODELESS, PRICED_UNITS, UNLIMITED
-from cloudconsole.operator.nouns import DOMAINS, NOUNS, PRICES, QUOTAS, RESOURCES, Noun
+from cloudconsole.core.kinds import NODELESS, UNLIMITED
+from cloudconsole.operator.nouns import DOMAINS, NOUNS, QUOTAS, RESOURCES, Noun
 from cloudconsole.operator.nouns.inputs import Input
 from cloudconsole.operator.records import Record, json_text
 from cloudconsole.operator.rules import SIZES, sizes_of
 from cloudconsole.operator.words import Path
+from cloudconsole.server.operator_pages.labels import group_of, help_of, label_of, unit_of
 
 Kind = Literal["text", "number", "switch", "choice", "time", "json", "lines", "limit", "password"]
 
 UNLIMITED_SUFFIX: Final = ".unlimited"
 """The checkbox beside a limit."""
 
-_WORDS: Final = {
-    "advOriginConfigs": "Advanced origin configs",
-    "cname": "CNAME",
-    "floating_ips": "Floating IPs",
-    "id": "Id",
-    "originIps": "Origin IPs",
-    "ram": "RAM",
-    "url": "URL",
-    "vcpus": "vCPUs",
-}
 _REFERRED: Final = frozenset(noun.name for noun in NOUNS if noun.name in ("tenant", "node"))
 
 
@@ -47,12 +38,10 @@ class Control(NamedTuple):
     default: str = ""
     suggests: str | None = None
     """The noun whose names are offered."""
-
-
-def label_of(name: str) -> str:
-    """`Service areas` for `serviceAreas`, `Floating ips` for `floating_ips`."""
-    spaced = re.sub(r"[A-Z]", lambda capital: f" {capital.group().lower()}", name).replace("_", " ")
-    return _WORDS.get(name, spaced.capitalize())
+    unit: str = ""
+    group: str = ""
+    is_list: bool = False
+    """Whether its JSON must be a list."""
 
 
 def adding_controls(noun: Noun) -> tuple[Control, ...]:
@@ -68,7 +57,11 @@ def changing_controls(noun: Noun, record: Record) -> tuple[Control, ...]:
         inputs = [given for given in inputs if given.name not in lacks]
     # Nothing is required here: what is not given stays, and what is made empty the field itself refuses.
     return tuple(
-        control._replace(is_required=False, help=control.help if control.may_be_nothing else _without_default(control))
+        control._replace(
+            is_required=False,
+            help=control.help if control.may_be_nothing else _without_default(control),
+            group="" if noun is RESOURCES else control.group,
+        )
         for control in _controls(noun, inputs)
     )
 
@@ -84,7 +77,7 @@ def _controls(noun: Noun, inputs: Iterable[Input]) -> tuple[Control, ...]:
         if noun is DOMAINS and given.name == "originConfig":
             found += _ORIGIN
         elif noun is QUOTAS:
-            found.append(Control(given.name, label_of(given.name), given.help, "limit", (given.name,)))
+            found.append(_control(noun, given)._replace(kind="limit"))
         else:
             found.append(_control(noun, given))
     return tuple(found)
@@ -94,8 +87,8 @@ def _control(noun: Noun, given: Input) -> Control:
     kind: Kind = "choice" if given.choices else given.shape
     return Control(
         given.name,
-        label_of(given.name),
-        _UNITS if noun is PRICES and given.name == "unit" else given.help,
+        label_of(given.name, noun.name),
+        help_of(noun.name, given),
         kind,
         (given.name,),
         given.is_required,
@@ -103,6 +96,9 @@ def _control(noun: Noun, given: Input) -> Control:
         given.choices,
         _default(given),
         given.name if given.name in _REFERRED and given.name != noun.name else None,
+        unit_of(noun.name, given.name),
+        group_of(noun.name, given.name),
+        is_list=kind == "json",
     )
 
 
@@ -112,8 +108,7 @@ def _default(given: Input) -> str:
     return str(given.default) if given.choices and given.default else ""
 
 
-_UNITS: Final = "; ".join(f"{kind}: {' or '.join(units)}" for kind, units in PRICED_UNITS.items())
-
+_OF_ORIGIN: Final = "Where it comes from"
 _ORIGIN: Final = (
     Control(
         "originConfig.originIps",
@@ -121,6 +116,7 @@ _ORIGIN: Final = (
         "addresses of the origin's servers, one on a line",
         "lines",
         ("originConfig", "originIps"),
+        group=_OF_ORIGIN,
     ),
     Control(
         "originConfig.originDomainName",
@@ -129,14 +125,16 @@ _ORIGIN: Final = (
         "text",
         ("originConfig", "originDomainName"),
         may_be_nothing=True,
+        group=_OF_ORIGIN,
     ),
     Control(
         "originConfig.advOriginConfigs",
         label_of("advOriginConfigs"),
-        "any JSON; null or empty where there is nothing advanced",
+        "any JSON; empty where there is nothing advanced",
         "json",
         ("originConfig", "advOriginConfigs"),
         may_be_nothing=True,
+        group=_OF_ORIGIN,
     ),
 )
 

@@ -126,8 +126,8 @@ _OF_ACCOUNTS: Final = (
     Deed(
         ACCOUNTS,
         "clear-throttle",
-        "Clear throttle",
-        "Its failed logins are forgotten, so that it need not wait.",
+        "Forget failed logins",
+        "Its failed logins are forgotten, so that it need not wait any longer (clear-throttle on the command line).",
         throttle_cleared,
         lambda office, order: accounts.clear(office, order.who, order.key, order.fields),
         (accounts.ADDRESS,),

@@ -9,7 +9,8 @@ from cloudconsole.core.kinds import UNLIMITED
 from cloudconsole.operator.errors import Finding, OperatorError, Overridable, Unfit
 from cloudconsole.operator.records import Record
 from cloudconsole.operator.words import Path, path_text
-from cloudconsole.server.operator_pages.controls import UNLIMITED_SUFFIX, Control, label_of, sent, shown, value_at
+from cloudconsole.server.operator_pages.controls import UNLIMITED_SUFFIX, Control, sent, shown, value_at
+from cloudconsole.server.operator_pages.labels import label_of
 
 OUT_OF_DATE: Final = "You signed in anew since this page was made, and nothing was changed: send it once more."
 
@@ -64,6 +65,19 @@ def field_id(control: Control) -> str:
 
 def blank_fields(controls: Iterable[Control]) -> list[Field]:
     return [Field(control, control.default) for control in controls]
+
+
+def asked_fields(controls: Iterable[Control], query: Mapping[str, str]) -> list[Field]:
+    """Blank ones, but for what the address of the form gives; never a password."""
+    return [
+        Field(control, _asked(control, query) if control.kind in ("text", "choice") else control.default)
+        for control in controls
+    ]
+
+
+def _asked(control: Control, query: Mapping[str, str]) -> str:
+    text = query.get(control.name, "")
+    return text if text and (not control.choices or text in control.choices) else control.default
 
 
 def sent_fields(controls: Iterable[Control], fields: Mapping[str, str], problems: Problems) -> list[Field]:

@@ -13,15 +13,18 @@ from cloudconsole.operator.records import Record
 from cloudconsole.server.http.front import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
-from cloudconsole.server.operator_pages.controls import Control, Kind, label_of
+from cloudconsole.server.operator_pages.controls import Control, Kind
 from cloudconsole.server.operator_pages.forms import Field, Problems, problems_of
+from cloudconsole.server.operator_pages.labels import label_of
 from cloudconsole.server.operator_pages.queries import query_of
 from cloudconsole.server.operator_pages.rendering import link, title_of
 from cloudconsole.server.operator_pages.room import Room, Suggestions, suggestions_for
-from cloudconsole.server.operator_pages.showing import Column, columns_of, state_of
+from cloudconsole.server.operator_pages.showing import Column, columns_of, price_states, state_of
 
 PAGE: Final = 50
 """So many on one page."""
+_KEPT_FOR_ADDING: Final = ("tenant", "node", "kind")
+"""The filters that are fields of a new one, too."""
 
 
 class Listed(NamedTuple):
@@ -62,12 +65,13 @@ class ListPage:
             status=422 if problems.all else 200,
             noun=self._noun,
             columns=self._columns,
-            key_label="Key" if self._noun is PRICES else label_of(self._noun.key),
+            key_label="Price of" if self._noun is PRICES else label_of(self._noun.key),
             found=found,
             filters=[
                 Field(control, wanted.get(control.name, ""), problems.of_fields.get(control.name))
                 for control in self._controls
             ],
+            adding=link(f"{path}add/", **{name: wanted.get(name) for name in _KEPT_FOR_ADDING}),
             is_filtered=bool(wanted),
             is_first="after" not in query,
             first=link(path, **wanted),
@@ -82,7 +86,12 @@ class ListPage:
         }
         records = self._noun.list(desk, filters, after, PAGE + 1)
         now = time_text(desk.now)
-        listed = [Listed(self._noun.key_of(record), record, state_of(self._noun, record, now)) for record in records]
+        states = [state_of(self._noun, record, now) for record in records]
+        if self._noun is PRICES:
+            states = price_states(records, now)
+        listed = [
+            Listed(self._noun.key_of(record), record, state) for record, state in zip(records, states, strict=True)
+        ]
         return listed, suggestions_for(desk, self._controls)
 
 

@@ -9,7 +9,6 @@ from cloudconsole.operator.nouns import NOUNS, Noun
 from cloudconsole.server.http.admission import Admission
 from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.http.csrf import CsrfTokens
-from cloudconsole.server.http.front import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response, refusal_headers
 from cloudconsole.server.http.routes import Endpoint, Route, Routes
@@ -26,6 +25,7 @@ from cloudconsole.server.operator_pages.room import Room
 from cloudconsole.server.operator_pages.sessions import OperatorSessions
 from cloudconsole.server.operator_pages.sign_in import SignIn
 from cloudconsole.server.operator_pages.single import OnePage
+from cloudconsole.server.operator_pages.start import StartPage
 from cloudconsole.server.operator_pages.trail import TrailPage
 from cloudconsole.server.settings import Settings
 from cloudconsole.spec.errors import ApiError, LoginRequired, Unavailable
@@ -57,12 +57,12 @@ class OperatorPages:
         meter: Meter,
     ) -> None:
         self._sessions = OperatorSessions(reader, sessions, tokens, clock)
-        self._renderer = Renderer(settings.zone, settings.time_zone)
+        self._renderer = Renderer(settings.zone, settings.time_zone, settings.currency)
         self._office = Office(settings.data, activity, clock, settings.zone, meter)
         self._room = Room(self._office, self._renderer, self._sessions)
         self._sign_in = SignIn(self._sessions, admission, tokens, clock, self._renderer)
         self.routes: Routes = {
-            OPERATOR_PATH: {"GET": _route(self.show_start)},
+            OPERATOR_PATH: {"GET": _route(StartPage(self._room).show)},
             SIGN_IN_PATH: {
                 "GET": _route(self._sign_in.show),
                 "POST": Route(OPERATOR_LOGIN, self._sign_in.sign_in),
@@ -89,10 +89,6 @@ class OperatorPages:
             page = DeedPage(deed, self._room)
             routes[OPERATOR_PATH + deed.path] = {"GET": _route(page.ask), "POST": _route(page.do)}
         return routes
-
-    async def show_start(self, request: Request, _front: Front) -> Response:
-        visit = self._sessions.require(request)
-        return self._room.page("start.html", request, visit)
 
     def refuse(self, error: ApiError, request: Request) -> Response:
         """What a refusal looks like on these pages."""

@@ -1,17 +1,21 @@
 """Templates made into answers: every value goes in as text, and nothing is loaded from elsewhere."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, tzinfo
+from itertools import groupby
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from cloudconsole.operator.nouns import NOUNS
+from cloudconsole.operator.nouns import NOUNS, PRICES, Noun
 from cloudconsole.server.http.assets import ASSETS, PAGE_POLICY
 from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Headers, Response
+from cloudconsole.server.operator_pages.controls import local_time
+from cloudconsole.server.operator_pages.labels import CURRENCY, price_name, worded
 from cloudconsole.spec.cells import cell
 from cloudconsole.spec.visible import visible
 
@@ -33,7 +37,7 @@ def title_of(plural: str) -> str:
 
 
 class Renderer:
-    def __init__(self, zone: tzinfo, zone_name: str) -> None:
+    def __init__(self, zone: tzinfo, zone_name: str, currency: str) -> None:
         self._zone = zone
         self._environment = Environment(
             loader=PackageLoader("cloudconsole.server.operator_pages"),
@@ -43,10 +47,12 @@ class Renderer:
             lstrip_blocks=True,
         )
         self._environment.filters.update(cell=cell, moment=self.moment, visible=visible, titled=title_of)
+        self._environment.filters.update(grouped=_grouped, named=self.named, worded=worded)
         self._environment.globals.update(
             asset=ASSETS.address,
             link=link,
             nouns=NOUNS,
+            unit_text=lambda unit: unit.replace(CURRENCY, currency),
             zone_name=zone_name,
             paths={"audit": AUDIT_PATH, "sign_in": SIGN_IN_PATH, "sign_out": SIGN_OUT_PATH},
         )
@@ -66,6 +72,19 @@ class Renderer:
         if told is None:
             return visible(text)
         return Markup('<time datetime="{}">{}</time>').format(text, told)
+
+    def named(self, key: str, noun: Noun) -> str:
+        """What people call one: its key, but for prices, whose keys are for programs."""
+        if noun is not PRICES:
+            return key
+        return price_name(
+            key, local_time(key.split("/", 3)[2] if key.count("/") > 1 else "", self._zone).replace("T", " ")
+        )
+
+
+def _grouped(fields: Iterable[Any]) -> list[tuple[str, list[Any]]]:
+    """Fields that stand together, by what their group is called."""
+    return [(group, list(members)) for group, members in groupby(fields, lambda field: field.control.group)]
 
 
 def told_in(zone: tzinfo, text: str) -> str | None:

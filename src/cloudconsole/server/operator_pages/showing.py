@@ -1,14 +1,18 @@
 """Records for people to read: the columns of a list, the state of one, what was just done to it."""
 
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from cloudconsole.operator.nouns import DOMAINS, NEWS, QUOTAS, RESOURCES, Noun
+from cloudconsole.core.kinds import QUOTA_DEFAULTS, QUOTA_USES
+from cloudconsole.operator.nouns import DOMAINS, NEWS, PRICES, QUOTAS, RESOURCES, Noun
 from cloudconsole.operator.nouns.inputs import Input, Shape
 from cloudconsole.operator.nouns.wording import SWITCHED
 from cloudconsole.operator.records import Record
-from cloudconsole.server.operator_pages.controls import label_of
 from cloudconsole.server.operator_pages.deeds import ENDED
+from cloudconsole.server.operator_pages.labels import label_of, unit_of
 from cloudconsole.server.operator_pages.rendering import link
+
+IN_FORCE: Final = "in force"
 
 
 class Column(NamedTuple):
@@ -16,6 +20,16 @@ class Column(NamedTuple):
     label: str
     shape: Shape
     is_limit: bool = False
+    unit: str = ""
+
+
+_UNLISTED: Final[Mapping[str, Collection[str]]] = {
+    # What a price is of is in its name.
+    "price": ("kind", "unit", "node", "from"),
+    "domain": ("comment", "cname", "queryStringSettings"),
+    "quota": QUOTA_DEFAULTS.keys() - QUOTA_USES.keys(),
+}
+"""What a list has no room for, and is on the page of one."""
 
 
 def columns_of(noun: Noun) -> tuple[Column, ...]:
@@ -23,12 +37,14 @@ def columns_of(noun: Noun) -> tuple[Column, ...]:
     return tuple(
         column_of(noun, given)
         for given in noun.inputs()
-        if given.shape != "json" and given.name not in (noun.key, *SWITCHED)
+        if given.shape != "json" and given.name not in (noun.key, *SWITCHED, *_UNLISTED.get(noun.name, ()))
     )
 
 
 def column_of(noun: Noun, given: Input) -> Column:
-    return Column(given.name, label_of(given.name), given.shape, noun is QUOTAS and given.shape == "number")
+    label, unit = label_of(given.name, noun.name), unit_of(noun.name, given.name)
+    is_number = given.shape == "number"
+    return Column(given.name, label, "number" if unit else given.shape, noun is QUOTAS and is_number, unit)
 
 
 def state_of(noun: Noun, record: Record, now: str) -> str | None:
@@ -39,12 +55,40 @@ def state_of(noun: Noun, record: Record, now: str) -> str | None:
         if record.get("disabled"):
             return "withdrawn"
         return "still to appear" if record["date"] > now else None
+    if noun is PRICES:
+        return "still to come" if record["from"] > now else None
     if noun is RESOURCES:
         ended = record.get("ended")
         if ended is not None:
             return ENDED if ended <= now else "will end"
         return "still to start" if record["started"] > now else None
     return "disabled" if record.get("disabled") else None
+
+
+def price_states(records: Sequence[Record], now: str) -> list[str | None]:
+    """Of prices in their order: of those alike but for the moment, the last that has come is in force."""
+    states: list[str | None] = []
+    for record, following in zip(records, [*records[1:], {}], strict=True):
+        is_followed = all(record.get(name) == following.get(name) for name in ("kind", "unit", "node"))
+        is_over = is_followed and following["from"] <= now
+        states.append("still to come" if record["from"] > now else None if is_over else IN_FORCE)
+    return states
+
+
+def additions_to(noun: Noun, key: str) -> list[tuple[str, str]]:
+    """What can be added to one: words and addresses."""
+    return [(words, link(f"{name}/add/", **{noun.name: key})) for name, words in _ADDED_TO.get(noun.name, {}).items()]
+
+
+_ADDED_TO: Final = {
+    "tenant": {
+        "account": "Add an account",
+        "resource": "Add a resource",
+        "domain": "Add a domain",
+        "url": "Add a URL",
+    },
+    "node": {"resource": "Add a resource", "price": "Add a price"},
+}
 
 
 def related_to(noun: Noun, key: str, record: Record) -> list[tuple[str, str]]:

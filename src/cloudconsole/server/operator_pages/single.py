@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 from cloudconsole.core.clock import time_text
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.nouns import QUOTAS, RESOURCES, Done, Noun
+from cloudconsole.operator.nouns import QUOTAS, RESOURCES, TENANTS, Done, Noun
 from cloudconsole.operator.nouns.places import find_tenant
 from cloudconsole.operator.nouns.usage import used_by
 from cloudconsole.operator.nouns.wording import NOTHING_TO_CHANGE, PAST
@@ -36,7 +36,8 @@ from cloudconsole.server.operator_pages.reading import (
 from cloudconsole.server.operator_pages.rendering import link
 from cloudconsole.server.operator_pages.room import Room, Suggestions, suggestions_for
 from cloudconsole.server.operator_pages.sessions import Posted, Visit
-from cloudconsole.server.operator_pages.showing import column_of, related_to, state_of
+from cloudconsole.server.operator_pages.showing import additions_to, column_of, related_to, state_of
+from cloudconsole.server.operator_pages.standing import Standing, standing_of
 
 CHANGED_MEANWHILE: Final = (
     "It was changed since this page was made, and nothing of yours was saved. What is new is in the form, \
@@ -60,6 +61,7 @@ class Found(NamedTuple):
     state: str | None
     notes: dict[str, str]
     suggestions: Suggestions
+    standing: list[Standing]
 
 
 class OnePage:
@@ -150,6 +152,8 @@ class OnePage:
             fields=[] if is_fixed else [field._replace(note=found.notes.get(field.control.name)) for field in fields],
             seen=seen,
             deeds=[deed for deed in deeds_of(noun) if deed.applies_to(record, found.state)],
+            additions=additions_to(noun, key),
+            standing=found.standing,
             related=related_to(noun, key, record),
             problems=problems,
             is_stale=status == CONFLICT,
@@ -178,4 +182,5 @@ class OnePage:
             used = used_by(desk, find_tenant(desk, key)["id"])
             notes = {name: f"{amount} in use" for name, amount in used.items()}
         state = state_of(noun, record, time_text(desk.now))
-        return Found(record, controls, state, notes, suggestions_for(desk, controls))
+        standing = standing_of(desk, key) if noun is TENANTS else []
+        return Found(record, controls, state, notes, suggestions_for(desk, controls), standing)

@@ -23,19 +23,17 @@ PAGE: Final = 50
 LONGEST_TOLD: Final = 300
 """Of one value: a domain's may have a megabyte."""
 _ACCESS: Final = "access"
-_TRAIL: Final = Control(
-    "trail", "Trail", "what operators changed, or who logged in", "choice", choices=("changes", _ACCESS)
-)
+_TRAIL: Final = Control("trail", "Trail", "", "choice", choices=("changes", _ACCESS))
 _CONTROLS: Final = (
     Control(
         "actor",
-        "Actor",
-        "who did it: such as web:operator, or a command's user of the system; of logins, the account",
+        "Who",
+        "such as web:operator for one at these pages, or a command's user of the system; of logins, the account",
         "text",
         ("actor",),
     ),
     Control("change", "Change", "how it begins, such as account. or login", "text", ("change",)),
-    Control("subject", "Subject", "the key of what was changed", "text", ("subject",)),
+    Control("subject", "Of what", "the name or id of what was changed", "text", ("subject",)),
     Control("since", "Since", "from this time on", "time", ("since",)),
     Control("until", "Until", "before this time", "time", ("until",)),
 )
@@ -83,29 +81,31 @@ class TrailPage:
         )
 
     async def _changes(self, search: Search) -> list[Record]:
-        def read(desk: Desk) -> list[Record]:
-            return [
-                {
-                    **line,
-                    "what": what(self._told(line["before"]), self._told(line["after"]), LONGEST_TOLD),
-                    "page": _page_of(line),
-                }
-                for line in changes(desk.connection, search)
-            ]
-
-        return await self._room.office.look(read)
-
-    def _told(self, record: Record | None) -> Record | None:
-        """A record with its times as the page shows all times."""
-        if record is None:
-            return None
-        zone = self._room.office.zone
-        return {
-            name: (told_in(zone, value) or value) if isinstance(value, str) else value for name, value in record.items()
-        }
+        return await self._room.office.look(lambda desk: told_changes(desk, search))
 
     async def _accesses(self, search: Search) -> list[Record]:
         return await self._room.office.look_at_activity(lambda connection: accesses(connection, search))
+
+
+def told_changes(desk: Desk, search: Search) -> list[Record]:
+    """Lines of what operators changed, with what that was in words and the page of it."""
+    return [
+        {
+            **line,
+            "what": what(_told(line["before"], desk.zone), _told(line["after"], desk.zone), LONGEST_TOLD),
+            "page": _page_of(line),
+        }
+        for line in changes(desk.connection, search)
+    ]
+
+
+def _told(record: Record | None, zone: tzinfo) -> Record | None:
+    """A record with its times as the pages show all times."""
+    if record is None:
+        return None
+    return {
+        name: (told_in(zone, value) or value) if isinstance(value, str) else value for name, value in record.items()
+    }
 
 
 def _page_of(line: Record) -> str | None:

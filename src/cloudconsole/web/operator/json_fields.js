@@ -25,14 +25,15 @@ function equip(field) {
   field.setAttribute("aria-describedby", `${field.getAttribute("aria-describedby") ?? ""} ${said.id}`.trim());
 
   const check = () => {
-    const mistake = field.value.trim() === "" ? null : findMistake(field.value);
-    said.textContent = mistake ? `Line ${mistake.line}, column ${mistake.column}: ${mistake.words}` : "";
+    const mistake = field.value.trim() === "" ? null : wrongWith(field);
+    said.textContent = mistake ?? "";
     if (mistake) field.setAttribute("aria-invalid", "true");
     else field.removeAttribute("aria-invalid");
     return mistake;
   };
   let waiting;
   field.addEventListener("input", () => {
+    withdraw(field);
     clearTimeout(waiting);
     waiting = setTimeout(check, PAUSE);
   });
@@ -40,6 +41,20 @@ function equip(field) {
     if (!check() && field.value.trim() !== "") field.value = formatted(field.value);
     field.focus();
   });
+}
+
+// What is wrong with the text of a field, in words; null where nothing is.
+function wrongWith(field) {
+  const mistake = findMistake(field.value);
+  if (mistake) return `Line ${mistake.line}, column ${mistake.column}: ${mistake.words}`;
+  return field.dataset.json === "list" && !field.value.trim().startsWith("[") ? "Must be a list" : null;
+}
+
+// What the server said is about a text that was sent, and no longer about the one that stands there.
+function withdraw(field) {
+  document.getElementById(`${field.id}-problem`)?.remove();
+  const told = field.getAttribute("aria-describedby").split(" ").filter((id) => id !== `${field.id}-problem`);
+  field.setAttribute("aria-describedby", told.join(" "));
 }
 
 // Laid out anew, token by token: numbers stay as they were written, which they would not through JSON.parse.

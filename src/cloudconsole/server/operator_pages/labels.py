@@ -1,0 +1,144 @@
+"""The pages' own words, where the code has shorter ones: those that tenants read, too. What is sent stays as it is."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from cloudconsole.operator.nouns.inputs import Input
+
+CURRENCY: Final = "¤"
+"""In a unit, the place of the console's currency."""
+
+_FIELDS: Final = {
+    "advOriginConfigs": "Advanced origin configs",
+    "cname": "CNAME",
+    "from": "In force from",
+    "id": "Id",
+    "originIps": "Origin IPs",
+    "ram": "RAM",
+    "url": "URL",
+    "vcpus": "vCPUs",
+}
+_QUOTAS: Final = {
+    "instances": "Cloud hosts",
+    "cores": "Cores",
+    "ram": "RAM",
+    "volumes": "Cloud disks",
+    "gigabytes": "Disk space",
+    "snapshots": "Snapshots",
+    "floating_ips": "Floating IPs",
+    "security_groups": "Security groups",
+    "security_group_rules": "Rules per security group",
+    "keypairs": "Key pairs",
+    "personality": "Injected files per host",
+    "personality_size": "Size of an injected file",
+    "image_meta": "Metadata items per image",
+    "server_meta": "Metadata items per host",
+}
+_QUOTA_GROUPS: Final = {
+    "Compute": ("instances", "cores", "ram"),
+    "Storage": ("volumes", "gigabytes", "snapshots"),
+    "Network": ("floating_ips", "security_groups", "security_group_rules"),
+    "Limits": ("keypairs", "personality", "personality_size", "image_meta", "server_meta"),
+}
+_GROUPS: Final[Mapping[tuple[str, str], str]] = {
+    **{("quota", name): group for group, names in _QUOTA_GROUPS.items() for name in names},
+    **{("resource", name): "For cloud hosts" for name in ("vcpus", "ram", "disk")},
+    ("resource", "node"): "For all but security groups and key pairs",
+    ("resource", "size"): "For cloud disks, snapshots and images",
+}
+_UNITS: Final[Mapping[tuple[str, str], str]] = {
+    ("quota", "ram"): "MB",
+    ("quota", "gigabytes"): "GB",
+    ("quota", "personality_size"): "bytes",
+    ("flavor", "ram"): "MB",
+    ("flavor", "disk"): "GB",
+    ("resource", "ram"): "MB",
+    ("resource", "disk"): "GB",
+    ("resource", "size"): "GB",
+    ("price", "price"): f"{CURRENCY} per hour",
+}
+_KINDS_TOLD: Final = "a cloud host is an instance on the command line, a cloud disk a volume"
+_HELPS: Final[Mapping[tuple[str, str], str]] = {
+    ("flavor", "vcpus"): "",
+    ("flavor", "ram"): "",
+    ("flavor", "disk"): "",
+    ("price", "kind"): _KINDS_TOLD,
+    ("price", "unit"): "cloud hosts are priced each, per vCPU and per GB of RAM (ram_gb on the command line); images \
+and cloud disks per GB; load balancers each",
+    ("price", "node"): "where it is left empty, the price is for all nodes without one of their own",
+    ("price", "price"): "for one unit, with at most nine decimals, such as 0.35",
+    ("resource", "kind"): _KINDS_TOLD,
+    **{("resource", name): "" for name in ("vcpus", "ram", "disk", "size")},
+    ("resource", "node"): "",
+    ("resource", "started"): "now, where it is left empty",
+    ("resource", "ended"): "empty for what goes on without an end in sight",
+    ("news", "id"): "the next number, where it is left empty",
+    ("news", "date"): "now, where it is left empty; tenants see it from then on",
+    ("price", "from"): "",
+    ("tenant", "name"): "no other tenant may have it",
+    ("node", "name"): "no other node may have it",
+    **{(noun, "tenant"): "" for noun in ("resource", "domain", "url")},
+    ("url", "type"): "",
+}
+_CHOICES: Final[Mapping[str, Mapping[str, str]]] = {
+    "kind": {
+        "instance": "Cloud host",
+        "image": "Image",
+        "loadbalance": "Load balancer",
+        "volume": "Cloud disk",
+        "snapshot": "Snapshot",
+        "floating_ip": "Floating IP",
+        "security_group": "Security group",
+        "keypair": "Key pair",
+    },
+    "unit": {"each": "Each", "vcpu": "Per vCPU", "ram_gb": "Per GB of RAM", "gb": "Per GB"},
+    "role": {"tenant": "Tenant", "operator": "Operator"},
+    "type": {"link": "Link", "directory": "Directory"},
+    "trail": {"changes": "Operators’ changes", "access": "Logins and logouts"},
+}
+_PRICED: Final = {
+    ("instance", "each"): "Cloud host",
+    ("instance", "vcpu"): "vCPU of a cloud host",
+    ("instance", "ram_gb"): "GB of RAM of a cloud host",
+    ("image", "gb"): "GB of an image",
+    ("loadbalance", "each"): "Load balancer",
+    ("volume", "gb"): "GB of a cloud disk",
+}
+
+
+def label_of(name: str, noun: str | None = None) -> str:
+    """`Service areas` for `serviceAreas`, `Disk space` for a quota's `gigabytes`."""
+    spaced = re.sub(r"[A-Z]", lambda capital: f" {capital.group().lower()}", name).replace("_", " ")
+    words = {**_FIELDS, **_QUOTAS} if noun == "quota" else _FIELDS
+    return words.get(name, spaced.capitalize())
+
+
+def help_of(noun: str, given: Input) -> str:
+    """What is said below a field; of a quota, its name on the command line, too, where that is another."""
+    if noun != "quota":
+        return _HELPS.get((noun, given.name), given.help)
+    label = label_of(given.name, noun)
+    is_alike = label.lower().replace(" ", "_") == given.name
+    return given.help + ("" if is_alike else f"; {given.name} on the command line")
+
+
+def unit_of(noun: str, name: str) -> str:
+    return _UNITS.get((noun, name), "")
+
+
+def group_of(noun: str, name: str) -> str:
+    """The fields that a field stands among, where a form has groups."""
+    return _GROUPS.get((noun, name), "")
+
+
+def worded(value: object, field: str) -> object:
+    """`Load balancer` for `loadbalance`; what is no choice stays as it is."""
+    return _CHOICES.get(field, {}).get(value, value) if isinstance(value, str) else value
+
+
+def price_name(key: str, moment: str) -> str:
+    """`vCPU of a cloud host on fra-1, from 2026-01-01 00:00` for a price's key and its moment in words."""
+    kind, unit, _, node, *_ = (*key.split("/", 3), "", "", "", "")
+    what = _PRICED.get((kind, unit))
+    return key if what is None else f"{what}{f' on {node}' if node else ''}, from {moment}"

@@ -1,0 +1,49 @@
+"""The first page: the places there are, what operators changed last, and the news still to appear."""
+
+from typing import Final
+
+from sqlalchemy import select
+
+from cloudconsole.operator.audit import Search
+from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.nouns import NEWS
+from cloudconsole.operator.records import Record
+from cloudconsole.server.http.front import Front
+from cloudconsole.server.http.request import Request
+from cloudconsole.server.http.response import Response
+from cloudconsole.server.operator_pages.room import Room
+from cloudconsole.server.operator_pages.trail import told_changes
+from cloudconsole.store.tables import news
+
+_CHANGES: Final = 10
+_UPCOMING: Final = 5
+_PLACES: Final = {
+    "tenant": "Customers; each has accounts, quotas, resources, domains and URLs of its own.",
+    "account": "Who can log in, and for which tenant; passwords, sessions, failed logins.",
+    "quota": "How much a tenant may have, and what of it is in use. Every tenant has all of them.",
+    "node": "The places where resources are; a disabled one takes no new ones.",
+    "price": "What an hour costs by kind, unit and node, from a moment on.",
+    "resource": "Cloud hosts, disks, images and the rest: what counts in quotas and costs money.",
+    "flavor": "The sizes of cloud hosts that tenants are offered.",
+    "url": "The common URLs on a tenant's overview.",
+    "domain": "Accelerated domains, with their cache behaviors, access rules and origins.",
+    "news": "What all tenants read; an item may appear at a later time.",
+}
+
+
+class StartPage:
+    def __init__(self, room: Room) -> None:
+        self._room = room
+
+    async def show(self, request: Request, _front: Front) -> Response:
+        visit = self._room.sessions.require(request)
+        lines, upcoming = await self._room.office.look(_read)
+        return self._room.page("start.html", request, visit, places=_PLACES, lines=lines, upcoming=upcoming)
+
+
+def _read(desk: Desk) -> tuple[list[Record], list[Record]]:
+    columns = news.c
+    still = select(news).where(columns.published_at > desk.now, ~columns.disabled)
+    found = desk.connection.execute(still.order_by(columns.published_at).limit(_UPCOMING)).mappings()
+    upcoming = [NEWS.record_of(dict(row)) for row in found]
+    return told_changes(desk, Search(limit=_CHANGES)), upcoming
