@@ -10,6 +10,7 @@ _UNDONE: Final = {
         "DROP TABLE usage",
         "DROP INDEX ix_resources_node_id_id_kind",
         "DROP INDEX ix_resources_kind_id",
+        "DROP INDEX ix_resources_ended_at_id",
         "CREATE INDEX ix_resources_node_id ON resources (node_id)",
         *(f"DROP INDEX ix_operator_audit_{column}_id" for column in ("actor", "change", "subject")),
     ),

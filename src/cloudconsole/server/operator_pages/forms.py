@@ -68,16 +68,10 @@ def blank_fields(controls: Iterable[Control]) -> list[Field]:
 
 
 def asked_fields(controls: Iterable[Control], query: Mapping[str, str]) -> list[Field]:
-    """Blank ones, but for what the address of the form gives; never a password."""
+    """Blank ones, but for whose or where the new one is to be, which the address of the form may say."""
     return [
-        Field(control, _asked(control, query) if control.kind in ("text", "choice") else control.default)
-        for control in controls
+        Field(control, query.get(control.name, "") if control.suggests else control.default) for control in controls
     ]
-
-
-def _asked(control: Control, query: Mapping[str, str]) -> str:
-    text = query.get(control.name, "")
-    return text if text and (not control.choices or text in control.choices) else control.default
 
 
 def sent_fields(controls: Iterable[Control], fields: Mapping[str, str], problems: Problems) -> list[Field]:

@@ -23,7 +23,7 @@ from cloudconsole.server.operator_pages.showing import Column, columns_of, price
 
 PAGE: Final = 50
 """So many on one page."""
-_KEPT_FOR_ADDING: Final = ("tenant", "node", "kind")
+_KEPT_FOR_ADDING: Final = ("tenant", "node")
 """The filters that are fields of a new one, too."""
 
 
