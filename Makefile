@@ -23,9 +23,10 @@ test: $(DEV_STAMP)
 # The pages in a real browser; installs Debian's chromium, and a font for Chinese, where they are missing.
 # BROWSER_SHOTS=folder keeps pictures of the pages there.
 test-browser: $(DEV_STAMP)
-	@command -v chromium >/dev/null || { echo "chromium is missing: installing it"; apt-get update -qq && \
-	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium fonts-noto-cjk >/dev/null; }
-	$(BIN)/python -m pytest -n 2 --dist loadscope tests/browser $(ARGS)
+	@command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null || { \
+	  echo "chromium is missing: installing it"; apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install \
+	  -y -qq --no-install-recommends chromium-headless-shell fonts-noto-cjk >/dev/null; }
+	$(BIN)/python -m pytest -n 2 --dist worksteal tests/browser $(ARGS)
 
 # Real clients of other languages; installs Java by apt-get where there is none.
 test-interop: $(RUN_STAMP)

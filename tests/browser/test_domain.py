@@ -94,8 +94,9 @@ def test_an_unknown_id_is_told_at_the_field_and_kept(eyes: Eyes) -> None:
 
 def test_a_refusal_that_comes_late_leaves_the_keyboard_where_it_is(eyes: Eyes, console: ConsoleServer) -> None:
     page = domain_page(eyes)
-    console.fault(delay=0.5, call="GetDomainDetail")
+    console.fault(delay=2, call="GetDomainDetail")
     look_up(page, "999")
+    expect(page.locator("[aria-busy=true]").first).to_be_attached()
     page.get_by_role("button", name="Sign out").focus()
     expect(page.locator(".error")).to_have_text(re.compile("999"))
     expect(page.get_by_role("button", name="Sign out")).to_be_focused()

@@ -278,6 +278,7 @@ def test_two_who_change_the_same_do_not_undo_each_other(page: Page, eyes: Eyes) 
 
 def test_all_of_it_can_be_done_by_keyboard_and_without_scripts(eyes: Eyes) -> None:
     page = eyes.open("/admin/tenant/add/", java_script_enabled=False)
+    expect(page.get_by_label("Username")).to_be_focused()
     page.keyboard.type("operator")
     page.keyboard.press("Tab")
     page.keyboard.type("console-operator")

@@ -261,6 +261,7 @@ def test_a_tab_that_is_opened_beside_a_sign_in_leaves_the_new_session_alone(eyes
         settled(tab)
     expect(second.locator(".all-flavors tbody tr").first).to_be_visible()
     first.get_by_role("link", name="Overview", exact=True).click()
+    expect(first.get_by_role("heading", name="Overview")).to_be_visible()
     settled(first)
     assert eyes.statuses() == [200] * (1 + PANELS)
 
