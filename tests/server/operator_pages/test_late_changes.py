@@ -6,16 +6,18 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from sqlalchemy import Connection, update
+from sqlalchemy import Connection, delete, update
 
 from cloudconsole.store.engine import opened
-from cloudconsole.store.tables import accounts, tenants
+from cloudconsole.store.tables import accounts, sessions, tenants
 from tests.harness import FORM, InProcess
 from tests.server.http.world import change_account, rows
 from tests.server.operator_pages.looking import SIGN_IN, Operator
 
 ADD = "/admin/tenant/add/"
 DISMISSALS = [{"role": "tenant", "version": 1}, {"disabled": True}, {"version": 1}]
+SIGNED_OUT: dict[str, object] = {}
+"""The account is as it was; only the session has ended."""
 
 
 @pytest.fixture
@@ -24,7 +26,7 @@ def form(operator: Operator) -> bytes:
     return urlencode(operator.get(ADD).form(ADD).filled(name="late")).encode()
 
 
-@pytest.mark.parametrize("dismissal", DISMISSALS, ids=str)
+@pytest.mark.parametrize("dismissal", [*DISMISSALS, SIGNED_OUT], ids=str)
 def test_while_the_form_is_being_sent(
     operator: Operator, wire: InProcess, data: Path, form: bytes, dismissal: dict[str, object]
 ) -> None:
@@ -34,7 +36,7 @@ def test_while_the_form_is_being_sent(
     async def receive() -> Any:
         first = next(pieces, None)
         if first is None:
-            change_account(data, "operator", **dismissal)
+            _end_sessions(data) if dismissal is SIGNED_OUT else change_account(data, "operator", **dismissal)
         return first or {"type": "http.request", "body": form[5:], "more_body": False}
 
     async def send(message: Any) -> None:
@@ -77,6 +79,11 @@ def test_while_the_change_waits_its_turn(
         reply, _ = wire.together(wire.asend("POST", ADD, headers, form), dismiss())
     assert (reply.status, reply.header("location").startswith(SIGN_IN)) == (303, True)
     assert "late" not in {row.name for row in rows(data, tenants)}
+
+
+def _end_sessions(data: Path) -> None:
+    with opened(data, "activity") as engine, engine.begin() as connection:
+        connection.execute(delete(sessions))
 
 
 def _dismiss(holder: Connection, dismissal: dict[str, object]) -> None:
