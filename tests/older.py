@@ -13,6 +13,12 @@ _UNDONE: Final = {
         "DROP INDEX ix_resources_ended_at_id",
         "CREATE INDEX ix_resources_node_id ON resources (node_id)",
         *(f"DROP INDEX ix_operator_audit_{column}_id" for column in ("actor", "change", "subject")),
+        "DROP INDEX uq_tenants_project",
+        "ALTER TABLE tenants DROP COLUMN project",
+        *(f"DROP INDEX uq_prices_{name}" for name in ("node_type", "type", "node", "every_node")),
+        "ALTER TABLE prices DROP COLUMN type",
+        "CREATE UNIQUE INDEX uq_prices_node ON prices (kind, unit, node_id, start)",
+        "CREATE UNIQUE INDEX uq_prices_every_node ON prices (kind, unit, start) WHERE node_id IS NULL",
     ),
     "activity": (
         "DROP TABLE undeclared_proxies",

@@ -269,6 +269,68 @@ def test_the_units_of_different_kinds_are_apart() -> None:
     assert book.hourly("loadbalance", NODE, ONE_GB, 1) is None
 
 
+FLAVOR, VOLUME_TYPE = "m1.small", "ssd"
+TWO_SERVERS = Amounts(items=2, vcpus=4, ram_mb=4096, ram_gb=4)
+BY_UNIT = [Price("instance", "each", None, 0, 100), Price("instance", "vcpu", None, 0, 10)]
+
+
+@pytest.mark.parametrize(
+    ("places", "price"),
+    [
+        ([(NODE, VOLUME_TYPE), (None, VOLUME_TYPE), (NODE, None), (None, None)], 1),
+        ([(None, VOLUME_TYPE), (NODE, None), (None, None)], 2),
+        ([(OTHER, VOLUME_TYPE), (NODE, "slow"), (NODE, None), (None, None)], 3),
+        ([(OTHER, VOLUME_TYPE), (None, "slow"), (OTHER, None), (None, None)], 4),
+        ([(OTHER, VOLUME_TYPE), (None, "slow"), (OTHER, None)], None),
+    ],
+)
+def test_a_type_goes_before_a_node(places: list[tuple[int | None, str | None]], price: int | None) -> None:
+    order = [(NODE, VOLUME_TYPE), (None, VOLUME_TYPE), (NODE, None), (None, None)]
+    costs = {place: rank for rank, place in enumerate(order, 1)}
+    book = PriceBook(Price("volume", "gb", node, 0, costs.get((node, of), 99), of) for node, of in places)
+    assert book.hourly("volume", NODE, ONE_GB, 1, VOLUME_TYPE) == price
+
+
+def test_the_price_of_a_flavor_is_the_whole_price_of_a_server() -> None:
+    book = PriceBook([*BY_UNIT, Price("instance", "each", None, 0, 7, FLAVOR)])
+    assert book.hourly("instance", NODE, TWO_SERVERS, 1, FLAVOR) == 2 * 7
+
+
+def test_the_price_of_a_flavor_can_be_nothing() -> None:
+    book = PriceBook([*BY_UNIT, Price("instance", "each", None, 0, 0, FLAVOR)])
+    assert book.hourly("instance", NODE, TWO_SERVERS, 1, FLAVOR) == 0
+
+
+def test_until_the_price_of_a_flavor_begins_the_units_add_up() -> None:
+    book = PriceBook([*BY_UNIT, Price("instance", "each", NODE, 50, 7, FLAVOR)])
+    assert [book.hourly("instance", NODE, TWO_SERVERS, at, FLAVOR) for at in (49.999, 50)] == [2 * 100 + 4 * 10, 2 * 7]
+
+
+def test_the_price_of_a_volume_type_is_by_gb() -> None:
+    book = PriceBook([_volume(None, 0, 5), Price("volume", "gb", None, 0, 3, VOLUME_TYPE)])
+    assert book.hourly("volume", NODE, Amounts(items=1, size_gb=30), 1, VOLUME_TYPE) == 90
+
+
+def test_a_price_of_a_type_is_for_nothing_without_it() -> None:
+    book = PriceBook([Price("volume", "gb", None, 0, 3, VOLUME_TYPE), Price("instance", "each", NODE, 0, 3, FLAVOR)])
+    assert book.hourly("volume", NODE, ONE_GB, 1) is None
+    assert book.hourly("instance", NODE, TWO_SERVERS, 1) is None
+
+
+def test_a_type_of_a_kind_that_has_none_is_passed_over() -> None:
+    book = PriceBook([Price("image", "gb", None, 0, 7)])
+    assert book.hourly("image", NODE, ONE_GB, 1, "qcow2") == 7
+
+
+@pytest.mark.parametrize(("type_name", "price"), [(None, 5), (VOLUME_TYPE, 3), ("slow", 5)])
+def test_without_a_node_only_the_prices_for_every_node_count(type_name: str | None, price: int) -> None:
+    every_node = [_volume(None, 0, 5), Price("volume", "gb", None, 0, 3, VOLUME_TYPE)]
+    of_a_node = [_volume(NODE, 0, 1), Price("volume", "gb", NODE, 0, 2, VOLUME_TYPE)]
+    book = PriceBook([*every_node, *of_a_node])
+    assert book.hourly("volume", None, ONE_GB, 1, type_name) == price
+    assert PriceBook(of_a_node).hourly("volume", None, ONE_GB, 1, type_name) is None
+
+
 @pytest.mark.parametrize(("after", "change"), [(5, 10), (9.999, 10), (10, 20), (15, 20), (20, float("inf"))])
 def test_when_the_next_price_comes(after: float, change: float) -> None:
     book = PriceBook([_volume(None, 10, 1), _volume(NODE, 20, 2)])

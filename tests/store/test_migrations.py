@@ -12,11 +12,12 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import CheckConstraint, Engine, MetaData, UniqueConstraint, inspect, text
+from sqlalchemy import CheckConstraint, Engine, MetaData, UniqueConstraint, insert, inspect, text
+from sqlalchemy.exc import IntegrityError
 
 from cloudconsole.store.engine import PARTS, Part, StoreError, database_file, open_engine
 from cloudconsole.store.preparing import prepare
-from cloudconsole.store.tables import ACTIVITY, CLOUD
+from cloudconsole.store.tables import ACTIVITY, CLOUD, nodes, prices, tenants
 
 METADATA: dict[Part, MetaData] = {"cloud": CLOUD, "activity": ACTIVITY}
 
@@ -123,12 +124,32 @@ def test_indexes(engine: Engine, part: Part) -> None:
         }
 
 
-def test_a_general_price_can_be_there_only_once(folder: Path) -> None:
+@pytest.mark.parametrize("node", [None, 1])
+@pytest.mark.parametrize("of", [None, "ssd"])
+def test_a_price_can_be_there_only_once_and_beside_others(folder: Path, node: int | None, of: str | None) -> None:
+    places = [(node, of) for node in (None, 1, 2) for of in (None, "ssd", "slow")]
     engine = open_engine(folder, "cloud")
-    with engine.connect() as connection:
-        sql = connection.scalar(text("SELECT sql FROM sqlite_master WHERE name = 'uq_prices_every_node'"))
+    with engine.connect() as connection, connection.begin() as transaction:
+        connection.execute(insert(nodes), [{"id": number, "name": f"n{number}"} for number in (1, 2)])
+        connection.execute(insert(prices), [_price(*place) for place in places])
+        with pytest.raises(IntegrityError):
+            connection.execute(insert(prices), [_price(node, of)])
+        transaction.rollback()
     engine.dispose()
-    assert "where node_id is null" in _words(str(sql))
+
+
+def _price(node: int | None, of: str | None) -> dict[str, int | str | None]:
+    return {"kind": "volume", "unit": "gb", "node_id": node, "start": 0, "billionths": 1, "type": of}
+
+
+@pytest.mark.parametrize("part", ["cloud"], indirect=True)
+def test_a_project_is_one_tenant_and_many_tenants_are_none(engine: Engine) -> None:
+    with engine.connect() as connection, connection.begin() as transaction:
+        connection.execute(insert(tenants), [{"name": name, "project": None} for name in ("a", "b")])
+        connection.execute(insert(tenants), [{"name": "c", "project": "p@https://id.example.com"}])
+        with pytest.raises(IntegrityError):
+            connection.execute(insert(tenants), [{"name": "d", "project": "p@https://id.example.com"}])
+        transaction.rollback()
 
 
 def test_foreign_keys_are_enforced(engine: Engine) -> None:
@@ -208,6 +229,8 @@ FIRST_ROWS = (
     "INSERT INTO tenants (id, name) VALUES (7, 'kept')",
     "INSERT INTO accounts VALUES (3, 7, 'ann', 'tenant', 'a hash', 0, 12345)",
     "INSERT INTO nodes (id, name) VALUES (4, 'hk-1')",
+    "INSERT INTO prices VALUES (5, 'volume', 'gb', 4, 50, 420000)",
+    "INSERT INTO prices VALUES (6, 'volume', 'gb', NULL, 50, 430000)",
     "INSERT INTO flavors VALUES ('1', 'm1.tiny', 1, 512, 1)",
     "INSERT INTO urls VALUES ('url-00000001', 7, 'link', 'https://example.com/')",
     "INSERT INTO news VALUES (1, 5, 'title', 'https://example.com/')",
@@ -226,13 +249,24 @@ def test_a_store_of_the_first_version_keeps_everything(tmp_path: Path, folder: P
     with engine.begin() as connection:
         found = {
             name: [tuple(row) for row in connection.execute(text(f"SELECT * FROM {name}"))]
-            for name in ("tenants", "accounts", "nodes", "flavors", "urls", "news", "resources", "operator_audit")
+            for name in (
+                "tenants",
+                "accounts",
+                "nodes",
+                "prices",
+                "flavors",
+                "urls",
+                "news",
+                "resources",
+                "operator_audit",
+            )
         }
     engine.dispose()
     assert found == {
-        "tenants": [(7, "kept", 0)],
+        "tenants": [(7, "kept", 0, None)],
         "accounts": [(3, 7, "ann", "tenant", "a hash", 0, 12345)],
         "nodes": [(4, "hk-1", 0)],
+        "prices": [(5, "volume", "gb", 4, 50, 420000, None), (6, "volume", "gb", None, 50, 430000, None)],
         "flavors": [("1", "m1.tiny", 1, 512, 1, 0)],
         "urls": [("url-00000001", 7, "link", "https://example.com/", 0)],
         "news": [(1, 5, "title", "https://example.com/", 0)],

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, tzinfo
 from typing import Final, NamedTuple
 
-from cloudconsole.core.kinds import PRICED_UNITS, Amounts, Unit
+from cloudconsole.core.kinds import PRICED_UNITS, TYPED_UNITS, Amounts, Unit
 from cloudconsole.spec.records import ConsumptionItem, ResourceType
 
 BILLIONTHS: Final = 10**9
@@ -30,28 +30,43 @@ def clock_hour(now: float, zone: tzinfo) -> Hour:
 
 
 class Price(NamedTuple):
-    """Billionths per hour and unit of a kind from a moment on; on one node, or on all without one of their own."""
+    """Billionths per hour and unit of a kind from a moment on; on one node, or on all without one of their own.
+
+    With a type it is only for what is of that type: a flavor's name for an instance, a volume type's for a volume.
+    """
 
     kind: ResourceType
     unit: Unit
     node_id: int | None
     start: int
     billionths: int
+    type: str | None = None
 
 
 class PriceBook:
-    """Answers what a kind's unit costs on a node at a moment."""
+    """Answers what so much of a kind costs on a node at a moment."""
 
     def __init__(self, prices: Iterable[Price]) -> None:
-        self._entries: dict[tuple[str, str, int | None], list[tuple[int, int]]] = {}
+        self._entries: dict[tuple[str, Unit, int | None, str | None], list[tuple[int, int]]] = {}
         for price in prices:
             insort(
-                self._entries.setdefault((price.kind, price.unit, price.node_id), []),
+                self._entries.setdefault((price.kind, price.unit, price.node_id, price.type), []),
                 (price.start, price.billionths),
             )
 
-    def hourly(self, kind: ResourceType, node_id: int, amounts: Amounts, at: float) -> int | None:
-        """What these amounts cost per hour, in billionths; None where the kind has no price there at that moment."""
+    def hourly(
+        self, kind: ResourceType, node_id: int | None, amounts: Amounts, at: float, type_name: str | None = None
+    ) -> int | None:
+        """What these amounts cost per hour, in billionths; None where the kind has no price there at that moment.
+
+        A price of the type is the whole price, on whichever node; only where there is none do those of the units
+        add up. Without a node there are only the prices for every node.
+        """
+        if type_name is not None and kind in TYPED_UNITS:
+            unit = TYPED_UNITS[kind]
+            price = self._in_force(kind, unit, node_id, at, type_name)
+            if price is not None:
+                return price * amounts.in_unit(unit)
         costs = [
             price * amounts.in_unit(unit)
             for unit in PRICED_UNITS[kind]
@@ -64,9 +79,11 @@ class PriceBook:
         starts = (start for entries in self._entries.values() for start, _ in entries if start > after)
         return min(starts, default=float("inf"))
 
-    def _in_force(self, kind: ResourceType, unit: Unit, node_id: int, at: float) -> int | None:
+    def _in_force(
+        self, kind: ResourceType, unit: Unit, node_id: int | None, at: float, type_name: str | None = None
+    ) -> int | None:
         for place in (node_id, None):
-            entries = self._entries.get((kind, unit, place), [])
+            entries = self._entries.get((kind, unit, place, type_name), [])
             position = bisect_right(entries, at, key=lambda entry: entry[0])
             if position:
                 return entries[position - 1][1]

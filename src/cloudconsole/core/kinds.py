@@ -28,6 +28,9 @@ PRICED_UNITS: Final[dict[ResourceType, tuple[Unit, ...]]] = {
 }
 """The billable kinds, in the order of an estimate, and the units each may be priced by."""
 
+TYPED_UNITS: Final[dict[ResourceType, Unit]] = {"instance": "each", "volume": "gb"}
+"""The kinds that may have prices of their own by type, and the unit of those: an instance's type is its flavor."""
+
 SIZED_IN_GB: Final[frozenset[Kind]] = frozenset({"image", "volume", "snapshot"})
 NODELESS: Final[frozenset[Kind]] = frozenset({"security_group", "keypair"})
 """Kinds that live on no node."""

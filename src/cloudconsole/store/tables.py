@@ -9,6 +9,7 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
+    ColumnElement,
     ForeignKey,
     Index,
     Integer,
@@ -46,6 +47,9 @@ tenants = Table(
     Column("id", Integer, primary_key=True),
     Column("name", Text, nullable=False, unique=True),
     _disabled(),
+    # The project of an OpenStack that this tenant is, `ID@ADDRESS` in one form; NULL where it is none.
+    Column("project", Text),
+    Index("uq_tenants_project", "project", unique=True),
 )
 
 accounts = Table(
@@ -86,17 +90,21 @@ prices = Table(
     Column("node_id", ForeignKey("nodes.id"), index=True),
     Column("start", BigInteger, nullable=False),
     Column("billionths", BigInteger, nullable=False),
-    Index("uq_prices_node", "kind", "unit", "node_id", "start", unique=True),
+    # A flavor's name for an instance, a volume type's for a volume; NULL: whatever the type.
+    Column("type", Text),
+    Index("uq_prices_node_type", "kind", "unit", "node_id", "type", "start", unique=True),
 )
-# NULLs are distinct in a unique index, so a price for every node (node_id NULL) needs one of its own.
-_every_node = prices.c.node_id.is_(None)
-Index(
-    "uq_prices_every_node",
-    *(prices.c.kind, prices.c.unit, prices.c.start),
-    unique=True,
-    sqlite_where=_every_node,
-    postgresql_where=_every_node,
-)
+
+
+def _unique_price(name: str, columns: tuple[str, ...], where: ColumnElement[bool]) -> None:
+    Index(name, *(prices.c[column] for column in columns), unique=True, sqlite_where=where, postgresql_where=where)
+
+
+# NULLs are distinct in a unique index, so prices for every node, of every type, or both need indexes of their own.
+_every_node, _every_type = prices.c.node_id.is_(None), prices.c.type.is_(None)
+_unique_price("uq_prices_type", ("kind", "unit", "type", "start"), _every_node)
+_unique_price("uq_prices_node", ("kind", "unit", "node_id", "start"), _every_type)
+_unique_price("uq_prices_every_node", ("kind", "unit", "start"), _every_node & _every_type)
 
 resources = Table(
     "resources",

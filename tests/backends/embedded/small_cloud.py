@@ -73,8 +73,10 @@ class SmallCloud:
         self.insert(tenants, {"id": ACME.id, "name": "acme"}, {"id": RIVAL.id, "name": "rival"})
         self.insert(nodes, {"id": NORTH, "name": "north"}, {"id": SOUTH, "name": "south"})
 
-    def price(self, kind: str, unit: str, billionths: int, *, node: int | None = None, since: int = 0) -> None:
-        row = {"kind": kind, "unit": unit, "node_id": node, "start": since, "billionths": billionths}
+    def price(
+        self, kind: str, unit: str, billionths: int, *, node: int | None = None, since: int = 0, of: str | None = None
+    ) -> None:
+        row = {"kind": kind, "unit": unit, "node_id": node, "start": since, "billionths": billionths, "type": of}
         self.insert(prices, row)
 
     def record(

@@ -164,6 +164,15 @@ def test_moved_and_then_deleted_counts_at_the_price_of_its_last_node(priced: Sma
 # Prices
 
 
+def test_a_price_of_a_type_is_for_nothing_here_and_ends_no_answer(priced: SmallCloud) -> None:
+    priced.volume(10)
+    until = priced.consumption().until
+    priced.price("volume", "gb", 7 * ONE, node=NORTH, of="ssd")
+    priced.price("volume", "gb", 8 * ONE, of="ssd", since=at("12:31"))
+    assert priced.volume_cost() == 10
+    assert priced.consumption().until == until
+
+
 def test_a_nodes_own_price_goes_before_the_general_one(priced: SmallCloud) -> None:
     priced.price("volume", "gb", 2 * ONE, node=SOUTH)
     priced.volume(10, node=NORTH)

@@ -18,7 +18,8 @@ _FLAVORS = """
     SELECT id, name, vcpus, ram_mb, disk_gb FROM flavors
     WHERE NOT disabled ORDER BY vcpus, ram_mb, disk_gb, LENGTH(id), id
 """
-_PRICES = "SELECT kind, unit, node_id, start, billionths FROM prices"
+# What is kept here has no type, so no price of one is for it.
+_PRICES = "SELECT kind, unit, node_id, start, billionths FROM prices WHERE type IS NULL"
 _TOTALS = "SELECT kind, node_id, items, vcpus, ram_mb, ram_gb, size_gb FROM totals WHERE tenant_id = ?"
 
 
