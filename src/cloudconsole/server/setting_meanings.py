@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from cloudconsole.server.addresses import Network, host_of, normalise_region, parse_origin
+from cloudconsole.core.addresses import host_of, normalise_region, parse_origin
+from cloudconsole.server.addresses import Network
 from cloudconsole.server.setting_kinds import ListOf, Word
 
 LOCAL: Final = "local"

@@ -8,8 +8,9 @@ from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 from cloudconsole.cli.settings import VARIABLES
+from cloudconsole.core.addresses import host_of
 from cloudconsole.server import setting_meanings as meanings
-from cloudconsole.server.addresses import Network, host_of, is_loopback
+from cloudconsole.server.addresses import Network, is_loopback
 from cloudconsole.server.setting_kinds import Choice, Kind, ListOf, Switch, WholeNumber
 from cloudconsole.server.setting_meanings import IdentityEndpoint, ListenAddress
 

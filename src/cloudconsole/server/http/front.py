@@ -4,7 +4,8 @@ import logging
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from cloudconsole.server.addresses import forwarded_address, host_of, is_loopback, is_one_of, parse_origin
+from cloudconsole.core.addresses import host_of, parse_origin
+from cloudconsole.server.addresses import forwarded_address, is_loopback, is_one_of
 from cloudconsole.server.http.head import Head
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.undeclared import UndeclaredProxies

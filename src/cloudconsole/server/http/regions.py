@@ -1,6 +1,6 @@
 """Which addresses login accepts as `region`. They are only compared: none is ever dialled or resolved."""
 
-from cloudconsole.server.addresses import normalise_region
+from cloudconsole.core.addresses import normalise_region
 from cloudconsole.server.settings import Settings
 from cloudconsole.spec.errors import UnknownRegion
 

@@ -3,8 +3,8 @@
 import re
 from typing import Final, NamedTuple
 
+from cloudconsole.core.addresses import parse_origin
 from cloudconsole.core.clock import Clock
-from cloudconsole.server.addresses import parse_origin
 from cloudconsole.server.http.body import media_type, parse_fields, read_body
 from cloudconsole.server.http.cookies import read_operator_cookies
 from cloudconsole.server.http.csrf import CsrfTokens, check_origin
