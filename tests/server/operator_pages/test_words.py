@@ -96,6 +96,11 @@ def test_a_list_tells_which_prices_are_in_force(operator: Operator) -> None:
     assert "from 2026-01-01 00:00 in force" in text
 
 
+def test_a_list_without_any_prices_is_shown(operator: Operator) -> None:
+    page = operator.get("/admin/price/?kind=image&node=hk-1")
+    assert (page.status, "in force" in page.text) == (200, False)
+
+
 # From one to what belongs to it
 
 

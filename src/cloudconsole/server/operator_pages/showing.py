@@ -68,7 +68,7 @@ def state_of(noun: Noun, record: Record, now: str) -> str | None:
 def price_states(records: Sequence[Record], now: str) -> list[str | None]:
     """Of prices in their order: of those alike but for the moment, the last that has come is in force."""
     states: list[str | None] = []
-    for record, following in zip(records, [*records[1:], {}], strict=True):
+    for record, following in zip(records, [*records, {}][1:], strict=True):
         is_followed = all(record.get(name) == following.get(name) for name in ("kind", "unit", "node"))
         is_over = is_followed and following["from"] <= now
         states.append("still to come" if record["from"] > now else None if is_over else IN_FORCE)
