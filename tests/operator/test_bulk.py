@@ -18,7 +18,7 @@ from cloudconsole.operator.bulk.lines import LONGEST_LINE
 from cloudconsole.operator.cloudfile import CloudFileError, Problem
 from cloudconsole.operator.keeping.backup import back_up
 from cloudconsole.operator.keeping.restore import restore, staged
-from cloudconsole.operator.nouns import NODES, TENANTS, Noun
+from cloudconsole.operator.nouns import NODES, PRICES, TENANTS, Noun
 from cloudconsole.store import tables
 from cloudconsole.store.engine import opened
 from tests.harness import HeldClock
@@ -334,6 +334,12 @@ def test_all_that_can_be_told_is_told_and_nothing_else(
     cloud: Engine, changes: dict[str, Any], paths: list[str]
 ) -> None:
     assert [problem.path for problem in refused(cloud, text_of(VOLUME | changes))] == paths
+
+
+def test_a_price_of_a_type_is_for_no_line(cloud: Engine) -> None:
+    with desk_of(cloud) as desk:
+        PRICES.add(desk, {"kind": "volume", "unit": "gb", "type": "ssd", "price": "1", "from": "2025-01-01"})
+    assert message(cloud, started="2025-06-01").startswith("started: volume has no price on this node")
 
 
 def test_a_size_that_is_needed_is_asked_for(cloud: Engine) -> None:

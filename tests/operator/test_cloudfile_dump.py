@@ -47,7 +47,25 @@ def as_json(value: Any) -> Any:
     return json.loads(str(value), parse_float=Decimal) if isinstance(value, Decimal) else value
 
 
-@pytest.mark.parametrize("text", [SMALL, SAMPLE_FILE.read_text(encoding="utf-8")], ids=["small", "sample"])
+OF_AN_OPENSTACK = """\
+version: 1
+nodes: [hk-1]
+prices:
+  - {kind: instance, unit: each, type: m1.small, price: "0.12", from: 2026-01-01T00:00:00Z}
+  - {kind: volume, unit: gb, type: "50% off/ssd", node: hk-1, price: 1, from: 2026-01-01T00:00:00Z}
+  - {kind: volume, unit: gb, type: "2026", price: 1, from: 2026-01-01T00:00:00Z}
+  - {kind: volume, unit: gb, price: 1, from: 2026-01-01T00:00:00Z}
+tenants:
+  - {name: a, project: "b14723e114b4411a8669c304760b0507@https://Identity.example.com:443/v3"}
+  - {name: b, project: "p@https://identity.example.com/v3/v3//"}
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [SMALL, SAMPLE_FILE.read_text(encoding="utf-8"), OF_AN_OPENSTACK],
+    ids=["small", "sample", "of an OpenStack"],
+)
 def test_a_dump_loaded_into_an_empty_store_gives_the_same_dump(engine: Engine, tmp_path: Path, text: str) -> None:
     load_text(engine, tmp_path, text)
     first = dump(engine)

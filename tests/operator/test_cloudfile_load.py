@@ -115,6 +115,34 @@ def test_what_must_be_unique_can_be_swapped(loaded: Engine, tmp_path: Path) -> N
     assert {row["id"]: row["name"] for row in rows(loaded, tables.flavors)} == {"1": "2C4G40G", "2": "m1.tiny"}
 
 
+PROJECTS = "version: 1\ntenants:\n- {name: a, project: p@https://id.example.com}\n- {name: b, project: q@http://id}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "projects"),
+    [
+        (PROJECTS.replace("name: a", "name: c").replace("name: b", "name: a").replace("name: c", "name: b"), "qp"),
+        (PROJECTS.replace("name: a", "name: c"), "cb"),
+        (PROJECTS.replace(", project: q@http://id", "").replace("name: b", "name: c"), "ac"),
+    ],
+    ids=["swapped", "renamed", "left out"],
+)
+def test_projects_go_from_tenant_to_tenant(engine: Engine, tmp_path: Path, text: str, projects: str) -> None:
+    load_text(engine, tmp_path, PROJECTS)
+    load_text(engine, tmp_path, text)
+    found = {row["name"]: row["project"] for row in rows(engine, tables.tenants)}
+    p, q = "p@https://id.example.com", "q@http://id"
+    assert found == {"qp": {"a": q, "b": p}, "cb": {"c": p, "b": q}, "ac": {"a": p, "c": None}}[projects]
+
+
+def test_a_project_ends_no_sessions_of_a_tenant_that_stays_disabled(loaded: Engine, tmp_path: Path) -> None:
+    load_text(loaded, tmp_path, DISABLED)
+    before = by_name(loaded, tables.accounts, "username")["ann"]["version"]
+    load_text(loaded, tmp_path, DISABLED.replace("  - name: demo\n", "  - name: demo\n    project: p@http://id\n"))
+    assert by_name(loaded, tables.tenants)["demo"]["project"] == "p@http://id"
+    assert by_name(loaded, tables.accounts, "username")["ann"]["version"] == before
+
+
 def test_ids_stay_when_other_things_come_and_go(loaded: Engine, tmp_path: Path) -> None:
     before = by_name(loaded, tables.accounts, "username")["bob"]
     without_ann = "".join(line for line in SMALL.splitlines(keepends=True) if "ann" not in line)

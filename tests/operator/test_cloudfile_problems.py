@@ -274,6 +274,20 @@ def test_a_password_never_shows_in_a_problem(tmp_path: Path) -> None:
         (SMALL.replace("url-00000001", "url-ab12cd34"), 21, "tenants[0].urls[0].id", "urls[0].id in line 13"),
         (SMALL.replace("id: v-2", "id: v-1"), 27, "tenants[0].resources[2].id", "line 26"),
         (SMALL.replace("name: other", "name: demo"), 29, "tenants[1].name", "tenants[0].name in line 15"),
+        (
+            "version: 1\ntenants:\n- {name: a, project: p@https://id.example.com}\n"
+            "- {name: b, project: p@https://ID.example.com:443/v3/}\n",
+            4,
+            "tenants[1].project",
+            "tenants[0].project in line 3",
+        ),
+        (
+            "version: 1\nprices:\n- {kind: volume, unit: gb, type: ssd, price: 1, from: 2026-01-01}\n"
+            "- {kind: volume, unit: gb, type: ssd, price: 2, from: 2026-01-01}\n",
+            4,
+            "prices[1]",
+            "prices[0] in line 3",
+        ),
     ],
 )
 def test_what_must_be_unique(tmp_path: Path, text: str, line: int, path: str, words: str) -> None:
@@ -316,6 +330,37 @@ def test_a_resource_that_cannot_be(tmp_path: Path, resource: str, field: str, wo
 def test_a_price_by_a_unit_that_the_kind_does_not_have(tmp_path: Path) -> None:
     text = "version: 1\nprices:\n- {kind: instance, unit: gb, price: 1, from: 2026-01-01}\n"
     assert only(tmp_path, text) == (3, "prices[0].unit", "instance is priced by each or vcpu or ram_gb")
+
+
+@pytest.mark.parametrize(
+    ("kind", "unit"),
+    [("image", "gb"), ("loadbalance", "each"), ("instance", "vcpu"), ("instance", "ram_gb")],
+)
+def test_a_price_by_a_type_that_the_kind_does_not_have(tmp_path: Path, kind: str, unit: str) -> None:
+    text = f"version: 1\nprices:\n- {{kind: {kind}, unit: {unit}, type: x, price: 1, from: 2026-01-01}}\n"
+    words = "only an instance by each, by its flavor, and a volume by gb are priced by type"
+    assert only(tmp_path, text) == (3, "prices[0].type", words)
+
+
+@pytest.mark.parametrize(
+    ("project", "words"),
+    [
+        ('""', "must be a project's id, an @ and"),
+        ("b14723e1", "must be a project's id, an @ and"),
+        ('"@https://id.example.com"', "must have 1 to 64 letters"),
+        ("5", "must be text"),
+        ("p@id.example.com", "must have the address of an identity service"),
+    ],
+)
+def test_a_project_that_is_none(tmp_path: Path, project: str, words: str) -> None:
+    problem = only(tmp_path, f"version: 1\ntenants:\n- name: a\n  project: {project}\n")
+    assert (problem.line, problem.path) == (4, "tenants[0].project")
+    assert words in problem.message
+
+
+def test_a_resource_has_no_price_where_there_are_only_those_of_types(tmp_path: Path) -> None:
+    typed = INTERWOVEN.replace("unit: gb", "unit: gb, type: ssd")
+    assert only(tmp_path, typed).path == "tenants[0].resources[0].started"
 
 
 def test_a_price_of_an_unknown_node(tmp_path: Path) -> None:
@@ -651,6 +696,9 @@ INTERWOVEN = f"""{HEAD}tenants:
         ("unit: gb", "unit: byte", "prices[0].unit"),
         ("unit: gb", "unit: gb, node: hk-9", "prices[0].node"),
         ("unit: gb", "unit: gb, node: 9", "prices[0].node"),
+        ("unit: gb", "unit: gb, type: ''", "prices[0].type"),
+        ("kind: volume, unit: gb", "kind: disk, unit: gb, type: ssd", "prices[0].kind"),
+        ("unit: gb", "unit: each, type: ssd", "prices[0].unit"),
         ("price: 1", "price: cheap", "prices[0].price"),
         ("from: 2025-01-01", "from: soon", "prices[0].from"),
         ("kind: volume, name", "kind: disk, name", "tenants[0].resources[0].kind"),

@@ -152,6 +152,12 @@ NO_NODE = f"the node hk-1 is disabled and takes no new resources, such as v-2: {
     [
         pytest.param(places(KEY, disabled=SHUT), places(KEY, SECOND_KEY, disabled=SHUT), NO_TENANT, id="new"),
         pytest.param(
+            places(KEY, disabled=SHUT),
+            places(KEY, SECOND_KEY, disabled=f"{SHUT}project: p@http://id, "),
+            NO_TENANT,
+            id="new-with-a-project",
+        ),
+        pytest.param(
             places(disabled=SHUT, other=SECOND_KEY),
             places(SECOND_KEY, disabled=SHUT),
             NO_TENANT,

@@ -78,6 +78,11 @@ def edited(old: str, new: str) -> str:
             edited("  - name: demo\n", "  - name: demo\n    disabled: true\n"),
             id="tenant.change",
         ),
+        pytest.param(
+            lambda desk: TENANTS.change(desk, "other", {"project": "p@https://id.example.com/v3"}),
+            SMALL + "    project: p@https://id.example.com\n",
+            id="tenant.change-project",
+        ),
         pytest.param(lambda desk: TENANTS.remove(desk, "other"), edited("  - name: other\n", ""), id="tenant.remove"),
         pytest.param(
             lambda desk: QUOTAS.change(desk, "demo", {"instances": 30}),
@@ -115,6 +120,13 @@ def edited(old: str, new: str) -> str:
             lambda desk: PRICES.change(desk, PRICE, {"price": "0.0005"}),
             edited("price: 0.0004,", "price: 0.0005,"),
             id="price.change",
+        ),
+        pytest.param(
+            lambda desk: PRICES.add(
+                desk, {"kind": "volume", "unit": "gb", "type": "ssd", "price": "1", "from": "2026-01-01"}
+            ),
+            edited(PRICE_LINE, PRICE_LINE + "  - {kind: volume, unit: gb, type: ssd, price: 1, from: 2026-01-01}\n"),
+            id="price.add-type",
         ),
         pytest.param(lambda desk: PRICES.remove(desk, PRICE), edited(PRICE_LINE, ""), id="price.remove"),
         pytest.param(

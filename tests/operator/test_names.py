@@ -53,6 +53,7 @@ FIELDS: list[tuple[str, str]] = [
     ("resource", "id"),
     ("resource", "name"),
     ("flavor", "name"),
+    ("price", "type"),
     ("domain", "name"),
     ("domain", "serviceAreas"),
     ("domain", "serviceType"),

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, NoReturn, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
 from cloudconsole.core.kinds import QUOTA_DEFAULTS, UNLIMITED
+from cloudconsole.core.projects import normalise_project
 from cloudconsole.operator.gaps import OR_UNUSABLE
 from cloudconsole.operator.names import CONTROL_CHARACTERS, name_problem
 from cloudconsole.operator.rules import LARGEST
@@ -172,6 +173,7 @@ UrlId = Annotated[
     str, _matching(r"url-[a-z0-9]{8}", "must be url- and eight small letters or digits, such as url-ab12cd34")
 ]
 Address = Annotated[str, _NAME, AfterValidator(_address)]
+Project = Annotated[str, AfterValidator(normalise_project)]
 PasswordHash = Annotated[str, AfterValidator(_password_hash)]
 Password = Annotated[None, BeforeValidator(_refuse_password)]
 TIME: Final = BeforeValidator(_seconds)

@@ -9,7 +9,7 @@ from cloudconsole.core.clock import time_text
 from cloudconsole.operator.errors import Finding
 from cloudconsole.operator.gaps import UNUSABLE
 from cloudconsole.operator.models import Price, Resource
-from cloudconsole.operator.rules import node_problem, size_problems, unit_problem
+from cloudconsole.operator.rules import node_problem, size_problems, type_problem, unit_problem
 
 
 def price_findings(price: Price) -> Iterator[Finding]:
@@ -18,6 +18,10 @@ def price_findings(price: Price) -> Iterator[Finding]:
     problem = unit_problem(price.kind, price.unit)
     if problem is not None:
         yield ("unit",), problem
+    elif price.type not in (None, UNUSABLE):
+        problem = type_problem(price.kind, price.unit)
+        if problem is not None:
+            yield ("type",), problem
 
 
 def resource_findings(resource: Resource) -> Iterator[Finding]:

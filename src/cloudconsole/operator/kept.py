@@ -15,6 +15,7 @@ _NAMES: Final = (
     (tables.tenants, ("name",)),
     (tables.nodes, ("name",)),
     (tables.accounts, ("username",)),
+    (tables.prices, ("type",)),
     (tables.flavors, ("name",)),
     (tables.news, ("title", "url")),
     (tables.urls, ("url",)),

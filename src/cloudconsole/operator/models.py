@@ -22,6 +22,7 @@ from cloudconsole.operator.fields import (
     Password,
     PasswordHash,
     PositiveCount,
+    Project,
     Quotas,
     Reference,
     Seconds,
@@ -41,6 +42,10 @@ class Part(BaseModel):
 
 class Tenant(Part):
     name: Name = Field(description="the tenant's name, unique")
+    project: Project | None = Field(
+        default=None,
+        description="the project of an OpenStack that it is: its id, @ and the identity service's address",
+    )
     disabled: bool = Field(default=False, description="its accounts cannot log in")
 
 
@@ -61,6 +66,10 @@ class Flavor(Part):
 class Price(Part):
     kind: ResourceType = Field(description="instance, image, loadbalance or volume")
     unit: Unit = Field(description="each, vcpu, ram_gb or gb, as the kind is priced")
+    type: Name | None = Field(
+        default=None,
+        description="the flavor of an instance by each, or the type of a volume by gb, that it is for (default: all)",
+    )
     node: Reference | None = Field(
         default=None, description="the node it is for (default: all without one of their own)"
     )

@@ -25,6 +25,16 @@ def name_problem(text: str) -> str | None:
     return _character_problem(text) or _form_problem(text)
 
 
+def fitted(text: str) -> str:
+    """As much of a text as can be a name; nothing where none of it can."""
+    spaced = "".join(" " if character.isspace() and character not in _SPACES else character for character in text)
+    seen = "".join(character for character in spaced if _character_problem(character) is None)
+    composed = unicodedata.normalize("NFC", seen).strip()
+    while composed and unicodedata.category(composed[0]).startswith("M"):
+        composed = composed[1:].lstrip()
+    return composed
+
+
 def _character_problem(text: str) -> str | None:
     for character in text:
         category = unicodedata.category(character)

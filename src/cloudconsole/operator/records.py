@@ -10,7 +10,7 @@ from typing import Any
 from cloudconsole.core.clock import time_text
 from cloudconsole.core.estimate import amount_text
 from cloudconsole.core.kinds import QUOTA_DEFAULTS
-from cloudconsole.operator.models import Domain, Flavor, News, Price, Resource, UrlEntry
+from cloudconsole.operator.models import Domain, Flavor, News, Price, Resource, Tenant, UrlEntry
 from cloudconsole.operator.rules import SIZES
 from cloudconsole.spec.envelope import encode
 
@@ -31,11 +31,17 @@ def _disabled(row: Row) -> Record:
     return {"disabled": True} if row["disabled"] else {}
 
 
+def tenant_row(tenant: Tenant) -> Row:
+    return {"name": tenant.name, "disabled": tenant.disabled, "project": tenant.project}
+
+
 def tenant_record(row: Row) -> Record:
+    project = {} if row["project"] is None else {"project": row["project"]}
+    return {"name": row["name"], **project, **_disabled(row)}
+
+
+def node_record(row: Row) -> Record:
     return {"name": row["name"], **_disabled(row)}
-
-
-node_record = tenant_record
 
 
 def quota_record(row: Row) -> Record:
@@ -58,15 +64,15 @@ def flavor_record(row: Row) -> Record:
 
 
 def price_row(price: Price, node_id: int | None) -> Row:
-    what = {"kind": price.kind, "unit": price.unit, "node_id": node_id}
+    what = {"kind": price.kind, "unit": price.unit, "type": price.type, "node_id": node_id}
     return {**what, "start": price.start, "billionths": price.price}
 
 
 def price_record(row: Row, node: str | None) -> Record:
-    place = {} if node is None else {"node": node}
+    narrower = {name: value for name, value in (("type", row["type"]), ("node", node)) if value is not None}
     # As text: another reader could take a number for a float.
     price = amount_text(row["billionths"])
-    return {"kind": row["kind"], "unit": row["unit"], **place, "price": price, "from": time_text(row["start"])}
+    return {"kind": row["kind"], "unit": row["unit"], **narrower, "price": price, "from": time_text(row["start"])}
 
 
 def news_row(news: News) -> Row:

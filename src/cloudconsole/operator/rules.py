@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from cloudconsole.core.clock import time_text
-from cloudconsole.core.kinds import KINDS, NODELESS, PRICED_UNITS, SIZED_IN_GB, Kind, Unit
+from cloudconsole.core.kinds import KINDS, NODELESS, PRICED_UNITS, SIZED_IN_GB, TYPED_UNITS, Kind, Unit
 from cloudconsole.operator.words import a
 from cloudconsole.spec.records import ResourceType
 
@@ -25,7 +25,10 @@ def sizes_of(kind: Kind) -> tuple[str, ...]:
 
 
 Starts = Mapping[Any, int]
-"""When a kind's first price starts, by node; None is all nodes that have none of their own."""
+"""When a kind's first price starts, by node; None is all nodes that have none of their own.
+
+Prices of a type are not among them: no resource that is kept here has one.
+"""
 
 _NEVER: Final = 2**62
 
@@ -53,6 +56,13 @@ def unit_problem(kind: ResourceType, unit: Unit) -> str | None:
     """Why a price's unit does not go with its kind."""
     units = PRICED_UNITS[kind]
     return None if unit in units else f"{kind} is priced by {' or '.join(units)}"
+
+
+def type_problem(kind: ResourceType, unit: Unit) -> str | None:
+    """Why a price of this kind and unit is for no single type."""
+    if TYPED_UNITS.get(kind) == unit:
+        return None
+    return "only an instance by each, by its flavor, and a volume by gb are priced by type"
 
 
 def start_on(starts: Starts, node: Any) -> int:

@@ -186,6 +186,27 @@ def test_a_price_is_named_by_kind_unit_moment_and_node(admin: Admin) -> None:
     assert admin.does("price", "remove", "volume/gb/2027-01-01") == "price volume/gb/2027-01-01: removed\n"
 
 
+def test_a_price_of_a_type_has_it_in_its_key_and_its_line(admin: Admin) -> None:
+    kind = ("--kind", "instance", "--unit", "each", "--type", "m1/small", "--price", "0.12", "--from", "2027-01-01")
+    key = "instance:m1%2Fsmall/each/2027-01-01T00:00:00Z"
+    assert admin.does("price", "add", *kind) == f"price {key}: added\n"
+    record = {"kind": "instance", "unit": "each", "type": "m1/small", "price": "0.12", "from": "2027-01-01T00:00:00Z"}
+    assert admin.reads("price", "list", "--type", "m1/small") == [record]
+    head, line = admin.does("price", "list", "--type", "m1/small").splitlines()
+    assert dict(zip(head.split("\t"), line.split("\t"), strict=True))["type"] == "m1/small"
+    changed = admin.reads("price", "change", key, "--type", "")
+    assert changed == {name: value for name, value in record.items() if name != "type"}
+
+
+def test_the_project_of_a_tenant_is_set_shown_found_and_taken_away(admin: Admin) -> None:
+    project = "b14723e1@https://identity.example.com"
+    assert admin.does("tenant", "add", "acme", "--project", f"{project}/v3") == "tenant acme: added\n"
+    assert admin.reads("tenant", "show", "acme") == {"name": "acme", "project": project}
+    assert admin.reads("tenant", "list", "--project", f"{project}/") == [{"name": "acme", "project": project}]
+    assert project in admin.does("tenant", "list")
+    assert admin.reads("tenant", "change", "acme", "--project", "") == {"name": "acme"}
+
+
 def test_times_are_in_the_zone_that_is_given(admin: Admin) -> None:
     command = ("news", "add", "--title", "x", "--url", "https://e.example.com/", "--date", "2027-01-01")
     assert admin.reads(*command, "--time-zone", "Asia/Shanghai")["date"] == "2026-12-31T16:00:00Z"
@@ -267,6 +288,12 @@ def test_wrong_usage_is_explained(admin: Admin, arguments: list[str], words: str
             ["price", "add", "--kind", "volume", "--unit", "vcpu", "--price", "1", "--from", "2026-01-01"],
             "--unit: volume is priced by gb",
         ),
+        (
+            ["price", "add", "--kind", "image", "--unit", "gb", "--type", "x", "--price", "1", "--from", "2026-01-01"],
+            "--type: only an instance by each, by its flavor, and a volume by gb are priced by type",
+        ),
+        (["tenant", "add", "acme", "--project", "b14723e1"], "--project: must be a project's id, an @ and the address"),
+        (["tenant", "list", "--project", "p@q"], "--project: must have the address of an identity service"),
         (
             ["resource", "list", "--kind", "foo"],
             "--kind: there is no kind foo: give instance, image, loadbalance, volume",

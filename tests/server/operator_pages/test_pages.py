@@ -177,7 +177,8 @@ def test_every_filter_can_be_chosen_and_stays_chosen(operator: Operator, noun: N
     path = f"/admin/{noun.name}/"
     for name, each in noun.filters().items():
         form = operator.get(path).forms[1]
-        known = {"tenant": "demo", "node": "hk-1", **({name: each.choices[0]} if each.choices else {})}
+        named = {"tenant": "demo", "node": "hk-1", "project": "p@https://id.example.com"}
+        known = {**named, **({name: each.choices[0]} if each.choices else {})}
         value: str | bool = True if each.is_switch else known.get(name, "d")
         page = operator.get(f"{path}?{urlencode(form.filled(**{name: value}))}")
         assert page.status == 200

@@ -40,11 +40,13 @@ def case(noun: str, verb: str, key: str, *flags: str, first: str = "", **fields:
 
 
 PRICE = "volume/gb/2025-01-01T00:00:00Z/hk-1"
+PROJECT = "b14723e1@https://identity.example.com/v3"
 LATER = "2027-01-01T08:30:15"
 
 CASES = [
     case("tenant", "add", "acme", name="acme"),
     case("tenant", "change", "other", "--name", "acme 公司", name="acme 公司"),
+    case("tenant", "change", "other", "--project", PROJECT, project=PROJECT),
     case("tenant", "disable", "other"),
     case("tenant", "enable", "other", first="tenant disable other"),
     case("tenant", "remove", "acme", first="tenant add acme"),
@@ -79,6 +81,15 @@ CASES = [
         kind="volume",
         unit="gb",
         price="0.000000001",
+        **{"from": LATER},
+    ),
+    case(
+        *("price", "add", "", "--kind", "instance", "--unit", "each", "--type", "m1/small", "--price", "1"),
+        *("--from", LATER),
+        kind="instance",
+        unit="each",
+        type="m1/small",
+        price="1",
         **{"from": LATER},
     ),
     case("price", "change", PRICE, "--price", "0.5", price="0.5"),

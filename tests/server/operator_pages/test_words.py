@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -86,14 +87,45 @@ def test_of_prices_alike_the_last_that_has_come_is_in_force() -> None:
         {**price, "from": "2026"},
         {**price, "from": "2028"},
         {**price, "from": "2025", "node": "hk-1"},
+        {**price, "from": "2025", "node": "hk-1", "type": "ssd"},
     ]
-    assert price_states(records, "2027") == [None, "in force", "still to come", "in force"]
+    assert price_states(records, "2027") == [None, "in force", "still to come", "in force", "in force"]
 
 
 def test_a_list_tells_which_prices_are_in_force(operator: Operator) -> None:
     text = operator.get("/admin/price/?node=hk-1").text
     assert "from 2025-01-01 00:00 0.000395" in text
     assert "from 2026-01-01 00:00 in force" in text
+
+
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        (
+            {"kind": "instance", "unit": "each", "type": "m1/50%"},
+            "Cloud host of the flavor m1/50%, from 2027-01-01 00:00",
+        ),
+        (
+            {"kind": "volume", "unit": "gb", "type": "link", "node": "hk-1"},
+            "GB of a cloud disk of the type link on hk-1, from 2027-01-01 00:00",
+        ),
+    ],
+)
+def test_a_price_of_a_type_names_it_as_the_cloud_does(operator: Operator, fields: dict[str, str], name: str) -> None:
+    form = operator.get("/admin/price/add/").forms[1]
+    operator.send(form, **fields, price="1", **{"from": "2027-01-01T00:00"})
+    page = operator.get("/admin/price/?type=" + quote(fields["type"]))
+    assert (name in page.text, page.text.count("still to come")) == (True, 1)
+    (key,) = (each for each in page.links if "/price/one/" in each)
+    assert operator.get(key).heading.startswith(f"Price: {name}")
+    assert operator.get(key).forms[1].fields["type"] == fields["type"]
+
+
+def test_a_tenant_shows_the_project_that_it_is(operator: Operator) -> None:
+    operator.send(operator.get("/admin/tenant/one/?key=other").forms[1], project="p@https://ID.example.com/v3")
+    page = operator.get("/admin/tenant/one/?key=other")
+    assert ("OpenStack project" in page.text, page.forms[1].fields["project"]) == (True, "p@https://id.example.com")
+    assert "p@https://id.example.com" in operator.get("/admin/tenant/").text
 
 
 def test_a_list_without_any_prices_is_shown(operator: Operator) -> None:

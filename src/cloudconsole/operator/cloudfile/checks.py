@@ -51,6 +51,7 @@ def _duplicates(model: CloudFile, document: Document) -> Iterator[Finding]:
         _keys(items_of(model, "news"), "id"),
         _keys((*items_of(model, "urls"), *items_of_tenants(model, "urls")), "id"),
         _keys(items_of(model, "tenants"), "name"),
+        _keys(items_of(model, "tenants"), "project"),
         _keys(items_of_tenants(model, "accounts"), "username"),
         _keys(items_of_tenants(model, "domains"), "id"),
         _keys(items_of_tenants(model, "resources"), "id"),
@@ -61,13 +62,13 @@ def _duplicates(model: CloudFile, document: Document) -> Iterator[Finding]:
 def _keys(items: Iterable[tuple[Path, Any]], field: str) -> Iterator[tuple[Path, Hashable]]:
     for path, item in items:
         key = getattr(item, field)
-        if key is not UNUSABLE:
+        if key is not None and key is not UNUSABLE:
             yield (*path, field), key
 
 
 def _price_keys(model: CloudFile) -> Iterator[tuple[Path, Hashable]]:
     for path, price in items_of(model, "prices"):
-        key = (price.kind, price.unit, price.node, price.start)
+        key = (price.kind, price.unit, price.type, price.node, price.start)
         if UNUSABLE not in key:
             yield path, key
 

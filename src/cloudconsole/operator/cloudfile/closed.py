@@ -24,9 +24,9 @@ def _closed(connection: Connection, places: Changes) -> dict[int, str]:
     One that the file adds or disables may have taken its resources first, as with single changes: otherwise a dump
     would not load into a new store.
     """
-    written = {row["name"] for _, row in places.written()}
+    fresh = {after["name"] for before, after in places.written() if before is None or not before["disabled"]}
     found = rows_of(connection, places.table)
-    return {row["id"]: row["name"] for row in found if row["disabled"] and row["name"] not in written}
+    return {row["id"]: row["name"] for row in found if row["disabled"] and row["name"] not in fresh}
 
 
 def _first_arrivals(resources: Changes, column: str, closed: dict[int, str]) -> dict[str, str]:

@@ -101,8 +101,8 @@ def _by_number(row: Row) -> tuple[int, str]:
     return len(row["id"]), row["id"]
 
 
-def _price_order(row: Row, nodes: dict[int, str]) -> tuple[int, str, str, int]:
-    return _KINDS.index(row["kind"]), row["unit"], nodes.get(row["node_id"], ""), row["start"]
+def _price_order(row: Row, nodes: dict[int, str]) -> tuple[int, str, str, str, int]:
+    return _KINDS.index(row["kind"]), row["unit"], row["type"] or "", nodes.get(row["node_id"], ""), row["start"]
 
 
 def _account(row: Row) -> Record:

@@ -116,10 +116,11 @@ def _change(desk: Desk, file: CloudFile, hashes: Mapping[str, str]) -> dict[str,
     connection = desk.connection
     nodes = compare(connection, tables.nodes, itemgetter("name"), rows.node_rows(file))
     tenants = compare(connection, tables.tenants, itemgetter("name"), rows.tenant_rows(file))
+    # Tenants may swap their projects, or one may have that of another which is removed at the end.
+    tenants.clear(connection, "project")
     for parents in (nodes, tenants):
         parents.write_in_place(connection)
-    # All that a file changes of a tenant that stays is whether it is disabled.
-    shut_out = {row["name"] for row in tenants.changed if row["disabled"]}
+    shut_out = {now["name"] for was, now in tenants.written() if was and now["disabled"] and not was["disabled"]}
     children = _children(connection, file, hashes, shut_out)
     for part in children:
         part.remove(connection)
@@ -142,7 +143,7 @@ def _children(connection: Connection, file: CloudFile, hashes: Mapping[str, str]
     accounts = {row["username"]: row for row in rows_of(connection, tables.accounts)}
     wanted = (
         (tables.flavors, itemgetter("id"), rows.flavor_rows(file)),
-        (tables.prices, itemgetter("kind", "unit", "node_id", "start"), rows.price_rows(file, nodes)),
+        (tables.prices, itemgetter("kind", "unit", "type", "node_id", "start"), rows.price_rows(file, nodes)),
         (tables.news, itemgetter("id"), rows.news_rows(file)),
         (tables.urls, itemgetter("id"), rows.url_rows(file, tenants)),
         (tables.quotas, itemgetter("tenant_id"), rows.quota_rows(file, tenants)),

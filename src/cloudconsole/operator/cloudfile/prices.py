@@ -41,6 +41,9 @@ class Prices:
 
     def _add(self, price: Price) -> None:
         is_kind_known = price.kind is not UNUSABLE and not any(price_findings(price))
+        if is_kind_known and price.unit is not UNUSABLE and price.type not in (None, UNUSABLE):
+            # No resource of a file has a type.
+            return
         kinds = [price.kind] if is_kind_known else PRICED_UNITS
         node = price.node if price.node in self._nodes else _EVERYWHERE
         start = 0 if price.start is UNUSABLE else price.start

@@ -19,7 +19,7 @@ def node_rows(file: CloudFile) -> Iterator[Row]:
 
 
 def tenant_rows(file: CloudFile) -> Iterator[Row]:
-    return ({"name": tenant.name, "disabled": tenant.disabled} for tenant in file.tenants)
+    return map(records.tenant_row, file.tenants)
 
 
 def quota_rows(file: CloudFile, tenants: Ids) -> Iterator[Row]:

@@ -49,6 +49,14 @@ class Changes:
             if rows:
                 connection.execute(insert(self.table), rows)
 
+    def clear(self, connection: Connection, column: str) -> None:
+        """Empty a column that must be unique in all rows that will change or go, so that others can have its values."""
+        (primary,) = self.table.primary_key.columns
+        statement = update(self.table).where(primary == bindparam("holder")).values({column: None})
+        holders = [row for row in (*self.replaced, *self.removed) if row[column] is not None]
+        if holders:
+            connection.execute(statement, [{"holder": row[primary.name]} for row in holders])
+
     def write_in_place(self, connection: Connection) -> None:
         """Add the new, and change the changed where they are: for rows that others refer to."""
         (primary,) = self.table.primary_key.columns

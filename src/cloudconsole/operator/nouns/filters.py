@@ -29,6 +29,10 @@ def switch_filter(column: ColumnElement[bool], help_text: str) -> Filter:
     return Filter(help_text, lambda _desk, _value: column, is_switch=True)
 
 
+def value_filter(column: ColumnElement[Any], help_text: str) -> Filter:
+    return Filter(help_text, lambda _desk, value: column == value)
+
+
 def name_filters(table: Table) -> Mapping[str, Filter]:
     """Of what has a name and can be disabled."""
     return {

@@ -1,10 +1,11 @@
 """Prices: of a kind's unit from a moment on, on one node or on all that have none of their own.
 
-A price's key is its kind, unit and moment and, where it has one, its node: `volume/gb/2026-01-01T00:00:00Z/hk-1`.
+A price's key is its kind, unit and moment and, where it has one, its node: `volume/gb/2026-01-01T00:00:00Z/hk-1`. A
+type goes with the kind: `volume:ssd/gb/2026-01-01T00:00:00Z`.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Select, insert, select
 
@@ -14,13 +15,15 @@ from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import Finding, OperatorError, Unfit
 from cloudconsole.operator.fitting import price_findings
 from cloudconsole.operator.models import Price, read_part
-from cloudconsole.operator.nouns.filters import Filter, kind_filter, node_filter
+from cloudconsole.operator.nouns.filters import Filter, kind_filter, node_filter, value_filter
 from cloudconsole.operator.nouns.noun import PAGE, Done, Noun, Records, Values
 from cloudconsole.operator.nouns.places import find_node, node_findings
 from cloudconsole.operator.nouns.pricing import price_starts, refuse_unpriced
 from cloudconsole.operator.records import Record, Row
 from cloudconsole.operator.rules import Starts
 from cloudconsole.store import tables
+
+KEY_FORM: Final = "KIND/UNIT/FROM, with :TYPE behind the kind and /NODE at the end where it is for one"
 
 
 class Prices(Noun):
@@ -35,11 +38,13 @@ class Prices(Noun):
         columns = self.table.c
         return {
             "kind": kind_filter(columns.kind, "only this kind's", PRICED_UNITS),
+            "type": value_filter(columns.type, "only those for this flavor or volume type"),
             "node": node_filter(columns.node_id, "only those for this node"),
         }
 
     def key_of(self, record: Record) -> str:
-        parts = [record["kind"], record["unit"], record["from"], record.get("node")]
+        kind = f"{record['kind']}:{_escaped(record['type'])}" if "type" in record else record["kind"]
+        parts = [kind, record["unit"], record["from"], record.get("node")]
         return "/".join(part for part in parts if part is not None)
 
     def add(self, desk: Desk, values: Values) -> Done:
@@ -68,14 +73,16 @@ class Prices(Noun):
         return select(self.table, nodes.name.label("node")).outerjoin(tables.nodes, nodes.id == self.table.c.node_id)
 
     def _find(self, desk: Desk, key: str) -> Row | None:
-        kind, unit, start, node, *_ = (*key.split("/", 3), None, None, None, None)
+        what, unit, start, node, *_ = (*key.split("/", 3), None, None, None, None)
+        kind, sign, escaped = (what or "").partition(":")
         try:
             price = read_part(Price, {"kind": kind, "unit": unit, "from": start, "node": node, "price": "0"}, desk)
         except OperatorError:
-            raise OperatorError(f"a price's key is KIND/UNIT/FROM or KIND/UNIT/FROM/NODE, not {key}") from None
+            raise OperatorError(f"a price's key is {KEY_FORM}, not {key}") from None
         columns, node_name = self.table.c, tables.nodes.c.name
         query = self._query().where(columns.kind == price.kind, columns.unit == price.unit)
         query = query.where(columns.start == price.start, node_name.is_not_distinct_from(price.node))
+        query = query.where(columns.type.is_not_distinct_from(unescaped(escaped) if sign else None))
         row = desk.connection.execute(query).mappings().one_or_none()
         return None if row is None else dict(row)
 
@@ -100,19 +107,28 @@ class Prices(Noun):
     def _refuse_second(self, desk: Desk, before: Row | None, after: Row | None) -> None:
         if after is None:
             return
-        columns, same = self.table.c, ("kind", "unit", "start")
-        query = select(columns.id).where(*(columns[name] == after[name] for name in same))
-        found = desk.connection.scalar(query.where(columns.node_id.is_not_distinct_from(after["node_id"])))
+        columns, same = self.table.c, ("kind", "unit", "type", "node_id", "start")
+        query = select(columns.id).where(*(columns[name].is_not_distinct_from(after[name]) for name in same))
+        found = desk.connection.scalar(query)
         if found is not None and (before is None or found != before["id"]):
-            raise Unfit([(("from",), "there is a price of this kind, unit, node and moment already")])
+            raise Unfit([(("from",), "there is a price of this kind, unit, type, node and moment already")])
 
     def _starts_after(self, desk: Desk, before: Row, after: Row | None) -> Starts:
         """When the kind's prices will start once this one is changed or gone."""
         starts = price_starts(desk, before["kind"], without=before["id"])
-        if after is not None and after["kind"] == before["kind"]:
+        if after is not None and after["kind"] == before["kind"] and after["type"] is None:
             starts[after["node_id"]] = min(after["start"], starts.get(after["node_id"], after["start"]))
         return starts
 
 
-def _order(record: Record) -> tuple[str, str, str, str]:
-    return record["kind"], record["unit"], record.get("node", ""), record["from"]
+def _order(record: Record) -> tuple[str, ...]:
+    return record["kind"], record["unit"], record.get("type", ""), record.get("node", ""), record["from"]
+
+
+def _escaped(type_name: str) -> str:
+    """A type as it stands in a key, whose parts are told apart by slashes."""
+    return type_name.replace("%", "%25").replace("/", "%2F")
+
+
+def unescaped(part: str) -> str:
+    return part.replace("%2F", "/").replace("%25", "%")

@@ -14,7 +14,8 @@ from cloudconsole.store.tables import nodes, prices, resources
 def price_starts(desk: Desk, kind: str, *, without: int | None = None) -> dict[int | None, int]:
     """The starts of a kind's prices, or as they would be without one of them."""
     columns = prices.c
-    query = select(columns.node_id, func.min(columns.start)).where(columns.kind == kind).group_by(columns.node_id)
+    query = select(columns.node_id, func.min(columns.start)).group_by(columns.node_id)
+    query = query.where(columns.kind == kind, columns.type.is_(None))
     if without is not None:
         query = query.where(columns.id != without)
     return {row[0]: row[1] for row in desk.connection.execute(query)}

@@ -2,11 +2,13 @@
 
 from collections.abc import Mapping
 
-from sqlalchemy import delete, insert
+from sqlalchemy import ColumnElement, delete, insert, select
 
 from cloudconsole.core.kinds import QUOTA_DEFAULTS
+from cloudconsole.core.projects import normalise_project
 from cloudconsole.operator import models, records
 from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.errors import Unfit
 from cloudconsole.operator.models import read_part
 from cloudconsole.operator.nouns.filters import Filter, name_filters
 from cloudconsole.operator.nouns.noun import Noun, Values
@@ -27,18 +29,21 @@ class Tenants(Noun):
     overridable = frozenset({"disable"})
 
     def filters(self) -> Mapping[str, Filter]:
-        return name_filters(self.table)
+        return {
+            **name_filters(self.table),
+            "project": Filter("only the one that is this project of an OpenStack", self._is_project),
+        }
 
     def record_of(self, row: Row) -> Record:
         return records.tenant_record(row)
 
     def _row(self, desk: Desk, values: Values) -> Row:
-        tenant = read_part(models.Tenant, values, desk)
-        return {"name": tenant.name, "disabled": tenant.disabled}
+        return records.tenant_row(read_part(models.Tenant, values, desk))
 
     def _check(self, desk: Desk, before: Row | None, after: Row | None) -> None:
         if after is not None:
             self._refuse_taken_name(desk, before, after)
+            self._refuse_taken_project(desk, before, after)
         if before is not None and after is None:
             users = {
                 "account": (tables.accounts, "tenant_id"),
@@ -49,6 +54,20 @@ class Tenants(Noun):
             refuse_needed(desk, f"the tenant {before['name']}", users, before["id"])
         if before is not None and after is not None and after["disabled"] and not before["disabled"]:
             refuse_no_operator_left(desk, tables.accounts.c.tenant_id == before["id"])
+
+    def _is_project(self, _desk: Desk, project: str) -> ColumnElement[bool]:
+        try:
+            return self.table.c.project == normalise_project(project)
+        except ValueError as problem:
+            raise Unfit([(("project",), str(problem))]) from None
+
+    def _refuse_taken_project(self, desk: Desk, before: Row | None, after: Row) -> None:
+        columns, project = self.table.c, after["project"]
+        if project is None or (before is not None and before["project"] == project):
+            return
+        other = desk.connection.scalar(select(columns.name).where(columns.project == project))
+        if other is not None:
+            raise Unfit([(("project",), f"the tenant {other} is this project already")])
 
     def _follow(self, desk: Desk, before: Row | None, after: Row | None) -> None:
         connection = desk.connection

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from cloudconsole.operator.nouns.inputs import Input
+from cloudconsole.operator.nouns.prices import unescaped
 
 CURRENCY: Final = "¤"
 """In a unit, the place of the console's currency."""
@@ -15,6 +16,7 @@ _FIELDS: Final = {
     "from": "In force from",
     "id": "Id",
     "originIps": "Origin IPs",
+    "project": "OpenStack project",
     "ram": "RAM",
     "url": "URL",
     "vcpus": "vCPUs",
@@ -66,6 +68,8 @@ _HELPS: Final[Mapping[tuple[str, str], str]] = {
     ("price", "kind"): _KINDS_TOLD,
     ("price", "unit"): "cloud hosts are priced each, per vCPU and per GB of RAM (ram_gb on the command line); images \
 and cloud disks per GB; load balancers each",
+    ("price", "type"): "a flavor's name for cloud hosts that are priced each, a volume type's for cloud disks; \
+where it is left empty, the price is for all without one of their own",
     ("price", "node"): "where it is left empty, the price is for all nodes without one of their own",
     ("price", "price"): "for one unit, with at most nine decimals, such as 0.35",
     ("resource", "kind"): _KINDS_TOLD,
@@ -77,6 +81,7 @@ and cloud disks per GB; load balancers each",
     ("news", "date"): "now, where it is left empty; tenants see it from then on",
     ("price", "from"): "",
     ("tenant", "name"): "no other tenant may have it",
+    ("tenant", "project"): "the project's id, @ and the address of its identity service; empty where it is none",
     ("node", "name"): "no other node may have it",
     **{(noun, "tenant"): "" for noun in ("resource", "domain", "url")},
     ("url", "type"): "",
@@ -105,6 +110,8 @@ _PRICED: Final = {
     ("loadbalance", "each"): "Load balancer",
     ("volume", "gb"): "GB of a cloud disk",
 }
+
+_TYPES: Final = {"instance": "flavor", "volume": "type"}
 
 
 def label_of(name: str, noun: str | None = None) -> str:
@@ -139,6 +146,10 @@ def worded(value: object, field: str) -> object:
 
 def price_name(key: str, moment: str) -> str:
     """`vCPU of a cloud host on fra-1, from 2026-01-01 00:00` for a price's key and its moment in words."""
-    kind, unit, _, node, *_ = (*key.split("/", 3), "", "", "", "")
-    what = _PRICED.get((kind, unit))
-    return key if what is None else f"{what}{f' on {node}' if node else ''}, from {moment}"
+    what, unit, _, node, *_ = (*key.split("/", 3), "", "", "", "")
+    kind, _, escaped = what.partition(":")
+    priced = _PRICED.get((kind, unit))
+    if priced is None:
+        return key
+    of_type = f" of the {_TYPES.get(kind, 'type')} {unescaped(escaped)}" if escaped else ""
+    return f"{priced}{of_type}{f' on {node}' if node else ''}, from {moment}"

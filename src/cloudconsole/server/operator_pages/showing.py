@@ -21,11 +21,12 @@ class Column(NamedTuple):
     shape: Shape
     is_limit: bool = False
     unit: str = ""
+    is_choice: bool = False
 
 
 _UNLISTED: Final[Mapping[str, Collection[str]]] = {
     # What a price is of is in its name.
-    "price": ("kind", "unit", "node", "from"),
+    "price": ("kind", "unit", "type", "node", "from"),
     "domain": ("comment", "cname", "queryStringSettings"),
     "quota": QUOTA_DEFAULTS.keys() - QUOTA_USES.keys(),
 }
@@ -44,7 +45,9 @@ def columns_of(noun: Noun) -> tuple[Column, ...]:
 def column_of(noun: Noun, given: Input) -> Column:
     label, unit = label_of(given.name, noun.name), unit_of(noun.name, given.name)
     is_number = given.shape == "number"
-    return Column(given.name, label, "number" if unit else given.shape, noun is QUOTAS and is_number, unit)
+    return Column(
+        given.name, label, "number" if unit else given.shape, noun is QUOTAS and is_number, unit, bool(given.choices)
+    )
 
 
 def state_of(noun: Noun, record: Record, now: str) -> str | None:
@@ -69,7 +72,7 @@ def price_states(records: Sequence[Record], now: str) -> list[str | None]:
     """Of prices in their order: of those alike but for the moment, the last that has come is in force."""
     states: list[str | None] = []
     for record, following in zip(records, [*records, {}][1:], strict=True):
-        is_followed = all(record.get(name) == following.get(name) for name in ("kind", "unit", "node"))
+        is_followed = all(record.get(name) == following.get(name) for name in ("kind", "unit", "type", "node"))
         is_over = is_followed and following["from"] <= now
         states.append("still to come" if record["from"] > now else None if is_over else IN_FORCE)
     return states

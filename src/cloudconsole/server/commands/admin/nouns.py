@@ -7,6 +7,7 @@ from typing import Any, Final
 from cloudconsole.cli.parsing import Parser
 from cloudconsole.operator.nouns import ACCOUNTS, NOUNS, PRICES, RESOURCES, Noun
 from cloudconsole.operator.nouns.inputs import Input
+from cloudconsole.operator.nouns.prices import KEY_FORM
 from cloudconsole.server.commands.admin import accounts, verbs
 from cloudconsole.server.commands.admin.flags import add_flags, at_least_one
 from cloudconsole.server.commands.admin.stores import add_json_argument, add_store_arguments, add_zone_argument
@@ -84,7 +85,7 @@ def _add_change_arguments(parser: Parser, noun: Noun, verb: str) -> None:
 def _add_key(parser: argparse.ArgumentParser, noun: Noun, given: Input | None = None) -> None:
     """The positional argument that names one; for a new one, its field says what it may be."""
     metavar = "KEY" if noun is PRICES else noun.key.upper()
-    text = "KIND/UNIT/FROM, and /NODE where it is for one" if noun is PRICES else f"its {noun.key}"
+    text = KEY_FORM if noun is PRICES else f"its {noun.key}"
     if given is not None and not given.is_required:
         parser.add_argument("key", metavar=metavar, nargs="?", help=given.help)
     else:
