@@ -14,7 +14,7 @@ from cloudconsole.operator.cloudfile.flow import flow
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.first import check_names
 from cloudconsole.operator.names import name_problem
-from cloudconsole.operator.nouns import ACCOUNTS, NEWS, NODES, NOUNS, RESOURCES, TENANTS
+from cloudconsole.operator.nouns import ACCOUNTS, NEWS, NODES, NOUNS, PRICES, RESOURCES, TENANTS
 from cloudconsole.store import tables
 from tests.operator.clouds import SECRET_HASH, SMALL, by_name, load_text, problems_of, rows
 from tests.operator.desks import desk_of, refused
@@ -137,6 +137,7 @@ def old(store: Engine) -> Engine:
     """A store with names that would be refused now."""
     put(store, tables.tenants, "name", OLD, name="demo")
     put(store, tables.nodes, "name", OLD, name="hk-1")
+    put(store, tables.prices, "type", OLD, node_id="1")
     put(store, tables.accounts, "username", OLD, username="ann")
     put(store, tables.resources, "name", OLD, id="v-1")
     put(store, tables.news, "title", OLD, id="1")
@@ -156,6 +157,7 @@ def test_what_is_there_is_shown_and_changed_otherwise(old: Engine) -> None:
         assert RESOURCES.end(desk, "v-1").changed
         assert NEWS.change(desk, "1", {"url": "https://news.example.com/2"}).changed
         assert NODES.disable(desk, OLD).changed
+        assert PRICES.change(desk, f"volume:{OLD}/gb/2026-01-01/{OLD}", {"price": "1"}).changed
         assert TENANTS.change(desk, OLD, {"name": "new"}).changed
     assert by_name(old, tables.tenants).keys() == {"new", "other"}
 
@@ -184,6 +186,7 @@ def test_its_dump_names_what_to_mend_where_it_is_new(old: Engine, tmp_path: Path
     paths = {problem.path for problem in problems_of(tmp_path, dump(old))}
     assert paths == {
         "nodes[1]",
+        "prices[2].type",
         "news[0].title",
         "urls[0].url",
         "tenants[0].name",
