@@ -9,7 +9,7 @@ BENCH_STAMP := .venv/installed-bench
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
-.PHONY: run test test-browser test-interop bench check format docs fuzz lock clean
+.PHONY: run test test-browser test-interop openstack openstack-stop bench check format docs fuzz lock clean
 
 run: $(RUN_STAMP)
 	@exec $(BIN)/cloudconsole serve --sample $(if $(HOST),--host "$(HOST)") $(if $(PORT),--port "$(PORT)") \
@@ -31,6 +31,14 @@ test-browser: $(DEV_STAMP)
 # Real clients of other languages; installs Java by apt-get where there is none.
 test-interop: $(RUN_STAMP)
 	tests/interop/run
+
+# A real OpenStack of two regions on this machine, seeded; prints how to point a console at it. Installs MariaDB and
+# RabbitMQ by apt-get where they are missing. All it writes is in .lab, or in LAB=folder.
+openstack: $(DEV_STAMP)
+	$(BIN)/python -m lab start $(ARGS)
+
+openstack-stop: $(DEV_STAMP)
+	$(BIN)/python -m lab stop
 
 # Installs wrk by apt-get where there is none. `make bench ARGS="--quick"` for a look; a whole run takes a quarter hour.
 bench: $(BENCH_STAMP)
@@ -62,6 +70,7 @@ lock:
 	$(LOCK) --extra server pyproject.toml -o requirements/run.txt requirements/build.in
 	$(LOCK) --extra server --group dev pyproject.toml -o requirements/dev.txt -c requirements/run.txt
 	$(LOCK) requirements/bench.in -o requirements/bench.txt -c requirements/run.txt
+	$(LOCK) requirements/lab.in -o requirements/lab.txt
 
 clean:
 	rm -rf .venv dist build

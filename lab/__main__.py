@@ -1,15 +1,20 @@
-"""`python -m lab`: start a real OpenStack on this machine, look at it, end it, or make the dump of its databases anew."""
+"""`python -m lab`: start a real OpenStack on this machine, look at it, end it, or make its dump anew."""
 
 import argparse
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
 
+from openstack.exceptions import SDKException
+
 from lab import dump, installing, making, starting
-from lab.plan import REGIONS, Plan
+from lab.errors import LabFailed
+from lab.plan import Plan
 from lab.processes import Records, resident
 
+TENANTS = "Tenants: alice (project acme) and bob (globex), with the passwords alice-password and bob-password.\n"
 HERE = Path(__file__).parents[1]
 
 
@@ -47,9 +52,8 @@ def main(arguments: list[str]) -> int:
             _status(folder)
         else:
             _dump(folder, venv)
-    except Exception as error:
+    except (LabFailed, SDKException, subprocess.CalledProcessError) as error:
         sys.stderr.write(f"lab: {error}\n")
-        raise
         return 1
     return 0
 
@@ -61,10 +65,10 @@ def _say() -> starting.Say:
 
 def _start(folder: Path, venv: Path, regions: int, seeded: bool) -> None:
     plan = starting.start(folder, venv, regions, seeded, _say())
-    print(pointing(plan))
+    print(pointing(plan, seeded))
 
 
-def pointing(plan: Plan) -> str:
+def pointing(plan: Plan, seeded: bool) -> str:
     """How a console is pointed at a lab."""
     regions = ", ".join(f'"{region}"' for region in plan.regions)
     return f"""
@@ -76,7 +80,8 @@ address = "{plan.identity}"
 regions = [{regions}]
 interface = "public"
 user_domain = "Default"
-"""
+
+{TENANTS if seeded else ""}"""
 
 
 def _status(folder: Path) -> None:
@@ -91,7 +96,7 @@ def _status(folder: Path) -> None:
 def _dump(folder: Path, venv: Path) -> None:
     say = _say()
     installing.install(venv, say)
-    making.make(folder / "making", venv, say).write(dump.KEPT)
+    making.make(folder / starting.MAKING, venv, say).write(dump.KEPT)
     say(f"wrote {dump.KEPT}")
 
 

@@ -2,6 +2,7 @@
 
 from openstack.connection import Connection
 
+from lab.cloud import identity_of
 from lab.plan import HOST, SERVICE_PASSWORD, Plan
 from lab.services import WSGI
 
@@ -19,7 +20,7 @@ SERVICES = (
 
 def write(plan: Plan, admin: Connection) -> None:
     """Enter all of it into a Keystone that knows its administrator, and itself in the first region, alone."""
-    identity = admin.identity
+    identity = identity_of(admin)
     project = identity.create_project(name="service", domain_id="default")
     roles = {role.name: role for role in identity.roles()}
     for name in WSGI:

@@ -4,12 +4,15 @@ import json
 import signal
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import openstack
 from openstack.connection import Connection
+from openstack.identity.v3._proxy import Proxy as Identity
 
 from lab import plan as plans
 from lab import processes, running, services
+from lab.errors import LabFailed
 from lab.plan import Plan
 from lab.processes import Process, Records
 
@@ -22,10 +25,6 @@ class User:
     password: str
     project: str | None
     """The project to connect to; None where there is none."""
-
-
-class NoLab(Exception):
-    """There is no lab in the folder that is ready."""
 
 
 class Lab:
@@ -41,7 +40,7 @@ class Lab:
         folder = folder.resolve()
         plan = plans.read(folder)
         if plan is None:
-            raise NoLab(f"no lab is ready in {folder}: `python -m lab start` makes one")
+            raise LabFailed(f"no lab is ready in {folder}: `python -m lab start` makes one")
         known = json.loads((folder / "state.json").read_bytes())
         return cls(plan, {name: User(name, **user) for name, user in known["users"].items()})
 
@@ -57,9 +56,7 @@ class Lab:
     def connect(self, username: str, region: str | None = None, project: str | None = None) -> Connection:
         """A connection of openstacksdk as one of the users, to his project if not to another."""
         user = self.users[username]
-        return connect(
-            self.identity, user.name, user.password, project or user.project, region or self.plan.regions[0]
-        )
+        return connect(self.identity, user.name, user.password, project or user.project, region or self.plan.regions[0])
 
     def suspend(self, service: str) -> None:
         """Let a service hang: it accepts connections and answers nothing."""
@@ -77,7 +74,7 @@ class Lab:
         """Start a service that was ended, where and as it was, and wait until it answers."""
         known = self._records.get(service)
         if known and known.alive:
-            raise RuntimeError(f"{service} runs already")
+            raise LabFailed(f"{service} runs already")
         begun = services.all_services(self.plan)[service]
         running.begin(self.plan, [begun])
         running.wait(self.plan, [begun])
@@ -85,8 +82,13 @@ class Lab:
     def _process(self, service: str) -> Process:
         found = self._records.get(service)
         if found is None:
-            raise KeyError(f"{service} does not run; these do: {', '.join(self._records.all())}")
+            raise LabFailed(f"{service} does not run; these do: {', '.join(self._records.all())}")
         return found
+
+
+def identity_of(connection: Connection) -> Identity:
+    """Keystone, seen through a connection; openstacksdk would have it be of another version just as well."""
+    return cast("Identity", connection.identity)
 
 
 def connect(identity: str, username: str, password: str, project: str | None, region: str) -> Connection:

@@ -1,11 +1,9 @@
-"""The services' configuration files, as text: what each project needs to run alone on the loopback address."""
+"""The services' configuration: what each project needs to run on the loopback address."""
 
 from collections.abc import Callable
-from typing import Any
 
-from lab.plan import HOST, SERVICE_PASSWORD, Plan
-
-Sections = dict[str, dict[str, Any]]
+from lab.options import Sections, credentials, database, locks, token
+from lab.plan import HOST, Plan
 
 # The one host that Neutron's mechanism driver for tests binds ports on: so servers get addresses without any agent.
 COMPUTE_HOST = "host-ovs-filter-active"
@@ -13,21 +11,9 @@ LOCKOUT_ATTEMPTS = 5
 LOCKOUT_SECONDS = 5
 
 
-def text(sections: Sections) -> str:
-    """Sections as an INI file."""
-    lines: list[str] = []
-    for section, options in sections.items():
-        lines += [f"[{section}]", *(f"{name} = {_written(value)}" for name, value in options.items()), ""]
-    return "\n".join(lines)
-
-
-def _written(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def keystone(plan: Plan) -> Sections:
     return {
-        "database": _database(plan, "keystone"),
+        "database": database(plan, "keystone"),
         "token": {"provider": "fernet", "expiration": 86400},
         "fernet_tokens": {"key_repository": plan.etc / "keystone" / "fernet-keys"},
         "fernet_receipts": {"key_repository": plan.etc / "keystone" / "fernet-keys"},
@@ -45,8 +31,8 @@ def keystone(plan: Plan) -> Sections:
 def placement(plan: Plan, region: str) -> Sections:
     return {
         "api": {"auth_strategy": "keystone"},
-        "placement_database": _database(plan, f"{region.lower()}_placement"),
-        "keystone_authtoken": _token(plan, "placement"),
+        "placement_database": database(plan, f"{region.lower()}_placement"),
+        "keystone_authtoken": token(plan, "placement"),
     }
 
 
@@ -65,18 +51,18 @@ def nova(plan: Plan, region: str) -> Sections:
             "periodic_fuzzy_delay": 0,  # else the new hypervisor is found up to a minute later
         },
         "api": {"auth_strategy": "keystone"},
-        "database": _database(plan, f"{region.lower()}_nova"),
-        "api_database": _database(plan, f"{region.lower()}_nova_api"),
+        "database": database(plan, f"{region.lower()}_nova"),
+        "api_database": database(plan, f"{region.lower()}_nova_api"),
         "conductor": {"workers": 1},
         "scheduler": {"workers": 1, "discover_hosts_in_cells_interval": 2},
         "vnc": {"enabled": False},
-        "oslo_concurrency": _locks(plan, region, "nova"),
+        "oslo_concurrency": locks(plan, region, "nova"),
         "glance": here,
-        "keystone_authtoken": _token(plan, "nova"),
-        "placement": _credentials(plan, "placement") | here,
-        "neutron": _credentials(plan, "neutron") | here,
-        "cinder": _credentials(plan, "cinder") | {"os_region_name": region},
-        "service_user": _credentials(plan, "nova") | {"send_service_user_token": True},
+        "keystone_authtoken": token(plan, "nova"),
+        "placement": credentials(plan, "placement") | here,
+        "neutron": credentials(plan, "neutron") | here,
+        "cinder": credentials(plan, "cinder") | {"os_region_name": region},
+        "service_user": credentials(plan, "nova") | {"send_service_user_token": True},
     }
 
 
@@ -98,11 +84,11 @@ def cinder(plan: Plan, region: str) -> Sections:
             "volume_driver": "cinder.tests.fake_driver.FakeLoggingVolumeDriver",
             "volume_backend_name": "fake",
         },
-        "database": _database(plan, f"{region.lower()}_cinder"),
-        "oslo_concurrency": _locks(plan, region, "cinder"),
-        "keystone_authtoken": _token(plan, "cinder"),
-        "nova": _credentials(plan, "nova") | {"region_name": region},
-        "service_user": _credentials(plan, "cinder") | {"send_service_user_token": True},
+        "database": database(plan, f"{region.lower()}_cinder"),
+        "oslo_concurrency": locks(plan, region, "cinder"),
+        "keystone_authtoken": token(plan, "cinder"),
+        "nova": credentials(plan, "nova") | {"region_name": region},
+        "service_user": credentials(plan, "cinder") | {"send_service_user_token": True},
     }
 
 
@@ -114,9 +100,9 @@ def glance(plan: Plan, region: str) -> Sections:
         "store": {"filesystem_store_datadir": images / "images"},
         "os_glance_staging_store": {"filesystem_store_datadir": images / "staging"},
         "os_glance_tasks_store": {"filesystem_store_datadir": images / "tasks"},
-        "database": _database(plan, f"{region.lower()}_glance"),
+        "database": database(plan, f"{region.lower()}_glance"),
         "paste_deploy": {"flavor": "keystone", "config_file": plan.venv / "etc/glance/glance-api-paste.ini"},
-        "keystone_authtoken": _token(plan, "glance"),
+        "keystone_authtoken": token(plan, "glance"),
     }
 
 
@@ -134,8 +120,8 @@ def neutron(plan: Plan, region: str) -> Sections:
             "notify_nova_on_port_data_changes": False,
             "dhcp_agent_notification": False,
         },
-        "database": _database(plan, f"{region.lower()}_neutron"),
-        "oslo_concurrency": _locks(plan, region, "neutron"),
+        "database": database(plan, f"{region.lower()}_neutron"),
+        "oslo_concurrency": locks(plan, region, "neutron"),
         "ml2": {
             "type_drivers": "local,flat,vxlan",
             "tenant_network_types": "vxlan",
@@ -144,9 +130,9 @@ def neutron(plan: Plan, region: str) -> Sections:
         },
         "ml2_type_vxlan": {"vni_ranges": "1:1000"},
         "ml2_type_flat": {"flat_networks": "public"},
-        "keystone_authtoken": _token(plan, "neutron"),
-        "nova": _credentials(plan, "nova") | here,
-        "placement": _credentials(plan, "placement") | here,
+        "keystone_authtoken": token(plan, "neutron"),
+        "nova": credentials(plan, "nova") | here,
+        "placement": credentials(plan, "placement") | here,
     }
 
 
@@ -161,7 +147,7 @@ def octavia(plan: Plan, region: str) -> Sections:
             "enabled_provider_drivers": "amphora:amphora",
             "default_provider_driver": "amphora",
         },
-        "database": _database(plan, f"{region.lower()}_octavia"),
+        "database": database(plan, f"{region.lower()}_octavia"),
         "oslo_messaging": {"topic": "octavia_prov"},
         # Octavia's provider that does nothing leaves load balancers pending for ever: so the usual one, on fake parts.
         "controller_worker": {
@@ -188,9 +174,9 @@ def octavia(plan: Plan, region: str) -> Sections:
             "stats_socket_path": sockets / "stats.sock",
             "get_socket_path": sockets / "get.sock",
         },
-        "keystone_authtoken": _token(plan, "octavia"),
-        "service_auth": _credentials(plan, "octavia"),
-        "neutron": _credentials(plan, "octavia") | here,
+        "keystone_authtoken": token(plan, "octavia"),
+        "service_auth": credentials(plan, "octavia"),
+        "neutron": credentials(plan, "octavia") | here,
         "nova": here,
         "glance": here,
         "cinder": here,
@@ -205,35 +191,3 @@ PROJECTS: dict[str, Callable[[Plan, str], Sections]] = {
     "neutron": neutron,
     "octavia": octavia,
 }
-
-
-def _database(plan: Plan, name: str) -> dict[str, Any]:
-    return {"connection": plan.database(name), "max_pool_size": 3, "max_overflow": 10}
-
-
-def _locks(plan: Plan, region: str, project: str) -> dict[str, Any]:
-    return {"lock_path": plan.data(region, project) / "locks"}
-
-
-def _credentials(plan: Plan, user: str) -> dict[str, Any]:
-    """How a project's own user logs in to Keystone."""
-    return {
-        "auth_url": plan.keystone,
-        "auth_type": "password",
-        "project_domain_name": "Default",
-        "user_domain_name": "Default",
-        "project_name": "service",
-        "username": user,
-        "password": SERVICE_PASSWORD,
-    }
-
-
-def _token(plan: Plan, user: str) -> dict[str, Any]:
-    """How a project checks the tokens of its callers."""
-    return _credentials(plan, user) | {
-        "www_authenticate_uri": plan.keystone,
-        "service_token_roles_required": True,
-        "service_token_roles": "service",
-        # By default a revoked token is good for five minutes more, which no test waits for.
-        "token_cache_time": 5,
-    }

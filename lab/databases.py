@@ -3,11 +3,8 @@
 import getpass
 import subprocess
 
+from lab.errors import LabFailed
 from lab.plan import Plan
-
-
-class DatabaseFailed(Exception):
-    """A command of MariaDB refused; the message is its own."""
 
 
 def create(plan: Plan) -> None:
@@ -49,5 +46,5 @@ def _run(command: list[str], given: bytes = b"") -> bytes:
     done = subprocess.run(command, input=given, capture_output=True, check=False)
     if done.returncode:
         said = (done.stderr or done.stdout).decode(errors="replace").strip()
-        raise DatabaseFailed(f"{command[0]}: {said[-1000:]}")
+        raise LabFailed(f"{command[0]}: {said[-1000:]}")
     return done.stdout

@@ -1,7 +1,7 @@
 """The databases as they are before the first service starts, kept as SQL in which ports and regions are left open.
 
-Making them from nothing takes more than a minute of migrations, reading them in a few seconds. A second region is the same
-text once more under another name.
+Making them from nothing takes a minute of migrations, reading them in a few seconds. A second region is the same text
+once more under another name.
 """
 
 import gzip

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 
 from lab import configuration
+from lab.options import text
 from lab.plan import BROKER_PASSWORD, HOST, Plan
 
 
@@ -18,7 +19,7 @@ def write(plan: Plan) -> None:
         for project, sections in configuration.PROJECTS.items():
             path = plan.configuration(region, project)
             path.parent.mkdir(parents=True)
-            path.write_text(configuration.text(sections(plan, region)))
+            path.write_text(text(sections(plan, region)))
             (plan.data(region, project) / "locks").mkdir(parents=True)
         # Nova takes the first file of its folder, by name, for its paste configuration.
         shutil.copy(plan.venv / "etc/nova/api-paste.ini", plan.etc / region / "nova")
@@ -29,7 +30,7 @@ def write(plan: Plan) -> None:
 def _write_keystone(plan: Plan) -> None:
     folder = plan.etc / "keystone"
     folder.mkdir(parents=True)
-    (folder / "keystone.conf").write_text(configuration.text(configuration.keystone(plan)))
+    (folder / "keystone.conf").write_text(text(configuration.keystone(plan)))
     for repository in ("fernet-keys", "credential-keys"):
         (folder / repository).mkdir(mode=0o700)
         for number in ("0", "1"):  # the key to come and the one in use
@@ -41,11 +42,12 @@ def _write_keystone(plan: Plan) -> None:
 def _write_certificates(plan: Plan) -> None:
     """An authority and a client, which Octavia wants to have and nobody speaks to."""
     plan.certificates.mkdir(parents=True)
-    request = "req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1"
+    request = "req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -days 30"
+    secret = "pass:passphrase"
     for command in (
-        f"{request} -x509 -keyout authority.key -out authority.pem -days 30 -passout pass:passphrase -subj /CN=authority",
+        f"{request} -x509 -keyout authority.key -out authority.pem -passout {secret} -subj /CN=authority",
         f"{request} -nodes -keyout client.key -out client.request -subj /CN=client",
-        "x509 -req -in client.request -CA authority.pem -CAkey authority.key -passin pass:passphrase -CAcreateserial"
+        f"x509 -req -in client.request -CA authority.pem -CAkey authority.key -passin {secret} -CAcreateserial"
         " -out client.pem -days 30",
     ):
         subprocess.run(["openssl", *command.split()], cwd=plan.certificates, check=True, capture_output=True)

@@ -1,6 +1,5 @@
 """What a lab needs on the machine: MariaDB and RabbitMQ of Debian, and an environment of its own for OpenStack."""
 
-import hashlib
 import os
 import re
 import shutil

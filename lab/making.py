@@ -1,4 +1,4 @@
-"""The databases from nothing: every project's migrations, Keystone's first user, and what Keystone knows of the cloud."""
+"""The databases from nothing: each project's migrations, and what Keystone knows of the cloud."""
 
 import shutil
 import subprocess
@@ -8,14 +8,11 @@ from pathlib import Path
 
 from lab import catalogue, databases, dump, files, ports, processes, running, services
 from lab.cloud import connect
+from lab.errors import LabFailed
 from lab.plan import ADMIN_PASSWORD, REGIONS, Plan, region_databases
 from lab.processes import Records
 
 Say = Callable[[str], None]
-
-
-class MigrationFailed(Exception):
-    """A project could not make its tables."""
 
 
 def make(folder: Path, venv: Path, say: Say) -> dump.Dump:
@@ -92,4 +89,4 @@ def _run(plan: Plan, command: list[str]) -> None:
     )
     if done.returncode:
         said = done.stdout.decode(errors="replace").strip()
-        raise MigrationFailed(f"{' '.join(command)}\n{said[-2000:]}")
+        raise LabFailed(f"{' '.join(command)}\n{said[-2000:]}")

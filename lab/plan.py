@@ -1,7 +1,6 @@
 """What one lab is: its folder, its environment, its regions and its ports; all paths and addresses follow from it."""
 
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,7 +76,7 @@ class Plan:
         }
         half = self.folder / "state.json.new"
         half.write_text(json.dumps(known, indent=2) + "\n")
-        os.replace(half, self.folder / "state.json")
+        half.replace(self.folder / "state.json")
 
 
 def read(folder: Path) -> Plan | None:

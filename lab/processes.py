@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-PATIENCE = 10  # seconds from the polite signal to the last one
+PATIENCE = 15  # seconds from the polite signal to the last one
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Records:
         path.parent.mkdir(parents=True, exist_ok=True)
         half = path.with_suffix(".new")
         half.write_text(json.dumps({"pid": process.pid, "began": process.began}))
-        os.replace(half, path)
+        half.replace(path)
 
     def get(self, service: str) -> Process | None:
         try:

@@ -4,6 +4,8 @@ from typing import Any
 
 from openstack.connection import Connection
 
+from lab.cloud import identity_of
+
 FLAVORS = (
     ("m1.tiny", 512, 1, 1),
     ("m1.small", 2048, 1, 20),
@@ -16,8 +18,8 @@ PATIENCE = 120
 
 def offer(admin: Connection, first: bool) -> None:
     """Flavors, volume types, an external network, and quotas that are not the usual ones."""
-    acme = admin.identity.find_project("acme", ignore_missing=False)
-    globex = admin.identity.find_project("globex", ignore_missing=False)
+    acme = identity_of(admin).find_project("acme", ignore_missing=False)
+    globex = identity_of(admin).find_project("globex", ignore_missing=False)
     for flavor in FLAVORS if first else (*FLAVORS, ONLY_IN_SECOND):
         _flavor(admin, flavor, public=True)
     if _flavor(admin, PRIVATE_FLAVOR, public=False):
@@ -67,7 +69,7 @@ def use(acme: Connection, first: bool) -> None:
         acme.block_storage.wait_for_status(snapshot, "available", ["error"], interval=0.3, wait=PATIENCE)
     for server in servers:
         acme.compute.wait_for_server(server, interval=0.3, wait=PATIENCE)
-    acme.load_balancer.wait_for_load_balancer(load_balancer.id, interval=0.3, wait=PATIENCE)
+    acme.load_balancer.wait_for_load_balancer(load_balancer.id, interval=1, wait=PATIENCE)
 
 
 def use_little(globex: Connection, first: bool) -> None:

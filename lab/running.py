@@ -6,15 +6,12 @@ import time
 from collections.abc import Callable, Iterable
 
 from lab import processes
+from lab.errors import LabFailed
 from lab.plan import HOST, Plan
 from lab.processes import Records
 from lab.services import Service
 
-PATIENCE = 240  # seconds that all services together have to become ready, on a busy machine
-
-
-class ServiceFailed(Exception):
-    """A service ended, or is not ready in time."""
+PATIENCE = 420  # seconds that all services together have to become ready, on a busy machine
 
 
 def begin(plan: Plan, services: Iterable[Service]) -> None:
@@ -34,18 +31,20 @@ def wait(plan: Plan, services: Iterable[Service], patience: float = PATIENCE) ->
                 del waited_for[name]
         return next(iter(waited_for), "")
 
-    wait_until(plan, silent, patience)
+    wait_until(plan, silent, list(waited_for), patience)
 
 
-def wait_until(plan: Plan, missing: Callable[[], str], patience: float = PATIENCE) -> None:
-    """Wait until nothing is missing any more; what is, is named by the service that should have seen to it."""
+def wait_until(plan: Plan, missing: Callable[[], str], watched: Iterable[str], patience: float = PATIENCE) -> None:
+    """Wait until no service is missing any more; one that is watched and ends by itself is not waited for."""
     deadline = time.monotonic() + patience
+    records = Records(plan.folder)
     while name := missing():
-        for service, process in Records(plan.folder).all().items():
-            if not process.alive:
-                raise ServiceFailed(f"{service} ended by itself. {last_lines(plan, service)}")
+        for service in watched:
+            process = records.get(service)
+            if process and not process.alive:
+                raise LabFailed(f"{service} ended by itself. {last_lines(plan, service)}")
         if time.monotonic() > deadline:
-            raise ServiceFailed(f"{name} is not ready after {patience:.0f} seconds. {last_lines(plan, name)}")
+            raise LabFailed(f"{name} is not ready after {patience:.0f} seconds. {last_lines(plan, name)}")
         time.sleep(0.2)
 
 

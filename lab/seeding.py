@@ -10,7 +10,7 @@ from typing import Any
 from openstack.connection import Connection
 
 from lab import databases, resources
-from lab.cloud import connect
+from lab.cloud import connect, identity_of
 from lab.plan import ADMIN_PASSWORD, Plan
 
 Say = Callable[[str], None]
@@ -53,7 +53,7 @@ def password(user: str) -> str:
 
 
 def _seed_identity(admin: Connection) -> None:
-    identity = admin.identity
+    identity = identity_of(admin)
     member = identity.find_role("member", ignore_missing=False)
     projects = {
         name: identity.find_project(name) or identity.create_project(name=name, domain_id="default")

@@ -119,7 +119,10 @@ def _mariadb(plan: Plan) -> Service:
         "--max-connections=500",
         "--skip-log-bin",
         "--skip-name-resolve",
-        # A lab's data may be lost with the machine: all that waits for disks is left out.
+        # A lab's data may be lost with the machine: what waits for disks is left out. With a file for each of a
+        # thousand tables their restoring took ten times as long.
+        "--innodb-file-per-table=OFF",
+        "--sync-frm=OFF",
         "--innodb-buffer-pool-size=128M",
         "--innodb-doublewrite=0",
         "--innodb-flush-log-at-trx-commit=0",

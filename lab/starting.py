@@ -10,20 +10,21 @@ from openstack.exceptions import SDKException
 
 from lab import databases, dump, files, installing, making, ports, processes, running, seeding, services
 from lab.cloud import connect
+from lab.errors import LabFailed
 from lab.plan import ADMIN_PASSWORD, REGIONS, Plan
 from lab.processes import Records
 
 Say = Callable[[str], None]
-
-
-class AlreadyRuns(Exception):
-    """There is a lab in the folder."""
+MAKING = "making"  # where a dump is made, in the lab's folder
+LONGEST_FOLDER = 80  # a socket's whole path has about a hundred characters
 
 
 def start(folder: Path, venv: Path, regions: int, seeded: bool, say: Say) -> Plan:
     """Bring a lab up and leave it running; where that fails, nothing of it is left running."""
     if any(process.alive for process in Records(folder).all().values()):
-        raise AlreadyRuns(f"a lab runs in {folder} already: `python -m lab stop` ends it")
+        raise LabFailed(f"a lab runs in {folder} already: `python -m lab stop` ends it")
+    if len(str(folder)) > LONGEST_FOLDER:
+        raise LabFailed(f"{folder} is too long a path: a socket in it could not be opened")
     installing.install(venv, say)
     _clear(folder)
     kept = _dump(folder, venv, say)
@@ -41,20 +42,21 @@ def start(folder: Path, venv: Path, regions: int, seeded: bool, say: Say) -> Pla
 
 def stop(folder: Path) -> int:
     """End all that a lab has running; the answer is how many services that were."""
-    records = Records(folder)
-    recorded = records.all()
     (folder / "state.json").unlink(missing_ok=True)
-    running_ones = [process for process in recorded.values() if processes.tree(process)]
-    processes.end(recorded.values())
-    for service in recorded:
-        records.remove(service)
-    return len(running_ones)
+    count = 0
+    for records in (Records(folder), Records(folder / MAKING)):
+        recorded = records.all()
+        count += sum(bool(processes.tree(process)) for process in recorded.values())
+        processes.end(recorded.values())
+        for service in recorded:
+            records.remove(service)
+    return count
 
 
 def _clear(folder: Path) -> None:
     """Take away what an earlier lab left, but not what was installed."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("cache", "data", "etc", "log", "making", "mariadb", "processes", "rabbitmq"):
+    for name in ("cache", "data", "etc", "log", MAKING, "mariadb", "processes", "rabbitmq"):
         shutil.rmtree(folder / name, ignore_errors=True)
 
 
@@ -63,8 +65,8 @@ def _dump(folder: Path, venv: Path, say: Say) -> dump.Dump:
         found = dump.Dump.read(place)
         if found and found.fits:
             return found
-    say("requirements/lab.txt changed since the dump was made: making the databases anew (`python -m lab dump` keeps them)")
-    made = making.make(folder / "making", venv, say)
+    say("requirements/lab.txt changed since the dump was made: making it anew (`python -m lab dump` would keep it)")
+    made = making.make(folder / MAKING, venv, say)
     made.write(folder / "dump")
     return made
 
@@ -91,9 +93,13 @@ def _begin(plan: Plan, kept: dump.Dump, say: Say) -> None:
     running.wait(plan, apis)
     say("all interfaces answer")
     for region in plan.regions:
-        with connect(plan.identity, "admin", ADMIN_PASSWORD, "admin", region) as admin:
-            running.wait_until(plan, lambda: _missing(admin, region))
+        _wait_for_daemons(plan, region, list(every))
         say(f"{region} is ready")
+
+
+def _wait_for_daemons(plan: Plan, region: str, watched: list[str]) -> None:
+    with connect(plan.identity, "admin", ADMIN_PASSWORD, "admin", region) as admin:
+        running.wait_until(plan, lambda: _missing(admin, region), watched)
 
 
 def _missing(admin: Connection, region: str) -> str:
