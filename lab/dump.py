@@ -66,16 +66,25 @@ def take(plan: Plan) -> Dump:
 
 def restore(plan: Plan, dump: Dump) -> None:
     """Make the databases of a lab."""
-    statements = [filled(plan, dump.keystone)]
-    for region in REGIONS:
-        if region in plan.regions:
-            statements.append(filled(plan, dump.region).replace(REGION, region.lower().encode()))
-        else:
-            statements.append(
-                f"DELETE FROM keystone.endpoint WHERE region_id = '{region}';"
-                f"DELETE FROM keystone.region WHERE id = '{region}';".encode()
-            )
-    databases.execute(plan, b"\n".join(statements))
+    databases.execute(plan, statements(plan, dump))
+
+
+def statements(plan: Plan, dump: Dump) -> bytes:
+    """What makes the databases of a lab; the dump's Keystone knows both regions."""
+    parts = [filled(plan, dump.keystone)]
+    parts += [for_region(plan, dump, region) for region in plan.regions]
+    parts += [
+        f"DELETE FROM keystone.endpoint WHERE region_id = '{absent}';"
+        f"DELETE FROM keystone.region WHERE id = '{absent}';".encode()
+        for absent in REGIONS
+        if absent not in plan.regions
+    ]
+    return b"\n".join(parts)
+
+
+def for_region(plan: Plan, dump: Dump, region: str) -> bytes:
+    """What makes the databases of one region."""
+    return filled(plan, dump.region).replace(REGION, region.lower().encode())
 
 
 def opened(plan: Plan, sql: bytes) -> bytes:

@@ -2,14 +2,15 @@
 
 import random
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 
+from lab.errors import LabFailed
 from lab.plan import HOST
 
 # Below the range that the kernel takes outgoing connections' ports from: a port chosen now is still free when a slow
 # service comes to listen on it, and RabbitMQ's own port has to be below 32768 anyway.
-RANGE = range(12000, 32000)
+RANGE: Sequence[int] = range(12000, 32000)
 
 
 def choose(names: Iterable[str]) -> dict[str, int]:
@@ -22,11 +23,11 @@ def choose(names: Iterable[str]) -> dict[str, int]:
 
 
 def _free(held: ExitStack) -> int:
-    for port in random.sample(RANGE, 200):
+    for port in random.sample(RANGE, min(200, len(RANGE))):
         listener = held.enter_context(socket.socket())
         try:
             listener.bind((HOST, port))
         except OSError:
             continue
         return port
-    raise OSError(f"no free port found from {RANGE.start} to {RANGE.stop}")
+    raise LabFailed("no free port was found")

@@ -1,0 +1,13 @@
+"""A lab that is planned and never started."""
+
+from pathlib import Path
+
+import pytest
+from lab.plan import REGIONS, Plan
+
+from lab import ports, services
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    return Plan(tmp_path, tmp_path / "venv", REGIONS, ports.choose(services.port_names(REGIONS)))
