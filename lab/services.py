@@ -70,7 +70,6 @@ def environment(plan: Plan, region: str) -> dict[str, str]:
     etc = plan.etc / region
     return _plain(plan) | {
         "PYTHONWARNINGS": "ignore",
-        "XDG_CACHE_HOME": str(plan.folder / "cache"),
         "OS_KEYSTONE_CONFIG_FILES": str(plan.etc / "keystone" / "keystone.conf"),
         "OS_PLACEMENT_CONFIG_DIR": str(etc / "placement"),
         "OS_NOVA_CONFIG_DIR": str(etc / "nova"),

@@ -56,7 +56,7 @@ def stop(folder: Path) -> int:
 def _clear(folder: Path) -> None:
     """Take away what an earlier lab left, but not what was installed."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("cache", "data", "etc", "log", MAKING, "mariadb", "processes", "rabbitmq"):
+    for name in ("data", "etc", "log", MAKING, "mariadb", "processes", "rabbitmq"):
         shutil.rmtree(folder / name, ignore_errors=True)
 
 
