@@ -1,7 +1,7 @@
 """The databases from nothing: each project's migrations, and what Keystone knows of the cloud."""
 
+import os
 import shutil
-import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -41,13 +41,13 @@ def _migrate(plan: Plan, say: Say) -> None:
     names = ["keystone", *region_databases(region)]
     databases.execute(plan, "".join(f"CREATE DATABASE {name} CHARACTER SET utf8mb4;" for name in names).encode())
 
-    def run(commands: list[list[str]]) -> None:
+    def run_all(commands: list[list[str]]) -> None:
         for command in commands:
-            _run(plan, command)
+            run(plan, command)
         say(f"{Path(commands[0][0]).name}: done")
 
     with ThreadPoolExecutor(3) as threads:
-        list(threads.map(run, _commands(plan, region)))
+        list(threads.map(run_all, _commands(plan, region)))
 
 
 def _commands(plan: Plan, region: str) -> list[list[list[str]]]:
@@ -79,14 +79,13 @@ def _commands(plan: Plan, region: str) -> list[list[list[str]]]:
     ]
 
 
-def _run(plan: Plan, command: list[str]) -> None:
-    done = subprocess.run(
-        command,
-        env=services.environment(plan, plan.regions[0]),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
-    )
-    if done.returncode:
-        said = done.stdout.decode(errors="replace").strip()
-        raise LabFailed(f"{' '.join(command)}\n{said[-2000:]}")
+def run(plan: Plan, command: list[str]) -> None:
+    """Run a command to its end, on record like a service: if we are killed meanwhile, it can still be ended."""
+    name = f"migrations/{Path(command[0]).name}"
+    records = Records(plan.folder)
+    process = processes.begin(command, services.environment(plan, plan.regions[0]), plan.log(name))
+    records.add(name, process)
+    status = os.waitpid(process.pid, 0)[1]
+    records.remove(name)
+    if os.waitstatus_to_exitcode(status):
+        raise LabFailed(f"This failed: {' '.join(command)}\n{running.last_lines(plan, name)}")
