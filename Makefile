@@ -7,9 +7,12 @@ RUN_STAMP := .venv/installed-run
 DEV_STAMP := .venv/installed-dev
 BENCH_STAMP := .venv/installed-bench
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+WRK := command -v wrk >/dev/null || { echo "wrk is missing: installing it"; apt-get update -qq && \
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends wrk >/dev/null; }
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
-.PHONY: run test test-browser test-interop openstack openstack-stop bench check format docs fuzz lock clean
+.PHONY: run test test-browser test-openstack test-openstack-full test-interop openstack openstack-stop bench \
+  bench-openstack check format docs fuzz lock clean
 
 run: $(RUN_STAMP)
 	@exec $(BIN)/cloudconsole serve --sample $(if $(HOST),--host "$(HOST)") $(if $(PORT),--port "$(PORT)") \
@@ -28,6 +31,14 @@ test-browser: $(DEV_STAMP)
 	  -y -qq --no-install-recommends chromium-headless-shell fonts-noto-cjk >/dev/null; }
 	$(BIN)/python -m pytest -n 2 --dist worksteal tests/browser $(ARGS)
 
+# A console before a real OpenStack, which is started for it (see lab/) and ended. `test-openstack-full` also runs what
+# takes longest, and writes down how it ended. LAB=folder takes a lab that runs already.
+test-openstack: $(DEV_STAMP)
+	tests/openstack/run $(ARGS)
+
+test-openstack-full: $(DEV_STAMP)
+	tests/openstack/run --full $(ARGS)
+
 # Real clients of other languages; installs Java by apt-get where there is none.
 test-interop: $(RUN_STAMP)
 	tests/interop/run
@@ -42,9 +53,14 @@ openstack-stop: $(DEV_STAMP)
 
 # Installs wrk by apt-get where there is none. `make bench ARGS="--quick"` for a look; a whole run takes a quarter hour.
 bench: $(BENCH_STAMP)
-	@command -v wrk >/dev/null || { echo "wrk is missing: installing it"; apt-get update -qq && \
-	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends wrk >/dev/null; }
+	@$(WRK)
 	$(BIN)/python -m bench $(ARGS)
+
+# The console before a real OpenStack, which is started for it (see lab/) and ended; some ten minutes.
+# LAB=folder takes a lab that runs already.
+bench-openstack: $(DEV_STAMP)
+	@$(WRK)
+	bench/openstack/run $(ARGS)
 
 check: $(DEV_STAMP)
 	$(BIN)/ruff check .
@@ -67,8 +83,8 @@ fuzz: $(DEV_STAMP)
 
 # Needs uv on the PATH. Names no index: whoever installs chooses where from.
 lock:
-	$(LOCK) --extra server pyproject.toml -o requirements/run.txt requirements/build.in
-	$(LOCK) --extra server --group dev pyproject.toml -o requirements/dev.txt -c requirements/run.txt
+	$(LOCK) --extra server --extra openstack pyproject.toml -o requirements/run.txt requirements/build.in
+	$(LOCK) --extra server --extra openstack --group dev pyproject.toml -o requirements/dev.txt -c requirements/run.txt
 	$(LOCK) requirements/bench.in -o requirements/bench.txt -c requirements/run.txt
 	$(LOCK) requirements/lab.in -o requirements/lab.txt
 

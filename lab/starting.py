@@ -108,10 +108,13 @@ def _missing(admin: Connection, region: str) -> str:
         up = {service.binary for service in admin.compute.services() if service.state == "up"}
         up |= {service.binary for service in admin.block_storage.services() if service.state == "up"}
         hypervisors = list(admin.compute.hypervisors())
+        room = admin.placement.get("/allocation_candidates?resources=VCPU:1", microversion="1.10").json()
     except SDKException:
         time.sleep(1)
         return f"{region}/nova-api"
     expected = {"nova-conductor", "nova-scheduler", "nova-compute", "cinder-scheduler", "cinder-volume"}
     if absent := sorted(expected - up):
         return f"{region}/{absent[0]}"
+    if not room["allocation_requests"]:  # a hypervisor is listed before Placement knows what it has
+        return f"{region}/nova-compute"
     return "" if hypervisors else f"{region}/nova-scheduler"

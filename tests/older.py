@@ -15,6 +15,7 @@ _UNDONE: Final = {
         *(f"DROP INDEX ix_operator_audit_{column}_id" for column in ("actor", "change", "subject")),
         "DROP INDEX uq_tenants_project",
         "ALTER TABLE tenants DROP COLUMN project",
+        "ALTER TABLE tenants DROP COLUMN guests_ended_at",
         *(f"DROP INDEX uq_prices_{name}" for name in ("node_type", "type", "node", "every_node")),
         "ALTER TABLE prices DROP COLUMN type",
         "CREATE UNIQUE INDEX uq_prices_node ON prices (kind, unit, node_id, start)",
@@ -22,6 +23,8 @@ _UNDONE: Final = {
     ),
     "activity": (
         "DROP TABLE undeclared_proxies",
+        "DROP TABLE guest_sessions",
+        "DROP TABLE sightings",
         *(f"DROP INDEX ix_access_audit_{column}_id" for column in ("event", "username")),
     ),
 }

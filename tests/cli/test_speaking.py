@@ -32,6 +32,16 @@ def test_a_flag_goes_before_the_locale(arguments: list[str]) -> None:
     assert language_of(arguments, {"LC_ALL": "en_US.UTF-8"}) == "zh"
 
 
+@pytest.mark.parametrize("flag", [("--lang", "zh"), ("--lang=zh",)])
+@pytest.mark.parametrize(("command", "told"), [("usage", "未指定控制台"), ("completion", "缺少参数")])
+def test_the_flag_may_stand_before_the_command(person: Person, flag: tuple[str, ...], command: str, told: str) -> None:
+    assert told in person.run(*flag, command).err
+
+
+def test_a_command_that_speaks_only_english_is_found_behind_the_flag_too(person: Person) -> None:
+    assert person.run("--lang", "zh", "conformance").err == person.run("conformance").err != ""
+
+
 @pytest.mark.parametrize("arguments", [["usage", "--lang", "fr"], ["usage", "--lang"]])
 def test_a_flag_that_is_wrong_is_told_in_english(arguments: list[str]) -> None:
     assert language_of(arguments, {"LC_ALL": "zh_CN.UTF-8"}) == "en"

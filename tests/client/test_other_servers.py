@@ -52,6 +52,7 @@ class TestLogin:
             (Canned(401), InvalidCredentials),
             (envelope({}, code=401), InvalidCredentials),
             (Canned(403, b"<h1>CSRF</h1>"), CsrfFailed),
+            (envelope({}, code=403, status=403, error="no_project"), RequestRefused),
             (Canned(400), RequestRefused),
             (Canned(500), ServerError),
         ],

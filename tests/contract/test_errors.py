@@ -826,7 +826,7 @@ class Trouble:
 
 
 class TroubledIdentity(Trouble):
-    async def authenticate(self, _username: str, _password: str) -> Account | None:
+    async def authenticate(self, _username: str, _password: str, _caller: object) -> Account | None:
         raise self.problem
 
 

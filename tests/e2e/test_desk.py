@@ -17,7 +17,7 @@ from cloudconsole.cli.parsing import Parser
 from cloudconsole.server.commands import serve
 from cloudconsole.server.commands.desk_flags import read_desk, refuse_reach, stand_in_defaults
 from cloudconsole.server.serving import ListenError, bind
-from cloudconsole.server.setting_meanings import IdentityEndpoint
+from cloudconsole.server.setting_endpoints import IdentityEndpoint
 from cloudconsole.server.settings import SettingError, Settings
 from cloudconsole.store.preparing import prepare
 from cloudconsole.store.tables import sessions

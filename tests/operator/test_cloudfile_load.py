@@ -143,6 +143,23 @@ def test_a_project_ends_no_sessions_of_a_tenant_that_stays_disabled(loaded: Engi
     assert by_name(loaded, tables.accounts, "username")["ann"]["version"] == before
 
 
+@pytest.mark.parametrize(
+    ("change", "ended_at"),
+    [
+        (("name: a", "name: a, disabled: true"), 1_800_000_000),
+        (("p@https://id.example.com", "r@https://id.example.com"), 1_800_000_000),
+        (("name: b", "name: b, disabled: true"), 0),
+    ],
+    ids=["disabled", "another project", "another tenant"],
+)
+def test_a_tenants_guests_go_with_it_or_its_project(
+    engine: Engine, tmp_path: Path, change: tuple[str, str], ended_at: int
+) -> None:
+    load_text(engine, tmp_path, PROJECTS)
+    load_text(engine, tmp_path, PROJECTS.replace(*change))
+    assert by_name(engine, tables.tenants)["a"]["guests_ended_at"] == ended_at
+
+
 def test_ids_stay_when_other_things_come_and_go(loaded: Engine, tmp_path: Path) -> None:
     before = by_name(loaded, tables.accounts, "username")["bob"]
     without_ann = "".join(line for line in SMALL.splitlines(keepends=True) if "ann" not in line)

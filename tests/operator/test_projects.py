@@ -119,7 +119,7 @@ def test_tenants_are_found_by_their_project(engine: Engine) -> None:
 def test_a_project_becomes_a_tenant_of_its_name_with_the_default_quotas(engine: Engine) -> None:
     tenant_id = adopt_project(engine, f"{PROJECT}/v3", "acme", NOW)
     (row,) = rows(engine, tables.tenants)
-    assert row == {"id": tenant_id, "name": "acme", "disabled": False, "project": PROJECT}
+    assert row == {"id": tenant_id, "name": "acme", "disabled": False, "project": PROJECT, "guests_ended_at": 0}
     with desk_of(engine) as desk:
         assert QUOTAS.show(desk, "acme")["instances"] == 10
 

@@ -268,6 +268,12 @@ def test_one_failure_hides_no_other(written: Written) -> None:
     assert written.messages == ["unavailable: a", "unavailable: c", "something else"]
 
 
+def test_a_failure_of_one_service_hides_none_of_another(written: Written) -> None:
+    for service in ("http://nova", "http://cinder", "http://nova"):
+        log.warning("%s failed", service, extra={"service": service})
+    assert written.messages == ["http://nova failed", "http://cinder failed"]
+
+
 def test_exceptions_are_told_apart_by_what_was_raised_where(written: Written) -> None:
     def here() -> None:
         raise KeyError("x")

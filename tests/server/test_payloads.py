@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.core.ports import Fresh, Tenant
+from cloudconsole.core.ports import Access, Fresh, Tenant
 from cloudconsole.server.actions import HANDLERS, Handler, Ports
 from cloudconsole.server.observing.meter import meter_alone
 from cloudconsole.server.payloads import ENTRY_OVERHEAD, Asked, Payloads
@@ -52,8 +52,8 @@ class Kept:
         cloud: Any = self.source
         self.ports = Ports(cloud, cloud)
         self.payloads = Payloads(self.clock, meter_alone(), most_bytes)
-        self.own = Handler(GET_URL_LIST, self.source.answer)
-        self.shared = Handler(GET_NEWS, self.source.answer, same_for_all=True)
+        self.own = Handler(GET_URL_LIST, self.source.answer, HANDLERS["GetUrlList"].owner)
+        self.shared = Handler(GET_NEWS, self.source.answer, HANDLERS["GetNews"].owner)
 
     def get(self, *parameters: str, tenant: Tenant = ACME, handler: Handler | None = None) -> str:
         return str(json.loads(self.body(*parameters, tenant=tenant, handler=handler))["data"]).strip()
@@ -62,7 +62,7 @@ class Kept:
         self, *parameters: str, tenant: Tenant = ACME, handler: Handler | None = None, language: Language = "en"
     ) -> bytes:
         asked = Asked(tenant, parameters, language, self.source.stamp())
-        return asyncio.run(self.payloads.get(handler or self.own, self.ports, asked))
+        return asyncio.run(self.payloads.get(handler or self.own, self.ports, asked)).body
 
     @property
     def times_asked(self) -> int:
@@ -142,8 +142,25 @@ def test_what_is_the_same_for_all_is_kept_once(kept: Kept) -> None:
     assert kept.times_asked == 1
 
 
+def owners(tenant: Tenant) -> dict[str, int | str | None]:
+    return {name: handler.owner(tenant) for name, handler in HANDLERS.items()}
+
+
 def test_only_flavors_and_news_are_the_same_for_all() -> None:
-    assert {name for name, handler in HANDLERS.items() if handler.same_for_all} == {"GetFlavors", "GetNews"}
+    assert {name for name, owner in owners(ACME).items() if owner is None} == {"GetFlavors", "GetNews"}
+
+
+def test_what_a_cloud_says_is_its_users_alone_and_the_rest_his_tenants() -> None:
+    access = Access("https://identity.example", "user", "project", {"north": {}, "east": {}}, b"")
+    scope = "https://identity.example user project east north"
+    assert owners(Tenant(7, "alice", access)) == {
+        "GetUsageLimits": scope,
+        "GetFlavors": scope,
+        "GetConsumptionsEstimated": scope,
+        "GetUrlList": 7,
+        "GetDomainDetail": 7,
+        "GetNews": None,
+    }
 
 
 def test_a_refusal_is_not_kept(kept: Kept) -> None:

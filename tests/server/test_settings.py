@@ -7,11 +7,19 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from cloudconsole.server.setting_meanings import IdentityEndpoint, ListenAddress
+from cloudconsole.backends.openstack.endpoint import Endpoint
+from cloudconsole.server.setting_endpoints import IdentityEndpoint
+from cloudconsole.server.setting_meanings import ListenAddress
 from cloudconsole.server.settings import CLIENT_VARIABLES, SETTINGS, Setting, SettingError, Settings
 from cloudconsole.server.settings_reading import load_settings
 
 FILE = Path(__file__)
+CERTIFICATE = Path(__file__).parent.parent / "certificates" / "rsa.pem"
+
+
+def keystone(address: str, place: str, **fields: Any) -> IdentityEndpoint:
+    return IdentityEndpoint(address, "keystone", Endpoint(place, **fields))
+
 
 GOOD: dict[str, list[tuple[str, Any]]] = {
     "host": [("0.0.0.0", "0.0.0.0"), ("::1", "::1"), ("LocalHost", "localhost"), ("my-host_1.lan", "my-host_1.lan")],
@@ -42,6 +50,13 @@ GOOD: dict[str, list[tuple[str, Any]]] = {
             "https://identity.example.com/v3, http://b.example:5000",
             (IdentityEndpoint("https://identity.example.com/v3", "local"), IdentityEndpoint("http://b.example:5000")),
         ),
+        (
+            "keystone+https://Identity.example.com/v3, http://b.example:5000",
+            (
+                keystone("https://Identity.example.com/v3", "https://identity.example.com"),
+                IdentityEndpoint("http://b.example:5000"),
+            ),
+        ),
     ],
     "any_region": [("true", True), ("false", False), ("YES", True), ("off", False), ("1", True), ("0", False)],
     "login_redirect": [("on", True), ("no", False)],
@@ -51,6 +66,13 @@ GOOD: dict[str, list[tuple[str, Any]]] = {
     "max_body": [("1024", 1024), ("1048576", 1_048_576)],
     "request_timeout": [("1", 1), ("3600", 3600)],
     "stop_grace": [("0", 0), ("3600", 3600)],
+    "identity_recheck": [("0", 0), ("3600", 3600)],
+    "cloud_cache": [("0", 0), ("3600", 3600)],
+    "flavor_cache": [("0", 0), ("86400", 86_400)],
+    "cloud_call_timeout": [("1", 1), ("600", 600)],
+    "cloud_timeout": [("1", 1), ("600", 600)],
+    "cloud_concurrency": [("1", 1), ("1000", 1000)],
+    "token_keys": [("/srv/token-keys", Path("/srv/token-keys"))],
     "currency": [("USD", "USD")],
     "time_zone": [("Asia/Shanghai", "Asia/Shanghai")],
     "access_log": [("True", True)],
@@ -81,8 +103,11 @@ BAD: dict[str, list[tuple[str, str]]] = {
     ],
     "proxies": [(text, "10.0.0.0/8") for text in ("proxy.example", "10.0.0.0/33", "10.0.0.1:80", "10.0.0.1,x", "*")],
     "identity": [
-        (text, "https://identity.example.com/v3")
-        for text in ("RegionOne", "https://u:p@a/v3", "https://a/v3?x", "https://a/v3#x", "http://a,b")
+        *(
+            (text, "https://identity.example.com/v3")
+            for text in ("RegionOne", "https://u:p@a/v3", "https://a/v3?x", "https://a/v3#x", "http://a,b", "keystone+")
+        ),
+        *((text, "keystone+https://identity.example.com/v3") for text in ("skyline+http://a", "Keystone+http://a")),
     ],
     "any_region": [(text, "true or false") for text in ("", "maybe", "2", "tru")],
     "login_redirect": [("/", "true or false")],
@@ -92,6 +117,13 @@ BAD: dict[str, list[tuple[str, str]]] = {
     "max_body": [(text, "from 1024 to 1048576") for text in ("1023", "1048577", "64K")],
     "request_timeout": [(text, "from 1 to 3600") for text in ("0", "3601")],
     "stop_grace": [(text, "from 0 to 3600") for text in ("-1", "3601")],
+    "identity_recheck": [(text, "from 0 to 3600") for text in ("-1", "3601", "10s")],
+    "cloud_cache": [(text, "from 0 to 3600") for text in ("-1", "3601")],
+    "flavor_cache": [(text, "from 0 to 86400") for text in ("-1", "86401")],
+    "cloud_call_timeout": [(text, "from 1 to 600") for text in ("0", "601")],
+    "cloud_timeout": [(text, "from 1 to 600") for text in ("0", "601")],
+    "cloud_concurrency": [(text, "from 1 to 1000") for text in ("0", "1001")],
+    "token_keys": [("", "a file's path"), ("a\0b", "a file's path")],
     "currency": [(text, "CNY") for text in ("", "cny", "YUAN", "¥", "US")],
     "time_zone": [(text, "Asia/Shanghai") for text in ("", "Beijing/Nowhere", "Asia", "../UTC", "/etc/UTC", "UTC\x00")],
     "access_log": [("loud", "true or false")],
@@ -116,6 +148,25 @@ GOOD_IN_FILE: dict[str, list[tuple[str, Any]]] = {
         (
             '[{address = "https://a.example/v3", kind = "local"}, {address = "http://b.example"}]',
             (IdentityEndpoint("https://a.example/v3"), IdentityEndpoint("http://b.example")),
+        ),
+        (
+            '[{address = "https://A.example/v3", kind = "keystone"}]',
+            (keystone("https://A.example/v3", "https://a.example"),),
+        ),
+        (
+            '[{address = "https://a.example", kind = "keystone", user_domain = "users", interface = "internal", '
+            f'regions = ["RegionOne", "north 2"], project = "main", ca_file = "{CERTIFICATE}"}}]',
+            (
+                keystone(
+                    "https://a.example",
+                    "https://a.example",
+                    user_domain="users",
+                    interface="internal",
+                    regions=("RegionOne", "north 2"),
+                    project="main",
+                    ca_file=CERTIFICATE,
+                ),
+            ),
         ),
     ],
     "any_region": [("true", True), ("false", False)],
@@ -144,8 +195,30 @@ BAD_IN_FILE: dict[str, list[tuple[str, str]]] = {
         ('[{kind = "local"}]', "'' is not an identity address"),
         ("[{address = 1}]", "1 is not an identity address"),
         ('[{address = "RegionOne"}]', "'RegionOne' is not an identity address"),
-        ('[{address = "https://a.example", kind = "keystone"}]', "the kinds are: local"),
+        ('[{address = "https://a.example", kind = "skyline"}]', "the kinds are: local, keystone"),
         ('[{address = "https://a.example", kind = ["local"]}]', "the kinds are: local"),
+        ('[{address = "https://a.example", regions = ["a"]}]', "of kind local has address and kind, not 'regions'"),
+        ('[{address = "", kind = "keystone"}]', "'' is not an identity address"),
+        ('[{address = "https://a.example/v3/v3", kind = "keystone"}]', "must end with one /v3 or slash at the most"),
+        ('[{address = "https://a.example///", kind = "keystone"}]', "must end with one /v3 or slash at the most"),
+        *(
+            (f'[{{address = "https://a.example", kind = "keystone", {field}}}]', mend)
+            for field, mend in (
+                ('user_domain = ""', "user_domain: give a domain's name, such as Default"),
+                ('user_domain = " a"', "user_domain: give"),
+                ("project = 1", "project: give a project's name"),
+                ('project = "a\\u0000b"', "project: give"),
+                ('interface = "private"', "interface: give public, internal or admin"),
+                ('regions = "RegionOne"', "regions: give a list, each a region's name"),
+                ('regions = [""]', "regions: '' is not a region's name"),
+                ('ca_file = "/nowhere/ca.pem"', "ca_file: /nowhere/ca.pem cannot be used as certificates"),
+                (f'ca_file = "{FILE}"', "cannot be used as certificates in PEM"),
+                ('password = "x"', "project and ca_file, not 'password'"),
+                ('auth_url = "https://a.example"', "not 'auth_url'; that is its address"),
+                ('user_domain_name = "Default"', "that is its user_domain"),
+                ('cacert = "ca.pem"', "that is its ca_file"),
+            )
+        ),
         ('[{adress = "https://a.example"}]', "address and kind, not 'adress'"),
         ('[{address = "https://a.example", port = 1}]', "[[identity]] after all else"),
     ],
@@ -409,6 +482,30 @@ def test_any_region_is_refused_beside_an_endpoint_that_is_not_local() -> None:
     elsewhere = IdentityEndpoint("https://identity.example.com/v3", "another")
     with pytest.raises(SettingError, match=r"^any_region: leave it out"):
         Settings(any_region=True, identity=(IdentityEndpoint("https://a.example"), elsewhere))
+
+
+@pytest.mark.parametrize("second", ["https://a.example", "HTTPS://A.example:443/v3/", "keystone+https://a.example"])
+def test_an_identity_endpoint_given_twice_is_refused(second: str) -> None:
+    assert refusal({}, identity=f"https://a.example/v3,{second}") == "identity: give https://a.example once"
+
+
+@pytest.mark.parametrize(
+    ("identity", "local", "keystone"),
+    [
+        ("", True, False),
+        ("https://a.example", True, False),
+        ("keystone+https://a.example", False, True),
+        ("keystone+https://a.example,https://b.example", True, True),
+    ],
+)
+def test_whose_accounts_may_log_in(identity: str, local: bool, keystone: bool) -> None:
+    settings = load_settings({}, {"identity": identity})
+    assert (settings.has_local_accounts, settings.has_keystone) == (local, keystone)
+
+
+def test_the_token_keys_are_in_the_data_folder_unless_set() -> None:
+    assert load_settings({}, {"data": "/srv/a"}).token_key_file == Path("/srv/a/token-keys")
+    assert load_settings({}, {"data": "/srv/a", "token_keys": "/srv/k"}).token_key_file == Path("/srv/k")
 
 
 def test_every_contradiction_is_told() -> None:

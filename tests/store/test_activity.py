@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, Table, func, insert, select, text
 
-from cloudconsole.core.ports import Account
+from cloudconsole.core.ports import Account, Caller
 from cloudconsole.spec.errors import InvalidCredentials, TooManyRequests, Unavailable
-from cloudconsole.store.activity import Activity, Attempt, Caller, NewSession
+from cloudconsole.store.activity import Activity, Attempt, NewSession
 from cloudconsole.store.arrivals import Arrivals
 from cloudconsole.store.engine import open_engine
 from cloudconsole.store.preparing import prepare

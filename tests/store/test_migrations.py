@@ -263,7 +263,7 @@ def test_a_store_of_the_first_version_keeps_everything(tmp_path: Path, folder: P
         }
     engine.dispose()
     assert found == {
-        "tenants": [(7, "kept", 0, None)],
+        "tenants": [(7, "kept", 0, None, 0)],
         "accounts": [(3, 7, "ann", "tenant", "a hash", 0, 12345)],
         "nodes": [(4, "hk-1", 0)],
         "prices": [(5, "volume", "gb", 4, 50, 420000, None), (6, "volume", "gb", None, 50, 430000, None)],

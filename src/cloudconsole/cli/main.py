@@ -38,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(given: list[str]) -> int:
     speak(language_of(given, os.environ))
+    given = _command_first(given)
     if given[:1] == [COMPLETING]:
         from cloudconsole.cli.completion.scripts import complete
 
@@ -65,6 +66,15 @@ def _run(given: list[str]) -> int:
             raise
         tell(say(texts.A_FAULT, fault=foreign(f"{type(fault).__name__}: {fault}", LONG), variable=f"{PREFIX}DEBUG"))
         return REFUSED
+
+
+def _command_first(given: list[str]) -> list[str]:
+    """With the language behind the command, where it was given before one: our own help shows it there."""
+    words = 1 if given[:1] and given[0].startswith(f"{FLAG}=") else 2 if given[:1] == [FLAG] else 0
+    command = command_named(given[words]) if words and len(given) > words else None
+    if command is None:
+        return given
+    return [command.name, *([] if command.in_english else given[:words]), *given[words + 1 :]]
 
 
 def _refuse_misspelled(given: list[str]) -> None:

@@ -115,6 +115,7 @@ _BY_ERROR: Final[dict[tuple[str | None, int], type[ConsoleError]]] = {
     (refusal.error, refusal.code): kind
     for refusal, kind in (
         (spec.InvalidCredentials, InvalidCredentials),
+        (spec.NoProject, RequestRefused),
         (spec.UnknownAction, UnknownAction),
     )
 }

@@ -79,6 +79,11 @@ class PriceBook:
         starts = (start for entries in self._entries.values() for start, _ in entries if start > after)
         return min(starts, default=float("inf"))
 
+    def last_change(self, until: float) -> float:
+        """When the last price up to this moment came into force."""
+        starts = (start for entries in self._entries.values() for start, _ in entries if start <= until)
+        return max(starts, default=float("-inf"))
+
     def _in_force(
         self, kind: ResourceType, unit: Unit, node_id: int | None, at: float, type_name: str | None = None
     ) -> int | None:

@@ -5,6 +5,7 @@ a cloud behind us.
 """
 
 import math
+from functools import cached_property
 from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct
@@ -27,6 +28,40 @@ class Fresh(Struct, Generic[Record], frozen=True):
 
     record: Record
     until: float = math.inf
+    read_at: float | None = None
+    """When a cloud behind us said so; None for what is of our own store, and so always of this moment."""
+
+
+class NoPrice(LookupError):
+    """Something billable has no price; the text says what, and what mends it. An operator's to mend, not a caller's."""
+
+
+class Caller(Struct, frozen=True):
+    """Whose call it is that is being answered; handed on to a cloud, and written in the access trail."""
+
+    address: str
+    request_id: str
+
+
+Services = dict[str, dict[str, str]]
+"""For each region, the address of each service there: what a user's catalog says, as far as it is of use to us."""
+
+
+class Access(Struct, frozen=True, dict=True):
+    """What a session has in a cloud behind us."""
+
+    endpoint: str
+    """The identity endpoint's address, in one form."""
+    user_id: str
+    project_id: str
+    services: Services
+    sealed_token: bytes
+    """The token, encrypted: only who holds the key can use it."""
+
+    @cached_property
+    def scope(self) -> str:
+        """All that an answer of the cloud hangs on: two with the same scope are told the same."""
+        return " ".join((self.endpoint, self.user_id, self.project_id, *sorted(self.services)))
 
 
 class Account(Struct, frozen=True):
@@ -37,20 +72,52 @@ class Account(Struct, frozen=True):
     version: int
     role: Role
 
+    @property
+    def known_as(self) -> str:
+        return self.username
 
-class Tenant(Struct, frozen=True, gc=False):
+
+class Guest(Struct, frozen=True):
+    """Who proved to be who to an identity endpoint behind us."""
+
+    username: str
+    tenant_id: int
+    access: Access
+    expires_at: float
+    """When the token does."""
+
+    @property
+    def known_as(self) -> str:
+        """The name in trails and logs, where one of our own accounts may have the same."""
+        return f"{self.username}@{self.access.endpoint}"
+
+
+class Tenant(Struct, frozen=True):
     """On whose behalf an action runs."""
 
     id: int
     username: str
+    access: Access | None = None
+    """Where a cloud behind us answers, what is needed to ask it; None where our own store does."""
+    caller: Caller | None = None
 
 
 class Identity(Protocol):
-    async def authenticate(self, username: str, password: str) -> Account | None:
+    async def authenticate(self, username: str, password: str, caller: Caller) -> Account | Guest | None:
         """The account, or None for an unknown user, a wrong password or a disabled account: alike in time, too."""
 
     def recognises(self, username: str) -> bool:
         """Whether there is such an account: only then is the name fit for a log, else it may be a mistyped password."""
+
+
+class Warden(Protocol):
+    """Looks after the tokens of sessions that an identity endpoint behind us vouches for."""
+
+    async def vouches(self, access: Access, caller: Caller) -> bool:
+        """Whether the token is still good; an endpoint that cannot be asked is an error, never a no."""
+
+    async def revoke(self, access: Access, caller: Caller) -> None:
+        """Make the token worthless."""
 
 
 class Cloud(Protocol):

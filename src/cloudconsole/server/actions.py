@@ -29,8 +29,8 @@ class Handler(Struct, frozen=True):
     action: Action
     answer: Callable[..., Awaitable[Fresh[Any]]]
     """Called with the ports, the tenant and the action's parameters in their order."""
-    same_for_all: bool = False
-    """Whether every tenant gets the same answer."""
+    owner: Callable[[Tenant], int | str | None]
+    """Whose the answer is: all that have the same owner get the same."""
 
 
 async def get_usage_limits(ports: Ports, tenant: Tenant) -> Fresh[UsageLimits]:
@@ -57,14 +57,32 @@ async def get_consumptions_estimated(ports: Ports, tenant: Tenant) -> Fresh[list
     return await ports.cloud.consumption(tenant)
 
 
+def _everyone(_tenant: Tenant) -> None:
+    return None
+
+
+def _tenant(tenant: Tenant) -> int:
+    return tenant.id
+
+
+def _cloud_user(tenant: Tenant) -> int | str:
+    """Behind us, a cloud may tell each user something else."""
+    return tenant.id if tenant.access is None else tenant.access.scope
+
+
+def _cloud(tenant: Tenant) -> str | None:
+    """All tenants of the embedded store choose from the same."""
+    return None if tenant.access is None else tenant.access.scope
+
+
 HANDLERS: Final[dict[str, Handler]] = {
     handler.action.name: handler
     for handler in (
-        Handler(actions.GET_USAGE_LIMITS, get_usage_limits),
-        Handler(actions.GET_FLAVORS, get_flavors, same_for_all=True),
-        Handler(actions.GET_URL_LIST, get_url_list),
-        Handler(actions.GET_DOMAIN_DETAIL, get_domain_detail),
-        Handler(actions.GET_NEWS, get_news, same_for_all=True),
-        Handler(actions.GET_CONSUMPTIONS_ESTIMATED, get_consumptions_estimated),
+        Handler(actions.GET_USAGE_LIMITS, get_usage_limits, _cloud_user),
+        Handler(actions.GET_FLAVORS, get_flavors, _cloud),
+        Handler(actions.GET_URL_LIST, get_url_list, _tenant),
+        Handler(actions.GET_DOMAIN_DETAIL, get_domain_detail, _tenant),
+        Handler(actions.GET_NEWS, get_news, _everyone),
+        Handler(actions.GET_CONSUMPTIONS_ESTIMATED, get_consumptions_estimated, _cloud_user),
     )
 }

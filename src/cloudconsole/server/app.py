@@ -2,12 +2,16 @@
 
 import logging
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from sqlalchemy import Engine
+
+from cloudconsole.backends.chosen import ChosenCloud
 from cloudconsole.backends.embedded.cloud import EmbeddedCloud
 from cloudconsole.backends.embedded.content import EmbeddedContent
 from cloudconsole.backends.embedded.identity import QUEUE_LIMIT, QUEUE_SECONDS, EmbeddedIdentity
 from cloudconsole.core.clock import Clock
+from cloudconsole.core.ports import Cloud, NoPrice
 from cloudconsole.server.actions import Ports
 from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.http.admission import Admission
@@ -16,12 +20,13 @@ from cloudconsole.server.http.assets import ASSETS
 from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.documents import show_openapi, show_reference
+from cloudconsole.server.http.doors import Door, Vigil
 from cloudconsole.server.http.front import Front, FrontDoor
 from cloudconsole.server.http.head import LAST_HEAD, Head, LastHead
 from cloudconsole.server.http.health import ALIVE_PATH, HEALTH_PATHS, READY_PATH, HealthEndpoint
 from cloudconsole.server.http.login import LoginEndpoint
 from cloudconsole.server.http.page import show_console
-from cloudconsole.server.http.regions import Regions
+from cloudconsole.server.http.regions import OURS, Regions
 from cloudconsole.server.http.request import ClientGone, Receive, Request, Scope, Send
 from cloudconsole.server.http.response import Response, json_response, refusal_response, send_response
 from cloudconsole.server.http.routes import Route, Routes
@@ -44,6 +49,7 @@ from cloudconsole.server.observing.layout import (
     WRITES_WAITING,
 )
 from cloudconsole.server.observing.meter import Meter, meter_alone
+from cloudconsole.server.observing.upstream import UpstreamMeter
 from cloudconsole.server.operator_pages.pages import OperatorPages
 from cloudconsole.server.payloads import Payloads
 from cloudconsole.server.settings import Settings
@@ -56,6 +62,9 @@ from cloudconsole.store.arrivals import Arrivals
 from cloudconsole.store.engine import open_engine
 from cloudconsole.store.reader import Reader
 from cloudconsole.store.sessions import SessionReader
+
+if TYPE_CHECKING:
+    from cloudconsole.server.openstack import OpenStack
 
 log = logging.getLogger(__name__)
 
@@ -85,12 +94,17 @@ class Console:
         sessions = Sessions(tokens, session_reader, activity, writer, clock, randomness)
         regions = Regions(settings)
         identity = EmbeddedIdentity(reader, hashing)
-        cloud = EmbeddedCloud(reader, clock, settings.zone)
+        cloud: Cloud = EmbeddedCloud(reader, clock, settings.zone)
+        doors = {OURS: Door(identity, Turns(QUEUE_LIMIT, retry_after=QUEUE_SECONDS))}
+        self._openstack = _openstack(settings, reader, engine, clock, writer, meter)
+        if self._openstack is not None:
+            cloud = ChosenCloud(cloud, self._openstack.cloud)
+            doors |= self._openstack.doors
         ports = Ports(cloud, EmbeddedContent(reader, clock, settings.zone))
         payloads = Payloads(clock, meter)
-        api = ApiEndpoint(settings, clock, tokens, sessions, regions, ports, payloads)
-        turns = Turns(QUEUE_LIMIT, retry_after=QUEUE_SECONDS)
-        admission = Admission(settings, clock, sessions, identity, activity, writer, turns)
+        vigil = Vigil(doors, settings.identity_recheck, clock, activity, writer)
+        api = ApiEndpoint(settings, clock, tokens, sessions, regions, ports, payloads, vigil)
+        admission = Admission(settings, clock, sessions, doors, activity, writer, vigil)
         login = LoginEndpoint(settings, clock, tokens, sessions, regions, admission)
 
         health = HealthEndpoint(reader, is_draining=lambda: self.draining)
@@ -153,6 +167,10 @@ class Console:
             return self._refuse(error, request)
         except ClientGone:
             raise
+        except NoPrice as gap:
+            request.outcome = InternalError.error
+            log.error("%s", gap)  # noqa: TRY400 - it says all: where it was found helps nobody
+            return self._refuse(InternalError(request.request_id), request)
         except Exception:
             request.outcome = InternalError.error
             log.exception("%s %s failed", request.method, request.path)
@@ -187,6 +205,11 @@ class Console:
             return Response(status=204, headers=[(b"allow", allow.encode())])
         raise MethodNotAllowed(allow) if routes else NotFound
 
+    async def leave(self) -> None:
+        """Close what hangs on the running event loop; what is left, `close` does."""
+        if self._openstack is not None:
+            await self._openstack.leave()
+
     def hurry(self) -> None:
         """Let nothing that is under way take longer than it must, since the end is near."""
         if self._controls is not None:
@@ -210,8 +233,21 @@ class Console:
         writing.shutdown()
         engine.dispose()
         reader.close()
+        if self._openstack is not None:
+            self._openstack.close()
         if self._controls is not None:
             self._controls.close()
+
+
+def _openstack(
+    settings: Settings, reader: Reader, activity: Engine, clock: Clock, writer: Writer, meter: Meter
+) -> "OpenStack | None":
+    if not settings.has_keystone:
+        return None
+    # Only now: a console without one neither loads nor needs what it takes.
+    from cloudconsole.server.openstack import open_openstack
+
+    return open_openstack(settings, reader, activity, clock, writer, UpstreamMeter(meter))
 
 
 def _read_head(scope: Scope) -> Head:

@@ -71,7 +71,8 @@ class PrettyFormat(logging.Formatter):
 class Sparing(logging.Filter):
     """While something fails call after call: one line of it at once, and every ten seconds how many more there were.
 
-    A kind is where in the code the line comes from and what was raised there, so that one failure hides no other.
+    A kind is where in the code the line comes from and what was raised there, and which service behind the console it
+    is about, so that one failure hides no other.
     """
 
     def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
@@ -122,13 +123,13 @@ def set_up_logs(settings: Settings) -> None:
 
 
 def _kind(record: logging.LogRecord) -> Hashable:
-    """Of which there are only as many as places in the code."""
+    """Of which there are only as many as places in the code, for each service."""
     told = tuple(type(each) for each in record.args or () if isinstance(each, BaseException))
     raised, _, trace = record.exc_info or (None, None, None)
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     place = None if trace is None else (trace.tb_frame.f_code, trace.tb_lineno)
-    return record.pathname, record.lineno, told, raised, place
+    return record.pathname, record.lineno, told, raised, place, getattr(record, "service", None)
 
 
 def _moment(record: logging.LogRecord) -> str:

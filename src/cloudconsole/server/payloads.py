@@ -16,7 +16,7 @@ from cloudconsole.spec.language import Language
 MOST_BYTES: Final = 32 * 1024 * 1024
 ENTRY_OVERHEAD: Final = 500
 
-Key = tuple[str, int | None, tuple[str, ...], Language]
+Key = tuple[str, int | str | None, tuple[str, ...], Language]
 
 
 class Asked(Struct, frozen=True, gc=False):
@@ -34,6 +34,7 @@ class Prepared(Struct, frozen=True, gc=False):
     since: float
     until: float
     body: bytes
+    read_at: float | None
 
 
 class Payloads:
@@ -46,9 +47,9 @@ class Payloads:
         self.bytes = 0
         self._prepared: OrderedDict[Key, Prepared] = OrderedDict()
 
-    async def get(self, handler: Handler, ports: Ports, asked: Asked) -> bytes:
+    async def get(self, handler: Handler, ports: Ports, asked: Asked) -> Prepared:
         """The whole envelope for a call."""
-        key = (handler.action.name, None if handler.same_for_all else asked.tenant.id, asked.parameters, asked.language)
+        key = (handler.action.name, handler.owner(asked.tenant), asked.parameters, asked.language)
         stamp = asked.stamp
         now = self._clock.now()
         prepared = self._prepared.get(key)
@@ -56,12 +57,13 @@ class Payloads:
         if prepared is not None and prepared.stamp == stamp and prepared.since <= now < prepared.until:
             self._prepared.move_to_end(key)
             self._meter.add(PAYLOADS_REUSED)
-            return prepared.body
+            return prepared
         fresh = await handler.answer(ports, asked.tenant, *asked.parameters)
         body = envelope.success(handler.action.success, asked.language, envelope.encode(fresh.record))
         self._meter.add(PAYLOADS_PREPARED)
-        self._keep(key, Prepared(stamp, now, fresh.until, body))
-        return body
+        prepared = Prepared(stamp, now, fresh.until, body, fresh.read_at)
+        self._keep(key, prepared)
+        return prepared
 
     def _keep(self, key: Key, prepared: Prepared) -> None:
         replaced = self._prepared.pop(key, None)

@@ -128,6 +128,7 @@ def run_worker(
             renew_on_signal(certificate)
         Pulse(meter, beat).start()
         await server.serve(sockets=[listener])
+        await console.leave()
 
     try:
         with asyncio.Runner(loop_factory=lambda: BoundedLoop(settings.request_timeout)) as runner:

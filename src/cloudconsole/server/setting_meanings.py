@@ -1,60 +1,20 @@
-"""What the text of a setting means where it is more than a number or a switch: addresses, folders, zones, endpoints."""
+"""What the text of a setting means where it is more than a number or a switch: addresses, folders, zones."""
 
 import ipaddress
 import re
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cloudconsole.core.addresses import host_of, normalise_region, parse_origin
 from cloudconsole.server.addresses import Network
-from cloudconsole.server.setting_kinds import ListOf, Word
-
-LOCAL: Final = "local"
-"""The kind of an identity endpoint whose accounts are the console's own."""
-
-IDENTITY_KINDS: Final = (LOCAL,)
-
-
-@dataclass(frozen=True)
-class IdentityEndpoint:
-    """An address that login accepts as region, and whose accounts it stands for."""
-
-    address: str
-    kind: str = LOCAL
+from cloudconsole.server.setting_kinds import Word
 
 
 class ListenAddress(NamedTuple):
     host: str
     port: int
-
-
-class Endpoints(ListOf):
-    """Identity endpoints: tables with their kind in a file; in text their addresses, all of kind local."""
-
-    def __init__(self) -> None:
-        super().__init__(IDENTITY_ADDRESS)
-        self.example = [{"address": IDENTITY_ADDRESS.example, "kind": LOCAL}]
-
-    def from_text(self, text: str) -> tuple[IdentityEndpoint, ...]:
-        return tuple(IdentityEndpoint(address) for address in super().from_text(text))
-
-    def from_file(self, value: Any) -> tuple[IdentityEndpoint, ...]:
-        if not isinstance(value, list) or not all(isinstance(table, dict) for table in value):
-            raise ValueError(f'give each as a table: [[identity]], address = "{IDENTITY_ADDRESS.example}"')
-        return tuple(self._endpoint(table) for table in value)
-
-    def _endpoint(self, table: Mapping[str, Any]) -> IdentityEndpoint:
-        for key in table:
-            if key not in ("address", "kind"):
-                raise ValueError(f"an endpoint has address and kind, not {key!r}; write [[identity]] after all else")
-        kind = table.get("kind", LOCAL)
-        if kind not in IDENTITY_KINDS:
-            raise ValueError(f"there is no kind {kind!r}; the kinds are: {', '.join(IDENTITY_KINDS)}")
-        return IdentityEndpoint(self._read(table.get("address", "")), kind)
 
 
 def _host(text: str) -> str | None:
@@ -111,6 +71,7 @@ FOLDER: Final = Word(_folder, "FOLDER", "a folder's path")
 FILE: Final = Word(_path, "FILE", "a file's path")
 CERTIFICATE_FILE: Final = Word(_path, "FILE", "a file's path", "/etc/cloudconsole/certificate.pem")
 KEY_FILE: Final = Word(_path, "FILE", "a file's path", "/etc/cloudconsole/key.pem")
+TOKEN_KEYS: Final = Word(_path, "FILE", "a file's path", "/etc/cloudconsole/token-keys")
 SERVED_HOST: Final = Word(host_of, "HOST", "a host name or address without scheme", "console.example.com")
 ORIGIN: Final = Word(parse_origin, "ORIGIN", "scheme and host and nothing more", "https://console.example.com")
 IDENTITY_ADDRESS: Final = Word(_region, "ADDRESS", "an identity address", "https://identity.example.com/v3")

@@ -1,5 +1,6 @@
 """Every setting, typed, with its default and one line of help, and which of them contradict each other."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from datetime import tzinfo
@@ -7,12 +8,14 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
+from cloudconsole.backends.openstack.endpoint import Manners
 from cloudconsole.cli.settings import VARIABLES
-from cloudconsole.core.addresses import host_of
+from cloudconsole.core.addresses import host_of, normalise_region
 from cloudconsole.server import setting_meanings as meanings
 from cloudconsole.server.addresses import Network, is_loopback
+from cloudconsole.server.setting_endpoints import KEYSTONE, LOCAL, Endpoints, IdentityEndpoint
 from cloudconsole.server.setting_kinds import Choice, Kind, ListOf, Switch, WholeNumber
-from cloudconsole.server.setting_meanings import IdentityEndpoint, ListenAddress
+from cloudconsole.server.setting_meanings import ListenAddress
 
 ENVIRONMENT_PREFIX: Final = "CLOUDCONSOLE_"
 CONFIG_FLAG: Final = "--config"
@@ -25,6 +28,7 @@ STORE: Final = "Store"
 SERVED: Final = "Who is served"
 SESSIONS: Final = "Sessions"
 LIMITS: Final = "Limits"
+OPENSTACK: Final = "OpenStack"
 MONEY: Final = "Money and time"
 LOGS: Final = "Logs and metrics"
 
@@ -68,7 +72,7 @@ class Settings:
         (), SERVED, ListOf(meanings.NETWORK), "proxies whose forwarded headers are believed"
     )
     identity: tuple[IdentityEndpoint, ...] = _setting(
-        (), SERVED, meanings.Endpoints(), "addresses that login accepts as region, besides our own"
+        (), SERVED, Endpoints(), "addresses that login accepts as region, besides our own"
     )
     any_region: bool = _setting(False, SERVED, Switch(), "accept every region at login (for trying things out)")
     login_redirect: bool = _setting(False, SERVED, Switch(), "answer a login with 302 to / instead of 200")
@@ -90,6 +94,34 @@ class Settings:
         30, LIMITS, WholeNumber(0, 3600), "seconds that running calls get to finish when stopping"
     )
 
+    identity_recheck: int = _setting(
+        10,
+        OPENSTACK,
+        WholeNumber(0, 3600),
+        "seconds after which Keystone is asked again whether a token is good; 0: on every call",
+    )
+    cloud_cache: int = _setting(
+        5, OPENSTACK, WholeNumber(0, 3600), "seconds that an answer of the cloud is kept; 0 keeps none"
+    )
+    flavor_cache: int = _setting(
+        300, OPENSTACK, WholeNumber(0, 86_400), "seconds that the cloud's flavors are kept; 0 keeps none"
+    )
+    cloud_call_timeout: int = _setting(
+        10, OPENSTACK, WholeNumber(1, 600), "seconds that one call to a service of the cloud may take"
+    )
+    cloud_timeout: int = _setting(
+        15, OPENSTACK, WholeNumber(1, 600), "seconds that all calls to the cloud for one action may take"
+    )
+    cloud_concurrency: int = _setting(
+        16, OPENSTACK, WholeNumber(1, 1000), "calls at once, of one worker, to one service of one region"
+    )
+    token_keys: Path | None = _setting(
+        None,
+        OPENSTACK,
+        meanings.TOKEN_KEYS,
+        "file of the keys that encrypt tokens; token-keys in the data folder unless set",
+    )
+
     currency: str = _setting("CNY", MONEY, meanings.CURRENCY, "currency of all amounts")
     time_zone: str = _setting("UTC", MONEY, meanings.TIME_ZONE, "time zone of the clock hour and of news dates")
 
@@ -107,6 +139,30 @@ class Settings:
     @property
     def zone(self) -> tzinfo:
         return ZoneInfo(self.time_zone)
+
+    @property
+    def manners(self) -> Manners:
+        """How the console behaves towards a cloud."""
+        return Manners(
+            call_seconds=self.cloud_call_timeout,
+            action_seconds=self.cloud_timeout,
+            concurrency=self.cloud_concurrency,
+            cache_seconds=self.cloud_cache,
+            flavor_seconds=self.flavor_cache,
+        )
+
+    @property
+    def token_key_file(self) -> Path:
+        return self.token_keys or self.data / "token-keys"
+
+    @property
+    def has_keystone(self) -> bool:
+        return any(endpoint.kind == KEYSTONE for endpoint in self.identity)
+
+    @property
+    def has_local_accounts(self) -> bool:
+        """Whether tenants may log in with accounts of the console's own."""
+        return not self.identity or any(endpoint.kind == LOCAL for endpoint in self.identity)
 
     @property
     def only_this_machine(self) -> bool:
@@ -149,9 +205,13 @@ class Settings:
         if self.tls_certificate and not self.always_https:
             text = "public_origin: make it https, since the console speaks https, or leave it out"
             yield text, ("public_origin", "tls_certificate", "tls_key")
-        if self.any_region and any(endpoint.kind != meanings.LOCAL for endpoint in self.identity):
+        if self.any_region and any(endpoint.kind != LOCAL for endpoint in self.identity):
             text = "any_region: leave it out, or leave out the identity endpoints that are not local"
             yield text, ("any_region", "identity")
+        addresses = Counter(normalise_region(endpoint.address) for endpoint in self.identity)
+        for address, times in addresses.items():
+            if times > 1:
+                yield f"identity: give {address} once", ("identity",)
         if self.metrics == (self.host, self.port) and self.port:
             yield "metrics: give another address or port than the console's own", ("metrics",)
 

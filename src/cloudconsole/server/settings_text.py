@@ -37,17 +37,31 @@ These variables are for those who call a console, and the server passes them ove
 _DOCUMENT_TAIL: Final = """\
 ## Identity endpoints
 
-Each has an `address`, which login accepts as region, and a `kind`. The kind is `local`: the accounts are the
-console's own. In the file:
+Each has an `address`, which login accepts as region, and a `kind`. Of kind `local`, the accounts are the console's
+own; of kind `keystone`, they are those of the OpenStack whose Keystone is at that address, and its cloud gives the
+figures ([OpenStack](openstack.md)). In the file:
 
 ```toml
 [[identity]]
 address = "https://identity.example.com/v3"
+kind = "keystone"
+user_domain = "Default"      # the domain that users are of
+interface = "public"         # or internal, admin: which of a service's addresses the console uses
+regions = ["RegionOne"]      # those it may use; left out: all of a user's catalog
+project = "main"             # for users with several projects and no default one; left out: they are refused
+# ca_file = "/etc/cloudconsole/ca.pem"  # certificates to trust; left out: the system's
+
+[[identity]]
+address = "https://console.example.com/v3"
 kind = "local"
 ```
 
-In TOML all that follows such a table belongs to it, so these stand at the end of the file. In a variable or a flag
-only the addresses are given, and all are local.
+Only the address must be there; what is shown for `user_domain` and `interface` is the default. In TOML all that
+follows such a table belongs to it, so these stand at the end of the file. In a variable or a flag only the addresses
+are given; they are local, but for those with the kind before them: `keystone+https://identity.example.com/v3`.
+
+Where none is set, the console's own accounts log in with the console's own address as region. Where only Keystones
+are, tenants log in there and nowhere else; operators sign in at `/admin/` with the console's own accounts all the same.
 """
 
 

@@ -9,6 +9,7 @@ ApiError
 ├── InvalidCredentials     401  invalid_credentials
 ├── LoginRequired          401  login_required
 ├── CsrfFailed             403  csrf_failed
+├── NoProject              403  no_project
 ├── UnknownAction          404  unknown_action
 ├── DomainNotFound         404  domain_not_found
 ├── NotFound               404  not_found
@@ -134,6 +135,16 @@ class CsrfFailed(ApiError):
     )
     when = "the token is missing, unequal or not this session's; or `Origin` or `Sec-Fetch-Site` is foreign"
     mend = "Send the `csrftoken` cookie and its value again; `GET /api/` gives a lost one back."
+
+
+class NoProject(ApiError):
+    error, code = "no_project", 403
+    text = Text(
+        "The account has no project here that it could work in by default. Ask the operator for a default project.",
+        "该账户在此没有可默认使用的项目。请联系运营方设置默认项目。",
+    )
+    when = "the cloud behind the console has no project for the account, or several and none by default"
+    mend = "Have the account's default project set in the cloud; only its operator can."
 
 
 class UnknownAction(ApiError):

@@ -18,6 +18,7 @@ from cloudconsole.spec.errors import (
     MalformedBody,
     MethodNotAllowed,
     MissingField,
+    NoProject,
     NotFound,
     TooManyRequests,
     Unavailable,
@@ -96,7 +97,16 @@ LOG_IN = Operation(
     summary="Log in",
     notes="Gives a new `sessionid` and ends the session that the caller had; `csrftoken` stays and is bound to the new "
     "session. A failed login changes no cookie.",
-    errors=(*EVERYWHERE, *_BODY, CsrfFailed, UnknownRegion, InvalidCredentials, TooManyRequests, *_UPSTREAM),
+    errors=(
+        *EVERYWHERE,
+        *_BODY,
+        CsrfFailed,
+        UnknownRegion,
+        InvalidCredentials,
+        NoProject,
+        TooManyRequests,
+        *_UPSTREAM,
+    ),
 )
 LOG_OUT = Operation(
     name="logOut",

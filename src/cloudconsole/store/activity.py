@@ -21,10 +21,19 @@ from sqlalchemy import (
 from sqlalchemy.exc import SQLAlchemyError
 
 from cloudconsole.core import throttle
-from cloudconsole.core.ports import Account
+from cloudconsole.core.ports import Account, Caller, Guest
 from cloudconsole.spec.errors import TooManyRequests, Unavailable
 from cloudconsole.store.engine import reading
-from cloudconsole.store.tables import access_audit, login_failures, secrets, sessions, undeclared_proxies
+from cloudconsole.store.guests import guest_row
+from cloudconsole.store.tables import (
+    NO_ACCOUNT,
+    access_audit,
+    guest_sessions,
+    login_failures,
+    secrets,
+    sessions,
+    undeclared_proxies,
+)
 
 Result = TypeVar("Result")
 
@@ -44,13 +53,6 @@ _TOUCH: Final = (
 )
 
 
-class Caller(Struct, frozen=True):
-    """Whom a line of the access trail is about."""
-
-    address: str
-    request_id: str
-
-
 LOGIN: Final = "login"
 LOGOUT: Final = "logout"
 OPERATOR_LOGIN: Final = "operator_login"
@@ -66,10 +68,12 @@ class Attempt(Struct, frozen=True):
     caller: Caller
     event: str = LOGIN
     """What the access trail calls it where it succeeds."""
+    counted_as: str | None = None
+    """The name that failures are counted by, where it is not as it was typed."""
 
     @property
     def user_hash(self) -> bytes:
-        return hash_username(self.username)
+        return hash_username(self.username if self.counted_as is None else self.counted_as)
 
 
 def hash_username(username: str) -> bytes:
@@ -108,8 +112,9 @@ class Activity:
         except SQLAlchemyError as problem:
             raise Unavailable from problem
 
-    def open_session(self, attempt: Attempt, account: Account, session: NewSession, now: int) -> None:
-        """Let a proven account in, unless the limit of failures was reached while its password was being checked."""
+    def open_session(self, attempt: Attempt, proven: Account | Guest, session: NewSession, now: int) -> None:
+        """Let someone proven in, unless the limit of failures was reached while the password was being checked."""
+        account_id, version = (proven.id, proven.version) if isinstance(proven, Account) else (NO_ACCOUNT, 0)
 
         def work(connection: Connection) -> None:
             _check_throttle(connection, attempt, now)
@@ -119,14 +124,16 @@ class Activity:
             connection.execute(
                 insert(sessions).values(
                     id_hash=session.id_hash,
-                    account_id=account.id,
-                    account_version=account.version,
+                    account_id=account_id,
+                    account_version=version,
                     csrf_seed=session.csrf_seed,
                     seen_at=now,
                     expires_at=session.expires_at,
                 )
             )
-            _note(connection, attempt.event, account.username, attempt.caller, now)
+            if isinstance(proven, Guest):
+                connection.execute(insert(guest_sessions).values(guest_row(session.id_hash, proven, now)))
+            _note(connection, attempt.event, proven.known_as, attempt.caller, now)
 
         self._transact(work)
 

@@ -8,10 +8,9 @@ from msgspec import Struct
 
 from cloudconsole.store.engine import PARTS, database_file
 from cloudconsole.store.reader import Reader
-from cloudconsole.store.sessions import LIVE
+from cloudconsole.store.sessions import COUNT
 
 _ACCOUNTS: Final = "SELECT COUNT(*) FILTER (WHERE NOT disabled), COUNT(*) FILTER (WHERE disabled) FROM accounts"
-_SESSIONS: Final = f"SELECT COUNT(*) FROM {LIVE} AND sessions.expires_at > ? AND sessions.seen_at > ?"
 
 
 class Counts(Struct, frozen=True):
@@ -23,7 +22,7 @@ class Counts(Struct, frozen=True):
 def count(reader: Reader, now: float, idle_seconds: int) -> Counts:
     """Raises `Unavailable` where the store cannot be read."""
     accounts = reader.one(_ACCOUNTS) or (0, 0)
-    sessions = reader.one(_SESSIONS, (now, now - idle_seconds)) or (0,)
+    sessions = reader.one(COUNT, {"now": now, "idle_since": now - idle_seconds}) or (0,)
     return Counts(*accounts, *sessions)
 
 

@@ -6,7 +6,9 @@ from typing import Final
 from msgspec import Struct
 
 from cloudconsole.core.kinds import Role
+from cloudconsole.core.ports import Access
 from cloudconsole.store.arrivals import Arrivals
+from cloudconsole.store.guests import FIND_GUEST, LIVE_GUESTS, access_of
 from cloudconsole.store.reader import Reader
 
 # A session is live only while its account is enabled and of the version it was opened under: disabling an account or
@@ -23,6 +25,15 @@ _FIND: Final = f"""
     FROM {LIVE} AND sessions.id_hash = ?
 """
 
+COUNT: Final = f"""
+    SELECT SUM(number) FROM (
+        SELECT COUNT(*) AS number FROM {LIVE} AND sessions.expires_at > :now AND sessions.seen_at > :idle_since
+        UNION ALL
+        SELECT COUNT(*) FROM {LIVE_GUESTS} AND sessions.expires_at > :now AND sessions.seen_at > :idle_since
+    )
+"""
+"""How many are live."""
+
 MOST_REMEMBERED: Final = 4096
 
 
@@ -37,6 +48,13 @@ class Session(Struct, frozen=True, gc=False):
     expires_at: int
     role: Role
     account_version: int
+    access: Access | None = None
+    """Of a guest: what the session has in the cloud behind us."""
+
+    @property
+    def known_as(self) -> str:
+        """The name in trails and logs: a guest's says whose, since one of our own accounts may have the same."""
+        return self.username if self.access is None else f"{self.username}@{self.access.endpoint}"
 
 
 def hash_session_id(session_id: str) -> bytes:
@@ -67,13 +85,34 @@ class SessionReader:
         if remembered is not None and remembered[0] == activity_stamp and remembered[1].stamp == stamp:
             session = remembered[1]
         else:
-            row = self._reader.one(_FIND, (id_hash,))
-            if row is None:
+            found = self._read(id_hash, stamp)
+            if found is None:
                 self._remembered.pop(id_hash, None)
                 return None
-            session = Session(id_hash, stamp, *row)
+            session = found
             if len(self._remembered) >= MOST_REMEMBERED:
                 self._remembered.clear()
             self._remembered[id_hash] = (activity_stamp, session)
         is_live = session.expires_at > now and session.seen_at > now - self._idle_seconds
         return session if is_live else None
+
+    def _read(self, id_hash: bytes, stamp: int) -> Session | None:
+        row = self._reader.one(_FIND, (id_hash,))
+        if row is not None:
+            return Session(id_hash, stamp, *row)
+        row = self._reader.one(FIND_GUEST, (id_hash,))
+        if row is None:
+            return None
+        tenant_id, username, csrf_seed, seen_at, expires_at, *access = row
+        return Session(
+            id_hash,
+            stamp,
+            tenant_id,
+            username,
+            csrf_seed,
+            seen_at,
+            expires_at,
+            role="tenant",
+            account_version=0,
+            access=access_of(access),
+        )

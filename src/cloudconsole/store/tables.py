@@ -41,6 +41,9 @@ def _disabled() -> Column[bool]:
 NO_NODE = 0
 """`totals.node_id` of resources that are on no node."""
 
+NO_ACCOUNT = 0
+"""`sessions.account_id` of those that hang on no account of ours."""
+
 tenants = Table(
     "tenants",
     CLOUD,
@@ -49,6 +52,8 @@ tenants = Table(
     _disabled(),
     # The project of an OpenStack that this tenant is, `ID@ADDRESS` in one form; NULL where it is none.
     Column("project", Text),
+    # Its guests' sessions, which hang on no account, are live only where they were opened after this moment.
+    Column("guests_ended_at", BigInteger, nullable=False, server_default="0"),
     Index("uq_tenants_project", "project", unique=True),
 )
 
@@ -234,6 +239,36 @@ sessions = Table(
     Column("csrf_seed", Text, nullable=False),
     Column("seen_at", BigInteger, nullable=False),
     Column("expires_at", BigInteger, nullable=False, index=True),
+)
+
+guest_sessions = Table(
+    "guest_sessions",
+    ACTIVITY,
+    # Of the sessions that an identity endpoint behind us vouches for: they hang on no account (`NO_ACCOUNT`).
+    Column("id_hash", ForeignKey("sessions.id_hash", ondelete="CASCADE"), primary_key=True),
+    Column("tenant_id", Integer, nullable=False, index=True),
+    Column("username", Text, nullable=False),
+    Column("opened_at", BigInteger, nullable=False),
+    Column("endpoint", Text, nullable=False),
+    Column("user_id", Text, nullable=False),
+    Column("project_id", Text, nullable=False),
+    # JSON: for each region the addresses of its services.
+    Column("services", Text, nullable=False),
+    Column("sealed_token", LargeBinary, nullable=False),
+)
+
+sightings = Table(
+    "sightings",
+    ACTIVITY,
+    # What was seen in a cloud that lists nothing any more once it is deleted: it still counts in the hour it was seen.
+    Column("endpoint", Text, primary_key=True),
+    Column("project_id", Text, primary_key=True),
+    Column("region", Text, primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("resource_id", Text, primary_key=True),
+    Column("type", Text),
+    Column("size_gb", BigInteger, nullable=False),
+    Column("seen_at", BigInteger, nullable=False, index=True),
 )
 
 login_failures = Table(

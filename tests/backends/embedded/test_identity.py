@@ -11,7 +11,7 @@ from sqlalchemy import insert, update
 
 from cloudconsole.backends.embedded import identity as module
 from cloudconsole.backends.embedded.identity import QUEUE_LIMIT, EmbeddedIdentity
-from cloudconsole.core.ports import Account
+from cloudconsole.core.ports import Account, Caller
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.engine import open_engine
 from cloudconsole.store.passwords import decoy, password_matches
@@ -21,6 +21,8 @@ from cloudconsole.store.tables import accounts, tenants
 
 QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 HASHES = {f"user-{number}": QUICK.hash(f"password-{number}") for number in range(1, 6)}
+
+HERE = Caller("192.0.2.1", "request-1")
 
 
 @pytest.fixture
@@ -63,7 +65,7 @@ class Asked:
         self.reader.close()
 
     def __call__(self, username: str, password: str) -> Account | None:
-        return asyncio.run(self.identity.authenticate(username, password))
+        return asyncio.run(self.identity.authenticate(username, password, HERE))
 
 
 @pytest.fixture
@@ -117,7 +119,7 @@ def test_where_there_are_no_accounts_something_is_checked_all_the_same(
 def test_more_logins_than_can_wait_are_turned_away(asked: Asked) -> None:
 
     async def flood() -> list[Account | BaseException | None]:
-        attempts = [asked.identity.authenticate("user-1", "password-1") for _ in range(QUEUE_LIMIT + 5)]
+        attempts = [asked.identity.authenticate("user-1", "password-1", HERE) for _ in range(QUEUE_LIMIT + 5)]
         return await asyncio.gather(*attempts, return_exceptions=True)
 
     answers = asyncio.run(flood())

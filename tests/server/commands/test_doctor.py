@@ -10,8 +10,11 @@ import pytest
 
 from cloudconsole.server.doctor.examination import CHECKS
 from cloudconsole.server.doctor.findings import Case, Check, Finding, warning
+from tests.backends.openstack.cloud_double import Reply
 from tests.server.commands.conftest import Run
 from tests.server.doctor.conftest import fail_logins
+from tests.server.doctor.small_cloud import PASSWORD, USER, SmallCloud
+from tests.terminal import Terminal
 
 
 def test_a_store_in_order_gets_a_clean_bill(cloudconsole: Run, tmp_path: Path) -> None:
@@ -59,8 +62,8 @@ def test_a_wrong_flag_is_told_and_nothing_else_is_looked_at_instead(
     assert "problem  settings: --data: file is a file; give a folder's path\n" in done.out
     assert "problem  settings: --port: give a whole number" in done.out
     assert (
-        "databases, totals, times in the store, operators, sample passwords, login throttle, proxies: not looked at: "
-        "there is no telling the value of data\n" in done.out
+        "databases, totals, times in the store, operators, sample passwords, login throttle, proxies, token keys, "
+        "cloud: not looked at: there is no telling the value of data\n" in done.out
     )
     assert "warning  running console: not looked at: there is no telling the value of port\n" in done.out
     assert "is sound" not in done.out
@@ -83,3 +86,75 @@ def test_what_others_said_cannot_act_upon_a_terminal(
         assert [finding["text"] for finding in json.loads(out)["findings"] if finding["check"] == "clock"] == [ODD]
     else:
         assert r"clock: a\x1b[2Jb\x9bc\u202ed\ne" in out
+
+
+# As a user of the cloud
+
+
+@pytest.fixture
+def cloud() -> Iterator[SmallCloud]:
+    with SmallCloud() as double:
+        double.answers("GET", "/v3", Reply(body={"version": {"id": "v3.14", "status": "stable"}}))
+        yield double
+
+
+def flags(data: Path, *addresses: str) -> tuple[object, ...]:
+    return (
+        "doctor",
+        "--data",
+        data,
+        "--port",
+        "0",
+        "--quick",
+        "--identity",
+        ",".join(f"keystone+{a}" for a in addresses),
+    )
+
+
+@pytest.mark.parametrize("at", [(), ("--at",)])
+def test_a_user_of_the_cloud_sees_its_services(
+    cloudconsole: Run, data: Path, cloud: SmallCloud, at: tuple[str, ...]
+) -> None:
+    where = (*at, f"{cloud.address}/v3/") if at else ()
+    done = cloudconsole(*flags(data, cloud.address), "--as", USER, *where, "--password-stdin", stdin=PASSWORD.encode())
+    assert (done.code, done.err) == (0, "")
+    assert "ok       cloud: region RegionOne: compute, volume, network, image, load-balancer answer\n" in done.out
+    (login,) = (asked.body for asked in cloud.asked if asked.method == "POST")
+    assert login["auth"]["identity"]["password"]["user"]["password"] == PASSWORD
+
+
+def test_what_fails_there_leaves_no_line_of_a_log(cloudconsole: Run, data: Path, cloud: SmallCloud) -> None:
+    cloud.answers("GET", "/compute/v2.1/limits", Reply(500))
+    done = cloudconsole(*flags(data, cloud.address), "--as", USER, "--password-stdin", stdin=PASSWORD.encode())
+    assert (done.code, done.err) == (1, "")
+    assert "problem  cloud: region RegionOne: compute cannot be read: status 500\n" in done.out
+
+
+def test_the_password_is_asked_for_once_at_a_terminal(data: Path, cloud: SmallCloud) -> None:
+    terminal = Terminal(data.parent, *map(str, flags(data, cloud.address)), "--as", USER)
+    terminal.wait_for("Password: ")
+    terminal.type_unseen(f"{PASSWORD}\n")
+    assert terminal.end() == 0
+    assert "works in the project acme" in terminal.shown
+    assert PASSWORD not in terminal.shown
+
+
+@pytest.mark.parametrize(
+    ("addresses", "more", "said"),
+    [
+        (("http://a.example",), ("--as", USER), "there is no terminal to ask for the password"),
+        (("http://a.example",), ("--at", "http://a.example"), "are for a login: give --as USER, too"),
+        (("http://a.example",), ("--password-stdin",), "are for a login: give --as USER, too"),
+        (("http://a.example", "http://b.example"), ("--as", USER), "for: http://a.example or http://b.example"),
+        (("http://a.example",), ("--as", USER, "--at", "http://b.example"), "for: http://a.example"),
+        (("http://a.example",), ("--as", USER, "--at", "?"), "for: http://a.example"),
+        ((), ("--as", USER), "--as: no identity endpoint of kind keystone is set"),
+    ],
+)
+def test_a_login_that_cannot_be_meant_is_refused_before_anything_is_looked_at(
+    cloudconsole: Run, data: Path, addresses: tuple[str, ...], more: tuple[str, ...], said: str
+) -> None:
+    given = flags(data, *addresses) if addresses else ("doctor", "--data", data)
+    done = cloudconsole(*given, *more)
+    assert (done.code, done.out) == (1, "")
+    assert said in done.err

@@ -38,6 +38,14 @@ def test_a_store_and_its_operator_are_made(cloudconsole: Run, tmp_path: Path) ->
     assert can_log_in(tmp_path / "new", "operator", "a good one")
 
 
+def test_the_commands_that_come_next_have_the_same_settings(cloudconsole: Run, tmp_path: Path) -> None:
+    file = tmp_path / "my console.toml"
+    file.write_text(f'data = "{tmp_path / "new"}"\n')
+    done = cloudconsole("init", "--config", file, "--password-stdin", stdin=b"a good one\n")
+    for command in ("serve", "doctor"):
+        assert f"  cloudconsole {command} --config '{file}'\n" in done.out
+
+
 def test_names_can_be_chosen_and_the_password_be_in_a_file(cloudconsole: Run, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("from a file\r\n")
     chosen = ("--username", "ann", "--tenant", "ops", "--password-file", tmp_path / "secret")

@@ -1,7 +1,7 @@
 """A case to examine: the sample's store, and the checks run over it."""
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from cloudconsole.server.doctor.examination import CHECKS
 from cloudconsole.server.doctor.findings import Case, Finding
 from cloudconsole.server.settings import Settings
 from cloudconsole.store.activity import hash_username
+from tests.backends.openstack.cloud_double import CloudDouble
 from tests.conftest import NOON
 
 Check = Callable[..., list[Finding]]
@@ -45,3 +46,9 @@ def fail_logins(
 
 def levels(findings: list[Finding]) -> list[str]:
     return [finding.level for finding in findings]
+
+
+@pytest.fixture
+def cloud() -> Iterator[CloudDouble]:
+    with CloudDouble() as double:
+        yield double

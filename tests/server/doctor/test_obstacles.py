@@ -17,8 +17,8 @@ IS_ROOT = os.geteuid() == 0
 OWNER, STRANGER = (4711, 4712) if IS_ROOT else (os.geteuid(), os.geteuid())
 """Only root can be others; anyone else is shut out of a folder of their own."""
 NOT_LOOKED_AT = (
-    "warning  databases, totals, times in the store, operators, sample passwords, login throttle, proxies: "
-    "not looked at: the data folder cannot be used"
+    "warning  databases, totals, times in the store, operators, sample passwords, login throttle, proxies, token keys, "
+    "cloud: not looked at: the data folder cannot be used"
 )
 # Run once before the user is changed, who may not be able to read where Python is: then everything is imported.
 AS_USER = """

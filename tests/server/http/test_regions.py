@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 
-from cloudconsole.server.setting_meanings import IdentityEndpoint
+from cloudconsole.server.setting_endpoints import IdentityEndpoint
 from cloudconsole.server.settings import Settings
 from tests.harness import Caller, InProcess
 from tests.server.http.conftest import StartConsole

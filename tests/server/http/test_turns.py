@@ -28,6 +28,14 @@ def test_each_holder_has_half_of_the_places() -> None:
     assert refused.value.retry_after == 3
 
 
+def test_there_are_no_more_places_than_that_for_all() -> None:
+    turns = Turns(2, retry_after=3)
+    with turns.taken("ann"), turns.taken("bob"), pytest.raises(Unavailable), turns.taken("carl"):
+        pass
+    with turns.taken("carl"):
+        pass
+
+
 def test_a_place_is_free_again_whatever_became_of_its_holder() -> None:
     turns = Turns(2, retry_after=3)
     for _ in range(3):

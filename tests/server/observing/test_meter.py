@@ -38,9 +38,8 @@ def test_no_two_figures_share_a_cell() -> None:
         for call in layout.CALLS
         for place in (*layout.OUTCOME_PLACES.values(), *range(len(layout.OUTCOMES), layout.CALL_CELLS))
     ]
-    histograms = [
-        start + number for start in (layout.STORE_WRITES, layout.LOOP_LAG) for number in range(layout.HISTOGRAM_CELLS)
-    ]
+    starts = (layout.STORE_WRITES, layout.LOOP_LAG, *layout.UPSTREAM_PLACES.values())
+    histograms = [start + number for start in starts for number in range(layout.HISTOGRAM_CELLS)]
     counters = [
         layout.PAYLOADS_REUSED,
         layout.PAYLOADS_PREPARED,
@@ -48,6 +47,7 @@ def test_no_two_figures_share_a_cell() -> None:
         layout.AUDIT_LEFT_OUT,
         layout.RESTARTS,
         *layout.CONNECTION_REFUSALS.values(),
+        *layout.UPSTREAM_FAILURES.values(),
     ]
     cells = [*calls, *histograms, *counters, *layout.GAUGES]
     assert sorted(cells) == list(range(len(cells)))

@@ -15,6 +15,7 @@ from cloudconsole.server.observing.families import FAMILIES, PREFIX
 from cloudconsole.server.observing.meter import Board
 from cloudconsole.server.observing.page import MetricsPage
 from cloudconsole.server.observing.store_readings import StoreReadings
+from cloudconsole.server.observing.upstream import UpstreamMeter
 from cloudconsole.server.settings import Settings
 from tests.harness import JSON, Caller, HeldClock, InProcess
 from tests.server.observing.conftest import Scrape, page_text
@@ -188,6 +189,24 @@ def test_a_store_that_is_gone_is_seen_and_not_made_anew(settings: Settings, tmp_
     text = MetricsPage(Board(1), StoreReadings(Settings(data=nowhere), SystemClock())).text()
     assert "cloudconsole_store_readable 0\n" in text
     assert not nowhere.exists()
+
+
+def test_calls_to_a_cloud_are_counted_by_service(board: Board, scrape: Scrape) -> None:
+    for worker in range(2):
+        watcher = UpstreamMeter(board.meter(worker))
+        for _ in range(3):
+            watcher.begun("load-balancer")
+        watcher.ended("load-balancer", 2_000_000)
+        watcher.failed("load-balancer", was_slow=True)
+        watcher.failed("identity", was_slow=False)
+    page = scrape()
+    assert page.value("upstream_call_duration_seconds_count", service="load-balancer") == 2
+    assert page.value("upstream_call_duration_seconds_sum", service="load-balancer") == 0.004
+    assert page.value("upstream_call_duration_seconds_count", service="compute") == 0
+    assert page.value("upstream_failures_total", service="load-balancer", reason="upstream_timeout") == 2
+    assert page.value("upstream_failures_total", service="load-balancer", reason="upstream_failed") == 0
+    assert page.value("upstream_failures_total", service="identity", reason="upstream_failed") == 2
+    assert page.by_label("upstream_calls_in_flight", "service") == {"load-balancer": 4}
 
 
 def test_workers_are_those_that_run(wire: InProcess, board: Board, scrape: Scrape) -> None:

@@ -125,6 +125,13 @@ def test_a_tenant_shows_the_project_that_it_is(operator: Operator) -> None:
     operator.send(operator.get("/admin/tenant/one/?key=other").forms[1], project="p@https://ID.example.com/v3")
     page = operator.get("/admin/tenant/one/?key=other")
     assert ("OpenStack project" in page.text, page.forms[1].fields["project"]) == (True, "p@https://id.example.com")
+
+
+def test_a_tenant_of_an_openstack_is_shown_whose_quotas_the_consoles_own_are(operator: Operator) -> None:
+    said = "Who logs in by the OpenStack sees what that has and allows."
+    operator.send(operator.get("/admin/tenant/one/?key=other").forms[1], project="p@https://id.example.com")
+    pages = [operator.get(f"/admin/tenant/one/?key={name}").text for name in ("other", "demo")]
+    assert [said in page for page in pages] == [True, False]
     assert "p@https://id.example.com" in operator.get("/admin/tenant/").text
 
 

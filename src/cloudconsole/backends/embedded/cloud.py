@@ -5,11 +5,12 @@ from typing import NamedTuple
 
 from cloudconsole.backends.embedded.lives import Life, lives_set_apart, next_change
 from cloudconsole.backends.embedded.usage import usage_limits
+from cloudconsole.backends.prices import KeptPrices
 from cloudconsole.core.clock import Clock
-from cloudconsole.core.estimate import Price, PriceBook, clock_hour, estimate
+from cloudconsole.core.estimate import PriceBook, clock_hour, estimate
 from cloudconsole.core.flavors import flavors_record
 from cloudconsole.core.kinds import PRICED_UNITS, Amounts
-from cloudconsole.core.ports import Fresh, Tenant
+from cloudconsole.core.ports import Fresh, NoPrice, Tenant
 from cloudconsole.spec.records import ConsumptionItem, Flavor, Flavors, ResourceType, UsageLimits
 from cloudconsole.store.reader import Reader
 from cloudconsole.store.tables import NO_NODE
@@ -18,8 +19,6 @@ _FLAVORS = """
     SELECT id, name, vcpus, ram_mb, disk_gb FROM flavors
     WHERE NOT disabled ORDER BY vcpus, ram_mb, disk_gb, LENGTH(id), id
 """
-# What is kept here has no type, so no price of one is for it.
-_PRICES = "SELECT kind, unit, node_id, start, billionths FROM prices WHERE type IS NULL"
 _TOTALS = "SELECT kind, node_id, items, vcpus, ram_mb, ram_gb, size_gb FROM totals WHERE tenant_id = ?"
 
 
@@ -35,7 +34,7 @@ class EmbeddedCloud:
         self._reader = reader
         self._clock = clock
         self._zone = zone
-        self._kept: tuple[int, PriceBook] | None = None
+        self._prices = KeptPrices(reader, of_types=False)
 
     async def usage_limits(self, tenant: Tenant) -> Fresh[UsageLimits]:
         return usage_limits(self._reader, tenant.id, self._clock.now())
@@ -48,17 +47,10 @@ class EmbeddedCloud:
         now = self._clock.now()
         hour = clock_hour(now, self._zone)
         with self._reader.snapshot():
-            book = self._price_book()
+            book = self._prices.book()
             holdings = self._holdings(tenant, now, ended_since=hour.start)
         until = min(hour.end, book.next_change(now), next_change(holdings.set_apart, now))
         return Fresh(estimate(_hourly_by_kind(holdings, book, now)), until)
-
-    def _price_book(self) -> PriceBook:
-        """The price book, kept while nothing changes: there may be thousands of prices. To be called in a snapshot."""
-        stamp = self._reader.stamp()
-        if self._kept is None or self._kept[0] != stamp:
-            self._kept = (stamp, PriceBook(Price(*row) for row in self._reader.all(_PRICES)))
-        return self._kept[1]
 
     def _holdings(self, tenant: Tenant, now: float, ended_since: float) -> Holdings:
         rows = self._reader.all(_TOTALS, (tenant.id,))
@@ -75,7 +67,7 @@ def _hourly_by_kind(holdings: Holdings, book: PriceBook, now: float) -> dict[Res
             if kind == billable and any(amounts):
                 cost = book.hourly(billable, node_id, amounts, at)
                 if cost is None:
-                    raise LookupError(f"a {kind} on node {node_id} has no price")
+                    raise NoPrice(f"a {kind} on node {node_id} has no price")
                 hourly[billable] += cost
 
     for (kind, node_id), amounts in _running(holdings).items():

@@ -5,7 +5,7 @@ import hashlib
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from cloudconsole.core.ports import Account
+from cloudconsole.core.ports import Account, Caller
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.passwords import decoy, password_matches
 from cloudconsole.store.reader import Reader
@@ -34,7 +34,8 @@ class EmbeddedIdentity:
         self._hashing = hashing
         self.waiting = 0
 
-    async def authenticate(self, username: str, password: str) -> Account | None:
+    async def authenticate(self, username: str, password: str, caller: Caller) -> Account | None:
+        del caller  # nobody else is asked
         row = self._reader.one(_FIND, (username,))
         matches = await self._matches(self._decoy(username) if row is None else row[5], password)
         if row is None or not matches or row[4]:

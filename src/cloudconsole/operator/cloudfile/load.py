@@ -24,6 +24,7 @@ from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.kept import StoredNames
 from cloudconsole.operator.nouns.operators import keeping_an_operator
+from cloudconsole.operator.nouns.sessions import end_sessions_of_guests, ends_sessions_of_guests
 from cloudconsole.store import counting, tables
 from cloudconsole.store.engine import reading
 
@@ -121,6 +122,9 @@ def _change(desk: Desk, file: CloudFile, hashes: Mapping[str, str]) -> dict[str,
     for parents in (nodes, tenants):
         parents.write_in_place(connection)
     shut_out = {now["name"] for was, now in tenants.written() if was and now["disabled"] and not was["disabled"]}
+    for was, now in tenants.written():
+        if was and ends_sessions_of_guests(was, now):
+            end_sessions_of_guests(desk, now["id"])
     children = _children(connection, file, hashes, shut_out)
     for part in children:
         part.remove(connection)

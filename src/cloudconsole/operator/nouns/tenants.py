@@ -14,7 +14,11 @@ from cloudconsole.operator.nouns.filters import Filter, name_filters
 from cloudconsole.operator.nouns.noun import Noun, Values
 from cloudconsole.operator.nouns.operators import refuse_no_operator_left
 from cloudconsole.operator.nouns.places import refuse_needed
-from cloudconsole.operator.nouns.sessions import end_sessions_of_tenant
+from cloudconsole.operator.nouns.sessions import (
+    end_sessions_of_accounts,
+    end_sessions_of_guests,
+    ends_sessions_of_guests,
+)
 from cloudconsole.operator.records import Record, Row
 from cloudconsole.store import tables
 
@@ -77,5 +81,8 @@ class Tenants(Noun):
         elif before is not None and after is None:
             for table in (tables.quotas, tables.totals, tables.usage):
                 connection.execute(delete(table).where(table.c.tenant_id == before["id"]))
-        elif before is not None and after is not None and after["disabled"] and not before["disabled"]:
-            end_sessions_of_tenant(desk, before["id"])
+        elif before is not None and after is not None:
+            if after["disabled"] and not before["disabled"]:
+                end_sessions_of_accounts(desk, before["id"])
+            if ends_sessions_of_guests(before, after):
+                end_sessions_of_guests(desk, before["id"])

@@ -19,7 +19,7 @@ from cloudconsole.server.desk.controls import Controls
 from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.desk.seeding import SeededRandomness
 from cloudconsole.server.serving import ListenError
-from cloudconsole.server.setting_meanings import LOCAL
+from cloudconsole.server.setting_endpoints import LOCAL
 from cloudconsole.server.settings import SettingError, Settings
 
 FLAGS: Final = ("--clock", "--clock-fixed", "--seed", "--test-mode")

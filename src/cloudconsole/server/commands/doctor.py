@@ -1,13 +1,20 @@
 """`cloudconsole doctor`: every check, in plain words or as JSON."""
 
 import argparse
+import logging
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 
 from cloudconsole.cli import output, printing
+from cloudconsole.core.addresses import normalise_region
 from cloudconsole.core.clock import SystemClock
+from cloudconsole.operator.errors import OperatorError
+from cloudconsole.server.commands.passwords import add_password_arguments, read_password
+from cloudconsole.server.commands.refusing import refuse
+from cloudconsole.server.doctor.endpoint_checks import endpoints_of
 from cloudconsole.server.doctor.examination import Result, examine
-from cloudconsole.server.doctor.findings import Finding
+from cloudconsole.server.doctor.findings import Case, Finding, Login
 from cloudconsole.server.doctor.setting_checks import read_case
 from cloudconsole.server.settings import SETTINGS
 from cloudconsole.server.settings_text import add_config_flag, add_setting_flags
@@ -15,23 +22,47 @@ from cloudconsole.spec.visible import visible
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "%(prog)s [--config FILE] [--quick] [--json] [--SETTING VALUE ...]"
+    parser.usage = "%(prog)s [--config FILE] [--quick] [--json] [--as USER [--at ADDRESS]] [--SETTING VALUE ...]"
     parser.epilog = "It takes the same settings as cloudconsole serve: give it those that the console runs with."
     parser.add_argument("--quick", action="store_true", help="look less deeply into the databases")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
+    parser.add_argument("--as", dest="user", metavar="USER", help="log in to the OpenStack behind the console, too")
+    parser.add_argument("--at", metavar="ADDRESS", help="the identity endpoint for --as, where there are several")
+    add_password_arguments(parser)
     add_config_flag(parser)
     add_setting_flags(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     flags = {name: getattr(arguments, name) for name in ("config", *SETTINGS)}
-    results = examine(read_case(os.environ, flags, SystemClock().now(), quick=arguments.quick))
+    # What goes wrong is a finding, not a line of a log.
+    logging.getLogger("cloudconsole").addHandler(logging.NullHandler())
+    case = read_case(os.environ, flags, SystemClock().now(), quick=arguments.quick)
+    try:
+        case = replace(case, login=_login(arguments, case))
+    except OperatorError as refused:
+        return refuse(str(refused))
+    results = examine(case)
     is_well = all(result.level != "problem" for result in results)
     if arguments.json:
         printing.print_json({"ok": is_well, "findings": [result._asdict() for result in results]})
     else:
         output.write(_text(results))
     return 0 if is_well else 1
+
+
+def _login(arguments: argparse.Namespace, case: Case) -> Login | None:
+    if arguments.user is None:
+        if arguments.at is not None or arguments.password_stdin or arguments.password_file is not None:
+            raise OperatorError("--at and a password are for a login: give --as USER, too")
+        return None
+    addresses = [endpoint.address for endpoint in endpoints_of(case)]
+    if not addresses:
+        raise OperatorError("--as: no identity endpoint of kind keystone is set")
+    wanted = addresses if arguments.at is None else [normalise_region(arguments.at)]
+    if len(wanted) != 1 or wanted[0] not in addresses:
+        raise OperatorError(f"--at: say which endpoint the password is for: {' or '.join(addresses)}")
+    return Login(wanted[0], arguments.user, read_password(arguments))
 
 
 def _text(results: Iterable[Result]) -> str:

@@ -1,6 +1,7 @@
 """`cloudconsole init`: an empty store and its first operator."""
 
 import argparse
+import shlex
 
 from cloudconsole.cli import printing
 from cloudconsole.operator.first import add_first_operator, check_names, refuse_if_inhabited
@@ -41,7 +42,13 @@ def _make(arguments: argparse.Namespace, settings: Settings) -> None:
         f"made a store in {folder} with the operator {username} of the tenant {tenant}",
         "next:",
         "  cloudconsole admin --help  # nodes, prices, tenants and their accounts",
-        f"  cloudconsole serve --data {settings.data}",
-        f"  cloudconsole doctor --data {settings.data}",
+        f"  cloudconsole serve{_flags(arguments)}",
+        f"  cloudconsole doctor{_flags(arguments)}",
     ):
         printing.print_line(line)
+
+
+def _flags(arguments: argparse.Namespace) -> str:
+    """Those given here that other commands need, too: without its settings file, a console may know no cloud."""
+    given = (("--config", arguments.config), ("--data", arguments.data))
+    return "".join(f" {flag} {shlex.quote(str(value))}" for flag, value in given if value is not None)

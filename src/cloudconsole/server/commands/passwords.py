@@ -1,8 +1,9 @@
-"""A new password: typed twice at a terminal, or from standard input, or from a file; never from an argument."""
+"""A password: typed at a terminal, a new one twice, or from standard input, or from a file; never from an argument."""
 
 import argparse
 import getpass
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -21,13 +22,22 @@ def add_password_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def read_new_password(arguments: argparse.Namespace) -> str:
+    return _read(arguments, _asked_twice)
+
+
+def read_password(arguments: argparse.Namespace) -> str:
+    """One that somebody has already."""
+    return _read(arguments, _asked_once)
+
+
+def _read(arguments: argparse.Namespace, asked: Callable[[], str]) -> str:
     if arguments.password_file is not None:
         return _from_file(arguments.password_file)
     if arguments.password_stdin:
         return _fit(_from_standard_input())
     if not sys.stdin.isatty():
         raise OperatorError("there is no terminal to ask for the password: give --password-stdin or --password-file")
-    return _asked()
+    return asked()
 
 
 def _from_file(file: Path) -> str:
@@ -45,7 +55,16 @@ def _from_standard_input() -> str:
     return line.removesuffix("\n").removesuffix("\r")
 
 
-def _asked() -> str:
+def _asked_once() -> str:
+    try:
+        password = _fit(getpass.getpass("Password: "))
+        password.encode()
+    except (EOFError, UnicodeError):
+        raise OperatorError("no password was given") from None
+    return password
+
+
+def _asked_twice() -> str:
     try:
         password = _fit(getpass.getpass("New password: "))
         password.encode()

@@ -66,6 +66,8 @@ def _run(arguments: argparse.Namespace, stand_ins: Mapping[str, Any]) -> int:
         if not desk.is_ordinary:
             refuse_reach(listener)
         _prepare_store(settings.data, desk)
+        if settings.has_keystone:
+            _see_token_keys(settings.token_key_file)
         if first_cloud is not None:
             load_first_cloud(first_cloud, settings, int(desk.clock.now()))
         is_empty, sample_accounts = _look(settings)
@@ -94,6 +96,13 @@ def _prepare_store(folder: Path, desk: Desk) -> None:
     else:
         hold_until_the_end(folder)
         desk.end_older_sessions(folder)
+
+
+def _see_token_keys(file: Path) -> None:
+    """Make them where there are none, before there are workers; refuse those that cannot be used."""
+    from cloudconsole.backends.openstack.sealing import Seals
+
+    Seals(file)
 
 
 def _look(settings: Settings) -> tuple[bool, list[str]]:

@@ -8,6 +8,7 @@ from cloudconsole.operator.sample import SAMPLE_PASSWORDS
 from cloudconsole.server.addresses import is_loopback, reachable
 from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.http.cookies import OPERATOR_PATH
+from cloudconsole.server.setting_endpoints import LOCAL
 from cloudconsole.server.settings import Settings
 
 CURL_SESSION = """\
@@ -70,14 +71,16 @@ class Start(NamedTuple):
         return self.settings.public_origin or self.listens
 
     @property
-    def region(self) -> str:
-        return self.settings.identity[0].address if self.settings.identity else f"{self.base}/v3"
+    def regions(self) -> list[str]:
+        """What login accepts; those of the console's own accounts first."""
+        endpoints = sorted(self.settings.identity, key=lambda endpoint: endpoint.kind != LOCAL)
+        return [endpoint.address for endpoint in endpoints] or [f"{self.base}/v3"]
 
 
 def welcome(start: Start) -> str:
     """The lines to print, for people."""
-    settings, base, region = start.settings, start.base, start.region
-    lines = [f"Cloud Console serves on {base}", f"region to send at login: {region}"]
+    settings, base, regions = start.settings, start.base, start.regions
+    lines = [f"Cloud Console serves on {base}", f"region to send at login: {' or '.join(regions)}"]
     lines.append(f"pages for tenants: {base}/")
     if settings.operator_pages:
         lines.append(f"pages for operators: {base}{OPERATOR_PATH}")
@@ -90,8 +93,8 @@ def welcome(start: Start) -> str:
     lines += start.desk.told()
     kept = "is temporary" if start.is_temporary else f"stays in {settings.data.resolve()}"
     lines.append(f"Stop with Ctrl-C; the data {kept}")
-    if start.sample_accounts:
-        first, accounts = start.sample_accounts[0], start.sample_accounts
+    if start.sample_accounts and settings.has_local_accounts:
+        accounts, first, region = start.sample_accounts, start.sample_accounts[0], regions[0]
         lines += ["sample accounts:", *(f"  {name} / {SAMPLE_PASSWORDS[name]}" for name in accounts)]
         lines += ["", "A first session with curl:", "", curl_session(base, region, first)]
         lines += ["The same in Python, with nothing but the standard library:", "", python_session(base, region, first)]
@@ -103,7 +106,7 @@ def ready_line(start: Start) -> str:
     told = {
         "address": start.base,
         "listens": start.listens,
-        "region": start.region,
+        "region": start.regions[0],
         "pid": os.getpid(),
         "data": str(start.settings.data.resolve()),
         "accounts": [{"username": name, "password": SAMPLE_PASSWORDS[name]} for name in start.sample_accounts],

@@ -1,18 +1,15 @@
 """A running console seen from outside: its cookies, its regions, its clock, and what a proxy makes of them."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Final
 
 from cloudconsole.server.addresses import reachable
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
-from cloudconsole.server.doctor.probe import Answer, NoAnswer, ask, quote
+from cloudconsole.server.doctor.outside import certificate_findings, clock_findings
+from cloudconsole.server.doctor.probe import Answer, NoAnswer, ask, quote, speaks_https
 from cloudconsole.spec.wire import CSRF_COOKIE, SESSION_COOKIE
 
-CLOCK_TOLERANCE_SECONDS: Final = 5
-EXPIRY_SECONDS: Final = 14 * 86_400
-"""So long before its end a certificate should have been renewed."""
-
+_RENEWAL: Final = "renew it; cloudconsole serve takes new certificate files on SIGHUP, a proxy in its own way"
 _ATTRIBUTES: Final = {SESSION_COOKIE: {"httponly", "path=/", "samesite=lax"}, CSRF_COOKIE: {"path=/", "samesite=lax"}}
 
 
@@ -43,7 +40,7 @@ def _silence(place: str, own: str | None, reason: NoAnswer) -> Finding:
             )
     except NoAnswer:
         pass
-    if place.startswith("http:") and reason.was_reached and _speaks_https(place):
+    if place.startswith("http:") and reason.was_reached and speaks_https(place):
         return problem(
             f"what answers at {place} speaks https, not plain http",
             "give doctor the settings that the console runs with, tls_certificate and tls_key among them",
@@ -54,14 +51,6 @@ def _silence(place: str, own: str | None, reason: NoAnswer) -> Finding:
             "look what it is, and whether doctor has the settings that the console runs with",
         )
     return warning(f"nothing answers at {place}: {reason}", "start cloudconsole serve, then run doctor again")
-
-
-def _speaks_https(place: str) -> bool:
-    try:
-        ask(place.replace("http:", "https:", 1), trusting=True)
-    except NoAnswer as reason:
-        return reason.was_reached
-    return True
 
 
 def _seen(case: Case, answer: Answer) -> Iterator[Finding]:
@@ -81,8 +70,8 @@ def _seen(case: Case, answer: Answer) -> Iterator[Finding]:
         *_cookies(answer),
         *_regions(case, answer),
         *_cache(answer),
-        *_clock(answer),
-        *_certificate(case, answer),
+        *clock_findings("its clock", answer),
+        *certificate_findings("its certificate", answer, case.now, _RENEWAL),
     ]
     yield from findings
     if not findings:
@@ -135,24 +124,3 @@ def _cache(answer: Answer) -> Iterator[Finding]:
             f"something between caches or changes answers (Cache-Control: {quote(control)}, Age: {quote(age)})",
             "turn caching off for the console: one caller could get another's answer",
         )
-
-
-def _clock(answer: Answer) -> Iterator[Finding]:
-    difference = answer.clock_difference
-    if abs(difference) > CLOCK_TOLERANCE_SECONDS:
-        direction = "ahead of" if difference > 0 else "behind"
-        yield warning(
-            f"its clock is {abs(difference):.0f} seconds {direction} this machine's", "run a time service on both"
-        )
-
-
-def _certificate(case: Case, answer: Answer) -> Iterator[Finding]:
-    end = answer.certificate_end
-    if end is None or end > case.now + EXPIRY_SECONDS:
-        return
-    moment = datetime.fromtimestamp(end, UTC).strftime("%Y-%m-%d %H:%M UTC")
-    mend = "renew it; cloudconsole serve takes new certificate files on SIGHUP, a proxy in its own way"
-    if end <= case.now:
-        yield problem(f"its certificate expired on {moment}", mend)
-    else:
-        yield warning(f"its certificate expires on {moment}", mend)

@@ -7,13 +7,16 @@ from sqlalchemy.exc import DBAPIError
 
 from cloudconsole.server.doctor.account_checks import check_operators, check_sample_passwords, check_throttle
 from cloudconsole.server.doctor.clock_checks import check_clock, check_rows_in_time, check_time_zones
+from cloudconsole.server.doctor.cloud_checks import check_cloud
 from cloudconsole.server.doctor.console_checks import check_console
+from cloudconsole.server.doctor.endpoint_checks import check_endpoints
 from cloudconsole.server.doctor.findings import Case, Check, Finding, Level, warning
 from cloudconsole.server.doctor.folder_checks import check_folder
 from cloudconsole.server.doctor.obstacles import obstacle_of
 from cloudconsole.server.doctor.origin_checks import check_origin, check_undeclared_proxies
 from cloudconsole.server.doctor.setting_checks import check_settings
 from cloudconsole.server.doctor.store_checks import check_databases, check_totals
+from cloudconsole.server.doctor.token_key_checks import check_token_keys
 
 _REACH: Final = ("host", "hosts", "public_origin", "proxies")
 """They decide who can reach the console."""
@@ -34,6 +37,9 @@ CHECKS: Final[dict[str, Check]] = {
     "running console": Check(
         check_console, ("host", "port", "tls_certificate", "tls_key", "public_origin", "identity")
     ),
+    "token keys": Check(check_token_keys, ("data", "identity", "token_keys")),
+    "identity endpoints": Check(check_endpoints, ("identity",)),
+    "cloud": Check(check_cloud, ("identity", "data", "time_zone")),
 }
 
 

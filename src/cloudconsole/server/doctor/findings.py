@@ -1,12 +1,22 @@
 """What a check is given, and what it finds."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from cloudconsole.server.settings import Settings
 
 Level = Literal["ok", "warning", "problem"]
+
+
+@dataclass(frozen=True)
+class Login:
+    """A user of a cloud, as whom to look into it."""
+
+    address: str
+    """The identity endpoint's, in one form."""
+    username: str
+    password: str = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -19,6 +29,8 @@ class Case:
     quick: bool = False
     unknown: frozenset[str] = frozenset()
     """Settings whose value cannot be told: what hangs on them is not looked at."""
+    login: Login | None = None
+    """Without one, a cloud behind the console is looked at only from outside."""
 
 
 class Finding(NamedTuple):

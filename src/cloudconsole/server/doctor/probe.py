@@ -1,4 +1,4 @@
-"""One call to a running console, as a newcomer makes it."""
+"""One call from outside to a running console or an identity endpoint, as a newcomer makes it."""
 
 import http.client
 import json
@@ -6,11 +6,12 @@ import re
 import time
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from queue import Empty, Queue
-from ssl import CERT_NONE, SSLSocket, create_default_context
-from threading import Thread
+from pathlib import Path
+from ssl import CERT_NONE, SSLContext, SSLSocket, create_default_context
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
+
+from cloudconsole.server.doctor.deadline import within
 
 TIMEOUT_SECONDS: Final = 5
 """Without anything coming."""
@@ -20,6 +21,7 @@ LARGEST_ANSWER: Final = 1024 * 1024
 LONGEST_QUOTE: Final = 200
 """So much is shown of what something else said."""
 
+_HEADERS: Final = {"Accept": "application/json", "User-Agent": "cloudconsole-doctor"}
 _TIME: Final = rb"(?:\x17\x0d|\x18\x0f)"
 _VALIDITY: Final = re.compile(_TIME + rb"[0-9]{12,14}Z" + _TIME + rb"(?P<end>[0-9]{12,14})Z")
 """The only place in a certificate where two times follow each other."""
@@ -47,11 +49,20 @@ class Answer(NamedTuple):
     @property
     def welcome(self) -> dict[str, Any] | None:
         """What a console says to a newcomer; None where something else answers."""
+        data = self._object("data")
+        return data if "regions" in data and "actions" in data else None
+
+    @property
+    def version(self) -> dict[str, Any]:
+        """What a service of a cloud says of its version; nothing where something else answers."""
+        return self._object("version")
+
+    def _object(self, key: str) -> dict[str, Any]:
         try:
-            data = json.loads(self.body)["data"]
+            found = json.loads(self.body)[key]
         except (ValueError, KeyError, TypeError, RecursionError):
-            return None
-        return data if isinstance(data, dict) and "regions" in data and "actions" in data else None
+            return {}
+        return found if isinstance(found, dict) else {}
 
     @property
     def cookies(self) -> dict[str, set[str]]:
@@ -95,36 +106,34 @@ def quote(said: object) -> str:
     return text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "…"
 
 
-def ask(origin: str, *, trusting: bool = False) -> Answer:
-    """`GET /api/` at an origin; a redirect is not followed. `trusting` takes any certificate."""
-    answers: Queue[Answer | Exception] = Queue()
+def ask(origin: str, path: str = "/api/", *, trusting: bool = False, ca_file: Path | None = None) -> Answer:
+    """`GET` of a path below an origin; a redirect is not followed.
 
-    def wait_for_it() -> None:
-        try:
-            answers.put(_ask(origin, trusting=trusting))
-        except Exception as problem:  # noqa: BLE001
-            answers.put(problem)
-
-    # Names, connections, handshakes and answers can all be slow in ways of their own: no timeout of theirs holds for
-    # the whole. Whoever is still waited for then, is left to the end of this process.
-    Thread(target=wait_for_it, daemon=True).start()
+    `trusting` takes any certificate; `ca_file` says whom to trust instead of the system's.
+    """
     try:
-        answer = answers.get(timeout=LONGEST_SECONDS)
-    except Empty:
+        return within(LONGEST_SECONDS, lambda: _ask(origin, path, _tls(trusting=trusting, ca_file=ca_file)))
+    except TimeoutError:
         raise NoAnswer(f"no whole answer within {LONGEST_SECONDS} seconds") from None
-    if isinstance(answer, Exception):
-        raise answer
-    return answer
 
 
-def _ask(origin: str, *, trusting: bool) -> Answer:
-    connection = _connection(origin, trusting=trusting)
+def speaks_https(place: str) -> bool:
+    """Whether what did not answer by plain http would answer by https."""
+    try:
+        ask(place.replace("http:", "https:", 1), trusting=True)
+    except NoAnswer as reason:
+        return reason.was_reached
+    return True
+
+
+def _ask(origin: str, path: str, tls: SSLContext) -> Answer:
+    connection = _connection(origin, tls)
     asked_at, was_reached = time.time(), False
     try:
         connection.connect()
         was_reached = True
         certificate = connection.sock.getpeercert(binary_form=True) if isinstance(connection.sock, SSLSocket) else None
-        connection.request("GET", "/api/", headers={"Accept": "application/json", "User-Agent": "cloudconsole-doctor"})
+        connection.request("GET", urlsplit(origin).path + path, headers=_HEADERS)
         response = connection.getresponse()
         body = response.read(LARGEST_ANSWER)
         return Answer(origin, response.status, response.headers, body, asked_at, time.time(), certificate)
@@ -134,12 +143,16 @@ def _ask(origin: str, *, trusting: bool) -> Answer:
         connection.close()
 
 
-def _connection(origin: str, *, trusting: bool) -> http.client.HTTPConnection:
+def _connection(origin: str, tls: SSLContext) -> http.client.HTTPConnection:
     place = urlsplit(origin)
     if place.scheme != "https":
         return http.client.HTTPConnection(place.hostname or "", place.port, timeout=TIMEOUT_SECONDS)
-    context = create_default_context()
+    return http.client.HTTPSConnection(place.hostname or "", place.port, timeout=TIMEOUT_SECONDS, context=tls)
+
+
+def _tls(*, trusting: bool, ca_file: Path | None) -> SSLContext:
+    context = create_default_context(cafile=ca_file)
     if trusting:
         context.check_hostname = False
         context.verify_mode = CERT_NONE
-    return http.client.HTTPSConnection(place.hostname or "", place.port, timeout=TIMEOUT_SECONDS, context=context)
+    return context

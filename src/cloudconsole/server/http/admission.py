@@ -1,22 +1,28 @@
 """Letting someone in who proves to be who: what every login goes through, whichever form it comes from."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
+from unicodedata import combining, normalize
 
 from msgspec import Struct
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.kinds import Role
-from cloudconsole.core.ports import Account, Identity
+from cloudconsole.core.ports import Account, Caller, Guest
 from cloudconsole.server.addresses import throttle_address
+from cloudconsole.server.http.doors import Door, Vigil
 from cloudconsole.server.http.front import Front
+from cloudconsole.server.http.regions import OURS
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.session import TENANTS, Sessions
-from cloudconsole.server.http.turns import Turns
 from cloudconsole.server.settings import Settings
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec.errors import InvalidCredentials
-from cloudconsole.store.activity import LOGIN, LOGOUT, Activity, Attempt, Caller, NewSession
+from cloudconsole.store.activity import LOGIN, LOGOUT, Activity, Attempt, NewSession
 from cloudconsole.store.sessions import Session, hash_session_id
+
+TOKEN_MARGIN_SECONDS: Final = 30
 
 
 class Wanted(Struct, frozen=True):
@@ -29,6 +35,8 @@ class Wanted(Struct, frozen=True):
     role: Role | None = None
     """The only one that is let in, where not all are."""
     event: str = LOGIN
+    endpoint: str = OURS
+    """Whose accounts are meant."""
 
 
 @dataclass(frozen=True)
@@ -36,45 +44,73 @@ class Admission:
     settings: Settings
     clock: Clock
     sessions: Sessions
-    identity: Identity
+    doors: Mapping[str, Door]
     activity: Activity
     writer: Writer
-    turns: Turns
+    vigil: Vigil
 
-    def recognise(self, request: Request, username: str) -> None:
+    def recognise(self, request: Request, username: str, endpoint: str = OURS) -> None:
         """Let those who note what becomes of the request know whom it is about, if there is such an account."""
-        request.user = username if self.identity.recognises(username) else None
+        request.user = username if self.doors[endpoint].identity.recognises(username) else None
 
     async def admit(self, request: Request, front: Front, username: str, password: str, wanted: Wanted) -> str:
         """The id of a new session for whom the caller proved to be; else a refusal, the same in words and time."""
-        attempt = Attempt(username, throttle_address(front.address), _caller(request, front), wanted.event)
+        network, caller = throttle_address(front.address), caller_of(request, front)
+        attempt = Attempt(username, network, caller, wanted.event, _counted_as(username, wanted.endpoint))
         await self.writer.look(self.activity.check_throttle, attempt, self._now())
-        with self.turns.taken(attempt.user_hash, attempt.network):
-            account = await self.identity.authenticate(attempt.username, password)
-        if account is None or wanted.role not in (None, account.role):
+        door = self.doors[wanted.endpoint]
+        with door.turns.taken(attempt.user_hash, attempt.network):
+            proven = await door.identity.authenticate(attempt.username, password, attempt.caller)
+        if proven is None or not _has_role(proven, wanted.role):
             await self.writer.run(self.activity.count_failure, attempt, request.user, self._now())
             raise InvalidCredentials
-        return await self._open_session(attempt, account, wanted)
+        request.user = proven.known_as
+        return await self._open_session(attempt, proven, wanted)
 
     async def dismiss(self, request: Request, front: Front, session: Session, event: str = LOGOUT) -> None:
-        """End a session."""
-        caller, now = _caller(request, front), self._now()
-        await self.writer.run(self.activity.end_session, session.id_hash, session.username, caller, now, event)
+        """End a session, and with it the token that it has in a cloud."""
+        caller, now = caller_of(request, front), self._now()
+        await self.writer.run(self.activity.end_session, session.id_hash, session.known_as, caller, now, event)
+        await self.vigil.revoke(session, caller)
 
-    async def _open_session(self, attempt: Attempt, account: Account, wanted: Wanted) -> str:
+    async def _open_session(self, attempt: Attempt, proven: Account | Guest, wanted: Wanted) -> str:
         session_id, now = self.sessions.new_id(wanted.prefix), self._now()
+        lifetime_end = now + self.settings.session_lifetime
         session = NewSession(
             id_hash=hash_session_id(session_id),
             csrf_seed=wanted.csrf_seed,
-            expires_at=now + self.settings.session_lifetime,
+            expires_at=lifetime_end if isinstance(proven, Account) else min(lifetime_end, _token_end(proven)),
             replaces=tuple(hash_session_id(old) for old in wanted.replaces),
         )
-        await self.writer.run(self.activity.open_session, attempt, account, session, now)
+        await self.writer.run(self.activity.open_session, attempt, proven, session, now)
+        if isinstance(proven, Guest):
+            self.vigil.opened(session.id_hash)
         return session_id
 
     def _now(self) -> int:
         return int(self.clock.now())
 
 
-def _caller(request: Request, front: Front) -> Caller:
+def _counted_as(username: str, endpoint: str) -> str | None:
+    """What failures are counted by at another's endpoint: who gets in by one must start no count anew at another.
+
+    A Keystone may take names in any case, with spaces after them and with other accents for the same user's.
+    """
+    if endpoint == OURS:
+        return None
+    plain = "".join(each for each in normalize("NFKD", username.casefold()) if not combining(each))
+    return f"{endpoint} {plain.strip()}"
+
+
+def _has_role(proven: Account | Guest, wanted: Role | None) -> bool:
+    role: Role = proven.role if isinstance(proven, Account) else "tenant"
+    return wanted in (None, role)
+
+
+def _token_end(guest: Guest) -> int:
+    """A session ends before its token does, so that no call meets a token that has just run out."""
+    return int(guest.expires_at) - TOKEN_MARGIN_SECONDS
+
+
+def caller_of(request: Request, front: Front) -> Caller:
     return Caller(front.address, request.request_id)

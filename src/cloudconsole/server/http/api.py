@@ -1,13 +1,15 @@
 """The one path of all actions: `GET` opens a session, `POST` calls an action."""
 
+import asyncio
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.estimate import MONTH_DAYS
-from cloudconsole.core.ports import Tenant
+from cloudconsole.core.ports import Access, Tenant
 from cloudconsole.server.actions import HANDLERS, Handler, Ports
+from cloudconsole.server.http.admission import caller_of
 from cloudconsole.server.http.body import (
     Fields,
     media_type,
@@ -18,6 +20,7 @@ from cloudconsole.server.http.body import (
 )
 from cloudconsole.server.http.cookies import csrf_cookie, session_cookie
 from cloudconsole.server.http.csrf import CsrfTokens
+from cloudconsole.server.http.doors import Vigil
 from cloudconsole.server.http.front import Front
 from cloudconsole.server.http.regions import Regions
 from cloudconsole.server.http.request import Request
@@ -27,10 +30,11 @@ from cloudconsole.server.payloads import Asked, Payloads
 from cloudconsole.server.settings import Settings
 from cloudconsole.spec import envelope
 from cloudconsole.spec.actions import ACTIONS
-from cloudconsole.spec.errors import UnknownAction
+from cloudconsole.spec.errors import LoginRequired, UnknownAction, UpstreamFailed, UpstreamTimeout
 from cloudconsole.spec.language import Text
 from cloudconsole.spec.records import Welcome
 from cloudconsole.spec.wire import FORM, JSON
+from cloudconsole.store.sessions import Session
 
 LARGEST_REMEMBERED: Final = 256
 """Bodies up to this size are remembered with what they ask for: there are few of them, and they come often."""
@@ -47,6 +51,7 @@ class ApiEndpoint:
     regions: Regions
     ports: Ports
     payloads: Payloads
+    vigil: Vigil
 
     async def welcome(self, request: Request, front: Front) -> Response:
         """Both cookies, kept where they are good, and what a newcomer needs to know."""
@@ -70,14 +75,45 @@ class ApiEndpoint:
         body = await read_body(request, self.settings.max_body)
         media = media_type(request, (JSON, FORM))
         session = self.sessions.require(request)
+        if session.access is not None:
+            return await self._call_as_guest(request, front, session, session.access, (body, media))
+        handler, parameters = self._asked_for(request, front, session, body, media)
+        tenant = Tenant(session.tenant_id, session.username)
+        asked = Asked(tenant, parameters, request.head.language, session.stamp)
+        return plain_answer((await self.payloads.get(handler, self.ports, asked)).body)
+
+    async def _call_as_guest(
+        self, request: Request, front: Front, session: Session, access: Access, sent: tuple[bytes, str]
+    ) -> Response:
+        """The same for whom a cloud behind us answers: within one deadline, and with the age of what it said."""
+        caller = caller_of(request, front)
+        try:
+            async with asyncio.timeout(self.settings.cloud_timeout):
+                await self.vigil.see(session, access, caller)
+                handler, parameters = self._asked_for(request, front, session, *sent)
+                tenant = Tenant(session.tenant_id, session.username, access, caller)
+                asked = Asked(tenant, parameters, request.head.language, session.stamp)
+                try:
+                    prepared = await self.payloads.get(handler, self.ports, asked)
+                except LoginRequired as refused:
+                    # One that cannot reach Keystone may refuse any token: only Keystone's own word ends a session.
+                    await self.vigil.ask_again(session, access, caller)
+                    raise UpstreamFailed from refused
+        except TimeoutError as slow:
+            raise UpstreamTimeout from slow
+        if prepared.read_at is None:
+            return plain_answer(prepared.body)
+        return plain_answer(prepared.body, max(0, int(self.clock.now() - prepared.read_at)))
+
+    def _asked_for(
+        self, request: Request, front: Front, session: Session, body: bytes, media: str
+    ) -> tuple[Handler, tuple[str, ...]]:
+        """The action that a caller with a session asks for, and its parameters."""
         self.tokens.check_call(request, front, session)
         handler, fields = (_lately_asked if len(body) <= LARGEST_REMEMBERED else _asked)(body, media)
         # Known from here on, also to those who count and note what is refused.
         request.call = handler.action.name
-        parameters = tuple([required_identifier(fields, name) for name in handler.action.parameters])
-        tenant = Tenant(session.tenant_id, session.username)
-        asked = Asked(tenant, parameters, request.head.language, session.stamp)
-        return plain_answer(await self.payloads.get(handler, self.ports, asked))
+        return handler, tuple([required_identifier(fields, name) for name in handler.action.parameters])
 
     def _token_to_keep(self, request: Request, found: Found | None) -> str:
         if found is not None and self.tokens.came_along(found[1], request):

@@ -33,8 +33,9 @@ class LoginEndpoint:
         csrf_seed = self.tokens.check_login(request, fields.get("csrfmiddlewaretoken"))
         username, password, region = (required_text(fields, name) for name in ("username", "password", "region"))
         self.admission.recognise(request, username)
-        self.regions.check(region, front.origin)
-        wanted = Wanted(csrf_seed, request.head.cookies.sessions)
+        endpoint = self.regions.meant_by(region, front.origin)
+        self.admission.recognise(request, username, endpoint)
+        wanted = Wanted(csrf_seed, request.head.cookies.sessions, endpoint=endpoint)
         session_id = await self.admission.admit(request, front, username, password, wanted)
         return self._let_in(session_id, csrf_seed, front)
 

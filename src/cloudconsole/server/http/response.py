@@ -34,6 +34,8 @@ WHOLE_HEAD: Final = (
     + b"".join(b"%b: %b\r\n" % header for header in (JSON_TYPE, CLOSED_POLICY, NOT_KEPT, *SECURITY_HEADERS))
     + b"content-length: %d\r\nx-request-id: %b\r\n"
 )
+AGE: Final = b"x-answer-age"
+"""How many seconds ago a cloud behind us gave the answer."""
 
 DISCARDED_AT_MOST: Final = 8 * 1024 * 1024
 DISCARD_SECONDS: Final = 10
@@ -45,15 +47,16 @@ class Response(Struct):
     headers: Headers = []
     policy: tuple[bytes, bytes] = CLOSED_POLICY
     caching: tuple[bytes, bytes] = NOT_KEPT
+    age: int | None = None
 
 
 def json_response(body: bytes, status: int = 200, headers: Headers | None = None) -> Response:
     return Response(status, body, [JSON_TYPE, *(headers or [])])
 
 
-def plain_answer(body: bytes) -> Response:
-    """A success without headers of its own, which most answers are; see `PLAIN_JSON`."""
-    return Response(200, body, PLAIN_JSON)
+def plain_answer(body: bytes, age: int | None = None) -> Response:
+    """A success without headers of its own but its age, which most answers are; see `PLAIN_JSON`."""
+    return Response(200, body, PLAIN_JSON, age=age)
 
 
 def cookie_headers(*cookies: str) -> Headers:
@@ -108,6 +111,7 @@ def _headers(response: Response, request_id: str) -> Headers:
         (b"x-request-id", request_id.encode("ascii")),
         response.policy,
         response.caching,
+        *([] if response.age is None else [(AGE, b"%d" % response.age)]),
         *SECURITY_HEADERS,
     ]
 
@@ -115,7 +119,8 @@ def _headers(response: Response, request_id: str) -> Headers:
 def _whole_head(response: Response, request_id: str) -> bytes:
     """The head of a success, in which nothing stands that a caller could have chosen freely."""
     if response.headers is PLAIN_JSON:
-        return WHOLE_HEAD % (len(response.body), request_id.encode("ascii"))
+        head = WHOLE_HEAD % (len(response.body), request_id.encode("ascii"))
+        return head if response.age is None else b"%b%b: %d\r\n" % (head, AGE, response.age)
     headers = [b"%b: %b\r\n" % header for header in _headers(response, request_id)]
     return b"".join([b"HTTP/1.1 200 OK\r\n", *headers])
 

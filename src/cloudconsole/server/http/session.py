@@ -74,7 +74,7 @@ class Sessions:
             # A foreign session, planted by a neighbouring host, must not take the place of the caller's own.
             live.sort(key=lambda each: not self._tokens.came_along(each[1], request))
         session = live[0][1]
-        request.user = session.username
+        request.user = session.known_as
         self.note_use(session, now)
         return live[0]
 

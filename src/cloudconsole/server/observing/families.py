@@ -51,6 +51,24 @@ PAYLOADS: Final = Family(
     "payloads_total", "counter", "Payloads handed out, prepared for the call or kept from an earlier one.", ("source",)
 )
 PAYLOAD_BYTES: Final = Family("payload_cache_bytes", "gauge", "Memory that kept payloads take, of all workers.")
+UPSTREAM_SECONDS: Final = Family(
+    "upstream_call_duration_seconds",
+    "histogram",
+    "Time that a call to a cloud behind the console took, waiting for its turn included, by service.",
+    ("service",),
+)
+UPSTREAM_FAILURES: Final = Family(
+    "upstream_failures_total",
+    "counter",
+    "Calls to a cloud behind the console that failed, by service and reason.",
+    ("service", "reason"),
+)
+UPSTREAM_IN_FLIGHT: Final = Family(
+    "upstream_calls_in_flight",
+    "gauge",
+    "Calls to a cloud behind the console that are under way or wait for their turn, by service.",
+    ("service",),
+)
 LOOP_LAG: Final = Family(
     "event_loop_lag_seconds", "histogram", "How late a worker's event loop was, looked at four times a second."
 )

@@ -6,8 +6,9 @@ Every label's values are known here, so the layout is fixed: a figure is one who
 from collections.abc import Iterator
 from typing import Final
 
+from cloudconsole.backends.openstack.endpoint import SERVICES
 from cloudconsole.spec.actions import ACTIONS
-from cloudconsole.spec.errors import ApiError
+from cloudconsole.spec.errors import ApiError, UpstreamFailed, UpstreamTimeout
 
 OK: Final = "ok"
 GONE: Final = "client_gone"
@@ -70,7 +71,19 @@ OUTCOME_PLACES: Final = {name: number for number, name in enumerate(OUTCOMES)}
 
 STORE_WRITES: Final = len(CALLS) * CALL_CELLS
 LOOP_LAG: Final = STORE_WRITES + HISTOGRAM_CELLS
-_SINGLES: Final = LOOP_LAG + HISTOGRAM_CELLS
+
+UPSTREAM_REASONS: Final = (UpstreamFailed.error, UpstreamTimeout.error)
+_UPSTREAM: Final = LOOP_LAG + HISTOGRAM_CELLS
+_UPSTREAM_CELLS: Final = HISTOGRAM_CELLS + len(UPSTREAM_REASONS)
+UPSTREAM_PLACES: Final = {service: _UPSTREAM + number * _UPSTREAM_CELLS for number, service in enumerate(SERVICES)}
+"""Of one service of a cloud behind us: the histogram of its calls' durations, then how many failed, by reason."""
+UPSTREAM_FAILURES: Final = {
+    (service, reason): place + HISTOGRAM_CELLS + number
+    for service, place in UPSTREAM_PLACES.items()
+    for number, reason in enumerate(UPSTREAM_REASONS)
+}
+
+_SINGLES: Final = _UPSTREAM + len(SERVICES) * _UPSTREAM_CELLS
 
 PAYLOADS_REUSED: Final = _SINGLES
 PAYLOADS_PREPARED: Final = _SINGLES + 1
@@ -89,7 +102,9 @@ WRITES_WAITING: Final = _MOMENTARY + 2
 PASSWORDS_WAITING: Final = _MOMENTARY + 3
 LONGEST_LAG: Final = _MOMENTARY + 4
 PROCESS: Final = _MOMENTARY + 5
-GAUGES: Final = range(IN_FLIGHT, PROCESS + 1)
+UPSTREAM_IN_FLIGHT: Final = {service: PROCESS + 1 + number for number, service in enumerate(SERVICES)}
+_END: Final = PROCESS + 1 + len(SERVICES)
+GAUGES: Final = range(IN_FLIGHT, _END)
 
 # Whole cache lines, so that no two workers write to the same one.
-WORKER_CELLS: Final = (PROCESS // 8 + 1) * 8
+WORKER_CELLS: Final = -(-_END // 8) * 8

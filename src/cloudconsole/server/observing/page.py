@@ -30,6 +30,7 @@ class MetricsPage:
         lines: list[str] = []
         lines += _calls(totals)
         lines += _store_of_workers(totals)
+        lines += _upstream(totals)
         lines += _of_processes(workers, totals)
         lines += _of_the_store(self._store)
         lines += _family(families.START_TIME, [((), f"{self._board.made_at:.3f}")])
@@ -74,6 +75,17 @@ def _store_of_workers(totals: list[int]) -> list[str]:
         *_histogram(families.STORE_WRITES, {(): layout.STORE_WRITES}, totals),
         *_family(families.WRITES_WAITING, [((), totals[layout.WRITES_WAITING])]),
         *_family(families.STORE_ERRORS, [((), totals[layout.STORE_ERRORS])]),
+    ]
+
+
+def _upstream(totals: list[int]) -> list[str]:
+    durations: dict[tuple[str, ...], int] = {(service,): place for service, place in layout.UPSTREAM_PLACES.items()}
+    failures = [(pair, totals[place]) for pair, place in layout.UPSTREAM_FAILURES.items()]
+    in_flight = [((service,), totals[place]) for service, place in layout.UPSTREAM_IN_FLIGHT.items()]
+    return [
+        *_histogram(families.UPSTREAM_SECONDS, durations, totals),
+        *_family(families.UPSTREAM_FAILURES, failures),
+        *_family(families.UPSTREAM_IN_FLIGHT, in_flight),
     ]
 
 

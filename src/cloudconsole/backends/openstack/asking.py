@@ -1,0 +1,112 @@
+"""One tenant's questions to the services of one region: a single answer, or a list with all its pages."""
+
+from collections.abc import Mapping
+from typing import Final, Generic, Protocol, TypeVar, cast
+
+import msgspec
+from msgspec import Struct
+
+from cloudconsole.backends.openstack.answers import Answer
+from cloudconsole.backends.openstack.endpoint import Service
+from cloudconsole.backends.openstack.upstream import Upstream
+from cloudconsole.core.ports import Caller
+
+MOST_PAGES: Final = 1000
+"""Of one list: a service that goes on for longer would go on for ever."""
+
+Shape = TypeVar("Shape")
+
+
+class Listed(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+Item = TypeVar("Item", bound=Listed)
+
+
+class Link(Struct, frozen=True):
+    rel: str = ""
+
+
+class Page(Struct, Generic[Item], frozen=True):
+    items: list[Item]
+    links: list[Link]
+    next: str | None
+    """Glance's way to say what the others say by a link."""
+
+    @property
+    def is_last(self) -> bool:
+        return self.next is None and not any(link.rel == "next" for link in self.links)
+
+
+class Listing(Generic[Item]):
+    """A list that a service gives by the page; `shape` is that of a page."""
+
+    def __init__(self, path: str, key: str, item: type[Item], headers: Mapping[str, str] | None = None) -> None:
+        """`key` is what the service calls the items in its answer."""
+        self.path = path
+        self.headers = headers
+        shape = msgspec.defstruct(
+            "Listed",
+            [("items", list[item]), ("links", list[Link], []), ("next", str | None, None)],  # type: ignore[valid-type]
+            bases=(Page,),
+            rename={"items": key, "links": f"{key}_links"},
+            frozen=True,
+        )
+        self.shape = cast(type[Page[Item]], shape)
+
+
+class Asking:
+    """A tenant's voice in a region; `services` says where each of the region's services is."""
+
+    def __init__(
+        self, upstream: Upstream, caller: Caller, token: str, region: str, services: Mapping[str, str]
+    ) -> None:
+        self.region = region
+        self.services = services
+        self._upstream = upstream
+        self._caller = caller
+        self._token = token
+
+    async def one(self, service: Service, path: str, shape: type[Shape]) -> Shape:
+        return self._upstream.read(await self._ask(service, path, None, None), shape)
+
+    async def all(
+        self, service: Service, listing: Listing[Item], params: Mapping[str, str] | None = None
+    ) -> list[Item]:
+        """Every page, each asked for by the id that the one before ended with.
+
+        The links in the answers only say whether there is more: a service behind a proxy may not know its own
+        address, and a token goes nowhere but where the catalog says.
+        """
+        found: dict[str, Item] = {}
+        marker: dict[str, str] = {}
+        pages = 0
+        while True:
+            answer = await self._ask(service, listing.path, {**(params or {}), **marker}, listing.headers)
+            page = self._upstream.read(answer, listing.shape)
+            known = len(found)
+            found.update((item.id, item) for item in page.items)
+            pages += 1
+            if page.is_last:
+                return list(found.values())
+            if len(found) == known:
+                raise self._upstream.nonsense(answer, "a page that leads to nothing new")
+            if pages == MOST_PAGES:
+                raise self._upstream.nonsense(answer, f"a list of over {MOST_PAGES} pages")
+            marker = {"marker": page.items[-1].id}
+
+    async def _ask(
+        self, service: Service, path: str, params: Mapping[str, str] | None, headers: Mapping[str, str] | None
+    ) -> Answer:
+        return await self._upstream.ask(
+            self.services[service],
+            "GET",
+            path,
+            caller=self._caller,
+            service=service,
+            token=self._token,
+            headers=headers or {},
+            params=params or None,
+        )

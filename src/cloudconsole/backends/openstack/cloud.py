@@ -1,0 +1,203 @@
+"""Usage, flavors and consumption from an OpenStack: its own figures, live."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping
+from datetime import tzinfo
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
+
+from cloudconsole.backends.openstack.answers import TokenRefused
+from cloudconsole.backends.openstack.asking import Asking
+from cloudconsole.backends.openstack.costs import hourly_by_kind
+from cloudconsole.backends.openstack.endpoint import Endpoint, Manners
+from cloudconsole.backends.openstack.holdings import Holding
+from cloudconsole.backends.openstack.readings import read_flavors, read_holdings, read_limits
+from cloudconsole.backends.openstack.sharing import Reading, Sharing
+from cloudconsole.backends.openstack.upstream import Upstream
+from cloudconsole.backends.prices import KeptPrices
+from cloudconsole.core.clock import Clock
+from cloudconsole.core.estimate import clock_hour, estimate
+from cloudconsole.core.kinds import SIZED_IN_GB, Amounts
+from cloudconsole.core.ports import Access, Fresh, Tenant
+from cloudconsole.spec.errors import LoginRequired, UpstreamFailed, UpstreamTimeout
+from cloudconsole.spec.records import ConsumptionItem, Flavors, ResourceType, UsageLimits
+from cloudconsole.store.sightings import Sighting, Sightings
+
+log = logging.getLogger(__name__)
+
+Value = TypeVar("Value")
+
+_FLEETING: Final[tuple[ResourceType, ...]] = ("image", "loadbalance", "volume")
+"""Kinds of which a cloud lists nothing to its tenants once it is deleted."""
+
+
+class Opener(Protocol):
+    def open(self, sealed: bytes) -> str | None:
+        """The token, or None where it was sealed under a key that is no longer there."""
+
+
+class Place(NamedTuple):
+    """An endpoint, and the way to its services."""
+
+    endpoint: Endpoint
+    upstream: Upstream
+
+
+class Visit(NamedTuple):
+    """One tenant's going round the regions; it is to be over at `deadline`, by the loop's clock."""
+
+    access: Access
+    token: str
+    regions: list[Asking]
+    deadline: float
+
+
+class OpenStackCloud:
+    """`places` are by the address that a session's access names its endpoint by."""
+
+    def __init__(
+        self,
+        places: Mapping[str, Place],
+        seals: Opener,
+        prices: KeptPrices,
+        sightings: Sightings,
+        manners: Manners,
+        clock: Clock,
+        zone: tzinfo,
+    ) -> None:
+        self._places = places
+        self._seals = seals
+        self._prices = prices
+        self._sightings = sightings
+        self._manners = manners
+        self._clock = clock
+        self._zone = zone
+        self._sharing = Sharing(clock)
+
+    async def close(self) -> None:
+        await self._sharing.close()
+
+    async def usage_limits(self, tenant: Tenant) -> Fresh[UsageLimits]:
+        async def read(visit: Visit) -> UsageLimits:
+            return await self._in_time(visit, read_limits(visit.regions, visit.access.project_id))
+
+        seconds = self._manners.cache_seconds
+        reading = await self._shared(tenant, "limits", seconds, read, lambda _: 1)
+        return Fresh(reading.value, reading.read_at + seconds, reading.read_at)
+
+    async def flavors(self, tenant: Tenant) -> Fresh[Flavors]:
+        async def read(visit: Visit) -> Flavors:
+            return await self._in_time(visit, read_flavors(visit.regions))
+
+        seconds = self._manners.flavor_seconds
+        reading = await self._shared(tenant, "flavors", seconds, read, lambda record: len(record.flavors) + 1)
+        return Fresh(reading.value, reading.read_at + seconds, reading.read_at)
+
+    async def consumption(self, tenant: Tenant) -> Fresh[list[ConsumptionItem]]:
+        """What is kept is what the cloud said, not what it costs: a new price counts at once, and a new hour too."""
+        now = self._clock.now()
+        hour = clock_hour(now, self._zone)
+
+        async def read(visit: Visit) -> list[Holding]:
+            holdings = await self._in_time(
+                visit, read_holdings(visit.regions, visit.access.project_id, since=hour.start)
+            )
+            await self._note(visit.access, holdings, hour.start, now)
+            return holdings
+
+        seconds = self._manners.cache_seconds
+        reading = await self._shared(tenant, ("consumption", hour.start), seconds, read, lambda found: len(found) + 1)
+        with self._prices.snapshot():
+            gone = self._gone(_access(tenant), reading.value, hour.start)
+            record = estimate(hourly_by_kind([*reading.value, *gone], self._prices, now))
+            next_price = self._prices.book().next_change(now)
+        return Fresh(record, min(reading.read_at + seconds, hour.end, next_price), reading.read_at)
+
+    async def _shared(
+        self,
+        tenant: Tenant,
+        what: Hashable,
+        seconds: float,
+        read: Callable[[Visit], Coroutine[Any, Any, Value]],
+        weigh: Callable[[Value], int],
+    ) -> Reading[Value]:
+        key = (what, _access(tenant).scope)
+        kept = self._sharing.kept(key, seconds)
+        if kept is not None:
+            return kept
+        visit = self._visit(tenant)
+        try:
+            async with asyncio.timeout_at(visit.deadline):
+                return await self._sharing.get(key, seconds, visit.token, lambda: read(visit), weigh)
+        except TimeoutError as slow:
+            raise UpstreamTimeout from slow
+        except TokenRefused as refused:
+            raise LoginRequired from refused
+
+    def _visit(self, tenant: Tenant) -> Visit:
+        access = _access(tenant)
+        place = self._places.get(access.endpoint)
+        token = self._seals.open(access.sealed_token)
+        if place is None or token is None or tenant.caller is None:
+            # The operator took the endpoint or the key away since: nothing can be asked with such a session.
+            raise LoginRequired
+        # Of those that it was opened with, an operator may have named fewer since.
+        regions = [
+            Asking(place.upstream, tenant.caller, token, region, services)
+            for region, services in sorted(access.services.items())
+            if place.endpoint.may_use(region)
+        ]
+        if not any("compute" in region.services for region in regions):
+            wanted, found = place.endpoint.regions, [region.region for region in regions]
+            log.warning(
+                "no compute service for %s: interface %s, regions %s, of which the catalog has %s",
+                access.endpoint,
+                place.endpoint.interface,
+                ", ".join(wanted) or "all",
+                ", ".join(found) or "none",
+            )
+            raise UpstreamFailed
+        return Visit(access, token, regions, asyncio.get_running_loop().time() + self._manners.action_seconds)
+
+    async def _in_time(self, visit: Visit, work: Coroutine[Any, Any, Value]) -> Value:
+        """Also when whoever waited for it is gone."""
+        try:
+            async with asyncio.timeout_at(visit.deadline):
+                return await work
+        except TimeoutError as slow:
+            log.warning("%s: not done within %g s", visit.access.endpoint, self._manners.action_seconds)
+            raise UpstreamTimeout from slow
+
+    async def _note(self, access: Access, holdings: Iterable[Holding], since: int, now: float) -> None:
+        # Seen when the reading was begun: that may have been in the hour before.
+        seen = [
+            Sighting(holding.region, holding.kind, holding.id, holding.type, holding.amounts.size_gb, int(now))
+            for holding in holdings
+            if holding.kind in _FLEETING
+        ]
+        with self._prices.snapshot():
+            # What was seen under older prices is written down again: it costs what it did at its last moment.
+            anew_since = max(since, self._prices.book().last_change(now))
+        await self._sightings.note(access.endpoint, access.project_id, seen, since, anew_since)
+
+    def _gone(self, access: Access, present: Iterable[Holding], since: int) -> list[Holding]:
+        """What was seen in this hour and is listed no more: as it was written down, and priced as of then."""
+        listed = {(holding.region, holding.kind, holding.id) for holding in present}
+        endpoint = self._places[access.endpoint].endpoint
+        regions = {region for region in access.services if endpoint.may_use(region)}
+        return [
+            Holding(seen.region, kind, seen.resource_id, _amounts(kind, seen.size_gb), seen.type, seen.seen_at)
+            for seen in self._sightings.since(access.endpoint, access.project_id, since)
+            for kind in _FLEETING
+            if kind == seen.kind and seen.region in regions and seen[:3] not in listed
+        ]
+
+
+def _amounts(kind: str, size_gb: int) -> Amounts:
+    return Amounts(items=1, size_gb=size_gb if kind in SIZED_IN_GB else 0)
+
+
+def _access(tenant: Tenant) -> Access:
+    if tenant.access is None:
+        raise LoginRequired
+    return tenant.access

@@ -1,0 +1,76 @@
+"""What a project's holdings cost in an hour, by the operator's prices."""
+
+import shlex
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from cloudconsole.backends.openstack.holdings import Holding
+from cloudconsole.backends.prices import KeptPrices
+from cloudconsole.core.clock import time_text
+from cloudconsole.core.kinds import PRICED_UNITS, TYPED_UNITS, Amounts
+from cloudconsole.core.ports import NoPrice
+from cloudconsole.spec.records import ResourceType
+from cloudconsole.spec.visible import visible
+
+
+class Likeness(NamedTuple):
+    """What has all this in common has one price, which is linear: it can be added up first."""
+
+    region: str
+    kind: ResourceType
+    type: str | None
+    at: float
+
+
+Priced = Likeness | Holding
+
+
+def hourly_by_kind(holdings: Iterable[Holding], prices: KeptPrices, now: float) -> dict[ResourceType, int]:
+    """What each kind costs per hour, in billionths: by the prices of now, and for what has ended, of its end.
+
+    Where the console has a node of the region's name, that node's prices are the region's.
+    """
+    sums: dict[Likeness, Amounts] = {}
+    for holding in holdings:
+        at = now if holding.ended_at is None else min(now, holding.ended_at)
+        likeness = Likeness(holding.region, holding.kind, holding.type, at)
+        sums[likeness] = sums.get(likeness, Amounts()).plus(holding.amounts)
+    hourly: dict[ResourceType, int] = dict.fromkeys(PRICED_UNITS, 0)
+    for likeness, amounts in sums.items():
+        cost = hourly_of(likeness, amounts, prices, likeness.at)
+        if cost is None:
+            raise NoPrice(_without_price(likeness))
+        hourly[likeness.kind] += cost
+    return hourly
+
+
+def hourly_of(what: Priced, amounts: Amounts, prices: KeptPrices, at: float) -> int | None:
+    """What so much of it costs per hour at a moment, in billionths; None where it has no price then."""
+    return prices.book().hourly(what.kind, prices.node_id(what.region), amounts, at, what.type)
+
+
+def description(what: Priced) -> str:
+    """What it is, as prices tell it apart."""
+    return f"{what.kind} of type {visible(what.type or '')}" if _is_typed(what) else what.kind
+
+
+def pricing_command(what: Priced, at: float) -> str:
+    """What gives it a price from that hour on."""
+    unit = TYPED_UNITS[what.kind] if _is_typed(what) else PRICED_UNITS[what.kind][0]
+    of_type = f" --type {shlex.quote(visible(what.type or ''))}" if _is_typed(what) else ""
+    return (
+        f"cloudconsole admin price add --kind {what.kind} --unit {unit}{of_type} --price PRICE "
+        f"--from {time_text(at // 3600 * 3600)}"
+    )
+
+
+def _is_typed(what: Priced) -> bool:
+    return what.type is not None and what.kind in TYPED_UNITS
+
+
+def _without_price(what: Likeness) -> str:
+    article = "an" if what.kind in ("instance", "image") else "a"
+    return (
+        f"no price for {article} {description(what)} in region {visible(what.region)} at {time_text(what.at)}; "
+        f"this gives it one: {pricing_command(what, what.at)}"
+    )

@@ -1,0 +1,139 @@
+"""A user's visit to a cloud: logged in as the console would, a look at everything, and the token revoked again."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+from urllib.parse import quote
+
+from msgspec import Struct
+
+from cloudconsole.backends.openstack.answers import TokenRefused
+from cloudconsole.backends.openstack.asking import Asking, Listing
+from cloudconsole.backends.openstack.endpoint import SERVICES, Endpoint, Manners, Service
+from cloudconsole.backends.openstack.flavors import Id, ListedFlavor
+from cloudconsole.backends.openstack.holdings import Holding
+from cloudconsole.backends.openstack.keystone import KeystoneIdentity
+from cloudconsole.backends.openstack.readings import FLAVORS, read_holdings
+from cloudconsole.backends.openstack.sealing import Seals
+from cloudconsole.backends.openstack.upstream import Upstream
+from cloudconsole.core.clock import Clock, SystemClock
+from cloudconsole.core.ports import Caller, Guest
+from cloudconsole.server.doctor.findings import Login
+from cloudconsole.spec.errors import ApiError
+
+CALL_SECONDS: Final = 10
+READING_SECONDS: Final = 30
+"""For all that costs money, however much there is."""
+_CALLER: Final = Caller("127.0.0.1", "cloudconsole-doctor")
+_FAILURES: Final = (ApiError, TokenRefused, TimeoutError)
+
+
+class VolumeType(Struct, frozen=True):
+    id: Id
+    name: str
+
+
+VOLUME_TYPES: Final = Listing("/types", "volume_types", VolumeType)
+
+
+@dataclass
+class Seen:
+    """What a visit found; an exception stands for what could not be read."""
+
+    guest: Guest | None = None
+    """None where Keystone refused the login."""
+    project: str = ""
+    services: dict[tuple[str, Service], Exception | None] = field(default_factory=dict)
+    """By region and service, what went wrong."""
+    flavors: dict[str, list[ListedFlavor]] = field(default_factory=dict)
+    """By region, as far as they could be read."""
+    volume_types: dict[str, list[VolumeType]] = field(default_factory=dict)
+    holdings: list[Holding] | Exception = field(default_factory=list)
+
+
+class _NoTenants:
+    """Takes every project, and makes no tenant: a look changes nothing."""
+
+    def __init__(self) -> None:
+        self.name = ""
+
+    async def tenant_of(self, _project: str, name: str) -> int | None:
+        self.name = name
+        return 0
+
+
+def visit(endpoint: Endpoint, login: Login, since: int) -> Seen:
+    """Raises an `ApiError` where nobody can tell whether the login is right."""
+    with TemporaryDirectory() as folder:
+        return asyncio.run(_visit(endpoint, login, since, Seals(Path(folder) / "keys"), SystemClock()))
+
+
+async def _visit(endpoint: Endpoint, login: Login, since: int, seals: Seals, clock: Clock) -> Seen:
+    upstream = Upstream(Manners(call_seconds=CALL_SECONDS), endpoint.ca_file)
+    tenants = _NoTenants()
+    keystone = KeystoneIdentity(endpoint, upstream, seals, tenants, clock)
+    try:
+        guest = await keystone.authenticate(login.username, login.password, _CALLER)
+        seen = Seen(guest, tenants.name)
+        if guest is not None:
+            try:
+                await _look_around(upstream, guest, seals.open(guest.access.sealed_token) or "", since, seen)
+            finally:
+                await _result(keystone.revoke(guest.access, _CALLER))
+        return seen
+    finally:
+        await upstream.close()
+
+
+async def _look_around(upstream: Upstream, guest: Guest, token: str, since: int, seen: Seen) -> None:
+    access = guest.access
+    regions = [Asking(upstream, _CALLER, token, region, services) for region, services in access.services.items()]
+    questions: dict[tuple[str, Service], Awaitable[Any]] = {
+        (region.region, service): _PROBES[service](region, access.project_id)
+        for region in regions
+        for service in SERVICES
+        if service in region.services
+    }
+    answers = await asyncio.gather(*map(_result, questions.values()))
+    seen.services = {
+        place: answer if isinstance(answer, Exception) else None
+        for place, answer in zip(questions, answers, strict=True)
+    }
+    for region in regions:
+        seen.flavors[region.region] = await _listed(region, "compute", FLAVORS)
+        seen.volume_types[region.region] = await _listed(region, "volume", VOLUME_TYPES)
+    seen.holdings = await _result(asyncio.wait_for(read_holdings(regions, access.project_id, since), READING_SECONDS))
+
+
+async def _listed(region: Asking, service: Service, listing: Listing[Any]) -> list[Any]:
+    found = await _result(region.all(service, listing)) if service in region.services else []
+    return [] if isinstance(found, Exception) else found
+
+
+async def _result(work: Awaitable[Any]) -> Any:
+    """What comes of it, be it what went wrong."""
+    try:
+        return await work
+    except _FAILURES as failure:
+        return failure
+
+
+class _Any(Struct, frozen=True):
+    """Of an answer of which only matters that it is one."""
+
+
+def _probe(service: Service, path: str) -> Callable[[Asking, str], Awaitable[_Any]]:
+    return lambda region, project: region.one(service, path.format(project=quote(project, safe="")), _Any)
+
+
+_PROBES: Final[dict[Service, Callable[[Asking, str], Awaitable[_Any]]]] = {
+    "compute": _probe("compute", "/limits"),
+    "volume": _probe("volume", "/limits"),
+    "network": _probe("network", "/quotas/{project}/details.json"),
+    "image": _probe("image", "/images?limit=1"),
+    "load-balancer": _probe("load-balancer", "/lbaas/loadbalancers?limit=1"),
+}
+"""One cheap call to each, with what a plain member must be allowed to read."""

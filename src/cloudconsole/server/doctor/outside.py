@@ -1,0 +1,31 @@
+"""What is looked at alike of whatever answers from outside: its clock and its certificate."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Final
+
+from cloudconsole.server.doctor.findings import Finding, problem, warning
+from cloudconsole.server.doctor.probe import Answer
+
+CLOCK_TOLERANCE_SECONDS: Final = 5
+EXPIRY_SECONDS: Final = 14 * 86_400
+"""So long before its end a certificate should have been renewed."""
+
+
+def clock_findings(clock: str, answer: Answer, because: str = "") -> Iterator[Finding]:
+    difference = answer.clock_difference
+    if abs(difference) > CLOCK_TOLERANCE_SECONDS:
+        direction = "ahead of" if difference > 0 else "behind"
+        text = f"{clock} is {abs(difference):.0f} seconds {direction} this machine's{because}"
+        yield warning(text, "run a time service on both")
+
+
+def certificate_findings(certificate: str, answer: Answer, now: float, mend: str) -> Iterator[Finding]:
+    end = answer.certificate_end
+    if end is None or end > now + EXPIRY_SECONDS:
+        return
+    moment = datetime.fromtimestamp(end, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    if end <= now:
+        yield problem(f"{certificate} expired on {moment}", mend)
+    else:
+        yield warning(f"{certificate} expires on {moment}", mend)

@@ -1,0 +1,103 @@
+"""What the store has for a project: that it is let in, and prices for its things and for what may be made there."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from typing import Final
+
+from cloudconsole.backends.openstack.costs import description, hourly_of, pricing_command
+from cloudconsole.backends.openstack.holdings import Holding
+from cloudconsole.backends.prices import KeptPrices
+from cloudconsole.core.kinds import Amounts
+from cloudconsole.core.ports import Access
+from cloudconsole.server.doctor.cloud_visit import Seen
+from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
+from cloudconsole.server.doctor.obstacles import obstacle_of
+from cloudconsole.server.doctor.probe import quote
+from cloudconsole.server.doctor.reasons import reason_of
+from cloudconsole.spec.errors import Unavailable
+from cloudconsole.store.engine import PARTS, database_file
+from cloudconsole.store.projects import tenant_of_project
+from cloudconsole.store.reader import Reader
+
+MOST_NAMED: Final = 10
+_MB_PER_GB: Final = 1024
+
+
+def store_findings(case: Case, seen: Seen, access: Access) -> Iterator[Finding]:
+    folder = case.settings.data
+    if obstacle_of(folder) is not None or not all(database_file(folder, part).is_file() for part in PARTS):
+        yield warning("prices were not looked at: there is no store", "mend that first, then run doctor again")
+        return
+    try:
+        with closing(Reader(folder)) as reader:
+            yield from _disabled(reader, seen, access)
+            yield from _prices(KeptPrices(reader, of_types=True), seen, case.now)
+    except Unavailable:
+        yield warning("prices could not be read", "mend the databases first, then run doctor again")
+
+
+def _disabled(reader: Reader, seen: Seen, access: Access) -> Iterator[Finding]:
+    found = tenant_of_project(reader, f"{access.project_id}@{access.endpoint}")
+    if found is not None and found[1]:
+        yield problem(
+            f"the tenant of the project {quote(seen.project)} is disabled: the console lets nobody of it in",
+            "cloudconsole admin tenant enable NAME; cloudconsole admin tenant list shows its name",
+        )
+
+
+def _prices(prices: KeptPrices, seen: Seen, now: float) -> Iterator[Finding]:
+    held = seen.holdings
+    if isinstance(held, Exception):
+        yield problem(
+            f"what the project {quote(seen.project)} has that costs money cannot be read: {reason_of(held)}",
+            "look at the services above",
+        )
+        held = []
+    without = _without_price(prices, held, now)
+    for what, holdings in _first(without):
+        yield problem(
+            f"the project {quote(seen.project)} has {len(holdings)} × {what}{_where(holdings)} without a price: "
+            "its estimate is an error",
+            pricing_command(holdings[0], now),
+        )
+    on_offer = _without_price(prices, _on_offer(seen), now)
+    offered = {what: holdings for what, holdings in on_offer.items() if what not in without}
+    for what, holdings in _first(offered):
+        yield warning(
+            f"no price for {what}{_where(holdings)}: who makes one gets an error for an estimate",
+            pricing_command(holdings[0], now),
+        )
+    left_out = sum(max(0, len(found) - MOST_NAMED) for found in (without, offered))
+    if left_out:
+        yield warning(f"and {left_out} more have no price", "give these first, then run doctor again")
+    if not without and not offered:
+        yield ok(f"all {len(held)} of the project's things, and all flavors and volume types on offer, have a price")
+
+
+def _without_price(prices: KeptPrices, holdings: Iterable[Holding], now: float) -> dict[str, list[Holding]]:
+    """Those without, by what they are."""
+    found: dict[str, list[Holding]] = {}
+    for holding in holdings:
+        if hourly_of(holding, holding.amounts, prices, min(now, holding.ended_at or now)) is None:
+            found.setdefault(description(holding), []).append(holding)
+    return found
+
+
+def _on_offer(seen: Seen) -> Iterator[Holding]:
+    """What could be made, as if it were."""
+    for region, flavors in seen.flavors.items():
+        for flavor in flavors:
+            ram_gb = -(-flavor.ram // _MB_PER_GB)
+            amounts = Amounts(items=1, vcpus=flavor.vcpus, ram_mb=flavor.ram, ram_gb=ram_gb)
+            yield Holding(region, "instance", flavor.id, amounts, flavor.name)
+    for region, types in seen.volume_types.items():
+        for volume_type in types:
+            yield Holding(region, "volume", volume_type.id, Amounts(items=1, size_gb=1), volume_type.name)
+
+
+def _first(found: dict[str, list[Holding]]) -> list[tuple[str, list[Holding]]]:
+    return list(found.items())[:MOST_NAMED]
+
+
+def _where(holdings: list[Holding]) -> str:
+    return f" in {', '.join(dict.fromkeys(holding.region for holding in holdings))}"

@@ -1,0 +1,108 @@
+"""Who vouches for those who log in: the console's own accounts, or an identity endpoint behind it."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Final
+
+from msgspec import Struct
+
+from cloudconsole.core.clock import Clock
+from cloudconsole.core.ports import Access, Caller, Identity, Warden
+from cloudconsole.server.http.turns import Turns
+from cloudconsole.server.writing import Writer
+from cloudconsole.spec.errors import ApiError, LoginRequired
+from cloudconsole.store.activity import Activity
+from cloudconsole.store.sessions import Session
+
+log = logging.getLogger(__name__)
+
+REVOKED: Final = "session_revoked"
+"""What the access trail calls a session's end that the cloud decided."""
+MOST_REMEMBERED: Final = 10_000
+
+
+class Door(Struct, frozen=True):
+    """One way in; each has its own turns, so that a slow one holds up nobody at another."""
+
+    identity: Identity
+    turns: Turns
+    warden: Warden | None = None
+    """Of sessions that another than the console vouches for."""
+
+
+class Vigil:
+    """Asks again and again whether the tokens of guests' sessions are still good, and ends those whose are not."""
+
+    def __init__(self, doors: Mapping[str, Door], every: int, clock: Clock, activity: Activity, writer: Writer) -> None:
+        self._doors = doors
+        self._every = every
+        self._clock = clock
+        self._activity = activity
+        self._writer = writer
+        self._vouched: dict[bytes, float] = {}
+        self._asking: dict[bytes, asyncio.Task[bool]] = {}
+
+    def opened(self, id_hash: bytes) -> None:
+        """A session was opened just now: its token is good."""
+        self._remember(id_hash, self._clock.now())
+
+    async def see(self, session: Session, access: Access, caller: Caller) -> None:
+        """See that the session may still be served; `LoginRequired` where its token is no good any more."""
+        now = self._clock.now()
+        vouched_at = self._vouched.get(session.id_hash)
+        # `<=`, because a clock may be set back.
+        if vouched_at is not None and vouched_at <= now < vouched_at + self._every:
+            return
+        await self.ask_again(session, access, caller)
+
+    async def ask_again(self, session: Session, access: Access, caller: Caller) -> None:
+        """Ask, however lately it was done, whether the token is good; if not, the session ends with `LoginRequired`."""
+        if await self._is_good(session, access, caller):
+            return
+        self._vouched.pop(session.id_hash, None)
+        end = self._activity.end_session
+        await self._writer.run(end, session.id_hash, session.known_as, caller, int(self._clock.now()), REVOKED)
+        raise LoginRequired
+
+    async def revoke(self, session: Session, caller: Caller) -> None:
+        """Make the token of an ended session worthless, as far as its endpoint can be reached."""
+        self._vouched.pop(session.id_hash, None)
+        warden = self._warden_of(session)
+        if warden is not None and session.access is not None:
+            try:
+                await warden.revoke(session.access, caller)
+            except ApiError as problem:
+                log.warning("a token could not be revoked at logout: %s", problem.error)
+
+    async def _is_good(self, session: Session, access: Access, caller: Caller) -> bool:
+        warden = self._warden_of(session)
+        if warden is None:
+            return False
+        if not self._every:
+            return await self._ask(session.id_hash, warden, access, caller)
+        # Those who come together ask once; the asking outlives the one who began it.
+        asking = self._asking.get(session.id_hash)
+        if asking is None:
+            asking = asyncio.create_task(self._ask(session.id_hash, warden, access, caller))
+            self._asking[session.id_hash] = asking
+            asking.add_done_callback(lambda _task: self._asking.pop(session.id_hash, None))
+        return await asyncio.shield(asking)
+
+    async def _ask(self, id_hash: bytes, warden: Warden, access: Access, caller: Caller) -> bool:
+        asked_at = self._clock.now()
+        is_good = await warden.vouches(access, caller)
+        if is_good:
+            # Not as of when the last one came who waited with the first: the token may have been revoked before.
+            self._remember(id_hash, asked_at)
+        return is_good
+
+    def _warden_of(self, session: Session) -> Warden | None:
+        """None where the endpoint is not among the settings any more."""
+        door = None if session.access is None else self._doors.get(session.access.endpoint)
+        return None if door is None else door.warden
+
+    def _remember(self, id_hash: bytes, moment: float) -> None:
+        if len(self._vouched) >= MOST_REMEMBERED:
+            self._vouched.clear()
+        self._vouched[id_hash] = moment

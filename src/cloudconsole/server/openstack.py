@@ -1,0 +1,93 @@
+"""What an OpenStack behind the console adds to it; loaded only where the settings name one."""
+
+import logging
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from cloudconsole.backends.openstack.cloud import OpenStackCloud, Place
+from cloudconsole.backends.openstack.endpoint import Watcher
+from cloudconsole.backends.openstack.keystone import KeystoneIdentity
+from cloudconsole.backends.openstack.sealing import Seals
+from cloudconsole.backends.openstack.upstream import Upstream
+from cloudconsole.backends.prices import KeptPrices
+from cloudconsole.core.clock import Clock
+from cloudconsole.operator.projects import adopt_project
+from cloudconsole.server.http.doors import Door
+from cloudconsole.server.http.turns import Turns
+from cloudconsole.server.settings import Settings
+from cloudconsole.server.writing import Writer
+from cloudconsole.spec.errors import Unavailable, UpstreamFailed
+from cloudconsole.store.engine import open_engine
+from cloudconsole.store.projects import tenant_of_project
+from cloudconsole.store.reader import Reader
+from cloudconsole.store.sightings import Sightings
+
+log = logging.getLogger(__name__)
+
+LOGINS_AT_ONCE: Final = 100
+"""Of one endpoint's users in one worker; one user or address has half of them at the most."""
+
+
+class Projects:
+    """The console's tenants that are projects of a cloud."""
+
+    def __init__(self, reader: Reader, engine: Engine, writer: Writer, clock: Clock) -> None:
+        self._reader = reader
+        self._engine = engine
+        self._writer = writer
+        self._clock = clock
+
+    async def tenant_of(self, project: str, name: str) -> int | None:
+        """The tenant's id; made where the project was never seen before, None where an operator disabled it."""
+        try:
+            found = tenant_of_project(self._reader, project)
+        except ValueError as problem:
+            log.warning("a project's id is none: %s", problem)
+            raise UpstreamFailed from problem
+        if found is None:
+            try:
+                return await self._writer.run(adopt_project, self._engine, project, name, int(self._clock.now()))
+            except SQLAlchemyError as problem:
+                raise Unavailable from problem
+        tenant_id, disabled = found
+        return None if disabled else tenant_id
+
+
+@dataclass(frozen=True)
+class OpenStack:
+    cloud: OpenStackCloud
+    doors: dict[str, Door]
+    places: dict[str, Place]
+    engine: Engine
+
+    async def leave(self) -> None:
+        """Close what hangs on the running event loop."""
+        await self.cloud.close()
+        for place in self.places.values():
+            await place.upstream.close()
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+
+def open_openstack(
+    settings: Settings, reader: Reader, activity: Engine, clock: Clock, writer: Writer, watcher: Watcher
+) -> OpenStack:
+    """All that the Keystones among the identity endpoints need."""
+    endpoints = [endpoint.keystone for endpoint in settings.identity if endpoint.keystone is not None]
+    engine = open_engine(settings.data, "cloud")
+    projects = Projects(reader, engine, writer, clock)
+    seals = Seals(settings.token_key_file)
+    manners = settings.manners
+    places = {endpoint.address: Place(endpoint, Upstream(manners, endpoint.ca_file, watcher)) for endpoint in endpoints}
+    doors = {}
+    for address, place in places.items():
+        keystone = KeystoneIdentity(place.endpoint, place.upstream, seals, projects, clock)
+        doors[address] = Door(keystone, Turns(LOGINS_AT_ONCE, retry_after=1), keystone)
+    prices = KeptPrices(reader, of_types=True)
+    sightings = Sightings(reader, activity, writer.run)
+    cloud = OpenStackCloud(places, seals, prices, sightings, manners, clock, settings.zone)
+    return OpenStack(cloud, doors, places, engine)

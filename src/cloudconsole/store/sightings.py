@@ -1,0 +1,70 @@
+"""What was seen in a cloud that lists nothing any more once it is deleted, so that it still counts in its hour."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Engine, delete, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from cloudconsole.spec.errors import Unavailable
+from cloudconsole.store.reader import Reader
+from cloudconsole.store.tables import sightings
+
+_SEEN: Final = """
+    SELECT region, kind, resource_id, type, size_gb, seen_at FROM activity.sightings
+    WHERE endpoint = ? AND project_id = ? AND seen_at >= ? ORDER BY region, kind, resource_id
+"""
+_PUT: Final = text("""
+    INSERT INTO sightings (endpoint, project_id, region, kind, resource_id, type, size_gb, seen_at)
+    VALUES (:endpoint, :project_id, :region, :kind, :resource_id, :type, :size_gb, :seen_at)
+    ON CONFLICT (endpoint, project_id, region, kind, resource_id) DO UPDATE SET
+        type = excluded.type, size_gb = excluded.size_gb, seen_at = excluded.seen_at
+""")
+_KEPT_SECONDS: Final = 3600
+"""How much longer than its hour a row stays: another machine's clock may be a little behind."""
+
+
+class Sighting(NamedTuple):
+    region: str
+    kind: str
+    resource_id: str
+    type: str | None
+    size_gb: int
+    seen_at: int
+
+
+class Sightings:
+    """`write` runs a function that writes, wherever it may wait for a lock."""
+
+    def __init__(self, reader: Reader, engine: Engine, write: Callable[..., Awaitable[Any]]) -> None:
+        self._reader = reader
+        self._engine = engine
+        self._write = write
+
+    def since(self, endpoint: str, project_id: str, moment: float) -> list[Sighting]:
+        """What of a project was seen at that moment or later, each as it was then."""
+        return [Sighting(*row) for row in self._reader.all(_SEEN, (endpoint, project_id, moment))]
+
+    async def note(
+        self, endpoint: str, project_id: str, seen: Iterable[Sighting], since: int, anew_since: float | None = None
+    ) -> None:
+        """Write down what was not, since that moment, or was otherwise; raises `Unavailable` where it cannot be.
+
+        `anew_since` is where it must have been written down later than `since`.
+        """
+        known = {row[:3]: row[3:5] for row in self.since(endpoint, project_id, anew_since or since)}
+        rows = [
+            {"endpoint": endpoint, "project_id": project_id, **sighting._asdict()}
+            for sighting in seen
+            if known.get(sighting[:3]) != sighting[3:5]
+        ]
+        if rows:
+            await self._write(self._put, rows, since)
+
+    def _put(self, rows: list[dict[str, Any]], since: int) -> None:
+        try:
+            with self._engine.begin() as connection:
+                connection.execute(delete(sightings).where(sightings.c.seen_at < since - _KEPT_SECONDS))
+                connection.execute(_PUT, rows)
+        except SQLAlchemyError as problem:
+            raise Unavailable from problem

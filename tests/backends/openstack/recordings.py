@@ -1,0 +1,26 @@
+"""Answers recorded from real services, each of a project with two servers and one deleted, three volumes, four images
+(one hidden, one without data) and two load balancers; lists by the page of two."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent / "recorded"
+
+PROJECT = "ec6af04054034425b932407de1d21231"
+HOUR = 1_794_772_800
+"""The hour of the recordings: 20:00 on 15 November 2026, UTC."""
+DELETED_SERVER = "1442cfc4-1a19-4cc5-a420-5c9c554c6924"
+
+
+def recorded(name: str) -> Any:
+    return json.loads((FOLDER / f"{name}.json").read_text())
+
+
+def pages(name: str) -> list[Any]:
+    return [json.loads(file.read_text()) for file in sorted(FOLDER.glob(f"{name}_page?.json"))]
+
+
+def whole(name: str, key: str) -> Any:
+    """A recorded list in one page."""
+    return {key: [item for page in pages(name) for item in page[key]]}

@@ -1,0 +1,65 @@
+"""Costs of any holdings are those of each, added up."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import copytree
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import insert
+
+from cloudconsole.backends.openstack.costs import hourly_by_kind
+from cloudconsole.backends.openstack.holdings import Holding
+from cloudconsole.backends.prices import KeptPrices
+from cloudconsole.core.kinds import PRICED_UNITS, TYPED_UNITS, Amounts
+from cloudconsole.spec.records import ResourceType
+from cloudconsole.store.engine import opened
+from cloudconsole.store.reader import Reader
+from cloudconsole.store.tables import nodes, prices
+
+NOW = 1000.0
+
+
+@pytest.fixture(scope="module")
+def kept(empty_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeptPrices]:
+    """Prices for every node and for `south`, with and without a type, that changed once and will again; all differ."""
+    folder = copytree(empty_store, tmp_path_factory.mktemp("priced") / "data")
+    units = [(kind, unit, None) for kind, units in PRICED_UNITS.items() for unit in units]
+    typed = [(kind, unit, "special") for kind, unit in TYPED_UNITS.items()]
+    rows = [
+        {"kind": kind, "unit": unit, "type": name, "node_id": node, "start": start}
+        for kind, unit, name in units + typed
+        for node in (None, 1)
+        for start in (0, 500, 1500)
+    ]
+    with opened(folder, "cloud") as engine, engine.begin() as connection:
+        connection.execute(insert(nodes).values(id=1, name="south"))
+        connection.execute(insert(prices), [{**row, "billionths": 2**number} for number, row in enumerate(rows)])
+    reader = Reader(folder)
+    yield KeptPrices(reader, of_types=True)
+    reader.close()
+
+
+HOLDINGS = st.builds(
+    Holding,
+    region=st.sampled_from(["north", "south"]),
+    kind=st.sampled_from(get_args(ResourceType)),
+    id=st.text(),
+    amounts=st.builds(Amounts, *[st.integers(0, 100)] * 5),
+    type=st.sampled_from([None, "special", "other"]),
+    ended_at=st.sampled_from([None, 400.0, 600.0, 2000.0]),
+)
+
+
+@given(st.lists(HOLDINGS, max_size=8))
+def test_the_whole_costs_what_its_parts_cost(kept: KeptPrices, holdings: list[Holding]) -> None:
+    expected = dict.fromkeys(PRICED_UNITS, 0)
+    for holding in holdings:
+        node = 1 if holding.region == "south" else None
+        at = 400 if holding.ended_at == 400 else NOW
+        cost = kept.book().hourly(holding.kind, node, holding.amounts, at, holding.type)
+        assert cost is not None
+        expected[holding.kind] += cost
+    assert hourly_by_kind(holdings, kept, NOW) == expected

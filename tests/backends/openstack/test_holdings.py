@@ -1,0 +1,176 @@
+"""What costs money: which of a service's list counts, and at what size."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from cloudconsole.backends.openstack import holdings
+from cloudconsole.backends.openstack.holdings import (
+    Holding,
+    ListedBalancer,
+    ListedImage,
+    ListedServer,
+    ListedVolume,
+)
+from cloudconsole.core.kinds import Amounts
+from tests.backends.openstack.recordings import DELETED_SERVER, HOUR, PROJECT, recorded, whole
+
+GB = 1024**3
+
+
+def server(**changes: Any) -> ListedServer:
+    raw = whole("nova_servers_changed", "servers")["servers"][0] | changes
+    return msgspec.convert({name: value for name, value in raw.items() if value is not ...}, ListedServer)
+
+
+def image(**changes: Any) -> ListedImage:
+    return msgspec.convert(recorded("glance_images_hidden")["images"][0] | changes, ListedImage)
+
+
+def of(listed: ListedServer, since: float = HOUR) -> list[Holding]:
+    return list(holdings.servers("north", [listed], since))
+
+
+# Servers
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine whose own time is not UTC."""
+    monkeypatch.setenv("TZ", "Asia/Shanghai")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("elsewhere")
+def test_a_time_without_a_zone_is_utc_wherever_the_console_runs() -> None:
+    ended = {"status": "DELETED", "OS-SRV-USG:terminated_at": "2026-11-15T20:10:00.000000"}
+    assert [holding.ended_at for holding in of(server(**ended))] == [HOUR + 600]
+
+
+def test_servers_are_what_they_were_made_of_and_those_deleted_this_hour_have_an_end() -> None:
+    raw = [*whole("nova_servers", "servers")["servers"], *whole("nova_servers_changed", "servers")["servers"]]
+    found = list(holdings.servers("north", msgspec.convert(raw, list[ListedServer]), HOUR))
+    assert {holding.type: holding.amounts for holding in found} == {
+        "m1.tiny": Amounts(items=1, vcpus=1, ram_mb=512, ram_gb=1),
+        "m1.small": Amounts(items=1, vcpus=1, ram_mb=2048, ram_gb=2),
+        "m1.medium": Amounts(items=1, vcpus=2, ram_mb=4096, ram_gb=4),
+    }
+    assert len(found) == 3
+    assert [holding.id for holding in found if holding.ended_at is not None] == [DELETED_SERVER]
+
+
+@pytest.mark.parametrize("status", ["ACTIVE", "BUILD", "ERROR", "SHUTOFF", "SHELVED_OFFLOADED", "RESIZE", "WHATEVER"])
+def test_a_server_counts_in_every_state(status: str) -> None:
+    assert [holding.ended_at for holding in of(server(status=status))] == [None]
+
+
+@pytest.mark.parametrize("status", ["DELETED", "SOFT_DELETED"])
+@pytest.mark.parametrize(
+    ("terminated", "updated", "ended_at"),
+    [
+        ("2026-11-15T20:10:00.000000", "2026-11-15T20:11:00Z", HOUR + 600),
+        ("2026-11-15T20:00:00.000000", "2026-11-15T20:11:00Z", HOUR),
+        (None, "2026-11-15T20:11:00Z", HOUR + 660),
+        (..., "2026-11-15T20:11:00Z", HOUR + 660),
+        ("2026-11-15T21:10:00+01:00", "2026-11-15T20:11:00Z", HOUR + 600),
+        ("2026-11-15T19:59:59.000000", "2026-11-15T20:11:00Z", None),
+        (None, "2026-11-15T19:59:59Z", None),
+    ],
+)
+def test_a_deleted_server_counts_if_it_ended_in_the_hour(
+    status: str, terminated: Any, updated: str, ended_at: float | None
+) -> None:
+    found = of(server(**{"status": status, "OS-SRV-USG:terminated_at": terminated, "updated": updated}))
+    assert [holding.ended_at for holding in found] == ([] if ended_at is None else [ended_at])
+
+
+@pytest.mark.parametrize(("ram", "ram_gb"), [(0, 0), (1, 1), (1023, 1), (1024, 1), (1025, 2), (2**60 + 1, 2**50 + 1)])
+def test_ram_is_priced_by_the_whole_gb(ram: int, ram_gb: int) -> None:
+    (holding,) = of(server(flavor={"original_name": "f", "vcpus": 1, "ram": ram}))
+    assert (holding.amounts.ram_mb, holding.amounts.ram_gb) == (ram, ram_gb)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"flavor": ...},
+        {"flavor": {"id": "1", "links": []}},
+        {"flavor": {"original_name": "f", "vcpus": "1", "ram": 1}},
+        {"updated": "yesterday"},
+        {"id": None},
+        {"OS-SRV-USG:terminated_at": 7},
+    ],
+)
+def test_a_server_that_nova_cannot_tell_of_is_no_server(wrong: dict[str, Any]) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        server(**wrong)
+
+
+# Volumes
+
+
+def test_volumes_have_their_size_and_the_name_of_their_type() -> None:
+    listed = msgspec.convert(whole("cinder_volumes", "volumes")["volumes"], list[ListedVolume])
+    found = list(holdings.volumes("north", listed))
+    assert sorted(holding.amounts.size_gb for holding in found) == [1, 2, 3]
+    assert {holding.type for holding in found} == {"__DEFAULT__"}
+
+
+def test_a_volume_without_size_or_type_counts_as_one_gb_of_no_type() -> None:
+    (holding,) = holdings.volumes("north", [ListedVolume("v", 0, None)])
+    assert (holding.amounts.size_gb, holding.type) == (1, None)
+
+
+# Images
+
+
+def test_own_images_with_data_count_hidden_or_not_and_once() -> None:
+    raw = [*whole("glance_images", "images")["images"], *recorded("glance_images_hidden")["images"]]
+    found = list(holdings.images("north", msgspec.convert([*raw, *raw], list[ListedImage]), PROJECT))
+    assert len(raw) == 4
+    assert [holding.amounts.size_gb for holding in found] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(("size", "gb"), [(0, 1), (1, 1), (GB, 1), (GB + 1, 2), (2**61 + 1, 2**31 + 1)])
+def test_an_image_is_as_many_gb_as_it_needs(size: int, gb: int) -> None:
+    (holding,) = holdings.images("north", [image(size=size)], PROJECT)
+    assert holding.amounts.size_gb == gb
+
+
+@pytest.mark.parametrize("owner", ["another", None])
+def test_anothers_image_does_not_count(owner: str | None) -> None:
+    assert list(holdings.images("north", [image(owner=owner)], PROJECT)) == []
+
+
+@pytest.mark.parametrize(
+    "status", ["queued", "saving", "uploading", "importing", "killed", "deleted", "pending_delete"]
+)
+def test_an_image_without_data_does_not_count(status: str) -> None:
+    assert list(holdings.images("north", [image(status=status, size=None)], PROJECT)) == []
+
+
+@pytest.mark.parametrize("status", ["active", "deactivated", "of tomorrow"])
+def test_an_image_with_data_counts_and_must_have_a_size(status: str) -> None:
+    assert len(list(holdings.images("north", [image(status=status)], PROJECT))) == 1
+    with pytest.raises(msgspec.ValidationError):
+        image(status=status, size=None)
+
+
+# Load balancers
+
+
+def test_own_load_balancers_count_in_every_state_but_deleted() -> None:
+    listed = msgspec.convert(whole("octavia_loadbalancers", "loadbalancers")["loadbalancers"], list[ListedBalancer])
+    assert len(list(holdings.balancers("north", listed, PROJECT))) == 2
+    others = [
+        ListedBalancer("a", PROJECT, "ERROR"),
+        ListedBalancer("b", PROJECT, "DELETED"),
+        ListedBalancer("c", "another", "ACTIVE"),
+    ]
+    assert [holding.id for holding in holdings.balancers("north", others, PROJECT)] == ["a"]

@@ -1,0 +1,152 @@
+"""Limits: what of each service's answer counts, and how regions add up."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloudconsole.backends.openstack.limits import (
+    LEAST,
+    ComputeLimits,
+    NetworkQuotas,
+    VolumeLimits,
+    least,
+    total,
+    usage_limits,
+)
+from cloudconsole.spec.records import UsageLimits
+from tests.backends.openstack.recordings import recorded
+
+LIMITS = st.one_of(st.just(-1), st.integers(0, 2**40))
+SEVERAL = st.lists(LIMITS, max_size=6)
+
+
+def compute(**changes: Any) -> ComputeLimits:
+    absolute = recorded("nova_limits")["limits"]["absolute"] | changes
+    return msgspec.convert({name: value for name, value in absolute.items() if value is not ...}, ComputeLimits)
+
+
+def volume(**changes: Any) -> VolumeLimits:
+    return msgspec.convert(recorded("cinder_limits")["limits"]["absolute"] | changes, VolumeLimits)
+
+
+def network(**changes: Any) -> NetworkQuotas:
+    quota = recorded("neutron_quota_details")["quota"] | changes
+    return msgspec.convert({name: value for name, value in quota.items() if value is not ...}, NetworkQuotas)
+
+
+def quota(limit: Any, used: Any) -> dict[str, Any]:
+    return {"limit": limit, "used": used, "reserved": 0}
+
+
+# The answers
+
+
+def test_every_field_comes_from_the_service_that_knows_it() -> None:
+    record = usage_limits([compute().figures(), volume().figures(), network().figures()])
+    assert record == UsageLimits(
+        *(10, 2, 20, 2, 51200, 2560),
+        *(10, 3, 1000, 6, 10, 0),
+        *(50, 0, 10, 1, 100),
+        *(100, 5, 10240, 128, 128),
+    )
+
+
+def test_what_nova_says_of_networks_is_never_used() -> None:
+    dead = {"maxTotalFloatingIps": 7, "totalFloatingIpsUsed": 7, "maxSecurityGroups": 7, "maxSecurityGroupRules": "?"}
+    assert compute(**dead) == compute()
+    assert set(compute().figures()) & set(network().figures()) == set()
+
+
+def test_a_nova_without_file_injection_lets_nothing_be_injected() -> None:
+    newest = msgspec.convert(recorded("nova_limits_newest")["limits"]["absolute"], ComputeLimits).figures()
+    assert (newest["max_personality"], newest["max_personality_size"]) == (0, 0)
+
+
+def test_a_nova_that_tells_no_limit_of_image_metadata_holds_them_to_that_of_servers() -> None:
+    assert compute(maxImageMeta=..., maxServerMeta=77).figures()["max_image_meta"] == 77
+
+
+def test_a_neutron_without_routers_has_no_floating_ips() -> None:
+    figures = network(floatingip=...).figures()
+    assert (figures["max_total_floating_ips"], figures["total_floating_ips_used"]) == (0, 0)
+    assert figures["max_security_groups"] == 10
+
+
+def test_quotas_of_nothing_are_no_answer() -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.convert({}, NetworkQuotas)
+
+
+@pytest.mark.parametrize("value", [None, "10", -2, 10.0, 10.5, True, [], {}, 2**63, ...])
+def test_a_limit_that_is_no_number_is_no_answer(value: Any) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        compute(maxTotalCores=value)
+    with pytest.raises(msgspec.ValidationError):
+        network(network=quota(value, 0) if value is not ... else {})
+
+
+@pytest.mark.parametrize("value", [None, "10", -1, 10.0, True])
+def test_a_use_that_is_no_count_is_no_answer(value: Any) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        volume(totalVolumesUsed=value)
+    with pytest.raises(msgspec.ValidationError):
+        network(floatingip=quota(10, value))
+
+
+# Regions
+
+
+def test_regions_add_up_and_unlimited_stays_so() -> None:
+    one = usage_limits([compute(maxTotalCores=-1).figures(), compute(maxTotalCores=20, totalCoresUsed=5).figures()])
+    assert (one.max_total_cores, one.total_cores_used, one.max_total_instances) == (-1, 7, 20)
+
+
+def test_what_is_for_one_server_or_group_is_the_least_of_all_regions() -> None:
+    north = {**compute(maxServerMeta=128, maxPersonality=-1).figures(), **network().figures()}
+    south = {**compute(maxServerMeta=64, maxPersonality=3).figures(), "max_security_group_rules": -1}
+    record = usage_limits([north, south])
+    assert (record.max_server_meta, record.max_personality, record.max_security_group_rules) == (64, 3, 100)
+
+
+def test_a_service_that_is_nowhere_has_and_allows_nothing() -> None:
+    record = usage_limits([compute().figures()])
+    assert (record.max_total_volumes, record.total_volumes_used) == (0, 0)
+    assert (record.max_total_floating_ips, record.max_security_group_rules) == (0, 0)
+
+
+@given(SEVERAL, SEVERAL)
+def test_a_total_is_the_same_in_whatever_groups_it_is_made(some: list[int], others: list[int]) -> None:
+    assert total([*some, *others]) == total([total(some), total(others)])
+    assert total([*some, *others]) == total([*others, *some])
+
+
+@given(SEVERAL.filter(bool), SEVERAL.filter(bool))
+def test_the_least_is_the_same_in_whatever_groups_it_is_found(some: list[int], others: list[int]) -> None:
+    assert least([*some, *others]) == least([least(some), least(others)])
+    assert least([*some, *others]) == least([*others, *some])
+
+
+@given(SEVERAL.filter(bool))
+def test_the_least_allows_what_every_one_allows(limits: list[int]) -> None:
+    def allows(limit: int, amount: int) -> bool:
+        return limit == -1 or amount <= limit
+
+    smallest = least(limits)
+    for amount in {0, *limits, *(limit + 1 for limit in limits)} - {-1}:
+        assert allows(smallest, amount) == all(allows(limit, amount) for limit in limits)
+
+
+@given(st.lists(st.tuples(LIMITS, st.integers(0, 2**40)), min_size=1, max_size=6))
+def test_a_total_is_unlimited_only_where_a_region_is(regions: list[tuple[int, int]]) -> None:
+    record = usage_limits({"max_total_cores": limit, "total_cores_used": used} for limit, used in regions)
+    assert record.total_cores_used == sum(used for _, used in regions)
+    assert (record.max_total_cores == -1) == any(limit == -1 for limit, _ in regions)
+
+
+def test_the_rules_know_every_field() -> None:
+    assert set(UsageLimits.__struct_fields__) >= LEAST
+    told = {**compute().figures(), **volume().figures(), **network().figures()}
+    assert set(told) == set(UsageLimits.__struct_fields__)

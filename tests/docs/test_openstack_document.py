@@ -1,0 +1,50 @@
+"""The document on an OpenStack behind the console: what stands there is so, and what is shown can be pasted."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cloudconsole.core.addresses import normalise_region
+from cloudconsole.server.settings import SETTINGS
+from cloudconsole.server.settings_reading import load_settings
+from tests.server.commands.conftest import Run, cloudconsole
+
+__all__ = ["cloudconsole"]
+
+DOCUMENT = (Path(__file__).parents[2] / "docs/openstack.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", DOCUMENT, re.MULTILINE | re.DOTALL)
+
+
+def test_the_settings_file_is_what_becomes_of_the_clouds_file(tmp_path: Path) -> None:
+    (clouds,), (settings,) = blocks("yaml"), blocks("toml")
+    (cloud,) = yaml.safe_load(clouds)["clouds"].values()
+    (tmp_path / "cloudconsole.toml").write_text(settings)
+    (identity,) = load_settings({}, {"config": str(tmp_path / "cloudconsole.toml")}).identity
+    endpoint = identity.keystone
+    assert endpoint is not None
+    assert endpoint.address == normalise_region(cloud["auth"]["auth_url"])
+    assert endpoint.user_domain == cloud["auth"]["user_domain_name"]
+    assert (endpoint.regions, endpoint.interface) == ((cloud["region_name"],), cloud["interface"])
+    assert f'# ca_file = "{cloud["cacert"]}"' in settings
+
+
+def test_every_command_for_prices_works(cloudconsole: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [line for block in blocks("sh") for line in block.splitlines() if " admin " in line]
+    assert len(lines) > 5
+    assert cloudconsole("init", "--password-stdin", stdin=b"secret").code == 0
+    for line in lines:
+        done = cloudconsole(*shlex.split(line)[1:])
+        assert done.code == 0, (line, done.err)
+
+
+def test_the_defaults_are_those_of_the_settings() -> None:
+    told = re.findall(r"`([a-z_]+)`\s+\((\d+)[;)]", DOCUMENT)
+    assert {name for name, _ in told} >= {"identity_recheck", "cloud_cache", "flavor_cache", "cloud_concurrency"}
+    assert all(SETTINGS[name].default == int(number) for name, number in told)

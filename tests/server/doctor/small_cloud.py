@@ -1,0 +1,67 @@
+"""A cloud of one user, two regions and little in them, that the doctor can log in to."""
+
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+from tests.backends.openstack.cloud_double import CloudDouble, Reply
+
+USER, PASSWORD, TOKEN = "alice", "alice's own password", "gAAAA-alices-token"
+PROJECT = {"id": "p1", "name": "acme", "domain": {"id": "default", "name": "Default"}}
+PLACES = {
+    "compute": "/compute/v2.1",
+    "block-storage": "/volume/v3/p1",
+    "network": "/network/v2.0",
+    "image": "/image/v2",
+    "load-balancer": "/balancer/v2",
+}
+SERVER = {
+    "id": "s1",
+    "status": "ACTIVE",
+    "flavor": {"original_name": "m1.small", "vcpus": 1, "ram": 2048},
+    "updated": "2026-11-15T02:21:10Z",
+}
+READINGS: dict[str, Any] = {
+    "/compute/v2.1/limits": {"limits": {}},
+    "/compute/v2.1/flavors/detail": {
+        "flavors": [{"id": "1", "name": "m1.small", "vcpus": 1, "ram": 2048, "disk": 20}],
+    },
+    "/compute/v2.1/servers/detail": {"servers": [SERVER]},
+    "/volume/v3/p1/limits": {"limits": {}},
+    "/volume/v3/p1/types": {"volume_types": [{"id": "t1", "name": "fast"}]},
+    "/volume/v3/p1/volumes/detail": {"volumes": []},
+    "/network/v2.0/quotas/p1/details.json": {"quota": {}},
+    "/image/v2/images": {"images": []},
+    "/balancer/v2/lbaas/loadbalancers": {"loadbalancers": []},
+}
+
+
+class SmallCloud(CloudDouble):
+    """All its regions have the same services at the same places."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tell(regions=("RegionOne",))
+        for path, body in READINGS.items():
+            self.answers("GET", path, Reply(body=body))
+        self.answers("DELETE", "/v3/auth/tokens", Reply(204))
+
+    def tell(self, *, regions: tuple[str, ...], without: tuple[str, ...] = (), project: bool = True) -> None:
+        """What Keystone says to whoever logs in."""
+        catalog = [
+            {
+                "type": kind,
+                "endpoints": [
+                    {"interface": "public", "region_id": region, "url": self.address + path} for region in regions
+                ],
+            }
+            for kind, path in PLACES.items()
+            if kind not in without
+        ]
+        token = {
+            "user": {"id": "u1", "name": USER, "domain": {"id": "default", "name": "Default"}},
+            "expires_at": datetime.fromtimestamp(time.time() + 3600, UTC).isoformat(),
+            "catalog": catalog,
+            **({"project": PROJECT} if project else {}),
+        }
+        self.answers("POST", "/v3/auth/tokens", Reply(201, {"token": token}, {"X-Subject-Token": TOKEN}))

@@ -1,0 +1,60 @@
+"""A success says the same whether it is written in one piece or in the server's usual way."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from cloudconsole.server.http.head import Head
+from cloudconsole.server.http.request import WRITE_WHOLE, Message, Request
+from cloudconsole.server.http.response import Response, json_response, plain_answer, send_response
+
+Headers = list[tuple[bytes, bytes]]
+
+
+async def nothing() -> Message:
+    raise AssertionError("a request without a body has nothing to receive")
+
+
+def request(**scope: Any) -> Request:
+    given = {"type": "http", "method": "GET", "path": "/api/", **scope}
+    return Request(given, Head([(b"x-request-id", b"its-own-id")]), nothing)
+
+
+def as_usual(response: Response) -> Headers:
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    asyncio.run(send_response(response, request(), send))
+    return sorted(sent[0]["headers"])
+
+
+def in_one_piece(response: Response) -> Headers:
+    heads: list[bytes] = []
+
+    def write_whole(head: bytes, _body: bytes) -> bool:
+        heads.append(head)
+        return True
+
+    async def send(_message: Message) -> None:
+        raise AssertionError("it was written already")
+
+    asyncio.run(send_response(response, request(**{WRITE_WHOLE: write_whole}), send))
+    status, *lines = heads[0].removesuffix(b"\r\n").split(b"\r\n")
+    assert status == b"HTTP/1.1 200 OK"
+    return sorted((name, value) for name, _, value in (line.partition(b": ") for line in lines))
+
+
+@pytest.mark.parametrize(
+    "response", [plain_answer(b"{}"), plain_answer(b"{}", age=0), plain_answer(b"{}", age=12), json_response(b"[1]")]
+)
+def test_both_ways_send_the_same_headers(response: Response) -> None:
+    assert in_one_piece(response) == as_usual(response)
+
+
+@pytest.mark.parametrize(("age", "told"), [(None, []), (0, [b"0"]), (12, [b"12"])])
+def test_only_an_answer_with_an_age_tells_it(age: int | None, told: list[bytes]) -> None:
+    headers = in_one_piece(plain_answer(b"{}", age))
+    assert [value for name, value in headers if name == b"x-answer-age"] == told
