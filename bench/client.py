@@ -50,11 +50,16 @@ def opening_request(caller: Caller | None = None) -> bytes:
     return _request("GET", "/api/", {} if caller is None else {"Cookie": caller.cookies})
 
 
-def login_request(caller: Caller, username: str, password: str) -> bytes:
+def login_request(caller: Caller, username: str, password: str, region: str = REGION) -> bytes:
     """A login of someone who holds a token and the session that came with it."""
-    form = {"csrfmiddlewaretoken": caller.token, "username": username, "password": password, "region": REGION}
+    form = {"csrfmiddlewaretoken": caller.token, "username": username, "password": password, "region": region}
     headers = {"Cookie": caller.cookies, "Content-Type": "application/x-www-form-urlencoded"}
     return _request("POST", "/auth/login/", headers, urlencode(form))
+
+
+def upstream_request(path: str, token: str) -> bytes:
+    """What a service behind the console is asked, without the console."""
+    return _request("GET", path, {"X-Auth-Token": token, "Accept": "application/json"})
 
 
 def _as_caller(caller: Caller) -> dict[str, str]:
@@ -116,11 +121,11 @@ def ask(port: int, request: bytes) -> Reply:
         return connection.send(request)
 
 
-def log_in(port: int, username: str, password: str) -> Caller:
+def log_in(port: int, username: str, password: str, region: str = REGION) -> Caller:
     """The first two steps as anyone takes them: open a session, log in; gives what the third needs."""
     opened = ask(port, opening_request())
     visitor = Caller(opened.cookie("sessionid"), opened.cookie("csrftoken"))
-    reply = ask(port, login_request(visitor, username, password))
+    reply = ask(port, login_request(visitor, username, password, region))
     if reply.status != 200:
         raise Refused(f"the login was answered with {reply.status}: {reply.body[:200]!r}")
     return Caller(reply.cookie("sessionid"), reply.cookie("csrftoken"))

@@ -1,5 +1,6 @@
 """Figures out of rounds: a ratio is taken within each round, and only then comes the median over the rounds."""
 
+import math
 from collections.abc import Sequence
 from statistics import median
 from typing import Final, Literal
@@ -44,6 +45,9 @@ class Ratio(Struct, frozen=True):
     name: str
     rounds: list[float]
     goal: float | None = None
+    """The least it should be."""
+    limit: float | None = None
+    """The most it should be."""
 
     @property
     def spread(self) -> Spread:
@@ -51,6 +55,8 @@ class Ratio(Struct, frozen=True):
 
     @property
     def met(self) -> bool | None:
+        if self.limit is not None:
+            return self.spread.middle <= self.limit
         return None if self.goal is None else self.spread.middle >= self.goal
 
 
@@ -67,12 +73,36 @@ class Ceiling(Struct, frozen=True):
         return self.value < self.limit
 
 
+class Times(Struct, frozen=True):
+    """What every single call of one variant took, in milliseconds, round by round."""
+
+    name: str
+    rounds: list[list[float]]
+
+    @property
+    def calls(self) -> list[float]:
+        return [call for each in self.rounds for call in each]
+
+    def percentile(self, percent: int) -> float:
+        """The time within which so many of a hundred calls were answered."""
+        ordered = sorted(self.calls)
+        if not ordered:
+            raise Refused(f"{self.name}: there is no call to take a figure from")
+        return ordered[math.ceil(len(ordered) * percent / 100) - 1]
+
+    @property
+    def middles(self) -> Measured:
+        """The median of every round, to be compared within it."""
+        return Measured(self.name, "ms", [spread(each).middle for each in self.rounds])
+
+
 class PartResult(Struct, frozen=True):
     name: str
     ratios: list[Ratio]
     measured: list[Measured]
     ceilings: list[Ceiling] = []
     notes: list[str] = []
+    times: list[Times] = []
 
 
 def spread(figures: Sequence[float]) -> Spread:
@@ -81,10 +111,10 @@ def spread(figures: Sequence[float]) -> Spread:
     return Spread(median(figures), min(figures), max(figures))
 
 
-def ratio(name: str, one: Measured, other: Measured, goal: float | None = None) -> Ratio:
+def ratio(name: str, one: Measured, other: Measured, goal: float | None = None, limit: float | None = None) -> Ratio:
     """`one` over `other` in each round: what both rounds suffered alike falls out."""
     if len(one.rounds) != len(other.rounds):
         raise Refused(f"{name}: {one.name} and {other.name} were not measured in the same rounds")
     if not all(other.rounds):
         raise Refused(f"{name}: {other.name} answered nothing in some round")
-    return Ratio(name, [mine / theirs for mine, theirs in zip(one.rounds, other.rounds, strict=True)], goal)
+    return Ratio(name, [mine / theirs for mine, theirs in zip(one.rounds, other.rounds, strict=True)], goal, limit)

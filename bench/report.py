@@ -6,11 +6,11 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
-from bench.figures import Ceiling, Measured, PartResult, Ratio, Refused, spread
+from bench.figures import Ceiling, Measured, PartResult, Ratio, Refused, Times, spread
 from bench.machine import Machine
 from bench.rounds import Pace
 
-BEGIN: Final = "<!-- results: written by python -m bench --document -->"
+BEGIN: Final = "<!-- results: written by the benchmark, with --document -->"
 END: Final = "<!-- end of results -->"
 
 
@@ -38,6 +38,7 @@ def for_terminal(results: Results) -> str:
     for part in results.parts:
         lines += ["", part.name, *(f"  {line}" for line in _ratio_lines(part))]
         lines += [f"    {_plain(measured)}" for measured in part.measured]
+        lines += [f"    {_percentiles(times)}" for times in part.times]
     return "\n".join(lines) + "\n"
 
 
@@ -50,6 +51,11 @@ def _plain(measured: Measured) -> str:
     figures = measured.spread
     numbers = f"{_number(figures.middle)} ({_number(figures.least)}–{_number(figures.greatest)}) {measured.unit}"
     return f"{numbers:36} {_cpu(measured):>12}  {measured.name}"
+
+
+def _percentiles(times: Times) -> str:
+    numbers = f"p50 {_number(times.percentile(50))} ms, p99 {_number(times.percentile(99))} ms"
+    return f"{numbers:36} {f'{len(times.calls)} calls':>12}  {times.name}"
 
 
 def write_document(document: Path, results: Results) -> None:
@@ -81,10 +87,19 @@ def _section(part: PartResult) -> list[str]:
     rows = [f"| {ratio.name} | {_factor(ratio)} | {_verdict(ratio)} |" for ratio in part.ratios]
     rows += [f"| {each.name} | {_amount(each)} | {_verdict(each)} |" for each in part.ceilings]
     figures = [f"| {each.name} | {_range(each)} | {each.unit} | {_cpu(each)} |" for each in part.measured]
+    singly = [
+        f"| {each.name} | {_number(each.percentile(50))} ms | {_number(each.percentile(99))} ms | {len(each.calls):,} |"
+        for each in part.times
+    ]
     return [
         *(f"### {part.name.capitalize()}", "", *part.notes, *([""] if part.notes else [])),
         *("| | ratio (least–greatest) | goal |", "|---|---|---|", *rows, ""),
-        *("| | median (least–greatest) | | processor time a call |", "|---|---|---|---|", *figures, ""),
+        *(
+            ("| | median (least–greatest) | | processor time a call |", "|---|---|---|---|", *figures, "")
+            if figures
+            else ()
+        ),
+        *(("| | p50 | p99 | calls |", "|---|---|---|---|", *singly, "") if singly else ()),
     ]
 
 
@@ -109,7 +124,10 @@ def _amount(ceiling: Ceiling) -> str:
 def _verdict(figure: Ratio | Ceiling) -> str:
     if figure.met is None:
         return ""
-    goal = f"at least {figure.goal:g}" if isinstance(figure, Ratio) else f"under {figure.limit:g} {figure.unit}"
+    if isinstance(figure, Ceiling):
+        goal = f"under {figure.limit:g} {figure.unit}"
+    else:
+        goal = f"at least {figure.goal:g}" if figure.limit is None else f"at most {figure.limit:g}"
     return f"{goal}: {'met' if figure.met else 'missed'}"
 
 

@@ -29,6 +29,8 @@ class Server(Struct, frozen=True):
     name: str
     port: int
     process: int
+    log: Path | None = None
+    """What it said so far."""
 
     def memory_ceiling(self, when: str) -> Ceiling:
         """What the largest of its processes holds in memory now."""
@@ -44,11 +46,13 @@ class Server(Struct, frozen=True):
 
 
 @contextmanager
-def console(data: Path, *flags: str, workers: int = 1, core: int | None = SERVER_CORE) -> Iterator[Server]:
-    """`cloudconsole serve` as an operator starts it."""
+def console(
+    data: Path, *flags: str, workers: int = 1, core: int | None = SERVER_CORE, module: str = "cloudconsole"
+) -> Iterator[Server]:
+    """`cloudconsole serve` as an operator starts it; another module may do something before it."""
     port = free_port()
     command = [
-        *("-m", "cloudconsole", "serve", "--data", str(data), "--port", str(port)),
+        *("-m", module, "serve", "--data", str(data), "--port", str(port)),
         *("--workers", str(workers), *flags),
     ]
     with started("console", command, port, core=core) as server:
@@ -83,7 +87,7 @@ def started(
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[Server]:
     """A Python program that serves on a port, until it is no longer needed."""
-    with tempfile.TemporaryFile(prefix="bench-server-") as log:
+    with tempfile.NamedTemporaryFile(prefix="bench-server-") as log:
         process = subprocess.Popen(
             [*on_core(core), "setarch", "-R", sys.executable, *command],
             stdout=log,
@@ -93,7 +97,7 @@ def started(
         )
         try:
             _wait_until_listening(process, port, log.fileno(), name)
-            yield Server(name, port, process.pid)
+            yield Server(name, port, process.pid, Path(log.name))
         finally:
             _stop(process)
 

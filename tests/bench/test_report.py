@@ -1,24 +1,31 @@
 """Results, kept and shown."""
 
+import importlib
 from pathlib import Path
 
 import pytest
-from bench.__main__ import DOCUMENT, RESULTS, main, parse
-from bench.figures import Ceiling, Measured, PartResult, Refused, ratio
+from bench.command import Suite, main, parse
+from bench.figures import Ceiling, Measured, PartResult, Refused, Times, ratio
 from bench.machine import Machine
+from bench.openstack import __main__ as openstack
 from bench.report import BEGIN, END, Results
 from bench.rounds import Pace
 
+from bench import __main__ as console
 from bench import report
 
 MACHINE = Machine("2026-11-15", "A processor", 2, 8, "Linux 6", "3.11.9", "4.1.0", {"uvicorn": "0.54.0"})
+SUITES = [pytest.param(suite, id=suite.package) for suite in (console.SUITE, openstack.SUITE)]
 
 
 def results() -> Results:
     console, bare = Measured("console", "calls/s", [50, 60]), Measured("bare", "calls/s", [100, 100])
     ratios = [ratio("console / bare", console, bare, 0.6)]
     part = PartResult("actions", ratios, [console, bare], [Ceiling("memory", "MB", 80, 120)], ["A note."])
-    return Results(MACHINE, Pace(2, 1), [part])
+    times = Times("alone", [[float(number) for number in range(1, 101)]])
+    limited = ratio("whole / alone", Measured("whole", "ms", [60, 70]), Measured("alone", "ms", [50, 50]), limit=1.3)
+    timed = PartResult("waiting", [limited], [], times=[times])
+    return Results(MACHINE, Pace(2, 1), [part, timed])
 
 
 def test_results_are_read_back_as_they_were_kept(tmp_path: Path) -> None:
@@ -31,6 +38,8 @@ def test_the_terminal_shows_ratios_before_figures() -> None:
     assert "0.55 (0.50–0.60)" in text
     assert "at least 0.6: missed" in text
     assert "under 120 MB: met" in text
+    assert "at most 1.3: met" in text
+    assert "p50 50 ms, p99 99 ms" in text
     assert text.index("0.55") < text.index("calls/s")
 
 
@@ -43,6 +52,7 @@ def test_the_document_keeps_all_but_the_results(tmp_path: Path) -> None:
         assert text.startswith(f"before\n{BEGIN}\nMeasured on 2026-11-15: A processor, 2 cores, 8 GB")
         assert text.endswith(f"{END}\nafter\n")
         assert "| console / bare | 0.55 (0.50–0.60) | at least 0.6: missed |" in text
+        assert "| alone | 50 ms | 99 ms | 100 |" in text
         assert "old figures" not in text
 
 
@@ -61,13 +71,20 @@ def test_results_that_are_missing_or_broken_are_refused(
     file = tmp_path / "results.json"
     if content is not None:
         file.write_bytes(content)
-    assert main(["--document", "--results", str(file)]) == 1
+    assert main(console.SUITE, ["--document", "--results", str(file)]) == 1
     assert "run the benchmark first" in capsys.readouterr().err
 
 
-def test_the_document_says_what_the_kept_results_say() -> None:
-    shown = DOCUMENT.read_text().partition(f"{BEGIN}\n")[2].partition(END)[0]
-    assert shown == (report.for_document(report.read(RESULTS)) if RESULTS.exists() else "")
+@pytest.mark.parametrize("suite", SUITES)
+def test_the_document_says_what_the_kept_results_say(suite: Suite) -> None:
+    shown = suite.document.read_text().partition(f"{BEGIN}\n")[2].partition(END)[0]
+    assert shown == (report.for_document(report.read(suite.results)) if suite.results.exists() else "")
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_every_part_is_a_module_that_runs(suite: Suite) -> None:
+    for part in suite.parts:
+        assert callable(importlib.import_module(f"{suite.package}.{part}").run)
 
 
 @pytest.mark.parametrize(
@@ -80,5 +97,5 @@ def test_the_document_says_what_the_kept_results_say() -> None:
 )
 def test_wrong_arguments_are_refused(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        parse(arguments)
+        parse(console.SUITE, arguments)
     assert told in capsys.readouterr().err

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from bench.__main__ import DOCUMENT
+from bench.__main__ import SUITE
 
 from bench import report
 from tests.bench.needs import needs_wrk
@@ -26,7 +26,7 @@ def test_a_part_is_measured_and_its_results_are_kept_and_shown(tmp_path: Path) -
             *(sys.executable, "-m", "bench", "--only", "workers", "--rounds", "1", "--seconds", "1"),
             *("--results", str(file)),
         ],
-        cwd=DOCUMENT.parents[1],
+        cwd=SUITE.document.parents[1],
         env=clean_environment(BENCH_DATA=str(tmp_path / "stores")),
         capture_output=True,
         text=True,

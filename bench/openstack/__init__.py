@@ -1,0 +1,1 @@
+"""The console before a real OpenStack, measured: one module a part."""
