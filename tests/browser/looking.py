@@ -79,9 +79,13 @@ class Eyes:
 
 
 def sign_in(page: Page, username: str = "demo", password: str | None = None) -> None:
-    """Fill in the tenant's sign-in, in whichever language it is, and send it."""
+    """Fill in a sign-in, a tenant's or an operator's, in whichever language it is, and send it."""
     page.locator("[name=username]").fill(username)
     page.locator("[name=password]").fill(password or f"console-{username}")
+    region = page.locator("[name=region]")
+    if region.count():
+        # Until the page knows the regions, there is nothing to send.
+        expect(region).to_be_enabled()
     page.keyboard.press("Enter")
 
 
