@@ -37,8 +37,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         # The SDK warns of what it does itself.
         item.add_marker(pytest.mark.filterwarnings("ignore::openstack.warnings._RemovedInSDKWarning"))
-        if not config.getoption("full") and item.get_closest_marker("full"):
-            item.add_marker(pytest.mark.skip("takes long: --full runs it"))
+    if not config.getoption("full"):
+        long = [item for item in items if item.get_closest_marker("full")]
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
 
 
 @pytest.fixture(scope="session")
