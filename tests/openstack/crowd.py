@@ -87,6 +87,7 @@ class Crowd:
         """Each answer is right or tells of trouble, in time; where nothing that failed is needed, it is right."""
         for heard in self.heard(since):
             assert heard.is_right or (heard.is_trouble and heard.member.wish not in untouched), heard
+            # That deadlines hold is what the console promises; the bound is several times theirs, for a busy machine.
             assert heard.seconds < LONGEST_SECONDS, heard
 
     def wait_for(self, what: Callable[[Heard], bool], wishes: Collection[str], since: float) -> None:

@@ -124,7 +124,7 @@ def test_a_rotation_keeps_the_mode_and_leaves_nothing_behind(file: Path) -> None
     assert list(file.parent.iterdir()) == [file]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+@pytest.mark.skipif(os.geteuid() != 0 and os.environ.get("CI") != "true", reason="only root can give files away")
 def test_a_rotation_keeps_the_owner(file: Path) -> None:
     write(file, GOOD)
     os.chown(file, 1234, 2345)
