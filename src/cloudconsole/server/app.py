@@ -52,6 +52,7 @@ from cloudconsole.server.observing.meter import Meter, meter_alone
 from cloudconsole.server.observing.upstream import UpstreamMeter
 from cloudconsole.server.operator_pages.pages import OperatorPages
 from cloudconsole.server.payloads import Payloads
+from cloudconsole.server.priority import give_way
 from cloudconsole.server.settings import Settings
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec import envelope
@@ -85,7 +86,7 @@ class Console:
         reader = Reader(settings.data)
         engine = open_engine(settings.data, "activity")
         activity = Activity(engine)
-        hashing, writing = ThreadPoolExecutor(1, "hashing"), ThreadPoolExecutor(1, "writing")
+        hashing, writing = ThreadPoolExecutor(1, "hashing", give_way), ThreadPoolExecutor(1, "writing")
         writer = Writer(writing, meter)
 
         randomness = desk.randomness

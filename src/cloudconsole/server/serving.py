@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import resource
 import socket
 import time
 from collections.abc import Callable
@@ -24,6 +25,10 @@ from cloudconsole.server.tls import BoundedLoop, Certificate, renew_on_signal
 log = logging.getLogger(__name__)
 
 BACKLOG: Final = 2048
+MOST_UNSENT: Final = 128 * 1024
+"""Bytes of answers that wait in the system for a caller to read, on one connection."""
+OTHER_FILES: Final = 100
+"""Open files that a worker needs besides its connections."""
 
 
 class ListenError(Exception):
@@ -34,6 +39,9 @@ def bind(host: str, port: int) -> socket.socket:
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if hasattr(socket, "TCP_NOTSENT_LOWAT"):
+            # Connections inherit it: for a caller that does not read, the system would keep megabytes.
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, MOST_UNSENT)
         listener.bind((host, port))
         listener.listen(BACKLOG)
     except OSError as problem:
@@ -97,11 +105,18 @@ def run_worker(
 ) -> Ending:
     """One worker process; where it has a parent, it also stops when that is gone."""
     meter.begin()
+    places = room_for(settings.max_connections)
     desk.begin(settings.data)
     console = Console(settings, meter=meter, desk=desk)
     config = uvicorn.Config(
         console,
-        http=guarded_protocol(settings.request_timeout, console.arrivals, meter, desk.protocol),
+        http=guarded_protocol(
+            settings.request_timeout,
+            console.arrivals,
+            meter,
+            desk.protocol,
+            max_connections=places,
+        ),
         ws="none",
         lifespan="off",
         interface="asgi3",
@@ -137,6 +152,20 @@ def run_worker(
         console.close()
         sparing.tell_left_out(until_now=True)
     return server.ending
+
+
+def room_for(connections: int) -> int:
+    """As many of these connections as the system lets us have, after asking it for as many files as that takes."""
+    wanted = connections + OTHER_FILES
+    least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = resource.RLIM_INFINITY
+    if least != unlimited and least < wanted:
+        least = wanted if most == unlimited else min(wanted, most)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (least, most))
+    if least == unlimited or least >= wanted:
+        return connections
+    log.warning("max_connections is %d, but a limit of %d open files leaves room for fewer", connections, least)
+    return max(1, least - OTHER_FILES)
 
 
 def https_headers(settings: Settings) -> list[tuple[str, str]]:

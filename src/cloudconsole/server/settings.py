@@ -90,6 +90,9 @@ class Settings:
     request_timeout: int = _setting(
         30, LIMITS, WholeNumber(1, 3600), "seconds within which a request must have arrived"
     )
+    max_connections: int = _setting(
+        10_000, LIMITS, WholeNumber(16, 1_000_000), "connections that each worker holds at once"
+    )
     stop_grace: int = _setting(
         30, LIMITS, WholeNumber(0, 3600), "seconds that running calls get to finish when stopping"
     )

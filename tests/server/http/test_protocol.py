@@ -49,6 +49,9 @@ class FullTransport:
     def get_write_buffer_size(self) -> int:
         return self.unsent
 
+    def set_write_buffer_limits(self, *, high: int) -> None:
+        assert high == 1
+
     def is_closing(self) -> bool:
         return self.aborted
 
@@ -74,7 +77,9 @@ def transport() -> FullTransport:
 def stalled(loop: HeldLoop, transport: FullTransport) -> GuardedProtocol:
     """A connection that has more to send than the other side reads."""
     config = Config(cast(Any, _nothing), ws="none", lifespan="off", log_config=None)
-    protocol = guarded_protocol(30, Arrivals(), meter_alone())(config, ServerState(), {}, cast(Any, loop))
+    protocol = guarded_protocol(30, Arrivals(), meter_alone(), max_connections=10)(
+        config, ServerState(), {}, cast(Any, loop)
+    )
     protocol.connection_made(cast(Any, transport))
     loop.timers.clear()
     protocol.pause_writing()

@@ -46,6 +46,7 @@ def test_no_two_figures_share_a_cell() -> None:
         layout.STORE_ERRORS,
         layout.AUDIT_LEFT_OUT,
         layout.RESTARTS,
+        layout.TURNED_AWAY,
         *layout.CONNECTION_REFUSALS.values(),
         *layout.UPSTREAM_FAILURES.values(),
     ]

@@ -8,10 +8,12 @@ from typing import Any, Final
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from cloudconsole.server.http.crowding import Crowding
 from cloudconsole.server.http.head import LAST_HEAD, LastHead
-from cloudconsole.server.http.raw_answers import bare_answer, write_whole
+from cloudconsole.server.http.health import HEALTH_PATHS
+from cloudconsole.server.http.raw_answers import bare_answer, no_place_answer, turn_away, write_whole
 from cloudconsole.server.http.request import ARRIVAL, WRITE_WHOLE
-from cloudconsole.server.observing.layout import CONNECTION_REFUSALS
+from cloudconsole.server.observing.layout import CONNECTION_REFUSALS, TURNED_AWAY
 from cloudconsole.server.observing.meter import Meter
 from cloudconsole.store.arrivals import Arrivals
 
@@ -20,6 +22,7 @@ MOST_HEADERS: Final = 100
 MOST_FRAMING_BYTES: Final = 1024 * 1024
 """Of one request, what is not body: its head, the frames of its chunks and its trailers."""
 
+LINGER_SECONDS: Final = 1
 MOST_PIPELINED: Final = 100
 """Requests that may wait for the answers to those before them; each costs far more memory here than on the wire."""
 
@@ -32,8 +35,13 @@ class GuardedProtocol(HttpToolsProtocol):
     """
 
     request_timeout: float
+    max_connections: int
     arrivals: Arrivals
     meter: Meter
+    crowding: Crowding
+
+    rests = False
+    came_late = False
 
     _arriving = False
     _in_head = False
@@ -51,7 +59,12 @@ class GuardedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._last_head = LastHead()
-        self._watch_deadline(arriving=True)
+        # What the system does not take at once waits for the caller to read, and nothing is added to it meanwhile.
+        transport.set_write_buffer_limits(high=1)
+        if len(self.connections) > self.max_connections:
+            self._refuse_place()
+        else:
+            self._watch_deadline(arriving=True)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._watch_deadline(arriving=False)
@@ -199,8 +212,33 @@ class GuardedProtocol(HttpToolsProtocol):
             scope[ARRIVAL] = self.arrivals.number()
         scope[LAST_HEAD] = self._last_head
         scope[WRITE_WHOLE] = partial(write_whole, cycle)
+        self.crowding.note_call()
+        way = self._attend(cycle, app, self.came_late) if self.crowding.is_on else cycle.run_asgi(app)
         # Held by its connection, which has one at a time; the server's own list would cost a callback for each call.
-        self._task = self.loop.create_task(cycle.run_asgi(app))
+        self._task = self.loop.create_task(way)
+
+    async def _attend(self, cycle: RequestResponseCycle, app: Any, came_late: bool) -> None:
+        """In a crowd: refuse a call whose turn comes too late, by the shortest way."""
+        may_be_refused = not cycle.more_body and cycle.scope["path"] not in HEALTH_PATHS
+        if may_be_refused and self.crowding.turns_away(came_late=came_late):
+            turn_away(cycle, self._last_head)
+            self.meter.add(TURNED_AWAY)
+            if not came_late:
+                self.crowding.let_rest(self)
+        else:
+            await cycle.run_asgi(app)
+
+    def rest(self) -> None:
+        """Read nothing more for now."""
+        self.rests = True
+        if not self.transport.is_closing():
+            self.transport.pause_reading()
+
+    def listen(self) -> None:
+        """Read on."""
+        self.rests = False
+        if not self.transport.is_closing():
+            self.transport.resume_reading()
 
     def _refuse(self, status: HTTPStatus, text: bytes = b"") -> None:
         if self._refused or self.transport.is_closing():
@@ -218,6 +256,13 @@ class GuardedProtocol(HttpToolsProtocol):
             cycle.disconnected = True
         self.transport.close()
 
+    def _refuse_place(self) -> None:
+        """Answer before anything was asked; a moment to read that is left, since closing at once might reset it."""
+        self._refused = True
+        self.meter.add(CONNECTION_REFUSALS[HTTPStatus.SERVICE_UNAVAILABLE])
+        self.transport.write(no_place_answer(self.config.encoded_headers))
+        self.loop.call_later(LINGER_SECONDS, self.transport.abort)
+
     def _last_to_answer(self) -> RequestResponseCycle | None:
         """The last request that arrived whole and is not answered yet; one behind it will not be."""
         if self.pipeline and self.pipeline[0][0].more_body:
@@ -227,8 +272,19 @@ class GuardedProtocol(HttpToolsProtocol):
 
 
 def guarded_protocol(
-    request_timeout: float, arrivals: Arrivals, meter: Meter, kind: type[GuardedProtocol] = GuardedProtocol
+    request_timeout: float,
+    arrivals: Arrivals,
+    meter: Meter,
+    kind: type[GuardedProtocol] = GuardedProtocol,
+    *,
+    max_connections: int,
 ) -> type[GuardedProtocol]:
     """The protocol with this many seconds for a request to arrive, and where what arrives or is refused is counted."""
-    given = {"request_timeout": request_timeout, "arrivals": arrivals, "meter": meter}
+    given = {
+        "request_timeout": request_timeout,
+        "max_connections": max_connections,
+        "arrivals": arrivals,
+        "meter": meter,
+        "crowding": Crowding(),
+    }
     return type("GuardedProtocol", (kind,), given)

@@ -1,11 +1,16 @@
-"""Answers as bytes, written to the connection without uvicorn: plain successes, and refusals of what is no request."""
+"""Answers as bytes, written to the connection without uvicorn: plain successes, and refusals that must cost little."""
 
+from functools import cache
 from http import HTTPStatus
 
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
+from cloudconsole.server.http.head import LastHead
 from cloudconsole.server.http.request import new_request_id
-from cloudconsole.server.http.response import CLOSED_POLICY, NOT_KEPT, SECURITY_HEADERS, Headers
+from cloudconsole.server.http.response import CLOSED_POLICY, JSON_TYPE, NOT_KEPT, SECURITY_HEADERS, Headers
+from cloudconsole.spec import envelope
+from cloudconsole.spec.errors import Unavailable
+from cloudconsole.spec.language import Language
 
 
 def write_whole(cycle: RequestResponseCycle, head: bytes, body: bytes) -> bool:
@@ -22,6 +27,40 @@ def write_whole(cycle: RequestResponseCycle, head: bytes, body: bytes) -> bool:
         cycle.transport.close()
     cycle.on_response()
     return True
+
+
+def turn_away(cycle: RequestResponseCycle, last_head: LastHead) -> None:
+    """Answer 503, with all that a refusal has, for a third of what a call costs; the connection stays."""
+    head = last_head.read(list(cycle.scope["headers"]))
+    first, body = _turned_away(head.language)
+    first += (head.given_request_id or new_request_id()).encode()
+    if not write_whole(cycle, first + b"\r\n", b"" if cycle.scope["method"] == "HEAD" else body):
+        # Whoever does not read its answers learns nothing by another.
+        cycle.transport.close()
+
+
+@cache
+def _turned_away(language: Language) -> tuple[bytes, bytes]:
+    """All of it but the request's id, which comes last in the head."""
+    error = Unavailable()
+    body = envelope.refusal(error, language)
+    headers = [
+        JSON_TYPE,
+        (b"content-length", b"%d" % len(body)),
+        (b"retry-after", b"%d" % (error.retry_after or 0)),
+        CLOSED_POLICY,
+        NOT_KEPT,
+        *SECURITY_HEADERS,
+    ]
+    lines = b"".join(b"%b: %b\r\n" % header for header in headers)
+    return b"HTTP/1.1 503 Service Unavailable\r\n%bx-request-id: " % lines, body
+
+
+def no_place_answer(more_headers: Headers) -> bytes:
+    """For a connection that is one too many: what a call is told that is turned away, and that it ends."""
+    head, body = _turned_away("en")
+    lines = b"".join(b"%b: %b\r\n" % header for header in [*more_headers, (b"connection", b"close")])
+    return b"%b%b\r\n%b\r\n%b" % (head, new_request_id().encode(), lines, body)
 
 
 def bare_answer(status: HTTPStatus, text: bytes, more_headers: Headers) -> bytes:

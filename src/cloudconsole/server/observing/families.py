@@ -24,8 +24,11 @@ REFUSALS: Final = Family("refusals_total", "counter", "Refused calls, health che
 CONNECTION_REFUSALS: Final = Family(
     "connection_refusals_total",
     "counter",
-    "Requests that the connection itself refused before they were whole, by status.",
+    "Requests that the connection itself refused before they were whole, and connections too many, by status.",
     ("status",),
+)
+TURNED_AWAY: Final = Family(
+    "turned_away_total", "counter", "Calls that were refused because more came than could be answered."
 )
 LEFT_OUT: Final = Family(
     "audit_lines_left_out_total", "counter", "Audit lines of refusals that were left out because there were too many."

@@ -90,10 +90,11 @@ PAYLOADS_PREPARED: Final = _SINGLES + 1
 STORE_ERRORS: Final = _SINGLES + 2
 AUDIT_LEFT_OUT: Final = _SINGLES + 3
 RESTARTS: Final = _SINGLES + 4
-CONNECTION_REFUSALS: Final = {status: _SINGLES + 5 + number for number, status in enumerate((400, 408, 431))}
+CONNECTION_REFUSALS: Final = {status: _SINGLES + 5 + number for number, status in enumerate((400, 408, 431, 503))}
 """By the status of the connection's own bare answer."""
+TURNED_AWAY: Final = _SINGLES + 9
 
-_MOMENTARY: Final = _SINGLES + 8
+_MOMENTARY: Final = _SINGLES + 10
 
 # What has only a value of the moment: a new worker begins with none of its predecessor's.
 IN_FLIGHT: Final = _MOMENTARY

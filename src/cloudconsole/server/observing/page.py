@@ -62,6 +62,7 @@ def _calls(totals: list[int]) -> list[str]:
         *_family(families.LOGINS, logins),
         *_family(families.REFUSALS, refusals),
         *_family(families.CONNECTION_REFUSALS, connection_refusals),
+        *_family(families.TURNED_AWAY, [((), totals[layout.TURNED_AWAY])]),
         *_family(families.LEFT_OUT, [((), totals[layout.AUDIT_LEFT_OUT])]),
         *_family(families.PASSWORDS_WAITING, [((), totals[layout.PASSWORDS_WAITING])]),
     ]

@@ -1,0 +1,150 @@
+"""When more calls come than can be answered: who is served at once, and who is told to come back.
+
+A worker's loop goes round: it reads what has come on all its connections, then does that work. A crowd shows in the
+rounds: for a while nearly each had many calls and took long. From then on a round has a budget of processor time, and
+calls whose turn comes when it is used up are refused (503 with `Retry-After`).
+
+To refuse costs more than half of what it costs to answer, most of it for reading and writing. So whoever was refused is
+not read from until its turn comes, a few at a time; what it sent meanwhile has waited, and is refused, too. That way
+most of the time is left for those who are served, and they are served about as soon as ever.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Final, Protocol
+
+MANY_CALLS: Final = 64
+LONG_ROUND: Final = 0.01
+"""Of processor time: that others have the processor makes no crowd."""
+PATIENCE: Final = 0.2
+"""Seconds of rounds with many calls and long ones, less the time between them: bursts are answered by then."""
+
+BUDGET: Final = 0.002
+LEAST_SERVED: Final = 16
+TICK: Final = 0.001
+HEARD_A_TICK: Final = 4
+LATE: Final = 0.01
+"""What was sent to a connection that rested longer may have waited that long."""
+
+WINDOW: Final = 1.0
+FEW: Final = 0.05
+"""The crowd is gone once no more than this part of a window's calls had to be refused."""
+
+
+class Connection(Protocol):
+    rests: bool
+    came_late: bool
+    """Whether what it brings now may have waited while it was not read from."""
+
+    def rest(self) -> None:
+        """Read no more for now."""
+
+    def listen(self) -> None:
+        """Read on."""
+
+
+class Crowding:
+    """One worker's crowd; `is_on` while there is one."""
+
+    __slots__ = (
+        "_came",
+        "_heard",
+        "_pressure",
+        "_refused",
+        "_resting",
+        "_round_began",
+        "_round_work",
+        "_seconds",
+        "_seen",
+        "_started",
+        "_watching",
+        "_window_began",
+        "_work",
+        "is_on",
+    )
+
+    def __init__(
+        self, seconds: Callable[[], float] = time.perf_counter, work: Callable[[], float] = time.thread_time
+    ) -> None:
+        self._seconds = seconds
+        self._work = work
+        self.is_on = False
+        self._watching = False
+        self._came = self._started = self._seen = self._refused = 0
+        self._round_began = self._round_work = self._window_began = self._pressure = 0.0
+        self._resting: deque[tuple[Connection, float]] = deque()
+        self._heard: list[Connection] = []
+
+    def note_call(self) -> None:
+        """A call has come."""
+        self._came += 1
+        if not self._watching:
+            self._watching = True
+            idle, _ = self._begin_round()
+            self._pressure = max(0.0, self._pressure - idle)
+            self.is_on = self.is_on and idle < WINDOW
+            asyncio.get_running_loop().call_soon(self._go_round)
+
+    def turns_away(self, *, came_late: bool) -> bool:
+        """Whether a call that is about to begin must be refused."""
+        if not came_late:
+            self._started += 1
+            if self._started <= LEAST_SERVED or self._work() - self._round_work < BUDGET:
+                return False
+        self._refused += 1
+        return True
+
+    def let_rest(self, connection: Connection) -> None:
+        """Do not read from one that was refused until its turn comes."""
+        if connection.rests:
+            return
+        if not self._resting and not self._heard:
+            asyncio.get_running_loop().call_later(TICK, self._tick)
+        connection.rest()
+        self._resting.append((connection, self._seconds()))
+
+    def _go_round(self) -> None:
+        """Runs once in every round, after calls have come and before their work is done; ends when none came."""
+        came, self._came = self._came, 0
+        took, work = self._begin_round()
+        if self.is_on:
+            self._judge(came)
+        elif came >= MANY_CALLS and work > LONG_ROUND:
+            self._pressure += work
+            self.is_on = self._pressure > PATIENCE
+            self._window_began, self._seen, self._refused = self._round_began, 0, 0
+        else:
+            self._pressure = max(0.0, self._pressure - took)
+        self._watching = came > 0
+        if self._watching:
+            asyncio.get_running_loop().call_soon(self._go_round)
+
+    def _begin_round(self) -> tuple[float, float]:
+        """How long the round before took, and of that the work."""
+        took, work = self._seconds() - self._round_began, self._work() - self._round_work
+        self._round_began += took
+        self._round_work += work
+        self._started = 0
+        return took, work
+
+    def _judge(self, came: int) -> None:
+        self._seen += came
+        if self._round_began - self._window_began > WINDOW:
+            self.is_on = self._refused > FEW * self._seen
+            self._window_began, self._seen, self._refused, self._pressure = self._round_began, 0, 0, 0.0
+
+    def _tick(self) -> None:
+        """Listen to some of those who rest. What one sent while it rested comes before the next tick."""
+        for connection in self._heard:
+            connection.came_late = False
+        now = self._seconds()
+        self._heard = []
+        for _ in range(min(HEARD_A_TICK, len(self._resting))):
+            connection, since = self._resting.popleft()
+            connection.came_late = now - since > LATE
+            connection.listen()
+            self._heard.append(connection)
+        if self._heard:
+            asyncio.get_running_loop().call_later(TICK, self._tick)

@@ -1,0 +1,194 @@
+"""What a crowd is, whom it turns away and when it is gone; the clocks are held, the loop is real."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import wraps
+
+from cloudconsole.server.http import crowding
+from cloudconsole.server.http.crowding import Crowding
+
+Scene = Callable[["Worker"], Awaitable[None]]
+
+
+class Worker:
+    """A worker's rounds, told by hand."""
+
+    def __init__(self) -> None:
+        self.seconds = self.work = 0.0
+        self.crowding = Crowding(lambda: self.seconds, lambda: self.work)
+
+    async def go_round(self, *, calls: int, work: float, pause: float = 0.0) -> int:
+        """One round with so many calls, each doing its part of the work if it is served; gives how many were."""
+        for _ in range(calls):
+            self.crowding.note_call()
+        await asyncio.sleep(0)
+        served = 0
+        for _ in range(calls):
+            if not self.crowding.is_on or not self.crowding.turns_away(came_late=False):
+                served += 1
+                self.pass_time(work / calls)
+        self.pass_time(pause, of_work=False)
+        return served
+
+    async def be_idle(self, seconds: float) -> None:
+        await asyncio.sleep(0)
+        self.pass_time(seconds, of_work=False)
+
+    async def be_crowded(self) -> None:
+        while not self.crowding.is_on:
+            await self.go_round(calls=500, work=0.05)
+
+    def pass_time(self, seconds: float, *, of_work: bool = True) -> None:
+        self.seconds += seconds
+        if of_work:
+            self.work += seconds
+
+
+class Line:
+    """A connection."""
+
+    rests = came_late = False
+
+    def rest(self) -> None:
+        self.rests = True
+
+    def listen(self) -> None:
+        self.rests = False
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not is_so():  # noqa: ASYNC110 - what changes it knows nothing of events
+            await asyncio.sleep(0)
+
+
+def scene(played: Scene) -> Callable[[], None]:
+    """A test that runs in a loop, with a worker of its own."""
+
+    @wraps(played)
+    def test() -> None:
+        async def play() -> None:
+            await played(Worker())
+
+        asyncio.run(play())
+
+    del test.__wrapped__
+    return test
+
+
+@scene
+async def test_one_burst_is_no_crowd(worker: Worker) -> None:
+    await worker.go_round(calls=2000, work=0.19)
+    await worker.go_round(calls=1, work=0.0001)
+    assert not worker.crowding.is_on
+
+
+@scene
+async def test_bursts_with_time_between_them_are_no_crowd(worker: Worker) -> None:
+    for _ in range(50):
+        await worker.go_round(calls=500, work=0.05)
+        await worker.go_round(calls=1, work=0.0001, pause=0.1)
+        assert not worker.crowding.is_on
+
+
+@scene
+async def test_one_long_round_after_another_is_a_crowd(worker: Worker) -> None:
+    for _ in range(6):
+        await worker.go_round(calls=500, work=0.05)
+    assert worker.crowding.is_on
+
+
+@scene
+async def test_few_calls_are_no_crowd_however_long_they_take(worker: Worker) -> None:
+    for _ in range(50):
+        await worker.go_round(calls=crowding.MANY_CALLS - 1, work=0.5)
+    assert not worker.crowding.is_on
+
+
+@scene
+async def test_a_processor_that_others_have_is_no_crowd(worker: Worker) -> None:
+    for _ in range(50):
+        await worker.go_round(calls=100, work=0.009, pause=0.5)
+    assert not worker.crowding.is_on
+
+
+@scene
+async def test_in_a_crowd_a_round_serves_until_its_budget_is_used_up(worker: Worker) -> None:
+    await worker.be_crowded()
+    served = await worker.go_round(calls=1000, work=0.1)
+    assert abs(served - crowding.BUDGET / 0.0001) <= 1
+
+
+@scene
+async def test_some_calls_of_a_round_are_served_however_long_they_take(worker: Worker) -> None:
+    await worker.be_crowded()
+    assert await worker.go_round(calls=100, work=10) == crowding.LEAST_SERVED
+
+
+@scene
+async def test_each_round_has_its_own_budget(worker: Worker) -> None:
+    await worker.be_crowded()
+    first = await worker.go_round(calls=1000, work=0.1)
+    assert await worker.go_round(calls=1000, work=0.1) == first
+
+
+@scene
+async def test_what_came_late_is_turned_away_whatever_time_is_left(worker: Worker) -> None:
+    await worker.be_crowded()
+    await worker.go_round(calls=1, work=0.0001)
+    assert worker.crowding.turns_away(came_late=True)
+    assert not worker.crowding.turns_away(came_late=False)
+
+
+@scene
+async def test_a_crowd_stays_while_many_are_turned_away(worker: Worker) -> None:
+    await worker.be_crowded()
+    for _ in range(2000):
+        await worker.go_round(calls=100, work=0.01)
+    assert worker.crowding.is_on
+
+
+@scene
+async def test_a_crowd_is_gone_when_nobody_has_to_be_turned_away(worker: Worker) -> None:
+    await worker.be_crowded()
+    begun = worker.seconds
+    while worker.crowding.is_on:
+        await worker.go_round(calls=10, work=0.001)
+    assert worker.seconds - begun < 2 * crowding.WINDOW + 0.1
+
+
+@scene
+async def test_a_crowd_that_left_at_once_is_forgotten(worker: Worker) -> None:
+    await worker.be_crowded()
+    await worker.go_round(calls=1000, work=0.1)
+    await worker.be_idle(2 * crowding.WINDOW)
+    await worker.go_round(calls=1, work=0.0001)
+    assert await worker.go_round(calls=500, work=0.05) == 500
+
+
+@scene
+async def test_who_was_turned_away_is_read_from_again_when_its_turn_comes(worker: Worker) -> None:
+    lines = [Line() for _ in range(crowding.HEARD_A_TICK + 1)]
+    for line in lines:
+        worker.crowding.let_rest(line)
+    assert all(line.rests for line in lines)
+    await until(lambda: not lines[0].rests)
+    await until(lambda: not lines[-1].rests)
+
+
+@scene
+async def test_what_was_sent_to_one_that_rested_long_counts_as_late_for_one_tick(worker: Worker) -> None:
+    line = Line()
+    worker.crowding.let_rest(line)
+    worker.pass_time(2 * crowding.LATE)
+    await until(lambda: not line.rests)
+    assert line.came_late
+    await until(lambda: not line.came_late)
+
+
+@scene
+async def test_who_rested_only_a_moment_is_not_late(worker: Worker) -> None:
+    line = Line()
+    worker.crowding.let_rest(line)
+    await until(lambda: not line.rests)
+    assert not line.came_late
