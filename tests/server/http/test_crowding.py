@@ -31,6 +31,8 @@ class Worker:
         return served
 
     async def be_idle(self, seconds: float) -> None:
+        """Until no round is to come."""
+        await asyncio.sleep(0)
         await asyncio.sleep(0)
         self.pass_time(seconds, of_work=False)
 
@@ -155,6 +157,15 @@ async def test_a_crowd_is_gone_when_nobody_has_to_be_turned_away(worker: Worker)
     while worker.crowding.is_on:
         await worker.go_round(calls=10, work=0.001)
     assert worker.seconds - begun < 2 * crowding.WINDOW + 0.1
+
+
+@scene
+async def test_bursts_with_time_between_them_keep_up_no_crowd(worker: Worker) -> None:
+    await worker.be_crowded()
+    for _ in range(25):
+        await worker.go_round(calls=300, work=0.03)
+        await worker.be_idle(0.08)
+    assert not worker.crowding.is_on
 
 
 @scene

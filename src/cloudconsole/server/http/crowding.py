@@ -30,7 +30,7 @@ LATE: Final = 0.01
 
 WINDOW: Final = 1.0
 FEW: Final = 0.05
-"""The crowd is gone once no more than this part of a window's calls had to be refused."""
+"""The crowd is gone once no more than this part of a window's calls had to be refused, or half of it was idle."""
 
 
 class Connection(Protocol):
@@ -51,6 +51,7 @@ class Crowding:
     __slots__ = (
         "_came",
         "_heard",
+        "_idle",
         "_pressure",
         "_refused",
         "_resting",
@@ -73,7 +74,7 @@ class Crowding:
         self.is_on = False
         self._watching = False
         self._came = self._started = self._seen = self._refused = 0
-        self._round_began = self._round_work = self._window_began = self._pressure = 0.0
+        self._round_began = self._round_work = self._window_began = self._idle = self._pressure = 0.0
         self._resting: deque[tuple[Connection, float]] = deque()
         self._heard: list[Connection] = []
 
@@ -83,8 +84,8 @@ class Crowding:
         if not self._watching:
             self._watching = True
             idle, _ = self._begin_round()
+            self._idle += idle
             self._pressure = max(0.0, self._pressure - idle)
-            self.is_on = self.is_on and idle < WINDOW
             asyncio.get_running_loop().call_soon(self._go_round)
 
     def turns_away(self, *, came_late: bool) -> bool:
@@ -114,7 +115,7 @@ class Crowding:
         elif came >= MANY_CALLS and work > LONG_ROUND:
             self._pressure += work
             self.is_on = self._pressure > PATIENCE
-            self._window_began, self._seen, self._refused = self._round_began, 0, 0
+            self._begin_window()
         else:
             self._pressure = max(0.0, self._pressure - took)
         self._watching = came > 0
@@ -131,9 +132,14 @@ class Crowding:
 
     def _judge(self, came: int) -> None:
         self._seen += came
-        if self._round_began - self._window_began > WINDOW:
-            self.is_on = self._refused > FEW * self._seen
-            self._window_began, self._seen, self._refused, self._pressure = self._round_began, 0, 0, 0.0
+        length = self._round_began - self._window_began
+        if length > WINDOW:
+            self.is_on = self._refused > FEW * self._seen and self._idle < length / 2
+            self._pressure = 0.0
+            self._begin_window()
+
+    def _begin_window(self) -> None:
+        self._window_began, self._idle, self._seen, self._refused = self._round_began, 0.0, 0, 0
 
     def _tick(self) -> None:
         """Listen to some of those who rest. What one sent while it rested comes before the next tick."""

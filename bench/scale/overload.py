@@ -1,0 +1,136 @@
+"""Ten times the sustainable rate: how soon those are answered who are served, and how soon all is as before."""
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from typing import Final
+
+from msgspec import Struct
+
+from bench import servers
+from bench.client import Caller, action_request
+from bench.data import Plan, Store, copy_of, store
+from bench.figures import Ceiling, Measured, PartResult, Ratio, Refused
+from bench.rounds import Pace
+from cluster.crowd import Answer, Crowd, Outcome
+
+MEMBERS: Final = 1000
+FEW: Final = 32
+SUSTAINABLE: Final = 0.7
+FACTOR: Final = 10
+OVERLOAD_SECONDS: Final = 10
+AFTERWARDS_SECONDS: Final = 6
+SLICE: Final = 0.25
+LIMIT: Final = 3.0
+"""How many times longer the slowest of a hundred served calls may take in an overload."""
+RECOVERY_MS: Final = 5000
+MANY_TENANTS: Final = 100_000
+
+ABOUT: Final = (
+    f"Sustainable is {SUSTAINABLE:g} of what {FEW} callers get who call again as soon as they are answered. An overload is "
+    f"{FACTOR} times that for {OVERLOAD_SECONDS} s, over {MEMBERS:,} kept connections, by callers that heed no "
+    "`Retry-After`; a call that is due and finds none of them free is not sent. The moment until the crowd is noticed "
+    "counts. Warm: always the same call; cold: each is another tenant's."
+)
+
+
+class Round(Struct, frozen=True):
+    """One round: as ever, overloaded, and afterwards."""
+
+    rate: float
+    """The sustainable one, in calls a second."""
+    seconds: float
+    normal: list[float]
+    """What each served call took, in seconds, at that rate."""
+    overloaded: list[float]
+    refused: int
+    recovery: float
+    """Seconds after the overload's end until all was as before."""
+
+    @property
+    def slowdown(self) -> float:
+        return p99(self.overloaded) / p99(self.normal)
+
+
+def p99(times: Sequence[float]) -> float:
+    if not times:
+        raise Refused("nobody was served")
+    return sorted(times)[math.ceil(len(times) * 0.99) - 1]
+
+
+def recovery_of(answers: Sequence[Answer], normal: float) -> float:
+    """When a slice of the time began in which everybody was served, and as soon as `normal` allows."""
+    begun = min((answer.sent for answer in answers), default=0.0)
+    slices: dict[int, list[Answer]] = {}
+    for answer in answers:
+        slices.setdefault(int((answer.sent - begun) / SLICE), []).append(answer)
+    for number, those in sorted(slices.items()):
+        times = [answer.seconds for answer in those if answer.status == 200]
+        if len(times) == len(those) and p99(times) <= LIMIT * normal:
+            return number * SLICE
+    return math.inf
+
+
+def check(outcome: Outcome) -> Outcome:
+    """Refuse a run in which an answer was missing, or none of those that an overload allows."""
+    if outcome.lost or outcome.unanswered or outcome.without_retry_after or not set(outcome.statuses) <= {200, 503}:
+        raise Refused(
+            f"answers {dict(outcome.statuses)}, {outcome.lost} lost, {outcome.unanswered} never came, "
+            f"{outcome.without_retry_after} without Retry-After"
+        )
+    return outcome
+
+
+def one_round(crowd: Crowd, few: Crowd, requests: Sequence[bytes], seconds: int) -> Round:
+    at_once = check(few.call(requests, 50_000, seconds))
+    rate = SUSTAINABLE * len(at_once.answers) / seconds
+    normal = check(crowd.call(requests, rate, seconds)).times()
+    overload = check(crowd.call(requests, FACTOR * rate, OVERLOAD_SECONDS, patience=30))
+    afterwards = check(crowd.call(requests, rate, AFTERWARDS_SECONDS, patience=30))
+    recovery = recovery_of(afterwards.answers, p99(normal))
+    return Round(rate, OVERLOAD_SECONDS, normal, overload.times(), overload.statuses[503], recovery)
+
+
+def report(kinds: Mapping[str, Sequence[Round]], held: Sequence[Ceiling]) -> PartResult:
+    """The figures of the rounds of each kind of call; pure."""
+    ratios: list[Ratio] = []
+    measured: list[Measured] = []
+    ceilings: list[Ceiling] = []
+    for kind, rounds in kinds.items():
+        slowdowns = [each.slowdown for each in rounds]
+        ratios.append(
+            Ratio(f"p99 of those served at {FACTOR} times the rate / as ever, {kind}", slowdowns, limit=LIMIT)
+        )
+        slowest = min(1000 * max(each.recovery for each in rounds), 1000 * AFTERWARDS_SECONDS)
+        ceilings.append(Ceiling(f"until all is as ever again, {kind}", "ms", slowest, RECOVERY_MS))
+        measured += [
+            Measured(f"p99 as ever, {kind}", "ms", [1000 * p99(each.normal) for each in rounds]),
+            Measured(f"p99 of those served, {kind}", "ms", [1000 * p99(each.overloaded) for each in rounds]),
+            Measured(f"the sustainable rate, {kind}", "calls/s", [each.rate for each in rounds]),
+            Measured(f"served, {kind}", "calls/s", [len(each.overloaded) / each.seconds for each in rounds]),
+            Measured(f"refused, {kind}", "calls/s", [each.refused / each.seconds for each in rounds]),
+        ]
+    return PartResult("overload", ratios, measured, [*ceilings, *held], [ABOUT])
+
+
+def run(pace: Pace) -> PartResult:
+    with copy_of(store(Plan())) as kept:
+        warm, warm_held = _measure(kept, [_call(kept.demo())], pace)
+    with copy_of(store(Plan(tenants=MANY_TENANTS, resources_each=10))) as kept:
+        # Each call is another tenant's, whose payload must be made.
+        cold, cold_held = _measure(kept, [_call(caller) for caller, _ in kept.callers()], pace)
+    return report({"warm": warm, "cold": cold}, [warm_held, cold_held])
+
+
+def _measure(kept: Store, requests: Sequence[bytes], pace: Pace) -> tuple[list[Round], Ceiling]:
+    with ExitStack() as stack:
+        console = stack.enter_context(servers.console(kept.folder))
+        crowd, few = (stack.enter_context(Crowd(console.port, members)) for members in (MEMBERS, FEW))
+        for each in (crowd, few):
+            check(each.settle())
+        rounds = [one_round(crowd, few, requests, pace.seconds) for _ in range(pace.rounds)]
+        return rounds, console.memory_ceiling(f"after the overload, with {MEMBERS:,} connections")
+
+
+def _call(caller: Caller) -> bytes:
+    return action_request(caller, "GetUsageLimits")
