@@ -4,7 +4,7 @@ import math
 
 import pytest
 from bench.figures import Ceiling, Refused
-from bench.scale.overload import Round, check, p99, recovery_of, report
+from bench.scale.overload import Round, at_first, check, p99, recovery_of, report
 from cluster.crowd import Answer, Outcome
 
 HELD = Ceiling("memory of a worker", "MB", 100, 120)
@@ -49,6 +49,11 @@ def test_all_is_as_before_once_calls_are_answered_soon() -> None:
     assert recovery_of(slow, 0.002) == 0
 
 
+def test_the_first_second_is_told_apart_and_refusals_are_left_out() -> None:
+    first, later = at_first(answers(*[200] * 10, 503, 200, 200))
+    assert (len(first), len(later)) == (10, 2)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [outcome(200, 500), outcome(200, 429), outcome(lost=1), outcome(unanswered=1), outcome(503, silent=1)],
@@ -60,9 +65,9 @@ def test_a_run_with_a_wrong_answer_is_worth_nothing(wrong: Outcome) -> None:
 
 def test_a_report_has_the_ratio_of_each_round_and_the_slowest_recovery() -> None:
     rounds = [
-        Round(1000, 10, [0.001] * 100, [0.002] * 50, 70, 0.25),
-        Round(1000, 10, [0.001] * 100, [0.004] * 50, 70, 1.5),
-        Round(1000, 10, [0.002] * 100, [0.005] * 50, 70, 0),
+        Round(1000, 10, [0.001] * 100, [0.1] * 10, [0.002] * 40, 70, 0.25),
+        Round(1000, 10, [0.001] * 100, [0.1] * 10, [0.004] * 40, 70, 1.5),
+        Round(1000, 10, [0.002] * 100, [0.1] * 10, [0.005] * 40, 70, 0),
     ]
     part = report({"warm": rounds}, [HELD])
     assert part.ratios[0].rounds == pytest.approx([2, 4, 2.5])

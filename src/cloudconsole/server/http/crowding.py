@@ -16,9 +16,9 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 MANY_CALLS: Final = 64
-LONG_ROUND: Final = 0.01
+LONG_ROUND: Final = 0.02
 """Of processor time: that others have the processor makes no crowd."""
-PATIENCE: Final = 0.2
+PATIENCE: Final = 0.1
 """Seconds of rounds with many calls and long ones, less the time between them: bursts are answered by then."""
 
 BUDGET: Final = 0.002
@@ -28,9 +28,8 @@ HEARD_A_TICK: Final = 4
 LATE: Final = 0.01
 """What was sent to a connection that rested longer may have waited that long."""
 
-WINDOW: Final = 1.0
-FEW: Final = 0.05
-"""The crowd is gone once no more than this part of a window's calls had to be refused, or half of it was idle."""
+LEAST_LASTING: Final = 1.0
+"""Seconds of a crowd; it is gone when all who were refused have been heard again."""
 
 
 class Connection(Protocol):
@@ -49,20 +48,17 @@ class Crowding:
     """One worker's crowd; `is_on` while there is one."""
 
     __slots__ = (
-        "_came",
+        "_began",
         "_heard",
-        "_idle",
         "_pressure",
-        "_refused",
         "_resting",
         "_round_began",
         "_round_work",
         "_seconds",
-        "_seen",
         "_started",
         "_watching",
-        "_window_began",
         "_work",
+        "came",
         "is_on",
     )
 
@@ -73,29 +69,27 @@ class Crowding:
         self._work = work
         self.is_on = False
         self._watching = False
-        self._came = self._started = self._seen = self._refused = 0
-        self._round_began = self._round_work = self._window_began = self._idle = self._pressure = 0.0
+        self.came = 0
+        """Calls since the last answer; whoever writes answers sets it to none, since then a round's work is done."""
+        self._started = 0
+        self._round_began = self._round_work = self._began = self._pressure = 0.0
         self._resting: deque[tuple[Connection, float]] = deque()
         self._heard: list[Connection] = []
 
     def note_call(self) -> None:
         """A call has come."""
-        self._came += 1
-        if not self._watching:
+        self.came += 1
+        # Looking at every round would cost the calls of a quiet worker too much.
+        if (self.is_on or self.came >= MANY_CALLS) and not self._watching:
             self._watching = True
-            idle, _ = self._begin_round()
-            self._idle += idle
-            self._pressure = max(0.0, self._pressure - idle)
-            asyncio.get_running_loop().call_soon(self._go_round)
+            asyncio.get_running_loop().call_soon(self._watch)
 
     def turns_away(self, *, came_late: bool) -> bool:
         """Whether a call that is about to begin must be refused."""
-        if not came_late:
-            self._started += 1
-            if self._started <= LEAST_SERVED or self._work() - self._round_work < BUDGET:
-                return False
-        self._refused += 1
-        return True
+        if came_late or not self.is_on:
+            return self.is_on
+        self._started += 1
+        return self._started > LEAST_SERVED and self._work() - self._round_work > BUDGET
 
     def let_rest(self, connection: Connection) -> None:
         """Do not read from one that was refused until its turn comes."""
@@ -106,19 +100,27 @@ class Crowding:
         connection.rest()
         self._resting.append((connection, self._seconds()))
 
+    def _watch(self) -> None:
+        """Runs amidst the work of a round; what it asks for runs before that of the next."""
+        between, _ = self._begin_round()
+        self._pressure = max(0.0, self._pressure - between)
+        asyncio.get_running_loop().call_soon(self._go_round)
+
     def _go_round(self) -> None:
-        """Runs once in every round, after calls have come and before their work is done; ends when none came."""
-        came, self._came = self._came, 0
+        """Runs once in every round, after calls have come and before their work is done; ends when there are few."""
+        came, self.came = self.came, 0
         took, work = self._begin_round()
         if self.is_on:
-            self._judge(came)
+            # In a crowd there is always someone waiting to be heard again.
+            self.is_on = bool(self._resting) or self._round_began - self._began < LEAST_LASTING
+            self._pressure = 0.0
         elif came >= MANY_CALLS and work > LONG_ROUND:
             self._pressure += work
             self.is_on = self._pressure > PATIENCE
-            self._begin_window()
+            self._began = self._round_began
         else:
             self._pressure = max(0.0, self._pressure - took)
-        self._watching = came > 0
+        self._watching = came >= (1 if self.is_on else MANY_CALLS)
         if self._watching:
             asyncio.get_running_loop().call_soon(self._go_round)
 
@@ -129,17 +131,6 @@ class Crowding:
         self._round_work += work
         self._started = 0
         return took, work
-
-    def _judge(self, came: int) -> None:
-        self._seen += came
-        length = self._round_began - self._window_began
-        if length > WINDOW:
-            self.is_on = self._refused > FEW * self._seen and self._idle < length / 2
-            self._pressure = 0.0
-            self._begin_window()
-
-    def _begin_window(self) -> None:
-        self._window_began, self._idle, self._seen, self._refused = self._round_began, 0.0, 0, 0
 
     def _tick(self) -> None:
         """Listen to some of those who rest. What one sent while it rested comes before the next tick."""

@@ -211,7 +211,7 @@ class GuardedProtocol(HttpToolsProtocol):
             # It waited behind others, whose effects it must see.
             scope[ARRIVAL] = self.arrivals.number()
         scope[LAST_HEAD] = self._last_head
-        scope[WRITE_WHOLE] = partial(write_whole, cycle)
+        scope[WRITE_WHOLE] = partial(write_whole, cycle, self.crowding)
         self.crowding.note_call()
         way = self._attend(cycle, app, self.came_late) if self.crowding.is_on else cycle.run_asgi(app)
         # Held by its connection, which has one at a time; the server's own list would cost a callback for each call.
@@ -221,7 +221,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """In a crowd: refuse a call whose turn comes too late, by the shortest way."""
         may_be_refused = not cycle.more_body and cycle.scope["path"] not in HEALTH_PATHS
         if may_be_refused and self.crowding.turns_away(came_late=came_late):
-            turn_away(cycle, self._last_head)
+            turn_away(cycle, self.crowding, self._last_head)
             self.meter.add(TURNED_AWAY)
             if not came_late:
                 self.crowding.let_rest(self)

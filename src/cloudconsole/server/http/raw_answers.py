@@ -5,6 +5,7 @@ from http import HTTPStatus
 
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
+from cloudconsole.server.http.crowding import Crowding
 from cloudconsole.server.http.head import LastHead
 from cloudconsole.server.http.request import new_request_id
 from cloudconsole.server.http.response import CLOSED_POLICY, JSON_TYPE, NOT_KEPT, SECURITY_HEADERS, Headers
@@ -13,7 +14,7 @@ from cloudconsole.spec.errors import Unavailable
 from cloudconsole.spec.language import Language
 
 
-def write_whole(cycle: RequestResponseCycle, head: bytes, body: bytes) -> bool:
+def write_whole(cycle: RequestResponseCycle, crowding: Crowding, head: bytes, body: bytes) -> bool:
     """Do at once what uvicorn does in two messages, after looking at each header: ours were put together by us."""
     if cycle.flow.write_paused or cycle.disconnected:
         return False
@@ -21,6 +22,7 @@ def write_whole(cycle: RequestResponseCycle, head: bytes, body: bytes) -> bool:
     if not cycle.keep_alive:
         lines.append(b"connection: close\r\n")
     cycle.transport.write(b"".join([*lines, b"\r\n", body]))
+    crowding.came = 0
     cycle.response_started = cycle.response_complete = True
     cycle.message_event.set()
     if not cycle.keep_alive:
@@ -29,12 +31,12 @@ def write_whole(cycle: RequestResponseCycle, head: bytes, body: bytes) -> bool:
     return True
 
 
-def turn_away(cycle: RequestResponseCycle, last_head: LastHead) -> None:
+def turn_away(cycle: RequestResponseCycle, crowding: Crowding, last_head: LastHead) -> None:
     """Answer 503, with all that a refusal has, for a third of what a call costs; the connection stays."""
     head = last_head.read(list(cycle.scope["headers"]))
     first, body = _turned_away(head.language)
     first += (head.given_request_id or new_request_id()).encode()
-    if not write_whole(cycle, first + b"\r\n", b"" if cycle.scope["method"] == "HEAD" else body):
+    if not write_whole(cycle, crowding, first + b"\r\n", b"" if cycle.scope["method"] == "HEAD" else body):
         # Whoever does not read its answers learns nothing by another.
         cycle.transport.close()
 
