@@ -105,8 +105,8 @@ def check_normal_service(port: int, call: bytes) -> None:
             # Callers that come back when they were told to.
             time.sleep(1)
             if set(crowd.call([call], 300_000, 0.001).statuses) == {200}:
-                break
-        assert set(crowd.call([call], 100, 1).statuses) == {200}
+                return
+    raise AssertionError("there is still someone who is not served")
 
 
 def test_ten_times_the_rate_that_can_be_kept_up(console: RunningServer, demo: Caller) -> None:
@@ -169,7 +169,7 @@ def test_a_flood_of_logins_leaves_calls_alone(console: RunningServer, demo: Call
         calls = callers.call([call_of(demo)], 200, OVERLOAD_SECONDS)
         flooding.join()
     assert set(calls.statuses) == {200}
-    assert (calls.lost, calls.unanswered, calls.unsent) == (0, 0, 0)
+    assert (calls.lost, calls.unanswered) == (0, 0)
     assert set(flood[0].statuses) == {200, 503}
     assert flood[0].without_retry_after == 0
     assert Caller(demo.wire).login().status == 200
