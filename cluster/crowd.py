@@ -124,13 +124,17 @@ class Crowd:
             run.receive(0.1)
         return run.outcome(unsent)
 
-    def settle(self, patience: float = 30) -> Outcome:
+    def settle(self, patience: float = 60) -> Outcome:
         """One call on every connection, few at a time: afterwards each is known to have been taken up."""
+        return self.call_once(ALIVE, SETTLING, patience)
+
+    def call_once(self, request: bytes, at_once: int, patience: float = 60) -> Outcome:
+        """One call on every connection, so many at a time."""
         run = _Run(self, again=False)
         deadline = time.monotonic() + patience
         for member in [self._free.popleft() for _ in range(len(self._free))]:
-            run.send(member, ALIVE)
-            while run.waiting > SETTLING and time.monotonic() < deadline:
+            run.send(member, request)
+            while run.waiting >= at_once and time.monotonic() < deadline:
                 run.receive(0.1)
         while run.waiting and time.monotonic() < deadline:
             run.receive(0.1)

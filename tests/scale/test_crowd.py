@@ -78,6 +78,11 @@ def test_every_connection_settles_by_one_call() -> None:
         assert len(crowd) == 40
 
 
+def test_a_whole_crowd_may_call_at_once() -> None:
+    with answering(OK) as port, Crowd(port, 40) as crowd:
+        assert crowd.call_once(ASKED, 40).statuses == {200: 40}
+
+
 def test_a_refusal_that_names_no_time_is_counted() -> None:
     with answering(b"HTTP/1.1 503 No\r\ncontent-length: 0\r\n\r\n") as port, Crowd(port, 1) as crowd:
         assert crowd.settle().without_retry_after == 1

@@ -6,14 +6,14 @@ from http import HTTPStatus
 from typing import Any, Final
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
+from cloudconsole.server.http.crowded import CrowdedProtocol
 from cloudconsole.server.http.crowding import Crowding
 from cloudconsole.server.http.head import LAST_HEAD, LastHead
-from cloudconsole.server.http.health import HEALTH_PATHS
-from cloudconsole.server.http.raw_answers import bare_answer, no_place_answer, turn_away, write_whole
+from cloudconsole.server.http.raw_answers import bare_answer, write_whole
 from cloudconsole.server.http.request import ARRIVAL, WRITE_WHOLE
-from cloudconsole.server.observing.layout import CONNECTION_REFUSALS, TURNED_AWAY
+from cloudconsole.server.observing.layout import CONNECTION_REFUSALS
 from cloudconsole.server.observing.meter import Meter
 from cloudconsole.store.arrivals import Arrivals
 
@@ -22,12 +22,11 @@ MOST_HEADERS: Final = 100
 MOST_FRAMING_BYTES: Final = 1024 * 1024
 """Of one request, what is not body: its head, the frames of its chunks and its trailers."""
 
-LINGER_SECONDS: Final = 1
 MOST_PIPELINED: Final = 100
 """Requests that may wait for the answers to those before them; each costs far more memory here than on the wire."""
 
 
-class GuardedProtocol(HttpToolsProtocol):
+class GuardedProtocol(CrowdedProtocol):
     """Refuses heads over 32 KiB or 100 headers (431) and requests that take too long to arrive (408), by bare answers.
 
     An offer to upgrade is ignored, as the standard allows; a caller that closes only its sending side is answered.
@@ -35,13 +34,7 @@ class GuardedProtocol(HttpToolsProtocol):
     """
 
     request_timeout: float
-    max_connections: int
     arrivals: Arrivals
-    meter: Meter
-    crowding: Crowding
-
-    rests = False
-    came_late = False
 
     _arriving = False
     _in_head = False
@@ -50,7 +43,6 @@ class GuardedProtocol(HttpToolsProtocol):
     _refused = False
     _completed_one = False
     _framing_bytes = 0
-    _last_head: LastHead
     _deadline: asyncio.TimerHandle | None = None
     _stall: asyncio.TimerHandle | None = None
     _running: RequestResponseCycle | None = None
@@ -61,10 +53,11 @@ class GuardedProtocol(HttpToolsProtocol):
         self._last_head = LastHead()
         # What the system does not take at once waits for the caller to read, and nothing is added to it meanwhile.
         transport.set_write_buffer_limits(high=1)
-        if len(self.connections) > self.max_connections:
-            self._refuse_place()
-        else:
+        if self._has_place():
             self._watch_deadline(arriving=True)
+        else:
+            self._refused = True
+            self._refuse_place()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._watch_deadline(arriving=False)
@@ -217,29 +210,6 @@ class GuardedProtocol(HttpToolsProtocol):
         # Held by its connection, which has one at a time; the server's own list would cost a callback for each call.
         self._task = self.loop.create_task(way)
 
-    async def _attend(self, cycle: RequestResponseCycle, app: Any, came_late: bool) -> None:
-        """In a crowd: refuse a call whose turn comes too late, by the shortest way."""
-        may_be_refused = not cycle.more_body and cycle.scope["path"] not in HEALTH_PATHS
-        if may_be_refused and self.crowding.turns_away(came_late=came_late):
-            turn_away(cycle, self.crowding, self._last_head)
-            self.meter.add(TURNED_AWAY)
-            if not came_late:
-                self.crowding.let_rest(self)
-        else:
-            await cycle.run_asgi(app)
-
-    def rest(self) -> None:
-        """Read nothing more for now."""
-        self.rests = True
-        if not self.transport.is_closing():
-            self.transport.pause_reading()
-
-    def listen(self) -> None:
-        """Read on."""
-        self.rests = False
-        if not self.transport.is_closing():
-            self.transport.resume_reading()
-
     def _refuse(self, status: HTTPStatus, text: bytes = b"") -> None:
         if self._refused or self.transport.is_closing():
             return
@@ -255,13 +225,6 @@ class GuardedProtocol(HttpToolsProtocol):
         if cycle is not None:
             cycle.disconnected = True
         self.transport.close()
-
-    def _refuse_place(self) -> None:
-        """Answer before anything was asked; a moment to read that is left, since closing at once might reset it."""
-        self._refused = True
-        self.meter.add(CONNECTION_REFUSALS[HTTPStatus.SERVICE_UNAVAILABLE])
-        self.transport.write(no_place_answer(self.config.encoded_headers))
-        self.loop.call_later(LINGER_SECONDS, self.transport.abort)
 
     def _last_to_answer(self) -> RequestResponseCycle | None:
         """The last request that arrived whole and is not answered yet; one behind it will not be."""
