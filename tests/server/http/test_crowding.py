@@ -20,7 +20,9 @@ class Worker:
     async def go_round(self, *, calls: int, work: float, pause: float = 0.0) -> int:
         """One round with so many calls, each doing its part of the work if it is served; gives how many were."""
         for _ in range(calls):
-            self.crowding.note_call()
+            self.crowding.came += 1
+            if self.crowding.came >= crowding.MANY_CALLS or self.crowding.is_on:
+                self.crowding.watch()
         await asyncio.sleep(0)
         served = 0
         for _ in range(calls):

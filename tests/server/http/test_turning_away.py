@@ -32,7 +32,7 @@ class Crowd(Crowding):
         super().__init__()
         self.is_on = True
 
-    def note_call(self) -> None:
+    def watch(self) -> None:
         """It neither grows nor goes."""
 
     def turns_away(self, *, came_late: bool) -> bool:

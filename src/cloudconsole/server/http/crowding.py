@@ -70,19 +70,17 @@ class Crowding:
         self.is_on = False
         self._watching = False
         self.came = 0
-        """Calls since the last answer; whoever writes answers sets it to none, since then a round's work is done."""
+        """Calls since the last answer: the connections count them, and whoever writes answers begins anew."""
         self._started = 0
         self._round_began = self._round_work = self._began = self._pressure = 0.0
         self._resting: deque[tuple[Connection, float]] = deque()
         self._heard: list[Connection] = []
 
-    def note_call(self) -> None:
-        """A call has come."""
-        self.came += 1
-        # Looking at every round would cost the calls of a quiet worker too much.
-        if (self.is_on or self.came >= MANY_CALLS) and not self._watching:
+    def watch(self) -> None:
+        """Look at the rounds, while there is something to see: that would cost the calls of a quiet worker too much."""
+        if not self._watching:
             self._watching = True
-            asyncio.get_running_loop().call_soon(self._watch)
+            asyncio.get_running_loop().call_soon(self._begin_watching)
 
     def turns_away(self, *, came_late: bool) -> bool:
         """Whether a call that is about to begin must be refused."""
@@ -100,7 +98,7 @@ class Crowding:
         connection.rest()
         self._resting.append((connection, self._seconds()))
 
-    def _watch(self) -> None:
+    def _begin_watching(self) -> None:
         """Runs amidst the work of a round; what it asks for runs before that of the next."""
         between, _ = self._begin_round()
         self._pressure = max(0.0, self._pressure - between)

@@ -9,7 +9,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from cloudconsole.server.http.crowded import CrowdedProtocol
-from cloudconsole.server.http.crowding import Crowding
+from cloudconsole.server.http.crowding import MANY_CALLS, Crowding
 from cloudconsole.server.http.head import LAST_HEAD, LastHead
 from cloudconsole.server.http.raw_answers import bare_answer, write_whole
 from cloudconsole.server.http.request import ARRIVAL, WRITE_WHOLE
@@ -199,14 +199,17 @@ class GuardedProtocol(CrowdedProtocol):
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
+        crowding = self.crowding
         scope: dict[str, Any] = cycle.scope  # type: ignore[assignment]
         if not cycle.more_body:
             # It waited behind others, whose effects it must see.
             scope[ARRIVAL] = self.arrivals.number()
         scope[LAST_HEAD] = self._last_head
-        scope[WRITE_WHOLE] = partial(write_whole, cycle, self.crowding)
-        self.crowding.note_call()
-        way = self._attend(cycle, app, self.came_late) if self.crowding.is_on else cycle.run_asgi(app)
+        scope[WRITE_WHOLE] = partial(write_whole, cycle, crowding)
+        crowding.came += 1
+        if crowding.came >= MANY_CALLS or crowding.is_on:
+            crowding.watch()
+        way = self._attend(cycle, app, self.came_late) if crowding.is_on else cycle.run_asgi(app)
         # Held by its connection, which has one at a time; the server's own list would cost a callback for each call.
         self._task = self.loop.create_task(way)
 
