@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, cast
 
 import pytest
@@ -10,6 +10,7 @@ import uvloop
 from uvicorn import Config
 from uvicorn.server import ServerState
 
+from cloudconsole.server.http import protocol
 from cloudconsole.server.http.crowding import Crowding
 from cloudconsole.server.http.protocol import guarded_protocol
 from cloudconsole.server.http.response import CLOSED_POLICY, NOT_KEPT, SECURITY_HEADERS
@@ -164,6 +165,30 @@ def test_all_that_were_sent_ahead_are_answered() -> None:
             assert [(await line.answer()).status for _ in range(5)] == [503] * 5
 
     play(scene, Crowd())
+
+
+@pytest.mark.parametrize(("others", "ahead"), [(0, 6), (1, 3), (2, 2)])
+def test_the_more_connections_there_are_the_fewer_requests_may_be_sent_ahead(
+    monkeypatch: pytest.MonkeyPatch, others: int, ahead: int
+) -> None:
+    monkeypatch.setattr(protocol, "MOST_PIPELINED_IN_ALL", 6)
+
+    async def scene(place: Place) -> None:
+        async with AsyncExitStack() as stack:
+            for _ in range(others):
+                other = await stack.enter_async_context(place.line())
+                assert (await other.ask(request("GET", "/"))).status == SERVED
+            line = await stack.enter_async_context(place.line())
+            # The first is under way at once: nobody waits before it.
+            line.writer.write(request("GET", "/") * (ahead + 1))
+            assert [(await line.answer()).status for _ in range(ahead + 1)] == [SERVED] * (ahead + 1)
+            assert place.count(CONNECTION_REFUSALS[400]) == 0
+            line.writer.write(request("GET", "/") * (ahead + 2))
+            assert [(await line.answer()).status for _ in range(ahead + 1)] == [SERVED] * (ahead + 1)
+            assert await line.reader.read() == b""
+            assert place.count(CONNECTION_REFUSALS[400]) == 1
+
+    play(scene)
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])

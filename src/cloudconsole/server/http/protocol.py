@@ -24,6 +24,8 @@ MOST_FRAMING_BYTES: Final = 1024 * 1024
 
 MOST_PIPELINED: Final = 100
 """Requests that may wait for the answers to those before them; each costs far more memory here than on the wire."""
+MOST_PIPELINED_IN_ALL: Final = 50_000
+"""Of one worker: where there are many connections, each may send fewer ahead."""
 
 
 class GuardedProtocol(CrowdedProtocol):
@@ -120,7 +122,7 @@ class GuardedProtocol(CrowdedProtocol):
         if len(self.headers) > MOST_HEADERS or (self._head_may_be_large and self._head_bytes() > MOST_HEAD_BYTES):
             self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
             raise ValueError("request head too large")
-        if len(self.pipeline) >= MOST_PIPELINED:
+        if self.pipeline and len(self.pipeline) >= self._most_pipelined():
             raise ValueError("too many requests without waiting for an answer")
         self._offered_upgrade = self.parser.should_upgrade()
         if not self._offered_upgrade:
@@ -144,6 +146,9 @@ class GuardedProtocol(CrowdedProtocol):
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(HTTPStatus.BAD_REQUEST, msg.encode("ascii"))
+
+    def _most_pipelined(self) -> int:
+        return min(MOST_PIPELINED, MOST_PIPELINED_IN_ALL // len(self.connections))
 
     def _head_bytes(self) -> int:
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
