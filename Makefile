@@ -11,8 +11,8 @@ WRK := command -v wrk >/dev/null || { echo "wrk is missing: installing it"; apt-
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends wrk >/dev/null; }
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
-.PHONY: run test test-browser test-openstack test-openstack-full test-interop openstack openstack-stop bench \
-  bench-openstack check format docs fuzz lock clean
+.PHONY: run test test-browser test-openstack test-openstack-full test-scale test-interop openstack openstack-stop \
+  bench bench-openstack check format docs fuzz lock clean
 
 run: $(RUN_STAMP)
 	@exec $(BIN)/cloudconsole serve --sample $(if $(HOST),--host "$(HOST)") $(if $(PORT),--port "$(PORT)") \
@@ -38,6 +38,11 @@ test-openstack: $(DEV_STAMP)
 
 test-openstack-full: $(DEV_STAMP)
 	tests/openstack/run --full $(ARGS)
+
+# Consoles over a real PostgreSQL, several at once; installs PostgreSQL and nginx by apt-get where they are missing.
+test-scale: $(DEV_STAMP)
+	$(BIN)/python -m cluster install
+	$(BIN)/python -m pytest -n 2 tests/scale $(ARGS)
 
 # Real clients of other languages; installs Java by apt-get where there is none.
 test-interop: $(RUN_STAMP)

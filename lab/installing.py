@@ -23,7 +23,7 @@ def install(venv: Path, say: Say) -> None:
     """Install what is missing; where nothing is, this takes no time."""
     missing = [package for package, program in PACKAGES.items() if not Path(program).exists()]
     if missing:
-        _install_packages(missing)
+        install_packages(missing)
         say(f"installed {' and '.join(missing)}")
     stamp = venv / "installed"
     if not stamp.exists() or stamp.read_text() != requirements_digest():
@@ -32,7 +32,8 @@ def install(venv: Path, say: Say) -> None:
         say(f"installed OpenStack into {venv}")
 
 
-def _install_packages(packages: list[str]) -> None:
+def install_packages(packages: list[str]) -> None:
+    """Packages of Debian; none of the services in them is started."""
     with _services_left_alone():
         subprocess.run(["apt-get", "update", "-qq"], check=True)
         subprocess.run(

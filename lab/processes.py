@@ -23,7 +23,7 @@ class Process:
     def alive(self) -> bool:
         with suppress(ChildProcessError):
             os.waitpid(self.pid, os.WNOHANG)  # where it is our own child, it would stay as a zombie
-        status = _status(self.pid)
+        status = status_of(self.pid)
         return status is not None and status.began == self.began and status.letter not in "ZX"
 
 
@@ -84,7 +84,7 @@ def begin(command: Iterable[str], environment: dict[str, str], log: Path) -> Pro
         ],
         setsid=True,
     )
-    status = _status(pid)
+    status = status_of(pid)
     return Process(pid, status.began if status else -1)
 
 
@@ -139,11 +139,12 @@ def resident(root: Process) -> int:
 
 def _all() -> Iterator[tuple[int, Status]]:
     for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and (status := _status(int(entry.name))):
+        if entry.name.isdigit() and (status := status_of(int(entry.name))):
             yield int(entry.name), status
 
 
-def _status(pid: int) -> Status | None:
+def status_of(pid: int) -> Status | None:
+    """How a process is; None where there is none of that id."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):

@@ -1,0 +1,221 @@
+"""A PostgreSQL of one's own: made, started, halted, killed and ended; on a free port of the loopback address."""
+
+import atexit
+import shutil
+import signal
+import tempfile
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+from urllib.parse import quote, urlencode
+
+import psycopg
+from psycopg import sql
+
+from cluster import postgres_making as making
+from cluster.certificates import make_certificate
+from cluster.errors import ClusterFailed
+from cluster.processes import Family
+from lab.ports import choose
+
+HOST: Final = "127.0.0.1"
+SUPERUSER: Final = "postgres"
+USER: Final = "console"
+PASSWORD: Final = "console-database"
+START_SECONDS: Final = 90
+STOP_SECONDS: Final = 60
+CONNECT_SECONDS: Final = 30
+
+
+class PostgresServer:
+    """A PostgreSQL with two users: its superuser, by the socket alone, and `console`, by a password over TCP.
+
+    Without a folder it has one of its own, which goes when it is closed; a folder that is given is kept, and started
+    from again. For root the processes belong to another user, who must be able to reach the folder.
+
+    What was committed survives `kill`. `durable=False` gives that up for speed.
+    """
+
+    user: Final = USER
+    password: Final = PASSWORD
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        *,
+        tls: bool = False,
+        durable: bool = True,
+        settings: making.Settings | None = None,
+    ) -> None:
+        """With `tls` it refuses TCP connections without. `settings` are PostgreSQL's own, over ours."""
+        self._owns_folder = folder is None
+        self.folder = folder or Path(tempfile.mkdtemp(prefix="cloudconsole-pg-"))
+        self.tls = tls
+        self.port = choose(["postgres"])["postgres"]
+        self._durable = durable
+        self._settings = dict(settings or {})
+        self._user = making.find_user()
+        self._programs = making.find_programs()
+        self._family: Family | None = None
+        atexit.register(self.close)
+
+    @property
+    def certificate(self) -> Path:
+        """What a caller has to trust, where there is TLS."""
+        return self.folder / "certificate.pem"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "postgres.log"
+
+    @property
+    def is_running(self) -> bool:
+        return self._family is not None and self._family.is_running
+
+    def address(self, database: str, *ports: int, password: bool = True, **parameters: str) -> str:
+        """Where a database is for the user `console`, in libpq's form.
+
+        Ports are those to go through instead, such as a wire's; with several they are tried in turn. `parameters`
+        are more of libpq's. `password=False` leaves the password out, for who has it from elsewhere.
+        """
+        who = f"{USER}:{quote(PASSWORD)}" if password else USER
+        hosts = ",".join(f"{HOST}:{port}" for port in ports or (self.port,))
+        if self.tls:
+            parameters = {"sslmode": "verify-full", "sslrootcert": str(self.certificate)} | parameters
+        return f"postgresql://{who}@{hosts}/{quote(database, safe='')}" + (
+            f"?{urlencode(parameters, safe='/')}" if parameters else ""
+        )
+
+    def start(self) -> Self:
+        """Make it where there is none yet, and wait until it takes connections; after a kill, it recovers first."""
+        if self.is_running:
+            raise ClusterFailed("PostgreSQL runs already")
+        if not (self.folder / "data" / "PG_VERSION").exists():
+            self._make()
+        self._write_settings()
+        self._family = Family(
+            [str(self._programs / "postgres"), "-D", str(self.folder / "data")],
+            folder=self.folder / "data",
+            log=self.log,
+            user=self._user,
+        )
+        self._wait_until_ready(self._family)
+        if not self.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{USER}'"):
+            self.execute(f"CREATE ROLE {USER} LOGIN PASSWORD '{PASSWORD}'")
+        return self
+
+    def stop(self) -> None:
+        """End it in good order, its connections with it; one that is halted goes on first."""
+        if self._family is not None and self.is_running:
+            self._family.end(signal.SIGINT, patience=STOP_SECONDS)
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    def kill(self) -> None:
+        """End all its processes as a power cut would; what it was writing is put right at the next start."""
+        if self._family is not None:
+            self._family.kill()
+
+    def pause(self) -> None:
+        """Halt all its processes: connections stay, new ones are accepted by the kernel, and nothing answers."""
+        self._the_family().suspend()
+
+    def resume(self) -> None:
+        self._the_family().resume()
+
+    def close(self) -> None:
+        """End it at once, and remove the folder, if it is its own."""
+        self.kill()
+        if self._owns_folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        atexit.unregister(self.close)
+
+    def create_database(self, name: str, template: str | None = None) -> str:
+        """An empty database of `console`, or a copy of another, to which nobody may be connected; its address."""
+        statement = sql.SQL("CREATE DATABASE {} OWNER {}").format(sql.Identifier(name), sql.Identifier(USER))
+        if template is not None:
+            statement += sql.SQL(" TEMPLATE {}").format(sql.Identifier(template))
+        self.execute(statement)
+        return self.address(name)
+
+    def drop_database(self, name: str) -> None:
+        """Whoever is connected to it is disconnected."""
+        self.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+    def connect(self, database: str = SUPERUSER) -> "psycopg.Connection[tuple[Any, ...]]":
+        """A connection of the superuser, by the socket, which commits each statement by itself."""
+        return psycopg.connect(
+            host=str(self.folder / "socket"),
+            port=self.port,
+            user=SUPERUSER,
+            dbname=database,
+            connect_timeout=CONNECT_SECONDS,
+            autocommit=True,
+        )
+
+    def execute(self, statement: Any, database: str = SUPERUSER) -> list[tuple[Any, ...]]:
+        """Run a statement as the superuser; the rows that it gives."""
+        with self.connect(database) as connection:
+            done = connection.execute(statement)
+            return done.fetchall() if done.description else []
+
+    def __enter__(self) -> Self:
+        try:
+            return self if self.is_running else self.start()
+        except BaseException:
+            self.close()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _make(self) -> None:
+        data, socket = self.folder / "data", self.folder / "socket"
+        for folder in (self.folder, data, socket):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        making.give_to(self._user, self.folder, data, socket)
+        making.make(self._programs, data, self._user, SUPERUSER)
+
+    def _write_settings(self) -> None:
+        data = self.folder / "data"
+        settings: dict[str, str | int] = {
+            "listen_addresses": HOST,
+            "port": self.port,
+            "unix_socket_directories": str(self.folder / "socket"),
+            **making.QUICK,
+            **({} if self._durable else making.UNSAFE),
+            **self._settings,
+        }
+        if self.tls:
+            if not self.certificate.exists():
+                making.give_to(self._user, *make_certificate(self.folder))
+            settings |= {
+                "ssl": "on",
+                "ssl_cert_file": str(self.certificate),
+                "ssl_key_file": str(self.folder / "key.pem"),
+            }
+        (data / "postgresql.conf").write_text(making.settings_text(settings))
+        (data / "pg_hba.conf").write_text(making.host_rules("hostssl" if self.tls else "host"))
+
+    def _wait_until_ready(self, family: Family) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                self.connect().close()
+            except psycopg.OperationalError:
+                if not family.is_running or time.monotonic() > deadline:
+                    family.kill()
+                    raise ClusterFailed(f"PostgreSQL did not start:\n{family.last_words()}") from None
+                time.sleep(0.02)
+            else:
+                return
+
+    def _the_family(self) -> Family:
+        if self._family is None or not self._family.is_running:
+            raise ClusterFailed("PostgreSQL does not run")
+        return self._family

@@ -1,0 +1,88 @@
+"""What a PostgreSQL of one's own is made from: its programs, whom it runs as, its folder and its settings."""
+
+import os
+import pwd
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from cluster.errors import ClusterFailed
+
+DEBIAN_PROGRAMS = Path("/usr/lib/postgresql")
+DEBIAN_USER = "postgres"
+
+Settings = Mapping[str, str | int]
+
+QUICK: Settings = {
+    "shared_buffers": "32MB",
+    "max_connections": 100,
+    "max_wal_size": "256MB",
+    "log_line_prefix": "%m [%p] ",
+}
+UNSAFE: Settings = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+
+
+def find_programs() -> Path:
+    """The folder with `initdb` and `postgres`: the newest of Debian's, or where pg_config says."""
+    folders = sorted(DEBIAN_PROGRAMS.glob("*/bin"), key=_version, reverse=True)
+    if pg_config := shutil.which("pg_config"):
+        said = subprocess.run([pg_config, "--bindir"], capture_output=True, text=True, check=True)
+        folders.append(Path(said.stdout.strip()))
+    for folder in folders:
+        if (folder / "initdb").exists() and (folder / "postgres").exists():
+            return folder
+    raise ClusterFailed("PostgreSQL is missing. This mends it, as root: python -m cluster install")
+
+
+def _version(folder: Path) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", folder.parent.name))
+
+
+def find_user() -> str | None:
+    """Whom it runs as: PostgreSQL refuses root, so for root it is the user of Debian's package; else ourselves."""
+    if os.geteuid() != 0:
+        return None
+    try:
+        return pwd.getpwnam(DEBIAN_USER).pw_name
+    except KeyError as missing:
+        raise ClusterFailed(
+            f"root cannot run PostgreSQL, and there is no user {DEBIAN_USER}. This mends it: python -m cluster install"
+        ) from missing
+
+
+def give_to(user: str | None, *paths: Path) -> None:
+    """Let these be the user's."""
+    if user is not None:
+        for path in paths:
+            shutil.chown(path, user, user)
+
+
+def make(programs: Path, folder: Path, user: str | None, superuser: str) -> None:
+    """An empty PostgreSQL in a folder, whose superuser needs no password at its socket."""
+    command = [
+        *(str(programs / "initdb"), "--pgdata", str(folder), "--username", superuser),
+        *("--encoding", "UTF8", "--locale", "C.UTF-8", "--no-sync", "--no-instructions"),
+        *("--auth-local", "trust", "--auth-host", "scram-sha-256"),
+    ]
+    groups = None if user is None else [user]
+    done = subprocess.run(
+        command, cwd="/", capture_output=True, text=True, check=False, user=user, group=user, extra_groups=groups
+    )
+    if done.returncode:
+        raise ClusterFailed(f"initdb: {(done.stderr or done.stdout).strip()[-2000:]}")
+
+
+def settings_text(settings: Settings) -> str:
+    """Settings as lines of postgresql.conf."""
+    return "".join(f"{name} = {_quoted(value)}\n" for name, value in settings.items())
+
+
+def host_rules(kind: str) -> str:
+    """Lines of pg_hba.conf: anyone who can reach the socket is trusted; over TCP there has to be a password."""
+    return f"local all all trust\n{kind} all all 127.0.0.1/32 scram-sha-256\n"
+
+
+def _quoted(value: str | int) -> str:
+    return "'" + str(value).replace("'", "''") + "'"
