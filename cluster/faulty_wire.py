@@ -50,7 +50,7 @@ class FaultyWire:
         self._weather = _Weather()
         self._links: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
-        self._accepting = self._loop.create_task(self._accept())
+        self._loop.add_reader(self._listener, self._accept)
         self._thread = threading.Thread(target=self._run, name=f"wire to {target_port}", daemon=True)
         self._thread.start()
 
@@ -68,7 +68,8 @@ class FaultyWire:
         self._set(_Weather(delay=seconds))
 
     def reset(self) -> None:
-        self._set(_Weather(resets=True))
+        # What was held back must not slip through before its connection is reset.
+        self._set(_Weather(holds=True, resets=True))
 
     def black_hole(self) -> None:
         self._set(_Weather(holds=True))
@@ -76,7 +77,7 @@ class FaultyWire:
     def close(self) -> None:
         """Reset what is open, and stop listening."""
         if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._accepting.cancel)
+            self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
 
     def __enter__(self) -> Self:
@@ -88,8 +89,9 @@ class FaultyWire:
         self.close()
 
     def _run(self) -> None:
-        with self._listener, suppress(asyncio.CancelledError):
-            self._loop.run_until_complete(self._accepting)
+        self._loop.run_forever()
+        self._loop.remove_reader(self._listener)
+        self._listener.close()
         self._loop.run_until_complete(self._reset_links())
         self._loop.close()
 
@@ -111,18 +113,27 @@ class FaultyWire:
             link.cancel()
         await asyncio.gather(*links, return_exceptions=True)
 
-    async def _accept(self) -> None:
-        while True:
-            caller, _ = await self._loop.sock_accept(self._listener)
-            if self._weather.resets:
-                _abort(caller)
-                continue
-            link = self._loop.create_task(self._lead(caller))
-            self._links.add(link)
-            link.add_done_callback(self._links.discard)
+    def _accept(self) -> None:
+        try:
+            caller, _ = self._listener.accept()
+        except (BlockingIOError, ConnectionAbortedError):
+            return
+        caller.setblocking(False)
+        if self._weather.resets:
+            _abort(caller)
+            return
+        link = self._loop.create_task(self._lead(caller))
+        self._links.add(link)
+
+        # Not in the task itself: one that is cancelled before it has begun does nothing at all.
+        def end(link: "asyncio.Task[None]") -> None:
+            self._links.discard(link)
+            _abort(caller)
+
+        link.add_done_callback(end)
 
     async def _lead(self, caller: socket.socket) -> None:
-        """One connection, from its beginning to its end."""
+        """One connection, from its beginning to its end; where that is not orderly, the caller is left to be reset."""
         target = socket.socket()
         target.setblocking(False)
         try:
@@ -141,7 +152,6 @@ class FaultyWire:
             caller.close()
             target.close()
         finally:
-            _abort(caller)
             _abort(target)
 
     async def _take(self, source: socket.socket, chunks: "asyncio.Queue[_Chunk]") -> None:
