@@ -40,6 +40,7 @@ test-openstack-full: $(DEV_STAMP)
 	tests/openstack/run --full $(ARGS)
 
 # Consoles over a real PostgreSQL, several at once; installs PostgreSQL and nginx by apt-get where they are missing.
+test-scale: export PYTHONDONTWRITEBYTECODE =
 test-scale: $(DEV_STAMP)
 	$(BIN)/python -m cluster install
 	$(BIN)/python -m pytest -n 2 tests/scale $(ARGS)

@@ -21,7 +21,7 @@ def install(say: Callable[[str], None]) -> None:
         return
     if os.geteuid() != 0:
         raise ClusterFailed(f"these are missing, and only root can install them: {' '.join(missing)}")
-    with no_cluster_made():
+    with no_cluster_made(CREATION):
         install_packages(missing)
     say(f"installed {' and '.join(missing)}")
 
@@ -38,7 +38,7 @@ PACKAGES: dict[str, Callable[[], bool]] = {"postgresql": has_postgres, "nginx": 
 
 
 @contextmanager
-def no_cluster_made(folder: Path = CREATION) -> Iterator[None]:
+def no_cluster_made(folder: Path) -> Iterator[None]:
     """Keep Debian from making a database server with PostgreSQL's package; what was set before stays as it was."""
     made = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,12 +1,8 @@
 """A PostgreSQL of one's own: made, started, halted, killed and ended; on a free port of the loopback address."""
 
-import atexit
-import shutil
 import signal
-import tempfile
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import quote, urlencode
 
@@ -16,29 +12,28 @@ from psycopg import sql
 from cluster import postgres_making as making
 from cluster.certificates import make_certificate
 from cluster.errors import ClusterFailed
+from cluster.part import HOST, Part
 from cluster.processes import Family
-from lab.ports import choose
 
-HOST: Final = "127.0.0.1"
 SUPERUSER: Final = "postgres"
 USER: Final = "console"
 PASSWORD: Final = "console-database"
 START_SECONDS: Final = 90
-STOP_SECONDS: Final = 60
 CONNECT_SECONDS: Final = 30
 
 
-class PostgresServer:
+class PostgresServer(Part):
     """A PostgreSQL with two users: its superuser, by the socket alone, and `console`, by a password over TCP.
 
-    Without a folder it has one of its own, which goes when it is closed; a folder that is given is kept, and started
-    from again. For root the processes belong to another user, who must be able to reach the folder.
+    What is in its folder is started from again. For root the processes belong to another user, who must be able to
+    reach the folder.
 
     What was committed survives `kill`. `durable=False` gives that up for speed.
     """
 
     user: Final = USER
     password: Final = PASSWORD
+    stop_signal = signal.SIGINT  # which ends connections, too, instead of waiting for them
 
     def __init__(
         self,
@@ -49,29 +44,17 @@ class PostgresServer:
         settings: making.Settings | None = None,
     ) -> None:
         """With `tls` it refuses TCP connections without. `settings` are PostgreSQL's own, over ours."""
-        self._owns_folder = folder is None
-        self.folder = folder or Path(tempfile.mkdtemp(prefix="cloudconsole-pg-"))
+        super().__init__("postgres", folder)
         self.tls = tls
-        self.port = choose(["postgres"])["postgres"]
         self._durable = durable
         self._settings = dict(settings or {})
         self._user = making.find_user()
         self._programs = making.find_programs()
-        self._family: Family | None = None
-        atexit.register(self.close)
 
     @property
     def certificate(self) -> Path:
         """What a caller has to trust, where there is TLS."""
         return self.folder / "certificate.pem"
-
-    @property
-    def log(self) -> Path:
-        return self.folder / "postgres.log"
-
-    @property
-    def is_running(self) -> bool:
-        return self._family is not None and self._family.is_running
 
     def address(self, database: str, *ports: int, password: bool = True, **parameters: str) -> str:
         """Where a database is for the user `console`, in libpq's form.
@@ -83,14 +66,12 @@ class PostgresServer:
         hosts = ",".join(f"{HOST}:{port}" for port in ports or (self.port,))
         if self.tls:
             parameters = {"sslmode": "verify-full", "sslrootcert": str(self.certificate)} | parameters
-        return f"postgresql://{who}@{hosts}/{quote(database, safe='')}" + (
-            f"?{urlencode(parameters, safe='/')}" if parameters else ""
-        )
+        more = f"?{urlencode(parameters, safe='/', quote_via=quote)}" if parameters else ""
+        return f"postgresql://{who}@{hosts}/{quote(database, safe='')}{more}"
 
     def start(self) -> Self:
         """Make it where there is none yet, and wait until it takes connections; after a kill, it recovers first."""
-        if self.is_running:
-            raise ClusterFailed("PostgreSQL runs already")
+        self._refuse_running()
         if not (self.folder / "data" / "PG_VERSION").exists():
             self._make()
         self._write_settings()
@@ -104,34 +85,6 @@ class PostgresServer:
         if not self.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{USER}'"):
             self.execute(f"CREATE ROLE {USER} LOGIN PASSWORD '{PASSWORD}'")
         return self
-
-    def stop(self) -> None:
-        """End it in good order, its connections with it; one that is halted goes on first."""
-        if self._family is not None and self.is_running:
-            self._family.end(signal.SIGINT, patience=STOP_SECONDS)
-
-    def restart(self) -> None:
-        self.stop()
-        self.start()
-
-    def kill(self) -> None:
-        """End all its processes as a power cut would; what it was writing is put right at the next start."""
-        if self._family is not None:
-            self._family.kill()
-
-    def pause(self) -> None:
-        """Halt all its processes: connections stay, new ones are accepted by the kernel, and nothing answers."""
-        self._the_family().suspend()
-
-    def resume(self) -> None:
-        self._the_family().resume()
-
-    def close(self) -> None:
-        """End it at once, and remove the folder, if it is its own."""
-        self.kill()
-        if self._owns_folder:
-            shutil.rmtree(self.folder, ignore_errors=True)
-        atexit.unregister(self.close)
 
     def create_database(self, name: str, template: str | None = None) -> str:
         """An empty database of `console`, or a copy of another, to which nobody may be connected; its address."""
@@ -161,18 +114,6 @@ class PostgresServer:
         with self.connect(database) as connection:
             done = connection.execute(statement)
             return done.fetchall() if done.description else []
-
-    def __enter__(self) -> Self:
-        try:
-            return self if self.is_running else self.start()
-        except BaseException:
-            self.close()
-            raise
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _make(self) -> None:
         data, socket = self.folder / "data", self.folder / "socket"
@@ -214,8 +155,3 @@ class PostgresServer:
                 time.sleep(0.02)
             else:
                 return
-
-    def _the_family(self) -> Family:
-        if self._family is None or not self._family.is_running:
-            raise ClusterFailed("PostgreSQL does not run")
-        return self._family

@@ -14,14 +14,21 @@ from cluster.postgres import PostgresServer
 from tests.e2e.processes import children_of, eventually, is_running
 
 
-@pytest.fixture
-def own() -> Iterator[PostgresServer]:
-    """A server that one may harm."""
+@pytest.fixture(scope="module")
+def harmed() -> Iterator[PostgresServer]:
     with PostgresServer() as server:
         server.create_database("things")
-        server.execute("CREATE TABLE things (name text)", "things")
-        server.execute(f"GRANT ALL ON things TO {server.user}", "things")
+        with psycopg.connect(server.address("things")) as connection:
+            connection.execute("CREATE TABLE things (name text)")
         yield server
+
+
+@pytest.fixture
+def own(harmed: PostgresServer) -> PostgresServer:
+    """A server that one may harm."""
+    harmed.restart()
+    harmed.execute("TRUNCATE things", "things")
+    return harmed
 
 
 def note(server: PostgresServer, name: str) -> None:
@@ -81,6 +88,11 @@ def test_the_ports_of_an_address_are_tried_in_turn(postgres: PostgresServer, dat
         assert connection.info.port == postgres.port
 
 
+def test_an_address_takes_parameters_of_libpq(postgres: PostgresServer, database: str) -> None:
+    with psycopg.connect(postgres.address(database, application_name="a & b/c")) as connection:
+        assert connection.execute("SHOW application_name").fetchone() == ("a & b/c",)
+
+
 def test_with_tls_the_server_is_told_from_others() -> None:
     with PostgresServer(tls=True, durable=False) as server:
         address = server.create_database("things")
@@ -120,11 +132,12 @@ def test_what_was_committed_survives_a_kill(own: PostgresServer) -> None:
 
 def test_a_kill_leaves_no_process(own: PostgresServer) -> None:
     with psycopg.connect(own.address("things")):
-        (pid,) = {int((own.folder / "data" / "postmaster.pid").read_text().split()[0])}
-        family = {pid, *children_of(pid)}
-        assert len(family) > 3
+        processes = own.processes
+        assert set(processes) == {processes[0], *children_of(processes[0])}
+        assert len(processes) > 3
         own.kill()
-    assert not [process for process in family if is_running(process)]
+    assert not own.processes
+    assert not [process for process in processes if is_running(process)]
 
 
 def test_a_halted_server_answers_when_it_goes_on(own: PostgresServer) -> None:
@@ -141,7 +154,7 @@ def test_a_halted_server_answers_when_it_goes_on(own: PostgresServer) -> None:
     assert answers == [(1,)]
 
 
-@pytest.mark.parametrize("way", ["stop", "kill", "restart", "close"])
+@pytest.mark.parametrize("way", ["stop", "kill", "restart"])
 def test_a_halted_server_can_be_ended(own: PostgresServer, way: str) -> None:
     own.pause()
     getattr(own, way)()
@@ -150,10 +163,9 @@ def test_a_halted_server_can_be_ended(own: PostgresServer, way: str) -> None:
 
 def test_a_server_that_died_of_itself_starts_again(own: PostgresServer) -> None:
     note(own, "committed")
-    pid = int((own.folder / "data" / "postmaster.pid").read_text().split()[0])
-    children = children_of(pid)
-    os.kill(pid, signal.SIGKILL)
-    eventually(lambda: not any(is_running(process) for process in (pid, *children)))
+    processes = own.processes
+    os.kill(processes[0], signal.SIGKILL)
+    eventually(lambda: not any(is_running(process) for process in processes))
     assert not own.is_running
     own.start()
     assert noted(own) == ["committed"]
@@ -165,8 +177,8 @@ def test_a_server_that_cannot_start_says_why() -> None:
 
 
 def test_what_does_not_run_cannot_be_halted(own: PostgresServer) -> None:
-    own.stop()
-    own.stop()
+    assert own.stop() == 0
+    assert own.stop() is None
     with pytest.raises(ClusterFailed, match="does not run"):
         own.pause()
     with pytest.raises(ClusterFailed, match="does not run"):
@@ -179,8 +191,10 @@ def test_what_runs_cannot_be_started_again(own: PostgresServer) -> None:
 
 
 def test_a_folder_of_its_own_goes_with_it() -> None:
-    with PostgresServer() as server:
+    with PostgresServer(durable=False) as server:
+        server.pause()
         assert server.folder.exists()
+    assert not server.is_running
     assert not server.folder.exists()
 
 
