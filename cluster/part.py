@@ -1,6 +1,5 @@
 """What all parts of a cluster have in common: processes, a folder, a port, and the ways to start, halt and end them."""
 
-import atexit
 import shutil
 import signal
 import tempfile
@@ -9,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from cluster import guardian
 from cluster.errors import ClusterFailed
 from cluster.processes import Family
 from lab.ports import choose
@@ -31,7 +31,8 @@ class Part(ABC):
         self._owns_folder = folder is None
         self.folder = folder or Path(tempfile.mkdtemp(prefix=f"cloudconsole-{name}-"))
         self._family: Family | None = None
-        atexit.register(self.close)
+        if self._owns_folder:
+            guardian.guard_folder(self.folder)
 
     @property
     def log(self) -> Path:
@@ -81,7 +82,7 @@ class Part(ABC):
         self.kill()
         if self._owns_folder:
             shutil.rmtree(self.folder, ignore_errors=True)
-        atexit.unregister(self.close)
+            guardian.release_folder(self.folder)
 
     def __enter__(self) -> Self:
         try:
