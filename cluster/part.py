@@ -15,6 +15,7 @@ from lab.ports import choose
 
 HOST: Final = "127.0.0.1"
 STOP_SECONDS: Final = 60
+_given: Final[set[int]] = set()
 
 
 class Part(ABC):
@@ -27,7 +28,7 @@ class Part(ABC):
 
     def __init__(self, name: str, folder: Path | None) -> None:
         self.name = name
-        self.port = choose([name])[name]
+        self.port = _free_port()
         self._owns_folder = folder is None
         self.folder = folder or Path(tempfile.mkdtemp(prefix=f"cloudconsole-{name}-"))
         self._family: Family | None = None
@@ -104,3 +105,12 @@ class Part(ABC):
         if self._family is None or not self._family.is_running:
             raise ClusterFailed(f"{self.name} does not run")
         return self._family
+
+
+def _free_port() -> int:
+    """One that no other part of ours has, whether it listens there already or not."""
+    port = choose(["part"])["part"]
+    while port in _given:
+        port = choose(["part"])["part"]
+    _given.add(port)
+    return port

@@ -9,6 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from cluster.errors import ClusterFailed
+from cluster.faulty_wire import FaultyWire
 from cluster.postgres import PostgresServer
 
 from tests.e2e.processes import children_of, eventually, is_running
@@ -91,6 +92,25 @@ def test_the_ports_of_an_address_are_tried_in_turn(postgres: PostgresServer, dat
 def test_an_address_takes_parameters_of_libpq(postgres: PostgresServer, database: str) -> None:
     with psycopg.connect(postgres.address(database, application_name="a & b/c")) as connection:
         assert connection.execute("SHOW application_name").fetchone() == ("a & b/c",)
+
+
+def test_a_wire_between_can_hold_and_cut(postgres: PostgresServer, database: str) -> None:
+    answers: list[object] = []
+    with (
+        FaultyWire(postgres.port) as wire,
+        psycopg.connect(postgres.address(database, wire.port), autocommit=True) as connection,
+    ):
+        wire.black_hole()
+        asking = threading.Thread(target=lambda: answers.append(connection.execute("SELECT 1").fetchone()))
+        asking.start()
+        asking.join(0.2)
+        assert not answers
+        wire.pass_on()
+        asking.join(60)
+        assert answers == [(1,)]
+        wire.reset()
+        with pytest.raises(psycopg.OperationalError):
+            connection.execute("SELECT 1")
 
 
 def test_with_tls_the_server_is_told_from_others() -> None:
