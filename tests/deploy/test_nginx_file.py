@@ -1,0 +1,118 @@
+"""nginx's file says what the console says: limits, wording, headers, paths."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cloudconsole.backends.embedded.identity import QUEUE_LIMIT
+from cloudconsole.server.http.health import HEALTH_PATHS
+from cloudconsole.server.http.protocol import MOST_HEAD_BYTES
+from cloudconsole.server.http.response import CLOSED_POLICY, NOT_KEPT, SECURITY_HEADERS
+from cloudconsole.server.observing.scraping import PATH as METRICS_PATH
+from cloudconsole.server.operator_pages.rendering import SIGN_IN_PATH
+from cloudconsole.server.settings import Settings
+from cloudconsole.spec import errors
+from cloudconsole.spec.language import Language
+
+FILE = (Path(__file__).parents[2] / "deploy/nginx/cloudconsole.conf").read_text()
+DEFAULTS = Settings()
+
+
+def values(directive: str) -> list[str]:
+    """What a directive is set to, wherever it stands."""
+    return re.findall(rf"^\s*{directive} +([^;]+);", FILE, re.MULTILINE)
+
+
+def test_limits_of_size_are_the_consoles_own() -> None:
+    assert values("client_max_body_size") == values("client_body_buffer_size") == [f"{DEFAULTS.max_body // 1024}k"]
+    assert values("large_client_header_buffers") == [f"1 {MOST_HEAD_BYTES // 1024}k"]
+
+
+@pytest.mark.parametrize("directive", ["client_header_timeout", "client_body_timeout", "send_timeout"])
+def test_limits_of_time_are_the_consoles_own(directive: str) -> None:
+    assert values(directive) == [f"{DEFAULTS.request_timeout}s"]
+
+
+def test_nginx_leaves_a_kept_connection_before_the_console_closes_it() -> None:
+    to_replicas, to_callers = (int(value.removesuffix("s")) for value in values("keepalive_timeout"))
+    assert to_replicas < 75 == to_callers
+
+
+def test_as_many_logins_of_a_caller_may_come_at_once_as_may_wait() -> None:
+    assert set(values("limit_req zone=cloudconsole_logins")) == {f"burst={QUEUE_LIMIT // 2} nodelay"}
+
+
+def test_no_call_is_repeated_that_may_have_been_done() -> None:
+    assert values("proxy_next_upstream") == ["error timeout"]
+
+
+@pytest.mark.parametrize("path", [*sorted(HEALTH_PATHS), METRICS_PATH])
+def test_what_is_for_those_who_watch_is_closed(path: str) -> None:
+    assert f"location = {path} {{ return 404; }}" in FILE
+
+
+@pytest.mark.parametrize("path", ["/auth/login/", SIGN_IN_PATH])
+def test_every_way_to_log_in_is_limited(path: str) -> None:
+    block = FILE.partition(f"location = {path} {{")[2].partition("}")[0]
+    assert "zone=cloudconsole_logins" in block
+    assert "zone=cloudconsole_calls" in block
+
+
+@pytest.mark.parametrize("header", ["Host", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-For", "Forwarded"])
+def test_every_header_that_could_be_believed_is_replaced(header: str) -> None:
+    (value,) = values(f"proxy_set_header {header}")
+    assert value in ("$host", "$scheme", "$remote_addr", '""')
+
+
+def test_its_own_answers_have_the_headers_of_the_consoles() -> None:
+    given = dict(re.findall(r'^\s*add_header (\S+) "?([^"]*?)"? always;', FILE, re.MULTILINE))
+    wanted = {name.decode(): value.decode() for name, value in [*SECURITY_HEADERS, CLOSED_POLICY, NOT_KEPT]}
+    wanted["strict-transport-security"] = f"max-age={DEFAULTS.hsts}"
+    assert wanted.items() <= {name.lower(): value for name, value in given.items()}.items()
+
+
+REFUSALS = [
+    errors.NotFound(),
+    errors.BodyTooLarge(DEFAULTS.max_body),
+    errors.InternalError("$request_id"),
+    errors.UpstreamFailed(),
+    errors.Unavailable(),
+    errors.UpstreamTimeout(),
+]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("error", REFUSALS, ids=lambda error: error.error)
+def test_its_own_refusals_are_worded_as_the_consoles(error: errors.ApiError, language: Language) -> None:
+    assert f'    {error.code}:{language} "{error.message(language)}";\n' in FILE
+
+
+@pytest.mark.parametrize("error", [*REFUSALS, errors.TooManyRequests(1)], ids=lambda error: error.error)
+def test_its_own_refusals_are_envelopes(error: errors.ApiError) -> None:
+    body = f'{{"message":"$cloudconsole_message","code":{error.code},"data":{{}},"error":"{error.error}"}}'
+    assert f"location = /.refused/{error.code} {{ return {error.code} '{body}'; }}" in FILE
+    assert re.search(rf"^    error_page {error.code} /.refused/{error.code};$", FILE, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("address", "caller"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2"),
+        ("2001:db8:1:2::9", "2001:db8:1:2"),
+        ("2001:db8:1:2:ffff::", "2001:db8:1:2"),
+        ("2001:db8::9", "2001:db8::"),
+        ("2001:db8::7:8:9", "2001:db8::"),
+        ("::1", "::"),
+    ],
+)
+def test_a_caller_of_ipv6_is_its_64_bits(address: str, caller: str) -> None:
+    rules = re.findall(r'^    "~(.*?)" "?([^"\n]+?)"?;\n', FILE.partition("limit_req_zone")[0], re.MULTILINE)
+    assert len(rules) == 2
+    for pattern, value in rules:
+        found = re.match(pattern.replace("(?<", "(?P<"), address)
+        if found:
+            assert value.replace("$cloudconsole_prefix", found[1]) == caller
+            return
+    assert address == caller

@@ -1,0 +1,73 @@
+"""Small servers in the place of consoles, to see what nginx sends them, and what it makes of what they do."""
+
+import socketserver
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+ANSWER: Final = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
+
+
+@dataclass
+class Upstream:
+    """`requests` are the heads and bodies that came, in their order."""
+
+    base: str = ""
+    requests: list[bytes] = field(default_factory=list)
+
+
+Behaviour = Callable[[Any], None]
+"""What is done with a connection once its request was read."""
+
+
+def answer(connection: Any) -> None:
+    connection.sendall(ANSWER)
+
+
+def break_off(connection: Any) -> None:
+    """As a console does that is killed after it has read a request: nobody knows what it has done with it."""
+
+
+@contextmanager
+def upstream(behave: Behaviour) -> Iterator[Upstream]:
+    """A server that reads a request, does this with its connection, and closes it."""
+    seen = Upstream()
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            request = _read_request(self.request)
+            if request:
+                seen.requests.append(request)
+                behave(self.request)
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+        request_queue_size = 200
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        seen.base = f"http://127.0.0.1:{server.server_address[1]}"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield seen
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def _read_request(connection: Any) -> bytes:
+    request = b""
+    while b"\r\n\r\n" not in request:
+        piece = connection.recv(65536)
+        if not piece:
+            return b""
+        request += piece
+    head, _, body = request.partition(b"\r\n\r\n")
+    lengths = [
+        int(line.partition(b":")[2]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")
+    ]
+    while lengths and len(body) < lengths[0]:
+        body += connection.recv(65536)
+    return head + b"\r\n\r\n" + body
