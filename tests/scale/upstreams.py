@@ -12,9 +12,10 @@ ANSWER: Final = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\
 
 @dataclass
 class Upstream:
-    """`requests` are the heads and bodies that came, in their order."""
+    """`requests` are those that came whole, in their order; `methods` those of all that began to come."""
 
     base: str = ""
+    methods: list[str] = field(default_factory=list)
     requests: list[bytes] = field(default_factory=list)
 
 
@@ -37,7 +38,7 @@ def upstream(behave: Behaviour) -> Iterator[Upstream]:
 
     class Handler(socketserver.BaseRequestHandler):
         def handle(self) -> None:
-            request = _read_request(self.request)
+            request = _read_request(self.request, seen.methods)
             if request:
                 seen.requests.append(request)
                 behave(self.request)
@@ -57,7 +58,7 @@ def upstream(behave: Behaviour) -> Iterator[Upstream]:
             thread.join()
 
 
-def _read_request(connection: Any) -> bytes:
+def _read_request(connection: Any, methods: list[str]) -> bytes:
     request = b""
     while b"\r\n\r\n" not in request:
         piece = connection.recv(65536)
@@ -65,6 +66,7 @@ def _read_request(connection: Any) -> bytes:
             return b""
         request += piece
     head, _, body = request.partition(b"\r\n\r\n")
+    methods.append(head.split()[0].decode())
     lengths = [
         int(line.partition(b":")[2]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")
     ]
