@@ -1,0 +1,63 @@
+"""What the alert rules name is on the metrics page."""
+
+import re
+
+import pytest
+
+from cloudconsole.backends.openstack.endpoint import SERVICES
+from cloudconsole.server.observing import layout
+from cloudconsole.server.observing.families import FAMILIES, PREFIX
+from tests.deploy.alert_rules import FILE, read_rules
+
+RULES = read_rules()
+SUFFIXES = {"histogram": ("_bucket", "_count", "_sum"), "counter": ("",), "gauge": ("",)}
+SAMPLES = {PREFIX + family.name + suffix: family for family in FAMILIES for suffix in SUFFIXES[family.type]}
+VALUES = {
+    "call": layout.CALLS,
+    "outcome": layout.OUTCOMES,
+    "reason": layout.REFUSALS,
+    "service": SERVICES,
+    "job": ("cloudconsole",),
+}
+
+
+def metrics_of(expression: str) -> list[tuple[str, str]]:
+    """Each metric with what stands in the braces behind it."""
+    return re.findall(r"\b(cloudconsole_\w+|up)\b(?:\{(.*?)\})?", expression)
+
+
+@pytest.mark.parametrize("alert", RULES)
+def test_every_metric_and_every_value_of_a_label_exists(alert: str) -> None:
+    expression = re.sub(r'job="cloudconsole"', "", RULES[alert]["expr"])
+    found = metrics_of(expression)
+    assert found
+    for name, braces in found:
+        if name == "up":
+            continue
+        family = SAMPLES[name]
+        for label, values in re.findall(r'(\w+)[=!]~?"(.*?)"', braces):
+            assert label in family.labels
+            assert set(values.split("|")) <= set(VALUES[label])
+
+
+@pytest.mark.parametrize("alert", RULES)
+def test_a_counter_is_looked_at_by_its_growth_and_nothing_else_is(alert: str) -> None:
+    for name, _ in metrics_of(RULES[alert]["expr"]):
+        grows = name != "up" and SAMPLES[name].type in ("counter", "histogram")
+        assert bool(re.search(rf"(rate|increase)\(\s*{name}\b", RULES[alert]["expr"])) == grows
+
+
+@pytest.mark.parametrize("alert", RULES)
+def test_every_alert_says_how_urgent_it_is_and_what_to_do(alert: str) -> None:
+    assert alert.startswith("CloudConsole")
+    assert RULES[alert]["labels"]["severity"] in ("critical", "warning")
+    assert set(RULES[alert]["annotations"]) == {"summary", "description"}
+
+
+def test_every_metric_that_an_alert_is_advised_for_is_looked_at() -> None:
+    document = (FILE.parents[2] / "docs/observability.md").read_text()
+    advised = set(
+        re.findall(r"cloudconsole_\w+", document.partition("What is worth an alert:")[2].partition("\n\n")[0])
+    )
+    assert advised
+    assert advised <= {name for rule in RULES.values() for name, _ in metrics_of(rule["expr"])}
