@@ -1,0 +1,146 @@
+"""The Containerfile's own steps, and its entry point, in a root of their own; no registry of images is needed.
+
+What stands for the image is this machine's root under an overlay, which only the mount namespace of the test sees: the
+steps run word by word and write nothing to the machine. Then all of it is made read-only but the data folder.
+
+Installing the locked requirements takes minutes, and the environment of these tests was made from the same file: its
+packages are taken instead, unless CONTAINER_WHOLE is set.
+"""
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+from lab.ports import choose
+
+from tests.deploy.container_file import BUILD, FINAL, ROOT, environment, only
+from tests.e2e.processes import children_of, eventually
+from tests.harness import OverHttp, clean_environment
+
+ROOTED: Final = """
+set -eu
+mount -t tmpfs tmpfs {folder}/layers
+mkdir {folder}/layers/upper {folder}/layers/work {folder}/layers/root
+root={folder}/layers/root
+mount -t overlay overlay -o lowerdir=/,upperdir={folder}/layers/upper,workdir={folder}/layers/work $root
+mount --bind /dev $root/dev
+mount -t proc proc $root/proc
+mkdir $root/src
+ln -sf {python.name} $root{python.parent}/python
+for folder in {hidden}; do chmod go+rx $root$folder; done
+"""
+"""A root to build in. The last line: this machine's Python and packages may lie where only root can look."""
+
+
+PYTHON: Final = Path(sys.executable).resolve()
+PACKAGES: Final = Path(sysconfig.get_path("purelib"))
+BORROWED: Final = f"echo {PACKAGES} > $(echo /opt/cloudconsole/lib/python3.*/site-packages)/borrowed.pth"
+WHOLE: Final = "CONTAINER_WHOLE" in os.environ
+
+
+def in_root(step: str) -> str:
+    return f"chroot $root /bin/sh -c {shlex.quote(f'cd /src && PATH={PYTHON.parent}:$PATH && {step}')} >&2\n"
+
+
+def script(folder: Path, settings: dict[str, str]) -> str:
+    """All that an engine for containers would do, in its order."""
+    hidden = " ".join(str(parent) for place in (PYTHON, PACKAGES / "any") for parent in place.parents)
+    lines = ROOTED.format(folder=folder, python=PYTHON, hidden=hidden)
+    for step in BUILD + FINAL:
+        if step.instruction == "COPY" and "--from" not in step.text:
+            *sources, place = step.text.split()
+            for source in sources:
+                target = f"$root/src/{source if place == './' else place}"
+                lines += f"mkdir -p $(dirname {target}) && cp -r {ROOT / source} {target}\n"
+        elif step.instruction == "RUN":
+            is_long = "-r requirements/run.txt" in step.text
+            lines += in_root(BORROWED if is_long and not WHOLE else step.text)
+    data, user = only(FINAL, "VOLUME").text, only(FINAL, "USER").text
+    variables = " ".join(f"{name}={value}" for name, value in {**environment(), **settings}.items())
+    entry = shlex.join([*only(FINAL, "ENTRYPOINT").words, *only(FINAL, "CMD").words])
+    lines += f"chown {user} {folder}/volume && mount --bind {folder}/volume $root{data}\n"
+    lines += "mount -o remount,ro $root\n"
+    lines += f"cd / && exec env -i PATH=/usr/sbin:/usr/bin {variables} chroot --userspec={user} $root {entry}\n"
+    return lines
+
+
+@dataclass
+class Container:
+    process: "subprocess.Popen[bytes]"
+    base: str
+    volume: Path
+    log: Path
+
+    @property
+    def first(self) -> int:
+        """The process that is the container's first."""
+        (child,) = children_of(self.process.pid)
+        return child
+
+    def is_ready(self) -> bool:
+        assert self.process.poll() is None, self.log.read_text()
+        with closing(OverHttp(self.base)) as wire:
+            try:
+                return wire.send("GET", "/readyz", []).status == 200
+            except OSError:
+                return False
+
+
+@pytest.fixture(scope="module")
+def container(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Container]:
+    folder = tmp_path_factory.mktemp("container")
+    for name in ("layers", "volume"):
+        (folder / name).mkdir()
+    port = choose(["calls"])["calls"]
+    (folder / "steps.sh").write_text(script(folder, {"CLOUDCONSOLE_PORT": str(port)}))
+    apart = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private"]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [*apart, "/bin/sh", str(folder / "steps.sh")], env=clean_environment(), stdout=log, stderr=log
+        )
+    running = Container(process, f"http://127.0.0.1:{port}", folder / "volume", folder / "log")
+    try:
+        eventually(running.is_ready, tries=6000)
+        yield running
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_it_runs_as_nobody_in_particular_and_as_the_first_process(container: Container) -> None:
+    status = Path(f"/proc/{container.first}/status").read_text()
+    assert "Uid:\t10001\t10001\t10001\t10001\n" in status
+    assert f"NSpid:\t{container.first}\t1\n" in status
+
+
+def test_it_can_write_nowhere_but_to_its_volume(container: Container) -> None:
+    assert {file.name for file in container.volume.iterdir()} >= {"cloud.db", "activity.db"}
+    assert {file.stat().st_uid for file in container.volume.iterdir()} == {10001}
+    (root,) = (line for line in mounts(container) if line.split()[1] == "/")
+    assert root.split()[3].split(",")[0] == "ro"
+
+
+def test_its_health_is_asked_for_as_it_says(container: Container) -> None:
+    _, *words = only(FINAL, "HEALTHCHECK").words
+    asked = [word.replace("http://127.0.0.1:8000", container.base) for word in words]
+    assert subprocess.run([sys.executable, *asked], capture_output=True).returncode == 0
+
+
+def test_it_ends_in_good_order(container: Container) -> None:
+    """The last, since it ends it."""
+    os.kill(container.first, signal.Signals[only(FINAL, "STOPSIGNAL").text])
+    assert container.process.wait(60) == 0
+    assert "all calls finished" in container.log.read_text()
+
+
+def mounts(container: Container) -> list[str]:
+    return Path(f"/proc/{container.first}/mounts").read_text().splitlines()
