@@ -1,0 +1,49 @@
+"""The document on deployment names what there is."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cloudconsole.server.settings import Settings
+from tests.deploy.unit_files import PROGRAM, SETTINGS_FILE, UNITS
+
+ROOT = Path(__file__).parents[2]
+DOCUMENT = (ROOT / "docs/deployment.md").read_text()
+NGINX = (ROOT / "deploy/nginx/cloudconsole.conf").read_text()
+
+
+def test_every_file_that_is_copied_is_there() -> None:
+    named = set(re.findall(r"\bdeploy/[\w./*-]*[\w*]", DOCUMENT))
+    assert len(named) >= 8
+    for place in named:
+        assert list(ROOT.glob(place)), place
+
+
+def test_every_file_of_an_operator_is_named() -> None:
+    for file in (path for path in (ROOT / "deploy").rglob("*") if path.is_file() and path.parent != UNITS):
+        assert file.name in DOCUMENT
+
+
+def test_commands_are_of_the_program_that_the_units_run() -> None:
+    programs = set(re.findall(r"(\S*/bin/cloudconsole) (?:init|admin|doctor|serve)", DOCUMENT))
+    assert programs == {PROGRAM}
+    assert set(re.findall(r"--config (\S+)", DOCUMENT)) == {SETTINGS_FILE}
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (f"{Settings().max_body // 1024} KiB for a body", "client_max_body_size 64k"),
+        ("100 calls a second with 200 at once", "zone=cloudconsole_calls:10m rate=100r/s"),
+        ("100 calls a second with 200 at once", "limit_req zone=cloudconsole_calls burst=200 nodelay"),
+        ("10 logins a second with 50 at once", "zone=cloudconsole_logins:10m rate=10r/s"),
+        ("10 logins a second with 50 at once", "limit_req zone=cloudconsole_logins burst=50 nodelay"),
+        ("100\n  connections", "limit_conn cloudconsole_connections 100;"),
+        ("after two failures for 5 s at a time", "max_fails=2 fail_timeout=5s"),
+        (f"{Settings().request_timeout} s without progress", "client_body_timeout 30s"),
+    ],
+)
+def test_what_is_said_of_nginx_stands_in_its_file(written: str, meant: str) -> None:
+    assert written in DOCUMENT
+    assert meant in NGINX
