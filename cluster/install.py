@@ -1,4 +1,4 @@
-"""What a cluster needs on the machine: PostgreSQL and nginx of Debian, installed where they are missing."""
+"""What a cluster, and the tests of its parts, need of Debian: installed where it is missing."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -12,6 +12,8 @@ from lab.installing import install_packages
 # Debian would make a server of its own with the package, unless it reads otherwise here.
 CREATION = Path("/etc/postgresql-common/createcluster.d")
 NGINX = Path("/usr/sbin/nginx")
+ALERTS_JUDGE = Path("/usr/bin/promtool")
+UNITS_JUDGE = Path("/usr/bin/systemd-analyze")
 
 
 def install(say: Callable[[str], None]) -> None:
@@ -34,7 +36,12 @@ def has_postgres() -> bool:
     return True
 
 
-PACKAGES: dict[str, Callable[[], bool]] = {"postgresql": has_postgres, "nginx": NGINX.exists}
+PACKAGES: dict[str, Callable[[], bool]] = {
+    "postgresql": has_postgres,
+    "nginx": NGINX.exists,
+    "prometheus": ALERTS_JUDGE.exists,
+    "systemd": UNITS_JUDGE.exists,
+}
 
 
 @contextmanager

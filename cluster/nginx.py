@@ -1,27 +1,21 @@
-"""nginx with TLS in front of replicas, on free ports: the very configuration that operators copy."""
+"""nginx with TLS in front of replicas: the very configuration that operators copy."""
 
-import atexit
 import os
-import shutil
 import signal
 import socket
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 from cluster.certificates import make_certificate
 from cluster.errors import ClusterFailed
+from cluster.part import HOST, Part, free_port
 from cluster.processes import Family
-from lab.ports import choose
 
 CONFIGURATION: Final = Path(__file__).parents[1] / "deploy/nginx/cloudconsole.conf"
 PROGRAM: Final = "/usr/sbin/nginx"
-HOST: Final = "127.0.0.1"
 START_SECONDS: Final = 30
-STOP_SECONDS: Final = 30
 
 # What Debian's own nginx.conf says around the file, for a server that leaves everything else of the machine alone.
 AROUND: Final = """
@@ -42,24 +36,31 @@ http {{
 """
 
 
-class Nginx:
-    """Its address is known from the beginning, so that consoles can be told before it is started with theirs.
+class Nginx(Part):
+    """Its address is known before it is started, so that consoles can be told: `public_origin` is its `base`.
 
-    Without a folder it has one of its own, which goes when it is closed. `certificate` is a certificate and its key;
-    without, it makes its own. `limits=False` lets a caller do as much as it likes, as a test of other things must.
+    `certificate` is a certificate and its key; without, it makes its own. `limits=False` lets a caller do as much as it
+    likes, as a test of other things must.
     """
 
+    stop_signal = signal.SIGQUIT
+
     def __init__(
-        self, folder: Path | None = None, *, certificate: tuple[Path, Path] | None = None, limits: bool = True
+        self,
+        replicas: Sequence[str],
+        *,
+        folder: Path | None = None,
+        name: str = "nginx",
+        certificate: tuple[Path, Path] | None = None,
+        limits: bool = True,
     ) -> None:
-        self._owns_folder = folder is None
-        self.folder = folder or Path(tempfile.mkdtemp(prefix="cloudconsole-nginx-"))
+        """Replicas by their addresses, such as `http://127.0.0.1:8000`."""
+        super().__init__(name, folder)
+        self.replicas = list(replicas)
+        """They may be changed, for the next start."""
+        self.plain_port = free_port()
         self.certificate, self._key = certificate or make_certificate(self.folder)
         self._limits = limits
-        ports = choose(["https", "http"])
-        self.port, self.plain_port = ports["https"], ports["http"]
-        self._family: Family | None = None
-        atexit.register(self.close)
 
     @property
     def base(self) -> str:
@@ -71,62 +72,34 @@ class Nginx:
         return f"http://{HOST}:{self.plain_port}"
 
     @property
-    def log(self) -> Path:
-        """What it has to say."""
-        return self.folder / "nginx.log"
-
-    @property
     def access_log(self) -> Path:
         """A line for every request, in JSON."""
         return self.folder / "access.log"
 
-    def start(self, replicas: Sequence[str]) -> Self:
-        """Serve in front of these, each by its address, such as `http://127.0.0.1:8000`."""
-        if self._family is not None and self._family.is_running:
-            raise ClusterFailed("nginx runs already")
+    def start(self) -> Self:
+        self._refuse_running()
         if not Path(PROGRAM).exists():
             raise ClusterFailed(f"there is no {PROGRAM}: `python -m cluster install` installs it")
         user = "user root;\n" if os.geteuid() == 0 else ""
         (self.folder / "nginx.conf").write_text(AROUND.format(folder=self.folder, user=user))
-        (self.folder / "cloudconsole.conf").write_text(self._configuration(replicas))
+        (self.folder / "cloudconsole.conf").write_text(self._configuration())
         command = [PROGRAM, "-p", str(self.folder), "-e", "stderr", "-c", str(self.folder / "nginx.conf")]
         self._family = Family(command, folder=self.folder, log=self.log)
         self._wait_until_listening(self._family)
         return self
 
-    def stop(self) -> None:
-        """End it when what it has under way is done."""
-        if self._family is not None and self._family.is_running:
-            self._family.end(signal.SIGQUIT, patience=STOP_SECONDS)
-
-    def close(self) -> None:
-        """End it at once, and remove the folder, if it is its own."""
-        if self._family is not None:
-            self._family.kill()
-        if self._owns_folder:
-            shutil.rmtree(self.folder, ignore_errors=True)
-        atexit.unregister(self.close)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def _configuration(self, replicas: Sequence[str]) -> str:
+    def _configuration(self) -> str:
         """The operators' file with this machine's places put in; all else is as it stands there."""
         text = CONFIGURATION.read_text()
-        for original, put_in in self._substitutions(replicas):
+        for original, put_in in self._substitutions():
             if original not in text:
                 raise ClusterFailed(f"{CONFIGURATION.name} has no {original!r} that could be replaced")
             text = text.replace(original, put_in)
         return text
 
-    def _substitutions(self, replicas: Sequence[str]) -> Iterator[tuple[str, str]]:
+    def _substitutions(self) -> Iterator[tuple[str, str]]:
         begin, end = "    server ", " max_fails=2 fail_timeout=5s;\n"
-        lines = [f"{begin}{replica.removeprefix('http://')}{end}" for replica in replicas]
+        lines = [f"{begin}{replica.removeprefix('http://')}{end}" for replica in self.replicas]
         yield f"{begin}127.0.0.1:8000{end}", "".join(lines)
         yield "listen 443 ", f"listen {HOST}:{self.port} "
         yield "    listen [::]:443 ssl http2;\n", ""

@@ -28,7 +28,7 @@ class Part(ABC):
 
     def __init__(self, name: str, folder: Path | None) -> None:
         self.name = name
-        self.port = _free_port()
+        self.port = free_port()
         self._owns_folder = folder is None
         self.folder = folder or Path(tempfile.mkdtemp(prefix=f"cloudconsole-{name}-"))
         self._family: Family | None = None
@@ -107,7 +107,7 @@ class Part(ABC):
         return self._family
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """One that no other part of ours has, whether it listens there already or not."""
     port = choose(["part"])["part"]
     while port in _given:

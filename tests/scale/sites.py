@@ -1,19 +1,20 @@
 """Consoles that share an embedded store, behind nginx: a whole site on one machine."""
 
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPSConnection
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from cluster.nginx import Nginx
-from lab.ports import choose
+from cluster.replica import Replica
 from sqlalchemy import select
 
 from cloudconsole.store.engine import opened
 from cloudconsole.store.tables import access_audit
-from tests.harness import CERTIFICATES, OverHttp, RunningServer, running_server, trusting_tests
+from tests.harness import CERTIFICATES, OverHttp, trusting_tests
 
 PAIR: Final = (CERTIFICATES / "rsa.pem", CERTIFICATES / "rsa-key.pem")
 CALLER: Final = "127.0.0.2"
@@ -32,7 +33,7 @@ class From(OverHttp):
 @dataclass
 class Site:
     nginx: Nginx
-    replicas: list[RunningServer]
+    replicas: list[Replica]
     data: Path
 
     def logins(self) -> list[tuple[str, str]]:
@@ -42,19 +43,20 @@ class Site:
             return [(address, request_id) for address, request_id in connection.execute(wanted)]
 
 
+def log_lines(replica: Replica) -> list[dict[str, Any]]:
+    """What a replica has logged so far; its last line may still be under way."""
+    return [json.loads(line) for line in replica.log.read_text().split("\n")[:-1] if line.startswith("{")]
+
+
 @contextmanager
-def site_of_two(folder: Path, *, limits: bool = False) -> Iterator[Site]:
-    """Two consoles over one store; without limits for a caller, unless a test is about those."""
-    data = folder / "first/data"
-    with Nginx(certificate=PAIR, limits=limits) as nginx, ExitStack() as running:
-        ports = choose(["first", "second"])
-        nginx.start([f"http://127.0.0.1:{port}" for port in ports.values()])
-        replicas = []
-        for name, port in ports.items():
-            (folder / name).mkdir()
-            # The address that a console names is that of nginx, through which it is waited for, too.
-            behind = ("--public-origin", nginx.base, "--proxies", "127.0.0.1", "--insecure-sample")
-            place = ("--port", str(port), *(() if name == "first" else ("--data", str(data))))
-            server = running_server(folder / name, *behind, *place, sample=name == "first")
-            replicas.append(running.enter_context(server))
+def site_of_two(data: Path) -> Iterator[Site]:
+    """Two consoles over one store, behind an nginx without limits for a caller."""
+    replicas = [Replica({"data": data}, name=name) for name in ("first", "second")]
+    nginx = Nginx([replica.base for replica in replicas], certificate=PAIR, limits=False)
+    for replica in replicas:
+        behind = {"public_origin": nginx.base, "proxies": "127.0.0.1"}
+        replica.settings |= behind | {"insecure_sample": True, "access_log": True}
+    with ExitStack() as running:
+        for part in (*replicas, nginx):
+            running.enter_context(part)
         yield Site(nginx, replicas, data)

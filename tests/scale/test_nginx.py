@@ -6,6 +6,8 @@ import ssl
 import subprocess
 from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
+from shutil import copytree
 from uuid import uuid4
 
 import pytest
@@ -14,15 +16,15 @@ from cloudconsole.server.http.response import SECURITY_HEADERS
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import ApiError, BodyTooLarge, NotFound
 from cloudconsole.spec.language import Language
-from tests.e2e.processes import eventually, log_lines
+from tests.e2e.processes import eventually
 from tests.e2e.raw import Raw, chunked, request
 from tests.harness import CERTIFICATES, JSON, Caller, OverHttp, Reply, trusting_tests
-from tests.scale.sites import CALLER, From, Site, site_of_two
+from tests.scale.sites import CALLER, From, Site, log_lines, site_of_two
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with site_of_two(tmp_path_factory.mktemp("site")) as running:
+def site(quick_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with site_of_two(copytree(quick_store, tmp_path_factory.mktemp("site") / "data")) as running:
         yield running
 
 
@@ -129,7 +131,7 @@ def test_forwarded_headers_that_a_caller_sends_are_replaced(site: Site, twice: b
 
 def test_no_replica_takes_nginx_for_an_undeclared_proxy(site: Site, caller: Caller) -> None:
     caller.open()
-    assert not any("not among the proxies" in replica.log() for replica in site.replicas)
+    assert not any("not among the proxies" in replica.log.read_text() for replica in site.replicas)
 
 
 def test_another_host_is_refused_by_the_console(caller: Caller) -> None:

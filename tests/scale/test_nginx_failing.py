@@ -5,6 +5,8 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from pathlib import Path
+from shutil import copytree
 from typing import Any
 from urllib.parse import urlencode
 from uuid import uuid4
@@ -30,8 +32,8 @@ def before() -> Iterator[Before]:
 
         def start(*behaviours: Behaviour, limits: bool = False) -> tuple[Nginx, list[Upstream]]:
             upstreams = [running.enter_context(upstream(behave)) for behave in behaviours]
-            nginx = running.enter_context(Nginx(certificate=PAIR, limits=limits))
-            return nginx.start([each.base for each in upstreams]), upstreams
+            nginx = Nginx([each.base for each in upstreams], certificate=PAIR, limits=limits)
+            return running.enter_context(nginx), upstreams
 
         yield start
 
@@ -62,10 +64,10 @@ def test_a_get_that_was_broken_off_is_asked_of_another_replica(before: Before) -
 
 def test_a_post_that_could_not_be_sent_goes_to_another_replica(before: Before) -> None:
     nginx, (whole,) = before(answer)
-    nginx.stop()
     with socket.socket() as unheard:
         unheard.bind(("127.0.0.1", 0))
-        nginx.start([f"http://127.0.0.1:{unheard.getsockname()[1]}", whole.base])
+        nginx.replicas = [f"http://127.0.0.1:{unheard.getsockname()[1]}", whole.base]
+        nginx.restart()
         assert [send(nginx, "POST", body=b"{}").status for _ in range(4)] == [200] * 4
     assert len(whole.requests) == 4
 
@@ -148,8 +150,8 @@ def test_too_many_connections_of_one_caller_are_refused(before: Before) -> None:
 
 
 @pytest.fixture
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with site_of_two(tmp_path_factory.mktemp("site")) as running:
+def site(quick_store: Path, tmp_path: Path) -> Iterator[Site]:
+    with site_of_two(copytree(quick_store, tmp_path / "data")) as running:
         yield running
 
 
@@ -175,8 +177,7 @@ def test_a_killed_replica_costs_no_get_and_doubles_no_post(site: Site) -> None:
     with ThreadPoolExecutor(4) as threads:
         calling = [threads.submit(call_all_along) for _ in range(4)]
         eventually(lambda: len(posts) >= 20)
-        site.replicas[0].process.kill()
-        site.replicas[0].process.wait()
+        site.replicas[0].kill()
         killed.set()
         afterwards = [status for each in calling for status in each.result()]
     assert set(gets) == {200}
