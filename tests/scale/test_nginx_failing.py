@@ -15,7 +15,7 @@ import pytest
 from cluster.nginx import Nginx
 
 from cloudconsole.spec import envelope
-from cloudconsole.spec.errors import UpstreamFailed
+from cloudconsole.spec.errors import Unavailable, UpstreamFailed
 from tests.e2e.processes import eventually
 from tests.e2e.raw import Raw, request
 from tests.harness import FORM, JSON, Caller, OverHttp, Reply, trusting_tests
@@ -70,6 +70,19 @@ def test_a_post_that_could_not_be_sent_goes_to_another_replica(before: Before) -
         nginx.restart()
         assert [send(nginx, "POST", body=b"{}").status for _ in range(4)] == [200] * 4
     assert len(whole.requests) == 4
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_call_that_reached_no_replica_may_be_sent_again(before: Before, method: str) -> None:
+    """Nobody listens: first each replica is tried, then all are taken to be gone for a while."""
+    nginx, _ = before(answer)
+    with socket.socket() as unheard:
+        unheard.bind(("127.0.0.1", 0))
+        nginx.replicas = [f"http://127.0.0.1:{unheard.getsockname()[1]}"] * 2
+        nginx.restart()
+        replies = [send(nginx, method, body=b"{}" if method == "POST" else b"") for _ in range(6)]
+    assert {(reply.status, reply.header("retry-after")) for reply in replies} == {(503, "1")}
+    assert {reply.body for reply in replies} == {envelope.refusal(Unavailable(), "en")}
 
 
 def test_a_refusal_for_lack_of_time_is_handed_on_and_not_tried_elsewhere(before: Before) -> None:
