@@ -11,8 +11,12 @@ WRK := command -v wrk >/dev/null || { echo "wrk is missing: installing it"; apt-
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends wrk >/dev/null; }
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
+# The suites that are run once more on PostgreSQL.
+ON_POSTGRESQL := tests/contract tests/operator tests/store tests/server/test_guests.py \
+  $(addprefix tests/server/http/test_,sessions.py health.py)
+
 .PHONY: run test test-browser test-openstack test-openstack-full test-scale test-interop openstack openstack-stop \
-  bench bench-openstack check format docs fuzz lock clean
+  bench bench-openstack check format docs fuzz history lock clean
 
 run: $(RUN_STAMP)
 	@exec $(BIN)/cloudconsole serve --sample $(if $(HOST),--host "$(HOST)") $(if $(PORT),--port "$(PORT)") \
@@ -43,7 +47,8 @@ test-openstack-full: $(DEV_STAMP)
 test-scale: export PYTHONDONTWRITEBYTECODE =
 test-scale: $(DEV_STAMP)
 	$(BIN)/python -m cluster install
-	$(BIN)/python -m pytest -n 2 tests/scale $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadscope tests/scale $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadscope --store=postgresql $(ON_POSTGRESQL) $(ARGS)
 
 # Real clients of other languages; installs Java by apt-get where there is none.
 test-interop: $(RUN_STAMP)
@@ -68,6 +73,14 @@ bench-openstack: $(DEV_STAMP)
 	@$(WRK)
 	bench/openstack/run $(ARGS)
 
+# The console on PostgreSQL, beside others and grown to a million tenants; some 25 minutes, and more the first time.
+# Installs PostgreSQL and nginx by apt-get where they are missing, and what is compared with into .venv-bench-scale.
+.PHONY: bench-scale
+bench-scale: $(BENCH_STAMP)
+	@$(WRK)
+	$(BIN)/python -m cluster install
+	$(BIN)/python -m bench.scale $(ARGS)
+
 check: $(DEV_STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -87,15 +100,23 @@ fuzz: $(DEV_STAMP)
 	$(BIN)/python -m fuzz.run --record docs/fuzzing.md $(if $(REQUESTS),--requests "$(REQUESTS)") \
 	  $(if $(SEED),--seed "$(SEED)")
 
+# 50,000 operations on three replicas while things break, and whether it all could have been so; takes OPERATIONS and
+# SEED. Fewer are not recorded. Installs PostgreSQL by apt-get where there is none; some twenty minutes.
+history: $(DEV_STAMP)
+	$(BIN)/python -m cluster install
+	$(BIN)/python -m history run --record docs/history.md $(if $(OPERATIONS),--operations "$(OPERATIONS)") \
+	  $(if $(SEED),--seed "$(SEED)")
+
 # Needs uv on the PATH. Names no index: whoever installs chooses where from.
 lock:
-	$(LOCK) --extra server --extra openstack pyproject.toml -o requirements/run.txt requirements/build.in
-	$(LOCK) --extra server --extra openstack --group dev pyproject.toml -o requirements/dev.txt -c requirements/run.txt
+	$(LOCK) --extra server --extra openstack --extra postgres pyproject.toml -o requirements/run.txt requirements/build.in
+	$(LOCK) --extra server --extra openstack --extra postgres --group dev pyproject.toml -o requirements/dev.txt -c requirements/run.txt
 	$(LOCK) requirements/bench.in -o requirements/bench.txt -c requirements/run.txt
+	$(LOCK) requirements/bench-scale.in -o requirements/bench-scale.txt
 	$(LOCK) requirements/lab.in -o requirements/lab.txt
 
 clean:
-	rm -rf .venv dist build
+	rm -rf .venv .venv-bench-scale dist build
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

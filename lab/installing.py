@@ -27,7 +27,7 @@ def install(venv: Path, say: Say) -> None:
         say(f"installed {' and '.join(missing)}")
     stamp = venv / "installed"
     if not stamp.exists() or stamp.read_text() != requirements_digest():
-        _install_environment(venv)
+        install_environment(venv, REQUIREMENTS)
         stamp.write_text(requirements_digest())
         say(f"installed OpenStack into {venv}")
 
@@ -58,18 +58,18 @@ def _services_left_alone() -> Iterator[None]:
         POLICY.unlink()
 
 
-def _install_environment(venv: Path) -> None:
-    """By uv, which takes a tenth of pip's time; pip gets uv itself, as locked as the rest."""
+def install_environment(venv: Path, requirements: Path) -> None:
+    """By uv, which takes a tenth of pip's time; pip gets uv itself, as locked as the rest of the requirements."""
     shutil.rmtree(venv, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
     python = str(venv / "bin" / "python")
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as only_uv:
-        only_uv.write(locked("uv", REQUIREMENTS.read_text()))
+        only_uv.write(locked("uv", requirements.read_text()))
         only_uv.flush()
         pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--require-hashes"]
         subprocess.run([*pip, "-r", only_uv.name], check=True)
     uv = [str(venv / "bin" / "uv"), "pip", "install", "--quiet", "--python", python, "--require-hashes"]
-    subprocess.run([*uv, "-r", str(REQUIREMENTS)], check=True)
+    subprocess.run([*uv, "-r", str(requirements)], check=True)
     # Bytecode once and for all: two dozen processes would each compile what they load, at twice the cost of a start.
     compiling = [python, "-m", "compileall", "-q", "-j", "0", "-x", NEVER_LOADED, str(venv / "lib")]
     subprocess.run(compiling, check=False)  # some packages carry samples that are no Python

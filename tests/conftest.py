@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from shutil import copytree
 
 import pytest
 from hypothesis import settings as hypothesis_settings
 
 from cloudconsole.server.app import Console
 from cloudconsole.server.settings import Settings
+from cloudconsole.store.reader import Reader
+from tests import stores
 from tests.harness import (
     Caller,
     HeldClock,
@@ -28,6 +29,39 @@ hypothesis_settings.load_profile("patient")
 NOON = datetime(2026, 11, 15, 12, 20, tzinfo=UTC).timestamp()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    kinds = ("embedded", "postgresql")
+    parser.addoption("--store", choices=kinds, default=kinds[0], help="the kind of store that the tests make")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "embedded_only: about the files of the embedded store")
+    config.addinivalue_line("markers", "before_nginx: what a proxy in front answers by itself")
+    stores.use(config.getoption("store"))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("store") != "embedded":
+        left_out = [item for item in items if item.get_closest_marker("embedded_only")]
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=left_out)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """The databases of a test's own stores are there for others after it."""
+    own: Path | None = getattr(item, "funcargs", {}).get("tmp_path")
+    yield
+    if own is not None:
+        stores.give_back_databases(own)
+
+
+@pytest.fixture(scope="session")
+def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with nothing in it; copy it, never change it."""
+    return stores.make_store(tmp_path_factory.mktemp("empty") / "data")
+
+
 @pytest.fixture(scope="session")
 def sample_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store with the sample cloud; copy it, never change it."""
@@ -37,7 +71,7 @@ def sample_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def quick_store(sample_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sample cloud whose passwords cost next to nothing to check; copy it, never change it."""
-    folder = copytree(sample_store, tmp_path_factory.mktemp("quick") / "data")
+    folder = stores.copy_store(sample_store, tmp_path_factory.mktemp("quick") / "data")
     make_logins_quick(folder)
     return folder
 
@@ -45,7 +79,20 @@ def quick_store(sample_store: Path, tmp_path_factory: pytest.TempPathFactory) ->
 @pytest.fixture
 def data(sample_store: Path, tmp_path: Path) -> Path:
     """A store of one's own with the sample cloud."""
-    return copytree(sample_store, tmp_path / "data")
+    return stores.copy_store(sample_store, tmp_path / "data")
+
+
+@pytest.fixture
+def folder(empty_store: Path, tmp_path: Path) -> Path:
+    """A store of one's own with nothing in it."""
+    return stores.copy_store(empty_store, tmp_path / "data")
+
+
+@pytest.fixture
+def reader(folder: Path) -> Iterator[Reader]:
+    """For the hot reads of that store."""
+    with stores.reading(folder) as reader:
+        yield reader
 
 
 @pytest.fixture
@@ -55,7 +102,7 @@ def clock() -> HeldClock:
 
 @pytest.fixture
 def settings(data: Path) -> Settings:
-    return Settings(data=data)
+    return stores.settings_over(data)
 
 
 @pytest.fixture

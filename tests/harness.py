@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from datetime import UTC
 from functools import cache
 from pathlib import Path
-from shutil import copytree
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
@@ -27,9 +26,8 @@ from sqlalchemy import update
 from cloudconsole.operator.cloudfile import load
 from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS
 from cloudconsole.server.app import Console
-from cloudconsole.store.engine import opened
-from cloudconsole.store.preparing import prepare
 from cloudconsole.store.tables import accounts
+from tests.stores import copy_store, make_store, opened, variables_of
 from tests.warm import WarmProcess
 
 JSON = "application/json"
@@ -158,10 +156,16 @@ class InProcess:
 
         return self._loop.run_until_complete(gather())
 
+    def under_way(self) -> set["asyncio.Task[Any]"]:
+        """What the console does in the background, but for what it does without an end: watching for changes."""
+        tasks = asyncio.all_tasks(self._loop)
+        return {task for task in tasks if not getattr(task.get_coro(), "__qualname__", "").startswith("Watch.")}
+
     def close(self) -> None:
-        pending = asyncio.all_tasks(self._loop)
+        pending = self.under_way()
         if pending:
             self._loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
+        self._loop.run_until_complete(self.console.leave())
         self.console.close()
         self._loop.close()
 
@@ -299,7 +303,7 @@ def make_logins_quick(data: Path) -> None:
 
 def make_sample_store(folder: Path, now: float) -> Path:
     """A store with the sample cloud, loaded at a time."""
-    prepare(folder)
+    make_store(folder)
     with opened(folder, "cloud") as engine:
         load(engine, SAMPLE_FILE, zone=UTC, now=int(now), actor="tests")
     return folder
@@ -326,12 +330,13 @@ def running_server(folder: Path, *flags: str, sample: bool = True, is_first: boo
     The sample's store is made beforehand, and logins are quick, unless there is one or this `is_first` to make it.
     """
     if sample and not is_first and not (folder / "data").exists():
-        copytree(Path(_quick_sample().name) / "data", folder / "data")
+        copy_store(Path(_quick_sample().name) / "data", folder / "data")
     log_file, banner_file = folder / "server.log", folder / "banner.txt"
     settings = ["--port", "0", "--data", str(folder / "data"), "--access-log", "true"]
     command = ["serve", *settings, *flags, *(["--sample"] if sample else [])]
     with log_file.open("w") as log, banner_file.open("w") as banner:
-        process = WarmProcess(command, clean_environment(), stdout=banner.fileno(), stderr=log.fileno())
+        environment = clean_environment(**variables_of(folder / "data"))
+        process = WarmProcess(command, environment, stdout=banner.fileno(), stderr=log.fileno())
     try:
         server = RunningServer(process, _wait_for_address(process, banner_file, log_file), "", log_file)
         _wait_until_answering(server)

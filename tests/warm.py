@@ -80,7 +80,7 @@ class WarmProcess:
         session = _Session(own=own_session or own_terminal, terminal=own_terminal, umask=_umask())
         task = (list(arguments), dict(environment), folder or Path.cwd(), theirs, session)
         # Daemons: should a test leave one behind, it ends with the tests.
-        self._process = _forking().Process(target=_run, args=task, daemon=True)
+        self._process = forking().Process(target=_run, args=task, daemon=True)
         self._process.start()
         for stream in theirs:
             stream.close()
@@ -178,7 +178,8 @@ def _umask() -> int:
 
 
 @cache
-def _forking() -> ForkServerContext:
+def forking() -> ForkServerContext:
+    """For processes that begin warm, whatever they do."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([*_PRELOADED, *(command.module for command in COMMANDS)])
     return context

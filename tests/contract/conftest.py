@@ -1,17 +1,28 @@
-"""The same suite over two wires: a console in this process, and one that listens."""
+"""The same suite over two wires: a console in this process, and one that listens, or on PostgreSQL two behind nginx."""
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from shutil import copytree
 
 import pytest
 from fuzz.judge import Judge, Sent
 
 from cloudconsole.server.app import Console
 from cloudconsole.server.openapi.document import build_document
-from cloudconsole.server.settings import Settings
 from tests.conftest import NOON
-from tests.harness import Caller, HeaderPairs, HeldClock, InProcess, OverHttp, Reply, RunningServer, Wire
+from tests.harness import (
+    Caller,
+    HeaderPairs,
+    HeldClock,
+    InProcess,
+    OverHttp,
+    Reply,
+    RunningServer,
+    Wire,
+    make_logins_quick,
+    make_sample_store,
+)
+from tests.stores import copy_store, settings_over
 
 JUDGE = Judge(build_document())
 
@@ -20,20 +31,55 @@ Jars = dict[tuple[str, str], dict[str, str]]
 
 @pytest.fixture(scope="session")
 def in_process(sample_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[InProcess]:
-    data = copytree(sample_store, tmp_path_factory.mktemp("contract") / "data")
-    console = InProcess(Console(Settings(data=data), HeldClock(NOON)))
+    data = copy_store(sample_store, tmp_path_factory.mktemp("contract") / "data")
+    console = InProcess(Console(settings_over(data), HeldClock(NOON)))
     yield console
     console.close()
 
 
-@pytest.fixture(params=["in process", "listening"])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "wire" in metafunc.fixturenames:
+        listening = "behind nginx" if metafunc.config.getoption("store") == "postgresql" else "listening"
+        metafunc.parametrize("wire", ["in process", listening], indirect=True)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What nginx itself answers is not for the console to say."""
+    left_out = [
+        item
+        for item in items
+        if isinstance(item, pytest.Function)
+        and item.get_closest_marker("before_nginx")
+        and item.callspec.params.get("wire") == "behind nginx"
+    ]
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=left_out)
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Two replicas over one database, behind nginx; its address."""
+    from tests.scale.sites import site_of_two
+
+    folder = make_sample_store(tmp_path_factory.mktemp("site") / "data", time.time())
+    make_logins_quick(folder)
+    with site_of_two(folder) as running:
+        yield running.nginx.base
+
+
+@pytest.fixture
 def wire(request: pytest.FixtureRequest) -> Iterator[Wire]:
     """Each test runs once over each of the two."""
     if request.param == "in process":
         yield request.getfixturevalue("in_process")
         return
-    server: RunningServer = request.getfixturevalue("server")
-    connection = OverHttp(server.base)
+    base: str
+    if request.param == "behind nginx":
+        base = request.getfixturevalue("site")
+    else:
+        server: RunningServer = request.getfixturevalue("server")
+        base = server.base
+    connection = OverHttp(base)
     yield connection
     connection.close()
 

@@ -75,7 +75,7 @@ def test_its_own_answers_have_the_headers_of_the_consoles() -> None:
 REFUSALS = [
     errors.NotFound(),
     errors.BodyTooLarge(DEFAULTS.max_body),
-    errors.InternalError("$request_id"),
+    errors.InternalError("$cloudconsole_request_id"),
     errors.UpstreamFailed(),
     errors.Unavailable(),
     errors.UpstreamTimeout(),

@@ -7,9 +7,6 @@ from cloudconsole.server.settings_reading import load_settings
 from cloudconsole.server.supervising import STOP_MARGIN_SECONDS
 from tests.deploy.unit_files import DROP_INS, PROGRAM, ROOT, SERVICES, SETTINGS_FILE, drop_in, service
 
-COMING = {"CLOUDCONSOLE_DATABASE_PASSWORD_FILE"}
-"""A setting of consoles on PostgreSQL."""
-
 
 def test_the_settings_to_begin_with_can_be_used() -> None:
     settings = load_settings({}, {"config": str(ROOT / "deploy/cloudconsole.toml")})
@@ -48,7 +45,7 @@ def test_every_unit_is_hardened_alike(name: str) -> None:
 @pytest.mark.parametrize("name", [*SERVICES, *DROP_INS])
 def test_every_variable_is_a_setting(name: str) -> None:
     unit = service(name) if name in SERVICES else drop_in(name)
-    variables = {setting.variable for setting in SETTINGS.values()} | COMING
+    variables = {setting.variable for setting in SETTINGS.values()}
     assert {value.partition("=")[0] for value in unit.get("Environment", [])} <= variables
 
 

@@ -41,7 +41,7 @@ def test_every_example_of_the_sample_file_can_be_used(tmp_path: Path) -> None:
     assert changed == {name for name, setting in SETTINGS.items() if setting.default in (None, ())}
 
 
-@pytest.mark.parametrize("document", ["docs/settings.md", "docs/running.md", "docs/openstack.md"])
+@pytest.mark.parametrize("document", ["docs/settings.md", "docs/running.md", "docs/openstack.md", "docs/postgresql.md"])
 def test_every_settings_file_in_a_document_can_be_used(document: str, tmp_path: Path) -> None:
     blocks = re.findall(r"^```toml\n(.*?)^```", (ROOT / document).read_text(), re.MULTILINE | re.DOTALL)
     assert blocks

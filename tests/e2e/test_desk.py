@@ -316,8 +316,8 @@ class TestCloud:
         done = command("serve", "--port", "0", "--data", str(data), "--cloud", str(cloud))
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr == (
-            f"cloudconsole: --cloud: the store in {data} is not empty, and stays as it is: give --data with another "
-            f"folder; or leave --cloud out after cloudconsole admin load {cloud} --data {data}\n"
+            f"cloudconsole: --cloud: the store in {data} is not empty, and stays as it is: give another with --data "
+            f"or --database; or leave --cloud out after cloudconsole admin load {cloud}\n"
         )
         loaded = command("admin", "load", str(cloud), "--data", str(data))
         assert loaded.returncode == 0, loaded.stderr

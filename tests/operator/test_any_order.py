@@ -1,11 +1,9 @@
 """Whatever operators do in whatever order: a refusal changes nothing, and totals, usage and costs stay true."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC
 from pathlib import Path
-from shutil import copytree
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -22,11 +20,11 @@ from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.nouns import NODES, PRICES, QUOTAS, RESOURCES, TENANTS
 from cloudconsole.store import tables
-from cloudconsole.store.engine import open_engine
 from cloudconsole.store.reader import Reader
 from tests.harness import HeldClock
 from tests.operator.clouds import contents, counted_totals, load_text, rows, stored_totals
 from tests.operator.desks import NOW, desk_of
+from tests.stores import copy_store, give_back_databases, open_engine, run, store_in
 
 CLOUD = "version: 1\nnodes: [n1, n2]\ntenants: [{name: t1}, {name: t2}]\n"
 Step = Callable[[Desk], Any]
@@ -97,7 +95,7 @@ steps = st.one_of(
 
 def usage_is_counted(engine: Engine, cloud: EmbeddedCloud) -> None:
     for tenant in rows(engine, tables.tenants):
-        usage = asyncio.run(cloud.usage_limits(Tenant(tenant["id"], ""))).record
+        usage = run(cloud.usage_limits(Tenant(tenant["id"], ""))).record
         own = [
             row
             for row in rows(engine, tables.resources)
@@ -119,7 +117,7 @@ def everything_has_a_price(engine: Engine, reader: Reader) -> None:
     for later in (0, 61, 86_401):
         cloud = EmbeddedCloud(reader, HeldClock(NOW + later), UTC)
         for tenant in rows(engine, tables.tenants):
-            asyncio.run(cloud.consumption(Tenant(tenant["id"], "")))
+            run(cloud.consumption(Tenant(tenant["id"], "")))
 
 
 def test_any_order_of_changes_leaves_the_cloud_true(empty_store: Path) -> None:
@@ -127,8 +125,8 @@ def test_any_order_of_changes_leaves_the_cloud_true(empty_store: Path) -> None:
     @given(st.lists(st.tuples(steps, st.booleans()), min_size=5, max_size=30))
     def check(chosen: list[tuple[Step, bool]]) -> None:
         with TemporaryDirectory() as folder:
-            engine = open_engine(copytree(empty_store, Path(folder) / "data"), "cloud")
-            reader = Reader(Path(folder) / "data")
+            engine = open_engine(copy_store(empty_store, Path(folder) / "data"), "cloud")
+            reader = store_in(Path(folder) / "data").reader()
             load_text(engine, Path(folder), CLOUD)
             for change, force in chosen:
                 before = contents(engine)
@@ -143,7 +141,9 @@ def test_any_order_of_changes_leaves_the_cloud_true(empty_store: Path) -> None:
             before = contents(engine)
             assert not load_text(engine, Path(folder), dump(engine)).changed
             assert contents(engine) == before
+            run(reader.leave())
             reader.close()
             engine.dispose()
+            give_back_databases(Path(folder))
 
     check()

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from shutil import copytree
 from typing import Any
 
 import pytest
@@ -13,10 +12,10 @@ from cloudconsole.operator.desk import at_desk
 from cloudconsole.operator.nouns import ACCOUNTS, Done
 from cloudconsole.operator.throttles import clear_throttle
 from cloudconsole.store.activity import hash_username
-from cloudconsole.store.engine import open_engine
 from cloudconsole.store.tables import access_audit, login_failures
 from tests.operator.clouds import SMALL, load_text, rows
 from tests.operator.desks import NOW, desk_of, last_line, refused
+from tests.stores import copy_store, open_engine
 
 
 @pytest.fixture
@@ -35,7 +34,7 @@ def store(engine: Engine) -> Engine:
 
 @pytest.fixture
 def activity(empty_store: Path, tmp_path: Path) -> Iterator[Engine]:
-    opened = open_engine(copytree(empty_store, tmp_path / "other"), "activity")
+    opened = open_engine(copy_store(empty_store, tmp_path / "other"), "activity")
     yield opened
     opened.dispose()
 

@@ -5,7 +5,6 @@ import json
 from collections.abc import Iterator
 from datetime import UTC
 from pathlib import Path
-from shutil import copytree
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -20,10 +19,10 @@ from cloudconsole.operator.keeping.backup import back_up
 from cloudconsole.operator.keeping.restore import restore, staged
 from cloudconsole.operator.nouns import NODES, PRICES, TENANTS, Noun
 from cloudconsole.store import tables
-from cloudconsole.store.engine import opened
 from tests.harness import HeldClock
 from tests.operator.clouds import SMALL, assert_all_counted, by_name, load_text, rows
 from tests.operator.desks import desk_of
+from tests.stores import copy_store, opened
 
 NOW = 1_800_000_000
 VOLUME: dict[str, Any] = {
@@ -200,6 +199,7 @@ def bring_back(file: Path, folder: Path) -> None:
         restore(backup, folder, actor="bob", now=NOW, zone=UTC)
 
 
+@pytest.mark.embedded_only
 def test_imports_notice_that_the_store_was_restored(
     cloud: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,11 +222,12 @@ def test_imports_notice_that_the_store_was_restored(
     assert_all_counted(cloud)
 
 
+@pytest.mark.embedded_only
 def test_a_restore_of_another_stores_longer_trail_is_noticed(
     cloud: Engine, empty_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(importing, "LINES_PER_TRANSACTION", 1)
-    other, file = copytree(empty_store, tmp_path / "other"), tmp_path / "b.tar"
+    other, file = copy_store(empty_store, tmp_path / "other"), tmp_path / "b.tar"
     with opened(other, "cloud") as engine:
         for number in range(20):
             with desk_of(engine) as desk:
@@ -239,6 +240,7 @@ def test_a_restore_of_another_stores_longer_trail_is_noticed(
         next(steps)
 
 
+@pytest.mark.embedded_only
 def test_an_earlier_restore_and_another_import_stop_nothing(
     cloud: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,8 @@ from cloudconsole.store.engine import BUSY_SECONDS, StoreError
 from cloudconsole.store.preparing import prepare
 from tests.older import make_older
 
+pytestmark = pytest.mark.embedded_only
+
 NOW = 1_800_000_000
 
 

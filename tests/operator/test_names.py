@@ -125,7 +125,7 @@ def test_no_two_names_differ_only_in_what_cannot_be_seen(name: str) -> None:
 OLD = "old\u202e name "
 
 
-def put(engine: Engine, table: Any, column: str, value: str, **where: str) -> None:
+def put(engine: Engine, table: Any, column: str, value: str, **where: object) -> None:
     """Put a name there as an earlier version may have done."""
     ((key, wanted),) = where.items()
     with engine.begin() as connection:
@@ -137,10 +137,10 @@ def old(store: Engine) -> Engine:
     """A store with names that would be refused now."""
     put(store, tables.tenants, "name", OLD, name="demo")
     put(store, tables.nodes, "name", OLD, name="hk-1")
-    put(store, tables.prices, "type", OLD, node_id="1")
+    put(store, tables.prices, "type", OLD, node_id=1)
     put(store, tables.accounts, "username", OLD, username="ann")
     put(store, tables.resources, "name", OLD, id="v-1")
-    put(store, tables.news, "title", OLD, id="1")
+    put(store, tables.news, "title", OLD, id=1)
     put(store, tables.domains, "origin_domain_name", OLD, id="206813")
     put(store, tables.urls, "url", "https://\u200bexample.com/", id="url-ab12cd34")
     return store

@@ -15,9 +15,9 @@ from cloudconsole.operator.names import fitted, name_problem
 from cloudconsole.operator.nouns import QUOTAS, TENANTS
 from cloudconsole.operator.projects import CONSOLE, adopt_project
 from cloudconsole.store import tables
-from cloudconsole.store.engine import opened
 from tests.operator.clouds import by_name, contents, load_text, rows
 from tests.operator.desks import NOW, desk_of, last_line, refused
+from tests.stores import opened
 
 ID = "b14723e114b4411a8669c304760b0507"
 PROJECT = f"{ID}@https://identity.example.com"

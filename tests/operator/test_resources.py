@@ -1,11 +1,9 @@
 """One resource at a time: what is refused, and totals that stay true whatever is done in whatever order."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC
 from pathlib import Path
-from shutil import copytree
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -30,11 +28,10 @@ from cloudconsole.operator.cloudfile import dump
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.nouns import NODES, RESOURCES, TENANTS, Done
 from cloudconsole.store import tables
-from cloudconsole.store.engine import open_engine
-from cloudconsole.store.reader import Reader
 from tests.harness import HeldClock
 from tests.operator.clouds import assert_all_counted, by_name, contents, counted_totals, load_text, rows, stored_totals
 from tests.operator.desks import NOW, desk_of, last_line, refused
+from tests.stores import copy_store, give_back_databases, open_engine, run, store_in
 
 START = NOW
 UNLIMITED = "quotas: {" + ", ".join(f"{name}: -1" for name in QUOTA_DEFAULTS) + "}"
@@ -297,13 +294,15 @@ class ResourceLife(RuleBasedStateMachine):
         super().__init__()
         self._temporary = TemporaryDirectory()
         self._folder = Path(self._temporary.name)
-        self._engine = open_engine(copytree(self.template, self._folder / "data"), "cloud")
-        self._reader = Reader(self._folder / "data")
+        self._engine = open_engine(copy_store(self.template, self._folder / "data"), "cloud")
+        self._reader = store_in(self._folder / "data").reader()
         self._recorded = 0
 
     def teardown(self) -> None:
+        run(self._reader.leave())
         self._reader.close()
         self._engine.dispose()
+        give_back_databases(self._folder)
         self._temporary.cleanup()
 
     @initialize()
@@ -386,7 +385,7 @@ class ResourceLife(RuleBasedStateMachine):
         ]
         for tenant in rows(self._engine, tables.tenants):
             own = [row for row in in_use if row["tenant_id"] == tenant["id"]]
-            usage = asyncio.run(answers.usage_limits(Tenant(tenant["id"], ""))).record
+            usage = run(answers.usage_limits(Tenant(tenant["id"], ""))).record
             by_kind = Counter(row["kind"] for row in own)
             assert (usage.total_instances_used, usage.total_volumes_used) == (by_kind["instance"], by_kind["volume"])
             assert (usage.total_snapshots_used, usage.total_floating_ips_used, usage.total_security_groups_used) == (

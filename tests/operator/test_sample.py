@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from ipaddress import ip_address, ip_network
 from pathlib import Path
-from shutil import copytree
 from typing import Any
 
 import pytest
@@ -17,9 +16,9 @@ from cloudconsole.operator.cloudfile.load import read_cloud_file
 from cloudconsole.operator.cloudfile.model import CloudFile
 from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS
 from cloudconsole.store import tables
-from cloudconsole.store.engine import open_engine
 from cloudconsole.store.passwords import password_matches
 from tests.operator.clouds import by_name, rows
+from tests.stores import copy_store, open_engine
 
 Rows = list[dict[str, Any]]
 
@@ -32,7 +31,7 @@ def sample() -> CloudFile:
 
 @pytest.fixture(scope="module")
 def store(sample_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    opened = open_engine(copytree(sample_store, tmp_path_factory.mktemp("store") / "data"), "cloud")
+    opened = open_engine(copy_store(sample_store, tmp_path_factory.mktemp("store") / "data"), "cloud")
     yield opened
     opened.dispose()
 

@@ -6,6 +6,10 @@ from itertools import count
 import pytest
 from cluster.postgres import PostgresServer
 
+from tests.server.commands.conftest import cloudconsole
+
+__all__ = ["cloudconsole"]
+
 _numbers = count(1)
 
 

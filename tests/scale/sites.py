@@ -1,4 +1,4 @@
-"""Consoles that share an embedded store, behind nginx: a whole site on one machine."""
+"""Consoles that share a store, behind nginx: a whole site on one machine."""
 
 import json
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ from cluster.nginx import Nginx
 from cluster.replica import Replica
 from sqlalchemy import select
 
-from cloudconsole.store.engine import opened
 from cloudconsole.store.tables import access_audit
 from tests.harness import CERTIFICATES, OverHttp, trusting_tests
+from tests.stores import database_of, opened
 
 PAIR: Final = (CERTIFICATES / "rsa.pem", CERTIFICATES / "rsa-key.pem")
 CALLER: Final = "127.0.0.2"
@@ -51,7 +51,9 @@ def log_lines(replica: Replica) -> list[dict[str, Any]]:
 @contextmanager
 def site_of_two(data: Path) -> Iterator[Site]:
     """Two consoles over one store, behind an nginx without limits for a caller."""
-    replicas = [Replica({"data": data}, name=name) for name in ("first", "second")]
+    address = database_of(data)
+    place = {"data": data} if address is None else {"database": address}
+    replicas = [Replica(place, name=name) for name in ("first", "second")]
     nginx = Nginx([replica.base for replica in replicas], certificate=PAIR, limits=False)
     for replica in replicas:
         behind = {"public_origin": nginx.base, "proxies": "127.0.0.1"}

@@ -13,12 +13,12 @@ from cloudconsole.backends.openstack.endpoint import Endpoint
 from cloudconsole.server.app import Console
 from cloudconsole.server.setting_endpoints import IdentityEndpoint
 from cloudconsole.server.settings import Settings
-from cloudconsole.store.engine import opened
 from cloudconsole.store.tables import access_audit, guest_sessions, login_failures, sessions, tenants
 from tests.backends.openstack.cloud_double import Asked, CloudDouble, Reply
 from tests.harness import Caller, HeldClock, InProcess
 from tests.harness import Reply as Answered
 from tests.server.http.world import rows, stored_bytes
+from tests.stores import forbid, opened
 
 TOKEN = "gAAAAA-a-token-of-alice"
 TOKENS = "/v3/auth/tokens"
@@ -93,7 +93,11 @@ def start(settings: Settings, keystone: Keystone, clock: HeldClock) -> Iterator[
 
     def begin(*others: IdentityEndpoint, **changes: Any) -> Caller:
         endpoint = IdentityEndpoint(keystone.address, "keystone", Endpoint(keystone.double.address))
-        changed = replace(settings, identity=(endpoint, *others), **{"cloud_cache": 0, **changes})
+        changed = replace(
+            settings,
+            identity=(endpoint, *others),
+            **{"cloud_cache": 0, "token_keys": settings.token_key_file, **changes},
+        )
         wires.append(InProcess(Console(changed, clock)))
         return Caller(wires[-1])
 
@@ -142,7 +146,7 @@ def test_a_project_id_that_is_none_is_the_clouds_failure(visitor: Caller, keysto
 
 def test_a_tenant_that_cannot_be_written_is_the_stores_failure(visitor: Caller, keystone: Keystone, data: Path) -> None:
     with opened(data, "cloud") as engine, engine.begin() as connection:
-        connection.exec_driver_sql("CREATE TRIGGER full BEFORE INSERT ON tenants BEGIN SELECT RAISE(FAIL, 'full'); END")
+        forbid(connection, "INSERT ON tenants", "full")
     reply = log_in(visitor, keystone)
     assert (reply.status, reply.error) == (503, "unavailable")
 

@@ -20,26 +20,50 @@ from tests.harness import HeldClock
 ACME, RIVAL = Tenant(1, "acme"), Tenant(2, "rival")
 
 
-class Source:
-    """A cloud whose stamp can be set, and an action over it that counts how often it is asked."""
+class Learnt:
+    """What the calls of a test have learnt of changes, of single tenants and of all."""
+
+    is_lost = False
 
     def __init__(self) -> None:
-        self.now = 1
+        self.latest = 1
+        self._of_all = 1
+        self._of_tenant: dict[int, int] = {}
+
+    def change(self, tenant: Tenant | None = None) -> None:
+        self.latest += 1
+        if tenant is None:
+            self._of_all = self.latest
+        else:
+            self._of_tenant[tenant.id] = self.latest
+
+    async def look(self) -> None:
+        raise AssertionError("a call has looked before it asks for a payload")
+
+    def of_tenant(self, tenant_id: int) -> int:
+        return max(self._of_all, self._of_tenant.get(tenant_id, 0))
+
+    def of_session(self, id_hash: bytes) -> int:
+        raise AssertionError("no payload hangs on a session")
+
+
+class Source:
+    """A cloud of which changes become known, and an action over it that counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.changes = Learnt()
         self.asked: list[tuple[int, tuple[str, ...]]] = []
         self.until = math.inf
         self.size = 0
         self.refuse = False
         self.changes_meanwhile = False
 
-    def stamp(self) -> int:
-        return self.now
-
     async def answer(self, _ports: Ports, tenant: Tenant, *parameters: str) -> Fresh[str]:
         self.asked.append((tenant.id, parameters))
         if self.refuse:
             raise DomainNotFound
         if self.changes_meanwhile:
-            self.now += 1
+            self.changes.change()
         return Fresh(f"{len(self.asked)} for {tenant.username} {' '.join(parameters)}".ljust(self.size), self.until)
 
 
@@ -51,7 +75,7 @@ class Kept:
         self.clock = HeldClock(100)
         cloud: Any = self.source
         self.ports = Ports(cloud, cloud)
-        self.payloads = Payloads(self.clock, meter_alone(), most_bytes)
+        self.payloads = Payloads(self.source.changes, self.clock, meter_alone(), most_bytes)
         self.own = Handler(GET_URL_LIST, self.source.answer, HANDLERS["GetUrlList"].owner)
         self.shared = Handler(GET_NEWS, self.source.answer, HANDLERS["GetNews"].owner)
 
@@ -61,7 +85,7 @@ class Kept:
     def body(
         self, *parameters: str, tenant: Tenant = ACME, handler: Handler | None = None, language: Language = "en"
     ) -> bytes:
-        asked = Asked(tenant, parameters, language, self.source.stamp())
+        asked = Asked(tenant, parameters, language)
         return asyncio.run(self.payloads.get(handler or self.own, self.ports, asked)).body
 
     @property
@@ -91,8 +115,16 @@ def test_each_language_has_its_own(kept: Kept) -> None:
 
 def test_after_a_change_it_is_asked_for_again(kept: Kept) -> None:
     before = kept.get()
-    kept.source.now = 2
+    kept.source.changes.change()
     assert (before, kept.get(), kept.get()) == ("1 for acme", "2 for acme", "2 for acme")
+
+
+def test_a_change_of_another_tenant_leaves_it_as_it_is(kept: Kept) -> None:
+    kept.get()
+    kept.source.changes.change(RIVAL)
+    assert kept.get() == "1 for acme"
+    kept.source.changes.change(ACME)
+    assert kept.get() == "2 for acme"
 
 
 def test_a_change_while_it_was_read_makes_it_stale(kept: Kept) -> None:
@@ -175,7 +207,7 @@ def test_a_refusal_is_not_kept(kept: Kept) -> None:
 def test_a_refusal_leaves_nothing_older_behind(kept: Kept) -> None:
     kept.get()
     kept.source.refuse = True
-    kept.source.now = 2
+    kept.source.changes.change()
     with pytest.raises(DomainNotFound):
         kept.get()
 

@@ -73,6 +73,15 @@ GOOD: dict[str, list[tuple[str, Any]]] = {
     "cloud_call_timeout": [("1", 1), ("600", 600)],
     "cloud_timeout": [("1", 1), ("600", 600)],
     "cloud_concurrency": [("1", 1), ("1000", 1000)],
+    "database": [
+        (text, text)
+        for text in (
+            "postgresql://console@db.example.com/console",
+            "postgres://console:secret@db1.example.com:5433,db2.example.com/console?sslmode=verify-full",
+            "postgresql:///console?host=/run/postgresql",
+        )
+    ],
+    "database_password_file": [("/srv/password", Path("/srv/password"))],
     "token_keys": [("/srv/token-keys", Path("/srv/token-keys"))],
     "currency": [("USD", "USD")],
     "time_zone": [("Asia/Shanghai", "Asia/Shanghai")],
@@ -125,6 +134,15 @@ BAD: dict[str, list[tuple[str, str]]] = {
     "cloud_call_timeout": [(text, "from 1 to 600") for text in ("0", "601")],
     "cloud_timeout": [(text, "from 1 to 600") for text in ("0", "601")],
     "cloud_concurrency": [(text, "from 1 to 1000") for text in ("0", "1001")],
+    "database": [
+        *(
+            (text, "postgresql://console@db.example.com/console")
+            for text in ("", "console", "mysql://a/b", "postgresql")
+        ),
+        ("postgresql://a/b?sslmode=verify-full&colour=red", 'invalid URI query parameter: "colour"'),
+        ("postgresql://a\0b/c", "PostgreSQL's address"),
+    ],
+    "database_password_file": [("", "a file's path"), ("a\0b", "a file's path")],
     "token_keys": [("", "a file's path"), ("a\0b", "a file's path")],
     "currency": [(text, "CNY") for text in ("", "cny", "YUAN", "¥", "US")],
     "time_zone": [(text, "Asia/Shanghai") for text in ("", "Beijing/Nowhere", "Asia", "../UTC", "/etc/UTC", "UTC\x00")],
@@ -241,8 +259,12 @@ def variable(name: str) -> str:
 
 def beside(name: str) -> dict[str, str]:
     """What a setting does not go without."""
-    pair = {"tls_certificate": "tls_key", "tls_key": "tls_certificate"}
-    return {pair[name]: "/srv/the-other.pem"} if name in pair else {}
+    pair = {
+        "tls_certificate": ("tls_key", "/srv/the-other.pem"),
+        "tls_key": ("tls_certificate", "/srv/the-other.pem"),
+        "database_password_file": ("database", "postgresql://console@127.0.0.1/console"),
+    }
+    return dict([pair[name]]) if name in pair else {}
 
 
 def refusal(environment: dict[str, str], **flags: str) -> str:
@@ -511,8 +533,20 @@ def test_the_token_keys_are_in_the_data_folder_unless_set() -> None:
 
 
 def test_every_contradiction_is_told() -> None:
-    told = refusal({}, tls_key="k.pem", port="1", metrics="127.0.0.1:1")
-    assert [line.partition(":")[0] for line in told.splitlines()] == ["tls_certificate", "metrics"]
+    told = refusal({}, tls_key="k.pem", port="1", metrics="127.0.0.1:1", database_password_file="p")
+    assert [line.partition(":")[0] for line in told.splitlines()] == ["metrics", "tls_certificate", "database"]
+
+
+def test_replicas_before_an_openstack_share_their_token_keys(file: Path) -> None:
+    content = 'database = "postgresql:///c"\nidentity = [{address = "https://a.example/v3", kind = "keystone"}]\n'
+    assert refusal_of_file(file, content).startswith("token_keys: give a file that all replicas have")
+    assert from_file(file, f'{content}token_keys = "/srv/keys"').token_key_file == Path("/srv/keys")
+
+
+def test_the_password_in_an_address_is_never_told() -> None:
+    told = refusal({}, database="postgresql://console:secret@[::1/console")
+    assert "secret" not in told
+    assert told.startswith("--database: ")
 
 
 @pytest.mark.parametrize("name", ["PORT", "HOST", "CLOUDCONSOLE", "MY_CLOUDCONSOLE_PORT", "cloudconsole_port"])

@@ -12,6 +12,8 @@ from cloudconsole.store.folders import danger_of
 from cloudconsole.store.preparing import prepare, require_current
 from tests.strangers import give_to_a_stranger
 
+pytestmark = pytest.mark.embedded_only
+
 
 def test_a_folder_of_ones_own_is_taken(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)

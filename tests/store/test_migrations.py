@@ -19,6 +19,8 @@ from cloudconsole.store.engine import PARTS, Part, StoreError, database_file, op
 from cloudconsole.store.preparing import prepare
 from cloudconsole.store.tables import ACTIVITY, CLOUD, nodes, prices, tenants
 
+pytestmark = pytest.mark.embedded_only
+
 METADATA: dict[Part, MetaData] = {"cloud": CLOUD, "activity": ACTIVITY}
 
 

@@ -1,29 +1,24 @@
 """Which tenant a project is, and whether it is disabled."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from sqlalchemy import insert
 
-from cloudconsole.store.engine import opened
-from cloudconsole.store.preparing import prepare
 from cloudconsole.store.projects import tenant_of_project
 from cloudconsole.store.reader import Reader
 from cloudconsole.store.tables import tenants
+from tests.stores import opened, run
 
 
 @pytest.fixture
-def reader(tmp_path: Path) -> Iterator[Reader]:
+def reader(folder: Path, reader: Reader) -> Reader:
     """Of a store with two projects, the second of which is disabled, and a tenant that is none."""
-    prepare(tmp_path)
-    with opened(tmp_path, "cloud") as engine, engine.begin() as connection:
+    with opened(folder, "cloud") as engine, engine.begin() as connection:
         projects = ("p@https://id.example.com", "q@https://id.example.com", None)
         rows = [{"id": number, "name": f"t{number}", "project": project} for number, project in enumerate(projects, 1)]
         connection.execute(insert(tenants), [row | {"disabled": row["id"] == 2} for row in rows])
-    reader = Reader(tmp_path)
-    yield reader
-    reader.close()
+    return reader
 
 
 @pytest.mark.parametrize(
@@ -37,9 +32,9 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
     ],
 )
 def test_a_project_is_its_tenant(reader: Reader, project: str, found: tuple[int, bool] | None) -> None:
-    assert tenant_of_project(reader, project) == found
+    assert run(tenant_of_project(reader, project)) == found
 
 
 def test_what_is_no_project_is_refused(reader: Reader) -> None:
     with pytest.raises(ValueError, match="must be a project's id"):
-        tenant_of_project(reader, "t3")
+        run(tenant_of_project(reader, "t3"))

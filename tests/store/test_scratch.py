@@ -8,6 +8,8 @@ import pytest
 from cloudconsole.store.preparing import prepare
 from cloudconsole.store.scratch import YOUNG_SECONDS, clear_left, scratch
 
+pytestmark = pytest.mark.embedded_only
+
 
 def make_old(folder: Path) -> None:
     before = folder.stat().st_mtime - 2 * YOUNG_SECONDS

@@ -1,6 +1,5 @@
 """What was seen of a cloud: per project, the newest of each, and nothing that is long past."""
 
-import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,10 +8,10 @@ import pytest
 from sqlalchemy import text
 
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.engine import open_engine
-from cloudconsole.store.preparing import prepare
 from cloudconsole.store.reader import Reader
 from cloudconsole.store.sightings import Sighting, Sightings
+from cloudconsole.store.store import read_with
+from tests.stores import open_engine, run, store_in
 
 HOUR = 1_000_800
 ENDPOINT, PROJECT = "https://keystone.example", "p"
@@ -28,17 +27,16 @@ def seen(resource_id: str, size_gb: int = 1, at: int = HOUR, **more: Any) -> Sig
 
 
 class Book:
-    def __init__(self, folder: Path) -> None:
-        self.reader = Reader(folder)
+    def __init__(self, folder: Path, reader: Reader) -> None:
         self.engine = open_engine(folder, "activity")
-        self.sightings = Sightings(self.reader, self.engine, self._write)
+        self.sightings = Sightings(reader, self.engine, self._write)
         self.writes = 0
 
     def note(self, *rows: Sighting, since: int = HOUR, project: str = PROJECT, endpoint: str = ENDPOINT) -> None:
-        asyncio.run(self.sightings.note(endpoint, project, rows, since))
+        run(self.sightings.note(endpoint, project, rows, since))
 
     def since(self, moment: int = HOUR, project: str = PROJECT, endpoint: str = ENDPOINT) -> list[Sighting]:
-        return self.sightings.since(endpoint, project, moment)
+        return run(self.sightings.since(endpoint, project, moment))
 
     async def _write(self, work: Callable[..., None], *arguments: Any) -> None:
         self.writes += 1
@@ -46,11 +44,9 @@ class Book:
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Iterator[Book]:
-    prepare(tmp_path)
-    opened = Book(tmp_path)
+def book(folder: Path, reader: Reader) -> Iterator[Book]:
+    opened = Book(folder, reader)
     yield opened
-    opened.reader.close()
     opened.engine.dispose()
 
 
@@ -65,6 +61,17 @@ def test_what_was_noted_is_found_by_its_project(book: Book) -> None:
 def test_only_what_was_seen_since_is_found(book: Book, moment: int, found: bool) -> None:
     book.note(seen("a"))
     assert bool(book.since(moment)) == found
+
+
+def test_in_a_snapshot_it_is_as_of_its_moment(book: Book, folder: Path) -> None:
+    async def note_meanwhile() -> tuple[list[Sighting], list[Sighting]]:
+        async with read_with(store_in(folder)) as another, another.snapshot() as moment:
+            await book.sightings.since(ENDPOINT, PROJECT, HOUR, moment)
+            await book.sightings.note(ENDPOINT, PROJECT, [seen("a")], HOUR)
+            then = await book.sightings.since(ENDPOINT, PROJECT, HOUR, moment)
+            return then, await book.sightings.since(ENDPOINT, PROJECT, HOUR)
+
+    assert run(note_meanwhile()) == ([], [seen("a")])
 
 
 def test_what_is_known_is_not_written_again(book: Book) -> None:
@@ -101,3 +108,14 @@ def test_a_store_that_cannot_be_written_is_unavailable(book: Book) -> None:
     with pytest.raises(Unavailable):
         book.note(seen("a"))
     assert book.since() == []
+
+
+def test_what_was_seen_later_is_not_undone_by_who_saw_it_earlier_and_wrote_it_down_later(book: Book) -> None:
+    book.note(seen("a", size_gb=7, at=HOUR + 60))
+    book.note(seen("a", size_gb=5, at=HOUR), seen("b"))
+    assert book.since() == [seen("a", size_gb=7, at=HOUR + 60), seen("b")]
+
+
+def test_what_a_cloud_lists_twice_is_written_down_once_as_it_was_last(book: Book) -> None:
+    book.note(seen("a", size_gb=5), seen("b"), seen("a", size_gb=7))
+    assert book.since() == [seen("a", size_gb=7), seen("b")]

@@ -18,6 +18,8 @@ from cloudconsole.store import archive
 from cloudconsole.store.archive import MANIFEST, read_archive
 from cloudconsole.store.engine import PARTS, StoreError, database_file
 
+pytestmark = pytest.mark.embedded_only
+
 NOW = 1_800_000_000
 HUGE = 64 * 1024 * 1024
 LITTLE = 8 * 1024 * 1024

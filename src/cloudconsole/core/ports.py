@@ -106,7 +106,7 @@ class Identity(Protocol):
     async def authenticate(self, username: str, password: str, caller: Caller) -> Account | Guest | None:
         """The account, or None for an unknown user, a wrong password or a disabled account: alike in time, too."""
 
-    def recognises(self, username: str) -> bool:
+    async def recognises(self, username: str) -> bool:
         """Whether there is such an account: only then is the name fit for a log, else it may be a mistyped password."""
 
 

@@ -5,13 +5,14 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
-from sqlalchemy import Column, ColumnElement, Connection, and_, func, insert, select
+from sqlalchemy import Column, ColumnElement, Connection, and_, func, select
 
 from cloudconsole.core.clock import time_text
 from cloudconsole.operator.conditions import begins_with, found_in_order
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.records import Record, json_text, parse_json
 from cloudconsole.spec.cells import cell
+from cloudconsole.store.many import insert_rows
 from cloudconsole.store.tables import access_audit, operator_audit
 
 RESTORE: Final = "restore"
@@ -32,15 +33,14 @@ def note(desk: Desk, change: str, subject: str | None, before: Record | None, af
 
 
 def note_all(desk: Desk, lines: Iterable[Line]) -> None:
-    """Note changes that are made together, in one statement."""
+    """Note changes that are made together."""
     forced = " (forced)" if desk.force else ""
     made = {"at": desk.now, "actor": desk.actor}
-    rows = [
+    rows = (
         {**made, "change": change + forced, "subject": subject, "before": _text(before), "after": _text(after)}
         for change, subject, before, after in lines
-    ]
-    if rows:
-        desk.connection.execute(insert(operator_audit), rows)
+    )
+    insert_rows(desk.connection, operator_audit, rows)
 
 
 def newest_line(connection: Connection) -> int:

@@ -1,7 +1,6 @@
 """The first operator of a store that has no accounts."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -13,9 +12,11 @@ from cloudconsole.operator.models import Account, Tenant
 from cloudconsole.operator.nouns import ACCOUNTS, TENANTS
 from cloudconsole.operator.nouns.operators import has_accounts
 from cloudconsole.operator.words import message_of
-from cloudconsole.store.engine import database_file, opened, reading
+from cloudconsole.store.engine import reading
 from cloudconsole.store.folders import refuse_danger
 from cloudconsole.store.migrations import current_revision
+from cloudconsole.store.sqlite.store import FolderStore
+from cloudconsole.store.store import Store
 from cloudconsole.store.tables import tenants
 
 
@@ -25,13 +26,13 @@ def check_names(*, username: str, tenant: str) -> None:
     _check("--tenant", lambda: Tenant.model_validate({"name": tenant}))
 
 
-def refuse_if_inhabited(folder: Path) -> None:
-    """Refuse a folder whose store has accounts, or that others can write to; looks, and changes nothing."""
-    if folder.is_dir():
-        refuse_danger(folder)
-    if not database_file(folder, "cloud").exists():
+def refuse_if_inhabited(store: Store) -> None:
+    """Refuse a store that has accounts, or whose folder others can write to; looks, and changes nothing."""
+    if isinstance(store, FolderStore) and store.folder.is_dir():
+        refuse_danger(store.folder)
+    if not store.is_there():
         return
-    with opened(folder, "cloud") as engine:
+    with store.opened("cloud") as engine:
         if current_revision(engine) is not None:
             with reading(engine).connect() as connection:
                 _refuse_accounts(connection)

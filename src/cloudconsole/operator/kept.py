@@ -2,14 +2,14 @@
 
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Final
 
 from sqlalchemy import Engine, literal, or_, select
 
 from cloudconsole.store import tables
-from cloudconsole.store.engine import database_file, opened, reading
+from cloudconsole.store.engine import reading
 from cloudconsole.store.migrations import current_revision
+from cloudconsole.store.store import Store
 
 _NAMES: Final = (
     (tables.tenants, ("name",)),
@@ -42,12 +42,12 @@ class StoredNames:
 
 
 @contextmanager
-def names_kept_in(folder: Path) -> Iterator[Container[str]]:
-    """The names of the store in a folder; none where there is no store."""
-    if not database_file(folder, "cloud").exists():
+def names_kept_in(store: Store) -> Iterator[Container[str]]:
+    """The names of a store; none where there is no store."""
+    if not store.is_there():
         yield ()
         return
-    with opened(folder, "cloud") as engine:
+    with store.opened("cloud") as engine:
         yield StoredNames(engine) if current_revision(engine) is not None else ()
 
 

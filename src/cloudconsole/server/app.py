@@ -45,6 +45,7 @@ from cloudconsole.server.observing.layout import (
     PASSWORDS_WAITING,
     PAYLOAD_BYTES,
     STORE_ERRORS,
+    WATCH_LOST,
     WELCOME,
     WRITES_WAITING,
 )
@@ -60,7 +61,6 @@ from cloudconsole.spec.errors import ApiError, InternalError, MethodNotAllowed, 
 from cloudconsole.spec.language import Text
 from cloudconsole.store.activity import Activity
 from cloudconsole.store.arrivals import Arrivals
-from cloudconsole.store.engine import open_engine
 from cloudconsole.store.reader import Reader
 from cloudconsole.store.sessions import SessionReader
 
@@ -83,11 +83,12 @@ class Console:
         clock = clock or desk.clock
         meter = meter or meter_alone()
         self.arrivals = Arrivals()
-        reader = Reader(settings.data)
-        engine = open_engine(settings.data, "activity")
+        store = settings.store
+        reader = store.reader()
+        engine = store.open_engine("activity")
         activity = Activity(engine)
         hashing, writing = ThreadPoolExecutor(1, "hashing", give_way), ThreadPoolExecutor(1, "writing")
-        writer = Writer(writing, meter)
+        writer = Writer(writing, meter, store.settle_seconds)
 
         randomness = desk.randomness
         tokens = CsrfTokens(activity.secret("csrf", fresh=randomness.token_bytes(32)), randomness)
@@ -102,7 +103,7 @@ class Console:
             cloud = ChosenCloud(cloud, self._openstack.cloud)
             doors |= self._openstack.doors
         ports = Ports(cloud, EmbeddedContent(reader, clock, settings.zone))
-        payloads = Payloads(clock, meter)
+        payloads = Payloads(reader.changes, clock, meter)
         vigil = Vigil(doors, settings.identity_recheck, clock, activity, writer)
         api = ApiEndpoint(settings, clock, tokens, sessions, regions, ports, payloads, vigil)
         admission = Admission(settings, clock, sessions, doors, activity, writer, vigil)
@@ -138,7 +139,7 @@ class Console:
         self._meter = meter
         self._audit = Audit(meter)
         self._observer = CallObserver(meter, self._audit, access_lines=settings.access_log, quiet_paths=HEALTH_PATHS)
-        self._watched = (identity, writer, payloads)
+        self._watched = (identity, writer, payloads, reader.changes)
         self._held = (hashing, writing, engine, reader)
         self.in_flight = 0
         self.draining = False
@@ -210,6 +211,8 @@ class Console:
         """Close what hangs on the running event loop; what is left, `close` does."""
         if self._openstack is not None:
             await self._openstack.leave()
+        *_, reader = self._held
+        await reader.leave()
 
     def hurry(self) -> None:
         """Let nothing that is under way take longer than it must, since the end is near."""
@@ -218,11 +221,12 @@ class Console:
 
     def take_readings(self) -> None:
         """Write down what only has a value of the moment; to be called a few times a second."""
-        identity, writer, payloads = self._watched
+        identity, writer, payloads, changes = self._watched
         self._meter.set(IN_FLIGHT, self.in_flight)
         self._meter.set(PASSWORDS_WAITING, identity.waiting)
         self._meter.set(WRITES_WAITING, writer.waiting)
         self._meter.set(PAYLOAD_BYTES, payloads.bytes)
+        self._meter.set(WATCH_LOST, int(changes.is_lost))
         self._audit.tell_left_out()
 
     def close(self) -> None:

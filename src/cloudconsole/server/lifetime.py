@@ -29,7 +29,7 @@ class Ending(NamedTuple):
 def tell_start(settings: Settings, sockets: Sockets) -> None:
     address = f"{settings.own_scheme}://{_place(sockets.calls)}"
     metrics = None if sockets.metrics is None else f"http://{_place(sockets.metrics)}{METRICS_PATH}"
-    data = settings.data.resolve()
+    data = settings.store.place
     workers = f"{settings.workers} worker{'s' if settings.workers > 1 else ''}"
     log.info(
         "Cloud Console %s serves on %s%s, %s, data in %s",

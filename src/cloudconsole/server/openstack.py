@@ -12,7 +12,6 @@ from cloudconsole.backends.openstack.endpoint import Watcher
 from cloudconsole.backends.openstack.keystone import KeystoneIdentity
 from cloudconsole.backends.openstack.sealing import Seals
 from cloudconsole.backends.openstack.upstream import Upstream
-from cloudconsole.backends.prices import KeptPrices
 from cloudconsole.core.clock import Clock
 from cloudconsole.operator.projects import adopt_project
 from cloudconsole.server.http.doors import Door
@@ -20,7 +19,6 @@ from cloudconsole.server.http.turns import Turns
 from cloudconsole.server.settings import Settings
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec.errors import Unavailable, UpstreamFailed
-from cloudconsole.store.engine import open_engine
 from cloudconsole.store.projects import tenant_of_project
 from cloudconsole.store.reader import Reader
 from cloudconsole.store.sightings import Sightings
@@ -43,7 +41,7 @@ class Projects:
     async def tenant_of(self, project: str, name: str) -> int | None:
         """The tenant's id; made where the project was never seen before, None where an operator disabled it."""
         try:
-            found = tenant_of_project(self._reader, project)
+            found = await tenant_of_project(self._reader, project)
         except ValueError as problem:
             log.warning("a project's id is none: %s", problem)
             raise UpstreamFailed from problem
@@ -78,7 +76,7 @@ def open_openstack(
 ) -> OpenStack:
     """All that the Keystones among the identity endpoints need."""
     endpoints = [endpoint.keystone for endpoint in settings.identity if endpoint.keystone is not None]
-    engine = open_engine(settings.data, "cloud")
+    engine = settings.store.open_engine("cloud")
     projects = Projects(reader, engine, writer, clock)
     seals = Seals(settings.token_key_file)
     manners = settings.manners
@@ -87,7 +85,6 @@ def open_openstack(
     for address, place in places.items():
         keystone = KeystoneIdentity(place.endpoint, place.upstream, seals, projects, clock)
         doors[address] = Door(keystone, Turns(LOGINS_AT_ONCE, retry_after=1), keystone)
-    prices = KeptPrices(reader, of_types=True)
     sightings = Sightings(reader, activity, writer.run)
-    cloud = OpenStackCloud(places, seals, prices, sightings, manners, clock, settings.zone)
+    cloud = OpenStackCloud(places, seals, reader, sightings, manners, clock, settings.zone)
     return OpenStack(cloud, doors, places, engine)

@@ -12,6 +12,7 @@ from cloudconsole.server.observing.layout import PAYLOADS_PREPARED, PAYLOADS_REU
 from cloudconsole.server.observing.meter import Meter
 from cloudconsole.spec import envelope
 from cloudconsole.spec.language import Language
+from cloudconsole.store.reader import Changes
 
 MOST_BYTES: Final = 32 * 1024 * 1024
 ENTRY_OVERHEAD: Final = 500
@@ -20,17 +21,16 @@ Key = tuple[str, int | str | None, tuple[str, ...], Language]
 
 
 class Asked(Struct, frozen=True, gc=False):
-    """On whose behalf, for what, in which language; and the state of the store that the call found."""
+    """On whose behalf, for what, in which language."""
 
     tenant: Tenant
     parameters: tuple[str, ...]
     language: Language
-    stamp: int
-    """Taken before the data is read: a change in between makes an answer stale, never wrongly fresh."""
 
 
 class Prepared(Struct, frozen=True, gc=False):
-    stamp: int
+    since_change: int
+    """The latest change that was known before the data was read."""
     since: float
     until: float
     body: bytes
@@ -40,7 +40,8 @@ class Prepared(Struct, frozen=True, gc=False):
 class Payloads:
     """The least recently used make room for new ones, so that memory stays bounded however many tenants call."""
 
-    def __init__(self, clock: Clock, meter: Meter, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, changes: Changes, clock: Clock, meter: Meter, most_bytes: int = MOST_BYTES) -> None:
+        self._changes = changes
         self._clock = clock
         self._meter = meter
         self._most_bytes = most_bytes
@@ -48,22 +49,26 @@ class Payloads:
         self._prepared: OrderedDict[Key, Prepared] = OrderedDict()
 
     async def get(self, handler: Handler, ports: Ports, asked: Asked) -> Prepared:
-        """The whole envelope for a call."""
+        """The whole envelope for a call, which has looked for changes."""
         key = (handler.action.name, handler.owner(asked.tenant), asked.parameters, asked.language)
-        stamp = asked.stamp
         now = self._clock.now()
         prepared = self._prepared.get(key)
         # `since`, because a clock may be set back.
-        if prepared is not None and prepared.stamp == stamp and prepared.since <= now < prepared.until:
+        if prepared is not None and self._holds(prepared, asked.tenant) and prepared.since <= now < prepared.until:
             self._prepared.move_to_end(key)
             self._meter.add(PAYLOADS_REUSED)
             return prepared
+        # Noted before the data is read: a change in between makes an answer stale, never wrongly fresh.
+        latest = self._changes.latest
         fresh = await handler.answer(ports, asked.tenant, *asked.parameters)
         body = envelope.success(handler.action.success, asked.language, envelope.encode(fresh.record))
         self._meter.add(PAYLOADS_PREPARED)
-        prepared = Prepared(stamp, now, fresh.until, body, fresh.read_at)
+        prepared = Prepared(latest, now, fresh.until, body, fresh.read_at)
         self._keep(key, prepared)
         return prepared
+
+    def _holds(self, prepared: Prepared, tenant: Tenant) -> bool:
+        return self._changes.of_tenant(tenant.id) <= prepared.since_change
 
     def _keep(self, key: Key, prepared: Prepared) -> None:
         replaced = self._prepared.pop(key, None)

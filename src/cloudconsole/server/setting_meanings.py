@@ -65,6 +65,17 @@ def _currency(text: str) -> str | None:
     return text if re.fullmatch(r"[A-Z]{3}", text) else None
 
 
+def _database(text: str) -> str | None:
+    if not text.startswith(("postgresql://", "postgres://")) or "\0" in text:
+        return None
+    try:
+        from cloudconsole.store.postgres.address import parse
+    except ImportError:
+        raise ValueError("PostgreSQL needs more than is installed: pip install 'cloudconsole[postgres]'") from None
+    parse(text)
+    return text
+
+
 HOST: Final = Word(_host, "HOST", "an address or name of this machine", "127.0.0.1", "::1")
 LISTEN_ADDRESS: Final = Word(_listen_address, "HOST:PORT", "an address and a port", "127.0.0.1:9464", "[::1]:9464")
 FOLDER: Final = Word(_folder, "FOLDER", "a folder's path")
@@ -72,6 +83,8 @@ FILE: Final = Word(_path, "FILE", "a file's path")
 CERTIFICATE_FILE: Final = Word(_path, "FILE", "a file's path", "/etc/cloudconsole/certificate.pem")
 KEY_FILE: Final = Word(_path, "FILE", "a file's path", "/etc/cloudconsole/key.pem")
 TOKEN_KEYS: Final = Word(_path, "FILE", "a file's path", "/etc/cloudconsole/token-keys")
+DATABASE: Final = Word(_database, "ADDRESS", "PostgreSQL's address", "postgresql://console@db.example.com/console")
+PASSWORD_FILE: Final = Word(_path, "FILE", "a file's path", "/etc/cloudconsole/database-password")
 SERVED_HOST: Final = Word(host_of, "HOST", "a host name or address without scheme", "console.example.com")
 ORIGIN: Final = Word(parse_origin, "ORIGIN", "scheme and host and nothing more", "https://console.example.com")
 IDENTITY_ADDRESS: Final = Word(_region, "ADDRESS", "an identity address", "https://identity.example.com/v3")

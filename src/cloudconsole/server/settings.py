@@ -1,7 +1,6 @@
 """Every setting, typed, with its default and one line of help, and which of them contradict each other."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from datetime import tzinfo
 from pathlib import Path
@@ -10,12 +9,15 @@ from zoneinfo import ZoneInfo
 
 from cloudconsole.backends.openstack.endpoint import Manners
 from cloudconsole.cli.settings import VARIABLES
-from cloudconsole.core.addresses import host_of, normalise_region
+from cloudconsole.core.addresses import host_of
 from cloudconsole.server import setting_meanings as meanings
 from cloudconsole.server.addresses import Network, is_loopback
+from cloudconsole.server.setting_contradictions import contradictions
 from cloudconsole.server.setting_endpoints import KEYSTONE, LOCAL, Endpoints, IdentityEndpoint
 from cloudconsole.server.setting_kinds import Choice, Kind, ListOf, Switch, WholeNumber
 from cloudconsole.server.setting_meanings import ListenAddress
+from cloudconsole.store.sqlite.store import FolderStore
+from cloudconsole.store.store import Store
 
 ENVIRONMENT_PREFIX: Final = "CLOUDCONSOLE_"
 CONFIG_FLAG: Final = "--config"
@@ -65,6 +67,12 @@ class Settings:
     )
 
     data: Path = _setting(Path("data"), STORE, meanings.FOLDER, "folder of the embedded store")
+    database: str | None = _setting(
+        None, STORE, meanings.DATABASE, "PostgreSQL database that holds the store, instead of the folder"
+    )
+    database_password_file: Path | None = _setting(
+        None, STORE, meanings.PASSWORD_FILE, "file with the password for the database"
+    )
 
     hosts: tuple[str, ...] = _setting((), SERVED, ListOf(meanings.SERVED_HOST), "Host names to serve")
     public_origin: str | None = _setting(None, SERVED, meanings.ORIGIN, "the console's address as browsers see it")
@@ -140,6 +148,17 @@ class Settings:
     )
 
     @property
+    def store(self) -> Store:
+        """Where everything is kept."""
+        if self.database is None:
+            return FolderStore(self.data)
+        # Only now: without a database, what speaks to one is neither loaded nor needed.
+        from cloudconsole.store.postgres.address import DatabaseAddress
+        from cloudconsole.store.postgres.store import PostgresStore
+
+        return PostgresStore(DatabaseAddress(self.database, self.database_password_file))
+
+    @property
     def zone(self) -> tzinfo:
         return ZoneInfo(self.time_zone)
 
@@ -191,32 +210,10 @@ class Settings:
         return (self.public_origin or self.own_scheme).startswith("https")
 
     def __post_init__(self) -> None:
-        found = list(self._contradictions())
+        found = list(contradictions(self))
         if found:
             texts, settings = zip(*found, strict=True)
             raise SettingError("\n".join(texts), {name for names in settings for name in names})
-
-    def _contradictions(self) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Each with the settings of which at least one is wrong."""
-        if self.origin_host and self.hosts and self.origin_host not in self.hosts:
-            text = f"hosts: add {self.origin_host}, the host of public_origin, or leave hosts out"
-            yield text, ("hosts", "public_origin")
-        if self.tls_certificate and not self.tls_key:
-            yield "tls_key: give the key of tls_certificate, or leave both out", ("tls_certificate", "tls_key")
-        if self.tls_key and not self.tls_certificate:
-            yield "tls_certificate: give the certificate of tls_key, or leave both out", ("tls_certificate", "tls_key")
-        if self.tls_certificate and not self.always_https:
-            text = "public_origin: make it https, since the console speaks https, or leave it out"
-            yield text, ("public_origin", "tls_certificate", "tls_key")
-        if self.any_region and any(endpoint.kind != LOCAL for endpoint in self.identity):
-            text = "any_region: leave it out, or leave out the identity endpoints that are not local"
-            yield text, ("any_region", "identity")
-        addresses = Counter(normalise_region(endpoint.address) for endpoint in self.identity)
-        for address, times in addresses.items():
-            if times > 1:
-                yield f"identity: give {address} once", ("identity",)
-        if self.metrics == (self.host, self.port) and self.port:
-            yield "metrics: give another address or port than the console's own", ("metrics",)
 
 
 class Setting(NamedTuple):

@@ -19,9 +19,10 @@ Result = TypeVar("Result")
 
 
 class Writer:
-    def __init__(self, thread: ThreadPoolExecutor, meter: Meter) -> None:
+    def __init__(self, thread: ThreadPoolExecutor, meter: Meter, settle_seconds: float = 0.0) -> None:
         self._thread = thread
         self._meter = meter
+        self._settle_seconds = settle_seconds
         self.waiting = 0
 
     async def run(self, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
@@ -31,6 +32,11 @@ class Writer:
             return await self.look(work, *args, **kwargs)
         finally:
             self._meter.observe(STORE_WRITES, time.perf_counter_ns() - started)
+
+    async def settle(self) -> None:
+        """Wait until no worker of any replica answers as if what was written were not: only then say that it is."""
+        if self._settle_seconds:
+            await asyncio.sleep(self._settle_seconds)
 
     async def look(
         self, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs

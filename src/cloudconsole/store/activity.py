@@ -6,10 +6,11 @@ from typing import Any, Final, TypeVar
 
 from msgspec import Struct
 from sqlalchemy import (
+    BigInteger,
+    Column,
     ColumnElement,
     Connection,
     Engine,
-    Integer,
     Select,
     and_,
     bindparam,
@@ -25,6 +26,7 @@ from cloudconsole.core.ports import Account, Caller, Guest
 from cloudconsole.spec.errors import TooManyRequests, Unavailable
 from cloudconsole.store.engine import reading
 from cloudconsole.store.guests import guest_row
+from cloudconsole.store.locking import lock_name, repeated
 from cloudconsole.store.tables import (
     NO_ACCOUNT,
     access_audit,
@@ -40,10 +42,13 @@ Result = TypeVar("Result")
 UNDECLARED_SECONDS: Final = 24 * 3600
 """How long a caller is remembered that sent forwarded headers without being among the proxies."""
 
+MOST_REMOVED: Final = 100
+"""Outdated rows that go with one login: more than come with one, so that none stay for long."""
+
 TOUCH_SECONDS: Final = 60
 """How exactly idle time is known: it is written at most this often."""
 
-_MOMENT: Final = bindparam("moment", type_=Integer)
+_MOMENT: Final = bindparam("moment", type_=BigInteger)
 # A use of much later than now means that the clock was set back; of a little later, that another worker was quicker.
 _TOUCH: Final = (
     update(sessions)
@@ -97,6 +102,7 @@ class Activity:
         """The secret of this name; `fresh` becomes it where there was none."""
 
         def work(connection: Connection) -> bytes:
+            lock_name(connection, f"secret {name}")
             stored: bytes | None = connection.scalar(select(secrets.c.value).where(secrets.c.name == name))
             if stored is None:
                 connection.execute(insert(secrets).values(name=name, value=fresh))
@@ -112,15 +118,19 @@ class Activity:
         except SQLAlchemyError as problem:
             raise Unavailable from problem
 
-    def open_session(self, attempt: Attempt, proven: Account | Guest, session: NewSession, now: int) -> None:
-        """Let someone proven in, unless the limit of failures was reached while the password was being checked."""
+    def open_session(self, attempt: Attempt, proven: Account | Guest, session: NewSession, now: int) -> int:
+        """Let someone proven in, unless the limit of failures was reached while the password was being checked.
+
+        Gives how many sessions ended for it.
+        """
         account_id, version = (proven.id, proven.version) if isinstance(proven, Account) else (NO_ACCOUNT, 0)
 
-        def work(connection: Connection) -> None:
+        def work(connection: Connection) -> int:
+            lock_name(connection, attempt.network)
             _check_throttle(connection, attempt, now)
             connection.execute(delete(login_failures).where(_same_user(attempt)))
-            connection.execute(delete(sessions).where(sessions.c.expires_at <= now))
-            _end_sessions(connection, session.replaces)
+            _remove_some(connection, sessions.c.id_hash, sessions.c.expires_at <= now)
+            ended = _end_sessions(connection, session.replaces)
             connection.execute(
                 insert(sessions).values(
                     id_hash=session.id_hash,
@@ -134,15 +144,17 @@ class Activity:
             if isinstance(proven, Guest):
                 connection.execute(insert(guest_sessions).values(guest_row(session.id_hash, proven, now)))
             _note(connection, attempt.event, proven.known_as, attempt.caller, now)
+            return ended
 
-        self._transact(work)
+        return self._transact(work)
 
     def count_failure(self, attempt: Attempt, known_username: str | None, now: int) -> None:
         """Count a failed login; past the limit it is not counted but raises `TooManyRequests`, as a right one would."""
 
         def work(connection: Connection) -> None:
+            lock_name(connection, attempt.network)
             _check_throttle(connection, attempt, now)
-            connection.execute(delete(login_failures).where(login_failures.c.at <= now - throttle.WINDOW_SECONDS))
+            _remove_some(connection, login_failures.c.id, login_failures.c.at <= now - throttle.WINDOW_SECONDS)
             row = {"network": attempt.network, "user_hash": attempt.user_hash, "at": now}
             connection.execute(insert(login_failures).values(row))
             _note(connection, f"{attempt.event}_refused", known_username, attempt.caller, now)
@@ -158,13 +170,15 @@ class Activity:
 
     def touch_sessions(self, moments: Mapping[bytes, int]) -> None:
         """Note when sessions were last in use."""
-        rows = [{"touched": id_hash, "moment": moment} for id_hash, moment in moments.items()]
+        # In one order, so that no two replicas wait for each other.
+        rows = [{"touched": id_hash, "moment": moment} for id_hash, moment in sorted(moments.items())]
         self._transact(lambda connection: connection.execute(_TOUCH, rows))
 
     def note_undeclared_proxy(self, address: str, now: int) -> None:
         """Keep who sends forwarded headers that are not believed; for a day, of which `cloudconsole doctor` tells."""
 
         def work(connection: Connection) -> None:
+            lock_name(connection, "undeclared proxies")
             columns = undeclared_proxies.c
             out_of_date = (columns.seen_at <= now - UNDECLARED_SECONDS) | (columns.address == address)
             connection.execute(delete(undeclared_proxies).where(out_of_date))
@@ -174,8 +188,7 @@ class Activity:
 
     def _transact(self, work: Callable[[Connection], Result]) -> Result:
         try:
-            with self._engine.begin() as connection:
-                return work(connection)
+            return repeated(self._engine, work)
         except SQLAlchemyError as problem:
             raise Unavailable from problem
 
@@ -208,8 +221,14 @@ def _nth(newest_first: Select[Any], number: int) -> Select[Any]:
     return newest_first.offset(number - 1).limit(1)
 
 
-def _end_sessions(connection: Connection, id_hashes: Iterable[bytes]) -> None:
-    connection.execute(delete(sessions).where(sessions.c.id_hash.in_(tuple(id_hashes))))
+def _end_sessions(connection: Connection, id_hashes: Iterable[bytes]) -> int:
+    return connection.execute(delete(sessions).where(sessions.c.id_hash.in_(tuple(id_hashes)))).rowcount
+
+
+def _remove_some(connection: Connection, key: Column[Any], outdated: ColumnElement[bool]) -> None:
+    """Remove a bounded number of rows that are of no use any more, but for those that another is just removing."""
+    some = select(key).where(outdated).limit(MOST_REMOVED).with_for_update(skip_locked=True)
+    connection.execute(delete(key.table).where(key.in_(some.scalar_subquery())))
 
 
 def _note(connection: Connection, event: str, username: str | None, caller: Caller, now: int) -> None:

@@ -12,6 +12,7 @@ from typing import Final
 from sqlalchemy import Connection, insert, select
 
 from cloudconsole.store.engine import PARTS, StoreError, database_file, opened, reading
+from cloudconsole.store.store import Store
 from cloudconsole.store.tables import secrets
 
 MARK: Final = "desk"
@@ -40,10 +41,12 @@ def refuse_unless_desks(folder: Path) -> None:
         )
 
 
-def refuse_desks(folder: Path) -> None:
-    if is_marked(folder):
+def refuse_desks(store: Store) -> None:
+    with store.opened("activity") as engine, reading(engine).connect() as connection:
+        is_desks = has_mark(connection)
+    if is_desks:
         raise StoreError(
-            f"the store in {folder} is of a console for the desk, whose sessions and keys can be foretold: "
+            f"{store} is of a console for the desk, whose sessions and keys can be foretold: "
             "give --data with another folder"
         )
 

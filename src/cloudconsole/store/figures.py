@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from cloudconsole.store.engine import PARTS, database_file
-from cloudconsole.store.reader import Reader
+from cloudconsole.store.reader import Reading
 from cloudconsole.store.sessions import COUNT
 
 _ACCOUNTS: Final = "SELECT COUNT(*) FILTER (WHERE NOT disabled), COUNT(*) FILTER (WHERE disabled) FROM accounts"
@@ -19,10 +19,10 @@ class Counts(Struct, frozen=True):
     live_sessions: int
 
 
-def count(reader: Reader, now: float, idle_seconds: int) -> Counts:
+async def count(reader: Reading, now: float, idle_seconds: int) -> Counts:
     """Raises `Unavailable` where the store cannot be read."""
-    accounts = reader.one(_ACCOUNTS) or (0, 0)
-    sessions = reader.one(COUNT, {"now": now, "idle_since": now - idle_seconds}) or (0,)
+    accounts = await reader.one(_ACCOUNTS) or (0, 0)
+    sessions = await reader.one(COUNT, {"now": now, "idle_since": now - idle_seconds}) or (0,)
     return Counts(*accounts, *sessions)
 
 

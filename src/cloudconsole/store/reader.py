@@ -1,64 +1,63 @@
-"""The few hot reads, as plain SQL on one held connection: a read takes microseconds, so it runs on the event loop."""
+"""What the hot paths read with: plain SQL, and word of what has changed since; each kind of store has its own.
 
-import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
+SQL is written once for all of them: with `?` or `:name` for parameters, and no literal that has such a sign in it.
+"""
 
-from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.engine import database_file
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Protocol
 
 Row = tuple[Any, ...]
 Parameters = Row | dict[str, Any]
 
 
-class Reader:
-    """Reads both parts of the store; never writes, so its stamps move on every commit by anyone."""
+class Reading(Protocol):
+    async def one(self, sql: str, parameters: Parameters = ()) -> Row | None:
+        """The first row; raises `Unavailable` where the store cannot be read."""
 
-    def __init__(self, folder: Path) -> None:
-        self._connection = sqlite3.connect(database_file(folder, "cloud"), timeout=1, isolation_level=None)
-        self._connection.execute("ATTACH ? AS activity", (str(database_file(folder, "activity")),))
-        self._connection.execute("PRAGMA query_only = ON")
-        # Held, because it is used twice a call.
-        self._stamping = self._connection.cursor()
+    async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]: ...
 
-    def stamp(self) -> int:
-        """Moves whenever what tenants read was changed."""
-        return self._data_version("PRAGMA main.data_version")
 
-    def activity_stamp(self) -> int:
-        """Moves whenever a session was opened, used or ended, or another of the activity's tables was written."""
-        return self._data_version("PRAGMA activity.data_version")
+class Snapshot(Reading, Protocol):
+    """What is read with it is of one moment."""
 
-    def one(self, sql: str, parameters: Parameters = ()) -> Row | None:
-        try:
-            row: Row | None = self._connection.execute(sql, parameters).fetchone()
-        except sqlite3.Error as problem:
-            raise Unavailable from problem
-        return row
+    async def shared_stamp(self) -> int:
+        """Moves whenever what all tenants share was changed, prices above all; of this very moment, too."""
 
-    def all(self, sql: str, parameters: Parameters = ()) -> list[Row]:
-        try:
-            return self._connection.execute(sql, parameters).fetchall()
-        except sqlite3.Error as problem:
-            raise Unavailable from problem
 
-    def _data_version(self, pragma: str) -> int:
-        try:
-            version: int = self._stamping.execute(pragma).fetchone()[0]
-        except sqlite3.Error as problem:
-            raise Unavailable from problem
-        return version
+class Changes(Protocol):
+    """What is known to have changed, so that what is kept of the store is used only while it still holds.
 
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """What is read inside is of one moment."""
-        self.all("BEGIN")
-        try:
-            yield
-        finally:
-            self.all("ROLLBACK")
+    Changes are numbered as they become known. Whoever keeps something notes the number that was the latest *before*
+    it was read; it holds until what it depends on is known to have changed later.
+    """
 
-    def close(self) -> None:
-        self._connection.close()
+    latest: int
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether changes cannot be learnt at present: then nothing is answered that hangs on the store."""
+
+    async def look(self) -> None:
+        """Learn of all that was acknowledged before now; raises `Unavailable` where that cannot be learnt."""
+
+    def of_tenant(self, tenant_id: int) -> int:
+        """The number of the last change of what this tenant reads, be it its own or shared by all."""
+
+    def of_session(self, id_hash: bytes) -> int:
+        """The number of the last change of this session itself."""
+
+
+class Reader(Reading, Protocol):
+    @property
+    def changes(self) -> Changes: ...
+
+    @property
+    def revisions(self) -> str:
+        """The SQL that tells of which revision the tables are, in one row."""
+
+    def snapshot(self) -> AbstractAsyncContextManager[Snapshot]: ...
+
+    async def leave(self) -> None:
+        """Close what hangs on the running event loop; what is left, `close` does."""
+
+    def close(self) -> None: ...

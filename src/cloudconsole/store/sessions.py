@@ -1,6 +1,7 @@
 """Sessions as they are read on every call: one row, joined with the account it hangs on."""
 
 import hashlib
+from collections.abc import Iterable
 from typing import Final
 
 from msgspec import Struct
@@ -26,21 +27,19 @@ _FIND: Final = f"""
 """
 
 COUNT: Final = f"""
-    SELECT SUM(number) FROM (
+    SELECT CAST(SUM(number) AS BIGINT) FROM (
         SELECT COUNT(*) AS number FROM {LIVE} AND sessions.expires_at > :now AND sessions.seen_at > :idle_since
         UNION ALL
         SELECT COUNT(*) FROM {LIVE_GUESTS} AND sessions.expires_at > :now AND sessions.seen_at > :idle_since
-    )
+    ) AS numbers
 """
 """How many are live."""
 
-MOST_REMEMBERED: Final = 4096
+MOST_REMEMBERED: Final = 16_384
 
 
 class Session(Struct, frozen=True, gc=False):
     id_hash: bytes
-    stamp: int
-    """The state of the cloud that it was last found in."""
     tenant_id: int
     username: str
     csrf_seed: str
@@ -63,50 +62,61 @@ def hash_session_id(session_id: str) -> bytes:
 
 
 class SessionReader:
-    """Finds live sessions; a row is read again only after something was written."""
+    """Finds live sessions; a row is read again only after what it hangs on was changed."""
 
     def __init__(self, reader: Reader, idle_seconds: int, arrivals: Arrivals) -> None:
         self._reader = reader
+        self._changes = reader.changes
         self._idle_seconds = idle_seconds
         self._arrivals = arrivals
         self._serves_until = -1
-        self._stamps = (0, 0)
         self._remembered: dict[bytes, tuple[int, Session]] = {}
 
-    def find(self, id_hash: bytes, now: float, arrival: int | None = None) -> Session | None:
+    async def find(self, id_hash: bytes, now: float, arrival: int | None = None) -> Session | None:
         """The live session whose id has this hash, for the request with this number, or for one without."""
-        # The stamps are taken before the row is read: a change in between makes it stale, never wrongly live.
         if arrival is None or arrival > self._serves_until:
             latest = self._arrivals.latest
-            self._stamps = self._reader.stamp(), self._reader.activity_stamp()
-            self._serves_until = latest
-        stamp, activity_stamp = self._stamps
+            await self._changes.look()
+            self._serves_until = max(latest, self._serves_until)
         remembered = self._remembered.get(id_hash)
-        if remembered is not None and remembered[0] == activity_stamp and remembered[1].stamp == stamp:
-            session = remembered[1]
-        else:
-            found = self._read(id_hash, stamp)
-            if found is None:
-                self._remembered.pop(id_hash, None)
-                return None
-            session = found
-            if len(self._remembered) >= MOST_REMEMBERED:
-                self._remembered.clear()
-            self._remembered[id_hash] = (activity_stamp, session)
-        is_live = session.expires_at > now and session.seen_at > now - self._idle_seconds
-        return session if is_live else None
+        if remembered is not None and self._holds(*remembered) and self._is_live(remembered[1], now):
+            return remembered[1]
+        # Noted before the row is read: a change in between makes it stale, never wrongly live.
+        latest = self._changes.latest
+        session = await self._read(id_hash)
+        if session is None:
+            self._remembered.pop(id_hash, None)
+            return None
+        self._remember(latest, session)
+        return session if self._is_live(session, now) else None
 
-    def _read(self, id_hash: bytes, stamp: int) -> Session | None:
-        row = self._reader.one(_FIND, (id_hash,))
+    def forget(self, id_hashes: Iterable[bytes]) -> None:
+        """Their rows have changed by our own doing, and not in a way that ends them."""
+        for id_hash in id_hashes:
+            self._remembered.pop(id_hash, None)
+
+    def _holds(self, since: int, session: Session) -> bool:
+        changes = self._changes
+        return changes.of_session(session.id_hash) <= since and changes.of_tenant(session.tenant_id) <= since
+
+    def _is_live(self, session: Session, now: float) -> bool:
+        return session.expires_at > now and session.seen_at > now - self._idle_seconds
+
+    def _remember(self, since: int, session: Session) -> None:
+        if len(self._remembered) >= MOST_REMEMBERED:
+            del self._remembered[next(iter(self._remembered))]
+        self._remembered[session.id_hash] = since, session
+
+    async def _read(self, id_hash: bytes) -> Session | None:
+        row = await self._reader.one(_FIND, (id_hash,))
         if row is not None:
-            return Session(id_hash, stamp, *row)
-        row = self._reader.one(FIND_GUEST, (id_hash,))
+            return Session(id_hash, *row)
+        row = await self._reader.one(FIND_GUEST, (id_hash,))
         if row is None:
             return None
         tenant_id, username, csrf_seed, seen_at, expires_at, *access = row
         return Session(
             id_hash,
-            stamp,
             tenant_id,
             username,
             csrf_seed,

@@ -1,25 +1,28 @@
 """What was seen in a cloud that lists nothing any more once it is deleted, so that it still counts in its hour."""
 
+import math
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Engine, delete, text
+from sqlalchemy import Connection, Engine, delete
 from sqlalchemy.exc import SQLAlchemyError
 
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.reader import Reader
+from cloudconsole.store.locking import repeated
+from cloudconsole.store.many import insert_rows
+from cloudconsole.store.reader import Reading
 from cloudconsole.store.tables import sightings
 
 _SEEN: Final = """
-    SELECT region, kind, resource_id, type, size_gb, seen_at FROM activity.sightings
+    SELECT region, kind, resource_id, type, size_gb, seen_at FROM sightings
     WHERE endpoint = ? AND project_id = ? AND seen_at >= ? ORDER BY region, kind, resource_id
 """
-_PUT: Final = text("""
-    INSERT INTO sightings (endpoint, project_id, region, kind, resource_id, type, size_gb, seen_at)
-    VALUES (:endpoint, :project_id, :region, :kind, :resource_id, :type, :size_gb, :seen_at)
+# Another replica may have seen it later, and been quicker to write that down.
+_UNLESS_SEEN_LATER: Final = """
     ON CONFLICT (endpoint, project_id, region, kind, resource_id) DO UPDATE SET
         type = excluded.type, size_gb = excluded.size_gb, seen_at = excluded.seen_at
-""")
+    WHERE excluded.seen_at >= sightings.seen_at
+"""
 _KEPT_SECONDS: Final = 3600
 """How much longer than its hour a row stays: another machine's clock may be a little behind."""
 
@@ -36,14 +39,17 @@ class Sighting(NamedTuple):
 class Sightings:
     """`write` runs a function that writes, wherever it may wait for a lock."""
 
-    def __init__(self, reader: Reader, engine: Engine, write: Callable[..., Awaitable[Any]]) -> None:
+    def __init__(self, reader: Reading, engine: Engine, write: Callable[..., Awaitable[Any]]) -> None:
         self._reader = reader
         self._engine = engine
         self._write = write
 
-    def since(self, endpoint: str, project_id: str, moment: float) -> list[Sighting]:
-        """What of a project was seen at that moment or later, each as it was then."""
-        return [Sighting(*row) for row in self._reader.all(_SEEN, (endpoint, project_id, moment))]
+    async def since(
+        self, endpoint: str, project_id: str, moment: float, snapshot: Reading | None = None
+    ) -> list[Sighting]:
+        """What of a project was seen at that moment or later, each as it was then; in the snapshot, if one is given."""
+        rows = await (snapshot or self._reader).all(_SEEN, (endpoint, project_id, math.ceil(moment)))
+        return [Sighting(*row) for row in rows]
 
     async def note(
         self, endpoint: str, project_id: str, seen: Iterable[Sighting], since: int, anew_since: float | None = None
@@ -52,19 +58,22 @@ class Sightings:
 
         `anew_since` is where it must have been written down later than `since`.
         """
-        known = {row[:3]: row[3:5] for row in self.since(endpoint, project_id, anew_since or since)}
-        rows = [
-            {"endpoint": endpoint, "project_id": project_id, **sighting._asdict()}
+        known = {row[:3]: row[3:5] for row in await self.since(endpoint, project_id, anew_since or since)}
+        rows = {
+            sighting[:3]: {"endpoint": endpoint, "project_id": project_id, **sighting._asdict()}
             for sighting in seen
             if known.get(sighting[:3]) != sighting[3:5]
-        ]
+        }
         if rows:
-            await self._write(self._put, rows, since)
+            # In one order, so that replicas which saw the same do not wait for each other in a circle.
+            await self._write(self._put, [rows[key] for key in sorted(rows)], since)
 
     def _put(self, rows: list[dict[str, Any]], since: int) -> None:
+        def work(connection: Connection) -> None:
+            connection.execute(delete(sightings).where(sightings.c.seen_at < since - _KEPT_SECONDS))
+            insert_rows(connection, sightings, rows, _UNLESS_SEEN_LATER)
+
         try:
-            with self._engine.begin() as connection:
-                connection.execute(delete(sightings).where(sightings.c.seen_at < since - _KEPT_SECONDS))
-                connection.execute(_PUT, rows)
+            repeated(self._engine, work)
         except SQLAlchemyError as problem:
             raise Unavailable from problem

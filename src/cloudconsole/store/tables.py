@@ -16,11 +16,11 @@ from sqlalchemy import (
     LargeBinary,
     MetaData,
     Table,
-    Text,
     false,
 )
 
 from cloudconsole.core.kinds import QUOTA_DEFAULTS, QUOTA_USES
+from cloudconsole.store.texts import TEXT
 
 NAMES = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -38,6 +38,11 @@ def _disabled() -> Column[bool]:
     return Column("disabled", Boolean, nullable=False, server_default=false())
 
 
+def _endless_id() -> Column[int]:
+    """Of what is written for years: more than 32 bits hold. SQLite's integers have 64 whatever they are called."""
+    return Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
+
+
 NO_NODE = 0
 """`totals.node_id` of resources that are on no node."""
 
@@ -48,10 +53,10 @@ tenants = Table(
     "tenants",
     CLOUD,
     Column("id", Integer, primary_key=True),
-    Column("name", Text, nullable=False, unique=True),
+    Column("name", TEXT, nullable=False, unique=True),
     _disabled(),
     # The project of an OpenStack that this tenant is, `ID@ADDRESS` in one form; NULL where it is none.
-    Column("project", Text),
+    Column("project", TEXT),
     # Its guests' sessions, which hang on no account, are live only where they were opened after this moment.
     Column("guests_ended_at", BigInteger, nullable=False, server_default="0"),
     Index("uq_tenants_project", "project", unique=True),
@@ -62,9 +67,9 @@ accounts = Table(
     CLOUD,
     Column("id", Integer, primary_key=True),
     Column("tenant_id", ForeignKey("tenants.id"), nullable=False, index=True),
-    Column("username", Text, nullable=False, unique=True),
-    Column("role", Text, nullable=False),
-    Column("password_hash", Text, nullable=False),
+    Column("username", TEXT, nullable=False, unique=True),
+    Column("role", TEXT, nullable=False),
+    Column("password_hash", TEXT, nullable=False),
     Column("disabled", Boolean, nullable=False),
     # Random, and new whenever the account's sessions must end: a session holds the one it was opened under.
     Column("version", BigInteger, nullable=False),
@@ -82,7 +87,7 @@ nodes = Table(
     "nodes",
     CLOUD,
     Column("id", Integer, primary_key=True),
-    Column("name", Text, nullable=False, unique=True),
+    Column("name", TEXT, nullable=False, unique=True),
     _disabled(),
 )
 
@@ -90,13 +95,13 @@ prices = Table(
     "prices",
     CLOUD,
     Column("id", Integer, primary_key=True),
-    Column("kind", Text, nullable=False),
-    Column("unit", Text, nullable=False),
+    Column("kind", TEXT, nullable=False),
+    Column("unit", TEXT, nullable=False),
     Column("node_id", ForeignKey("nodes.id"), index=True),
     Column("start", BigInteger, nullable=False),
     Column("billionths", BigInteger, nullable=False),
     # A flavor's name for an instance, a volume type's for a volume; NULL: whatever the type.
-    Column("type", Text),
+    Column("type", TEXT),
     Index("uq_prices_node_type", "kind", "unit", "node_id", "type", "start", unique=True),
 )
 
@@ -114,10 +119,10 @@ _unique_price("uq_prices_every_node", ("kind", "unit", "start"), _every_node & _
 resources = Table(
     "resources",
     CLOUD,
-    Column("id", Text, primary_key=True),
+    Column("id", TEXT, primary_key=True),
     Column("tenant_id", ForeignKey("tenants.id"), nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("name", Text, nullable=False),
+    Column("kind", TEXT, nullable=False),
+    Column("name", TEXT, nullable=False),
     Column("node_id", ForeignKey("nodes.id")),
     Column("vcpus", Integer, nullable=False),
     Column("ram_mb", Integer, nullable=False),
@@ -141,7 +146,7 @@ totals = Table(
     CLOUD,
     # What a tenant's resources without an end amount to, by kind and node: kept in the transaction of every change.
     Column("tenant_id", ForeignKey("tenants.id"), primary_key=True),
-    Column("kind", Text, primary_key=True),
+    Column("kind", TEXT, primary_key=True),
     Column("node_id", Integer, primary_key=True, autoincrement=False),
     Column("items", BigInteger, nullable=False),
     Column("vcpus", BigInteger, nullable=False),
@@ -163,8 +168,8 @@ usage = Table(
 flavors = Table(
     "flavors",
     CLOUD,
-    Column("id", Text, primary_key=True),
-    Column("name", Text, nullable=False, unique=True),
+    Column("id", TEXT, primary_key=True),
+    Column("name", TEXT, nullable=False, unique=True),
     Column("vcpus", Integer, nullable=False),
     Column("ram_mb", Integer, nullable=False),
     Column("disk_gb", Integer, nullable=False),
@@ -174,11 +179,11 @@ flavors = Table(
 urls = Table(
     "urls",
     CLOUD,
-    Column("id", Text, primary_key=True),
+    Column("id", TEXT, primary_key=True),
     # NULL: published to all.
     Column("tenant_id", ForeignKey("tenants.id"), index=True),
-    Column("type", Text, nullable=False),
-    Column("url", Text, nullable=False),
+    Column("type", TEXT, nullable=False),
+    Column("url", TEXT, nullable=False),
     _disabled(),
     CheckConstraint("type IN ('link', 'directory')", name="type"),
 )
@@ -186,22 +191,22 @@ urls = Table(
 domains = Table(
     "domains",
     CLOUD,
-    Column("id", Text, primary_key=True),
+    Column("id", TEXT, primary_key=True),
     Column("tenant_id", ForeignKey("tenants.id"), nullable=False, index=True),
-    Column("name", Text, nullable=False),
-    Column("comment", Text, nullable=False),
-    Column("service_areas", Text, nullable=False),
-    Column("service_type", Text, nullable=False),
+    Column("name", TEXT, nullable=False),
+    Column("comment", TEXT, nullable=False),
+    Column("service_areas", TEXT, nullable=False),
+    Column("service_type", TEXT, nullable=False),
     Column("enabled", Boolean, nullable=False),
-    Column("cname", Text, nullable=False),
-    Column("status", Text, nullable=False),
+    Column("cname", TEXT, nullable=False),
+    Column("status", TEXT, nullable=False),
     # JSON, kept as its text and handed on as it is.
-    Column("cache_behaviors", Text, nullable=False),
-    Column("visit_control_rules", Text, nullable=False),
-    Column("origin_ips", Text, nullable=False),
-    Column("adv_origin_configs", Text, nullable=False),
-    Column("origin_domain_name", Text),
-    Column("query_string_settings", Text),
+    Column("cache_behaviors", TEXT, nullable=False),
+    Column("visit_control_rules", TEXT, nullable=False),
+    Column("origin_ips", TEXT, nullable=False),
+    Column("adv_origin_configs", TEXT, nullable=False),
+    Column("origin_domain_name", TEXT),
+    Column("query_string_settings", TEXT),
 )
 
 news = Table(
@@ -209,8 +214,8 @@ news = Table(
     CLOUD,
     Column("id", Integer, primary_key=True),
     Column("published_at", BigInteger, nullable=False, index=True),
-    Column("title", Text, nullable=False),
-    Column("url", Text, nullable=False),
+    Column("title", TEXT, nullable=False),
+    Column("url", TEXT, nullable=False),
     _disabled(),
 )
 
@@ -218,15 +223,15 @@ operator_audit = Table(
     "operator_audit",
     CLOUD,
     # In the cloud's part, so that a change and its line are one transaction.
-    Column("id", Integer, primary_key=True),
+    _endless_id(),
     Column("at", BigInteger, nullable=False, index=True),
-    Column("actor", Text, nullable=False),
-    Column("change", Text, nullable=False),
+    Column("actor", TEXT, nullable=False),
+    Column("change", TEXT, nullable=False),
     # The key of what was changed; NULL where it was the whole cloud.
-    Column("subject", Text),
+    Column("subject", TEXT),
     # JSON; NULL where there was nothing before, or nothing is left after.
-    Column("before", Text),
-    Column("after", Text),
+    Column("before", TEXT),
+    Column("after", TEXT),
     *(Index(None, column, "id") for column in ("actor", "change", "subject")),
 )
 
@@ -236,7 +241,7 @@ sessions = Table(
     Column("id_hash", LargeBinary, primary_key=True),
     Column("account_id", Integer, nullable=False, index=True),
     Column("account_version", BigInteger, nullable=False),
-    Column("csrf_seed", Text, nullable=False),
+    Column("csrf_seed", TEXT, nullable=False),
     Column("seen_at", BigInteger, nullable=False),
     Column("expires_at", BigInteger, nullable=False, index=True),
 )
@@ -247,13 +252,13 @@ guest_sessions = Table(
     # Of the sessions that an identity endpoint behind us vouches for: they hang on no account (`NO_ACCOUNT`).
     Column("id_hash", ForeignKey("sessions.id_hash", ondelete="CASCADE"), primary_key=True),
     Column("tenant_id", Integer, nullable=False, index=True),
-    Column("username", Text, nullable=False),
+    Column("username", TEXT, nullable=False),
     Column("opened_at", BigInteger, nullable=False),
-    Column("endpoint", Text, nullable=False),
-    Column("user_id", Text, nullable=False),
-    Column("project_id", Text, nullable=False),
+    Column("endpoint", TEXT, nullable=False),
+    Column("user_id", TEXT, nullable=False),
+    Column("project_id", TEXT, nullable=False),
     # JSON: for each region the addresses of its services.
-    Column("services", Text, nullable=False),
+    Column("services", TEXT, nullable=False),
     Column("sealed_token", LargeBinary, nullable=False),
 )
 
@@ -261,12 +266,12 @@ sightings = Table(
     "sightings",
     ACTIVITY,
     # What was seen in a cloud that lists nothing any more once it is deleted: it still counts in the hour it was seen.
-    Column("endpoint", Text, primary_key=True),
-    Column("project_id", Text, primary_key=True),
-    Column("region", Text, primary_key=True),
-    Column("kind", Text, primary_key=True),
-    Column("resource_id", Text, primary_key=True),
-    Column("type", Text),
+    Column("endpoint", TEXT, primary_key=True),
+    Column("project_id", TEXT, primary_key=True),
+    Column("region", TEXT, primary_key=True),
+    Column("kind", TEXT, primary_key=True),
+    Column("resource_id", TEXT, primary_key=True),
+    Column("type", TEXT),
     Column("size_gb", BigInteger, nullable=False),
     Column("seen_at", BigInteger, nullable=False, index=True),
 )
@@ -274,8 +279,8 @@ sightings = Table(
 login_failures = Table(
     "login_failures",
     ACTIVITY,
-    Column("id", Integer, primary_key=True),
-    Column("network", Text, nullable=False),
+    _endless_id(),
+    Column("network", TEXT, nullable=False),
     Column("user_hash", LargeBinary, nullable=False),
     Column("at", BigInteger, nullable=False, index=True),
     Index(None, "network", "user_hash", "at"),
@@ -284,12 +289,12 @@ login_failures = Table(
 access_audit = Table(
     "access_audit",
     ACTIVITY,
-    Column("id", Integer, primary_key=True),
+    _endless_id(),
     Column("at", BigInteger, nullable=False, index=True),
-    Column("event", Text, nullable=False),
-    Column("username", Text),
-    Column("address", Text, nullable=False),
-    Column("request_id", Text, nullable=False),
+    Column("event", TEXT, nullable=False),
+    Column("username", TEXT),
+    Column("address", TEXT, nullable=False),
+    Column("request_id", TEXT, nullable=False),
     *(Index(None, column, "id") for column in ("event", "username")),
 )
 
@@ -297,13 +302,13 @@ undeclared_proxies = Table(
     "undeclared_proxies",
     ACTIVITY,
     # Callers that send forwarded headers without being among the proxies, and when one of them last did.
-    Column("address", Text, primary_key=True),
+    Column("address", TEXT, primary_key=True),
     Column("seen_at", BigInteger, nullable=False),
 )
 
 secrets = Table(
     "secrets",
     ACTIVITY,
-    Column("name", Text, primary_key=True),
+    Column("name", TEXT, primary_key=True),
     Column("value", LargeBinary, nullable=False),
 )

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from sqlalchemy import Connection, text
 
 from cloudconsole.core.kinds import Amounts
-from cloudconsole.store.tables import NO_NODE
+from cloudconsole.store.many import insert_rows
+from cloudconsole.store.tables import NO_NODE, totals
 
 # Not (ram_mb + 1023) / 1024: the largest RAM would leave the range of PostgreSQL's INTEGER.
 _RAM_GB = "ram_mb / 1024 + (ram_mb % 1024 + 1023) / 1024"
@@ -18,14 +19,10 @@ Place = tuple[int, str, int | None]
 
 _COLUMNS = "tenant_id, kind, node_id, items, vcpus, ram_mb, ram_gb, size_gb"
 
-_ADD = text(f"""
-    INSERT INTO totals ({_COLUMNS})
-    VALUES (:tenant_id, :kind, :node_id, :items, :vcpus, :ram_mb, :ram_gb, :size_gb)
+_ADD = f"""
     ON CONFLICT (tenant_id, kind, node_id) DO UPDATE SET
-        items = totals.items + excluded.items, vcpus = totals.vcpus + excluded.vcpus,
-        ram_mb = totals.ram_mb + excluded.ram_mb, ram_gb = totals.ram_gb + excluded.ram_gb,
-        size_gb = totals.size_gb + excluded.size_gb
-""")
+        {", ".join(f"{name} = totals.{name} + excluded.{name}" for name in Amounts._fields)}
+"""
 
 _COUNTED = f"""
     SELECT tenant_id, kind, COALESCE(node_id, {NO_NODE}) AS node_id, COUNT(*), SUM(vcpus), SUM(ram_mb),
@@ -36,20 +33,19 @@ _KEPT = f"SELECT {_COLUMNS} FROM totals WHERE (items, vcpus, ram_mb, ram_gb, siz
 
 _RECOUNT = text(f"INSERT INTO totals ({_COLUMNS}) {_COUNTED}")
 _WRONG = text(f"""
-    SELECT tenant_id, kind, node_id FROM (SELECT * FROM ({_KEPT} EXCEPT {_COUNTED}) AS needless)
+    SELECT tenant_id, kind, node_id FROM ({_KEPT} EXCEPT {_COUNTED}) AS needless
     UNION
-    SELECT tenant_id, kind, node_id FROM (SELECT * FROM ({_COUNTED} EXCEPT {_KEPT}) AS missing)
+    SELECT tenant_id, kind, node_id FROM ({_COUNTED} EXCEPT {_KEPT}) AS missing
     ORDER BY tenant_id, kind, node_id
 """)
 
 
 def add(connection: Connection, sums: Mapping[Place, Amounts]) -> None:
-    rows = [
+    rows = (
         {"tenant_id": tenant_id, "kind": kind, "node_id": node_id or NO_NODE, **amounts._asdict()}
         for (tenant_id, kind, node_id), amounts in sums.items()
-    ]
-    if rows:
-        connection.execute(_ADD, rows)
+    )
+    insert_rows(connection, totals, rows, _ADD)
 
 
 def recount(connection: Connection) -> None:

@@ -6,6 +6,8 @@ from typing import Final
 from sqlalchemy import Connection, text
 
 from cloudconsole.core.kinds import QUOTA_USES, Amounts, QuotaUse, quota_use
+from cloudconsole.store.many import insert_rows
+from cloudconsole.store.tables import usage
 from cloudconsole.store.totals import Place
 
 _AMOUNTS: Final = {"items": "1", "vcpus": "vcpus", "ram_mb": "ram_mb", "size_gb": "size_gb"}
@@ -18,14 +20,12 @@ def _sum(use: QuotaUse) -> str:
 
 
 _QUOTAS: Final = ", ".join(QUOTA_USES)
-_ADD: Final = text(f"""
-    INSERT INTO usage (tenant_id, {_QUOTAS}, settled_at)
-    VALUES (:tenant_id, {", ".join(f":{quota}" for quota in QUOTA_USES)}, :settled_at)
+_ADD: Final = f"""
     ON CONFLICT (tenant_id) DO UPDATE SET
         {", ".join(f"{quota} = usage.{quota} + excluded.{quota}" for quota in QUOTA_USES)},
         settled_at = CASE WHEN excluded.settled_at > usage.settled_at
             THEN excluded.settled_at ELSE usage.settled_at END
-""")
+"""
 _COUNTED: Final = f"""
     SELECT tenant_id, {", ".join(f"{_sum(use)} AS {quota}" for quota, use in QUOTA_USES.items())},
         MAX(COALESCE(ended_at, started_at)) AS settled_at
@@ -54,8 +54,7 @@ def add(connection: Connection, sums: Mapping[Place, Amounts], moments: Mapping[
     for (tenant_id, kind, _), amounts in sums.items():
         for quota, amount in quota_use(kind, amounts).items():
             rows[tenant_id][quota] += amount
-    if rows:
-        connection.execute(_ADD, list(rows.values()))
+    insert_rows(connection, usage, rows.values(), _ADD)
 
 
 def recount(connection: Connection) -> None:

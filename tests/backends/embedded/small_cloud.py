@@ -1,6 +1,5 @@
 """A hand-made cloud of one or two tenants, changed the way an operator changes it."""
 
-import asyncio
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, tzinfo
@@ -19,10 +18,10 @@ from cloudconsole.operator.desk import Desk, at_desk
 from cloudconsole.operator.nouns import RESOURCES
 from cloudconsole.operator.rules import SIZES
 from cloudconsole.spec.records import ConsumptionItem, DomainDetail, NewsItem, UrlItem, UsageLimits
-from cloudconsole.store.engine import open_engine, reading
-from cloudconsole.store.reader import Reader
+from cloudconsole.store.engine import reading
 from cloudconsole.store.tables import nodes, prices, tenants
 from tests.harness import HeldClock
+from tests.stores import open_engine, run, store_in
 
 ACME, RIVAL = Tenant(1, "acme"), Tenant(2, "rival")
 NORTH, SOUTH = 1, 2
@@ -50,12 +49,13 @@ class SmallCloud:
         self.folder = folder
         self.clock = clock
         self.engine = open_engine(folder, "cloud")
-        self.reader = Reader(folder)
+        self.reader = store_in(folder).reader()
         self.cloud = EmbeddedCloud(self.reader, clock, zone)
         self.content = EmbeddedContent(self.reader, clock, zone)
         self._recorded = 0
 
     def close(self) -> None:
+        run(self.reader.leave())
         self.reader.close()
         self.engine.dispose()
 
@@ -123,7 +123,7 @@ class SmallCloud:
     # What a tenant sees
 
     def consumption(self, tenant: Tenant = ACME) -> Fresh[list[ConsumptionItem]]:
-        return asyncio.run(self.cloud.consumption(tenant))
+        return run(self.cloud.consumption(tenant))
 
     def hourly(self, tenant: Tenant = ACME) -> dict[str, Decimal]:
         """What each kind costs per hour."""
@@ -133,13 +133,13 @@ class SmallCloud:
         return self.hourly().get("volume", Decimal(0))
 
     def usage(self, tenant: Tenant = ACME) -> UsageLimits:
-        return asyncio.run(self.cloud.usage_limits(tenant)).record
+        return run(self.cloud.usage_limits(tenant)).record
 
     def urls(self, tenant: Tenant = ACME) -> list[UrlItem]:
-        return asyncio.run(self.content.urls(tenant)).record
+        return run(self.content.urls(tenant)).record
 
     def domain(self, domain_id: str, tenant: Tenant = ACME) -> DomainDetail:
-        return asyncio.run(self.content.domain(tenant, domain_id)).record
+        return run(self.content.domain(tenant, domain_id)).record
 
     def news(self) -> Fresh[list[NewsItem]]:
-        return asyncio.run(self.content.news())
+        return run(self.content.news())

@@ -13,22 +13,14 @@ from cloudconsole.backends.embedded import identity as module
 from cloudconsole.backends.embedded.identity import QUEUE_LIMIT, EmbeddedIdentity
 from cloudconsole.core.ports import Account, Caller
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.engine import open_engine
 from cloudconsole.store.passwords import decoy, password_matches
-from cloudconsole.store.preparing import prepare
-from cloudconsole.store.reader import Reader
 from cloudconsole.store.tables import accounts, tenants
+from tests.stores import open_engine, run, store_in
 
 QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 HASHES = {f"user-{number}": QUICK.hash(f"password-{number}") for number in range(1, 6)}
 
 HERE = Caller("192.0.2.1", "request-1")
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    prepare(tmp_path)
-    return tmp_path
 
 
 @pytest.fixture
@@ -49,7 +41,7 @@ class Asked:
     """An identity over a store, and the hashes that were checked."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.reader = Reader(folder)
+        self.reader = store_in(folder).reader()
         self.hashing = ThreadPoolExecutor(1)
         self.identity = EmbeddedIdentity(self.reader, self.hashing)
         self.checked: list[str] = []
@@ -62,10 +54,11 @@ class Asked:
 
     def close(self) -> None:
         self.hashing.shutdown()
+        run(self.reader.leave())
         self.reader.close()
 
     def __call__(self, username: str, password: str) -> Account | None:
-        return asyncio.run(self.identity.authenticate(username, password, HERE))
+        return run(self.identity.authenticate(username, password, HERE))
 
 
 @pytest.fixture
@@ -122,6 +115,6 @@ def test_more_logins_than_can_wait_are_turned_away(asked: Asked) -> None:
         attempts = [asked.identity.authenticate("user-1", "password-1", HERE) for _ in range(QUEUE_LIMIT + 5)]
         return await asyncio.gather(*attempts, return_exceptions=True)
 
-    answers = asyncio.run(flood())
+    answers = run(flood())
     assert sum(isinstance(answer, Unavailable) for answer in answers) == 5
     assert sum(isinstance(answer, Account) for answer in answers) == QUEUE_LIMIT

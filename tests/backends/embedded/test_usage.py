@@ -1,5 +1,6 @@
 """Limits and what is in use, field by field and against a count of every single resource."""
 
+import asyncio
 import random
 from typing import Any
 
@@ -239,7 +240,8 @@ def test_of_thousands_as_many_are_in_use_as_can_be_counted(free: SmallCloud) -> 
 
 def test_single_resources_are_read_by_time_and_not_all_of_a_tenants(cloud: SmallCloud) -> None:
     parameters = {"tenant": ACME.id, "now": 0, "ended_since": 0}
-    plan = [step[3] for step in cloud.reader.all(f"EXPLAIN QUERY PLAN {_SET_APART}", parameters)]
+    steps = asyncio.run(cloud.reader.all(f"EXPLAIN QUERY PLAN {_SET_APART}", parameters))
+    plan = [step[3] for step in steps]
     assert [step for step in plan if "resources" in step] == [
         f"SEARCH resources USING INDEX ix_resources_tenant_id_{moment} (tenant_id=? AND {moment}>?)"
         for moment in ("started_at", "ended_at")

@@ -7,7 +7,6 @@ from shutil import copytree
 import pytest
 
 from cloudconsole.core.ports import Caller
-from cloudconsole.store.preparing import prepare
 from tests.backends.openstack.cloud_double import CloudDouble
 from tests.backends.openstack.recordings import HOUR
 from tests.backends.openstack.small_openstack import SmallOpenStack
@@ -23,14 +22,6 @@ def cloud() -> Iterator[CloudDouble]:
 @pytest.fixture
 def caller() -> Caller:
     return Caller("203.0.113.7", "0123456789abcdef")
-
-
-@pytest.fixture(scope="session")
-def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with nothing in it; copy it, never change it."""
-    folder = tmp_path_factory.mktemp("empty") / "data"
-    prepare(folder)
-    return folder
 
 
 @pytest.fixture

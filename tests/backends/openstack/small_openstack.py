@@ -12,12 +12,11 @@ from sqlalchemy import insert
 from cloudconsole.backends.openstack.cloud import OpenStackCloud, Place
 from cloudconsole.backends.openstack.endpoint import Endpoint, Manners
 from cloudconsole.backends.openstack.upstream import Upstream
-from cloudconsole.backends.prices import KeptPrices
 from cloudconsole.core.ports import Access, Caller, Fresh, Tenant
 from cloudconsole.spec.records import ConsumptionItem, Flavors, UsageLimits
 from cloudconsole.store.engine import open_engine, opened
-from cloudconsole.store.reader import Reader
 from cloudconsole.store.sightings import Sightings
+from cloudconsole.store.sqlite.reader import FileReader
 from cloudconsole.store.tables import nodes, prices
 from tests.backends.openstack.cloud_double import Asked, CloudDouble, Reply
 from tests.backends.openstack.recordings import PROJECT, recorded, whole
@@ -141,14 +140,13 @@ class SmallOpenStack:
     async def console(self, manners: Manners = NOTHING_KEPT) -> AsyncIterator[OpenStackCloud]:
         """A worker of a console before this cloud."""
         reader, engine, upstream = (
-            Reader(self.folder),
+            FileReader(self.folder),
             open_engine(self.folder, "activity"),
             Upstream(manners, trusting_tests()),
         )
         places = {ENDPOINT: Place(self.endpoint, upstream)}
         sightings = Sightings(reader, engine, self._write)
-        kept = KeptPrices(reader, of_types=True)
-        cloud = OpenStackCloud(places, Unsealed(), kept, sightings, manners, self.clock, self.zone)
+        cloud = OpenStackCloud(places, Unsealed(), reader, sightings, manners, self.clock, self.zone)
         try:
             yield cloud
         finally:

@@ -1,6 +1,6 @@
 """Costs of any holdings are those of each, added up."""
 
-from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from shutil import copytree
 from typing import get_args
@@ -12,18 +12,19 @@ from sqlalchemy import insert
 
 from cloudconsole.backends.openstack.costs import hourly_by_kind
 from cloudconsole.backends.openstack.holdings import Holding
-from cloudconsole.backends.prices import KeptPrices
+from cloudconsole.backends.prices import KeptPrices, PriceList
 from cloudconsole.core.kinds import PRICED_UNITS, TYPED_UNITS, Amounts
 from cloudconsole.spec.records import ResourceType
 from cloudconsole.store.engine import opened
-from cloudconsole.store.reader import Reader
+from cloudconsole.store.sqlite.reader import FileReader
 from cloudconsole.store.tables import nodes, prices
+from tests.backends.reading import read_prices
 
 NOW = 1000.0
 
 
 @pytest.fixture(scope="module")
-def kept(empty_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeptPrices]:
+def price_list(empty_store: Path, tmp_path_factory: pytest.TempPathFactory) -> PriceList:
     """Prices for every node and for `south`, with and without a type, that changed once and will again; all differ."""
     folder = copytree(empty_store, tmp_path_factory.mktemp("priced") / "data")
     units = [(kind, unit, None) for kind, units in PRICED_UNITS.items() for unit in units]
@@ -37,9 +38,8 @@ def kept(empty_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     with opened(folder, "cloud") as engine, engine.begin() as connection:
         connection.execute(insert(nodes).values(id=1, name="south"))
         connection.execute(insert(prices), [{**row, "billionths": 2**number} for number, row in enumerate(rows)])
-    reader = Reader(folder)
-    yield KeptPrices(reader, of_types=True)
-    reader.close()
+    with closing(FileReader(folder)) as reader:
+        return read_prices(KeptPrices(of_types=True), reader)
 
 
 HOLDINGS = st.builds(
@@ -54,12 +54,12 @@ HOLDINGS = st.builds(
 
 
 @given(st.lists(HOLDINGS, max_size=8))
-def test_the_whole_costs_what_its_parts_cost(kept: KeptPrices, holdings: list[Holding]) -> None:
+def test_the_whole_costs_what_its_parts_cost(price_list: PriceList, holdings: list[Holding]) -> None:
     expected = dict.fromkeys(PRICED_UNITS, 0)
     for holding in holdings:
         node = 1 if holding.region == "south" else None
         at = 400 if holding.ended_at == 400 else NOW
-        cost = kept.book().hourly(holding.kind, node, holding.amounts, at, holding.type)
+        cost = price_list.book.hourly(holding.kind, node, holding.amounts, at, holding.type)
         assert cost is not None
         expected[holding.kind] += cost
-    assert hourly_by_kind(holdings, kept, NOW) == expected
+    assert hourly_by_kind(holdings, price_list, NOW) == expected

@@ -338,7 +338,7 @@ def test_a_password_is_not_tried_twice(desk: Desk, cloud: CloudDouble) -> None:
 
 def test_no_name_is_recognised(desk: Desk) -> None:
     async def recognises(identity: KeystoneIdentity) -> bool:
-        return identity.recognises("alice")
+        return await identity.recognises("alice")
 
     assert desk.run(recognises) is False
 

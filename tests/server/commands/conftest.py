@@ -4,11 +4,13 @@ import io
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from cloudconsole.cli.main import main
+from tests.stores import flags_of
 
 
 class Done(NamedTuple):
@@ -29,7 +31,10 @@ def cloudconsole(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyP
     def run(*arguments: object, stdin: bytes = b"") -> Done:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         capsys.readouterr()
-        code = main([str(argument) for argument in arguments])
+        given = [str(argument) for argument in arguments]
+        if "--data" in given:
+            given += flags_of(Path(given[given.index("--data") + 1]))
+        code = main(given)
         return Done(code, *capsys.readouterr())
 
     return run

@@ -16,6 +16,8 @@ from tests.server.commands.conftest import Run
 from tests.server.doctor.conftest import execute
 from tests.warm import WarmProcess, run_warm
 
+pytestmark = pytest.mark.embedded_only
+
 SMALL = "version: 1\nnodes: [hk-1]\nnews: [{id: 1, date: 2026-01-01, title: 上线, url: 'https://example.com/'}]\n"
 
 

@@ -12,10 +12,10 @@ from sqlalchemy import insert
 from cloudconsole.cli.main import main
 from cloudconsole.operator.nouns import NOUNS
 from cloudconsole.store.activity import hash_username
-from cloudconsole.store.engine import open_engine, opened
 from cloudconsole.store.passwords import password_matches
 from cloudconsole.store.tables import accounts, login_failures, tenants
 from tests.operator.clouds import by_name
+from tests.stores import database_of, flags_of, open_engine, opened
 
 
 class Admin:
@@ -29,7 +29,7 @@ class Admin:
         """The exit code and what was said on both streams."""
         self.output.readouterr()
         try:
-            code = main(["admin", *arguments, "--data", str(self.data)])
+            code = main(["admin", *arguments, "--data", str(self.data), *flags_of(self.data)])
         except SystemExit as stop:
             code = int(stop.code or 0)
         said = self.output.readouterr()
@@ -127,7 +127,8 @@ def test_every_verb_has_its_help(admin: Admin, noun: Any) -> None:
 
 def test_a_settings_file_says_where_the_store_is(admin: Admin, tmp_path: Path) -> None:
     file = tmp_path / "console.toml"
-    file.write_text(f'data = "{admin.data}"\n')
+    address = database_of(admin.data)
+    file.write_text(f'data = "{admin.data}"\n' + (f'database = "{address}"\n' if address else ""))
     assert main(["admin", "tenant", "add", "acme", "--config", str(file)]) == 0
     assert admin.reads("tenant", "show", "acme") == {"name": "acme"}
 

@@ -18,6 +18,7 @@ def newest(cloudconsole: Run, data: Path) -> dict[str, Any]:
     return line
 
 
+@pytest.mark.embedded_only
 def test_a_backup_is_in_the_trail(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
     made = json.loads(cloudconsole("admin", "backup", tmp_path / "b.tar", "--data", data, "--json").out)
     line = newest(cloudconsole, data)
@@ -38,6 +39,7 @@ def test_a_dump_to_a_file_is_in_the_trail(cloudconsole: Run, data: Path, tmp_pat
     assert newest(cloudconsole, data)["subject"] == "d.yaml"
 
 
+@pytest.mark.embedded_only
 def test_what_was_refused_is_not(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
     before = newest(cloudconsole, data)
     assert cloudconsole("admin", "dump", tmp_path, "--data", data).code == 1
@@ -45,6 +47,7 @@ def test_what_was_refused_is_not(cloudconsole: Run, data: Path, tmp_path: Path) 
     assert newest(cloudconsole, data) == before
 
 
+@pytest.mark.embedded_only
 def test_a_restore_says_what_it_kept(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
     cloudconsole("admin", "backup", tmp_path / "b.tar", "--data", data)
     cloudconsole("admin", "node", "add", "since", "--data", data)
@@ -58,6 +61,7 @@ def test_a_restore_says_what_it_kept(cloudconsole: Run, data: Path, tmp_path: Pa
     assert changes == ["restore", "restore", "node.add", "backup", "load"]
 
 
+@pytest.mark.embedded_only
 def test_a_store_that_someone_keeps_writing_to_is_copied(
     cloudconsole: Run, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,6 +75,7 @@ def test_a_store_that_someone_keeps_writing_to_is_copied(
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1"])
+@pytest.mark.embedded_only
 def test_a_backup_is_not_written_to_standard_output(cloudconsole: Run, data: Path, name: str) -> None:
     done = cloudconsole("admin", "backup", name, "--data", data)
     words = f"{name}: a backup is written to a file only: give its name"

@@ -9,6 +9,8 @@ from tests.server.commands.conftest import Run
 from tests.strangers import give_to_a_stranger
 from tests.warm import run_warm
 
+pytestmark = pytest.mark.embedded_only
+
 COMMANDS = {
     "init": ["init", "--password-stdin"],
     "list": ["admin", "tenant", "list"],

@@ -16,6 +16,8 @@ from tests.server.doctor.conftest import fail_logins
 from tests.server.doctor.small_cloud import PASSWORD, USER, SmallCloud
 from tests.terminal import Terminal
 
+pytestmark = pytest.mark.embedded_only
+
 
 def test_a_store_in_order_gets_a_clean_bill(cloudconsole: Run, tmp_path: Path) -> None:
     cloudconsole("init", "--data", tmp_path / "new", "--password-stdin", stdin=b"secret")

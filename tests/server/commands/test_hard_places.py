@@ -17,6 +17,8 @@ from cloudconsole.store.unwritable import one_still_moment
 from tests.server.commands.conftest import Run
 from tests.strangers import STRANGER
 
+pytestmark = pytest.mark.embedded_only
+
 LITTLE = 128 * 1024
 """Less than a store has."""
 

@@ -3,17 +3,22 @@
 import json
 import os
 import signal
-import sqlite3
 import subprocess
-from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import func, select
 
+from cloudconsole.operator.bulk.importing import LINES_PER_TRANSACTION as SHARE
+from cloudconsole.store.engine import reading
+from cloudconsole.store.tables import resources
 from tests.e2e.processes import eventually
 from tests.e2e.test_durability import assert_sound, assert_totals_right
 from tests.harness import Caller, OverHttp, clean_environment, running_server
+from tests.operator import clouds
 from tests.server.commands.conftest import Run
+from tests.stores import flags_of, opened
 from tests.terminal import Terminal
 from tests.warm import WarmProcess
 
@@ -29,10 +34,15 @@ def write(folder: Path, count: int, end: str = "") -> Path:
     return file
 
 
+def contents(data: Path) -> dict[str, list[dict[str, Any]]]:
+    with opened(data, "cloud") as engine:
+        return clouds.contents(engine)
+
+
 def imported(data: Path) -> int:
-    with closing(sqlite3.connect(data / "cloud.db")) as connection:
-        (count,) = connection.execute("SELECT COUNT(*) FROM resources WHERE id LIKE 'imp-%'").fetchone()
-        return int(count)
+    count = select(func.count()).where(resources.c.id.startswith("imp-"))
+    with opened(data, "cloud") as engine, reading(engine).connect() as connection:
+        return int(connection.scalar(count) or 0)
 
 
 def test_an_import_says_what_it_did(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
@@ -90,13 +100,13 @@ def test_standard_input_is_read(cloudconsole: Run, data: Path) -> None:
 def test_a_dry_run_finds_what_an_import_would_and_changes_nothing(
     cloudconsole: Run, data: Path, tmp_path: Path
 ) -> None:
-    before = (data / "cloud.db").read_bytes()
+    before = contents(data)
     done = cloudconsole("admin", "import", write(tmp_path, 200), "--data", data, "--dry-run")
     assert done.code == 1
     assert "over quota (floating_ips: 8 of 8 in use, 1 more asked for): raise the quota of demo" in done.err
     assert done.out.endswith("it would stop at line 7: mend it\nnothing was changed: this was a dry run\n")
-    assert (imported(data), (data / "cloud.db").read_bytes()) == (0, before)
-    assert {file.name for file in data.iterdir()} <= {"activity.db", "cloud.db", "lock"}
+    assert contents(data) == before
+    assert {file.name for file in data.iterdir()} <= {"activity.db", "cloud.db", "lock", "database"}
 
 
 def test_force_is_needed_over_quota(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
@@ -113,6 +123,7 @@ def test_a_file_that_cannot_be_read_is_refused(cloudconsole: Run, data: Path, tm
     assert done.err.startswith(f"cloudconsole: {tmp_path / name} cannot be read: ")
 
 
+@pytest.mark.embedded_only
 def test_a_folder_without_a_store_is_refused_and_stays_as_it_is(cloudconsole: Run, tmp_path: Path) -> None:
     done = cloudconsole("admin", "import", write(tmp_path, 1), "--data", tmp_path / "none")
     assert done.err == f"cloudconsole: there is no store in {tmp_path / 'none'}: give its folder with --data\n"
@@ -120,28 +131,29 @@ def test_a_folder_without_a_store_is_refused_and_stays_as_it_is(cloudconsole: Ru
 
 
 def test_a_terminal_gets_a_bar_and_the_summary(data: Path, tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path, "admin", "import", str(write(tmp_path, 5)), "--data", str(data))
+    terminal = Terminal(tmp_path, "admin", "import", str(write(tmp_path, 5)), "--data", str(data), *flags_of(data))
     assert terminal.end() == 0
     assert "lines/s" in terminal.shown
     assert "resources: 5 added" in terminal.shown
 
 
 def importing(file: Path | str, data: Path, *more: str) -> WarmProcess:
-    arguments = ["admin", "import", str(file), "--data", str(data), "--force", *more]
+    arguments = ["admin", "import", str(file), "--data", str(data), *flags_of(data), "--force", *more]
     return WarmProcess(
         arguments, clean_environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
 
 
+@pytest.mark.embedded_only
 def test_a_killed_import_goes_on_to_exactly_the_whole(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
-    count = 40_000
+    count = 8 * SHARE
     file = write(tmp_path, count)
     process = importing(file, data)
     eventually(lambda: imported(data))
     process.kill()
     process.communicate(timeout=60)
     so_far = imported(data)
-    assert so_far in range(10_000, count + 1, 10_000), "a transaction is in as a whole or not at all"
+    assert so_far in range(SHARE, count + 1, SHARE), "a transaction is in as a whole or not at all"
     assert_sound(data)
     assert_totals_right(data)
     done = cloudconsole("admin", "import", file, "--data", data, "--force")
@@ -150,6 +162,7 @@ def test_a_killed_import_goes_on_to_exactly_the_whole(cloudconsole: Run, data: P
     assert_totals_right(data)
 
 
+@pytest.mark.embedded_only
 @pytest.mark.parametrize("as_json", [False, True])
 def test_an_import_into_a_store_that_is_restored_meanwhile_does_not_claim_to_be_whole(
     cloudconsole: Run, data: Path, tmp_path: Path, as_json: bool
@@ -157,7 +170,7 @@ def test_an_import_into_a_store_that_is_restored_meanwhile_does_not_claim_to_be_
     cloudconsole("admin", "backup", tmp_path / "b.tar", "--data", data)
     process = importing("-", data, *(["--json"] if as_json else []))
     assert process.stdin is not None
-    process.stdin.writelines(LINE % (number, number) for number in range(10_500))
+    process.stdin.writelines(LINE % (number, number) for number in range(SHARE + 500))
     process.stdin.flush()
     eventually(lambda: imported(data))
     assert cloudconsole("admin", "restore", tmp_path / "b.tar", "--data", data, "--yes").code == 0
@@ -169,6 +182,7 @@ def test_an_import_into_a_store_that_is_restored_meanwhile_does_not_claim_to_be_
     assert imported(data) == 0
 
 
+@pytest.mark.embedded_only
 def test_what_a_killed_dry_run_leaves_is_gone_after_the_next(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
     process = importing("-", data, "--dry-run")
     eventually(lambda: list(data.glob(".dry-run-*/cloud.db-wal")))
@@ -183,22 +197,24 @@ def test_what_a_killed_dry_run_leaves_is_gone_after_the_next(cloudconsole: Run, 
     assert not list(data.glob(".dry-run-*"))
 
 
+@pytest.mark.embedded_only
 def test_an_interrupted_import_says_how_to_go_on(data: Path) -> None:
     process = importing("-", data)
     assert process.stdin is not None
-    process.stdin.writelines(LINE % (number, number) for number in range(10_500))
+    process.stdin.writelines(LINE % (number, number) for number in range(SHARE + 500))
     process.stdin.flush()
     eventually(lambda: imported(data))
     process.send_signal(signal.SIGINT)
     said, complaint = process.communicate(timeout=60)
     assert (process.returncode, complaint) == (130, "")
     assert said == (
-        "resources: 10000 added, 0 already there\n"
-        "stopped after 10000 lines, which are in: the same command goes on from there\n"
+        f"resources: {SHARE} added, 0 already there\n"
+        f"stopped after {SHARE} lines, which are in: the same command goes on from there\n"
     )
     assert_totals_right(data)
 
 
+@pytest.mark.embedded_only
 def test_a_console_serves_during_an_import_and_shows_what_came_in(tmp_path: Path) -> None:
     with running_server(tmp_path) as server:
         wire = OverHttp(server.base)

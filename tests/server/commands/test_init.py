@@ -13,6 +13,8 @@ from tests.harness import Caller, InProcess
 from tests.server.commands.conftest import Run
 from tests.terminal import Terminal
 
+pytestmark = pytest.mark.embedded_only
+
 
 def can_log_in(data: Path, username: str, password: str) -> bool:
     wire = InProcess(Console(Settings(data=data)))

@@ -11,6 +11,8 @@ from tests.harness import Caller, OverHttp, running_server
 from tests.server.commands.conftest import Run
 from tests.terminal import Terminal
 
+pytestmark = pytest.mark.embedded_only
+
 ADD_IP = """
     INSERT INTO resources SELECT 'ip-' || :name, id, 'floating_ip', 'x', NULL, 0, 0, 0, 0, 1, NULL
     FROM tenants WHERE name = 'demo'
@@ -163,3 +165,14 @@ def used_over(wire: OverHttp) -> int:
 
 def open_files(process: int) -> str:
     return "\n".join(str(link.readlink()) for link in Path(f"/proc/{process}/fd").iterdir() if link.is_symlink())
+
+
+@pytest.mark.parametrize("arguments", [("backup", "b.tar"), ("restore", "b.tar", "--yes")])
+def test_a_database_is_kept_by_its_own_programs(cloudconsole: Run, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    command, file, *more = arguments
+    place = ("--data", tmp_path / "data", "--database", "postgresql://console@127.0.0.1:1/cloud")
+    done = cloudconsole("admin", command, tmp_path / file, *more, *place)
+    assert done.code == 1
+    assert done.err.startswith("cloudconsole: the database cloud on 127.0.0.1 is ")
+    assert "by PostgreSQL's own program" in done.err
+    assert list(tmp_path.iterdir()) == []

@@ -12,6 +12,7 @@ KEYPAIR = "{id: k, kind: keypair, name: k, started: 2026-01-01}"
 OVER = f"{HEAD}tenants: [{{name: t, quotas: {{keypairs: 0}}, resources: [{KEYPAIR}]}}]"
 
 
+@pytest.mark.embedded_only
 def test_a_file_over_quota_is_refused_and_leaves_no_store_behind(cloudconsole: Run, tmp_path: Path) -> None:
     (tmp_path / "over.yaml").write_text(OVER)
     command = ("admin", "load", tmp_path / "over.yaml", "--data", tmp_path / "new")
@@ -32,6 +33,7 @@ def test_a_file_without_the_last_operator_is_refused(cloudconsole: Run, data: Pa
     assert cloudconsole("admin", "load", tmp_path / "none.yaml", "--data", data, "--force").code == 0
 
 
+@pytest.mark.embedded_only
 def test_the_trail_names_the_file(cloudconsole: Run, tmp_path: Path) -> None:
     (tmp_path / "small.yaml").write_text(HEAD)
     cloudconsole("admin", "load", tmp_path / "small.yaml", "--data", tmp_path / "new")
@@ -39,6 +41,7 @@ def test_the_trail_names_the_file(cloudconsole: Run, tmp_path: Path) -> None:
     assert (line["change"], line["subject"]) == ("load", "small.yaml")
 
 
+@pytest.mark.embedded_only
 def test_a_load_as_json(cloudconsole: Run, tmp_path: Path) -> None:
     (tmp_path / "small.yaml").write_text("version: 1\nnodes: [n]\n")
     command = ("admin", "load", tmp_path / "small.yaml", "--data", tmp_path / "new", "--json")
@@ -54,6 +57,7 @@ def test_init_as_json(cloudconsole: Run, tmp_path: Path) -> None:
     assert json.loads(done.out) == {"store": str(tmp_path / "new"), "username": "operator", "tenant": "provider"}
 
 
+@pytest.mark.embedded_only
 def test_backup_restore_and_recount_as_json(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
     file = tmp_path / "b.tar"
     made = json.loads(cloudconsole("admin", "backup", file, "--data", data, "--json").out)

@@ -9,6 +9,8 @@ import pytest
 from tests.older import make_older
 from tests.server.commands.conftest import Run
 
+pytestmark = pytest.mark.embedded_only
+
 KEYPAIR = b'{"tenant": "demo", "id": "k-1", "kind": "keypair", "name": "key", "started": "2026-02-01T00:00:00Z"}\n'
 
 

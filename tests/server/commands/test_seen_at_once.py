@@ -7,11 +7,13 @@ import pytest
 
 from cloudconsole.cli.main import main
 from tests.harness import Caller, InProcess
+from tests.stores import variables_of
 
 
 @pytest.fixture(autouse=True)
 def of_this_store(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CLOUDCONSOLE_DATA", str(data))
+    for name, value in {"CLOUDCONSOLE_DATA": str(data), **variables_of(data)}.items():
+        monkeypatch.setenv(name, value)
 
 
 def admin(*arguments: str) -> None:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.store.engine import opened
 from cloudconsole.store.passwords import password_matches
 from cloudconsole.store.tables import accounts
 from tests.operator.clouds import by_name
 from tests.server.commands.conftest import Run
+from tests.stores import flags_of, opened
 from tests.terminal import Terminal
 
 COLOUR = re.compile(r"\x1b\[(3[0-9]|4[0-9]|9[0-9])[;0-9]*m")
@@ -17,7 +17,7 @@ KEYPAIR = '{"tenant": "demo", "id": "k-%d", "kind": "keypair", "name": "key", "s
 
 
 def admin(data: Path, *arguments: str, **environment: str) -> Terminal:
-    return Terminal(data.parent, "admin", *arguments, "--data", str(data), **environment)
+    return Terminal(data.parent, "admin", *arguments, "--data", str(data), *flags_of(data), **environment)
 
 
 def stored_hash(data: Path) -> str:

@@ -77,6 +77,7 @@ def test_without_the_library_the_command_says_what_to_install(
     assert (done.code, "pip install 'cloudconsole[openstack]'" in done.err) == (1, True)
 
 
+@pytest.mark.embedded_only
 def test_a_backup_has_no_keys_in_it(cloudconsole: Run, data: Path, keys: Path, tmp_path: Path) -> None:
     file = tmp_path / "b.tar"
     assert cloudconsole("admin", "backup", file, "--data", data).code == 0
@@ -85,6 +86,7 @@ def test_a_backup_has_no_keys_in_it(cloudconsole: Run, data: Path, keys: Path, t
     assert read_keys(keys)[0] not in file.read_bytes()
 
 
+@pytest.mark.embedded_only
 def test_a_restore_leaves_the_keys_as_they_are(cloudconsole: Run, data: Path, keys: Path, tmp_path: Path) -> None:
     cloudconsole("admin", "backup", tmp_path / "b.tar", "--data", data)
     cloudconsole("admin", "token-keys", "rotate", "--data", data)

@@ -1,15 +1,16 @@
 """What someone wrote into a field does not control the terminal of who reads it; JSON has it as it is."""
 
 import json
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from cloudconsole.spec.cells import cell
 from cloudconsole.spec.visible import visible
+from cloudconsole.store.tables import news, operator_audit
 from tests.server.commands.conftest import Run
+from tests.stores import changing, flags_of
 from tests.terminal import Terminal
 
 NASTY = "a\x1b[2J\u202egnp\u2066.exe\x07\x9b1m\nb\tc"
@@ -19,9 +20,9 @@ SHOWN = r"a\x1b[2J\u202egnp\u2066.exe\x07\x9b1m\nb\tc"
 @pytest.fixture
 def nasty(data: Path) -> Path:
     """A store into which something else than this program has written."""
-    with closing(sqlite3.connect(data / "cloud.db")) as connection, connection:
-        connection.execute("UPDATE news SET title = ?", [NASTY])
-        connection.execute("UPDATE operator_audit SET actor = ?, after = ?", [NASTY, json.dumps({NASTY: NASTY})])
+    with changing(data, "cloud") as connection:
+        connection.execute(update(news).values(title=NASTY))
+        connection.execute(update(operator_audit).values(actor=NASTY, after=json.dumps({NASTY: NASTY})))
     return data
 
 
@@ -68,7 +69,7 @@ def test_json_has_it_as_escapes(cloudconsole: Run, nasty: Path) -> None:
 
 
 def test_a_table_on_a_terminal_shows_it(nasty: Path) -> None:
-    terminal = Terminal(nasty.parent, "admin", "news", "show", "1", "--data", str(nasty))
+    terminal = Terminal(nasty.parent, "admin", "news", "show", "1", "--data", str(nasty), *flags_of(nasty))
     assert terminal.end() == 0
     assert r"\x1b[2J\u202egnp" in terminal.shown
     assert "\x1b[2J" not in terminal.shown

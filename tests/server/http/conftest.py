@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from shutil import copytree
 
 import pytest
 
 from cloudconsole.server.app import Console
 from cloudconsole.server.settings import Settings
 from tests.harness import HeldClock, InProcess
+from tests.stores import copy_store
 
 StartConsole = Callable[..., InProcess]
 
@@ -16,7 +16,7 @@ StartConsole = Callable[..., InProcess]
 @pytest.fixture
 def data(quick_store: Path, tmp_path: Path) -> Path:
     """A store of one's own with the sample cloud."""
-    return copytree(quick_store, tmp_path / "data")
+    return copy_store(quick_store, tmp_path / "data")
 
 
 @pytest.fixture

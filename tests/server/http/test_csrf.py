@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from ipaddress import ip_network
 from itertools import product
 from pathlib import Path
-from shutil import copytree
 from typing import Final
 
 import pytest
@@ -24,6 +23,7 @@ from tests.server.http.world import (
     post_login,
     rows,
 )
+from tests.stores import copy_store, settings_over
 
 # The dimensions. A token is spoken of by name; `None` leaves the cookie, field or header out.
 
@@ -95,8 +95,8 @@ class World:
 
 @pytest.fixture(scope="module")
 def world(quick_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    data = copytree(quick_store, tmp_path_factory.mktemp("csrf") / "data")
-    wire = InProcess(Console(Settings(data=data), HeldClock(NOON)))
+    data = copy_store(quick_store, tmp_path_factory.mktemp("csrf") / "data")
+    wire = InProcess(Console(settings_over(data), HeldClock(NOON)))
     previous, demo, other, newcomer = (Caller(wire) for _ in range(4))
     assert previous.login().status == 200
     ended = previous.cookies["sessionid"]
@@ -317,7 +317,7 @@ def test_a_session_goes_on_after_a_restart(demo: Caller, settings: Settings, sta
 def test_a_token_of_another_console_is_refused(
     visitor: Caller, quick_store: Path, tmp_path: Path, start_console: StartConsole
 ) -> None:
-    elsewhere = Caller(start_console(Settings(data=copytree(quick_store, tmp_path / "elsewhere"))))
+    elsewhere = Caller(start_console(settings_over(copy_store(quick_store, tmp_path / "elsewhere"))))
     elsewhere.open()
     visitor.cookies = elsewhere.cookies
     assert visitor.login().error == "csrf_failed"

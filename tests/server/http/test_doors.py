@@ -21,8 +21,8 @@ from cloudconsole.store.activity import Activity, Attempt, NewSession
 from cloudconsole.store.arrivals import Arrivals
 from cloudconsole.store.engine import open_engine
 from cloudconsole.store.preparing import prepare
-from cloudconsole.store.reader import Reader
 from cloudconsole.store.sessions import Session, SessionReader
+from cloudconsole.store.sqlite.reader import FileReader
 from cloudconsole.store.tables import access_audit, guest_sessions, sessions, tenants
 from tests.harness import HeldClock
 
@@ -60,7 +60,7 @@ class Keystone:
     async def authenticate(self, username: str, password: str, caller: Caller) -> None:
         raise AssertionError("nobody logs in here")
 
-    def recognises(self, username: str) -> bool:
+    async def recognises(self, username: str) -> bool:
         raise AssertionError("nobody logs in here")
 
 
@@ -73,7 +73,7 @@ class Watched:
         with self.cloud.begin() as connection:
             connection.execute(insert(tenants).values(id=7, name="acme", project=f"project@{ENDPOINT}"))
         self.activity = Activity(self.engine)
-        self.reader = Reader(folder)
+        self.reader = FileReader(folder)
         self.clock = HeldClock(NOW)
         self.keystone = Keystone()
         self.thread = ThreadPoolExecutor(1)
@@ -90,7 +90,7 @@ class Watched:
         return Vigil(ways_in, every, self.clock, self.activity, Writer(self.thread, meter_alone()))
 
     def find(self, id_hash: bytes = b"hash") -> Session | None:
-        return self._sessions.find(id_hash, self.clock.now())
+        return asyncio.run(self._sessions.find(id_hash, self.clock.now()))
 
     @property
     def session(self) -> Session:
@@ -190,20 +190,24 @@ def test_an_endpoint_that_is_not_among_the_settings_any_more_ends_its_sessions(w
     assert watched.find() is None
 
 
-async def at_once(vigil: Vigil, watched: Watched, number: int) -> list[BaseException | None]:
+def at_once(vigil: Vigil, watched: Watched, number: int) -> list[BaseException | None]:
     keystone, session = watched.keystone, watched.session
-    keystone.gate = asyncio.Event()
-    calls = [asyncio.create_task(vigil.see(session, ACCESS, HERE)) for _ in range(number)]
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    calls[0].cancel()
-    await asyncio.sleep(0)
-    keystone.gate.set()
-    return await asyncio.gather(*calls, return_exceptions=True)
+
+    async def all_of_them() -> list[BaseException | None]:
+        keystone.gate = asyncio.Event()
+        calls = [asyncio.create_task(vigil.see(session, ACCESS, HERE)) for _ in range(number)]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        calls[0].cancel()
+        await asyncio.sleep(0)
+        keystone.gate.set()
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    return asyncio.run(all_of_them())
 
 
 def test_calls_that_come_together_ask_once_and_go_on_where_the_first_has_left(watched: Watched) -> None:
-    first, *others = asyncio.run(at_once(watched.vigil(), watched, 5))
+    first, *others = at_once(watched.vigil(), watched, 5)
     assert isinstance(first, asyncio.CancelledError)
     assert others == [None] * 4
     assert watched.keystone.asked == 1
@@ -229,7 +233,7 @@ def test_what_a_slow_endpoint_says_counts_from_when_it_was_asked(watched: Watche
 
 
 def test_with_zero_every_one_of_them_asks_itself(watched: Watched) -> None:
-    asyncio.run(at_once(watched.vigil(every=0), watched, 5))
+    at_once(watched.vigil(every=0), watched, 5)
     assert watched.keystone.asked == 5
 
 

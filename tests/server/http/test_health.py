@@ -1,21 +1,21 @@
 """Health checks: for any Host, while stopping, and with a store that does not do."""
 
-import sqlite3
 from pathlib import Path
 
 import pytest
 
 from cloudconsole.server.settings import Settings
+from cloudconsole.store.engine import Part
 from tests.harness import Caller, InProcess
 from tests.server.http.conftest import StartConsole
+from tests.stores import changing
 
 BOTH = ["/healthz", "/readyz"]
 
 
-def change(data: Path, part: str, statement: str) -> None:
-    with sqlite3.connect(data / f"{part}.db") as store:
-        store.execute(statement)
-    store.close()
+def change(data: Path, part: Part, statement: str) -> None:
+    with changing(data, part) as connection:
+        connection.exec_driver_sql(statement)
 
 
 @pytest.mark.parametrize("path", BOTH)
@@ -62,7 +62,7 @@ def test_while_stopping_it_is_alive_but_not_ready(wire: InProcess) -> None:
 
 @pytest.mark.parametrize("part", ["cloud", "activity"])
 @pytest.mark.parametrize("revision", ["UPDATE alembic_version SET version_num = '9999'", "DELETE FROM alembic_version"])
-def test_with_tables_of_another_version_it_is_not_ready(wire: InProcess, data: Path, part: str, revision: str) -> None:
+def test_with_tables_of_another_version_it_is_not_ready(wire: InProcess, data: Path, part: Part, revision: str) -> None:
     assert wire.send("GET", "/readyz", []).status == 200
     change(data, part, revision)
     assert wire.send("GET", "/readyz", []).error == "unavailable"
@@ -71,7 +71,7 @@ def test_with_tables_of_another_version_it_is_not_ready(wire: InProcess, data: P
 
 @pytest.mark.parametrize(("part", "table"), [("cloud", "accounts"), ("activity", "sessions")])
 def test_with_a_broken_store_it_is_not_ready_until_it_is_mended(
-    wire: InProcess, data: Path, part: str, table: str
+    wire: InProcess, data: Path, part: Part, table: str
 ) -> None:
     change(data, part, f"ALTER TABLE {table} RENAME TO elsewhere")
     reply = wire.send("GET", "/readyz", [])

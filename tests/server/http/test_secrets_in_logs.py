@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from sqlalchemy import text
 
 from cloudconsole.backends.embedded.content import EmbeddedContent
 from cloudconsole.server.logs import current_request_id, set_up_logs
 from cloudconsole.server.settings import Settings
-from cloudconsole.store.engine import open_engine
 from tests.harness import JSON, Caller, HeldClock, InProcess, Reply
 from tests.server.http.conftest import StartConsole
 from tests.server.http.world import cookie_header, login_fields, post_action, post_login, settle
+from tests.stores import forbid, open_engine, settings_over
 
 PASSWORD: Final = "console-demo"
 WRONG_PASSWORD: Final = "Tr0ub4dor-and-3"
@@ -43,7 +42,7 @@ class Keeper(logging.Handler):
 @pytest.fixture
 def settings(data: Path) -> Settings:
     """Everything that can be logged, is."""
-    return Settings(data=data, access_log=True, log_format="pretty")
+    return settings_over(data, access_log=True, log_format="pretty")
 
 
 @pytest.fixture
@@ -154,7 +153,7 @@ def make_fail(data: Path, event: str) -> None:
     """Let the store refuse every such write from now on."""
     engine = open_engine(data, "activity")
     with engine.begin() as connection:
-        connection.execute(text(f"CREATE TRIGGER never BEFORE {event} BEGIN SELECT RAISE(ABORT, 'disk-on-fire'); END"))
+        forbid(connection, event, "disk-on-fire")
     engine.dispose()
 
 
@@ -327,7 +326,7 @@ def test_calls_at_once_keep_their_ids_apart(wire: InProcess, visitor: Caller, lo
 
 
 def test_no_line_for_every_call_is_the_default(data: Path, start_console: StartConsole, logs: Keeper) -> None:
-    wire = start_console(Settings(data=data))
+    wire = start_console(settings_over(data))
     logs.kept.clear()
     wire.send("GET", "/api/", [])
     assert not any("cloudconsole.access" in line for _, line in logs.kept)

@@ -297,6 +297,7 @@ def test_many_calls_of_one_moment_write_once(
     assert written == [clock.moment]
 
 
+@pytest.mark.embedded_only
 def test_many_sessions_in_use_at_once_are_written_together(
     wire: InProcess, clock: HeldClock, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -395,6 +396,7 @@ def test_only_a_hash_of_the_id_is_stored(demo: Caller, data: Path) -> None:
     assert bytes.fromhex(session_id[1:]) not in stored
 
 
+@pytest.mark.embedded_only
 def test_the_id_is_not_in_the_log_that_is_still_to_be_written_back(demo: Caller, data: Path) -> None:
     log = (data / "activity.db-wal").read_bytes()
     assert sha256(demo.cookies["sessionid"].encode()).digest() in log

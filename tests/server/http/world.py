@@ -8,9 +8,10 @@ from urllib.parse import urlencode
 
 from sqlalchemy import Row, Table, delete, select, update
 
-from cloudconsole.store.engine import Part, open_engine
-from cloudconsole.store.tables import ACTIVITY, accounts
+from cloudconsole.store.engine import Part
+from cloudconsole.store.tables import ACTIVITY, CLOUD, accounts
 from tests.harness import FORM, JSON, HeaderPairs, InProcess, Reply
+from tests.stores import changing, database_of, opened
 
 PASSWORDS: Final = {"demo": "console-demo", "other": "console-other", "operator": "console-operator"}
 
@@ -51,7 +52,7 @@ def settle(wire: InProcess) -> None:
 
     async def rest() -> None:
         # This one and the one that gathers it are under way themselves.
-        while len(asyncio.all_tasks()) > 2:  # noqa: ASYNC110
+        while len(wire.under_way()) > 2:  # noqa: ASYNC110
             await asyncio.sleep(0.001)
 
     wire.together(rest())
@@ -59,30 +60,29 @@ def settle(wire: InProcess) -> None:
 
 def change_account(data: Path, username: str, **values: object) -> None:
     """Change an account as an operator's command does, in the store alone."""
-    engine = open_engine(data, "cloud")
-    with engine.begin() as connection:
+    with changing(data, "cloud") as connection:
         changed = connection.execute(update(accounts).where(accounts.c.username == username).values(**values))
         assert changed.rowcount == 1
-    engine.dispose()
 
 
 def remove_account(data: Path, username: str) -> None:
-    engine = open_engine(data, "cloud")
-    with engine.begin() as connection:
+    with changing(data, "cloud") as connection:
         assert connection.execute(delete(accounts).where(accounts.c.username == username)).rowcount == 1
-    engine.dispose()
 
 
 def rows(data: Path, table: Table) -> list[Row[Any]]:
     """Everything a table holds."""
     part: Part = "activity" if table.metadata is ACTIVITY else "cloud"
-    engine = open_engine(data, part)
-    with engine.begin() as connection:
-        found = list(connection.execute(select(table)))
-    engine.dispose()
-    return found
+    with opened(data, part) as engine, engine.begin() as connection:
+        return list(connection.execute(select(table).order_by(*table.primary_key)))
 
 
 def stored_bytes(data: Path) -> bytes:
-    """All that lies in the data folder, write-ahead logs included."""
-    return b"".join(file.read_bytes() for file in sorted(data.iterdir()) if file.is_file())
+    """All that lies in the data folder, write-ahead logs included, and in the store's database, where it has one."""
+    files = b"".join(file.read_bytes() for file in sorted(data.iterdir()) if file.is_file())
+    if database_of(data) is None:
+        return files
+    every = (row for part in (CLOUD, ACTIVITY) for table in part.sorted_tables for row in rows(data, table))
+    return files + b"\n".join(
+        value if isinstance(value, bytes) else str(value).encode() for row in every for value in row
+    )

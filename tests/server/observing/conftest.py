@@ -1,7 +1,6 @@
 """A console whose figures can be read."""
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
 
 import pytest
 
@@ -39,5 +38,4 @@ def scrape(settings: Settings, board: Board) -> Scrape:
 
 
 def page_text(board: Board, settings: Settings) -> str:
-    with closing(StoreReadings(settings, SystemClock())) as readings:
-        return MetricsPage(board, readings).text()
+    return MetricsPage(board, StoreReadings(settings, SystemClock())).text()

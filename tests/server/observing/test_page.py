@@ -19,6 +19,7 @@ from cloudconsole.server.observing.upstream import UpstreamMeter
 from cloudconsole.server.settings import Settings
 from tests.harness import JSON, Caller, HeldClock, InProcess
 from tests.server.observing.conftest import Scrape, page_text
+from tests.stores import settings_over
 
 
 @pytest.fixture
@@ -186,7 +187,7 @@ def test_a_store_that_fails_is_seen(demo: Caller, data: Path, scrape: Scrape) ->
 
 def test_a_store_that_is_gone_is_seen_and_not_made_anew(settings: Settings, tmp_path: Path) -> None:
     nowhere = tmp_path / "nowhere"
-    text = MetricsPage(Board(1), StoreReadings(Settings(data=nowhere), SystemClock())).text()
+    text = MetricsPage(Board(1), StoreReadings(settings_over(nowhere), SystemClock())).text()
     assert "cloudconsole_store_readable 0\n" in text
     assert not nowhere.exists()
 
@@ -253,4 +254,3 @@ def test_counting_rests_after_it_took_long(settings: Settings, demo: Caller) -> 
     assert first is not None
     assert again is not None
     assert (first.live_sessions, again.live_sessions) == (1, 0)
-    readings.close()

@@ -11,6 +11,7 @@ from cloudconsole.server.settings import Settings
 from tests.harness import Caller, HeldClock, InProcess
 from tests.server.doctor.small_cloud import PASSWORD, USER, SmallCloud
 from tests.server.observing.conftest import Scrape
+from tests.stores import settings_over
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def clock() -> HeldClock:
 @pytest.fixture
 def settings(settings: Settings, cloud: SmallCloud) -> Settings:
     endpoint = IdentityEndpoint(cloud.address, KEYSTONE, Endpoint(cloud.address))
-    return Settings(data=settings.data, identity=(endpoint,))
+    return settings_over(settings.data, identity=(endpoint,))
 
 
 def test_calls_to_the_cloud_are_counted_by_service(wire: InProcess, cloud: SmallCloud, scrape: Scrape) -> None:

@@ -1,17 +1,17 @@
 """An operator who is signed in at the pages, and a tenant who sees what comes of it."""
 
 from pathlib import Path
-from shutil import copytree
 
 import pytest
 
 from tests.harness import Caller, InProcess
 from tests.server.operator_pages.looking import Operator
+from tests.stores import copy_store
 
 
 @pytest.fixture
 def data(quick_store: Path, tmp_path: Path) -> Path:
-    return copytree(quick_store, tmp_path / "data")
+    return copy_store(quick_store, tmp_path / "data")
 
 
 @pytest.fixture

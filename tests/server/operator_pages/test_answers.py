@@ -7,11 +7,11 @@ from sqlalchemy import Table
 
 from cloudconsole.core.clock import time_text
 from cloudconsole.server.app import Console
-from cloudconsole.server.settings import Settings
 from cloudconsole.store.tables import news, quotas, urls
 from tests.harness import HeldClock, InProcess
 from tests.server.http.world import rows
 from tests.server.operator_pages.looking import Operator
+from tests.stores import settings_over
 
 NEWS = {"title": "Maintenance", "url": "https://example.com/m"}
 URL = {"type": "link", "url": "https://example.com/u"}
@@ -123,7 +123,7 @@ def test_a_link_may_say_whose_the_new_one_is_to_be(operator: Operator) -> None:
 
 
 def test_times_of_the_trail_are_in_the_consoles_zone(data: Path, clock: HeldClock) -> None:
-    wire = InProcess(Console(Settings(data=data, time_zone="Asia/Shanghai"), clock))
+    wire = InProcess(Console(settings_over(data, time_zone="Asia/Shanghai"), clock))
     operator = Operator(wire)
     operator.sign_in()
     operator.send(operator.get("/admin/news/add/").form("/add/"), date="2026-07-01T08:00", **NEWS)

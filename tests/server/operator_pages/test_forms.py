@@ -7,12 +7,12 @@ import pytest
 from cloudconsole.operator.desk import at_desk
 from cloudconsole.operator.nouns import TENANTS
 from cloudconsole.server.operator_pages.sessions import LARGEST_FORM
-from cloudconsole.store.engine import opened
 from cloudconsole.store.tables import accounts, operator_audit, quotas, resources, tenants, urls
 from tests.harness import FORM, Caller, InProcess
 from tests.server.http.world import rows, stored_bytes
 from tests.server.operator_pages.looking import Operator
 from tests.server.operator_pages.paths import GETS, POSTS
+from tests.stores import opened
 
 TOKEN = "csrfmiddlewaretoken"
 

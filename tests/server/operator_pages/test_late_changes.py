@@ -8,11 +8,11 @@ from urllib.parse import urlencode
 import pytest
 from sqlalchemy import Connection, delete, update
 
-from cloudconsole.store.engine import opened
 from cloudconsole.store.tables import accounts, sessions, tenants
 from tests.harness import FORM, InProcess
 from tests.server.http.world import change_account, rows
 from tests.server.operator_pages.looking import SIGN_IN, Operator
+from tests.stores import opened
 
 ADD = "/admin/tenant/add/"
 DISMISSALS = [{"role": "tenant", "version": 1}, {"disabled": True}, {"version": 1}]

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from shutil import copytree
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -12,13 +11,12 @@ from cloudconsole.operator import conditions
 from cloudconsole.operator.desk import at_desk
 from cloudconsole.operator.nouns import NOUNS, RESOURCES, Noun
 from cloudconsole.server.app import Console
-from cloudconsole.server.settings import Settings
 from cloudconsole.store import tables
-from cloudconsole.store.engine import opened
 from tests.harness import Caller, HeldClock, InProcess
 from tests.server.http.world import rows
 from tests.server.operator_pages.looking import Operator, Page
 from tests.server.operator_pages.paths import GETS
+from tests.stores import copy_store, opened, settings_over
 
 HOSTILE = "</textarea></title>\"'><script>alert(1)</script>{{7*7}}\u202e"
 FIRST_KEYS = {
@@ -47,13 +45,13 @@ def path_to(path: str) -> str:
 @pytest.fixture(scope="module")
 def every_page(quick_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Page]]:
     """All pages, of a cloud in which whatever can be has a hostile name."""
-    data = copytree(quick_store, tmp_path_factory.mktemp("hostile") / "data")
+    data = copy_store(quick_store, tmp_path_factory.mktemp("hostile") / "data")
     with opened(data, "cloud") as engine, engine.begin() as connection:
         for table, column in HOSTILE_COLUMNS:
             connection.execute(update(tables.CLOUD.tables[table]).values({column: HOSTILE + "x"}))
         line = {"at": 1, "actor": HOSTILE, "change": HOSTILE, "subject": HOSTILE, "before": None, "after": "{}"}
         connection.execute(insert(tables.operator_audit).values(**line))
-    wire = InProcess(Console(Settings(data=data), HeldClock(1_794_744_000)))
+    wire = InProcess(Console(settings_over(data), HeldClock(1_794_744_000)))
     operator = Operator(wire)
     operator.sign_in()
     yield {path: operator.get(path_to(path)) for path in GETS}
@@ -220,7 +218,7 @@ def test_what_has_ended_is_not_offered_to_be_changed(operator: Operator) -> None
 
 
 def test_times_are_typed_and_shown_in_the_consoles_zone(data: Path, clock: HeldClock) -> None:
-    wire = InProcess(Console(Settings(data=data, time_zone="Asia/Shanghai"), clock))
+    wire = InProcess(Console(settings_over(data, time_zone="Asia/Shanghai"), clock))
     operator = Operator(wire)
     operator.sign_in()
     form = operator.get("/admin/news/one/?key=1").form("/change/")

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from shutil import copytree
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -15,6 +14,7 @@ from cloudconsole.server.commands.admin.accounts import VERBS as ACCOUNT_VERBS
 from cloudconsole.store.tables import operator_audit
 from tests.server.http.world import rows
 from tests.server.operator_pages.looking import Operator, Page
+from tests.stores import copy_store, flags_of
 
 Command = Callable[..., None]
 
@@ -178,7 +178,7 @@ def command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
 
     def run(folder: Path, *words: str) -> None:
         given = [str(tmp_path / "password") if word == "PASSWORD" else word for word in words]
-        code = main(["admin", *given, "--data", str(folder)])
+        code = main(["admin", *given, "--data", str(folder), *flags_of(folder)])
         assert code == 0, capsys.readouterr().err
 
     return run
@@ -187,7 +187,7 @@ def command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
 @pytest.fixture
 def other(quick_store: Path, tmp_path: Path) -> Path:
     """The same store once more, for the command."""
-    return copytree(quick_store, tmp_path / "other")
+    return copy_store(quick_store, tmp_path / "other")
 
 
 def perform(operator: Operator, case: Case) -> Page:

@@ -6,12 +6,12 @@ import pytest
 
 from cloudconsole.operator.nouns import NOUNS
 from cloudconsole.server.app import Console
-from cloudconsole.server.settings import Settings
 from cloudconsole.store.tables import access_audit, login_failures, sessions, tenants
 from tests.harness import FORM, Caller, HeldClock, InProcess
 from tests.server.http.world import change_account, rows, settle
 from tests.server.operator_pages.looking import SIGN_IN, Operator, Page
 from tests.server.operator_pages.paths import GETS, POSTS
+from tests.stores import settings_over
 
 REFUSED = "The username or the password is wrong."
 
@@ -36,7 +36,7 @@ def test_the_cookie_is_for_these_pages_alone(stranger: Operator, wire: InProcess
 
 
 def test_over_https_the_cookie_is_secure_when_it_is_set_and_when_it_is_cleared(data: Path, clock: HeldClock) -> None:
-    wire = InProcess(Console(Settings(data=data), clock), "https://127.0.0.1:8000")
+    wire = InProcess(Console(settings_over(data), clock), "https://127.0.0.1:8000")
     operator = Operator(wire)
     form = operator.get("/admin/").form(SIGN_IN)
     signed_in = operator.post(SIGN_IN, form.filled(username="operator", password="console-operator"))
@@ -233,7 +233,7 @@ def test_a_session_in_use_does_not_end_before_its_time(operator: Operator, clock
 
 
 def test_the_setting_takes_the_pages_away(data: Path, clock: HeldClock) -> None:
-    wire = InProcess(Console(Settings(data=data, operator_pages=False), clock))
+    wire = InProcess(Console(settings_over(data, operator_pages=False), clock))
     for path in ("/admin/", "/admin", *(f"/admin/{noun.name}/" for noun in NOUNS)):
         assert wire.send("GET", path, []).error == "not_found"
     assert wire.send("POST", SIGN_IN, [("Content-Type", FORM)], b"a=b").error == "not_found"

@@ -8,9 +8,9 @@ import pytest
 
 from cloudconsole.server.app import Console
 from cloudconsole.server.operator_pages.showing import price_states
-from cloudconsole.server.settings import Settings
 from tests.harness import HeldClock, InProcess
 from tests.server.operator_pages.looking import Operator, Page
+from tests.stores import settings_over
 
 PRICE = "volume/gb/2025-01-01T00:00:00Z/hk-1"
 
@@ -69,7 +69,7 @@ def test_a_refusal_is_a_sentence_and_names_the_request_once(operator: Operator) 
 
 
 def test_prices_are_named_in_words_and_in_the_consoles_zone(data: Path, clock: HeldClock) -> None:
-    wire = InProcess(Console(Settings(data=data, time_zone="Asia/Shanghai", currency="EUR"), clock))
+    wire = InProcess(Console(settings_over(data, time_zone="Asia/Shanghai", currency="EUR"), clock))
     operator = Operator(wire)
     operator.sign_in()
     name = "GB of a cloud disk on hk-1, from 2025-01-01 08:00"

@@ -12,7 +12,7 @@ from cloudconsole.core.flavors import flavors_record
 from cloudconsole.core.kinds import PRICED_UNITS, Amounts
 from cloudconsole.core.ports import Fresh, NoPrice, Tenant
 from cloudconsole.spec.records import ConsumptionItem, Flavor, Flavors, ResourceType, UsageLimits
-from cloudconsole.store.reader import Reader
+from cloudconsole.store.reader import Reader, Snapshot
 from cloudconsole.store.tables import NO_NODE
 
 _FLAVORS = """
@@ -34,28 +34,30 @@ class EmbeddedCloud:
         self._reader = reader
         self._clock = clock
         self._zone = zone
-        self._prices = KeptPrices(reader, of_types=False)
+        self._prices = KeptPrices(of_types=False)
 
     async def usage_limits(self, tenant: Tenant) -> Fresh[UsageLimits]:
-        return usage_limits(self._reader, tenant.id, self._clock.now())
+        return await usage_limits(self._reader, tenant.id, self._clock.now())
 
     async def flavors(self, tenant: Tenant) -> Fresh[Flavors]:
         del tenant  # all tenants of the embedded store choose from the same flavors
-        return Fresh(flavors_record([Flavor(*row) for row in self._reader.all(_FLAVORS)]))
+        rows = await self._reader.all(_FLAVORS)
+        return Fresh(flavors_record([Flavor(*row) for row in rows]))
 
     async def consumption(self, tenant: Tenant) -> Fresh[list[ConsumptionItem]]:
         now = self._clock.now()
         hour = clock_hour(now, self._zone)
-        with self._reader.snapshot():
-            book = self._prices.book()
-            holdings = self._holdings(tenant, now, ended_since=hour.start)
+        async with self._reader.snapshot() as moment:
+            book = (await self._prices.read(moment)).book
+            holdings = await _holdings(moment, tenant, now, ended_since=hour.start)
         until = min(hour.end, book.next_change(now), next_change(holdings.set_apart, now))
         return Fresh(estimate(_hourly_by_kind(holdings, book, now)), until)
 
-    def _holdings(self, tenant: Tenant, now: float, ended_since: float) -> Holdings:
-        rows = self._reader.all(_TOTALS, (tenant.id,))
-        totals = {(kind, node_id): Amounts(*amounts) for kind, node_id, *amounts in rows}
-        return Holdings(totals, lives_set_apart(self._reader, tenant.id, now, ended_since))
+
+async def _holdings(moment: Snapshot, tenant: Tenant, now: float, ended_since: float) -> Holdings:
+    rows = await moment.all(_TOTALS, (tenant.id,))
+    totals = {(kind, node_id): Amounts(*amounts) for kind, node_id, *amounts in rows}
+    return Holdings(totals, await lives_set_apart(moment, tenant.id, now, ended_since))
 
 
 def _hourly_by_kind(holdings: Holdings, book: PriceBook, now: float) -> dict[ResourceType, int]:

@@ -33,20 +33,20 @@ class EmbeddedContent:
         self._zone = zone
 
     async def urls(self, tenant: Tenant) -> Fresh[list[UrlItem]]:
-        rows = self._reader.all(_URLS, (tenant.id,))
+        rows = await self._reader.all(_URLS, (tenant.id,))
         return Fresh([UrlItem(url, URL_TYPES[kind], url_id) for url, kind, url_id in rows])
 
     async def domain(self, tenant: Tenant, domain_id: str) -> Fresh[DomainDetail]:
-        row = self._reader.one(_DOMAIN, (tenant.id, domain_id))
+        row = await self._reader.one(_DOMAIN, (tenant.id, domain_id))
         if row is None:
             raise DomainNotFound
         return Fresh(_domain_record(row))
 
     async def news(self) -> Fresh[list[NewsItem]]:
-        now = self._clock.now()
-        with self._reader.snapshot():
-            rows = self._reader.all(_NEWS, (now,))
-            following = self._reader.one(_NEXT_NEWS, (now,))
+        now = math.floor(self._clock.now())
+        async with self._reader.snapshot() as moment:
+            rows = await moment.all(_NEWS, (now,))
+            following = await moment.one(_NEXT_NEWS, (now,))
         until = math.inf if following is None or following[0] is None else following[0]
         return Fresh([NewsItem(self._date(published_at), url, title) for published_at, url, title in rows], until)
 

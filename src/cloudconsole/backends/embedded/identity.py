@@ -36,22 +36,22 @@ class EmbeddedIdentity:
 
     async def authenticate(self, username: str, password: str, caller: Caller) -> Account | None:
         del caller  # nobody else is asked
-        row = self._reader.one(_FIND, (username,))
-        matches = await self._matches(self._decoy(username) if row is None else row[5], password)
+        row = await self._reader.one(_FIND, (username,))
+        matches = await self._matches(await self._decoy(username) if row is None else row[5], password)
         if row is None or not matches or row[4]:
             return None
         return Account(*row[:4])
 
-    def recognises(self, username: str) -> bool:
-        return self._reader.one(_FIND, (username,)) is not None
+    async def recognises(self, username: str) -> bool:
+        return await self._reader.one(_FIND, (username,)) is not None
 
-    def _decoy(self, username: str) -> str:
+    async def _decoy(self, username: str) -> str:
         """A hash to check for an unknown user: some account's, always the same one.
 
         Hashes made elsewhere may cost more or less than ours; so an unknown user takes as long as a known one does.
         """
         choice = int.from_bytes(hashlib.sha256(username.encode()).digest()[:7])
-        row = self._reader.one(_SOME_HASH, (choice,))
+        row = await self._reader.one(_SOME_HASH, (choice,))
         return decoy() if row is None else str(row[0])
 
     async def _matches(self, password_hash: str, password: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from cloudconsole.core.kinds import Amounts
-from cloudconsole.store.reader import Reader
+from cloudconsole.store.reader import Reading
 from cloudconsole.store.totals import AMOUNTS_SQL
 
 _LIFE: Final = f"SELECT kind, node_id, started_at, ended_at, {AMOUNTS_SQL} FROM resources WHERE tenant_id = :tenant"
@@ -30,9 +30,11 @@ class Life(NamedTuple):
     amounts: Amounts
 
 
-def lives_set_apart(reader: Reader, tenant_id: int, now: float, ended_since: float) -> list[Life]:
+async def lives_set_apart(reader: Reading, tenant_id: int, now: float, ended_since: float) -> list[Life]:
     """Those without an end that have not started yet, and those with an end not before the given moment."""
-    rows = reader.all(_SET_APART, {"tenant": tenant_id, "now": now, "ended_since": ended_since})
+    # Whole seconds, as the columns have them: a database need not look into an index of them for anything else.
+    moments = {"now": math.floor(now), "ended_since": math.ceil(ended_since)}
+    rows = await reader.all(_SET_APART, {"tenant": tenant_id, **moments})
     return [Life(kind, node_id, start, end, Amounts(*amounts)) for kind, node_id, start, end, *amounts in rows]
 
 

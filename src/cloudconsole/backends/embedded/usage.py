@@ -6,7 +6,7 @@ from cloudconsole.backends.embedded.lives import Life, lives_set_apart, next_cha
 from cloudconsole.core.kinds import QUOTA_DEFAULTS, quota_use
 from cloudconsole.core.ports import Fresh
 from cloudconsole.spec.records import UsageLimits
-from cloudconsole.store.reader import Reader, Row
+from cloudconsole.store.reader import Reader, Reading, Row
 
 LIMITS: Final = {
     "max_total_instances": "instances",
@@ -48,26 +48,26 @@ def _column(field: str) -> str:
 
 _USAGE: Final = f"""
     SELECT {", ".join(map(_column, UsageLimits.__struct_fields__))}, COALESCE(usage.settled_at, 0)
-    FROM (SELECT ? AS tenant_id) LEFT JOIN quotas USING (tenant_id) LEFT JOIN usage USING (tenant_id)
+    FROM (SELECT ? AS tenant_id) AS asked LEFT JOIN quotas USING (tenant_id) LEFT JOIN usage USING (tenant_id)
 """
 
 
-def usage_limits(reader: Reader, tenant_id: int, now: float) -> Fresh[UsageLimits]:
+async def usage_limits(reader: Reader, tenant_id: int, now: float) -> Fresh[UsageLimits]:
     """What is kept of the tenant's use, corrected where time sets resources apart from it."""
-    *numbers, settled_at = _usage(reader, tenant_id)
+    *numbers, settled_at = await _usage(reader, tenant_id)
     if settled_at < now:
         return Fresh(UsageLimits(*numbers))
     # Seldom, so only now in two statements, which must see the same moment.
-    with reader.snapshot():
-        *numbers, _ = _usage(reader, tenant_id)
-        set_apart = lives_set_apart(reader, tenant_id, now, ended_since=now)
+    async with reader.snapshot() as moment:
+        *numbers, _ = await _usage(moment, tenant_id)
+        set_apart = await lives_set_apart(moment, tenant_id, now, ended_since=now)
     for life in set_apart:
         _correct(numbers, life, now)
     return Fresh(UsageLimits(*numbers), next_change(set_apart, now))
 
 
-def _usage(reader: Reader, tenant_id: int) -> Row:
-    (row,) = reader.all(_USAGE, (tenant_id,))
+async def _usage(reader: Reading, tenant_id: int) -> Row:
+    (row,) = await reader.all(_USAGE, (tenant_id,))
     return row
 
 

@@ -21,6 +21,7 @@ from cloudconsole.core.kinds import SIZED_IN_GB, Amounts
 from cloudconsole.core.ports import Access, Fresh, Tenant
 from cloudconsole.spec.errors import LoginRequired, UpstreamFailed, UpstreamTimeout
 from cloudconsole.spec.records import ConsumptionItem, Flavors, ResourceType, UsageLimits
+from cloudconsole.store.reader import Reader, Snapshot
 from cloudconsole.store.sightings import Sighting, Sightings
 
 log = logging.getLogger(__name__)
@@ -59,7 +60,7 @@ class OpenStackCloud:
         self,
         places: Mapping[str, Place],
         seals: Opener,
-        prices: KeptPrices,
+        reader: Reader,
         sightings: Sightings,
         manners: Manners,
         clock: Clock,
@@ -67,7 +68,8 @@ class OpenStackCloud:
     ) -> None:
         self._places = places
         self._seals = seals
-        self._prices = prices
+        self._reader = reader
+        self._prices = KeptPrices(of_types=True)
         self._sightings = sightings
         self._manners = manners
         self._clock = clock
@@ -107,10 +109,11 @@ class OpenStackCloud:
 
         seconds = self._manners.cache_seconds
         reading = await self._shared(tenant, ("consumption", hour.start), seconds, read, lambda found: len(found) + 1)
-        with self._prices.snapshot():
-            gone = self._gone(_access(tenant), reading.value, hour.start)
-            record = estimate(hourly_by_kind([*reading.value, *gone], self._prices, now))
-            next_price = self._prices.book().next_change(now)
+        async with self._reader.snapshot() as moment:
+            prices = await self._prices.read(moment)
+            gone = await self._gone(moment, _access(tenant), reading.value, hour.start)
+        record = estimate(hourly_by_kind([*reading.value, *gone], prices, now))
+        next_price = prices.book.next_change(now)
         return Fresh(record, min(reading.read_at + seconds, hour.end, next_price), reading.read_at)
 
     async def _shared(
@@ -175,19 +178,20 @@ class OpenStackCloud:
             for holding in holdings
             if holding.kind in _FLEETING
         ]
-        with self._prices.snapshot():
-            # What was seen under older prices is written down again: it costs what it did at its last moment.
-            anew_since = max(since, self._prices.book().last_change(now))
+        async with self._reader.snapshot() as moment:
+            book = (await self._prices.read(moment)).book
+        # What was seen under older prices is written down again: it costs what it did at its last moment.
+        anew_since = max(since, book.last_change(now))
         await self._sightings.note(access.endpoint, access.project_id, seen, since, anew_since)
 
-    def _gone(self, access: Access, present: Iterable[Holding], since: int) -> list[Holding]:
+    async def _gone(self, moment: Snapshot, access: Access, present: Iterable[Holding], since: int) -> list[Holding]:
         """What was seen in this hour and is listed no more: as it was written down, and priced as of then."""
         listed = {(holding.region, holding.kind, holding.id) for holding in present}
         endpoint = self._places[access.endpoint].endpoint
         regions = {region for region in access.services if endpoint.may_use(region)}
         return [
             Holding(seen.region, kind, seen.resource_id, _amounts(kind, seen.size_gb), seen.type, seen.seen_at)
-            for seen in self._sightings.since(access.endpoint, access.project_id, since)
+            for seen in await self._sightings.since(access.endpoint, access.project_id, since, moment)
             for kind in _FLEETING
             if kind == seen.kind and seen.region in regions and seen[:3] not in listed
         ]

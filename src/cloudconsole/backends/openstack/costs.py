@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from cloudconsole.backends.openstack.holdings import Holding
-from cloudconsole.backends.prices import KeptPrices
+from cloudconsole.backends.prices import PriceList
 from cloudconsole.core.clock import time_text
 from cloudconsole.core.kinds import PRICED_UNITS, TYPED_UNITS, Amounts
 from cloudconsole.core.ports import NoPrice
@@ -25,7 +25,7 @@ class Likeness(NamedTuple):
 Priced = Likeness | Holding
 
 
-def hourly_by_kind(holdings: Iterable[Holding], prices: KeptPrices, now: float) -> dict[ResourceType, int]:
+def hourly_by_kind(holdings: Iterable[Holding], prices: PriceList, now: float) -> dict[ResourceType, int]:
     """What each kind costs per hour, in billionths: by the prices of now, and for what has ended, of its end.
 
     Where the console has a node of the region's name, that node's prices are the region's.
@@ -44,9 +44,9 @@ def hourly_by_kind(holdings: Iterable[Holding], prices: KeptPrices, now: float) 
     return hourly
 
 
-def hourly_of(what: Priced, amounts: Amounts, prices: KeptPrices, at: float) -> int | None:
+def hourly_of(what: Priced, amounts: Amounts, prices: PriceList, at: float) -> int | None:
     """What so much of it costs per hour at a moment, in billionths; None where it has no price then."""
-    return prices.book().hourly(what.kind, prices.node_id(what.region), amounts, at, what.type)
+    return prices.book.hourly(what.kind, prices.nodes.get(what.region), amounts, at, what.type)
 
 
 def description(what: Priced) -> str:

@@ -66,7 +66,7 @@ class KeystoneIdentity:
             raise self._upstream.nonsense(answer, "a token for a project is for none")
         return await self._guest(secret, token, token.project)
 
-    def recognises(self, username: str) -> bool:  # noqa: ARG002
+    async def recognises(self, username: str) -> bool:  # noqa: ARG002
         """Only Keystone knows its users."""
         return False
 

@@ -19,6 +19,7 @@ from cloudconsole.operator.records import Row, resource_row
 from cloudconsole.operator.rules import SIZES, Starts, disabled_refusal, unpriced_problem
 from cloudconsole.operator.words import path_text
 from cloudconsole.store import tables
+from cloudconsole.store.many import among
 
 _UNKNOWN: Final = -1
 _FIELDS: Final = {column: name for name, column in SIZES.items()} | {
@@ -71,7 +72,8 @@ def check_batch(desk: Desk, lines: list[Line]) -> Checked:
 def _look(desk: Desk, lines: list[Line]) -> _View:
     tenants = _named(desk, tables.tenants, {line.resource.tenant for line in lines} - {UNUSABLE})
     ids = {line.resource.id for line in lines} - {UNUSABLE}
-    there = desk.connection.execute(select(tables.resources).where(tables.resources.c.id.in_(ids))).mappings()
+    known = among(desk.connection, tables.resources.c.id, ids)
+    there = desk.connection.execute(select(tables.resources).where(known)).mappings()
     return _View(
         tenants,
         _named(desk, tables.nodes),
@@ -82,7 +84,7 @@ def _look(desk: Desk, lines: list[Line]) -> _View:
 
 
 def _named(desk: Desk, table: Table, names: set[str] | None = None) -> dict[str, Row]:
-    query = select(table) if names is None else select(table).where(table.c.name.in_(names))
+    query = select(table) if names is None else select(table).where(among(desk.connection, table.c.name, names))
     return {row["name"]: dict(row) for row in desk.connection.execute(query).mappings()}
 
 

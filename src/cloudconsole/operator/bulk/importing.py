@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import tzinfo
 from typing import BinaryIO, Final, NamedTuple
 
-from sqlalchemy import Engine, insert
+from sqlalchemy import Engine
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.operator.audit import is_restored_since, newest_line, note
@@ -15,10 +15,11 @@ from cloudconsole.operator.desk import Desk, at_desk
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.kept import StoredNames
 from cloudconsole.store import counting
+from cloudconsole.store.many import insert_rows
 from cloudconsole.store.tables import resources
 
-LINES_PER_TRANSACTION: Final = 10_000
-"""Well under a second of writing, so that nobody else who writes is kept waiting."""
+LINES_PER_TRANSACTION: Final = 1_000
+"""Some tenths of a second, so that nobody else who writes is kept waiting for long: a login may be among them."""
 
 
 class Tally(NamedTuple):
@@ -71,7 +72,7 @@ def _write(desk: Desk, name: str, batch: Batch, checked: Checked) -> None:
     if not checked.rows:
         return
     rows = list(checked.rows.values())
-    desk.connection.execute(insert(resources), rows)
+    insert_rows(desk.connection, resources, rows)
     counting.follow(desk.connection, [], rows)
     last = checked.problems[0].line - 1 if checked.problems else batch.lines[-1].number
     note(desk, "import", name, None, {"lines": [batch.lines[0].number, last], "resources": len(rows)})

@@ -1,6 +1,6 @@
 """Making the store equal to a file: all of it, or nothing."""
 
-from collections.abc import Container, Mapping, Set
+from collections.abc import Callable, Container, Mapping, Set
 from dataclasses import dataclass
 from datetime import tzinfo
 from operator import itemgetter
@@ -45,6 +45,10 @@ class Summary:
         return "\n".join(f"{table}: {_count_text(counts)}" for table, counts in self.counts.items())
 
 
+def _refuse_nothing(_connection: Connection) -> None:
+    """Whatever is there may be changed."""
+
+
 def load(
     engine: Engine,
     source: Path,
@@ -70,14 +74,17 @@ def make_equal(
     actor: str,
     dry_run: bool = False,
     force: bool = False,
+    refuse: Callable[[Connection], None] = _refuse_nothing,
 ) -> Summary:
     """Add, change and remove until the store is what the file of this name says; a dry run takes it all back.
 
-    It is held to the rules of single changes: quotas, what is disabled, and that an operator can log in.
+    It is held to the rules of single changes: quotas, what is disabled, and that an operator can log in. `refuse` may
+    look at the store in the very transaction, and raise.
     """
     # Hashed before the transaction: it takes its time, in which others could not write.
     hashes = rows.hash_passwords(passwords, _current_hashes(engine))
     with engine.connect() as connection, connection.begin() as transaction:
+        refuse(connection)
         desk = Desk(connection, actor, now, force=force)
         with keeping_an_operator(desk):
             summary = Summary(_change(desk, file, hashes))

@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Table, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, Table, select
 
 from cloudconsole.operator.records import Row
+from cloudconsole.store.many import delete_rows, insert_rows, update_rows
 
 Key = Any
 
@@ -46,30 +47,22 @@ class Changes:
         """Add the new, and replace the changed. Replaced at once, so that rows may swap what must be unique."""
         self._delete(connection, self.changed)
         for rows in (self.changed, self.added):
-            if rows:
-                connection.execute(insert(self.table), rows)
+            insert_rows(connection, self.table, rows)
 
     def clear(self, connection: Connection, column: str) -> None:
         """Empty a column that must be unique in all rows that will change or go, so that others can have its values."""
         (primary,) = self.table.primary_key.columns
-        statement = update(self.table).where(primary == bindparam("holder")).values({column: None})
-        holders = [row for row in (*self.replaced, *self.removed) if row[column] is not None]
-        if holders:
-            connection.execute(statement, [{"holder": row[primary.name]} for row in holders])
+        holders = (row for row in (*self.replaced, *self.removed) if row[column] is not None)
+        update_rows(connection, self.table, ({primary.name: row[primary.name], column: None} for row in holders))
 
     def write_in_place(self, connection: Connection) -> None:
         """Add the new, and change the changed where they are: for rows that others refer to."""
-        (primary,) = self.table.primary_key.columns
-        for row in self.changed:
-            connection.execute(update(self.table).where(primary == row[primary.name]).values(row))
-        if self.added:
-            connection.execute(insert(self.table), self.added)
+        update_rows(connection, self.table, self.changed)
+        insert_rows(connection, self.table, self.added)
 
     def _delete(self, connection: Connection, rows: list[Row]) -> None:
-        if rows:
-            (primary,) = self.table.primary_key.columns
-            statement = delete(self.table).where(primary == bindparam("gone"))
-            connection.execute(statement, [{"gone": row[primary.name]} for row in rows])
+        (primary,) = self.table.primary_key.columns
+        delete_rows(connection, primary, (row[primary.name] for row in rows))
 
 
 def compare(connection: Connection, table: Table, key: Callable[[Row], Key], wanted: Iterable[Row]) -> Changes:

@@ -1,21 +1,21 @@
 """The trail's line of a copy that was taken of everything."""
 
 import sqlite3
-from pathlib import Path
 
 from sqlalchemy.exc import DBAPIError
 
 from cloudconsole.operator.audit import note
 from cloudconsole.operator.desk import at_desk
 from cloudconsole.operator.records import Record
-from cloudconsole.store.engine import StoreError, opened
+from cloudconsole.store.engine import StoreError
 from cloudconsole.store.migrations import is_current
+from cloudconsole.store.store import Store
 
 
-def note_copy(folder: Path, change: str, subject: str, after: Record | None, *, actor: str, now: int) -> str | None:
+def note_copy(store: Store, change: str, subject: str, after: Record | None, *, actor: str, now: int) -> str | None:
     """Note who took a copy; gives why that could not be, which makes the copy no worse."""
     try:
-        with opened(folder, "cloud") as engine:
+        with store.opened("cloud") as engine:
             if not is_current(engine):
                 return "the store is of an older Cloud Console"
             with at_desk(engine, actor=actor, now=now) as desk:

@@ -2,10 +2,11 @@
 
 from secrets import randbits
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import select, update
 
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.records import Row
+from cloudconsole.store.many import update_rows
 from cloudconsole.store.tables import accounts, tenants
 
 
@@ -14,10 +15,8 @@ def new_version() -> int:
 
 
 def end_sessions_of_accounts(desk: Desk, tenant_id: int) -> None:
-    ids = desk.connection.scalars(select(accounts.c.id).where(accounts.c.tenant_id == tenant_id)).all()
-    if ids:
-        renew = update(accounts).where(accounts.c.id == bindparam("account")).values(version=bindparam("renewed"))
-        desk.connection.execute(renew, [{"account": account, "renewed": new_version()} for account in ids])
+    ids = desk.connection.scalars(select(accounts.c.id).where(accounts.c.tenant_id == tenant_id))
+    update_rows(desk.connection, accounts, [{"id": account, "version": new_version()} for account in ids])
 
 
 def ends_sessions_of_guests(before: Row, after: Row) -> bool:

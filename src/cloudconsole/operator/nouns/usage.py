@@ -14,6 +14,7 @@ from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import Overridable
 from cloudconsole.operator.records import Row
 from cloudconsole.store.counting import amounts_of
+from cloudconsole.store.many import among
 from cloudconsole.store.tables import quotas, resources, usage
 
 
@@ -35,7 +36,8 @@ class Room:
     def __init__(self, desk: Desk, tenant_ids: Collection[int]) -> None:
         self._now = desk.now
         self._limits: dict[int, Mapping[str, int]] = dict.fromkeys(tenant_ids, QUOTA_DEFAULTS)
-        for own in desk.connection.execute(select(quotas).where(quotas.c.tenant_id.in_(tenant_ids))).mappings():
+        theirs = among(desk.connection, quotas.c.tenant_id, tenant_ids)
+        for own in desk.connection.execute(select(quotas).where(theirs)).mappings():
             self._limits[own["tenant_id"]] = {name: own[name] for name in QUOTA_DEFAULTS}
         self._used: dict[int, Counter[str]] = {tenant_id: Counter() for tenant_id in tenant_ids}
         for tenant_id, uses in _used(desk, tenant_ids):
@@ -94,13 +96,14 @@ def _has_ended(resource: Row, now: int) -> bool:
 
 def _used(desk: Desk, tenant_ids: Collection[int]) -> Iterator[tuple[int, Mapping[str, int]]]:
     """By tenant: what resources without an end take, and those whose end is still to come, by kind."""
-    for row in desk.connection.execute(select(usage).where(usage.c.tenant_id.in_(tenant_ids))).mappings():
+    theirs = among(desk.connection, usage.c.tenant_id, tenant_ids)
+    for row in desk.connection.execute(select(usage).where(theirs)).mappings():
         yield row["tenant_id"], {quota: row[quota] for quota in QUOTA_USES}
     columns = resources.c
     sums = [func.sum(columns[name]).label(name) for name in ("vcpus", "ram_mb", "size_gb")]
     ending = (
         select(columns.tenant_id, columns.kind, func.count().label("items"), *sums)
-        .where(columns.tenant_id.in_(tenant_ids), columns.ended_at > desk.now)
+        .where(among(desk.connection, columns.tenant_id, tenant_ids), columns.ended_at > desk.now)
         .group_by(columns.tenant_id, columns.kind)
     )
     for tenant_id, kind, items, vcpus, ram_mb, size_gb in desk.connection.execute(ending):

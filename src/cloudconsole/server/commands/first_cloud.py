@@ -12,7 +12,7 @@ from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.server.settings import Settings
 from cloudconsole.store import tables
-from cloudconsole.store.engine import opened, reading
+from cloudconsole.store.engine import reading
 
 
 class FirstCloud(NamedTuple):
@@ -40,22 +40,30 @@ def read_first_cloud(arguments: argparse.Namespace, settings: Settings) -> First
     return FirstCloud(source, *read_cloud_file(source, settings.zone), is_sample=arguments.sample)
 
 
+class _Inhabited(Exception):
+    """Something is there already."""
+
+
 def load_first_cloud(cloud: FirstCloud, settings: Settings, now: int) -> None:
     """Load it where nothing is there yet; else the sample leaves what is there, and a file of one's own is refused."""
-    with opened(settings.data, "cloud") as engine:
-        with reading(engine).connect() as connection:
-            is_empty = _is_empty(connection)
-        if is_empty:
-            actor = "sample" if cloud.is_sample else "serve"
-            make_equal(engine, cloud.content, cloud.passwords, name=cloud.source.name, now=now, actor=actor)
-        elif not cloud.is_sample:
-            raise OperatorError(
-                f"--cloud: the store in {settings.data} is not empty, and stays as it is: give --data with another "
-                f"folder; or leave --cloud out after cloudconsole admin load {cloud.source} --data {settings.data}"
-            )
+    actor = "sample" if cloud.is_sample else "serve"
+    with settings.store.opened("cloud") as engine:
+        try:
+            # Looked at first, since passwords take their time; and again when it is certain that nobody else loads.
+            with reading(engine).connect() as connection:
+                _refuse_inhabited(connection)
+            what = (cloud.content, cloud.passwords)
+            make_equal(engine, *what, name=cloud.source.name, now=now, actor=actor, refuse=_refuse_inhabited)
+        except _Inhabited:
+            if not cloud.is_sample:
+                raise OperatorError(
+                    f"--cloud: {settings.store} is not empty, and stays as it is: give another with --data or "
+                    f"--database; or leave --cloud out after cloudconsole admin load {cloud.source}"
+                ) from None
 
 
-def _is_empty(connection: Connection) -> bool:
-    """Whether a load would take nothing away."""
+def _refuse_inhabited(connection: Connection) -> None:
+    """Refuse a store from which a load would take something away."""
     loaded = (tables.tenants, tables.nodes, tables.flavors, tables.prices, tables.news, tables.urls)
-    return all(connection.execute(select(table).limit(1)).first() is None for table in loaded)
+    if any(connection.execute(select(table).limit(1)).first() is not None for table in loaded):
+        raise _Inhabited

@@ -25,7 +25,7 @@ from cloudconsole.server.settings_text import add_config_flag, add_setting_flags
 from cloudconsole.server.supervising import serve
 from cloudconsole.server.tls import RENEW_SIGNAL, read_certificate
 from cloudconsole.store.desk_mark import hold_until_the_end, refuse_desks
-from cloudconsole.store.engine import StoreError, opened, reading
+from cloudconsole.store.engine import StoreError, reading
 from cloudconsole.store.preparing import prepare
 
 
@@ -65,7 +65,7 @@ def _run(arguments: argparse.Namespace, stand_ins: Mapping[str, Any]) -> int:
         listener, metrics_listener = bind(settings.host, settings.port), bind_metrics(settings)
         if not desk.is_ordinary:
             refuse_reach(listener)
-        _prepare_store(settings.data, desk)
+        _prepare_store(settings, desk)
         if settings.has_keystone:
             _see_token_keys(settings.token_key_file)
         if first_cloud is not None:
@@ -88,14 +88,17 @@ def _run(arguments: argparse.Namespace, stand_ins: Mapping[str, Any]) -> int:
     return serve(settings, Sockets(listener, metrics_listener), certificate, desk)
 
 
-def _prepare_store(folder: Path, desk: Desk) -> None:
+def _prepare_store(settings: Settings, desk: Desk) -> None:
     """What a desk writes must never be an ordinary console's, so each serves its own stores only."""
-    prepare(folder, for_desk=not desk.is_ordinary)
     if desk.is_ordinary:
-        refuse_desks(folder)
+        settings.store.prepare()
+        refuse_desks(settings.store)
+    elif settings.database is not None:
+        raise SettingError("database: a console for the desk has a store of its own; leave the database out")
     else:
-        hold_until_the_end(folder)
-        desk.end_older_sessions(folder)
+        prepare(settings.data, for_desk=True)
+        hold_until_the_end(settings.data)
+        desk.end_older_sessions(settings.data)
 
 
 def _see_token_keys(file: Path) -> None:
@@ -107,5 +110,5 @@ def _see_token_keys(file: Path) -> None:
 
 def _look(settings: Settings) -> tuple[bool, list[str]]:
     """Whether there are no accounts at all, and which of the sample's accounts have the sample's password."""
-    with opened(settings.data, "cloud") as engine, reading(engine).connect() as connection:
+    with settings.store.opened("cloud") as engine, reading(engine).connect() as connection:
         return not has_accounts(connection), accounts_with_sample_passwords(connection)

@@ -91,7 +91,7 @@ def welcome(start: Start) -> str:
             "The store has no accounts yet: cloudconsole init makes the first operator; --sample loads a sample cloud."
         )
     lines += start.desk.told()
-    kept = "is temporary" if start.is_temporary else f"stays in {settings.data.resolve()}"
+    kept = "is temporary" if start.is_temporary else f"stays in {settings.store.place}"
     lines.append(f"Stop with Ctrl-C; the data {kept}")
     if start.sample_accounts and settings.has_local_accounts:
         accounts, first, region = start.sample_accounts, start.sample_accounts[0], regions[0]
@@ -108,7 +108,7 @@ def ready_line(start: Start) -> str:
         "listens": start.listens,
         "region": start.regions[0],
         "pid": os.getpid(),
-        "data": str(start.settings.data.resolve()),
+        "data": start.settings.store.place,
         "accounts": [{"username": name, "password": SAMPLE_PASSWORDS[name]} for name in start.sample_accounts],
     }
     return json.dumps(told, ensure_ascii=False) + "\n"

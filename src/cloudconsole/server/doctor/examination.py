@@ -17,7 +17,10 @@ from cloudconsole.server.doctor.origin_checks import check_origin, check_undecla
 from cloudconsole.server.doctor.setting_checks import check_settings
 from cloudconsole.server.doctor.store_checks import check_databases, check_totals
 from cloudconsole.server.doctor.token_key_checks import check_token_keys
+from cloudconsole.store.engine import StoreError
 
+_STORE: Final = ("database", "database_password_file")
+"""They decide whether the data folder is the store at all."""
 _REACH: Final = ("host", "hosts", "public_origin", "proxies")
 """They decide who can reach the console."""
 
@@ -55,15 +58,20 @@ def examine(case: Case) -> list[Result]:
 
 
 def _run(check: Check, case: Case) -> list[Finding]:
-    unknown = [name for name in check.needs if name in case.unknown]
+    needs = (*check.needs, *_STORE) if "data" in check.needs else check.needs
+    unknown = [name for name in needs if name in case.unknown]
     if unknown:
         text = f"not looked at: there is no telling the value of {', '.join(unknown)}"
         return [warning(text, "correct the settings first, then run doctor again")]
-    if "data" in check.needs and check.run is not check_folder and obstacle_of(case.settings.data) is not None:
+    if _is_in_folder(check, case) and obstacle_of(case.settings.data) is not None:
         return [warning("not looked at: the data folder cannot be used", "mend that first, then run doctor again")]
     try:
         return list(check.run(case))
-    except (DBAPIError, sqlite3.Error, OSError) as problem:
+    except (DBAPIError, StoreError, sqlite3.Error, OSError) as problem:
         # What stands in the way is another check's finding; the rest shall be told all the same.
         reason = problem.orig if isinstance(problem, DBAPIError) else problem
         return [warning(f"could not be looked at: {reason}", "mend the others first, then run doctor again")]
+
+
+def _is_in_folder(check: Check, case: Case) -> bool:
+    return "data" in check.needs and check.run is not check_folder and case.settings.database is None

@@ -1,12 +1,12 @@
 """What the store has for a project: that it is let in, and prices for its things and for what may be made there."""
 
+import asyncio
 from collections.abc import Iterable, Iterator
-from contextlib import closing
 from typing import Final
 
 from cloudconsole.backends.openstack.costs import description, hourly_of, pricing_command
 from cloudconsole.backends.openstack.holdings import Holding
-from cloudconsole.backends.prices import KeptPrices
+from cloudconsole.backends.prices import KeptPrices, PriceList
 from cloudconsole.core.kinds import Amounts
 from cloudconsole.core.ports import Access
 from cloudconsole.server.doctor.cloud_visit import Seen
@@ -17,35 +17,45 @@ from cloudconsole.server.doctor.reasons import reason_of
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.engine import PARTS, database_file
 from cloudconsole.store.projects import tenant_of_project
-from cloudconsole.store.reader import Reader
+from cloudconsole.store.store import Store, read_with
 
 MOST_NAMED: Final = 10
 _MB_PER_GB: Final = 1024
 
 
 def store_findings(case: Case, seen: Seen, access: Access) -> Iterator[Finding]:
-    folder = case.settings.data
-    if obstacle_of(folder) is not None or not all(database_file(folder, part).is_file() for part in PARTS):
+    if _is_missing(case):
         yield warning("prices were not looked at: there is no store", "mend that first, then run doctor again")
         return
     try:
-        with closing(Reader(folder)) as reader:
-            yield from _disabled(reader, seen, access)
-            yield from _prices(KeptPrices(reader, of_types=True), seen, case.now)
+        is_disabled, prices = asyncio.run(_read(case.settings.store, access))
     except Unavailable:
         yield warning("prices could not be read", "mend the databases first, then run doctor again")
-
-
-def _disabled(reader: Reader, seen: Seen, access: Access) -> Iterator[Finding]:
-    found = tenant_of_project(reader, f"{access.project_id}@{access.endpoint}")
-    if found is not None and found[1]:
+        return
+    if is_disabled:
         yield problem(
             f"the tenant of the project {quote(seen.project)} is disabled: the console lets nobody of it in",
             "cloudconsole admin tenant enable NAME; cloudconsole admin tenant list shows its name",
         )
+    yield from _prices(prices, seen, case.now)
 
 
-def _prices(prices: KeptPrices, seen: Seen, now: float) -> Iterator[Finding]:
+def _is_missing(case: Case) -> bool:
+    folder = case.settings.data
+    if case.settings.database is not None:
+        return False
+    return obstacle_of(folder) is not None or not all(database_file(folder, part).is_file() for part in PARTS)
+
+
+async def _read(store: Store, access: Access) -> tuple[bool, PriceList]:
+    """Whether the project's tenant is disabled, and the prices."""
+    async with read_with(store) as reader:
+        found = await tenant_of_project(reader, f"{access.project_id}@{access.endpoint}")
+        async with reader.snapshot() as moment:
+            return found is not None and found[1], await KeptPrices(of_types=True).read(moment)
+
+
+def _prices(prices: PriceList, seen: Seen, now: float) -> Iterator[Finding]:
     held = seen.holdings
     if isinstance(held, Exception):
         yield problem(
@@ -74,7 +84,7 @@ def _prices(prices: KeptPrices, seen: Seen, now: float) -> Iterator[Finding]:
         yield ok(f"all {len(held)} of the project's things, and all flavors and volume types on offer, have a price")
 
 
-def _without_price(prices: KeptPrices, holdings: Iterable[Holding], now: float) -> dict[str, list[Holding]]:
+def _without_price(prices: PriceList, holdings: Iterable[Holding], now: float) -> dict[str, list[Holding]]:
     """Those without, by what they are."""
     found: dict[str, list[Holding]] = {}
     for holding in holdings:

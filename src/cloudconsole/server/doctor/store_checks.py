@@ -8,12 +8,13 @@ from typing import Final
 from sqlalchemy import Connection, NullPool, create_engine, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
+from cloudconsole.server.doctor.database_checks import check_database
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
 from cloudconsole.server.doctor.obstacles import obstacle_at
 from cloudconsole.store import counting
 from cloudconsole.store.copying import connect, damage
 from cloudconsole.store.desk_mark import has_mark
-from cloudconsole.store.engine import PARTS, Part, database_file
+from cloudconsole.store.engine import PARTS, Part, database_file, reading
 from cloudconsole.store.migrations import known_revisions
 from cloudconsole.store.schema import odd_parts
 
@@ -23,6 +24,10 @@ LONGEST_LOG: Final = 64 * 1024 * 1024
 @contextmanager
 def looking_at(case: Case, part: Part) -> Iterator[Connection]:
     """One moment of a database, to read only; none is made where there is none."""
+    if case.settings.database is not None:
+        with case.settings.store.opened(part) as opened, reading(opened).begin() as connection:
+            yield connection
+        return
     engine = create_engine(
         "sqlite://", creator=lambda: connect(database_file(case.settings.data, part)), poolclass=NullPool
     )
@@ -33,6 +38,9 @@ def looking_at(case: Case, part: Part) -> Iterator[Connection]:
 
 
 def check_databases(case: Case) -> Iterator[Finding]:
+    if case.settings.database is not None:
+        yield from check_database(case)
+        return
     for part in PARTS:
         file = database_file(case.settings.data, part)
         if not file.is_file():

@@ -49,9 +49,9 @@ class Admission:
     writer: Writer
     vigil: Vigil
 
-    def recognise(self, request: Request, username: str, endpoint: str = OURS) -> None:
+    async def recognise(self, request: Request, username: str, endpoint: str = OURS) -> None:
         """Let those who note what becomes of the request know whom it is about, if there is such an account."""
-        request.user = username if self.doors[endpoint].identity.recognises(username) else None
+        request.user = username if await self.doors[endpoint].identity.recognises(username) else None
 
     async def admit(self, request: Request, front: Front, username: str, password: str, wanted: Wanted) -> str:
         """The id of a new session for whom the caller proved to be; else a refusal, the same in words and time."""
@@ -71,6 +71,7 @@ class Admission:
         """End a session, and with it the token that it has in a cloud."""
         caller, now = caller_of(request, front), self._now()
         await self.writer.run(self.activity.end_session, session.id_hash, session.known_as, caller, now, event)
+        await self.writer.settle()
         await self.vigil.revoke(session, caller)
 
     async def _open_session(self, attempt: Attempt, proven: Account | Guest, wanted: Wanted) -> str:
@@ -82,7 +83,8 @@ class Admission:
             expires_at=lifetime_end if isinstance(proven, Account) else min(lifetime_end, _token_end(proven)),
             replaces=tuple(hash_session_id(old) for old in wanted.replaces),
         )
-        await self.writer.run(self.activity.open_session, attempt, proven, session, now)
+        if await self.writer.run(self.activity.open_session, attempt, proven, session, now):
+            await self.writer.settle()
         if isinstance(proven, Guest):
             self.vigil.opened(session.id_hash)
         return session_id

@@ -64,7 +64,7 @@ class ApiEndpoint:
                 month_days=MONTH_DAYS,
             )
         )
-        found = self.sessions.find(request)
+        found = await self.sessions.find(request)
         cookies = cookie_headers(
             csrf_cookie(self._token_to_keep(request, found), self.clock.now(), secure=front.secure),
             session_cookie(self.sessions.id_to_keep(request, found), secure=front.secure),
@@ -74,12 +74,12 @@ class ApiEndpoint:
     async def call(self, request: Request, front: Front) -> Response:
         body = await read_body(request, self.settings.max_body)
         media = media_type(request, (JSON, FORM))
-        session = self.sessions.require(request)
+        session = await self.sessions.require(request)
         if session.access is not None:
             return await self._call_as_guest(request, front, session, session.access, (body, media))
         handler, parameters = self._asked_for(request, front, session, body, media)
         tenant = Tenant(session.tenant_id, session.username)
-        asked = Asked(tenant, parameters, request.head.language, session.stamp)
+        asked = Asked(tenant, parameters, request.head.language)
         return plain_answer((await self.payloads.get(handler, self.ports, asked)).body)
 
     async def _call_as_guest(
@@ -92,7 +92,7 @@ class ApiEndpoint:
                 await self.vigil.see(session, access, caller)
                 handler, parameters = self._asked_for(request, front, session, *sent)
                 tenant = Tenant(session.tenant_id, session.username, access, caller)
-                asked = Asked(tenant, parameters, request.head.language, session.stamp)
+                asked = Asked(tenant, parameters, request.head.language)
                 try:
                     prepared = await self.payloads.get(handler, self.ports, asked)
                 except LoginRequired as refused:

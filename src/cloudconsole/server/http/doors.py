@@ -63,6 +63,7 @@ class Vigil:
         self._vouched.pop(session.id_hash, None)
         end = self._activity.end_session
         await self._writer.run(end, session.id_hash, session.known_as, caller, int(self._clock.now()), REVOKED)
+        await self._writer.settle()
         raise LoginRequired
 
     async def revoke(self, session: Session, caller: Caller) -> None:

@@ -31,6 +31,6 @@ class HealthEndpoint:
 
     async def ready(self, request: Request, _front: Front) -> Response:
         """Only while calls would be served: not when stopping, nor without a store whose tables we know."""
-        if self._is_draining() or not tables_are_current(self._reader):
+        if self._is_draining() or not await tables_are_current(self._reader):
             raise Unavailable
         return json_response(envelope.notice(_READY, 200, request.head.language))

@@ -32,15 +32,15 @@ class LoginEndpoint:
         fields = parse_fields(body, media)
         csrf_seed = self.tokens.check_login(request, fields.get("csrfmiddlewaretoken"))
         username, password, region = (required_text(fields, name) for name in ("username", "password", "region"))
-        self.admission.recognise(request, username)
+        await self.admission.recognise(request, username)
         endpoint = self.regions.meant_by(region, front.origin)
-        self.admission.recognise(request, username, endpoint)
+        await self.admission.recognise(request, username, endpoint)
         wanted = Wanted(csrf_seed, request.head.cookies.sessions, endpoint=endpoint)
         session_id = await self.admission.admit(request, front, username, password, wanted)
         return self._let_in(session_id, csrf_seed, front)
 
     async def log_out(self, request: Request, front: Front) -> Response:
-        session = self.sessions.require(request)
+        session = await self.sessions.require(request)
         self.tokens.check_call(request, front, session)
         await self.admission.dismiss(request, front, session)
         return Response(headers=cookie_headers(clear_session_cookie(secure=front.secure)))

@@ -60,12 +60,12 @@ class Sessions:
         anonymous = (session_id for session_id in request.head.cookies.sessions if _ANONYMOUS.fullmatch(session_id))
         return next(anonymous, None) or "a" + self._randomness.token_bytes(_ID_BYTES).hex()
 
-    def find(self, request: Request) -> Found | None:
+    async def find(self, request: Request) -> Found | None:
         """The live session among the request's cookies, with its id; of several, the one whose token came along."""
         now = self._clock.now()
         live: list[Found] = []
         for session_id, id_hash in request.head.sessions:
-            session = self._reader.find(id_hash, now, request.arrival)
+            session = await self._reader.find(id_hash, now, request.arrival)
             if session is not None:
                 live.append((session_id, session))
         if not live:
@@ -78,8 +78,8 @@ class Sessions:
         self.note_use(session, now)
         return live[0]
 
-    def require(self, request: Request) -> Session:
-        found = self.find(request)
+    async def require(self, request: Request) -> Session:
+        found = await self.find(request)
         if found is None:
             raise LoginRequired
         return found[1]
@@ -104,6 +104,7 @@ class Sessions:
             while self._touched:
                 self._being_written, self._touched = self._touched, {}
                 await self._writer.run(self._activity.touch_sessions, self._being_written)
+                self._reader.forget(self._being_written)
         except ApiError as problem:
             log.warning(
                 "the last use of %d sessions could not be written: %s", len(self._being_written), problem.__cause__

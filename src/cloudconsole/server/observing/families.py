@@ -50,6 +50,11 @@ WRITES_WAITING: Final = Family(
     "gauge",
     "Writes, and looks before a login, under way or waiting for their turn.",
 )
+WATCH_LOST: Final = Family(
+    "store_watch_lost_workers",
+    "gauge",
+    "Workers that cannot learn what changes in the database, and so refuse calls; none with the embedded store.",
+)
 PAYLOADS: Final = Family(
     "payloads_total", "counter", "Payloads handed out, prepared for the call or kept from an earlier one.", ("source",)
 )

@@ -103,8 +103,10 @@ WRITES_WAITING: Final = _MOMENTARY + 2
 PASSWORDS_WAITING: Final = _MOMENTARY + 3
 LONGEST_LAG: Final = _MOMENTARY + 4
 PROCESS: Final = _MOMENTARY + 5
-UPSTREAM_IN_FLIGHT: Final = {service: PROCESS + 1 + number for number, service in enumerate(SERVICES)}
-_END: Final = PROCESS + 1 + len(SERVICES)
+WATCH_LOST: Final = _MOMENTARY + 6
+_OF_SERVICES: Final = _MOMENTARY + 7
+UPSTREAM_IN_FLIGHT: Final = {service: _OF_SERVICES + number for number, service in enumerate(SERVICES)}
+_END: Final = _OF_SERVICES + len(SERVICES)
 GAUGES: Final = range(IN_FLIGHT, _END)
 
 # Whole cache lines, so that no two workers write to the same one.

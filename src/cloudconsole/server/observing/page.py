@@ -76,6 +76,7 @@ def _store_of_workers(totals: list[int]) -> list[str]:
         *_histogram(families.STORE_WRITES, {(): layout.STORE_WRITES}, totals),
         *_family(families.WRITES_WAITING, [((), totals[layout.WRITES_WAITING])]),
         *_family(families.STORE_ERRORS, [((), totals[layout.STORE_ERRORS])]),
+        *_family(families.WATCH_LOST, [((), totals[layout.WATCH_LOST])]),
     ]
 
 

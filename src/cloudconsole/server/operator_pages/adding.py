@@ -42,7 +42,7 @@ class AddPage:
         self._controls: tuple[Control, ...] = (*own, *accounts.PASSWORDS) if noun is ACCOUNTS else own
 
     async def show(self, request: Request, _front: Front) -> Response:
-        visit = self._room.sessions.require(request)
+        visit = await self._room.sessions.require(request)
         return await self._page(request, visit, asked_fields(self._controls, query_of(request)))
 
     async def add(self, request: Request, front: Front) -> Response:

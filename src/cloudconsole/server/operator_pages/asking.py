@@ -30,7 +30,7 @@ class DeedPage:
         self._room = room
 
     async def ask(self, request: Request, _front: Front) -> Response:
-        visit = self._room.sessions.require(request)
+        visit = await self._room.sessions.require(request)
         return await self._page(request, visit, query_of(request).get("key", ""))
 
     async def do(self, request: Request, front: Front) -> Response:

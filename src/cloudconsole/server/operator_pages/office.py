@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from datetime import tzinfo
-from pathlib import Path
 from typing import Final, TypeVar
 
 from sqlalchemy import Connection, Engine, Select, select
@@ -15,8 +14,9 @@ from cloudconsole.operator.desk import Desk, at_desk, reading_desk
 from cloudconsole.server.observing.meter import Meter
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec.errors import LoginRequired, Unavailable
-from cloudconsole.store.engine import open_engine, reading
+from cloudconsole.store.engine import reading
 from cloudconsole.store.sessions import Session
+from cloudconsole.store.store import Store
 from cloudconsole.store.tables import accounts
 
 Result = TypeVar("Result")
@@ -28,12 +28,12 @@ ACTOR_PREFIX: Final = "web:"
 
 
 class Office:
-    def __init__(self, folder: Path, activity: Engine, clock: Clock, zone: tzinfo, meter: Meter) -> None:
-        self._cloud = open_engine(folder, "cloud")
+    def __init__(self, store: Store, activity: Engine, clock: Clock, zone: tzinfo, meter: Meter) -> None:
+        self._cloud = store.open_engine("cloud")
         self._activity = activity
         self._clock = clock
         self._thread = ThreadPoolExecutor(1, "operator-pages")
-        self._writer = Writer(self._thread, meter)
+        self._writer = Writer(self._thread, meter, store.settle_seconds)
         self.zone = zone
 
     async def look(self, work: Callable[[Desk], Result]) -> Result:
@@ -54,7 +54,9 @@ class Office:
 
     async def do(self, work: Callable[[], Result]) -> Result:
         """Do what opens its own desks, below."""
-        return await self._writer.run(_translated, work)
+        result = await self._writer.run(_translated, work)
+        await self._writer.settle()
+        return result
 
     def looking(self) -> AbstractContextManager[Desk]:
         return reading_desk(self._cloud, now=self.now(), zone=self.zone)

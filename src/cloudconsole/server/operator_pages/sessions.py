@@ -55,29 +55,29 @@ class OperatorSessions:
         values = read_operator_cookies(request.head.header(b"cookie") or "")
         return [value for value in values if _SESSION_ID.fullmatch(value)]
 
-    def find(self, request: Request) -> Visit | None:
+    async def find(self, request: Request) -> Visit | None:
         """The live session of an account that is an operator's now."""
         now = self._clock.now()
         for session_id in self.held(request):
-            session = self._reader.find(hash_session_id(session_id), now, request.arrival)
+            session = await self._reader.find(hash_session_id(session_id), now, request.arrival)
             if session is not None and session.role == OPERATOR:
                 request.user = session.username
                 self._sessions.note_use(session, now)
                 return Visit(session, self._tokens.from_seed(session.csrf_seed))
         return None
 
-    def require(self, request: Request) -> Visit:
-        visit = self.find(request)
+    async def require(self, request: Request) -> Visit:
+        visit = await self.find(request)
         if visit is None:
             raise LoginRequired
         return visit
 
     async def receive(self, request: Request, front: Front) -> Posted:
         """A form that an operator sent from one of our pages; refused where a foreign page may have sent it."""
-        self.require(request)
+        await self.require(request)
         body = await read_body(request, LARGEST_FORM)
         # Again: a body may take its time, and whoever sends it may be no operator any more.
-        visit = self.require(request)
+        visit = await self.require(request)
         media = media_type(request, (FORM,))
         check_origin(request, front)
         fields = parse_fields(body, media)

@@ -42,7 +42,7 @@ class SignIn:
     async def show(self, request: Request, front: Front) -> Response:
         query = query_of(request)
         onward = self._onward(query.get("next", ""))
-        if self._sessions.find(request) is not None:
+        if await self._sessions.find(request) is not None:
             return redirect(onward)
         return self._form(request, front, onward, problem=LOST if query.get("lost") else None)
 
@@ -80,7 +80,7 @@ class SignIn:
         return redirect(SIGN_IN_PATH + ("?" + urlencode(asked) if asked else ""))
 
     async def _admit(self, request: Request, front: Front, username: str, password: str) -> str:
-        self._admission.recognise(request, username)
+        await self._admission.recognise(request, username)
         wanted = Wanted(
             csrf_seed=self._tokens.new()[:SEED_LENGTH],
             replaces=self._sessions.held(request),

@@ -70,7 +70,7 @@ class OnePage:
         self._room = room
 
     async def show(self, request: Request, front: Front) -> Response:
-        visit = self._room.sessions.require(request)
+        visit = await self._room.sessions.require(request)
         return await self._page(request, front, visit, query_of(request).get("key", ""))
 
     async def change(self, request: Request, front: Front) -> Response:

@@ -36,7 +36,7 @@ class StartPage:
         self._room = room
 
     async def show(self, request: Request, _front: Front) -> Response:
-        visit = self._room.sessions.require(request)
+        visit = await self._room.sessions.require(request)
         lines, upcoming = await self._room.office.look(_read)
         return self._room.page("start.html", request, visit, places=_PLACES, lines=lines, upcoming=upcoming)
 

@@ -45,7 +45,7 @@ class TrailPage:
         self._room = room
 
     async def show(self, request: Request, _front: Front) -> Response:
-        visit = self._room.sessions.require(request)
+        visit = await self._room.sessions.require(request)
         query = query_of(request)
         is_access = query.get("trail") == _ACCESS
         wanted = {control.name: text for control in _CONTROLS if (text := sent(control, query))}

@@ -3,10 +3,21 @@
 import argparse
 from typing import Final
 
-from cloudconsole.server.commands.admin import files, importing, keeping, nouns, token_keys, trail
+from cloudconsole.server.commands.admin import (
+    copying,
+    everyone,
+    files,
+    importing,
+    keeping,
+    migrating,
+    nouns,
+    pruning,
+    token_keys,
+    trail,
+)
 from cloudconsole.server.commands.admin.running import run_with_settings
 
-MODULES: Final = (nouns, trail, importing, files, keeping, token_keys)
+MODULES: Final = (nouns, trail, importing, files, keeping, pruning, everyone, migrating, copying, token_keys)
 """Where the commands are, in the order of the help; each module has `add_commands(commands)`, which makes parsers and
 sets as their default `admin_command` a function of the arguments and the settings."""
 

@@ -21,13 +21,13 @@ from cloudconsole.server.commands.admin.stores import (
     add_store_arguments,
     add_zone_argument,
     now,
+    settle,
     store_to_read,
 )
 from cloudconsole.server.commands.admin.taking import STANDARD_STREAM, leave_line, stream_named
 from cloudconsole.server.commands.whoami import user_name
 from cloudconsole.server.settings import Settings
-from cloudconsole.store.engine import database_file, opened
-from cloudconsole.store.preparing import prepare, require_current
+from cloudconsole.store.sqlite.store import FolderStore
 
 _STANDARD_INPUT: Final = (STANDARD_STREAM, "/dev/stdin")
 
@@ -63,19 +63,17 @@ def add_commands(commands: Any) -> None:
 
 def _load(arguments: argparse.Namespace, settings: Settings) -> None:
     # Read first: a file with problems must not leave an empty store behind.
-    with names_kept_in(settings.data) as kept:
+    with names_kept_in(settings.store) as kept:
         name, file, passwords = _read(arguments.file, settings, kept)
-    is_new = not database_file(settings.data, "cloud").exists()
+    is_new = not settings.store.is_there()
     if is_new and not arguments.dry_run:
         # Nor must one that a rule refuses: tried first.
         _make_equal(arguments, settings, name, file, passwords, dry_run=True)
     summary = _make_equal(arguments, settings, name, file, passwords, dry_run=arguments.dry_run)
-    made = settings.data.resolve() if is_new and not arguments.dry_run else None
+    made = settings.store.place if is_new and not arguments.dry_run else None
     if arguments.json:
         changes = {table: counts._asdict() for table, counts in summary.counts.items()}
-        printing.print_json(
-            {"changes": changes, "dry_run": arguments.dry_run, "new_store": None if made is None else str(made)}
-        )
+        printing.print_json({"changes": changes, "dry_run": arguments.dry_run, "new_store": made})
     else:
         for line in _lines(summary, made, dry_run=arguments.dry_run):
             printing.print_line(line)
@@ -98,7 +96,7 @@ def _make_equal(
     *,
     dry_run: bool,
 ) -> Summary:
-    with _made_store(settings.data, for_trial=dry_run) as engine:
+    with _made_store(settings, for_trial=dry_run) as engine:
         return make_equal(
             engine,
             file,
@@ -111,7 +109,7 @@ def _make_equal(
         )
 
 
-def _lines(summary: Summary, made: Path | None, *, dry_run: bool) -> Iterator[str]:
+def _lines(summary: Summary, made: str | None, *, dry_run: bool) -> Iterator[str]:
     yield from str(summary).splitlines()
     if dry_run and summary.changed:
         yield "nothing was changed: this was a dry run"
@@ -128,25 +126,29 @@ def _dump(arguments: argparse.Namespace, settings: Settings) -> None:
     if stream is None:
         with replacing(file) as outfile, outfile.opened() as target:
             target.write(content)
-        leave_line(settings, "dump", file.name)
+        leave_line(settings.store, "dump", file.name)
         return
     try:
         stream.write(content)
         stream.flush()
     finally:
         # A reader that left early has read something all the same.
-        leave_line(settings, "dump", "standard output")
+        leave_line(settings.store, "dump", "standard output")
 
 
 @contextmanager
-def _made_store(folder: Path, *, for_trial: bool) -> Iterator[Engine]:
-    """The store in a folder, made where there is none; for a trial, an empty one that is thrown away."""
+def _made_store(settings: Settings, *, for_trial: bool) -> Iterator[Engine]:
+    """The store, made where there is none; for a trial, an empty one that is thrown away."""
     with tempfile.TemporaryDirectory() as nowhere:
-        is_new = not database_file(folder, "cloud").exists()
-        place = Path(nowhere) if for_trial and is_new else folder
+        store = settings.store
+        is_new = isinstance(store, FolderStore) and not store.is_there()
+        if for_trial and is_new:
+            store = FolderStore(Path(nowhere))
         if for_trial and not is_new:
-            require_current(place, "cloud")
+            store.require_current("cloud")
         else:
-            prepare(place)
-        with opened(place, "cloud") as engine:
+            store.prepare()
+        with store.opened("cloud") as engine:
             yield engine
+    if not for_trial:
+        settle(settings)

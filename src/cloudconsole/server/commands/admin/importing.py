@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,14 +22,18 @@ from cloudconsole.server.commands.admin.stores import (
     add_zone_argument,
     require_store,
     store,
+    store_to_read,
 )
 from cloudconsole.server.commands.whoami import user_name
 from cloudconsole.server.settings import Settings
+from cloudconsole.store.carrying import copy_rows
 from cloudconsole.store.copying import copy_to, one_moment
 from cloudconsole.store.engine import database_file, opened
 from cloudconsole.store.folders import refuse_danger
 from cloudconsole.store.migrations import migrate
 from cloudconsole.store.scratch import clear_left, scratch
+from cloudconsole.store.sqlite.store import FolderStore
+from cloudconsole.store.tables import CLOUD
 
 STANDARD_INPUT = "-"
 
@@ -126,11 +131,20 @@ def _source(file: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _store(settings: Settings, *, for_trial: bool) -> Iterator[Engine]:
-    """The store; for a trial a copy of its cloud, in the same folder, which is thrown away."""
+    """The store; for a trial a copy of its cloud, which is thrown away."""
     if not for_trial:
         with store(settings) as engine:
             yield engine
-        return
+    elif isinstance(settings.store, FolderStore):
+        with _copied_folder(settings) as engine:
+            yield engine
+    else:
+        with _copied_database(settings) as engine:
+            yield engine
+
+
+@contextmanager
+def _copied_folder(settings: Settings) -> Iterator[Engine]:
     require_store(settings)
     folder = settings.data
     refuse_danger(folder)
@@ -141,3 +155,18 @@ def _store(settings: Settings, *, for_trial: bool) -> Iterator[Engine]:
         with opened(copy, "cloud") as engine:
             migrate(engine, {"cloud"})
             yield engine
+
+
+@contextmanager
+def _copied_database(settings: Settings) -> Iterator[Engine]:
+    """A copy of a database's cloud as an embedded one, among this machine's temporary files."""
+    place = Path(tempfile.gettempdir())
+    clear_left(place)
+    with (
+        scratch(place, "dry-run") as copy,
+        store_to_read(settings) as source,
+        opened(copy, "cloud") as engine,
+    ):
+        migrate(engine, {"cloud"})
+        copy_rows(source, engine, CLOUD)
+        yield engine

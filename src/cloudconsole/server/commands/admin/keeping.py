@@ -10,6 +10,7 @@ from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.keeping.backup import back_up
 from cloudconsole.operator.keeping.recount import recount
 from cloudconsole.operator.keeping.restore import Staged, restore, staged
+from cloudconsole.server.commands.admin.databases import how_to_back_up, how_to_restore
 from cloudconsole.server.commands.admin.stores import (
     add_json_argument,
     add_store_arguments,
@@ -65,11 +66,13 @@ def add_commands(subparsers: Any) -> None:
 def _back_up(arguments: argparse.Namespace, settings: Settings) -> None:
     if stream_named(arguments.file) is not None:
         raise OperatorError(f"{arguments.file}: a backup is written to a file only: give its name")
+    if settings.database is not None:
+        raise OperatorError(how_to_back_up(settings, arguments.file))
     require_store(settings)
     file = Path(arguments.file)
     manifest = back_up(settings.data, file, now=now(), force=arguments.force)
     size = sum(entry.bytes for entry in manifest.files.values())
-    leave_line(settings, "backup", file.name, {"made_at": manifest.made_at, "bytes": size})
+    leave_line(settings.store, "backup", file.name, {"made_at": manifest.made_at, "bytes": size})
     if arguments.json:
         printing.print_json({"file": str(file), "made_at": manifest.made_at, "bytes": size})
         return
@@ -78,6 +81,8 @@ def _back_up(arguments: argparse.Namespace, settings: Settings) -> None:
 
 
 def _restore(arguments: argparse.Namespace, settings: Settings) -> None:
+    if settings.database is not None and arguments.to is None:
+        raise OperatorError(how_to_restore(settings, arguments))
     folder: Path = arguments.to or settings.data
     if arguments.to and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OperatorError(f"--to: {folder} is not an empty folder: give one that is, or that is not there yet")

@@ -2,9 +2,10 @@
 
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from os import fstat
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from cloudconsole.operator.bulk.importing import Tally
 
@@ -33,6 +34,45 @@ def show_progress(steps: Iterable[Tally], source: BinaryIO) -> Iterator[Tally]:
             rate = round(tally.lines / elapsed)
             progress.update(task, completed=tally.position, lines=tally.lines, rate=rate)
             yield tally
+
+
+class Rows(Protocol):
+    """So many of all, and what is being done with them."""
+
+    @property
+    def doing(self) -> str: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def of(self) -> int: ...
+
+
+@contextmanager
+def showing_rows() -> Iterator[Callable[[Rows], None]]:
+    """Within, whoever is told how far it is shows it."""
+    if not sys.stderr.isatty():
+        yield lambda _rows: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        BarColumn(),
+        TaskProgressColumn(),
+        MofNCompleteColumn(),
+        TextColumn("rows, {task.description}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("beginning", total=None)
+        yield lambda step: progress.update(task, description=step.doing, completed=step.rows, total=step.of)
 
 
 def _size(source: BinaryIO) -> int | None:

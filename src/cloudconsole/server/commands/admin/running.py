@@ -16,6 +16,7 @@ from cloudconsole.server.commands.refusing import REFUSED, refuse
 from cloudconsole.server.settings import SettingError, Settings
 from cloudconsole.spec.visible import visible
 from cloudconsole.store.engine import StoreError
+from cloudconsole.store.locking import is_busy
 
 DONE: Final = 0
 
@@ -35,8 +36,10 @@ def run_with_settings(arguments: argparse.Namespace, command: Callable[[argparse
     except (OperatorError, StoreError) as refused:
         return refuse(str(refused))
     except (DBAPIError, sqlite3.Error) as problem:
+        if is_busy(problem):
+            return refuse(f"others are changing {settings.store}, and did not stop for long enough: try again")
         reason = problem.orig if isinstance(problem, DBAPIError) else problem
-        return refuse(f"the store in {settings.data} cannot be used: {reason}")
+        return refuse(f"{settings.store} cannot be used: {reason}")
     except UnicodeEncodeError:
         return refuse("an argument is not UTF-8 text")
     except OSError as problem:

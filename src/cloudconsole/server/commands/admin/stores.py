@@ -1,8 +1,10 @@
 """The store that a command is about, and the desk at which its operator works."""
 
 import argparse
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from typing import Final
 
 from sqlalchemy import Engine
 
@@ -12,13 +14,17 @@ from cloudconsole.server.commands.whoami import user_name
 from cloudconsole.server.settings import Settings
 from cloudconsole.server.settings_reading import load_settings
 from cloudconsole.server.settings_text import add_config_flag
-from cloudconsole.store.engine import Part, StoreError, database_file, opened
-from cloudconsole.store.preparing import prepare, require_current
+from cloudconsole.store.engine import Part, StoreError
+from cloudconsole.store.sqlite.store import FolderStore
+
+STORE_SETTINGS: Final = ("data", "database", "database_password_file")
 
 
 def add_store_arguments(parser: argparse.ArgumentParser) -> None:
     add_config_flag(parser)
     parser.add_argument("--data", metavar="DIR", help="folder of the store (default: as the settings say, else data)")
+    parser.add_argument("--database", metavar="ADDRESS", help="PostgreSQL database of the store, instead of a folder")
+    parser.add_argument("--database-password-file", metavar="FILE", help="file with the password for the database")
 
 
 def add_zone_argument(parser: argparse.ArgumentParser) -> None:
@@ -34,11 +40,13 @@ def add_json_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def settings_for(arguments: argparse.Namespace) -> Settings:
-    return load_settings(flags={name: getattr(arguments, name, None) for name in ("config", "data", "time_zone")})
+    return load_settings(
+        flags={name: getattr(arguments, name, None) for name in ("config", *STORE_SETTINGS, "time_zone")}
+    )
 
 
 def require_store(settings: Settings) -> None:
-    if not database_file(settings.data, "cloud").exists():
+    if isinstance(settings.store, FolderStore) and not settings.store.is_there():
         raise StoreError(f"there is no store in {settings.data}: give its folder with --data")
 
 
@@ -46,18 +54,24 @@ def require_store(settings: Settings) -> None:
 def store(settings: Settings, part: Part = "cloud") -> Iterator[Engine]:
     """One part of a store that is there, for a change: its tables are brought up to date first."""
     require_store(settings)
-    prepare(settings.data)
-    with opened(settings.data, part) as engine:
+    settings.store.prepare()
+    with settings.store.opened(part) as engine:
         yield engine
+    settle(settings)
 
 
 @contextmanager
 def store_to_read(settings: Settings, part: Part = "cloud") -> Iterator[Engine]:
     """One part of a store that is there; one whose tables are not up to date is refused and left as it is."""
     require_store(settings)
-    require_current(settings.data, part)
-    with opened(settings.data, part) as engine:
+    settings.store.require_current(part)
+    with settings.store.opened(part) as engine:
         yield engine
+
+
+def settle(settings: Settings) -> None:
+    """Wait until every replica has seen what was committed: only then may the command say that it is done."""
+    time.sleep(settings.store.settle_seconds)
 
 
 def writing(engine: Engine, settings: Settings, *, force: bool = False) -> AbstractContextManager[Desk]:

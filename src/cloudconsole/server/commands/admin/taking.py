@@ -9,8 +9,8 @@ from cloudconsole.operator.keeping.copies import note_copy
 from cloudconsole.operator.records import Record
 from cloudconsole.server.commands.admin.stores import now
 from cloudconsole.server.commands.whoami import user_name
-from cloudconsole.server.settings import Settings
 from cloudconsole.spec.visible import visible
+from cloudconsole.store.store import Store
 
 STANDARD_STREAM: Final = "-"
 _STANDARD_OUTPUT: Final = (STANDARD_STREAM, "/dev/stdout", "/dev/fd/1")
@@ -25,8 +25,8 @@ def stream_named(name: str) -> IO[bytes] | None:
     return os.fdopen(int(number[1]), "wb", closefd=False) if number else None
 
 
-def leave_line(settings: Settings, change: str, subject: str, after: Record | None = None) -> None:
+def leave_line(store: Store, change: str, subject: str, after: Record | None = None) -> None:
     """Note the copy in the trail; where that cannot be, say so: the copy is there nevertheless."""
-    problem = note_copy(settings.data, change, subject, after, actor=user_name(), now=now())
+    problem = note_copy(store, change, subject, after, actor=user_name(), now=now())
     if problem is not None:
         sys.stderr.write(f"cloudconsole: the {change} is done, but not in the audit trail: {visible(problem)}\n")

@@ -34,7 +34,7 @@ def _rotate(arguments: argparse.Namespace, settings: Settings) -> None:
     require_store(settings)
     file = settings.token_key_file
     rotate(file)
-    leave_line(settings, "token-keys.rotate", file.name)
+    leave_line(settings.store, "token-keys.rotate", file.name)
     if arguments.json:
         printing.print_json({"file": str(file), "keys": len(read_keys(file))})
     else:

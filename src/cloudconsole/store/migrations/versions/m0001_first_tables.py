@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from alembic import op
 
 from cloudconsole.store.migrations import holds
+from cloudconsole.store.texts import TEXT
 
 revision = "0001"
 down_revision = None
@@ -22,8 +23,8 @@ def upgrade() -> None:
 def _create_cloud() -> None:
     op.create_table(
         "flavors",
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("id", TEXT, nullable=False),
+        sa.Column("name", TEXT, nullable=False),
         sa.Column("vcpus", sa.Integer(), nullable=False),
         sa.Column("ram_mb", sa.Integer(), nullable=False),
         sa.Column("disk_gb", sa.Integer(), nullable=False),
@@ -34,15 +35,15 @@ def _create_cloud() -> None:
         "news",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("published_at", sa.BigInteger(), nullable=False),
-        sa.Column("title", sa.Text(), nullable=False),
-        sa.Column("url", sa.Text(), nullable=False),
+        sa.Column("title", TEXT, nullable=False),
+        sa.Column("url", TEXT, nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_news")),
     )
     op.create_index(op.f("ix_news_published_at"), "news", ["published_at"], unique=False)
     op.create_table(
         "nodes",
         sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("name", TEXT, nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_nodes")),
         sa.UniqueConstraint("name", name=op.f("uq_nodes_name")),
     )
@@ -50,16 +51,16 @@ def _create_cloud() -> None:
         "operator_audit",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("at", sa.BigInteger(), nullable=False),
-        sa.Column("actor", sa.Text(), nullable=False),
-        sa.Column("change", sa.Text(), nullable=False),
-        sa.Column("detail", sa.Text(), nullable=False),
+        sa.Column("actor", TEXT, nullable=False),
+        sa.Column("change", TEXT, nullable=False),
+        sa.Column("detail", TEXT, nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_operator_audit")),
     )
     op.create_index(op.f("ix_operator_audit_at"), "operator_audit", ["at"], unique=False)
     op.create_table(
         "tenants",
         sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("name", TEXT, nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_tenants")),
         sa.UniqueConstraint("name", name=op.f("uq_tenants_name")),
     )
@@ -67,9 +68,9 @@ def _create_cloud() -> None:
         "accounts",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("tenant_id", sa.Integer(), nullable=False),
-        sa.Column("username", sa.Text(), nullable=False),
-        sa.Column("role", sa.Text(), nullable=False),
-        sa.Column("password_hash", sa.Text(), nullable=False),
+        sa.Column("username", TEXT, nullable=False),
+        sa.Column("role", TEXT, nullable=False),
+        sa.Column("password_hash", TEXT, nullable=False),
         sa.Column("disabled", sa.Boolean(), nullable=False),
         sa.Column("version", sa.BigInteger(), nullable=False),
         sa.CheckConstraint("role IN ('tenant', 'operator')", name=op.f("ck_accounts_role")),
@@ -80,21 +81,21 @@ def _create_cloud() -> None:
     op.create_index(op.f("ix_accounts_tenant_id"), "accounts", ["tenant_id"], unique=False)
     op.create_table(
         "domains",
-        sa.Column("id", sa.Text(), nullable=False),
+        sa.Column("id", TEXT, nullable=False),
         sa.Column("tenant_id", sa.Integer(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
-        sa.Column("comment", sa.Text(), nullable=False),
-        sa.Column("service_areas", sa.Text(), nullable=False),
-        sa.Column("service_type", sa.Text(), nullable=False),
+        sa.Column("name", TEXT, nullable=False),
+        sa.Column("comment", TEXT, nullable=False),
+        sa.Column("service_areas", TEXT, nullable=False),
+        sa.Column("service_type", TEXT, nullable=False),
         sa.Column("enabled", sa.Boolean(), nullable=False),
-        sa.Column("cname", sa.Text(), nullable=False),
-        sa.Column("status", sa.Text(), nullable=False),
-        sa.Column("cache_behaviors", sa.Text(), nullable=False),
-        sa.Column("visit_control_rules", sa.Text(), nullable=False),
-        sa.Column("origin_ips", sa.Text(), nullable=False),
-        sa.Column("adv_origin_configs", sa.Text(), nullable=False),
-        sa.Column("origin_domain_name", sa.Text(), nullable=True),
-        sa.Column("query_string_settings", sa.Text(), nullable=True),
+        sa.Column("cname", TEXT, nullable=False),
+        sa.Column("status", TEXT, nullable=False),
+        sa.Column("cache_behaviors", TEXT, nullable=False),
+        sa.Column("visit_control_rules", TEXT, nullable=False),
+        sa.Column("origin_ips", TEXT, nullable=False),
+        sa.Column("adv_origin_configs", TEXT, nullable=False),
+        sa.Column("origin_domain_name", TEXT, nullable=True),
+        sa.Column("query_string_settings", TEXT, nullable=True),
         sa.ForeignKeyConstraint(["tenant_id"], ["tenants.id"], name=op.f("fk_domains_tenant_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_domains")),
     )
@@ -102,8 +103,8 @@ def _create_cloud() -> None:
     op.create_table(
         "prices",
         sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("kind", sa.Text(), nullable=False),
-        sa.Column("unit", sa.Text(), nullable=False),
+        sa.Column("kind", TEXT, nullable=False),
+        sa.Column("unit", TEXT, nullable=False),
         sa.Column("node_id", sa.Integer(), nullable=True),
         sa.Column("start", sa.BigInteger(), nullable=False),
         sa.Column("billionths", sa.BigInteger(), nullable=False),
@@ -142,10 +143,10 @@ def _create_cloud() -> None:
     )
     op.create_table(
         "resources",
-        sa.Column("id", sa.Text(), nullable=False),
+        sa.Column("id", TEXT, nullable=False),
         sa.Column("tenant_id", sa.Integer(), nullable=False),
-        sa.Column("kind", sa.Text(), nullable=False),
-        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("kind", TEXT, nullable=False),
+        sa.Column("name", TEXT, nullable=False),
         sa.Column("node_id", sa.Integer(), nullable=True),
         sa.Column("vcpus", sa.Integer(), nullable=False),
         sa.Column("ram_mb", sa.Integer(), nullable=False),
@@ -164,7 +165,7 @@ def _create_cloud() -> None:
     op.create_table(
         "totals",
         sa.Column("tenant_id", sa.Integer(), nullable=False),
-        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("kind", TEXT, nullable=False),
         sa.Column("node_id", sa.Integer(), autoincrement=False, nullable=False),
         sa.Column("items", sa.BigInteger(), nullable=False),
         sa.Column("vcpus", sa.BigInteger(), nullable=False),
@@ -176,10 +177,10 @@ def _create_cloud() -> None:
     )
     op.create_table(
         "urls",
-        sa.Column("id", sa.Text(), nullable=False),
+        sa.Column("id", TEXT, nullable=False),
         sa.Column("tenant_id", sa.Integer(), nullable=True),
-        sa.Column("type", sa.Text(), nullable=False),
-        sa.Column("url", sa.Text(), nullable=False),
+        sa.Column("type", TEXT, nullable=False),
+        sa.Column("url", TEXT, nullable=False),
         sa.CheckConstraint("type IN ('link', 'directory')", name=op.f("ck_urls_type")),
         sa.ForeignKeyConstraint(["tenant_id"], ["tenants.id"], name=op.f("fk_urls_tenant_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_urls")),
@@ -192,17 +193,17 @@ def _create_activity() -> None:
         "access_audit",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("at", sa.BigInteger(), nullable=False),
-        sa.Column("event", sa.Text(), nullable=False),
-        sa.Column("username", sa.Text(), nullable=True),
-        sa.Column("address", sa.Text(), nullable=False),
-        sa.Column("request_id", sa.Text(), nullable=False),
+        sa.Column("event", TEXT, nullable=False),
+        sa.Column("username", TEXT, nullable=True),
+        sa.Column("address", TEXT, nullable=False),
+        sa.Column("request_id", TEXT, nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_access_audit")),
     )
     op.create_index(op.f("ix_access_audit_at"), "access_audit", ["at"], unique=False)
     op.create_table(
         "login_failures",
         sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("network", sa.Text(), nullable=False),
+        sa.Column("network", TEXT, nullable=False),
         sa.Column("user_hash", sa.LargeBinary(), nullable=False),
         sa.Column("at", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_login_failures")),
@@ -216,7 +217,7 @@ def _create_activity() -> None:
     op.create_index(op.f("ix_login_failures_at"), "login_failures", ["at"], unique=False)
     op.create_table(
         "secrets",
-        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("name", TEXT, nullable=False),
         sa.Column("value", sa.LargeBinary(), nullable=False),
         sa.PrimaryKeyConstraint("name", name=op.f("pk_secrets")),
     )
@@ -225,7 +226,7 @@ def _create_activity() -> None:
         sa.Column("id_hash", sa.LargeBinary(), nullable=False),
         sa.Column("account_id", sa.Integer(), nullable=False),
         sa.Column("account_version", sa.BigInteger(), nullable=False),
-        sa.Column("csrf_seed", sa.Text(), nullable=False),
+        sa.Column("csrf_seed", TEXT, nullable=False),
         sa.Column("seen_at", sa.BigInteger(), nullable=False),
         sa.Column("expires_at", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id_hash", name=op.f("pk_sessions")),

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from alembic import op
 
 from cloudconsole.store.migrations import holds
+from cloudconsole.store.texts import TEXT
 
 revision = "0002"
 down_revision = "0001"
@@ -21,6 +22,6 @@ def upgrade() -> None:
     op.create_index(op.f("ix_resources_name_id"), "resources", ["name", "id"], unique=False)
     # Until now all lines were of loads of the whole cloud, and their detail is how much each changed.
     with op.batch_alter_table("operator_audit") as audit:
-        audit.add_column(sa.Column("subject", sa.Text(), nullable=True))
-        audit.add_column(sa.Column("before", sa.Text(), nullable=True))
-        audit.alter_column("detail", new_column_name="after", existing_type=sa.Text(), nullable=True)
+        audit.add_column(sa.Column("subject", TEXT, nullable=True))
+        audit.add_column(sa.Column("before", TEXT, nullable=True))
+        audit.alter_column("detail", new_column_name="after", existing_type=TEXT, nullable=True)

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from alembic import op
 
 from cloudconsole.store.migrations import holds
+from cloudconsole.store.texts import TEXT
 
 revision = "0006"
 down_revision = "0005"
@@ -15,9 +16,9 @@ down_revision = "0005"
 def upgrade() -> None:
     if not holds("cloud"):
         return
-    op.add_column("tenants", sa.Column("project", sa.Text(), nullable=True))
+    op.add_column("tenants", sa.Column("project", TEXT, nullable=True))
     op.create_index("uq_tenants_project", "tenants", ["project"], unique=True)
-    op.add_column("prices", sa.Column("type", sa.Text(), nullable=True))
+    op.add_column("prices", sa.Column("type", TEXT, nullable=True))
     for name in ("uq_prices_every_node", "uq_prices_node"):
         op.drop_index(name, "prices")
     op.create_index("uq_prices_node_type", "prices", ["kind", "unit", "node_id", "type", "start"], unique=True)

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from alembic import op
 
 from cloudconsole.store.migrations import holds
+from cloudconsole.store.texts import TEXT
 
 revision = "0007"
 down_revision = "0006"
@@ -20,12 +21,12 @@ def upgrade() -> None:
             "guest_sessions",
             sa.Column("id_hash", sa.LargeBinary(), nullable=False),
             sa.Column("tenant_id", sa.Integer(), nullable=False),
-            sa.Column("username", sa.Text(), nullable=False),
+            sa.Column("username", TEXT, nullable=False),
             sa.Column("opened_at", sa.BigInteger(), nullable=False),
-            sa.Column("endpoint", sa.Text(), nullable=False),
-            sa.Column("user_id", sa.Text(), nullable=False),
-            sa.Column("project_id", sa.Text(), nullable=False),
-            sa.Column("services", sa.Text(), nullable=False),
+            sa.Column("endpoint", TEXT, nullable=False),
+            sa.Column("user_id", TEXT, nullable=False),
+            sa.Column("project_id", TEXT, nullable=False),
+            sa.Column("services", TEXT, nullable=False),
             sa.Column("sealed_token", sa.LargeBinary(), nullable=False),
             sa.ForeignKeyConstraint(
                 ["id_hash"], ["sessions.id_hash"], name=op.f("fk_guest_sessions_id_hash"), ondelete="CASCADE"
@@ -35,12 +36,12 @@ def upgrade() -> None:
         op.create_index(op.f("ix_guest_sessions_tenant_id"), "guest_sessions", ["tenant_id"], unique=False)
         op.create_table(
             "sightings",
-            sa.Column("endpoint", sa.Text(), nullable=False),
-            sa.Column("project_id", sa.Text(), nullable=False),
-            sa.Column("region", sa.Text(), nullable=False),
-            sa.Column("kind", sa.Text(), nullable=False),
-            sa.Column("resource_id", sa.Text(), nullable=False),
-            sa.Column("type", sa.Text(), nullable=True),
+            sa.Column("endpoint", TEXT, nullable=False),
+            sa.Column("project_id", TEXT, nullable=False),
+            sa.Column("region", TEXT, nullable=False),
+            sa.Column("kind", TEXT, nullable=False),
+            sa.Column("resource_id", TEXT, nullable=False),
+            sa.Column("type", TEXT, nullable=True),
             sa.Column("size_gb", sa.BigInteger(), nullable=False),
             sa.Column("seen_at", sa.BigInteger(), nullable=False),
             sa.PrimaryKeyConstraint(

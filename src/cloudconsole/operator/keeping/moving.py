@@ -1,0 +1,103 @@
+"""Moving an embedded store to PostgreSQL: as it is at one moment, and proved equal before it is called done."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from typing import NamedTuple
+
+from cloudconsole.core.clock import time_text
+from cloudconsole.operator.audit import note
+from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.errors import OperatorError
+from cloudconsole.store import counting
+from cloudconsole.store.copying import connect, one_moment
+from cloudconsole.store.desk_mark import refuse_desks
+from cloudconsole.store.engine import PARTS, database_file
+from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.postgres.copying import Copying, Step, filling
+from cloudconsole.store.preparing import alone
+from cloudconsole.store.sqlite.store import FolderStore
+
+COPY_TO = "copy-to"
+"""What it is called in the trails, of both stores."""
+
+
+class Moved(NamedTuple):
+    moment: str
+    rows: dict[str, int]
+    """By table."""
+    is_behind: bool
+    """Whether the store was written to since that moment."""
+
+
+class WrittenMeanwhile(OperatorError):
+    def __init__(self, store: FolderStore) -> None:
+        super().__init__(
+            f"{store} was written to meanwhile, and nothing was copied: stop cloudconsole serve, "
+            "and give the same command again; --while-served copies it as it was at the beginning"
+        )
+
+
+def copy_to_postgres(
+    store: FolderStore,
+    address: DatabaseAddress,
+    *,
+    actor: str,
+    now: int,
+    while_served: bool = False,
+    tell: Callable[[Step], object],
+) -> Moved:
+    """All of it or nothing; `tell` is told how far it is. Unless `while_served`, a write to the store ends it."""
+    for part in PARTS:
+        store.require_current(part)
+    refuse_desks(store)
+    with ExitStack() as held:
+        target = held.enter_context(filling(address))
+        watch = held.enter_context(closing(_Watch(store)))
+        with alone(store.folder, must_write=False):
+            source = held.enter_context(one_moment(store.folder, PARTS))
+
+        def step(progress: Step) -> None:
+            if not while_served and watch.saw_a_write():
+                raise WrittenMeanwhile(store)
+            tell(progress)
+
+        copying = Copying(source, target, step)
+        copying.refuse_misfits()
+        copying.copy()
+        copying.compare()
+        wrong = counting.wrong(target)
+        if wrong:
+            raise OperatorError(
+                f"{store} has totals that are not what its resources say ({', '.join(wrong[:3])}), "
+                f"and nothing was copied: run cloudconsole admin recount --data {store.folder}, then this again"
+            )
+        is_behind = watch.saw_a_write()
+        if is_behind and not while_served:
+            raise WrittenMeanwhile(store)
+        rows = {table.name: count for table, count in copying.counts.items()}
+        after = {"moment": time_text(now), **{name: rows[name] for name in ("tenants", "accounts", "resources")}}
+        note(Desk(target, actor, now), COPY_TO, str(store.folder.resolve()), None, after)
+    return Moved(time_text(now), rows, is_behind)
+
+
+class _Watch:
+    """Sees whether anyone writes to a store from now on."""
+
+    def __init__(self, store: FolderStore) -> None:
+        self._connections = [connect(database_file(store.folder, part)) for part in PARTS]
+        self._before = self._versions()
+
+    def saw_a_write(self) -> bool:
+        return self._versions() != self._before
+
+    def _versions(self) -> list[int]:
+        return [_version(connection) for connection in self._connections]
+
+    def close(self) -> None:
+        for connection in self._connections:
+            connection.close()
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA data_version").fetchone()[0])

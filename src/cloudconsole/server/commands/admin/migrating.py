@@ -1,0 +1,30 @@
+"""`cloudconsole admin migrate`: make a store's tables, or bring them up to date."""
+
+import argparse
+from typing import Any
+
+from cloudconsole.cli import printing
+from cloudconsole.server.commands.admin.stores import add_json_argument, add_store_arguments
+from cloudconsole.server.settings import Settings
+from cloudconsole.store.migrations import known_revisions
+
+
+def add_commands(commands: Any) -> None:
+    parser = commands.add_parser(
+        "migrate",
+        help="make the store's tables, or bring them up to date",
+        description="Make the store's tables, or bring them up to date. On PostgreSQL nothing else does: run it once "
+        "before replicas of a new version are started. Several at once do no harm.",
+        allow_abbrev=False,
+    )
+    add_store_arguments(parser)
+    add_json_argument(parser)
+    parser.set_defaults(admin_command=_migrate)
+
+
+def _migrate(arguments: argparse.Namespace, settings: Settings) -> None:
+    settings.store.migrate()
+    if arguments.json:
+        printing.print_json({"store": settings.store.place, "revision": known_revisions()[0]})
+    else:
+        printing.print_line(f"the tables of {settings.store} are up to date (revision {known_revisions()[0]})")

@@ -1,0 +1,106 @@
+"""A PostgreSQL database: reached safely, up to date, telling replicas of changes, and keeping its word."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
+
+from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
+from cloudconsole.store.engine import StoreError, reading
+from cloudconsole.store.migrations import current_revision, known_revisions
+
+OLDEST_VERSION: Final = 13
+CONNECTIONS_OF_WORKER: Final = 9
+"""The most that one worker has open: for reads, for the watch, for writes and for operators' pages."""
+CLOCK_SECONDS: Final = 1.0
+MOST_SIGNALS: Final = 1_000_000
+
+_MIGRATE: Final = "cloudconsole admin migrate"
+_FACTS: Final = text("""
+    SELECT current_setting('server_version_num')::int / 10000 AS version,
+        current_setting('fsync') = 'on' AND current_setting('synchronous_commit') <> 'off' AS keeps_word,
+        current_setting('max_connections')::int AS most_connections,
+        (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
+        COALESCE((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false) AS is_encrypted,
+        inet_server_addr() IS NULL OR inet_server_addr() <<= '127.0.0.0/8' OR inet_server_addr() = '::1' AS is_here,
+        extract(epoch FROM clock_timestamp()) AS now
+""")
+_TRIGGERS: Final = text("""
+    SELECT count(*) FILTER (WHERE tgenabled = 'O') FROM pg_trigger
+    WHERE NOT tgisinternal AND tgname LIKE 'signal\\_%' AND tgrelid IN (
+        SELECT oid FROM pg_class WHERE relnamespace = current_schema()::regnamespace
+    )
+""")
+TRIGGERS: Final = 4 + 9 + 3 * 8 + 1
+"""On what is shared, on what is emptied, on what tenants have, on sessions."""
+_SIGNALS: Final = text("SELECT count(*) FROM (SELECT 1 FROM signals LIMIT :most) AS some")
+
+
+def check_database(case: Case) -> Iterator[Finding]:
+    store = case.settings.store
+    try:
+        with store.opened("activity") as engine:
+            revision = current_revision(engine)
+            with reading(engine).connect() as connection:
+                findings = [*_server(connection, case), *_revision(revision)]
+                if revision == known_revisions()[0]:
+                    findings += _watching(connection)
+    except StoreError as refused:
+        findings = [problem(str(refused), "mend that first, then run doctor again")]
+    except DBAPIError as refused:
+        reason = " ".join(str(refused.orig).split())
+        findings = [problem(f"{store} cannot be used: {reason}", "see that it runs, and that the address is right")]
+    yield from findings
+    if not findings:
+        yield ok(f"{store} is reached, up to date and tells of changes")
+
+
+def _server(connection: Connection, case: Case) -> Iterator[Finding]:
+    facts = connection.execute(_FACTS).one()
+    if facts.version < OLDEST_VERSION:
+        yield problem(f"it is PostgreSQL {facts.version}", f"take PostgreSQL {OLDEST_VERSION} or later")
+    if not facts.is_encrypted and not facts.is_here:
+        yield warning(
+            "passwords and sessions go over the network unencrypted", "add sslmode=verify-full to the database setting"
+        )
+    if not facts.keeps_word:
+        yield warning(
+            "fsync or synchronous_commit is off: what was acknowledged may be lost when the database crashes",
+            "set both to on for this database",
+        )
+    needed = case.settings.workers * CONNECTIONS_OF_WORKER
+    if facts.most_connections < needed + facts.connections:
+        yield warning(
+            f"it takes {facts.most_connections} connections, of which {facts.connections} are in use; "
+            f"{case.settings.workers} workers may take {needed} more",
+            "raise max_connections, or serve with fewer workers",
+        )
+    difference = abs(float(facts.now) - case.now)
+    if difference > CLOCK_SECONDS:
+        yield warning(
+            f"its clock and this machine's differ by {difference:.0f} s",
+            "let both be kept right, by NTP: replicas take times from their own machines",
+        )
+
+
+def _revision(revision: str | None) -> Iterator[Finding]:
+    known = known_revisions()
+    if revision is None:
+        yield problem("it has no tables of Cloud Console", _MIGRATE)
+    elif revision not in known:
+        yield problem(f"it was made by a newer Cloud Console (revision {revision})", "install that version")
+    elif revision != known[0]:
+        yield problem(f"it is of revision {revision}, and this program needs {known[0]}", _MIGRATE)
+
+
+def _watching(connection: Connection) -> Iterator[Finding]:
+    found = connection.scalar(_TRIGGERS)
+    if found != TRIGGERS:
+        yield problem(
+            f"{found} of {TRIGGERS} triggers that signal changes are in force: replicas may answer from the past",
+            "find out who changed it, and restore a backup from before",
+        )
+    signals = connection.scalar(_SIGNALS, {"most": MOST_SIGNALS})
+    if signals == MOST_SIGNALS:
+        yield warning("more than a million signals of changes are kept", "see that replicas run: they sweep them")

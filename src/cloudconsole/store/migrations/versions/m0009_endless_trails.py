@@ -1,0 +1,19 @@
+"""On PostgreSQL: ids of 64 bits for what is written with every login or change, for years.
+
+Revision ID: 0009
+"""
+
+from alembic import op
+
+revision = "0009"
+down_revision = "0008"
+
+_ENDLESS = ("operator_audit", "login_failures", "access_audit")
+
+
+def upgrade() -> None:
+    # SQLite's have 64 bits as it is.
+    if op.get_bind().dialect.name == "postgresql":
+        for table in _ENDLESS:
+            op.execute(f"ALTER TABLE {table} ALTER COLUMN id TYPE bigint")
+            op.execute(f"ALTER SEQUENCE {table}_id_seq AS bigint")

@@ -1,0 +1,1 @@
+"""The store on PostgreSQL: one database for all replicas, which holds everything."""

@@ -1,0 +1,83 @@
+"""Where the database is and how it is spoken to: libpq's own form of address, with manners for what it leaves open."""
+
+import ipaddress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from cloudconsole.store.engine import BUSY_SECONDS, StoreError
+
+Parameters = dict[str, str]
+
+IDLE_TRANSACTION_SECONDS: Final = 30
+"""Whoever stands still for so long in the middle of a change, a paused replica above all, loses it with its locks."""
+
+_MANNERS: Final = {
+    "application_name": "cloudconsole",
+    "connect_timeout": "3",
+    # A connection that was cut is noticed, instead of being waited for without an end.
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "10000",
+    # Of several hosts, the one that takes writes: the others follow it.
+    "target_session_attrs": "read-write",
+}
+_OPTIONS: Final = f"-c lock_timeout={BUSY_SECONDS}s -c idle_in_transaction_session_timeout={IDLE_TRANSACTION_SECONDS}s"
+
+
+class DatabaseAddress(NamedTuple):
+    given: str
+    """May hold a password, so it is never shown."""
+    password_file: Path | None = None
+
+    def conninfo(self) -> str:
+        """What to connect with; the password is read anew each time, so that it can be changed while we run."""
+        given = parse(self.given)
+        parameters = {**_MANNERS, **_safety(given), **given}
+        parameters["options"] = f"{_OPTIONS} {given.get('options', '')}".rstrip()
+        if self.password_file is not None:
+            parameters["password"] = _read_password(self.password_file)
+        return make_conninfo(**parameters)
+
+    def __str__(self) -> str:
+        given = parse(self.given)
+        hosts = given.get("host", given.get("hostaddr", "this machine"))
+        return f"the database {given.get('dbname', given.get('user', ''))} on {hosts}"
+
+
+def parse(text: str) -> Parameters:
+    """libpq's parameters; raises `ValueError` where the text is no address."""
+    try:
+        return {name: str(value) for name, value in conninfo_to_dict(text).items() if value is not None}
+    except psycopg.ProgrammingError as problem:
+        # libpq quotes the whole address, which may hold a password.
+        raise ValueError(str(problem).strip().partition(': "postgres')[0]) from None
+
+
+def _safety(given: Parameters) -> Parameters:
+    """Over a network the server has to prove who it is, unless the address says how much proof is enough."""
+    hosts = [host for name in ("host", "hostaddr") for host in given.get(name, "").split(",") if host]
+    if "sslmode" in given or all(_is_here(host) for host in hosts):
+        return {}
+    return {"sslmode": "verify-full", "sslrootcert": "system"}
+
+
+def _is_here(host: str) -> bool:
+    if host.startswith("/") or host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _read_password(file: Path) -> str:
+    try:
+        return file.read_text("utf-8").rstrip("\r\n")
+    except OSError as problem:
+        raise StoreError(f"database_password_file: {file} cannot be read: {problem.strerror}") from problem
+    except UnicodeDecodeError:
+        raise StoreError(f"database_password_file: {file} is not UTF-8 text") from None

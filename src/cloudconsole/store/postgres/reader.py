@@ -1,0 +1,85 @@
+"""The few hot reads on PostgreSQL: the SQL is the same, and nothing is read that the watch has not made stale."""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import lru_cache
+from typing import Final
+
+from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.postgres.connections import READ_SECONDS, Connections, Held, rows, within
+from cloudconsole.store.postgres.watching import Watch
+from cloudconsole.store.reader import Parameters, Row
+
+_SIGNS: Final = re.compile(r"(?P<each>\?)|:(?P<name>[a-z_]+)|%")
+_SHARED_STAMP: Final = "SELECT number FROM shared_changes"
+
+
+class Moment:
+    """A connection in a transaction that sees one moment."""
+
+    def __init__(self, connection: Held) -> None:
+        self._connection = connection
+
+    async def one(self, sql: str, parameters: Parameters = ()) -> Row | None:
+        return next(iter(await self.all(sql, parameters)), None)
+
+    async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        if _is_unheard_of(parameters):
+            return []
+        return await within(READ_SECONDS, rows(self._connection, in_psycopgs_way(sql), parameters))
+
+    async def shared_stamp(self) -> int:
+        (stamp,) = (await self.all(_SHARED_STAMP))[0]
+        return int(stamp)
+
+
+class PostgresReader:
+    revisions: Final = "SELECT version_num FROM alembic_version"
+
+    def __init__(self, address: DatabaseAddress) -> None:
+        self._connections = Connections(address)
+        self.changes = Watch(address)
+
+    async def one(self, sql: str, parameters: Parameters = ()) -> Row | None:
+        return next(iter(await self.all(sql, parameters)), None)
+
+    async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        async with self._connections.taken() as connection:
+            return await Moment(connection).all(sql, parameters)
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Moment]:
+        async with self._connections.taken() as connection:
+            await within(READ_SECONDS, perform(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
+            yield Moment(connection)
+            await within(READ_SECONDS, perform(connection, "COMMIT"))
+
+    async def leave(self) -> None:
+        await self.changes.leave()
+        await self._connections.close()
+
+    def close(self) -> None:
+        """Nothing is left: connections hang on the event loop."""
+
+
+async def perform(connection: Held, sql: str) -> None:
+    await connection.execute(sql)
+
+
+@lru_cache(maxsize=256)
+def in_psycopgs_way(sql: str) -> str:
+    """The same SQL with psycopg's signs for parameters."""
+
+    def sign(found: re.Match[str]) -> str:
+        if found["each"]:
+            return "%s"
+        return f"%({found['name']})s" if found["name"] else "%%"
+
+    return _SIGNS.sub(sign, sql)
+
+
+def _is_unheard_of(parameters: Parameters) -> bool:
+    """Whether something is looked for that PostgreSQL cannot hold, so that nothing can be found."""
+    values = parameters.values() if isinstance(parameters, dict) else parameters
+    return any(isinstance(value, str) and "\0" in value for value in values)

@@ -1,0 +1,99 @@
+"""The few hot reads on one held connection: a read takes microseconds, so it runs on the event loop, never waiting."""
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from cloudconsole.spec.errors import Unavailable
+from cloudconsole.store.engine import database_file
+from cloudconsole.store.reader import Parameters, Row
+
+
+class FileReader:
+    """Reads both parts of the store; never writes, so that it notices every commit by anyone."""
+
+    revisions: Final = """
+        SELECT (SELECT version_num FROM main.alembic_version), (SELECT version_num FROM activity.alembic_version)
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._connection = sqlite3.connect(database_file(folder, "cloud"), timeout=1, isolation_level=None)
+        self._connection.execute("ATTACH ? AS activity", (str(database_file(folder, "activity")),))
+        self._connection.execute("PRAGMA query_only = ON")
+        self.changes = FileChanges(self._connection)
+
+    async def one(self, sql: str, parameters: Parameters = ()) -> Row | None:
+        try:
+            row: Row | None = self._connection.execute(sql, parameters).fetchone()
+        except sqlite3.Error as problem:
+            raise Unavailable from problem
+        return row
+
+    async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        try:
+            return self._connection.execute(sql, parameters).fetchall()
+        except sqlite3.Error as problem:
+            raise Unavailable from problem
+
+    async def shared_stamp(self) -> int:
+        return self.changes.cloud_version()
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator["FileReader"]:
+        """For nothing but reads, which never wait: others would otherwise read in the same transaction."""
+        await self.all("BEGIN")
+        try:
+            yield self
+        finally:
+            await self.all("ROLLBACK")
+
+    async def leave(self) -> None:
+        """Nothing hangs on the event loop."""
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class FileChanges:
+    """SQLite tells that something was committed to a file, not what: so a change is one of everything in it."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        # Held, because it is used twice a call.
+        self._cursor = connection.cursor()
+        self._versions: tuple[int, int] | None = None
+        self._cloud = 0
+        self._activity = 0
+        self.latest = 0
+
+    @property
+    def is_lost(self) -> bool:
+        return False
+
+    async def look(self) -> None:
+        versions = self.cloud_version(), self._version("PRAGMA activity.data_version")
+        known = self._versions
+        if versions != known:
+            self.latest += 1
+            if known is None or versions[0] != known[0]:
+                self._cloud = self.latest
+            if known is None or versions[1] != known[1]:
+                self._activity = self.latest
+            self._versions = versions
+
+    def of_tenant(self, _tenant_id: int) -> int:
+        return self._cloud
+
+    def of_session(self, _id_hash: bytes) -> int:
+        return self._activity
+
+    def cloud_version(self) -> int:
+        return self._version("PRAGMA main.data_version")
+
+    def _version(self, pragma: str) -> int:
+        try:
+            version: int = self._cursor.execute(pragma).fetchone()[0]
+        except sqlite3.Error as problem:
+            raise Unavailable from problem
+        return version

@@ -1,0 +1,54 @@
+"""Where everything is kept: files in a folder, or a PostgreSQL database. The rest need not know which."""
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractContextManager, asynccontextmanager
+from typing import Protocol
+
+from sqlalchemy import Engine
+
+from cloudconsole.store.engine import Part
+from cloudconsole.store.reader import Reader
+
+
+class Store(Protocol):
+    """Its text is how messages call it. What cannot be used raises `StoreError`."""
+
+    @property
+    def settle_seconds(self) -> float:
+        """How long after a commit whoever made it waits before saying so: by then, no worker answers as before."""
+
+    @property
+    def place(self) -> str:
+        """Where it is, as logs and commands tell it."""
+
+    def open_engine(self, part: Part) -> Engine:
+        """For the writes of one part, and for reads that take their time."""
+
+    def opened(self, part: Part) -> AbstractContextManager[Engine]:
+        """The same, for as long as it is needed."""
+
+    def reader(self) -> Reader:
+        """For the hot reads of both parts."""
+
+    def is_there(self) -> bool:
+        """Whether there is a store at all."""
+
+    def migrate(self) -> None:
+        """Make its tables, or bring them up to date; safe when several do it at once."""
+
+    def prepare(self) -> None:
+        """See that it can be served and changed; whether it is migrated on the way is the store's own way."""
+
+    def require_current(self, part: Part) -> None:
+        """Refuse to read tables that are not this program's; changes nothing."""
+
+
+@asynccontextmanager
+async def read_with(store: Store) -> AsyncIterator[Reader]:
+    """A reader for as long as it is needed, and no longer than the running event loop."""
+    reader = store.reader()
+    try:
+        yield reader
+    finally:
+        await reader.leave()
+        reader.close()

@@ -1,0 +1,15 @@
+"""What backends read, read by a test."""
+
+from cloudconsole.backends.prices import KeptPrices, PriceList
+from cloudconsole.store.reader import Reader
+from tests.stores import run
+
+
+def read_prices(kept: KeptPrices, reader: Reader) -> PriceList:
+    """Those of now."""
+
+    async def read() -> PriceList:
+        async with reader.snapshot() as moment:
+            return await kept.read(moment)
+
+    return run(read())

@@ -1,0 +1,76 @@
+"""An embedded store with something in every table, and what a database holds, for tests of copying one to the other."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from cluster.postgres import PostgresServer
+from sqlalchemy import select
+
+from cloudconsole.store.engine import opened
+from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.postgres.copying import TABLES
+from cloudconsole.store.postgres.engine import opened as opened_on_postgres
+
+EVERYTHING = {
+    "cloud": ("UPDATE tenants SET project = 'p1@https://identity.example.com' WHERE id = 1",),
+    "activity": (
+        "INSERT INTO sessions VALUES (x'00ff', 0, 0, 'seed', 1, 4000000000)",
+        """INSERT INTO guest_sessions VALUES
+            (x'00ff', 1, '爱丽丝', 1, 'https://identity.example.com', 'u', 'p', '{}', x'5c785c00')""",
+        "INSERT INTO sightings VALUES ('e', 'p', 'r', 'volume', 'v\t\n\\N', NULL, 9007199254740993, 1)",
+        "INSERT INTO login_failures VALUES (7, '192.0.2.0', x'01', 1)",
+        "INSERT INTO access_audit VALUES (41, 1, 'login', NULL, '192.0.2.1', 'id')",
+        "INSERT INTO undeclared_proxies VALUES ('192.0.2.1', 1)",
+        "INSERT OR REPLACE INTO secrets VALUES ('csrf', x'00010203')",
+    ),
+}
+
+
+def change(data: Path, part: str, *statements: str) -> None:
+    """Write to a store as nothing of ours would."""
+    with closing(sqlite3.connect(data / f"{part}.db")) as connection, connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def fill_every_table(data: Path) -> Path:
+    for part, statements in EVERYTHING.items():
+        change(data, part, *statements)
+    return data
+
+
+def in_folder(data: Path) -> dict[str, list[Any]]:
+    """Every row of every table."""
+    found = {}
+    for table, part in TABLES.items():
+        with opened(data, part) as engine, engine.begin() as connection:
+            found[table.name] = [tuple(row) for row in connection.execute(select(table).order_by(*table.primary_key))]
+    return found
+
+
+def in_database(address: str) -> dict[str, list[Any]]:
+    with opened_on_postgres(DatabaseAddress(address), None) as engine, engine.begin() as connection:
+        return {
+            table.name: [tuple(row) for row in connection.execute(select(table).order_by(*table.primary_key))]
+            for table in TABLES
+        }
+
+
+def made_of(postgres: PostgresServer, database: str) -> list[Any]:
+    """All tables, indexes, constraints and triggers, and whether they are in force."""
+    return postgres.execute(
+        """
+        SELECT c.relname, c.relkind::text, pg_get_indexdef(i.indexrelid)
+        FROM pg_class c LEFT JOIN pg_index i ON i.indexrelid = c.oid WHERE c.relnamespace = 'public'::regnamespace
+        UNION ALL
+        SELECT conname, conrelid::regclass::text, pg_get_constraintdef(oid) || convalidated
+        FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+        UNION ALL
+        SELECT tgname, tgrelid::regclass::text, tgenabled::text || pg_get_triggerdef(oid)
+        FROM pg_trigger WHERE NOT tgisinternal
+        ORDER BY 1, 2, 3
+        """,
+        database,
+    )

@@ -1,0 +1,36 @@
+"""Databases with the console's tables: one for each test, and a server of one's own for those who stop it."""
+
+from collections.abc import Iterator
+
+import pytest
+from cluster.postgres import PostgresServer
+
+from cloudconsole.store.postgres.address import DatabaseAddress
+from tests.databases import Databases
+
+
+@pytest.fixture(scope="session")
+def databases(postgres: PostgresServer) -> Databases:
+    return Databases(postgres)
+
+
+@pytest.fixture
+def address(databases: Databases) -> Iterator[DatabaseAddress]:
+    """Of a database of one's own with the tables."""
+    name = databases.take(databases.with_tables)
+    yield DatabaseAddress(databases.address(name))
+    databases.give_back(name)
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[PostgresServer]:
+    """A server to stop and to halt; whoever does so lets it go on."""
+    with PostgresServer(durable=False) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def own_address(own: PostgresServer) -> DatabaseAddress:
+    """Of a database there with the tables."""
+    databases = Databases(own)
+    return DatabaseAddress(databases.address(databases.take(databases.with_tables)))

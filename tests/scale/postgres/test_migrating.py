@@ -1,0 +1,77 @@
+"""Making the tables, and refusing those that are not this program's."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from cluster.postgres import PostgresServer
+
+from cloudconsole.store.engine import PARTS, StoreError
+from cloudconsole.store.migrations import current_revision, known_revisions, migrate
+from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.postgres.store import PostgresStore
+from tests.harness import clean_environment
+from tests.scale.postgres.watching import execute
+from tests.warm import run_warm
+
+OLDER = "0007"
+
+
+@pytest.fixture
+def store(postgres: PostgresServer, database: str) -> PostgresStore:
+    """In an empty database."""
+    return PostgresStore(DatabaseAddress(postgres.address(database)))
+
+
+def revision(store: PostgresStore) -> str | None:
+    with store.opened("cloud") as engine:
+        return current_revision(engine)
+
+
+def test_an_empty_database_is_none_yet(store: PostgresStore) -> None:
+    assert not store.is_there()
+    with pytest.raises(StoreError, match=r"has no tables .* run cloudconsole admin migrate$"):
+        store.prepare()
+    store.migrate()
+    assert store.is_there()
+    store.prepare()
+
+
+def test_several_may_do_it_at_once(store: PostgresStore) -> None:
+    command = ["admin", "migrate", "--database", store.address.given]
+    with ThreadPoolExecutor(4) as threads:
+        done = list(threads.map(lambda _: run_warm(command, clean_environment()), range(4)))
+    assert [(each.returncode, each.stderr) for each in done] == [(0, "")] * 4
+    assert revision(store) == known_revisions()[0]
+
+
+def test_older_tables_are_refused_until_they_are_brought_up_to_date(store: PostgresStore) -> None:
+    with store.opened("cloud") as engine:
+        migrate(engine, set(PARTS), OLDER)
+    with pytest.raises(StoreError, match="or older ones: take a backup"):
+        store.require_current("cloud")
+    store.migrate()
+    assert revision(store) == known_revisions()[0]
+
+
+def test_newer_tables_are_refused_and_left_alone(store: PostgresStore) -> None:
+    store.migrate()
+    execute(store.address, "UPDATE alembic_version SET version_num = '9999'")
+    for refused in (store.migrate, store.prepare):
+        with pytest.raises(StoreError, match=r"made by a newer Cloud Console \(revision 9999\)"):
+            refused()
+    assert revision(store) == "9999"
+
+
+def test_a_database_in_which_nothing_may_be_made_is_told(postgres: PostgresServer, database: str) -> None:
+    postgres.execute(f"ALTER DATABASE {database} OWNER TO postgres")
+    postgres.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC", database)
+    store = PostgresStore(DatabaseAddress(postgres.address(database)))
+    with pytest.raises(StoreError, match=f"^the database {database} on 127.0.0.1 cannot be used: .*permission denied"):
+        store.migrate()
+
+
+def test_a_database_that_is_not_there_is_told(postgres: PostgresServer) -> None:
+    store = PostgresStore(DatabaseAddress(postgres.address("none")))
+    for refused in (store.is_there, store.migrate, store.prepare):
+        with pytest.raises(StoreError, match=r'cannot be used: .*database "none" does not exist'):
+            refused()

@@ -1,0 +1,142 @@
+"""The hot reads on a real PostgreSQL: of one moment, over restarts, within a deadline, and bounded."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+from cluster.postgres import PostgresServer
+
+from cloudconsole.spec.errors import Unavailable
+from cloudconsole.store.postgres import connections
+from cloudconsole.store.postgres import reader as reading
+from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.postgres.connections import Connections
+from cloudconsole.store.postgres.store import PostgresStore
+from cloudconsole.store.store import read_with
+from tests.scale.postgres.watching import PATIENCE, execute
+
+ADD = "INSERT INTO nodes (name) VALUES ('north')"
+NAMES = "SELECT name FROM nodes"
+WHO = "SELECT pg_backend_pid()"
+
+
+def test_both_signs_for_parameters_are_understood(address: DatabaseAddress) -> None:
+    async def read() -> list[object]:
+        async with read_with(PostgresStore(address)) as reader:
+            return [
+                await reader.one("SELECT CAST(? AS integer) % 2, CAST(? AS text)", (7, "?")),
+                await reader.one("SELECT CAST(:one AS integer) + CAST(:one AS integer)", {"one": 2}),
+            ]
+
+    assert asyncio.run(read()) == [(1, "?"), (4,)]
+
+
+def test_in_a_snapshot_all_reads_are_of_one_moment(address: DatabaseAddress) -> None:
+    async def read() -> list[object]:
+        async with read_with(PostgresStore(address)) as reader:
+            async with reader.snapshot() as moment:
+                before = [await moment.all(NAMES), await moment.shared_stamp()]
+                execute(address, ADD)
+                assert [await moment.all(NAMES), await moment.shared_stamp()] == before
+            async with reader.snapshot() as moment:
+                return [*before, await moment.all(NAMES), await moment.shared_stamp()]
+
+    nothing, stamp, something, later = asyncio.run(read())
+    assert (nothing, something) == ([], [("north",)])
+    assert stamp != later
+
+
+def test_nothing_is_found_by_what_the_database_cannot_hold(address: DatabaseAddress) -> None:
+    async def read() -> list[object]:
+        async with read_with(PostgresStore(address)) as reader:
+            by_name = "SELECT id FROM nodes WHERE name = :name"
+            return [await reader.one(by_name, {"name": "a\0b"}), await reader.all(f"{NAMES} WHERE name = ?", ("\0",))]
+
+    assert asyncio.run(read()) == [None, []]
+
+
+def test_a_connection_that_saw_an_error_is_not_used_again(address: DatabaseAddress) -> None:
+    async def read() -> bool:
+        async with read_with(PostgresStore(address)) as reader:
+            first = await reader.one(WHO)
+            assert await reader.one(WHO) == first
+            with pytest.raises(Unavailable):
+                await reader.one("SELECT no_such_column FROM nodes")
+            return await reader.one(WHO) != first
+
+    assert asyncio.run(read())
+
+
+def test_so_many_read_at_once_and_so_many_wait(address: DatabaseAddress, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "MOST_HELD", 1)
+    monkeypatch.setattr(connections, "MOST_WAITING", 1)
+
+    async def crowd() -> None:
+        held = Connections(address)
+        is_used, may_end = asyncio.Event(), asyncio.Event()
+
+        async def use() -> None:
+            async with held.taken():
+                is_used.set()
+                await may_end.wait()
+
+        first = asyncio.create_task(use())
+        await is_used.wait()
+        second = asyncio.create_task(use())
+        await asyncio.sleep(0)
+        with pytest.raises(Unavailable):
+            async with held.taken():
+                raise AssertionError("there is no room")
+        may_end.set()
+        await asyncio.gather(first, second)
+        await held.close()
+
+    asyncio.run(crowd())
+
+
+# A server that stops
+
+
+def test_reads_go_on_after_a_restart(own: PostgresServer, own_address: DatabaseAddress) -> None:
+    async def read() -> list[object]:
+        async with read_with(PostgresStore(own_address)) as reader:
+            before = await reader.one("SELECT 1")
+            await asyncio.to_thread(own.restart)
+            return [before, await reader.one("SELECT 1")]
+
+    assert asyncio.run(read()) == [(1,), (1,)]
+
+
+@pytest.mark.parametrize(
+    ("away", "back"), [(PostgresServer.stop, PostgresServer.start), (PostgresServer.pause, PostgresServer.resume)]
+)
+@pytest.mark.parametrize("is_connected", [False, True])
+def test_what_does_not_answer_is_given_up_and_leaves_nothing_hanging(
+    own: PostgresServer,
+    own_address: DatabaseAddress,
+    monkeypatch: pytest.MonkeyPatch,
+    away: Callable[[PostgresServer], object],
+    back: Callable[[PostgresServer], object],
+    is_connected: bool,
+) -> None:
+    for module in (connections, reading):
+        monkeypatch.setattr(module, "READ_SECONDS", 0.5)
+
+    async def read() -> None:
+        async with read_with(PostgresStore(own_address)) as reader:
+            if is_connected:
+                await reader.one("SELECT 1")
+            await asyncio.to_thread(away, own)
+            try:
+                with pytest.raises(Unavailable):
+                    await reader.one("SELECT 1")
+            finally:
+                await asyncio.to_thread(back, own)
+            for module in (connections, reading):
+                monkeypatch.setattr(module, "READ_SECONDS", PATIENCE)
+            assert await reader.one("SELECT 1") == (1,)
+        async with asyncio.timeout(PATIENCE):
+            while len(asyncio.all_tasks()) > 1:  # noqa: ASYNC110 - there is nothing that tells
+                await asyncio.sleep(0.02)
+
+    asyncio.run(read())

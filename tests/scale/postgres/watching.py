@@ -1,0 +1,69 @@
+"""A watch over a real database, whose looks the tests decide on."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import psycopg
+
+from cloudconsole.store.postgres import watching
+from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.postgres.watching import Watch
+
+PATIENCE = 20
+
+
+class Seconds:
+    """A monotonic clock that stands until it is moved."""
+
+    def __init__(self) -> None:
+        self.moment = 1000.0
+
+    def __call__(self) -> float:
+        return self.moment
+
+    def end_lease(self) -> None:
+        self.moment += watching.LEASE_SECONDS
+
+
+class Watched:
+    """A watch, and what has changed of tenants and sessions since somebody last asked."""
+
+    def __init__(self, address: DatabaseAddress) -> None:
+        self.seconds = Seconds()
+        self.watch = Watch(address, self.seconds)
+
+    async def changed(self, *subjects: int | bytes) -> list[int | bytes]:
+        """Those of the subjects that a new look finds changed."""
+        since = self.watch.latest
+        self.seconds.end_lease()
+        await self.watch.look()
+        return [subject for subject in subjects if self._number(subject) > since]
+
+    def _number(self, subject: int | bytes) -> int:
+        return self.watch.of_tenant(subject) if isinstance(subject, int) else self.watch.of_session(subject)
+
+
+@asynccontextmanager
+async def watched(address: DatabaseAddress) -> AsyncIterator[Watched]:
+    """A watch that has looked, so that the next look tells what came since."""
+    found = Watched(address)
+    try:
+        await found.changed()
+        yield found
+    finally:
+        await found.watch.leave()
+
+
+def execute(address: DatabaseAddress, *statements: str) -> None:
+    """In one transaction of another's."""
+    with psycopg.connect(address.conninfo()) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+async def eventually_held(watch: Watch) -> None:
+    """Until a look in the background has succeeded."""
+    async with asyncio.timeout(PATIENCE):
+        while not watch.is_held:  # noqa: ASYNC110 - there is nothing that tells
+            await asyncio.sleep(0.02)

@@ -1,0 +1,37 @@
+"""The conformance kit against two replicas on PostgreSQL behind nginx, by https: as whoever checks a provider does."""
+
+import json
+import time
+from datetime import UTC
+from pathlib import Path
+
+from cluster.postgres import PostgresServer
+
+from cloudconsole.operator.cloudfile import load
+from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS
+from tests.e2e.processes import command
+from tests.harness import CERTIFICATES, make_logins_quick
+from tests.scale.sites import site_of_two
+from tests.stores import point_to, store_in
+
+
+def test_the_kit_finds_nothing_wrong(postgres: PostgresServer, database: str, tmp_path: Path) -> None:
+    point_to(tmp_path, postgres.address(database))
+    store_in(tmp_path).migrate()
+    with store_in(tmp_path).opened("cloud") as engine:
+        load(engine, SAMPLE_FILE, zone=UTC, now=int(time.time()), actor="tests")
+    make_logins_quick(tmp_path)
+    passwords = {
+        "CLOUDCONSOLE_PASSWORD": SAMPLE_PASSWORDS["demo"],
+        "CLOUDCONSOLE_OTHER_PASSWORD": SAMPLE_PASSWORDS["other"],
+    }
+    with site_of_two(tmp_path) as site:
+        base = site.nginx.base
+        account = ("--region", f"{base}/v3", "--username", "demo", "--other-username", "other")
+        domains = ("--domain-id", "206813", "--domain-id", "206814")
+        flags = ("--ca-file", str(CERTIFICATES / "rsa.pem"), "--profile", "all", "--strict")
+        report = tmp_path / "report.json"
+        done = command("conformance", base, *account, *domains, *flags, "--json", str(report), **passwords)
+    checks = json.loads(report.read_text())["checks"]
+    assert [check["id"] for check in checks if check["outcome"] != "passed"] == [], done.stdout
+    assert (done.returncode, done.stderr) == (0, "")

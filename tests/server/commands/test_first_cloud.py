@@ -1,0 +1,30 @@
+"""The cloud that `serve` loads into an empty store, when several start at once."""
+
+import argparse
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+from cloudconsole.server.commands.first_cloud import load_first_cloud, read_first_cloud
+from cloudconsole.server.settings import Settings
+from cloudconsole.store.preparing import prepare
+from cloudconsole.store.tables import operator_audit
+from tests.conftest import NOON
+from tests.operator.clouds import rows
+
+
+def test_of_several_that_start_at_once_one_loads_the_sample(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    settings = Settings(data=tmp_path)
+    sample = read_first_cloud(argparse.Namespace(sample=True, cloud=None), settings)
+    assert sample is not None
+    start = Barrier(4)
+
+    def load(_number: int) -> None:
+        start.wait()
+        load_first_cloud(sample, settings, int(NOON))
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(load, range(4)))
+    with settings.store.opened("cloud") as engine:
+        assert [line["change"] for line in rows(engine, operator_audit)] == ["load"]

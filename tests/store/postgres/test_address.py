@@ -1,0 +1,109 @@
+"""Where a database is: what an address leaves open, what it may say itself, and how it is told to people."""
+
+from pathlib import Path
+
+import pytest
+from psycopg.conninfo import conninfo_to_dict
+
+from cloudconsole.store.engine import StoreError
+from cloudconsole.store.postgres.address import DatabaseAddress, parse
+
+HERE = "postgresql://console@127.0.0.1/cloud"
+
+
+def parameters(given: str, password_file: Path | None = None) -> dict[str, object]:
+    return dict(conninfo_to_dict(DatabaseAddress(given, password_file).conninfo()))
+
+
+def test_manners_are_put_in() -> None:
+    found = parameters(HERE)
+    assert (found["application_name"], found["target_session_attrs"]) == ("cloudconsole", "read-write")
+    assert "lock_timeout=10s" in str(found["options"])
+    assert "idle_in_transaction_session_timeout=30s" in str(found["options"])
+
+
+def test_what_the_address_says_itself_goes_before() -> None:
+    found = parameters(f"{HERE}?connect_timeout=9&target_session_attrs=any&application_name=mine")
+    assert (found["connect_timeout"], found["target_session_attrs"]) == ("9", "any")
+    assert found["application_name"] == "mine"
+
+
+def test_options_come_after_ours_so_that_they_hold() -> None:
+    options = str(parameters(f"{HERE}?options=-c%20lock_timeout%3D1s")["options"])
+    assert options.index("lock_timeout=10s") < options.index("lock_timeout=1s")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [HERE, "postgresql:///cloud", "postgresql://localhost/cloud", "postgresql://[::1]/cloud", "host=/run/pg dbname=c"],
+)
+def test_on_this_machine_nobody_has_to_prove_anything(given: str) -> None:
+    assert "sslmode" not in parameters(given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "postgresql://db.example.com/cloud",
+        "postgresql://10.0.0.1/cloud",
+        "postgresql://127.0.0.1,db.example.com/cloud",
+        "hostaddr=10.0.0.1 dbname=cloud",
+        "host=localhost hostaddr=10.0.0.1 dbname=cloud",
+    ],
+)
+def test_over_a_network_the_server_has_to_prove_who_it_is(given: str) -> None:
+    found = parameters(given)
+    assert (found["sslmode"], found["sslrootcert"]) == ("verify-full", "system")
+
+
+def test_how_much_proof_is_enough_can_be_said() -> None:
+    found = parameters("postgresql://db.example.com/cloud?sslmode=verify-ca&sslrootcert=/ca.pem")
+    assert (found["sslmode"], found["sslrootcert"]) == ("verify-ca", "/ca.pem")
+
+
+def test_several_hosts_stay_in_their_order() -> None:
+    found = parameters("postgresql://console@a.example:5433,b.example/cloud")
+    assert (found["host"], found["port"]) == ("a.example,b.example", "5433,")
+
+
+def test_the_password_is_read_anew_each_time(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    address = DatabaseAddress(HERE, file)
+    for password in ("first", "second 'and' \\ more", "  spaces stay  "):
+        file.write_text(f"{password}\n")
+        assert conninfo_to_dict(address.conninfo())["password"] == password
+
+
+def test_a_password_file_goes_before_a_password_in_the_address(tmp_path: Path) -> None:
+    (tmp_path / "password").write_text("from the file")
+    found = parameters("postgresql://console:given@localhost/cloud", tmp_path / "password")
+    assert found["password"] == "from the file"
+
+
+def test_a_password_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"^database_password_file: .*/none cannot be read: No such file"):
+        DatabaseAddress(HERE, tmp_path / "none").conninfo()
+
+
+def test_a_password_file_that_is_no_text_is_told(tmp_path: Path) -> None:
+    (tmp_path / "password").write_bytes(b"\xff\xfe")
+    with pytest.raises(StoreError, match="is not UTF-8 text"):
+        DatabaseAddress(HERE, tmp_path / "password").conninfo()
+
+
+@pytest.mark.parametrize("given", ["postgresql://h/d?no_such=1", "postgresql://[::1/d", "host='", "nonsense"])
+def test_what_is_no_address_is_refused(given: str) -> None:
+    with pytest.raises(ValueError, match=r"\S"):
+        parse(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("postgresql://console:secret@a.example,b.example/cloud", "the database cloud on a.example,b.example"),
+        ("postgresql://console:secret@/", "the database console on this machine"),
+        ("hostaddr=10.0.0.1 dbname=cloud password=secret", "the database cloud on 10.0.0.1"),
+    ],
+)
+def test_people_are_told_no_password(given: str, shown: str) -> None:
+    assert str(DatabaseAddress(given)) == shown

@@ -1,0 +1,56 @@
+"""What SQLite lets stand in a column and PostgreSQL does not."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from cloudconsole.store.engine import PARTS, Part
+from cloudconsole.store.postgres.fitting import first_misfit
+from cloudconsole.store.tables import ACTIVITY, CLOUD
+
+pytestmark = pytest.mark.embedded_only
+
+TABLES = {"cloud": CLOUD.tables, "activity": ACTIVITY.tables}
+
+SESSION = "INSERT INTO sessions VALUES (x'0aff', 1, 1, {seed}, 1, {expires})"
+
+
+@pytest.fixture
+def store(data: Path) -> Iterator[dict[Part, sqlite3.Connection]]:
+    cloud, activity = (sqlite3.connect(data / f"{part}.db") for part in PARTS)
+    with closing(cloud), closing(activity):
+        yield {"cloud": cloud, "activity": activity}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_whatever_a_console_writes_fits(store: dict[Part, sqlite3.Connection], part: Part) -> None:
+    store["activity"].execute(SESSION.format(seed="'爱'", expires=2**63 - 1))
+    for table in TABLES[part].values():
+        assert first_misfit(store[part], table) is None
+
+
+@pytest.mark.parametrize(
+    ("part", "statement", "words"),
+    [
+        ("cloud", "UPDATE nodes SET name = 'a' || char(0) WHERE id = 1", "nodes 1: name is no text, or has a NUL"),
+        ("cloud", "UPDATE nodes SET name = x'61' WHERE id = 1", "nodes 1: name is no text"),
+        ("cloud", "UPDATE tenants SET project = x'61' WHERE id = 1", "tenants 1: project is no text"),
+        ("cloud", "UPDATE resources SET ram_mb = 2147483648", "ram_mb is no whole number of 32 bits"),
+        ("cloud", "UPDATE resources SET size_gb = -2147483649", "size_gb is no whole number of 32 bits"),
+        ("cloud", "UPDATE quotas SET cores = 'many' WHERE tenant_id = 1", "quotas 1: cores is no whole number"),
+        ("cloud", "UPDATE quotas SET cores = 1e300 WHERE tenant_id = 1", "quotas 1: cores is no whole number"),
+        ("cloud", "UPDATE tenants SET disabled = 2 WHERE id = 1", "tenants 1: disabled is neither true nor false"),
+        ("activity", SESSION.format(seed="x'00'", expires=1), "sessions 0aff: csrf_seed is no text"),
+        ("activity", "INSERT INTO secrets VALUES ('a', 'text')", "secrets a: value is not binary"),
+    ],
+)
+def test_what_does_not_fit_is_told_with_its_place(
+    store: dict[Part, sqlite3.Connection], part: Part, statement: str, words: str
+) -> None:
+    store[part].execute(statement)
+    found = [first_misfit(store[part], table) for table in TABLES[part].values()]
+    (told,) = (each for each in found if each is not None)
+    assert words in told

@@ -1,0 +1,18 @@
+"""SQL that is written once, in psycopg's way."""
+
+import pytest
+
+from cloudconsole.store.postgres.reader import in_psycopgs_way
+
+
+@pytest.mark.parametrize(
+    ("written", "sent"),
+    [
+        ("SELECT 1", "SELECT 1"),
+        ("a = ? AND b = ?", "a = %s AND b = %s"),
+        ("a = :name AND b > :idle_since", "a = %(name)s AND b > %(idle_since)s"),
+        ("ram_mb % 1024", "ram_mb %% 1024"),
+    ],
+)
+def test_signs_for_parameters(written: str, sent: str) -> None:
+    assert in_psycopgs_way(written) == sent

@@ -1,0 +1,236 @@
+"""Sessions as they are found: live ones only, and remembered only while nothing they hang on has changed."""
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, insert, text
+
+from cloudconsole.store import sessions as module
+from cloudconsole.store.activity import Activity
+from cloudconsole.store.arrivals import Arrivals
+from cloudconsole.store.reader import Parameters, Reader, Row
+from cloudconsole.store.sessions import Session, SessionReader, hash_session_id
+from cloudconsole.store.sqlite.reader import FileReader
+from cloudconsole.store.tables import accounts, sessions, tenants
+from tests.store.logins import ACCOUNT, HERE, NOW, attempt, new_session
+from tests.stores import changing, opened, run, settle
+
+IDLE = 1800
+
+
+class Worker:
+    """One that finds sessions by their names."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.arrivals = Arrivals()
+        self._sessions = SessionReader(reader, IDLE, self.arrivals)
+
+    def find(self, name: str = "s1", now: float = NOW, arrival: int | None = None) -> Session | None:
+        return run(self._sessions.find(hash_session_id(name), now, arrival))
+
+    def forget(self, *names: str) -> None:
+        self._sessions.forget(hash_session_id(name) for name in names)
+
+
+@pytest.fixture
+def worker(folder: Path, reader: Reader) -> Worker:
+    """Over a store with one account."""
+    with opened(folder, "cloud") as engine, engine.begin() as connection:
+        connection.execute(insert(tenants).values(id=3, name="acme"))
+        account = {"id": ACCOUNT.id, "username": "alice", "role": "tenant", "version": ACCOUNT.version}
+        connection.execute(insert(accounts).values(**account, tenant_id=3, password_hash="-", disabled=False))
+    return Worker(reader)
+
+
+@pytest.fixture
+def opened_session(activity: Activity, worker: Worker) -> None:
+    """`s1`, which alice opened."""
+    activity.open_session(attempt(), ACCOUNT, new_session("s1"), NOW)
+
+
+pytestmark = pytest.mark.usefixtures("opened_session")
+
+
+def use(activity: Activity, later: int) -> None:
+    activity.touch_sessions({hash_session_id("s1"): NOW + later})
+
+
+def test_an_opened_session_is_found(worker: Worker) -> None:
+    found = worker.find("s1")
+    assert found is not None
+    assert (found.tenant_id, found.username, found.csrf_seed, found.seen_at) == (3, "alice", "seed-of-s1", NOW)
+
+
+def test_an_unknown_session_is_not_found(worker: Worker) -> None:
+    assert worker.find("s2") is None
+
+
+def test_a_login_ends_the_sessions_it_replaces_and_no_other(activity: Activity, worker: Worker) -> None:
+    activity.open_session(attempt(), ACCOUNT, new_session("other"), NOW)
+    activity.open_session(attempt(), ACCOUNT, new_session("new", "s1", "never-was"), NOW)
+    assert [name for name in ("s1", "other", "new") if worker.find(name)] == ["other", "new"]
+
+
+def test_a_logout_ends_its_session_only(activity: Activity, worker: Worker) -> None:
+    activity.open_session(attempt(), ACCOUNT, new_session("other"), NOW)
+    activity.end_session(hash_session_id("s1"), "alice", HERE, NOW)
+    assert [name for name in ("s1", "other") if worker.find(name)] == ["other"]
+
+
+@pytest.mark.parametrize(("later", "live"), [(0, True), (1799, True), (1800, False), (5000, False)])
+def test_a_session_ends_when_idle(worker: Worker, later: int, live: bool) -> None:
+    assert (worker.find(now=NOW + later) is not None) == live
+
+
+@pytest.mark.parametrize(("later", "live"), [(99, True), (99.9, True), (100, False)])
+def test_a_session_ends_at_its_end(activity: Activity, worker: Worker, later: float, live: bool) -> None:
+    activity.open_session(attempt(), ACCOUNT, new_session("short", expires_at=NOW + 100), NOW)
+    assert (worker.find("short", NOW + later) is not None) == live
+
+
+def test_use_keeps_a_session_alive(activity: Activity, worker: Worker) -> None:
+    use(activity, later=1000)
+    assert worker.find(now=NOW + 2799) is not None
+
+
+def change_account(folder: Path, change: str) -> None:
+    with changing(folder, "cloud") as connection:
+        connection.execute(text(f"UPDATE accounts SET {change}"))
+
+
+@pytest.mark.parametrize("change", ["disabled = true", "version = 42"])
+@pytest.mark.parametrize("is_remembered", [False, True])
+def test_a_change_of_the_account_ends_its_sessions(
+    worker: Worker, folder: Path, change: str, is_remembered: bool
+) -> None:
+    if is_remembered:
+        assert worker.find() is not None
+    change_account(folder, change)
+    assert worker.find() is None
+
+
+# What is remembered of them
+
+
+def test_a_session_is_found_again_without_reading_its_row(worker: Worker) -> None:
+    first = worker.find()
+    assert first is not None
+    assert worker.find() is first
+
+
+@pytest.mark.embedded_only
+def test_a_change_of_either_part_has_the_row_read_again(activity: Activity, worker: Worker, folder: Path) -> None:
+    first = worker.find()
+    use(activity, later=60)
+    second = worker.find()
+    change_account(folder, "role = 'operator'")
+    third = worker.find()
+    assert [each and (each.seen_at - NOW, each.role) for each in (first, second, third)] == [
+        (0, "tenant"),
+        (60, "tenant"),
+        (60, "operator"),
+    ]
+
+
+def test_a_remembered_session_ends_with_its_time(worker: Worker) -> None:
+    assert worker.find()
+    assert worker.find(now=NOW + IDLE) is None
+    assert worker.find(now=NOW + IDLE - 1)
+
+
+def test_a_look_serves_what_had_arrived_before_it_and_nothing_later(
+    activity: Activity, worker: Worker, folder: Path
+) -> None:
+    first, second = worker.arrivals.number(), worker.arrivals.number()
+    assert worker.find(arrival=first)
+    activity.end_session(hash_session_id("s1"), "alice", HERE, NOW)
+    # It had arrived before the session was ended, so it may still find it.
+    assert worker.find(arrival=second)
+    settle(folder)
+    assert worker.find(arrival=worker.arrivals.number()) is None
+    assert worker.find(arrival=second) is None
+
+
+# Of a change that nobody has looked for yet: calls that arrived before the last look, which need no other.
+
+
+def test_one_that_is_idle_by_our_memory_alone_is_read_again(activity: Activity, worker: Worker) -> None:
+    first, second = worker.arrivals.number(), worker.arrivals.number()
+    worker.find(arrival=first)
+    use(activity, later=1000)
+    found = worker.find(now=NOW + IDLE, arrival=second)
+    assert found is not None
+    assert found.seen_at == NOW + 1000
+
+
+def test_one_that_is_read_again_and_idle_has_ended(worker: Worker) -> None:
+    first, second = worker.arrivals.number(), worker.arrivals.number()
+    worker.find(arrival=first)
+    assert worker.find(now=NOW + IDLE, arrival=second) is None
+
+
+def test_what_is_forgotten_is_read_again_and_nothing_else_is(activity: Activity, worker: Worker) -> None:
+    activity.open_session(attempt(), ACCOUNT, new_session("other"), NOW)
+    first, second = worker.arrivals.number(), worker.arrivals.number()
+    other, _ = worker.find("other", arrival=first), worker.find(arrival=first)
+    use(activity, later=1000)
+    worker.forget("s1", "never-was")
+    found = worker.find(arrival=second)
+    assert found is not None
+    assert found.seen_at == NOW + 1000
+    assert worker.find("other", arrival=second) is other
+
+
+class SlowReader(FileReader):
+    """Something happens while a row is on its way, and another call learns of it."""
+
+    meanwhile: Callable[[], None] | None = None
+
+    async def one(self, sql: str, parameters: Parameters = ()) -> Row | None:
+        row = await super().one(sql, parameters)
+        if self.meanwhile is not None:
+            self.meanwhile()
+            await self.changes.look()
+        return row
+
+
+@pytest.mark.embedded_only
+def test_a_change_while_the_row_was_read_makes_it_stale(activity: Activity, folder: Path) -> None:
+    with closing(SlowReader(folder)) as reader:
+        worker = Worker(reader)
+        first, second = worker.arrivals.number(), worker.arrivals.number()
+        reader.meanwhile = lambda: activity.end_session(hash_session_id("s1"), "alice", HERE, NOW)
+        assert worker.find(arrival=first) is not None
+        assert worker.find(arrival=second) is None
+
+
+# How many are remembered
+
+
+@pytest.fixture
+def crowd(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of four sessions, of which three are remembered at most."""
+    monkeypatch.setattr(module, "MOST_REMEMBERED", 3)
+    times = {"seen_at": NOW, "expires_at": NOW + IDLE}
+    rows: list[dict[str, Any]] = [
+        {"id_hash": hash_session_id(name), "csrf_seed": name, "account_id": ACCOUNT.id, **times} for name in "abcd"
+    ]
+    with engine.begin() as connection:
+        connection.execute(insert(sessions), [{**row, "account_version": ACCOUNT.version} for row in rows])
+    return list("abcd")
+
+
+def test_more_sessions_than_are_remembered_are_all_found(worker: Worker, crowd: list[str]) -> None:
+    for _ in range(2):
+        found = [worker.find(name) for name in crowd]
+        assert [session and session.csrf_seed for session in found] == crowd
+
+
+def test_the_oldest_that_is_remembered_makes_room(worker: Worker, crowd: list[str]) -> None:
+    first = [worker.find(name) for name in crowd]
+    # The others first, since to find the oldest again is to remember it, which takes another's room.
+    again = [worker.find(name) for name in reversed(crowd)][::-1]
+    assert [before is after for before, after in zip(first, again, strict=True)] == [False, True, True, True]
