@@ -1,0 +1,75 @@
+"""Histories of three replicas over PostgreSQL while things break; and that the checker fails where the lease does."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from history.checker import Checked, check
+from history.cloud import Cloud
+from history.deployment import OnPostgres
+from history.faults import Breakage
+from history.running import Round, record
+
+from cloudconsole.store.postgres.store import PostgresStore
+
+KINDS = {"killed", "halted", "restarted", "slow", "reset", "swallows all"}
+
+
+def checked(folder: Path, round_: Round, deployment: type[OnPostgres] = OnPostgres) -> Checked:
+    """One round; its recording stays in the folder."""
+    with deployment(folder, round_.cloud) as deployed:
+        recording = asyncio.run(record(round_, deployed))
+    recording.save(folder / "history.jsonl")
+    return check(recording)
+
+
+def test_what_was_acknowledged_holds_whatever_breaks(tmp_path: Path) -> None:
+    result = checked(tmp_path, Round(seed=7, operations=3000, seconds=50))
+    assert list(map(str, result.findings)) == []
+    assert result.counts.total() >= 3000
+    broken = [what for kind, what in result.counts if kind == "fault"]
+    assert {kind for kind in KINDS if any(what.endswith(kind) for what in broken)} == KINDS
+
+
+class Whole(OnPostgres):
+    """Nothing breaks."""
+
+    def breakages(self) -> list[list[Breakage]]:
+        return []
+
+
+class CutOff(OnPostgres):
+    """Replicas are cut off from the database for a while, one after the other."""
+
+    def breakages(self) -> list[list[Breakage]]:
+        replicas = {f"the wire of {replica.name}" for replica in self.replicas}
+        cuts = [each for each in self._of_database() if each.target in replicas and each.kind == "swallows all"]
+        return [[each._replace(seconds=(2.0, 3.0)) for each in cuts]]
+
+
+def break_lease(folder: Path, monkeypatch: pytest.MonkeyPatch, *changes: str) -> None:
+    """Have every replica begin with other times of the lease."""
+    mended = ["from cloudconsole.store.postgres import watching", *(f"watching.{change}" for change in changes)]
+    (folder / "sitecustomize.py").write_text("\n".join(mended) + "\n")
+    paths: Sequence[str] = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
+
+
+def test_where_changes_are_acknowledged_at_once_old_figures_are_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_lease(tmp_path, monkeypatch, "SETTLE_SECONDS = 0.0")
+    monkeypatch.setattr(PostgresStore, "settle_seconds", 0.0)
+    problems = [finding.problem for finding in checked(tmp_path, Round(7, 600, 10, Cloud(2)), Whole).findings]
+    assert any(": stale: " in problem for problem in problems)
+    assert any(problem.startswith("accepted ") for problem in problems)
+
+
+def test_where_a_lease_never_ends_replicas_that_are_cut_off_are_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    break_lease(tmp_path, monkeypatch, "LEASE_SECONDS = 1e9")
+    problems = [finding.problem for finding in checked(tmp_path, Round(7, 600, 15, Cloud(2)), CutOff).findings]
+    assert any(": stale: " in problem or problem.startswith("accepted ") for problem in problems)
