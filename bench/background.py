@@ -13,7 +13,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Final
+from typing import Final, Protocol
+
+from sqlalchemy import Engine
 
 from bench.client import Caller, Connection, login_request
 from bench.data import Plan, Store
@@ -54,6 +56,12 @@ def writes(store: Store, server: Server, *, changes: int, logins: int, reached: 
             process.wait()
 
 
+class Visited(Protocol):
+    """A store that strangers come to."""
+
+    def fresh_token(self) -> str: ...
+
+
 class Paced:
     """Calls `work` so often a second in a thread of its own, until told to stop."""
 
@@ -82,9 +90,8 @@ class Paced:
         self._thread.join()
 
 
-def change(store: Store) -> Callable[[], None]:
+def change(engine: Engine) -> Callable[[], None]:
     """One operator change a call: a volume grows and shrinks."""
-    engine = open_engine(store.folder, "cloud")
     size = 250
 
     def work() -> None:
@@ -109,7 +116,7 @@ def log_in(store: Store, port: int) -> Callable[[], None]:
     return work
 
 
-def demo_login(store: Store) -> bytes:
+def demo_login(store: Visited) -> bytes:
     visitor = Caller("a" + "0" * 48, store.fresh_token())
     return login_request(visitor, "demo", SAMPLE_PASSWORDS["demo"])
 
@@ -129,7 +136,7 @@ def main() -> int:
 
     signal.signal(signal.SIGTERM, end)
     begun = time.monotonic()
-    changes = [Paced(change(store), arguments.changes)] if arguments.changes else []
+    changes = [Paced(change(open_engine(store.folder, "cloud")), arguments.changes)] if arguments.changes else []
     people = range(PEOPLE if arguments.logins else 0)
     logins = [Paced(log_in(store, arguments.port), arguments.logins / PEOPLE) for _ in people]
     sys.stdout.write("begun\n")

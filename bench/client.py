@@ -43,30 +43,31 @@ class Reply(Struct, frozen=True):
 
 def action_request(caller: Caller, action: str, **fields: str) -> bytes:
     body = json.dumps({"action": action, **fields}, separators=(",", ":"))
-    return _request("POST", "/api/", _as_caller(caller) | {"Content-Type": "application/json"}, body)
+    return plain_request("POST", "/api/", _as_caller(caller) | {"Content-Type": "application/json"}, body)
 
 
 def opening_request(caller: Caller | None = None) -> bytes:
-    return _request("GET", "/api/", {} if caller is None else {"Cookie": caller.cookies})
+    return plain_request("GET", "/api/", {} if caller is None else {"Cookie": caller.cookies})
 
 
 def login_request(caller: Caller, username: str, password: str, region: str = REGION) -> bytes:
     """A login of someone who holds a token and the session that came with it."""
     form = {"csrfmiddlewaretoken": caller.token, "username": username, "password": password, "region": region}
     headers = {"Cookie": caller.cookies, "Content-Type": "application/x-www-form-urlencoded"}
-    return _request("POST", "/auth/login/", headers, urlencode(form))
+    return plain_request("POST", "/auth/login/", headers, urlencode(form))
 
 
 def upstream_request(path: str, token: str) -> bytes:
     """What a service behind the console is asked, without the console."""
-    return _request("GET", path, {"X-Auth-Token": token, "Accept": "application/json"})
+    return plain_request("GET", path, {"X-Auth-Token": token, "Accept": "application/json"})
 
 
 def _as_caller(caller: Caller) -> dict[str, str]:
     return {"Cookie": caller.cookies, "X-CSRFToken": caller.token}
 
 
-def _request(method: str, path: str, headers: dict[str, str], body: str = "") -> bytes:
+def plain_request(method: str, path: str, headers: dict[str, str], body: str = "") -> bytes:
+    """Any request, of anyone."""
     lengths = {"Content-Length": str(len(body))} if body else {}
     lines = [f"{name}: {value}" for name, value in {"Host": HOST, **headers, **lengths}.items()]
     return "\r\n".join([f"{method} {path} HTTP/1.1", *lines, "", body]).encode()
@@ -139,10 +140,11 @@ def right_body(port: int, request: bytes) -> bytes:
     return reply.body
 
 
-def check(port: int, request: bytes, body: bytes, times: int = 20) -> None:
-    """Refuse unless the request is answered with 200 and exactly this body, again and again."""
+def check(port: int, request: bytes, body: bytes, times: int = 20, *, is_partial: bool = False) -> None:
+    """Refuse unless the request is answered with 200 and exactly this body, or more around it, again and again."""
     with Connection(port) as connection:
         for _ in range(times):
             reply = connection.send(request)
-            if reply.status != 200 or reply.body != body:
+            is_right = body in reply.body if is_partial else reply.body == body
+            if reply.status != 200 or not is_right:
                 raise Refused(f"a wrong answer: {reply.status} {reply.body[:200]!r}")

@@ -5,6 +5,7 @@ import importlib
 import os
 import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,7 +13,7 @@ from msgspec import Struct
 
 from bench import machine, report
 from bench.figures import PartResult, Refused
-from bench.report import Results
+from bench.report import Plot, Results
 from bench.rounds import Pace
 from bench.servers import check_machine
 
@@ -30,6 +31,7 @@ class Suite(Struct, frozen=True):
     usual: Pace
     core: int | None = None
     """Where what we do ourselves, checks and single calls, keeps to; anywhere unless said."""
+    plots: Callable[[Results], Sequence[Plot]] = lambda _results: ()
 
 
 def parse(suite: Suite, arguments: list[str]) -> argparse.Namespace:
@@ -56,7 +58,8 @@ def main(suite: Suite, arguments: list[str]) -> int:
     chosen = parse(suite, arguments)
     try:
         if chosen.document:
-            report.write_document(suite.document, report.read(chosen.results or suite.results))
+            results = report.read(chosen.results or suite.results)
+            report.write_document(suite.document, results, suite.plots(results))
         else:
             _measure(suite, chosen)
     except Refused as refusal:

@@ -29,7 +29,7 @@ from cloudconsole.store.activity import Activity
 from cloudconsole.store.engine import Part, opened
 from cloudconsole.store.preparing import prepare
 from cloudconsole.store.sessions import hash_session_id
-from cloudconsole.store.tables import accounts, nodes, quotas, resources, sessions, tenants
+from cloudconsole.store.tables import accounts, domains, nodes, quotas, resources, sessions, tenants
 
 VERSION: Final = 2
 """Of what is made here; another one makes all stores anew."""
@@ -60,10 +60,13 @@ class Plan(Struct, frozen=True):
     tenants: int = 0
     resources_each: int = 0
     resources_of_demo: int = 0
+    has_domains: bool = False
+    """Whether each tenant has a domain, too, with its number for an id."""
 
     @property
     def name(self) -> str:
-        return f"v{VERSION}-{self.tenants}-{self.resources_each}-{self.resources_of_demo}"
+        more = "-domains" if self.has_domains else ""
+        return f"v{VERSION}-{self.tenants}-{self.resources_each}-{self.resources_of_demo}{more}"
 
 
 class Store(Struct, frozen=True):
@@ -71,20 +74,18 @@ class Store(Struct, frozen=True):
     plan: Plan
 
     def demo(self) -> Caller:
-        return self._caller("demo")
+        return caller_of("demo", CsrfTokens(self._key()))
 
     def callers(self) -> Iterator[tuple[Caller, int]]:
         """All added tenants' callers, each with the number that only its answer holds."""
         tokens = CsrfTokens(self._key())
         for index in range(self.plan.tenants):
-            name = _name(index)
-            yield Caller(_session_id(name), tokens.from_seed(_seed(name))), FIRST_NUMBER + index
+            yield caller_of(name_of(index), tokens), FIRST_NUMBER + index
 
     def callers_file(self) -> Path:
         file = self.folder / "callers"
         if not file.exists():
-            lines = (f"{caller.session} {caller.token} {number}\n" for caller, number in self.callers())
-            file.write_text("".join(lines))
+            file.write_text(lines_of(self.callers()))
         return file
 
     def fresh_token(self) -> str:
@@ -95,12 +96,18 @@ class Store(Struct, frozen=True):
         with _writing(self.folder, "activity") as connection:
             connection.execute(update(sessions).values(seen_at=int(time.time())))
 
-    def _caller(self, name: str) -> Caller:
-        return Caller(_session_id(name), CsrfTokens(self._key()).from_seed(_seed(name)))
-
     def _key(self) -> bytes:
         with opened(self.folder, "activity") as engine:
             return Activity(engine).secret("csrf", fresh=secrets.token_bytes(32))
+
+
+def caller_of(name: str, tokens: CsrfTokens) -> Caller:
+    return Caller(session_id_of(name), tokens.from_seed(seed_of(name)))
+
+
+def lines_of(callers: Iterable[tuple[Caller, int]]) -> str:
+    """As the load reads them."""
+    return "".join(f"{caller.session} {caller.token} {number}\n" for caller, number in callers)
 
 
 def store(plan: Plan) -> Store:
@@ -133,17 +140,21 @@ def _make(folder: Path, plan: Plan) -> None:
         node_ids = list(connection.scalars(select(nodes.c.id).order_by(nodes.c.id)))
         first = 1 + max(connection.scalars(select(tenants.c.id)))
         ids = range(first, first + plan.tenants)
-        _fill(connection, tenants, ({"id": key, "name": _name(key - first)} for key in ids))
-        _fill(connection, quotas, (_quotas(key, FIRST_NUMBER + key - first) for key in ids))
+        _fill(connection, tenants, ({"id": key, "name": name_of(key - first)} for key in ids))
+        _fill(connection, quotas, (quotas_of(key, FIRST_NUMBER + key - first) for key in ids))
         account = {"role": "tenant", "password_hash": demo["password_hash"], "disabled": False, "version": 1}
-        added = ({"id": key + 1000, "tenant_id": key, "username": _name(key - first), **account} for key in ids)
+        added = ({"id": key + 1000, "tenant_id": key, "username": name_of(key - first), **account} for key in ids)
         _fill(connection, accounts, added)
-        _fill(connection, resources, _resources_of(ids, plan.resources_each, node_ids))
-        _fill(connection, resources, _resources_of([demo["tenant_id"]], plan.resources_of_demo, node_ids))
+        _fill(connection, resources, resources_of(ids, plan.resources_each, node_ids))
+        _fill(connection, resources, resources_of([demo["tenant_id"]], plan.resources_of_demo, node_ids))
+        if plan.has_domains:
+            model = connection.execute(select(domains).order_by(domains.c.id).limit(1)).mappings().one()
+            owned = ({**model, "id": str(FIRST_NUMBER + key - first), "tenant_id": key} for key in ids)
+            _fill(connection, domains, owned)
         counting.recount(connection)
     with _writing(folder, "activity") as connection:
-        _fill(connection, sessions, [_session("demo", demo["id"], demo["version"])])
-        _fill(connection, sessions, (_session(_name(key - first), key + 1000, 1) for key in ids))
+        _fill(connection, sessions, [session_of("demo", demo["id"], demo["version"])])
+        _fill(connection, sessions, (session_of(name_of(key - first), key + 1000, 1) for key in ids))
 
 
 def _fill(connection: Connection, table: Table, rows: Iterable[dict[str, Any]]) -> None:
@@ -152,11 +163,11 @@ def _fill(connection: Connection, table: Table, rows: Iterable[dict[str, Any]]) 
         connection.execute(insert(table), batch)
 
 
-def _quotas(tenant_id: int, number: int) -> dict[str, int]:
+def quotas_of(tenant_id: int, number: int) -> dict[str, int]:
     return {"tenant_id": tenant_id, **QUOTA_DEFAULTS, "instances": number}
 
 
-def _resources_of(tenant_ids: Iterable[int], count: int, node_ids: list[int]) -> Iterator[dict[str, Any]]:
+def resources_of(tenant_ids: Iterable[int], count: int, node_ids: list[int]) -> Iterator[dict[str, Any]]:
     """Of every kind, on every node; one of eleven ended long ago, ten at the most are still to begin."""
     sizes = {"vcpus": 0, "ram_mb": 0, "disk_gb": 0, "size_gb": 0}
     for tenant_id in tenant_ids:
@@ -180,26 +191,26 @@ def _resources_of(tenant_ids: Iterable[int], count: int, node_ids: list[int]) ->
             )
 
 
-def _session(name: str, account_id: int, account_version: int) -> dict[str, Any]:
+def session_of(name: str, account_id: int, account_version: int) -> dict[str, Any]:
     return {
-        "id_hash": hash_session_id(_session_id(name)),
+        "id_hash": hash_session_id(session_id_of(name)),
         "account_id": account_id,
         "account_version": account_version,
-        "csrf_seed": _seed(name),
+        "csrf_seed": seed_of(name),
         "seen_at": int(time.time()),
         "expires_at": FAR_AHEAD,
     }
 
 
-def _name(index: int) -> str:
+def name_of(index: int) -> str:
     return f"bench-{index:07}"
 
 
-def _session_id(name: str) -> str:
+def session_id_of(name: str) -> str:
     return "s" + hashlib.sha256(f"session of {name}".encode()).hexdigest()[:48]
 
 
-def _seed(name: str) -> str:
+def seed_of(name: str) -> str:
     return hashlib.sha256(f"seed of {name}".encode()).hexdigest()[:SEED_LENGTH]
 
 

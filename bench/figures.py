@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-Unit = Literal["calls/s", "logins/s", "ms", "MB"]
+Unit = Literal["calls/s", "logins/s", "resources/s", "ms", "µs", "queries", "MB", "GB"]
 
 FLAT: Final = 0.8
 """Growth counts as flat while the larger store keeps this much of the smaller one's speed."""
@@ -55,9 +55,10 @@ class Ratio(Struct, frozen=True):
 
     @property
     def met(self) -> bool | None:
-        if self.limit is not None:
-            return self.spread.middle <= self.limit
-        return None if self.goal is None else self.spread.middle >= self.goal
+        if self.goal is None and self.limit is None:
+            return None
+        middle = self.spread.middle
+        return (self.goal is None or middle >= self.goal) and (self.limit is None or middle <= self.limit)
 
 
 class Ceiling(Struct, frozen=True):
@@ -96,6 +97,13 @@ class Times(Struct, frozen=True):
         return Measured(self.name, "ms", [spread(each).middle for each in self.rounds])
 
 
+class Table(Struct, frozen=True):
+    """What is neither compared nor spread: a head and rows of text, the numbers in them written out."""
+
+    head: list[str]
+    rows: list[list[str]]
+
+
 class PartResult(Struct, frozen=True):
     name: str
     ratios: list[Ratio]
@@ -103,6 +111,7 @@ class PartResult(Struct, frozen=True):
     ceilings: list[Ceiling] = []
     notes: list[str] = []
     times: list[Times] = []
+    tables: list[Table] = []
 
 
 def spread(figures: Sequence[float]) -> Spread:

@@ -23,6 +23,8 @@ class Load(Struct, frozen=True):
     request: bytes
     body: bytes
     callers: Path | None = None
+    is_partial: bool = False
+    """Whether an answer has more in it than `body`, which may differ each time."""
     connections: int = CONNECTIONS
 
 
@@ -59,6 +61,8 @@ class Running:
         environment = {name: str(file) for name, file in names.items()} | {"OFFSET": str(offset)}
         if load.callers is not None:
             environment["CALLERS"] = str(load.callers)
+        if load.is_partial:
+            environment["PARTIAL"] = "yes"
         command = ["wrk", "-t1", f"-c{load.connections}", f"-d{seconds}s", "--timeout", "10s", "-s", str(SCRIPT)]
         self._process = subprocess.Popen(
             [*on_core(core), *command, f"http://127.0.0.1:{port}/"],

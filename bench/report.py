@@ -1,12 +1,13 @@
 """Results: kept as JSON, shown on a terminal with the ratios first, and written into the document."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
-from bench.figures import Ceiling, Measured, PartResult, Ratio, Refused, Times, spread
+from bench.figures import Ceiling, Measured, PartResult, Ratio, Refused, Table, Times, spread
 from bench.machine import Machine
 from bench.rounds import Pace
 
@@ -18,6 +19,15 @@ class Results(Struct, frozen=True):
     machine: Machine
     pace: Pace
     parts: list[PartResult]
+
+
+class Plot(Struct, frozen=True):
+    """A picture of a part's figures; `name` is its file's, among the document's images."""
+
+    part: str
+    name: str
+    title: str
+    svg: str
 
 
 def keep(file: Path, results: Results) -> None:
@@ -39,6 +49,7 @@ def for_terminal(results: Results) -> str:
         lines += ["", part.name, *(f"  {line}" for line in _ratio_lines(part))]
         lines += [f"    {_plain(measured)}" for measured in part.measured]
         lines += [f"    {_percentiles(times)}" for times in part.times]
+        lines += [f"    {'  '.join(row)}" for table in part.tables for row in (table.head, *table.rows)]
     return "\n".join(lines) + "\n"
 
 
@@ -58,18 +69,26 @@ def _percentiles(times: Times) -> str:
     return f"{numbers:36} {f'{len(times.calls)} calls':>12}  {times.name}"
 
 
-def write_document(document: Path, results: Results) -> None:
-    """Put the results between the document's two marks; all else in it stays."""
+def write_document(document: Path, results: Results, plots: Sequence[Plot] = ()) -> None:
+    """Put the results between the document's two marks, and the plots among its images; all else in it stays."""
     text = document.read_text()
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise Refused(f"{document} has lost the lines {BEGIN} and {END}")
-    document.write_text(f"{before}{BEGIN}\n{for_document(results)}{END}{after}")
+    document.write_text(f"{before}{BEGIN}\n{for_document(results, plots)}{END}{after}")
+    for plot in plots:
+        images_of(document).mkdir(exist_ok=True)
+        (images_of(document) / plot.name).write_text(plot.svg)
 
 
-def for_document(results: Results) -> str:
-    return "\n".join([*_about(results), *(line for part in results.parts for line in _section(part))]) + "\n"
+def images_of(document: Path) -> Path:
+    return document.parent / "images"
+
+
+def for_document(results: Results, plots: Sequence[Plot] = ()) -> str:
+    sections = (line for part in results.parts for line in _section(part, plots))
+    return "\n".join([*_about(results), *sections]) + "\n"
 
 
 def _about(results: Results) -> list[str]:
@@ -83,7 +102,7 @@ def _about(results: Results) -> list[str]:
     ]
 
 
-def _section(part: PartResult) -> list[str]:
+def _section(part: PartResult, plots: Sequence[Plot]) -> list[str]:
     rows = [f"| {ratio.name} | {_factor(ratio)} | {_verdict(ratio)} |" for ratio in part.ratios]
     rows += [f"| {each.name} | {_amount(each)} | {_verdict(each)} |" for each in part.ceilings]
     figures = [f"| {each.name} | {_range(each)} | {each.unit} | {_cpu(each)} |" for each in part.measured]
@@ -91,16 +110,24 @@ def _section(part: PartResult) -> list[str]:
         f"| {each.name} | {_number(each.percentile(50))} ms | {_number(each.percentile(99))} ms | {len(each.calls):,} |"
         for each in part.times
     ]
+    pictures = [f"![{plot.title}](images/{plot.name})" for plot in plots if plot.part == part.name]
     return [
         *(f"### {part.name.capitalize()}", "", *part.notes, *([""] if part.notes else [])),
         *("| | ratio (least–greatest) | goal |", "|---|---|---|", *rows, ""),
+        *(line for picture in pictures for line in (picture, "")),
         *(
             ("| | median (least–greatest) | | processor time a call |", "|---|---|---|---|", *figures, "")
             if figures
             else ()
         ),
         *(("| | p50 | p99 | calls |", "|---|---|---|---|", *singly, "") if singly else ()),
+        *(line for table in part.tables for line in _table(table)),
     ]
+
+
+def _table(table: Table) -> list[str]:
+    rows = [table.head, ["---"] * len(table.head), *table.rows]
+    return [*(f"| {' | '.join(row)} |" for row in rows), ""]
 
 
 def _factor(ratio: Ratio) -> str:
@@ -126,6 +153,8 @@ def _verdict(figure: Ratio | Ceiling) -> str:
         return ""
     if isinstance(figure, Ceiling):
         goal = f"under {figure.limit:g} {figure.unit}"
+    elif figure.goal is not None and figure.limit is not None:
+        goal = f"from {figure.goal:g} to {figure.limit:g}"
     else:
         goal = f"at least {figure.goal:g}" if figure.limit is None else f"at most {figure.limit:g}"
     return f"{goal}: {'met' if figure.met else 'missed'}"

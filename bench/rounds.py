@@ -32,13 +32,15 @@ class Variant(Struct, frozen=True):
     before: Callable[[], None] = lambda: None
     meanwhile: Callable[[], AbstractContextManager[object]] = nullcontext
     core: int | None = LOAD_CORE
+    offset: int = 0
+    """Which of many callers begins."""
 
 
 def measure(variants: list[Variant], pace: Pace) -> dict[str, Measured]:
     """Each variant's calls a second, round by round. Raises `Refused` at the first wrong answer."""
     rates: dict[str, list[float]] = {variant.name: [] for variant in variants}
     cpu: dict[str, list[float]] = {variant.name: [] for variant in variants}
-    sent = dict.fromkeys(rates, 0)
+    sent = {variant.name: variant.offset for variant in variants}
     for variant in variants:
         _run(variant, seconds=1, sent=sent)
     for number in range(pace.rounds):
@@ -78,4 +80,5 @@ def _run(variant: Variant, *, seconds: int, sent: dict[str, int]) -> tuple[float
 
 def _check(variant: Variant) -> None:
     if variant.load.callers is None:
-        check(variant.server.port, variant.load.request, variant.load.body)
+        load = variant.load
+        check(variant.server.port, load.request, load.body, is_partial=load.is_partial)

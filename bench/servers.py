@@ -34,14 +34,15 @@ class Server(Struct, frozen=True):
 
     def memory_ceiling(self, when: str) -> Ceiling:
         """What the largest of its processes holds in memory now."""
-        held = max(_resident(process) for process in self._processes())
+        held = max(_resident(process) for process in self.processes)
         return Ceiling(f"memory of a worker {when}", "MB", held, MEMORY_LIMIT)
 
     def cpu_seconds(self) -> float:
         """The processor time that its processes have taken so far."""
-        return sum(_cpu_ticks(process) for process in self._processes()) / os.sysconf("SC_CLK_TCK")
+        return sum(_cpu_ticks(process) for process in self.processes) / os.sysconf("SC_CLK_TCK")
 
-    def _processes(self) -> list[int]:
+    @property
+    def processes(self) -> list[int]:
         return [self.process, *_children(self.process)]
 
 
@@ -85,11 +86,12 @@ def started(
     *,
     core: int | None = SERVER_CORE,
     environment: Mapping[str, str] | None = None,
+    program: str | Path = sys.executable,
 ) -> Iterator[Server]:
-    """A Python program that serves on a port, until it is no longer needed."""
+    """A program, Python's unless said, that serves on a port until it is no longer needed."""
     with tempfile.NamedTemporaryFile(prefix="bench-server-") as log:
         process = subprocess.Popen(
-            [*on_core(core), "setarch", "-R", sys.executable, *command],
+            [*on_core(core), "setarch", "-R", str(program), *command],
             stdout=log,
             stderr=subprocess.STDOUT,
             cwd=ROOT,

@@ -42,13 +42,13 @@ CACHED: Final = "Django, its answer cached for a second"
 def run(pace: Pace) -> PartResult:
     plan = store(Plan())
     with ExitStack() as stack:
-        environment = stack.enter_context(_database(plan))
+        environment = stack.enter_context(database(plan))
         console = stack.enter_context(servers.console(plan.folder))
         mine = _loads(console, plan.demo())
         loads = {console: mine}
-        for server in _django_servers(stack, environment):
+        for server in django_servers(stack, environment):
             loads[server] = _loads(server, log_in(server.port, "demo", SAMPLE_PASSWORDS["demo"]))
-            _check_same(mine["GetUsageLimits"].body, loads[server]["GetUsageLimits"].body)
+            check_same(mine["GetUsageLimits"].body, loads[server]["GetUsageLimits"].body)
         # All of one request side by side: what is compared is measured within seconds.
         variants = [Variant(f"{server.name}, {name}", server, loads[server][name]) for name in mine for server in loads]
         measured = measure(variants, pace)
@@ -76,7 +76,7 @@ def _loads(server: Server, caller: Caller) -> dict[str, Load]:
     return {name: Load(request, right_body(server.port, request)) for name, request in requests.items()}
 
 
-def _check_same(mine: bytes, theirs: bytes) -> None:
+def check_same(mine: bytes, theirs: bytes) -> None:
     if json.loads(mine) != json.loads(theirs):
         raise Refused(f"Django answers something else: {theirs[:300]!r} instead of {mine[:300]!r}")
 
@@ -85,7 +85,7 @@ def _fastest(measured: dict[str, Measured], name: str) -> Measured:
     return max((measured[f"{server}, {name}"] for server in SERVERS), key=lambda each: spread(each.rounds).middle)
 
 
-def _django_servers(stack: ExitStack, environment: dict[str, str]) -> Iterator[Server]:
+def django_servers(stack: ExitStack, environment: dict[str, str]) -> Iterator[Server]:
     settings = dict.fromkeys(SERVERS, environment)
     commands = dict(SERVERS)
     settings[CACHED] = environment | {"BENCH_DJANGO_CACHE_SECONDS": "1"}
@@ -97,7 +97,7 @@ def _django_servers(stack: ExitStack, environment: dict[str, str]) -> Iterator[S
 
 
 @contextmanager
-def _database(plan: Store) -> Iterator[dict[str, str]]:
+def database(plan: Store) -> Iterator[dict[str, str]]:
     """Django's own database with the console's tenants in it; gives the environment that names it."""
     with tempfile.TemporaryDirectory(prefix="bench-django-") as folder:
         environment = {

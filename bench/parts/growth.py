@@ -15,6 +15,7 @@ from bench.figures import FLAT, Measured, PartResult, Ratio, Refused, ratio, spr
 from bench.load import Load
 from bench.rounds import Pace, Variant, in_turn, measure
 from bench.servers import Server
+from cloudconsole.store.engine import open_engine
 
 ACTIONS: Final = ("GetUsageLimits", "GetConsumptionsEstimated")
 RESOURCES: Final = {"1 thousand resources": 1_000, "100 thousand resources": 100_000, "1 million resources": 1_000_000}
@@ -66,7 +67,7 @@ def _variant(grown: Grown, action: str) -> Variant:
 
 
 def _measure_after_changes(grown: list[Grown], rounds: int) -> dict[str, Measured]:
-    changes = {each.name: change(each.store) for each in grown}
+    changes = {each.name: change(open_engine(each.store.folder, "cloud")) for each in grown}
     times: dict[str, list[float]] = {}
     for number in range(rounds):
         for each in in_turn(grown, number):

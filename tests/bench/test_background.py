@@ -4,8 +4,8 @@ import threading
 from pathlib import Path
 
 from bench.background import Paced, change
-from bench.data import Plan, Store
 
+from cloudconsole.store.engine import opened
 from tests.harness import Caller, InProcess
 
 
@@ -37,6 +37,7 @@ def test_a_change_is_another_tenants(data: Path, demo: Caller, wire: InProcess) 
     other = Caller(wire)
     other.login("other", "console-other")
     before = other.call("GetUsageLimits").data, demo.call("GetUsageLimits").data
-    change(Store(data, Plan()))()
+    with opened(data, "cloud") as engine:
+        change(engine)()
     assert other.call("GetUsageLimits").data != before[0]
     assert demo.call("GetUsageLimits").data == before[1]

@@ -55,7 +55,8 @@ def test_a_store_is_made_once(made: Store) -> None:
 
 
 def test_a_copy_can_be_thrown_away(made: Store) -> None:
+    demo = made.demo()
     with copy_of(made) as copy:
         folder = copy.folder
-        assert copy.demo() == made.demo()
+        assert copy.demo() == demo
     assert not folder.exists()

@@ -39,6 +39,11 @@ def test_a_goal_is_met_by_the_median(goal: float | None, met: bool | None) -> No
     assert ratio("one / other", measured(1, 5, 9), measured(10, 10, 10), goal).met is met
 
 
+@pytest.mark.parametrize(("goal", "limit", "met"), [(0.4, 0.6, True), (0.51, 0.6, False), (0.4, 0.49, False)])
+def test_between_a_goal_and_a_limit_both_count(goal: float, limit: float, met: bool) -> None:
+    assert ratio("one / other", measured(1, 5, 9), measured(10, 10, 10), goal, limit).met is met
+
+
 @pytest.mark.parametrize(("value", "met"), [(119.9, True), (120.0, False)])
 def test_a_ceiling_is_met_below_it(value: float, met: bool) -> None:
     assert Ceiling("memory", "MB", value, 120).met is met

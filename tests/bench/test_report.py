@@ -5,17 +5,18 @@ from pathlib import Path
 
 import pytest
 from bench.command import Suite, main, parse
-from bench.figures import Ceiling, Measured, PartResult, Refused, Times, ratio
+from bench.figures import Ceiling, Measured, PartResult, Refused, Table, Times, ratio
 from bench.machine import Machine
 from bench.openstack import __main__ as openstack
-from bench.report import BEGIN, END, Results
+from bench.report import BEGIN, END, Plot, Results
 from bench.rounds import Pace
+from bench.scale import __main__ as scale
 
 from bench import __main__ as console
 from bench import report
 
 MACHINE = Machine("2026-11-15", "A processor", 2, 8, "Linux 6", "3.11.9", "4.1.0", {"uvicorn": "0.54.0"})
-SUITES = [pytest.param(suite, id=suite.package) for suite in (console.SUITE, openstack.SUITE)]
+SUITES = [pytest.param(suite, id=suite.package) for suite in (console.SUITE, openstack.SUITE, scale.SUITE)]
 
 
 def results() -> Results:
@@ -24,7 +25,7 @@ def results() -> Results:
     part = PartResult("actions", ratios, [console, bare], [Ceiling("memory", "MB", 80, 120)], ["A note."])
     times = Times("alone", [[float(number) for number in range(1, 101)]])
     limited = ratio("whole / alone", Measured("whole", "ms", [60, 70]), Measured("alone", "ms", [50, 50]), limit=1.3)
-    timed = PartResult("waiting", [limited], [], times=[times])
+    timed = PartResult("waiting", [limited], [], times=[times], tables=[Table(["table", "rows"], [["news", "10"]])])
     return Results(MACHINE, Pace(2, 1), [part, timed])
 
 
@@ -40,6 +41,7 @@ def test_the_terminal_shows_ratios_before_figures() -> None:
     assert "under 120 MB: met" in text
     assert "at most 1.3: met" in text
     assert "p50 50 ms, p99 99 ms" in text
+    assert "news  10" in text
     assert text.index("0.55") < text.index("calls/s")
 
 
@@ -53,7 +55,17 @@ def test_the_document_keeps_all_but_the_results(tmp_path: Path) -> None:
         assert text.endswith(f"{END}\nafter\n")
         assert "| console / bare | 0.55 (0.50–0.60) | at least 0.6: missed |" in text
         assert "| alone | 50 ms | 99 ms | 100 |" in text
+        assert "| table | rows |\n| --- | --- |\n| news | 10 |" in text
         assert "old figures" not in text
+
+
+def test_plots_are_written_beside_the_document_and_shown_in_their_part(tmp_path: Path) -> None:
+    document = tmp_path / "page.md"
+    document.write_text(f"{BEGIN}\n{END}\n")
+    report.write_document(document, results(), [Plot("waiting", "waiting.svg", "How long", "<svg/>")])
+    assert (tmp_path / "images" / "waiting.svg").read_text() == "<svg/>"
+    text = document.read_text()
+    assert text.index("### Waiting") < text.index("![How long](images/waiting.svg)")
 
 
 def test_a_document_that_lost_its_marks_is_left_alone(tmp_path: Path) -> None:
@@ -78,7 +90,15 @@ def test_results_that_are_missing_or_broken_are_refused(
 @pytest.mark.parametrize("suite", SUITES)
 def test_the_document_says_what_the_kept_results_say(suite: Suite) -> None:
     shown = suite.document.read_text().partition(f"{BEGIN}\n")[2].partition(END)[0]
-    assert shown == (report.for_document(report.read(suite.results)) if suite.results.exists() else "")
+    if not suite.results.exists():
+        assert shown == ""
+        return
+    kept = report.read(suite.results)
+    plots = suite.plots(kept)
+    assert shown == report.for_document(kept, plots)
+    assert [(report.images_of(suite.document) / plot.name).read_text() for plot in plots] == [
+        plot.svg for plot in plots
+    ]
 
 
 @pytest.mark.parametrize("suite", SUITES)
