@@ -212,7 +212,7 @@ def test_a_wrong_password_is_refused_and_not_shown(cloudconsole: Run, data: Path
     ("arguments", "words"),
     [
         (["mysql://console@127.0.0.1/x"], "ADDRESS: give PostgreSQL's address"),
-        (["postgresql://127.0.0.1/x?nonsense=1"], 'invalid URI query parameter: "nonsense"'),
+        (["postgresql://127.0.0.1/x?nonsense=1"], "invalid URI query parameter"),
         ([], "ADDRESS"),
     ],
 )

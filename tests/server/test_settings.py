@@ -139,7 +139,7 @@ BAD: dict[str, list[tuple[str, str]]] = {
             (text, "postgresql://console@db.example.com/console")
             for text in ("", "console", "mysql://a/b", "postgresql")
         ),
-        ("postgresql://a/b?sslmode=verify-full&colour=red", 'invalid URI query parameter: "colour"'),
+        ("postgresql://a/b?sslmode=verify-full&colour=red", "invalid URI query parameter"),
         ("postgresql://a\0b/c", "PostgreSQL's address"),
     ],
     "database_password_file": [("", "a file's path"), ("a\0b", "a file's path")],
@@ -543,8 +543,9 @@ def test_replicas_before_an_openstack_share_their_token_keys(file: Path) -> None
     assert from_file(file, f'{content}token_keys = "/srv/keys"').token_key_file == Path("/srv/keys")
 
 
-def test_the_password_in_an_address_is_never_told() -> None:
-    told = refusal({}, database="postgresql://console:secret@[::1/console")
+@pytest.mark.parametrize("address", ["console:secret@[::1/console", "u:secret%zz@h", "u:secret%00@h/c"])
+def test_the_password_in_an_address_is_never_told(address: str) -> None:
+    told = refusal({}, database=f"postgresql://{address}")
     assert "secret" not in told
     assert told.startswith("--database: ")
 

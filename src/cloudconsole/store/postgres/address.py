@@ -53,8 +53,8 @@ def parse(text: str) -> Parameters:
     try:
         return {name: str(value) for name, value in conninfo_to_dict(text).items() if value is not None}
     except psycopg.ProgrammingError as problem:
-        # libpq quotes the whole address, which may hold a password.
-        raise ValueError(str(problem).strip().partition(': "postgres')[0]) from None
+        # libpq quotes parts of the address, which may be the password.
+        raise ValueError(str(problem).partition('"')[0].strip(" :\n")) from None
 
 
 def _safety(given: Parameters) -> Parameters:

@@ -55,9 +55,12 @@ def store(settings: Settings, part: Part = "cloud") -> Iterator[Engine]:
     """One part of a store that is there, for a change: its tables are brought up to date first."""
     require_store(settings)
     settings.store.prepare()
-    with settings.store.opened(part) as engine:
-        yield engine
-    settle(settings)
+    try:
+        with settings.store.opened(part) as engine:
+            yield engine
+    finally:
+        # Also after a refusal: an import has brought in all lines before the one that was refused.
+        settle(settings)
 
 
 @contextmanager
