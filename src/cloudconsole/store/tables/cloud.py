@@ -1,8 +1,4 @@
-"""The tables. Those of `CLOUD` are what tenants read; those of `ACTIVITY` are written by logins and calls.
-
-The two parts are two files in the embedded store, so that a login does not look like a change of the cloud.
-Times are whole seconds since the epoch, UTC; money is whole billionths.
-"""
+"""What tenants read, and the trail of what operators changed."""
 
 from sqlalchemy import (
     BigInteger,
@@ -13,41 +9,24 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
-    LargeBinary,
     MetaData,
     Table,
     false,
 )
 
 from cloudconsole.core.kinds import QUOTA_DEFAULTS, QUOTA_USES
+from cloudconsole.store.tables.columns import NAMES, endless_id
 from cloudconsole.store.texts import TEXT
 
-NAMES = {
-    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-    "ck": "ck_%(table_name)s_%(constraint_name)s",
-    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-    "pk": "pk_%(table_name)s",
-}
-
 CLOUD = MetaData(naming_convention=NAMES)
-ACTIVITY = MetaData(naming_convention=NAMES)
+
+NO_NODE = 0
+"""`totals.node_id` of resources that are on no node."""
 
 
 def _disabled() -> Column[bool]:
     return Column("disabled", Boolean, nullable=False, server_default=false())
 
-
-def _endless_id() -> Column[int]:
-    """Of what is written for years: more than 32 bits hold. SQLite's integers have 64 whatever they are called."""
-    return Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
-
-
-NO_NODE = 0
-"""`totals.node_id` of resources that are on no node."""
-
-NO_ACCOUNT = 0
-"""`sessions.account_id` of those that hang on no account of ours."""
 
 tenants = Table(
     "tenants",
@@ -223,7 +202,7 @@ operator_audit = Table(
     "operator_audit",
     CLOUD,
     # In the cloud's part, so that a change and its line are one transaction.
-    _endless_id(),
+    endless_id(),
     Column("at", BigInteger, nullable=False, index=True),
     Column("actor", TEXT, nullable=False),
     Column("change", TEXT, nullable=False),
@@ -233,82 +212,4 @@ operator_audit = Table(
     Column("before", TEXT),
     Column("after", TEXT),
     *(Index(None, column, "id") for column in ("actor", "change", "subject")),
-)
-
-sessions = Table(
-    "sessions",
-    ACTIVITY,
-    Column("id_hash", LargeBinary, primary_key=True),
-    Column("account_id", Integer, nullable=False, index=True),
-    Column("account_version", BigInteger, nullable=False),
-    Column("csrf_seed", TEXT, nullable=False),
-    Column("seen_at", BigInteger, nullable=False),
-    Column("expires_at", BigInteger, nullable=False, index=True),
-)
-
-guest_sessions = Table(
-    "guest_sessions",
-    ACTIVITY,
-    # Of the sessions that an identity endpoint behind us vouches for: they hang on no account (`NO_ACCOUNT`).
-    Column("id_hash", ForeignKey("sessions.id_hash", ondelete="CASCADE"), primary_key=True),
-    Column("tenant_id", Integer, nullable=False, index=True),
-    Column("username", TEXT, nullable=False),
-    Column("opened_at", BigInteger, nullable=False),
-    Column("endpoint", TEXT, nullable=False),
-    Column("user_id", TEXT, nullable=False),
-    Column("project_id", TEXT, nullable=False),
-    # JSON: for each region the addresses of its services.
-    Column("services", TEXT, nullable=False),
-    Column("sealed_token", LargeBinary, nullable=False),
-)
-
-sightings = Table(
-    "sightings",
-    ACTIVITY,
-    # What was seen in a cloud that lists nothing any more once it is deleted: it still counts in the hour it was seen.
-    Column("endpoint", TEXT, primary_key=True),
-    Column("project_id", TEXT, primary_key=True),
-    Column("region", TEXT, primary_key=True),
-    Column("kind", TEXT, primary_key=True),
-    Column("resource_id", TEXT, primary_key=True),
-    Column("type", TEXT),
-    Column("size_gb", BigInteger, nullable=False),
-    Column("seen_at", BigInteger, nullable=False, index=True),
-)
-
-login_failures = Table(
-    "login_failures",
-    ACTIVITY,
-    _endless_id(),
-    Column("network", TEXT, nullable=False),
-    Column("user_hash", LargeBinary, nullable=False),
-    Column("at", BigInteger, nullable=False, index=True),
-    Index(None, "network", "user_hash", "at"),
-)
-
-access_audit = Table(
-    "access_audit",
-    ACTIVITY,
-    _endless_id(),
-    Column("at", BigInteger, nullable=False, index=True),
-    Column("event", TEXT, nullable=False),
-    Column("username", TEXT),
-    Column("address", TEXT, nullable=False),
-    Column("request_id", TEXT, nullable=False),
-    *(Index(None, column, "id") for column in ("event", "username")),
-)
-
-undeclared_proxies = Table(
-    "undeclared_proxies",
-    ACTIVITY,
-    # Callers that send forwarded headers without being among the proxies, and when one of them last did.
-    Column("address", TEXT, primary_key=True),
-    Column("seen_at", BigInteger, nullable=False),
-)
-
-secrets = Table(
-    "secrets",
-    ACTIVITY,
-    Column("name", TEXT, primary_key=True),
-    Column("value", LargeBinary, nullable=False),
 )

@@ -1,0 +1,61 @@
+"""The tables. Those of `CLOUD` are what tenants read; those of `ACTIVITY` are written by logins and calls.
+
+The two parts are two files in the embedded store, so that a login does not look like a change of the cloud.
+Times are whole seconds since the epoch, UTC; money is whole billionths.
+"""
+
+from cloudconsole.store.tables.activity import (
+    ACTIVITY,
+    NO_ACCOUNT,
+    access_audit,
+    guest_sessions,
+    login_failures,
+    secrets,
+    sessions,
+    sightings,
+    undeclared_proxies,
+)
+from cloudconsole.store.tables.cloud import (
+    CLOUD,
+    NO_NODE,
+    accounts,
+    domains,
+    flavors,
+    news,
+    nodes,
+    operator_audit,
+    prices,
+    quotas,
+    resources,
+    tenants,
+    totals,
+    urls,
+    usage,
+)
+
+__all__ = [
+    "ACTIVITY",
+    "CLOUD",
+    "NO_ACCOUNT",
+    "NO_NODE",
+    "access_audit",
+    "accounts",
+    "domains",
+    "flavors",
+    "guest_sessions",
+    "login_failures",
+    "news",
+    "nodes",
+    "operator_audit",
+    "prices",
+    "quotas",
+    "resources",
+    "secrets",
+    "sessions",
+    "sightings",
+    "tenants",
+    "totals",
+    "undeclared_proxies",
+    "urls",
+    "usage",
+]

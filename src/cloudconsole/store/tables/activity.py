@@ -1,0 +1,98 @@
+"""What logins and calls write."""
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+)
+
+from cloudconsole.store.tables.columns import NAMES, endless_id
+from cloudconsole.store.texts import TEXT
+
+ACTIVITY = MetaData(naming_convention=NAMES)
+
+NO_ACCOUNT = 0
+"""`sessions.account_id` of those that hang on no account of ours."""
+
+sessions = Table(
+    "sessions",
+    ACTIVITY,
+    Column("id_hash", LargeBinary, primary_key=True),
+    Column("account_id", Integer, nullable=False, index=True),
+    Column("account_version", BigInteger, nullable=False),
+    Column("csrf_seed", TEXT, nullable=False),
+    Column("seen_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False, index=True),
+)
+
+guest_sessions = Table(
+    "guest_sessions",
+    ACTIVITY,
+    # Of the sessions that an identity endpoint behind us vouches for: they hang on no account (`NO_ACCOUNT`).
+    Column("id_hash", ForeignKey("sessions.id_hash", ondelete="CASCADE"), primary_key=True),
+    Column("tenant_id", Integer, nullable=False, index=True),
+    Column("username", TEXT, nullable=False),
+    Column("opened_at", BigInteger, nullable=False),
+    Column("endpoint", TEXT, nullable=False),
+    Column("user_id", TEXT, nullable=False),
+    Column("project_id", TEXT, nullable=False),
+    # JSON: for each region the addresses of its services.
+    Column("services", TEXT, nullable=False),
+    Column("sealed_token", LargeBinary, nullable=False),
+)
+
+sightings = Table(
+    "sightings",
+    ACTIVITY,
+    # What was seen in a cloud that lists nothing any more once it is deleted: it still counts in the hour it was seen.
+    Column("endpoint", TEXT, primary_key=True),
+    Column("project_id", TEXT, primary_key=True),
+    Column("region", TEXT, primary_key=True),
+    Column("kind", TEXT, primary_key=True),
+    Column("resource_id", TEXT, primary_key=True),
+    Column("type", TEXT),
+    Column("size_gb", BigInteger, nullable=False),
+    Column("seen_at", BigInteger, nullable=False, index=True),
+)
+
+login_failures = Table(
+    "login_failures",
+    ACTIVITY,
+    endless_id(),
+    Column("network", TEXT, nullable=False),
+    Column("user_hash", LargeBinary, nullable=False),
+    Column("at", BigInteger, nullable=False, index=True),
+    Index(None, "network", "user_hash", "at"),
+)
+
+access_audit = Table(
+    "access_audit",
+    ACTIVITY,
+    endless_id(),
+    Column("at", BigInteger, nullable=False, index=True),
+    Column("event", TEXT, nullable=False),
+    Column("username", TEXT),
+    Column("address", TEXT, nullable=False),
+    Column("request_id", TEXT, nullable=False),
+    *(Index(None, column, "id") for column in ("event", "username")),
+)
+
+undeclared_proxies = Table(
+    "undeclared_proxies",
+    ACTIVITY,
+    # Callers that send forwarded headers without being among the proxies, and when one of them last did.
+    Column("address", TEXT, primary_key=True),
+    Column("seen_at", BigInteger, nullable=False),
+)
+
+secrets = Table(
+    "secrets",
+    ACTIVITY,
+    Column("name", TEXT, primary_key=True),
+    Column("value", LargeBinary, nullable=False),
+)

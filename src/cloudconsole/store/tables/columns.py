@@ -1,0 +1,18 @@
+"""What the tables of both parts have in common: how constraints are named, and ids that never run out."""
+
+from typing import Final
+
+from sqlalchemy import BigInteger, Column, Integer
+
+NAMES: Final = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+
+def endless_id() -> Column[int]:
+    """Of what is written for years: more than 32 bits hold. SQLite's integers have 64 whatever they are called."""
+    return Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
