@@ -24,7 +24,7 @@ from bench.servers import LOAD_CORE, Server, on_core
 from cloudconsole.operator.desk import at_desk
 from cloudconsole.operator.nouns import RESOURCES
 from cloudconsole.operator.sample import SAMPLE_PASSWORDS
-from cloudconsole.store.engine import open_engine
+from cloudconsole.store.sqlite.engine import open_engine
 
 CHANGED: Final = "v-o0000001"
 """A resource of another tenant than the one whose calls are measured: their answers stay the same."""

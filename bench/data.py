@@ -26,9 +26,10 @@ from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.server.http.csrf import SEED_LENGTH, CsrfTokens
 from cloudconsole.store import counting
 from cloudconsole.store.activity import Activity
-from cloudconsole.store.engine import Part, opened
-from cloudconsole.store.preparing import prepare
+from cloudconsole.store.engine import Part
 from cloudconsole.store.sessions import hash_session_id
+from cloudconsole.store.sqlite.engine import opened
+from cloudconsole.store.sqlite.preparing import prepare
 from cloudconsole.store.tables import accounts, domains, nodes, quotas, resources, sessions, tenants
 
 VERSION: Final = 2

@@ -15,7 +15,7 @@ from bench.client import Caller, Connection, Reply, action_request, log_in, righ
 from bench.data import Plan, Store, copy_of, store
 from bench.figures import Refused
 from bench.servers import SERVER_CORE, Server
-from cloudconsole.store.engine import opened
+from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.tables import domains, tenants
 from lab.cloud import Lab, User
 from lab.errors import LabFailed

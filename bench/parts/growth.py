@@ -15,7 +15,7 @@ from bench.figures import FLAT, Measured, PartResult, Ratio, Refused, ratio, spr
 from bench.load import Load
 from bench.rounds import Pace, Variant, in_turn, measure
 from bench.servers import Server
-from cloudconsole.store.engine import open_engine
+from cloudconsole.store.sqlite.engine import open_engine
 
 ACTIONS: Final = ("GetUsageLimits", "GetConsumptionsEstimated")
 RESOURCES: Final = {"1 thousand resources": 1_000, "100 thousand resources": 100_000, "1 million resources": 1_000_000}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from bench.background import Paced, change
 
-from cloudconsole.store.engine import opened
+from cloudconsole.store.sqlite.engine import opened
 from tests.harness import Caller, InProcess
 
 

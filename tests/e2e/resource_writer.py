@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cloudconsole.operator.desk import at_desk
 from cloudconsole.operator.nouns import NODES, RESOURCES
-from cloudconsole.store.engine import open_engine
+from cloudconsole.store.sqlite.engine import open_engine
 
 
 def main(folder: Path, prefix: str) -> None:

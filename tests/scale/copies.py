@@ -8,10 +8,10 @@ from typing import Any
 from cluster.postgres import PostgresServer
 from sqlalchemy import select
 
-from cloudconsole.store.engine import opened
 from cloudconsole.store.postgres.address import DatabaseAddress
 from cloudconsole.store.postgres.copying import TABLES
 from cloudconsole.store.postgres.engine import opened as opened_on_postgres
+from cloudconsole.store.sqlite.engine import opened
 
 EVERYTHING = {
     "cloud": ("UPDATE tenants SET project = 'p1@https://identity.example.com' WHERE id = 1",),

@@ -10,7 +10,7 @@ from sqlalchemy import Column, Engine, Table, select
 
 from bench import data
 from cloudconsole.store import counting
-from cloudconsole.store.engine import opened
+from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.tables import accounts, domains, quotas, resources, sessions, tenants, totals, usage
 
 PLAN = Plan(tenants=3, resources_each=12, has_domains=True)

@@ -12,13 +12,13 @@ from cluster.postgres import PostgresServer
 
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.keeping.moving import copy_to_postgres
-from cloudconsole.store.copying import one_moment
 from cloudconsole.store.engine import PARTS, StoreError
 from cloudconsole.store.migrations import known_revisions
 from cloudconsole.store.postgres.address import DatabaseAddress
 from cloudconsole.store.postgres.copying import Copying, Step, filling
 from cloudconsole.store.postgres.engine import MIGRATION_LOCK
 from cloudconsole.store.postgres.store import PostgresStore
+from cloudconsole.store.sqlite.copying import one_moment
 from cloudconsole.store.sqlite.store import FolderStore
 from tests.conftest import NOON
 from tests.harness import Caller, OverHttp, running_server

@@ -15,8 +15,9 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import CheckConstraint, Engine, MetaData, UniqueConstraint, insert, inspect, text
 from sqlalchemy.exc import IntegrityError
 
-from cloudconsole.store.engine import PARTS, Part, StoreError, database_file, open_engine
-from cloudconsole.store.preparing import prepare
+from cloudconsole.store.engine import PARTS, Part, StoreError
+from cloudconsole.store.sqlite.engine import database_file, open_engine
+from cloudconsole.store.sqlite.preparing import prepare
 from cloudconsole.store.tables import ACTIVITY, CLOUD, nodes, prices, tenants
 
 pytestmark = pytest.mark.embedded_only
@@ -198,7 +199,7 @@ def test_nobody_else_may_read_the_store(tmp_path: Path) -> None:
 
 
 def test_several_processes_can_prepare_one_folder_at_once(tmp_path: Path, folder: Path) -> None:
-    program = "import sys; from pathlib import Path; from cloudconsole.store.preparing import prepare; "
+    program = "import sys; from pathlib import Path; from cloudconsole.store.sqlite.preparing import prepare; "
     program += "sys.stdin.read(1); prepare(Path(sys.argv[1]))"
     command = [sys.executable, "-c", program, str(tmp_path / "data")]
     processes = [subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]

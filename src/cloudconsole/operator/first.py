@@ -13,8 +13,8 @@ from cloudconsole.operator.nouns import ACCOUNTS, TENANTS
 from cloudconsole.operator.nouns.operators import has_accounts
 from cloudconsole.operator.words import message_of
 from cloudconsole.store.engine import reading
-from cloudconsole.store.folders import refuse_danger
 from cloudconsole.store.migrations import current_revision
+from cloudconsole.store.sqlite.folders import refuse_danger
 from cloudconsole.store.sqlite.store import FolderStore
 from cloudconsole.store.store import Store
 from cloudconsole.store.tables import tenants

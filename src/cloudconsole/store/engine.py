@@ -1,60 +1,18 @@
-"""The embedded store's two databases: SQLite files in WAL mode in one folder."""
+"""What the engines of every store have in common: the two parts, how they fail, and reading only."""
 
-import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy import Engine
 
 Part = Literal["cloud", "activity"]
 PARTS: Final[tuple[Part, ...]] = ("cloud", "activity")
 
 BUSY_SECONDS: Final = 10
+"""How long a change waits for another."""
 
 
 class StoreError(Exception):
     """The store cannot be used as it is; the text says why and what mends it."""
-
-
-def database_file(folder: Path, part: Part) -> Path:
-    return folder / f"{part}.db"
-
-
-def open_engine(folder: Path, part: Part) -> Engine:
-    """An engine whose transactions take the write lock at their beginning, so that they never fail half-way."""
-    engine = create_engine(
-        # Not as text: a folder's name may hold what means something in an address.
-        URL.create("sqlite", database=str(database_file(folder, part))),
-        # An error's text may go to a log, what was being written may not.
-        hide_parameters=True,
-        connect_args={"timeout": BUSY_SECONDS, "isolation_level": None, "check_same_thread": False},
-    )
-
-    @event.listens_for(engine, "connect")
-    def set_up(connection: sqlite3.Connection, _record: Any) -> None:
-        connection.execute("PRAGMA journal_mode = WAL")
-        # FULL: what was acknowledged, a logout above all, also survives a power cut.
-        connection.execute("PRAGMA synchronous = FULL")
-        connection.execute("PRAGMA foreign_keys = ON")
-
-    @event.listens_for(engine, "begin")
-    def begin(connection: Connection) -> None:
-        reads_only = connection.get_execution_options().get("reads_only")
-        connection.exec_driver_sql("BEGIN" if reads_only else "BEGIN IMMEDIATE")
-
-    return engine
-
-
-@contextmanager
-def opened(folder: Path, part: Part) -> Iterator[Engine]:
-    """An engine for as long as it is needed."""
-    engine = open_engine(folder, part)
-    try:
-        yield engine
-    finally:
-        engine.dispose()
 
 
 def reading(engine: Engine) -> Engine:

@@ -6,9 +6,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from cloudconsole.store.engine import PARTS, database_file
+from cloudconsole.store.engine import PARTS
 from cloudconsole.store.reader import Reading
 from cloudconsole.store.sessions import COUNT
+from cloudconsole.store.sqlite.engine import database_file
 
 _ACCOUNTS: Final = "SELECT COUNT(*) FILTER (WHERE NOT disabled), COUNT(*) FILTER (WHERE disabled) FROM accounts"
 

@@ -15,7 +15,7 @@ from cloudconsole.backends.openstack.holdings import Holding
 from cloudconsole.backends.prices import KeptPrices, PriceList
 from cloudconsole.core.kinds import PRICED_UNITS, TYPED_UNITS, Amounts
 from cloudconsole.spec.records import ResourceType
-from cloudconsole.store.engine import opened
+from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.sqlite.reader import FileReader
 from cloudconsole.store.tables import nodes, prices
 from tests.backends.reading import read_prices

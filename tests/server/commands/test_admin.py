@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert
 
-from cloudconsole.store.engine import open_engine
+from cloudconsole.store.sqlite.engine import open_engine
 from cloudconsole.store.tables import nodes
 from tests.harness import clean_environment
 from tests.server.commands.conftest import Run

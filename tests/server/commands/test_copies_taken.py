@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cloudconsole.server.commands.whoami import user_name
-from cloudconsole.store import engine
+from cloudconsole.store.sqlite import engine
 from tests.server.commands.conftest import Run
 
 

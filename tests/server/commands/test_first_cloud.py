@@ -7,7 +7,7 @@ from threading import Barrier
 
 from cloudconsole.server.commands.first_cloud import load_first_cloud, read_first_cloud
 from cloudconsole.server.settings import Settings
-from cloudconsole.store.preparing import prepare
+from cloudconsole.store.sqlite.preparing import prepare
 from cloudconsole.store.tables import operator_audit
 from tests.conftest import NOON
 from tests.operator.clouds import rows

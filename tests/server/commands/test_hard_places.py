@@ -13,7 +13,7 @@ from shutil import copytree
 import pytest
 
 from cloudconsole.store.engine import PARTS, StoreError
-from cloudconsole.store.unwritable import one_still_moment
+from cloudconsole.store.sqlite.unwritable import one_still_moment
 from tests.server.commands.conftest import Run
 from tests.strangers import STRANGER
 

@@ -7,7 +7,7 @@ from sqlalchemy import select
 
 from cloudconsole.server.app import Console
 from cloudconsole.server.settings import Settings
-from cloudconsole.store.engine import opened
+from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.tables import accounts, operator_audit, tenants
 from tests.harness import Caller, InProcess
 from tests.server.commands.conftest import Run

@@ -5,12 +5,13 @@ from pathlib import Path
 
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.keeping.outfile import refuse_as_outfile, replacing
-from cloudconsole.store.archive import Manifest, describe, write_archive
-from cloudconsole.store.copying import connect, copy_to, damage, one_moment
-from cloudconsole.store.engine import PARTS, Part, StoreError, database_file
-from cloudconsole.store.folders import refuse_danger
-from cloudconsole.store.preparing import alone
-from cloudconsole.store.unwritable import is_unwritable, one_still_moment
+from cloudconsole.store.engine import PARTS, Part, StoreError
+from cloudconsole.store.sqlite.archive import Manifest, describe, write_archive
+from cloudconsole.store.sqlite.copying import connect, copy_to, damage, one_moment
+from cloudconsole.store.sqlite.engine import database_file
+from cloudconsole.store.sqlite.folders import refuse_danger
+from cloudconsole.store.sqlite.preparing import alone
+from cloudconsole.store.sqlite.unwritable import is_unwritable, one_still_moment
 
 
 def back_up(folder: Path, file: Path, *, now: int, force: bool = False) -> Manifest:

@@ -10,12 +10,13 @@ from cloudconsole.operator.audit import note
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.store import counting
-from cloudconsole.store.copying import connect, one_moment
-from cloudconsole.store.desk_mark import refuse_desks
-from cloudconsole.store.engine import PARTS, database_file
+from cloudconsole.store.engine import PARTS
 from cloudconsole.store.postgres.address import DatabaseAddress
 from cloudconsole.store.postgres.copying import Copying, Step, filling
-from cloudconsole.store.preparing import alone
+from cloudconsole.store.sqlite.copying import connect, one_moment
+from cloudconsole.store.sqlite.desk_mark import refuse_desks
+from cloudconsole.store.sqlite.engine import database_file
+from cloudconsole.store.sqlite.preparing import alone
 from cloudconsole.store.sqlite.store import FolderStore
 
 COPY_TO = "copy-to"

@@ -12,15 +12,16 @@ from sqlalchemy import Table, delete, func, insert, select
 from cloudconsole.operator.audit import RESTORE, note
 from cloudconsole.operator.desk import at_desk
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.store.archive import Manifest, read_archive
-from cloudconsole.store.copying import add_missing, damage, put_into
-from cloudconsole.store.desk_mark import is_marked
-from cloudconsole.store.engine import PARTS, Part, StoreError, database_file, opened, reading
-from cloudconsole.store.folders import refuse_danger, refuse_open_to_all
+from cloudconsole.store.engine import PARTS, Part, StoreError, reading
 from cloudconsole.store.migrations import current_revision, known_revisions, migrate
-from cloudconsole.store.preparing import alone, prepare
-from cloudconsole.store.schema import odd_parts
-from cloudconsole.store.scratch import scratch
+from cloudconsole.store.sqlite.archive import Manifest, read_archive
+from cloudconsole.store.sqlite.copying import add_missing, damage, put_into
+from cloudconsole.store.sqlite.desk_mark import is_marked
+from cloudconsole.store.sqlite.engine import database_file, opened
+from cloudconsole.store.sqlite.folders import refuse_danger, refuse_open_to_all
+from cloudconsole.store.sqlite.preparing import alone, prepare
+from cloudconsole.store.sqlite.schema import odd_parts
+from cloudconsole.store.sqlite.scratch import scratch
 from cloudconsole.store.tables import access_audit, accounts, operator_audit, resources, secrets, sessions, tenants
 
 

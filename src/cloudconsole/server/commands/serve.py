@@ -24,9 +24,9 @@ from cloudconsole.server.settings_reading import load_settings
 from cloudconsole.server.settings_text import add_config_flag, add_setting_flags, sample_file
 from cloudconsole.server.supervising import serve
 from cloudconsole.server.tls import RENEW_SIGNAL, read_certificate
-from cloudconsole.store.desk_mark import hold_until_the_end, refuse_desks
 from cloudconsole.store.engine import StoreError, reading
-from cloudconsole.store.preparing import prepare
+from cloudconsole.store.sqlite.desk_mark import hold_until_the_end, refuse_desks
+from cloudconsole.store.sqlite.preparing import prepare
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -16,7 +16,7 @@ from cloudconsole.server.http.protocol import GuardedProtocol
 from cloudconsole.server.http.session import Sessions
 from cloudconsole.server.settings import Settings
 from cloudconsole.server.writing import Writer
-from cloudconsole.store.engine import opened
+from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.tables import sessions
 
 

@@ -5,8 +5,9 @@ from contextlib import closing
 from pathlib import Path
 
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.copying import connect, one_moment
-from cloudconsole.store.engine import PARTS, database_file
+from cloudconsole.store.engine import PARTS
+from cloudconsole.store.sqlite.copying import connect, one_moment
+from cloudconsole.store.sqlite.engine import database_file
 
 
 class StartingStore:

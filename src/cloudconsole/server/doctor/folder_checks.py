@@ -9,8 +9,9 @@ from typing import Final
 
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
 from cloudconsole.server.doctor.obstacles import files_of, obstacle_of
-from cloudconsole.store.engine import PARTS, database_file
-from cloudconsole.store.folders import LEAST_FREE, danger_of
+from cloudconsole.store.engine import PARTS
+from cloudconsole.store.sqlite.engine import database_file
+from cloudconsole.store.sqlite.folders import LEAST_FREE, danger_of
 
 LEFT_SECONDS: Final = 3600
 """After this time a restore or a dry run is no longer at work in its folder."""

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from cloudconsole.server.doctor.findings import Finding, problem
-from cloudconsole.store.folders import user_named
+from cloudconsole.store.sqlite.folders import user_named
 
 
 def obstacle_of(folder: Path) -> Finding | None:

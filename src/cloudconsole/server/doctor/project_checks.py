@@ -15,8 +15,9 @@ from cloudconsole.server.doctor.obstacles import obstacle_of
 from cloudconsole.server.doctor.probe import quote
 from cloudconsole.server.doctor.reasons import reason_of
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.engine import PARTS, database_file
+from cloudconsole.store.engine import PARTS
 from cloudconsole.store.projects import tenant_of_project
+from cloudconsole.store.sqlite.engine import database_file
 from cloudconsole.store.store import Store, read_with
 
 MOST_NAMED: Final = 10

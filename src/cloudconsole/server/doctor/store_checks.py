@@ -12,11 +12,12 @@ from cloudconsole.server.doctor.database_checks import check_database
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
 from cloudconsole.server.doctor.obstacles import obstacle_at
 from cloudconsole.store import counting
-from cloudconsole.store.copying import connect, damage
-from cloudconsole.store.desk_mark import has_mark
-from cloudconsole.store.engine import PARTS, Part, database_file, reading
+from cloudconsole.store.engine import PARTS, Part, reading
 from cloudconsole.store.migrations import known_revisions
-from cloudconsole.store.schema import odd_parts
+from cloudconsole.store.sqlite.copying import connect, damage
+from cloudconsole.store.sqlite.desk_mark import has_mark
+from cloudconsole.store.sqlite.engine import database_file
+from cloudconsole.store.sqlite.schema import odd_parts
 
 LONGEST_LOG: Final = 64 * 1024 * 1024
 

@@ -12,8 +12,9 @@ from cloudconsole.core.clock import Clock
 from cloudconsole.server.settings import Settings
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store import figures
-from cloudconsole.store.engine import PARTS, database_file
+from cloudconsole.store.engine import PARTS
 from cloudconsole.store.figures import Counts
+from cloudconsole.store.sqlite.engine import database_file
 from cloudconsole.store.sqlite.store import FolderStore
 from cloudconsole.store.store import read_with
 

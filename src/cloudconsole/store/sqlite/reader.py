@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.engine import database_file
 from cloudconsole.store.reader import Parameters, Row
+from cloudconsole.store.sqlite.engine import database_file
 
 
 class FileReader:

@@ -6,8 +6,9 @@ from typing import Final
 
 from sqlalchemy import Engine
 
-from cloudconsole.store import preparing
-from cloudconsole.store.engine import Part, database_file, open_engine, opened
+from cloudconsole.store.engine import Part
+from cloudconsole.store.sqlite import preparing
+from cloudconsole.store.sqlite.engine import database_file, open_engine, opened
 from cloudconsole.store.sqlite.reader import FileReader
 
 

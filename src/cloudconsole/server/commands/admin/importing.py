@@ -27,11 +27,11 @@ from cloudconsole.server.commands.admin.stores import (
 from cloudconsole.server.commands.whoami import user_name
 from cloudconsole.server.settings import Settings
 from cloudconsole.store.carrying import copy_rows
-from cloudconsole.store.copying import copy_to, one_moment
-from cloudconsole.store.engine import database_file, opened
-from cloudconsole.store.folders import refuse_danger
 from cloudconsole.store.migrations import migrate
-from cloudconsole.store.scratch import clear_left, scratch
+from cloudconsole.store.sqlite.copying import copy_to, one_moment
+from cloudconsole.store.sqlite.engine import database_file, opened
+from cloudconsole.store.sqlite.folders import refuse_danger
+from cloudconsole.store.sqlite.scratch import clear_left, scratch
 from cloudconsole.store.sqlite.store import FolderStore
 from cloudconsole.store.tables import CLOUD
 

@@ -13,9 +13,10 @@ from msgspec import Meta, Struct
 
 from cloudconsole import __version__
 from cloudconsole.core.clock import time_text
-from cloudconsole.store.engine import PARTS, Part, StoreError, database_file
-from cloudconsole.store.folders import LEAST_FREE
-from cloudconsole.store.unpacking import BROKEN, contents, next_member, unpacked
+from cloudconsole.store.engine import PARTS, Part, StoreError
+from cloudconsole.store.sqlite.engine import database_file
+from cloudconsole.store.sqlite.folders import LEAST_FREE
+from cloudconsole.store.sqlite.unpacking import BROKEN, contents, next_member, unpacked
 
 FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"

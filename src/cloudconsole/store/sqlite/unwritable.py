@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from cloudconsole.store.copying import connect
-from cloudconsole.store.engine import Part, StoreError, database_file
+from cloudconsole.store.engine import Part, StoreError
+from cloudconsole.store.sqlite.copying import connect
+from cloudconsole.store.sqlite.engine import database_file
 
 
 def is_unwritable(folder: Path, parts: Iterable[Part]) -> bool:

@@ -8,8 +8,8 @@ from stat import S_IMODE
 import pytest
 
 from cloudconsole.store.engine import StoreError
-from cloudconsole.store.folders import danger_of
-from cloudconsole.store.preparing import prepare, require_current
+from cloudconsole.store.sqlite.folders import danger_of
+from cloudconsole.store.sqlite.preparing import prepare, require_current
 from tests.strangers import give_to_a_stranger
 
 pytestmark = pytest.mark.embedded_only

@@ -9,7 +9,8 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Final
 
-from cloudconsole.store.engine import BUSY_SECONDS, Part, StoreError, database_file
+from cloudconsole.store.engine import BUSY_SECONDS, Part, StoreError
+from cloudconsole.store.sqlite.engine import database_file
 
 _FAILED_WRITES: Final = {
     sqlite3.SQLITE_FULL: errno.ENOSPC,

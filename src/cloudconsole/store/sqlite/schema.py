@@ -7,9 +7,9 @@ from pathlib import Path
 
 from sqlalchemy import create_engine, text
 
-from cloudconsole.store.copying import connect
 from cloudconsole.store.engine import Part
 from cloudconsole.store.migrations import migrate
+from cloudconsole.store.sqlite.copying import connect
 
 Schema = frozenset[tuple[str, str, str, str]]
 """Type, name, table and text of everything in a database."""

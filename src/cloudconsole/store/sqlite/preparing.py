@@ -10,11 +10,12 @@ from typing import Final
 
 from sqlalchemy.exc import DBAPIError
 
-from cloudconsole.store.desk_mark import mark, refuse_unless_desks
-from cloudconsole.store.engine import PARTS, Part, StoreError, database_file, opened
-from cloudconsole.store.folders import refuse_danger
+from cloudconsole.store.engine import PARTS, Part, StoreError
 from cloudconsole.store.migrations import current_revision, is_current, migrate
-from cloudconsole.store.scratch import clear_left
+from cloudconsole.store.sqlite.desk_mark import mark, refuse_unless_desks
+from cloudconsole.store.sqlite.engine import database_file, opened
+from cloudconsole.store.sqlite.folders import refuse_danger
+from cloudconsole.store.sqlite.scratch import clear_left
 
 _UNWRITABLE: Final = (errno.EROFS, errno.EACCES, errno.EPERM)
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.store.preparing import prepare
-from cloudconsole.store.scratch import YOUNG_SECONDS, clear_left, scratch
+from cloudconsole.store.sqlite.preparing import prepare
+from cloudconsole.store.sqlite.scratch import YOUNG_SECONDS, clear_left, scratch
 
 pytestmark = pytest.mark.embedded_only
 
