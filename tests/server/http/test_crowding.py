@@ -82,8 +82,9 @@ def scene(played: Scene) -> Callable[[], None]:
 
 
 @scene
-async def test_one_burst_is_no_crowd(worker: Worker) -> None:
-    await worker.go_round(calls=1000, work=0.09)
+async def test_one_burst_is_no_crowd_however_long_it_takes(worker: Worker) -> None:
+    assert await worker.go_round(calls=300, work=0.3) == 300
+    assert await worker.go_round(calls=700, work=0.7) == 700
     await worker.go_round(calls=1, work=0.0001)
     assert not worker.crowding.is_on
 
@@ -97,10 +98,27 @@ async def test_bursts_with_time_between_them_are_no_crowd(worker: Worker) -> Non
 
 
 @scene
-async def test_one_long_round_after_another_is_a_crowd(worker: Worker) -> None:
-    for _ in range(6):
-        await worker.go_round(calls=500, work=0.05)
+async def test_one_long_round_after_another_is_a_crowd_from_the_first_that_is_more_than_a_burst(worker: Worker) -> None:
+    assert await worker.go_round(calls=500, work=0.05) == 500
+    assert await worker.go_round(calls=500, work=0.05) == 500
+    assert await worker.go_round(calls=500, work=0.05) < 500
     assert worker.crowding.is_on
+
+
+@scene
+async def test_a_short_round_is_a_pause(worker: Worker) -> None:
+    for _ in range(50):
+        await worker.go_round(calls=500, work=crowding.LONG_ROUND / 2)
+    assert not worker.crowding.is_on
+
+
+@scene
+async def test_a_small_crowd_is_one_when_it_stays(worker: Worker) -> None:
+    rounds = 0
+    while not worker.crowding.is_on:
+        await worker.go_round(calls=2 * crowding.MANY_CALLS, work=0.05)
+        rounds += 1
+    assert rounds > 2
 
 
 @scene

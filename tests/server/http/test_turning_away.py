@@ -31,7 +31,7 @@ class Crowd(Crowding):
 
     def __init__(self) -> None:
         super().__init__()
-        self.is_on = True
+        self.is_on = self.watches = True
 
     def watch(self) -> None:
         """It neither grows nor goes."""

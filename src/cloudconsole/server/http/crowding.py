@@ -1,8 +1,8 @@
 """When more calls come than can be answered: who is served at once, and who is told to come back.
 
 A worker's loop goes round: it reads what has come on all its connections, then does that work. A crowd shows in the
-rounds: for a while nearly each had many calls and took long. From then on a round has a budget of processor time, and
-calls whose turn comes when it is used up are refused (503 with `Retry-After`).
+rounds: while one took long, many more calls have come, and together they are more than a burst. From then on a round
+has a budget of processor time, and calls whose turn comes when it is used up are refused (503 with `Retry-After`).
 
 To refuse costs more than half of what it costs to answer, most of it for reading and writing. So whoever was refused is
 not read from until its turn comes, a few at a time; what it sent meanwhile has waited, and is refused, too. That way
@@ -18,8 +18,8 @@ from typing import Final, Protocol
 MANY_CALLS: Final = 64
 LONG_ROUND: Final = 0.02
 """Of processor time: that others have the processor makes no crowd."""
-PATIENCE: Final = 0.1
-"""Seconds of rounds with many calls and long ones, less the time between them: bursts are answered by then."""
+BURST: Final = 1024
+"""Calls of a round, and of the long ones right before it, that are simply answered; what is more, is a crowd."""
 
 BUDGET: Final = 0.002
 LEAST_SERVED: Final = 16
@@ -49,17 +49,17 @@ class Crowding:
 
     __slots__ = (
         "_began",
+        "_gathered",
         "_heard",
-        "_pressure",
         "_resting",
         "_round_began",
         "_round_work",
         "_seconds",
         "_started",
-        "_watching",
         "_work",
         "came",
         "is_on",
+        "watches",
     )
 
     def __init__(
@@ -68,18 +68,20 @@ class Crowding:
         self._seconds = seconds
         self._work = work
         self.is_on = False
-        self._watching = False
+        self.watches = False
+        """While it does, calls that are about to begin ask whether they may."""
         self.came = 0
         """Calls since the last answer: the connections count them, and whoever writes answers begins anew."""
-        self._started = 0
-        self._round_began = self._round_work = self._began = self._pressure = 0.0
+        self._started = self._gathered = 0
+        self._round_began = self._round_work = self._began = 0.0
         self._resting: deque[tuple[Connection, float]] = deque()
         self._heard: list[Connection] = []
 
     def watch(self) -> None:
-        """Look at the rounds, while there is something to see: that would cost the calls of a quiet worker too much."""
-        if not self._watching:
-            self._watching = True
+        """One more of many calls has come: look at the rounds, which would cost those of a quiet worker too much."""
+        self._gathered += 1
+        if not self.watches:
+            self.watches = True
             asyncio.get_running_loop().call_soon(self._begin_watching)
 
     def turns_away(self, *, came_late: bool) -> bool:
@@ -100,35 +102,32 @@ class Crowding:
 
     def _begin_watching(self) -> None:
         """Runs amidst the work of a round; what it asks for runs before that of the next."""
-        between, _ = self._begin_round()
-        self._pressure = max(0.0, self._pressure - between)
+        self._begin_round()
         asyncio.get_running_loop().call_soon(self._go_round)
 
     def _go_round(self) -> None:
         """Runs once in every round, after calls have come and before their work is done; ends when there are few."""
         came, self.came = self.came, 0
-        took, work = self._begin_round()
+        work = self._begin_round()
         if self.is_on:
             # In a crowd there is always someone waiting to be heard again.
             self.is_on = bool(self._resting) or self._round_began - self._began < LEAST_LASTING
-            self._pressure = 0.0
-        elif came >= MANY_CALLS and work > LONG_ROUND:
-            self._pressure += work
-            self.is_on = self._pressure > PATIENCE
-            self._began = self._round_began
+            self._gathered = 0
         else:
-            self._pressure = max(0.0, self._pressure - took)
-        self._watching = came >= (1 if self.is_on else MANY_CALLS)
-        if self._watching:
+            if work < LONG_ROUND or came < MANY_CALLS:
+                self._gathered = came
+            self.is_on = self._gathered > BURST
+            self._began = self._round_began
+        self.watches = came >= (1 if self.is_on else MANY_CALLS)
+        if self.watches:
             asyncio.get_running_loop().call_soon(self._go_round)
 
-    def _begin_round(self) -> tuple[float, float]:
-        """How long the round before took, and of that the work."""
-        took, work = self._seconds() - self._round_began, self._work() - self._round_work
-        self._round_began += took
-        self._round_work += work
+    def _begin_round(self) -> float:
+        """How much work the round before was."""
+        before, self._round_work = self._round_work, self._work()
+        self._round_began = self._seconds()
         self._started = 0
-        return took, work
+        return self._round_work - before
 
     def _tick(self) -> None:
         """Listen to some of those who rest. What one sent while it rested comes before the next tick."""

@@ -214,7 +214,7 @@ class GuardedProtocol(CrowdedProtocol):
         crowding.came += 1
         if crowding.came >= MANY_CALLS or crowding.is_on:
             crowding.watch()
-        way = self._attend(cycle, app, self.came_late) if crowding.is_on else cycle.run_asgi(app)
+        way = self._attend(cycle, app, self.came_late) if crowding.watches else cycle.run_asgi(app)
         # Held by its connection, which has one at a time; the server's own list would cost a callback for each call.
         self._task = self.loop.create_task(way)
 
