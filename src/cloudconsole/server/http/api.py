@@ -1,8 +1,9 @@
 """The one path of all actions: `GET` opens a session, `POST` calls an action."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final
 
 from cloudconsole.core.clock import Clock
@@ -31,7 +32,7 @@ from cloudconsole.server.settings import Settings
 from cloudconsole.spec import envelope
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.errors import LoginRequired, UnknownAction, UpstreamFailed, UpstreamTimeout
-from cloudconsole.spec.language import Text
+from cloudconsole.spec.language import Language, Text
 from cloudconsole.spec.records import Welcome
 from cloudconsole.spec.wire import FORM, JSON
 from cloudconsole.store.sessions import Session
@@ -55,21 +56,26 @@ class ApiEndpoint:
 
     async def welcome(self, request: Request, front: Front) -> Response:
         """Both cookies, kept where they are good, and what a newcomer needs to know."""
-        data = envelope.encode(
-            Welcome(
-                actions=[action.name for action in ACTIONS],
-                regions=self.regions.offered(front.origin),
-                currency=self.settings.currency,
-                time_zone=self.settings.time_zone,
-                month_days=MONTH_DAYS,
-            )
-        )
         found = await self.sessions.find(request)
         cookies = cookie_headers(
             csrf_cookie(self._token_to_keep(request, found), self.clock.now(), secure=front.secure),
             session_cookie(self.sessions.id_to_keep(request, found), secure=front.secure),
         )
-        return json_response(envelope.success(WELCOME, request.head.language, data), headers=cookies)
+        return json_response(self._welcome_body(front.origin, request.head.language), headers=cookies)
+
+    @cached_property
+    def _welcome_body(self) -> Callable[[str | None, Language], bytes]:
+        return lru_cache(maxsize=64)(self._make_welcome)
+
+    def _make_welcome(self, origin: str | None, language: Language) -> bytes:
+        data = Welcome(
+            actions=[action.name for action in ACTIONS],
+            regions=self.regions.offered(origin),
+            currency=self.settings.currency,
+            time_zone=self.settings.time_zone,
+            month_days=MONTH_DAYS,
+        )
+        return envelope.success(WELCOME, language, envelope.encode(data))
 
     async def call(self, request: Request, front: Front) -> Response:
         body = await read_body(request, self.settings.max_body)

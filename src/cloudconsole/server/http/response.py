@@ -118,8 +118,10 @@ def _headers(response: Response, request_id: str) -> Headers:
 
 def _whole_head(response: Response, request_id: str) -> bytes:
     """The head of a success, in which nothing stands that a caller could have chosen freely."""
-    if response.headers is PLAIN_JSON:
+    if response.headers[:1] == PLAIN_JSON and response.policy is CLOSED_POLICY and response.caching is NOT_KEPT:
         head = WHOLE_HEAD % (len(response.body), request_id.encode("ascii"))
+        for header in response.headers[1:]:
+            head += b"%b: %b\r\n" % header
         return head if response.age is None else b"%b%b: %d\r\n" % (head, AGE, response.age)
     headers = [b"%b: %b\r\n" % header for header in _headers(response, request_id)]
     return b"".join([b"HTTP/1.1 200 OK\r\n", *headers])
