@@ -120,6 +120,15 @@ def spread(figures: Sequence[float]) -> Spread:
     return Spread(median(figures), min(figures), max(figures))
 
 
+def by_processor_time(name: str, one: Measured, other: Measured) -> Ratio:
+    """How many calls `one` answers in the processor time that `other` takes for one.
+
+    Where a server has its core to itself, that is the ratio of their rates; where the load cannot keep it busy, or
+    other programs have a part of its core (and one of many threads gets more of it than one of few), it still is.
+    """
+    return Ratio(f"{name}, by processor time", [theirs / mine for mine, theirs in zip(one.cpu, other.cpu, strict=True)])
+
+
 def ratio(name: str, one: Measured, other: Measured, goal: float | None = None, limit: float | None = None) -> Ratio:
     """`one` over `other` in each round: what both rounds suffered alike falls out."""
     if len(one.rounds) != len(other.rounds):

@@ -16,7 +16,7 @@ from bench.scale.calls import CALLS, cold, warm
 from bench.scale.database import LARGE, SMALL, Database, copy_of, database, empty_folder, postgres
 from bench.servers import SERVER_CORE, clean_environment, on_core
 
-IMPORTED: Final = {SMALL: LARGE.tenants // 5, LARGE: LARGE.tenants}
+IMPORTED: Final = {SMALL: LARGE.tenants // 10, LARGE: LARGE.tenants // 2}
 """Lines into each; the smaller needs no more to have a rate."""
 
 SIZES: Final = {f"{plan.tenants:,} tenants": plan for plan in (SMALL, LARGE)}

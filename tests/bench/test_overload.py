@@ -70,7 +70,10 @@ def test_a_report_has_the_ratio_of_each_round_and_the_slowest_recovery() -> None
         Round(1000, 10, [0.002] * 100, [0.1] * 10, [0.005] * 40, 70, 0),
     ]
     part = report({"warm": rounds}, [HELD])
-    assert part.ratios[0].rounds == pytest.approx([2, 4, 2.5])
-    assert part.ratios[0].met
+    whole, after_a_second = part.ratios
+    assert whole.rounds == pytest.approx([100, 100, 50])
+    assert not whole.met
+    assert after_a_second.rounds == pytest.approx([2, 4, 2.5])
+    assert after_a_second.met
     assert [ceiling.value for ceiling in part.ceilings] == [1500, 100]
     assert {each.name: each.spread.middle for each in part.measured}["served, warm"] == 5

@@ -28,7 +28,7 @@ from cloudconsole.operator.bulk.lines import read_batches
 from tests.bench.serving import answering
 
 CALLER = Caller("s" + "1" * 48, "t" * 64)
-OTHERS = ["Django, GetUsageLimits", "Skyline, an open route"]
+OTHERS = ["Django, GetUsageLimits", "Skyline, its open configuration"]
 MACHINE = Machine("2026-11-16", "A processor", 2, 8, "Linux 6", "3.11.9", "4.1.0", {})
 
 
@@ -104,7 +104,8 @@ def actions() -> dict[str, Measured]:
         for who, rate in rates.items()
         for call in CALLS
     }
-    return {name: Measured(name, "calls/s", [rate]) for name, rate in {**names, **dict.fromkeys(OTHERS, 5.0)}.items()}
+    rated = {**names, **dict.fromkeys(OTHERS, 5.0)}
+    return {name: Measured(name, "calls/s", [rate], [900 / rate]) for name, rate in rated.items()}
 
 
 def test_every_call_is_compared_with_its_own_floor() -> None:
@@ -118,6 +119,8 @@ def test_every_call_is_compared_with_its_own_floor() -> None:
     for other in OTHERS:
         peer = ratios[f"GetUsageLimits, {POSTGRES}, warm / {other}"]
         assert (peer.rounds, peer.goal) == ([12], GOAL_OF_PEERS)
+        by_time = ratios[f"{peer.name}, by processor time"]
+        assert (by_time.rounds, by_time.goal) == ([12], None)
 
 
 def test_growth_is_flat_where_four_fifths_are_kept() -> None:
