@@ -204,6 +204,13 @@ def test_the_access_log_has_the_consoles_request_id_and_no_query(site: Site, cal
     assert "secret" not in site.nginx.access_log.read_text()
 
 
+def test_the_access_log_has_what_was_asked_for_where_nginx_refuses_it(site: Site, caller: Caller) -> None:
+    path = f"/metrics/../readyz/../{uuid4().hex}/../metrics"
+    assert caller.send("GET", f"{path}?secret=1").status == 404
+    eventually(lambda: next((line for line in access_lines(site) if line["path"] == path), None))
+    assert "secret" not in site.nginx.access_log.read_text()
+
+
 def access_lines(site: Site) -> list[dict[str, object]]:
     return [json.loads(line) for line in site.nginx.access_log.read_text().split("\n")[:-1]]
 

@@ -2,10 +2,14 @@
 
 import asyncio
 from collections.abc import Callable
+from unittest.mock import Mock
 
 import pytest
 from cluster.postgres import PostgresServer
 
+from cloudconsole.server.http.head import Head
+from cloudconsole.server.http.health import HealthEndpoint
+from cloudconsole.server.http.request import Request
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.postgres import connections
 from cloudconsole.store.postgres import reader as reading
@@ -140,3 +144,15 @@ def test_what_does_not_answer_is_given_up_and_leaves_nothing_hanging(
                 await asyncio.sleep(0.02)
 
     asyncio.run(read())
+
+
+def test_a_worker_that_cannot_look_for_changes_is_not_ready(address: DatabaseAddress) -> None:
+    async def ask() -> None:
+        async with read_with(PostgresStore(address)) as reader:
+            request = Request({"type": "http", "method": "GET", "path": "/readyz"}, Head([]), Mock())
+            await HealthEndpoint(reader, lambda: False).ready(request, Mock())
+
+    asyncio.run(ask())
+    execute(address, "ALTER TABLE signals RENAME TO elsewhere")
+    with pytest.raises(Unavailable):
+        asyncio.run(ask())

@@ -34,7 +34,7 @@ _TRIGGERS: Final = text("""
 """)
 TRIGGERS: Final = 4 + 9 + 3 * 8 + 1
 """On what is shared, on what is emptied, on what tenants have, on sessions."""
-_SIGNALS: Final = text("SELECT count(*) FROM (SELECT 1 FROM signals LIMIT :most) AS some")
+_SIGNALS: Final = text("SELECT count(*) FROM (SELECT 1 FROM signals LIMIT :most) AS found")
 
 
 def check_database(case: Case) -> Iterator[Finding]:

@@ -30,7 +30,8 @@ class HealthEndpoint:
         return json_response(envelope.notice(_ALIVE, 200, request.head.language))
 
     async def ready(self, request: Request, _front: Front) -> Response:
-        """Only while calls would be served: not when stopping, nor without a store whose tables we know."""
+        """Only while calls would be served: not when stopping, nor without a store that can be watched and is known."""
+        await self._reader.changes.look()
         if self._is_draining() or not await tables_are_current(self._reader):
             raise Unavailable
         return json_response(envelope.notice(_READY, 200, request.head.language))

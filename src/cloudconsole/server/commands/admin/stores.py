@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.operator.desk import Desk, at_desk, reading_desk
 from cloudconsole.server.commands.whoami import user_name
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.settings import SettingError, Settings
 from cloudconsole.server.settings_reading import load_settings
 from cloudconsole.server.settings_text import add_config_flag
 from cloudconsole.store.engine import Part, StoreError
@@ -40,9 +40,15 @@ def add_json_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def settings_for(arguments: argparse.Namespace) -> Settings:
-    return load_settings(
-        flags={name: getattr(arguments, name, None) for name in ("config", *STORE_SETTINGS, "time_zone")}
-    )
+    flags = {name: getattr(arguments, name, None) for name in ("config", *STORE_SETTINGS, "time_zone")}
+    settings = load_settings(flags=flags)
+    # Whoever names a folder must not change the database of the settings instead, unawares.
+    if settings.database and flags["data"] and "database" in arguments and not flags["database"]:
+        raise SettingError(
+            "--data: the settings name a PostgreSQL database as the store; leave --data out, or take settings "
+            "without database (another --config, no CLOUDCONSOLE_DATABASE)"
+        )
+    return settings
 
 
 def require_store(settings: Settings) -> None:

@@ -1,0 +1,98 @@
+"""The doctor's look at a real PostgreSQL: what it finds in order, and each thing that is not."""
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from cluster.postgres import PostgresServer
+
+from cloudconsole.server.doctor import database_checks
+from cloudconsole.server.doctor.database_checks import check_database
+from cloudconsole.server.doctor.findings import Case, Finding
+from cloudconsole.server.settings import Settings
+from cloudconsole.store.postgres.address import DatabaseAddress
+from tests.databases import Databases
+from tests.scale.postgres.watching import execute
+
+Examine = Callable[..., Finding]
+
+
+@pytest.fixture(scope="module")
+def durable() -> Iterator[Databases]:
+    """Of a server that keeps its word, as that of most tests does not."""
+    with PostgresServer() as server:
+        yield Databases(server)
+
+
+@pytest.fixture
+def address(durable: Databases) -> Iterator[DatabaseAddress]:
+    name = durable.take(durable.with_tables)
+    yield DatabaseAddress(durable.address(name))
+    durable.give_back(name)
+
+
+@pytest.fixture
+def examine(address: DatabaseAddress) -> Examine:
+    def examine(*, database: str = address.given, seconds_ahead: float = 0, workers: int = 1) -> Finding:
+        settings = Settings(database=database, workers=workers)
+        (finding,) = check_database(Case(settings, [], time.time() + seconds_ahead))
+        return finding
+
+    return examine
+
+
+def test_a_database_in_order_is_said_to_be(examine: Examine) -> None:
+    finding = examine()
+    assert finding.level == "ok"
+    assert finding.text.endswith("is reached, up to date and tells of changes")
+
+
+@pytest.mark.parametrize(
+    ("harm", "level", "text"),
+    [
+        ("ALTER TABLE quotas DISABLE TRIGGER signal_changed", "problem", "triggers that signal changes are in force"),
+        ("UPDATE alembic_version SET version_num = '0007'", "problem", "it is of revision 0007"),
+        ("UPDATE alembic_version SET version_num = '9999'", "problem", "made by a newer Cloud Console"),
+        ("DROP TABLE alembic_version", "problem", "it has no tables of Cloud Console"),
+        ("DROP TABLE signals", "problem", 'relation "signals" does not exist'),
+    ],
+)
+def test_what_is_not_in_order_is_told(
+    examine: Examine, address: DatabaseAddress, harm: str, level: str, text: str
+) -> None:
+    execute(address, harm)
+    finding = examine()
+    assert (finding.level, text in finding.text) == (level, True)
+    assert finding.mend
+
+
+def test_signals_that_nobody_sweeps_are_told(
+    examine: Examine, address: DatabaseAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_checks, "MOST_SIGNALS", 1)
+    execute(address, "INSERT INTO tenants (name) VALUES ('Acme')")
+    assert (examine().level, "signals" in examine().text) == ("warning", True)
+
+
+def test_a_database_that_may_lose_what_it_acknowledged_is_told(durable: Databases) -> None:
+    with PostgresServer(durable=False) as careless:
+        databases = Databases(careless)
+        given = databases.address(databases.take(databases.with_tables))
+        (finding,) = check_database(Case(Settings(database=given), [], time.time()))
+    assert (finding.level, "may be lost" in finding.text) == ("warning", True)
+
+
+def test_more_workers_than_connections_are_told(examine: Examine) -> None:
+    assert (examine(workers=200).level, "connections" in examine(workers=200).text) == ("warning", True)
+
+
+@pytest.mark.parametrize("seconds", [-5, 5])
+def test_clocks_apart_are_told(examine: Examine, seconds: int) -> None:
+    finding = examine(seconds_ahead=seconds)
+    assert (finding.level, "differ by 5 s" in finding.text) == ("warning", True)
+
+
+def test_a_database_that_is_not_there_is_told_without_its_password(examine: Examine, address: DatabaseAddress) -> None:
+    finding = examine(database=f"{address.given.rpartition('/')[0]}/no_such?password=hunter2")
+    assert (finding.level, "no_such" in finding.text) == ("problem", True)
+    assert "hunter2" not in finding.text

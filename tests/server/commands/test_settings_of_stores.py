@@ -1,0 +1,20 @@
+"""Which store a command works on: never another than whoever called it has named."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.server.commands.conftest import Run
+
+pytestmark = pytest.mark.embedded_only
+
+
+@pytest.mark.parametrize("command", [("admin", "tenant", "list"), ("admin", "dump"), ("init",)])
+def test_a_folder_beside_a_database_of_the_settings_is_refused(
+    command: tuple[str, ...], cloudconsole: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CLOUDCONSOLE_DATABASE", "postgresql://127.0.0.1:1/nowhere")
+    done = cloudconsole(*command, "--data", tmp_path)
+    assert done.code == 1
+    assert done.err.startswith("cloudconsole: --data: the settings name a PostgreSQL database as the store;")
+    assert list(tmp_path.iterdir()) == []
