@@ -2,8 +2,8 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -12,63 +12,115 @@ from cloudconsole.server.observing.layout import SECONDS_BOUNDS, STORE_WRITES
 from cloudconsole.server.observing.meter import Board, meter_alone
 from cloudconsole.server.writing import MOST_WAITING, Writer
 from cloudconsole.spec.errors import Unavailable
+from cloudconsole.store.engine import given_up_at
+
+
+class HeldUp:
+    """Work that waits until it may end."""
+
+    def __init__(self) -> None:
+        self.has_begun, self.may_end = threading.Event(), threading.Event()
+        self.times = 0
+
+    def __call__(self) -> bool:
+        self.times += 1
+        self.has_begun.set()
+        return self.may_end.wait()
+
+    async def begun(self) -> None:
+        await asyncio.to_thread(self.has_begun.wait)
 
 
 @pytest.fixture
-def held_up() -> Iterator[threading.Event]:
-    """What a write waits for."""
-    event = threading.Event()
-    yield event
-    event.set()
+def held_up() -> Iterator[HeldUp]:
+    work = HeldUp()
+    yield work
+    work.may_end.set()
 
 
 @pytest.fixture
-def thread(held_up: threading.Event) -> Iterator[ThreadPoolExecutor]:
-    executor = ThreadPoolExecutor(1)
-    yield executor
-    held_up.set()
-    executor.shutdown()
+def writer(held_up: HeldUp) -> Iterator[Writer]:
+    made = Writer("writing", meter_alone())
+    yield made
+    held_up.may_end.set()
+    made.close()
 
 
-def test_its_result_is_handed_on(thread: ThreadPoolExecutor) -> None:
-    assert asyncio.run(Writer(thread, meter_alone()).run(max, 1, 2)) == 2
+def test_its_result_is_handed_on(writer: Writer) -> None:
+    assert asyncio.run(writer.run(max, 1, 2)) == 2
 
 
-def test_its_error_is_handed_on(thread: ThreadPoolExecutor) -> None:
+def test_its_error_is_handed_on(writer: Writer) -> None:
     with pytest.raises(ZeroDivisionError):
-        asyncio.run(Writer(thread, meter_alone()).run(divmod, 1, 0))
+        asyncio.run(writer.run(divmod, 1, 0))
 
 
-def test_more_writes_than_can_wait_are_turned_away(thread: ThreadPoolExecutor, held_up: threading.Event) -> None:
+def test_more_writes_than_can_wait_are_turned_away(writer: Writer, held_up: HeldUp) -> None:
     async def flood() -> list[object]:
-        writer = Writer(thread, meter_alone())
-        waiting = [asyncio.ensure_future(writer.run(held_up.wait)) for _ in range(MOST_WAITING)]
+        waiting = [asyncio.ensure_future(writer.run(held_up))]
+        await held_up.begun()
+        waiting += [asyncio.ensure_future(writer.run(held_up)) for _ in range(MOST_WAITING)]
         await asyncio.sleep(0)
         with pytest.raises(Unavailable):
-            await writer.run(held_up.wait)
-        held_up.set()
+            await writer.run(held_up)
+        held_up.may_end.set()
         answers: list[object] = list(await asyncio.gather(*waiting))
-        answers.append(await writer.run(held_up.wait))
+        answers.append(await writer.run(held_up))
         return answers
 
-    assert asyncio.run(flood()) == [True] * (MOST_WAITING + 1)
+    assert asyncio.run(flood()) == [True] * (MOST_WAITING + 2)
 
 
-def test_none_waits_for_ever(
-    thread: ThreadPoolExecutor, held_up: threading.Event, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def give_up_waiting(writer: Writer, held_up: HeldUp, number: int) -> list[object]:
+    """What so many are told that wait for work which has begun and does not end."""
+    first = asyncio.ensure_future(writer.run(held_up))
+    await held_up.begun()
+    others = (writer.run(held_up) for _ in range(number))
+    return list(await asyncio.gather(first, *others, return_exceptions=True))
+
+
+def test_none_waits_for_ever(writer: Writer, held_up: HeldUp, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writing, "BUSY_SECONDS", 0.01)
-
-    async def wait_in_vain() -> list[object]:
-        writer = Writer(thread, meter_alone())
-        return list(await asyncio.gather(*(writer.run(held_up.wait) for _ in range(3)), return_exceptions=True))
-
-    assert [type(answer) for answer in asyncio.run(wait_in_vain())] == [Unavailable] * 3
+    answers = asyncio.run(give_up_waiting(writer, held_up, 2))
+    assert [type(answer) for answer in answers] == [Unavailable] * 3
 
 
-def test_only_writes_are_measured(thread: ThreadPoolExecutor) -> None:
+def test_what_was_given_up_counts_until_the_thread_is_free_and_is_not_begun_then(
+    writer: Writer, held_up: HeldUp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scenario() -> None:
+        with monkeypatch.context() as patch:
+            patch.setattr(writing, "BUSY_SECONDS", 0.01)
+            await give_up_waiting(writer, held_up, 3)
+        assert writer.waiting == 3
+        held_up.may_end.set()
+        await writer.run(max, 1, 2)
+        assert (writer.waiting, held_up.times) == (0, 1)
+
+    asyncio.run(scenario())
+
+
+def test_the_work_is_given_up_when_its_caller_is(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as it waited for its turn, it has less time for the database."""
+    monkeypatch.setattr(writing, "BUSY_SECONDS", 1000)
+    before = time.monotonic()
+    until = asyncio.run(writer.look(given_up_at.get))
+    assert before + 1000 <= until <= time.monotonic() + 1000
+
+
+def test_work_that_hangs_keeps_nobody_from_ending(held_up: HeldUp, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writing, "BUSY_SECONDS", 0.01)
+    monkeypatch.setattr(writing, "CLOSE_SECONDS", 0.01)
+    writer = Writer("hanging", meter_alone())
+    asyncio.run(give_up_waiting(writer, held_up, 0))
+    writer.close()
+    (hanging,) = (thread for thread in threading.enumerate() if thread.name == "hanging")
+    assert hanging.daemon
+
+
+def test_only_writes_are_measured() -> None:
     board = Board(1)
-    writer = Writer(thread, board.meter(0))
+    writer = Writer("writing", board.meter(0))
 
     def measured() -> int:
         return sum(board.read()[0][STORE_WRITES : STORE_WRITES + len(SECONDS_BOUNDS) + 1])
@@ -79,3 +131,4 @@ def test_only_writes_are_measured(thread: ThreadPoolExecutor) -> None:
     with pytest.raises(ZeroDivisionError):
         asyncio.run(writer.run(divmod, 1, 0))
     assert measured() == 2
+    writer.close()

@@ -87,8 +87,8 @@ class Console:
         reader = store.reader()
         engine = store.open_engine("activity")
         activity = Activity(engine)
-        hashing, writing = ThreadPoolExecutor(1, "hashing", give_way), ThreadPoolExecutor(1, "writing")
-        writer = Writer(writing, meter, store.settle_seconds)
+        hashing = ThreadPoolExecutor(1, "hashing", give_way)
+        writer = Writer("writing", meter, store.settle_seconds)
 
         randomness = desk.randomness
         tokens = CsrfTokens(activity.secret("csrf", fresh=randomness.token_bytes(32)), randomness)
@@ -140,7 +140,7 @@ class Console:
         self._audit = Audit(meter)
         self._observer = CallObserver(meter, self._audit, access_lines=settings.access_log, quiet_paths=HEALTH_PATHS)
         self._watched = (identity, writer, payloads, reader.changes)
-        self._held = (hashing, writing, engine, reader)
+        self._held = (hashing, writer, engine, reader)
         self.in_flight = 0
         self.draining = False
 
@@ -233,9 +233,9 @@ class Console:
         self._audit.tell_left_out(until_now=True)
         if self._operator_pages is not None:
             self._operator_pages.close()
-        hashing, writing, engine, reader = self._held
+        hashing, writer, engine, reader = self._held
         hashing.shutdown()
-        writing.shutdown()
+        writer.close()
         engine.dispose()
         reader.close()
         if self._openstack is not None:

@@ -3,30 +3,49 @@
 import asyncio
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import Final, ParamSpec, TypeVar
+from concurrent.futures import Future
+from functools import partial
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
 
 from cloudconsole.server.observing.layout import STORE_WRITES
 from cloudconsole.server.observing.meter import Meter
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.engine import BUSY_SECONDS
+from cloudconsole.store.engine import BUSY_SECONDS, given_up_at
 
 MOST_WAITING: Final = 500
 """Far more than the logins that can be under way; beyond it, something holds the store up."""
+CLOSE_SECONDS: Final = 2
+"""What is not written by then when we end will not be; nobody was told that it is."""
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
+class _Turn(NamedTuple):
+    work: Callable[[], Any]
+    answer: "Future[Any]"
+    """Cancelled when whoever waited for it has gone."""
+    until: float
+
+
 class Writer:
-    def __init__(self, thread: ThreadPoolExecutor, meter: Meter, settle_seconds: float = 0.0) -> None:
-        self._thread = thread
+    def __init__(self, name: str, meter: Meter, settle_seconds: float = 0.0) -> None:
         self._meter = meter
         self._settle_seconds = settle_seconds
-        self.waiting = 0
+        self._turns: SimpleQueue[_Turn | None] = SimpleQueue()
+        # Whatever it hangs in, it must not keep the process from ending.
+        self._thread = Thread(target=_take, args=(self._turns,), name=name, daemon=True)
+        self._thread.start()
+
+    @property
+    def waiting(self) -> int:
+        """How many turns have not come yet, those whose callers have gone among them."""
+        return self._turns.qsize()
 
     async def run(self, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        """Write; `Unavailable` where too many wait already, or its turn does not come."""
+        """Write; `Unavailable` where too many wait already, or it is not done in time."""
         started = time.perf_counter_ns()
         try:
             return await self.look(work, *args, **kwargs)
@@ -44,12 +63,25 @@ class Writer:
         """The same for what only reads, and is not measured as a write."""
         if self.waiting >= MOST_WAITING:
             raise Unavailable
-        self.waiting += 1
+        answer: Future[Result] = Future()
+        self._turns.put(_Turn(partial(work, *args, **kwargs), answer, time.monotonic() + BUSY_SECONDS))
         try:
             async with asyncio.timeout(BUSY_SECONDS):
-                loop = asyncio.get_running_loop()
-                return await loop.run_in_executor(self._thread, lambda: work(*args, **kwargs))
+                return await asyncio.wrap_future(answer)
         except TimeoutError as problem:
             raise Unavailable from problem
-        finally:
-            self.waiting -= 1
+
+    def close(self) -> None:
+        self._turns.put(None)
+        self._thread.join(CLOSE_SECONDS)
+
+
+def _take(turns: "SimpleQueue[_Turn | None]") -> None:
+    """One after the other, but for those that nobody waits for any more."""
+    while (turn := turns.get()) is not None:
+        if turn.answer.set_running_or_notify_cancel():
+            given_up_at.set(turn.until)
+            try:
+                turn.answer.set_result(turn.work())
+            except BaseException as problem:  # noqa: BLE001 - it is for whoever waits
+                turn.answer.set_exception(problem)

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -76,7 +75,7 @@ class Watched:
         self.reader = FileReader(folder)
         self.clock = HeldClock(NOW)
         self.keystone = Keystone()
-        self.thread = ThreadPoolExecutor(1)
+        self.writer = Writer("writing", meter_alone())
         self._sessions = SessionReader(self.reader, 1800, Arrivals())
         self.open()
 
@@ -87,7 +86,7 @@ class Watched:
 
     def vigil(self, every: int = 10, *, endpoint: str = ENDPOINT) -> Vigil:
         ways_in = {endpoint: Door(self.keystone, Turns(2, retry_after=1), self.keystone)}
-        return Vigil(ways_in, every, self.clock, self.activity, Writer(self.thread, meter_alone()))
+        return Vigil(ways_in, every, self.clock, self.activity, self.writer)
 
     def find(self, id_hash: bytes = b"hash") -> Session | None:
         return asyncio.run(self._sessions.find(id_hash, self.clock.now()))
@@ -104,7 +103,7 @@ class Watched:
 
     def close(self) -> None:
         self.reader.close()
-        self.thread.shutdown()
+        self.writer.close()
         self.cloud.dispose()
         self.engine.dispose()
 

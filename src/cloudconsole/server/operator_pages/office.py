@@ -1,7 +1,6 @@
 """Where the pages' work on the store is done: in a thread of its own, one piece at a time, off the event loop."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from datetime import tzinfo
 from typing import Final, TypeVar
@@ -32,8 +31,7 @@ class Office:
         self._cloud = store.open_engine("cloud")
         self._activity = activity
         self._clock = clock
-        self._thread = ThreadPoolExecutor(1, "operator-pages")
-        self._writer = Writer(self._thread, meter, store.settle_seconds)
+        self._writer = Writer("operator-pages", meter, store.settle_seconds)
         self.zone = zone
 
     async def look(self, work: Callable[[Desk], Result]) -> Result:
@@ -81,7 +79,7 @@ class Office:
         return int(self._clock.now())
 
     def close(self) -> None:
-        self._thread.shutdown()
+        self._writer.close()
         self._cloud.dispose()
 
 

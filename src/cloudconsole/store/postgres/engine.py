@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-import psycopg
 from sqlalchemy import Connection, Engine, create_engine, event
 
 from cloudconsole.store.engine import Part
 from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.postgres.patience import connect
 
 CLOUD_LOCK: Final = 1
 """Held by every transaction that changes the cloud: what it has looked at before it writes, nobody else changes."""
@@ -21,7 +21,7 @@ def open_engine(address: DatabaseAddress, part: Part | None) -> Engine:
     """An engine for one part, or for the whole, without any lock of ours."""
     engine = create_engine(
         "postgresql+psycopg://",
-        creator=lambda: psycopg.connect(address.conninfo()),
+        creator=lambda: connect(address),
         # An error's text may go to a log, what was being written may not.
         hide_parameters=True,
         pool_size=2,

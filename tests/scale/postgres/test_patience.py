@@ -1,0 +1,92 @@
+"""Writes to a PostgreSQL that stands still: given up in time, or when someone interrupts; afterwards all goes on."""
+
+import math
+import signal
+import time
+from collections.abc import Iterator
+from threading import Timer
+
+import pytest
+from cluster.postgres import PostgresServer
+from sqlalchemy import Engine
+from sqlalchemy.exc import OperationalError
+
+from cloudconsole.store.engine import given_up_at
+from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.postgres.engine import opened
+
+
+@pytest.fixture
+def engine(own: PostgresServer, own_address: DatabaseAddress) -> Iterator[Engine]:
+    with opened(own_address, None) as engine:
+        assert ask(engine) == 1
+        yield engine
+        own.resume()
+        given_up_at.set(math.inf)
+        assert ask(engine) == 1
+
+
+def ask(engine: Engine) -> object:
+    with engine.begin() as connection:
+        return connection.exec_driver_sql("SELECT 1").scalar()
+
+
+def test_a_connection_that_was_idle_is_given_up(own: PostgresServer, engine: Engine) -> None:
+    own.pause()
+    given_up_at.set(time.monotonic() + 0.3)
+    with pytest.raises(OperationalError, match="no answer from the database in time"):
+        ask(engine)
+
+
+def test_a_change_that_is_under_way_is_given_up(own: PostgresServer, engine: Engine) -> None:
+    def change() -> None:
+        with engine.begin() as connection:
+            connection.exec_driver_sql("CREATE TABLE left_over (id int)")
+            own.pause()
+            given_up_at.set(time.monotonic() + 0.3)
+            connection.exec_driver_sql("SELECT 1")
+
+    with pytest.raises(OperationalError, match="no answer from the database in time"):
+        change()
+    own.resume()
+    given_up_at.set(math.inf)
+    with engine.begin() as connection:
+        assert connection.exec_driver_sql("SELECT to_regclass('left_over')").scalar() is None
+
+
+def test_all_of_a_change_has_one_deadline(engine: Engine) -> None:
+    def change() -> None:
+        with engine.begin() as connection:
+            for _ in range(100):
+                connection.exec_driver_sql("SELECT pg_sleep(0.1)")
+
+    given_up_at.set(time.monotonic() + 1)
+    with pytest.raises(OperationalError, match="no answer from the database in time"):
+        change()
+
+
+def test_who_has_no_time_left_does_not_even_connect(own: PostgresServer, own_address: DatabaseAddress) -> None:
+    given_up_at.set(time.monotonic())
+    try:
+        with opened(own_address, None) as fresh, pytest.raises(OperationalError, match="in time"):
+            ask(fresh)
+    finally:
+        given_up_at.set(math.inf)
+
+
+def test_connecting_has_a_deadline_whoever_waits(own: PostgresServer, own_address: DatabaseAddress) -> None:
+    own.pause()
+    try:
+        with opened(own_address, None) as fresh, pytest.raises(OperationalError, match="timeout expired"):
+            ask(fresh)
+    finally:
+        own.resume()
+
+
+def test_an_interruption_is_heard(own: PostgresServer, engine: Engine) -> None:
+    own.pause()
+    interruption = Timer(0.5, signal.raise_signal, [signal.SIGINT])
+    interruption.start()
+    with pytest.raises(KeyboardInterrupt):
+        ask(engine)
+    interruption.join()
