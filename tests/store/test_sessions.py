@@ -234,3 +234,36 @@ def test_the_oldest_that_is_remembered_makes_room(worker: Worker, crowd: list[st
     # The others first, since to find the oldest again is to remember it, which takes another's room.
     again = [worker.find(name) for name in reversed(crowd)][::-1]
     assert [before is after for before, after in zip(first, again, strict=True)] == [False, True, True, True]
+
+
+# Who looks for one
+
+
+def noting(asked: list[str], name: str, way: Callable[..., Any]) -> Callable[..., Any]:
+    async def ask(sql: str, parameters: Parameters = ()) -> Row | None:
+        asked.append(name)
+        row: Row | None = await way(sql, parameters)
+        return row
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("name", "is_known", "way"), [("s1", True, "one"), ("s1", False, "seek"), ("s2", False, "seek")]
+)
+def test_one_that_may_be_made_up_is_sought_and_by_a_single_statement(
+    reader: Reader,
+    worker: Worker,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    is_known: bool,
+    way: str,
+) -> None:
+    if is_known:
+        worker.find(name)
+    asked = list[str]()
+    for each in ("one", "seek"):
+        monkeypatch.setattr(reader, each, noting(asked, each, getattr(reader, each)))
+    # By our memory alone it is idle, so that it is read again.
+    worker.find(name, now=NOW + IDLE)
+    assert (asked[0], asked.count(way)) == (way, 1)

@@ -17,9 +17,9 @@ LIVE_GUESTS: Final = """
 """
 
 FIND_GUEST: Final = f"""
-    SELECT guest.tenant_id, guest.username, sessions.csrf_seed, sessions.seen_at, sessions.expires_at,
+    SELECT guest.tenant_id, guest.username, sessions.csrf_seed, sessions.seen_at, sessions.expires_at, 'tenant', 0,
            guest.endpoint, guest.user_id, guest.project_id, guest.services, guest.sealed_token
-    FROM {LIVE_GUESTS} AND sessions.id_hash = ?
+    FROM {LIVE_GUESTS} AND sessions.id_hash = :id_hash
 """
 
 

@@ -55,6 +55,9 @@ class Reader(Reading, Protocol):
     def revisions(self) -> str:
         """The SQL that tells of which revision the tables are, in one row."""
 
+    async def seek(self, sql: str, parameters: Parameters = ()) -> Row | None:
+        """As `one`, for what may be made up: however many do that, it leaves room for all other reads."""
+
     def snapshot(self) -> AbstractAsyncContextManager[Snapshot]: ...
 
     async def leave(self) -> None:

@@ -20,10 +20,13 @@ LIVE: Final = """
     WHERE NOT accounts.disabled
 """
 
+# In one statement, since whoever makes ids up must not cost more than need be.
 _FIND: Final = f"""
     SELECT accounts.tenant_id, accounts.username, sessions.csrf_seed, sessions.seen_at, sessions.expires_at,
-           accounts.role, sessions.account_version
-    FROM {LIVE} AND sessions.id_hash = ?
+           accounts.role, sessions.account_version, NULL, NULL, NULL, NULL, NULL
+    FROM {LIVE} AND sessions.id_hash = :id_hash
+    UNION ALL
+    {FIND_GUEST}
 """
 
 COUNT: Final = f"""
@@ -108,21 +111,11 @@ class SessionReader:
         self._remembered[session.id_hash] = since, session
 
     async def _read(self, id_hash: bytes) -> Session | None:
-        row = await self._reader.one(_FIND, (id_hash,))
-        if row is not None:
-            return Session(id_hash, *row)
-        row = await self._reader.one(FIND_GUEST, (id_hash,))
+        # One that was live here before is not made up.
+        find = self._reader.one if id_hash in self._remembered else self._reader.seek
+        row = await find(_FIND, {"id_hash": id_hash})
         if row is None:
             return None
-        tenant_id, username, csrf_seed, seen_at, expires_at, *access = row
-        return Session(
-            id_hash,
-            tenant_id,
-            username,
-            csrf_seed,
-            seen_at,
-            expires_at,
-            role="tenant",
-            account_version=0,
-            access=access_of(access),
-        )
+        tenant_id, username, csrf_seed, seen_at, expires_at, role, version, *columns = row
+        access = None if columns[0] is None else access_of(columns)
+        return Session(id_hash, tenant_id, username, csrf_seed, seen_at, expires_at, role, version, access)

@@ -12,7 +12,6 @@ from cloudconsole.server.http.health import HealthEndpoint
 from cloudconsole.server.http.request import Request
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.postgres import connections
-from cloudconsole.store.postgres import reader as reading
 from cloudconsole.store.postgres.address import DatabaseAddress
 from cloudconsole.store.postgres.connections import Connections
 from cloudconsole.store.postgres.store import PostgresStore
@@ -123,8 +122,7 @@ def test_what_does_not_answer_is_given_up_and_leaves_nothing_hanging(
     back: Callable[[PostgresServer], object],
     is_connected: bool,
 ) -> None:
-    for module in (connections, reading):
-        monkeypatch.setattr(module, "READ_SECONDS", 0.5)
+    monkeypatch.setattr(connections, "READ_SECONDS", 0.5)
 
     async def read() -> None:
         async with read_with(PostgresStore(own_address)) as reader:
@@ -136,8 +134,7 @@ def test_what_does_not_answer_is_given_up_and_leaves_nothing_hanging(
                     await reader.one("SELECT 1")
             finally:
                 await asyncio.to_thread(back, own)
-            for module in (connections, reading):
-                monkeypatch.setattr(module, "READ_SECONDS", PATIENCE)
+            monkeypatch.setattr(connections, "READ_SECONDS", PATIENCE)
             assert await reader.one("SELECT 1") == (1,)
         async with asyncio.timeout(PATIENCE):
             while len(asyncio.all_tasks()) > 1:  # noqa: ASYNC110 - there is nothing that tells
@@ -156,3 +153,64 @@ def test_a_worker_that_cannot_look_for_changes_is_not_ready(address: DatabaseAdd
     execute(address, "ALTER TABLE signals RENAME TO elsewhere")
     with pytest.raises(Unavailable):
         asyncio.run(ask())
+
+
+# One deadline
+
+
+def test_all_that_a_read_takes_has_one_deadline(address: DatabaseAddress, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "READ_SECONDS", 1)
+
+    read = list[object]()
+
+    async def go_on_reading() -> None:
+        async with read_with(PostgresStore(address)) as reader, reader.snapshot() as moment:
+            for _ in range(100):
+                read.append(await moment.one("SELECT pg_sleep(0.2)"))
+
+    with pytest.raises(Unavailable):
+        asyncio.run(go_on_reading())
+    assert 0 < len(read) < 100
+
+
+def test_a_place_that_came_late_leaves_less_time(address: DatabaseAddress, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "MOST_HELD", 1)
+
+    async def read() -> list[float]:
+        held, loop = Connections(address), asyncio.get_running_loop()
+        is_used = asyncio.Event()
+
+        async def use() -> None:
+            async with held.taken():
+                is_used.set()
+                await asyncio.sleep(0.1)
+
+        first = asyncio.create_task(use())
+        await is_used.wait()
+        asked = loop.time()
+        async with held.taken() as taken:
+            times = [asked + connections.READ_SECONDS, taken.until, loop.time() + connections.READ_SECONDS]
+        await first
+        await held.close()
+        return times
+
+    asked, until, had = asyncio.run(read())
+    assert until - asked < had - until
+
+
+# Strangers
+
+
+def test_those_who_make_things_up_leave_room_for_others(address: DatabaseAddress) -> None:
+    """So many at once that their reads would take all connections until their deadline."""
+
+    async def read() -> object:
+        async with read_with(PostgresStore(address)) as reader:
+            flood = [asyncio.create_task(reader.seek("SELECT pg_sleep(1000)")) for _ in range(50)]
+            await asyncio.sleep(0.1)
+            found = await reader.one("SELECT 1")
+            refused = await asyncio.gather(*flood, return_exceptions=True)
+            assert {type(each) for each in refused} == {Unavailable}
+            return found
+
+    assert asyncio.run(read()) == (1,)

@@ -1,10 +1,10 @@
-"""The held connections of the event loop: each read has one to itself, and is over within a deadline."""
+"""The held connections of the event loop: each read has one to itself, and one deadline for all that it takes."""
 
 import asyncio
 import select
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import AbstractContextManager, asynccontextmanager
-from typing import Any, Final, TypeVar
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from typing import Any, Final, NamedTuple, TypeVar
 
 import psycopg
 from psycopg import AsyncConnection
@@ -15,9 +15,11 @@ from cloudconsole.store.postgres.address import DatabaseAddress
 from cloudconsole.store.reader import Parameters, Row
 
 READ_SECONDS: Final = 5
-"""What is not read by then will not be: the caller is told to come again."""
+"""What is not read by then, from waiting for a connection to the last of several statements, will not be."""
 MOST_HELD: Final = 4
 """Connections of one worker for its reads."""
+MOST_OF_STRANGERS: Final = 2
+"""Of these, those for looking for what may be made up: it leaves some to callers who are known."""
 MOST_WAITING: Final = 500
 
 Result = TypeVar("Result")
@@ -55,42 +57,77 @@ async def rows(connection: Held, sql: str, parameters: Parameters = ()) -> list[
     return await cursor.fetchall()
 
 
+class Taken(NamedTuple):
+    """A connection that someone has to themselves until a time of the event loop's."""
+
+    connection: Held
+    until: float
+
+    async def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
+        return await within(self._seconds_left, rows(self.connection, sql, parameters))
+
+    async def perform(self, sql: str) -> None:
+        await within(self._seconds_left, self.connection.execute(sql))
+
+    @property
+    def _seconds_left(self) -> float:
+        return max(0.0, self.until - asyncio.get_running_loop().time())
+
+
+class Places:
+    """For so many at once; others wait, of whom there may be so many."""
+
+    def __init__(self, number: int) -> None:
+        self._free = asyncio.Semaphore(number)
+        self._waiting = 0
+
+    @asynccontextmanager
+    async def taken(self, until: float) -> AsyncIterator[None]:
+        if self._waiting >= MOST_WAITING:
+            raise Unavailable
+        self._waiting += 1
+        try:
+            async with asyncio.timeout_at(until):
+                await self._free.acquire()
+        except TimeoutError as problem:
+            raise Unavailable from problem
+        finally:
+            self._waiting -= 1
+        try:
+            yield
+        finally:
+            self._free.release()
+
+
 class Connections:
     """A few of them, opened when they are needed first; those that the server closed since are replaced."""
 
     def __init__(self, address: DatabaseAddress) -> None:
         self._address = address
         self._idle: list[Held] = []
-        self._places = asyncio.Semaphore(MOST_HELD)
-        self._waiting = 0
+        self._places = Places(MOST_HELD)
+        self._strangers = Places(MOST_OF_STRANGERS)
 
     @asynccontextmanager
-    async def taken(self) -> AsyncIterator[Held]:
+    async def taken(self, *, by_stranger: bool = False) -> AsyncIterator[Taken]:
         """One of them; after any error it is not used again. Raises `Unavailable` for all that can go wrong."""
-        if self._waiting >= MOST_WAITING:
-            raise Unavailable
-        self._waiting += 1
-        try:
-            async with asyncio.timeout(READ_SECONDS):
-                await self._places.acquire()
-        except TimeoutError as problem:
-            raise Unavailable from problem
-        finally:
-            self._waiting -= 1
-        try:
+        until = asyncio.get_running_loop().time() + READ_SECONDS
+        async with AsyncExitStack() as places:
+            if by_stranger:
+                await places.enter_async_context(self._strangers.taken(until))
+            await places.enter_async_context(self._places.taken(until))
             with translated():
-                async with self._used() as connection:
-                    yield connection
-        finally:
-            self._places.release()
+                async with self._used(until) as taken:
+                    yield taken
 
     @asynccontextmanager
-    async def _used(self) -> AsyncIterator[Held]:
+    async def _used(self, until: float) -> AsyncIterator[Taken]:
         connection = self._newest_alive()
         if connection is None:
-            connection = await within(READ_SECONDS, connect(self._address))
+            seconds_left = until - asyncio.get_running_loop().time()
+            connection = await within(seconds_left, connect(self._address))
         try:
-            yield connection
+            yield Taken(connection, until)
         except BaseException:
             await connection.close()
             raise

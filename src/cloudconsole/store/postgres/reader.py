@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from cloudconsole.store.postgres.address import DatabaseAddress
-from cloudconsole.store.postgres.connections import READ_SECONDS, Connections, Held, rows, within
+from cloudconsole.store.postgres.connections import Connections, Taken
 from cloudconsole.store.postgres.watching import Watch
 from cloudconsole.store.reader import Parameters, Row
 
@@ -18,8 +18,8 @@ _SHARED_STAMP: Final = "SELECT number FROM shared_changes"
 class Moment:
     """A connection in a transaction that sees one moment."""
 
-    def __init__(self, connection: Held) -> None:
-        self._connection = connection
+    def __init__(self, taken: Taken) -> None:
+        self._taken = taken
 
     async def one(self, sql: str, parameters: Parameters = ()) -> Row | None:
         return next(iter(await self.all(sql, parameters)), None)
@@ -27,7 +27,7 @@ class Moment:
     async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         if _is_unheard_of(parameters):
             return []
-        return await within(READ_SECONDS, rows(self._connection, in_psycopgs_way(sql), parameters))
+        return await self._taken.rows(in_psycopgs_way(sql), parameters)
 
     async def shared_stamp(self) -> int:
         (stamp,) = (await self.all(_SHARED_STAMP))[0]
@@ -45,15 +45,19 @@ class PostgresReader:
         return next(iter(await self.all(sql, parameters)), None)
 
     async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]:
-        async with self._connections.taken() as connection:
-            return await Moment(connection).all(sql, parameters)
+        async with self._connections.taken() as taken:
+            return await Moment(taken).all(sql, parameters)
+
+    async def seek(self, sql: str, parameters: Parameters = ()) -> Row | None:
+        async with self._connections.taken(by_stranger=True) as taken:
+            return await Moment(taken).one(sql, parameters)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Moment]:
-        async with self._connections.taken() as connection:
-            await within(READ_SECONDS, perform(connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
-            yield Moment(connection)
-            await within(READ_SECONDS, perform(connection, "COMMIT"))
+        async with self._connections.taken() as taken:
+            await taken.perform("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield Moment(taken)
+            await taken.perform("COMMIT")
 
     async def leave(self) -> None:
         await self.changes.leave()
@@ -61,10 +65,6 @@ class PostgresReader:
 
     def close(self) -> None:
         """Nothing is left: connections hang on the event loop."""
-
-
-async def perform(connection: Held, sql: str) -> None:
-    await connection.execute(sql)
 
 
 @lru_cache(maxsize=256)

@@ -31,6 +31,10 @@ class FileReader:
             raise Unavailable from problem
         return row
 
+    async def seek(self, sql: str, parameters: Parameters = ()) -> Row | None:
+        """No read waits for another here."""
+        return await self.one(sql, parameters)
+
     async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         try:
             return self._connection.execute(sql, parameters).fetchall()
