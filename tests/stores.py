@@ -135,9 +135,15 @@ def variables_of(folder: Path) -> dict[str, str]:
 
 
 def flags_of(folder: Path) -> tuple[str, ...]:
-    """The same as flags."""
+    """The same as flags; the password in a file, since everyone would see it among them."""
     address = database_of(folder)
-    return () if address is None else ("--database", address)
+    if address is None:
+        return ()
+    who, _, place = address.partition("@")
+    user, _, password = who.rpartition(":")
+    file = folder / "database-password"
+    file.write_text(password)
+    return ("--database", f"{user}@{place}", "--database-password-file", str(file))
 
 
 def give_back_databases(within: Path) -> None:

@@ -37,9 +37,9 @@ def test_an_empty_database_is_none_yet(store: PostgresStore) -> None:
 
 
 def test_several_may_do_it_at_once(store: PostgresStore) -> None:
-    command = ["admin", "migrate", "--database", store.address.given]
+    environment = clean_environment(CLOUDCONSOLE_DATABASE=store.address.given)
     with ThreadPoolExecutor(4) as threads:
-        done = list(threads.map(lambda _: run_warm(command, clean_environment()), range(4)))
+        done = list(threads.map(lambda _: run_warm(["admin", "migrate"], environment), range(4)))
     assert [(each.returncode, each.stderr) for each in done] == [(0, "")] * 4
     assert revision(store) == known_revisions()[0]
 

@@ -23,8 +23,8 @@ def test_manners_are_put_in() -> None:
 
 
 def test_what_the_address_says_itself_goes_before() -> None:
-    found = parameters(f"{HERE}?connect_timeout=9&target_session_attrs=any&application_name=mine")
-    assert (found["connect_timeout"], found["target_session_attrs"]) == ("9", "any")
+    found = parameters(f"{HERE}?connect_timeout=9&target_session_attrs=primary&application_name=mine")
+    assert (found["connect_timeout"], found["target_session_attrs"]) == ("9", "primary")
     assert found["application_name"] == "mine"
 
 
@@ -95,6 +95,31 @@ def test_a_password_file_that_is_no_text_is_told(tmp_path: Path) -> None:
 def test_what_is_no_address_is_refused(given: str) -> None:
     with pytest.raises(ValueError, match=r"\S"):
         parse(given)
+
+
+@pytest.mark.parametrize("wanted", ["any", "read-only", "standby", "prefer-standby"])
+def test_a_server_that_takes_no_writes_cannot_be_wanted(wanted: str) -> None:
+    with pytest.raises(ValueError, match=r"^target_session_attrs must be read-write or primary, or be left out$"):
+        parse(f"{HERE}?target_session_attrs={wanted}")
+
+
+@pytest.mark.parametrize(
+    "password", ["se@cret", "se/cret", "12/cret", "se@c/ret", "se/c@ret", "se@c:ret", "@secret", "se@cret,", "se@c#ret"]
+)
+def test_a_password_that_is_not_escaped_is_refused_without_a_word_of_it(password: str) -> None:
+    with pytest.raises(ValueError, match=r"^write each @, / and : of the password as %40, %2F and %3A") as refused:
+        parse(f"postgresql://console:{password}@db.example.com/cloud")
+    assert "ret" not in str(refused.value)
+
+
+def test_an_escaped_password_is_taken() -> None:
+    found = parse("postgresql://console:s%40e%2Fcr%3Aet?x@db.example.com:5433,b:5434/cloud")
+    assert (found["password"], found["host"], found["port"]) == ("s@e/cr:et?x", "db.example.com,b", "5433,5434")
+
+
+def test_a_socket_and_a_user_with_signs_in_their_names_are_taken() -> None:
+    found = parse("postgresql://us%40er@%2Frun%2Fpg/cloud")
+    assert (found["user"], found["host"]) == ("us@er", "/run/pg")
 
 
 @pytest.mark.parametrize(

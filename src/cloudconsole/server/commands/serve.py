@@ -14,6 +14,7 @@ from cloudconsole.operator.sample import accounts_with_sample_passwords
 from cloudconsole.server.commands.desk_flags import add_desk_flags, read_desk, refuse_reach, stand_in_defaults
 from cloudconsole.server.commands.first_cloud import add_first_cloud_flags, load_first_cloud, read_first_cloud
 from cloudconsole.server.commands.refusing import refuse
+from cloudconsole.server.commands.shown_password import warn_of_shown_password
 from cloudconsole.server.commands.welcome import Start, ready_line, welcome
 from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.lifetime import Sockets
@@ -56,6 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _run(arguments: argparse.Namespace, stand_ins: Mapping[str, Any]) -> int:
     try:
         flags = {name: getattr(arguments, name) for name in ("config", *SETTINGS)}
+        warn_of_shown_password(arguments.database)
         settings = load_settings(flags=flags, stand_ins=stand_ins)
         desk = read_desk(arguments, settings)
         set_up_logs(settings)

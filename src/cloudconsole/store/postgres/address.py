@@ -25,7 +25,16 @@ _MANNERS: Final = {
     # Of several hosts, the one that takes writes: the others follow it.
     "target_session_attrs": "read-write",
 }
-_OPTIONS: Final = f"-c lock_timeout={BUSY_SECONDS}s -c idle_in_transaction_session_timeout={IDLE_TRANSACTION_SECONDS}s"
+_OPTIONS: Final = " ".join(
+    (
+        f"-c lock_timeout={BUSY_SECONDS}s",
+        f"-c idle_in_transaction_session_timeout={IDLE_TRANSACTION_SECONDS}s",
+        # Whatever a role, a database or a server has as its default: what we rely on.
+        r"-c default_transaction_isolation=read\ committed",
+        "-c synchronous_commit=on",
+    )
+)
+_TAKING_WRITES: Final = ("read-write", "primary")
 
 
 class DatabaseAddress(NamedTuple):
@@ -49,12 +58,25 @@ class DatabaseAddress(NamedTuple):
 
 
 def parse(text: str) -> Parameters:
-    """libpq's parameters; raises `ValueError` where the text is no address."""
+    """libpq's parameters; raises `ValueError` where the text is no address, or not one of ours."""
     try:
-        return {name: str(value) for name, value in conninfo_to_dict(text).items() if value is not None}
+        given = {name: str(value) for name, value in conninfo_to_dict(text).items() if value is not None}
     except psycopg.ProgrammingError as problem:
         # libpq quotes parts of the address, which may be the password.
         raise ValueError(str(problem).partition('"')[0].strip(" :\n")) from None
+    if _holds_part_of_a_password(given):
+        raise ValueError("write each @, / and : of the password as %40, %2F and %3A, or give it in a file instead")
+    if given.get("target_session_attrs", "read-write") not in _TAKING_WRITES:
+        raise ValueError(f"target_session_attrs must be {' or '.join(_TAKING_WRITES)}, or be left out")
+    return given
+
+
+def _holds_part_of_a_password(given: Parameters) -> bool:
+    """Whether a sign of the password was taken for the end of it, so that the rest is where it would be shown."""
+    names = [given.get(name, "") for name in ("host", "hostaddr", "port", "dbname")]
+    ports = given.get("port", "").split(",")
+    is_cut = any("@" in name for name in names) or "/" in given.get("dbname", "")
+    return is_cut or not all(port.isdecimal() or not port for port in ports)
 
 
 def _safety(given: Parameters) -> Parameters:

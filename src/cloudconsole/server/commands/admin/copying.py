@@ -10,6 +10,7 @@ from cloudconsole.cli import printing
 from cloudconsole.server.commands.admin.progress import showing_rows
 from cloudconsole.server.commands.admin.stores import add_json_argument, now
 from cloudconsole.server.commands.admin.taking import leave_line
+from cloudconsole.server.commands.shown_password import warn_of_shown_password
 from cloudconsole.server.commands.whoami import user_name
 from cloudconsole.server.setting_meanings import DATABASE
 from cloudconsole.server.settings import Settings
@@ -55,6 +56,7 @@ def _copy_to(arguments: argparse.Namespace, settings: Settings) -> None:
     from cloudconsole.store.postgres.address import DatabaseAddress
     from cloudconsole.store.postgres.store import PostgresStore
 
+    warn_of_shown_password(arguments.address)
     store = FolderStore(settings.data)
     if not store.is_there():
         raise StoreError(f"there is no store in {settings.data}: give its folder with --data")

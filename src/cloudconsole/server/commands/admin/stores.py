@@ -10,6 +10,7 @@ from sqlalchemy import Engine
 
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.operator.desk import Desk, at_desk, reading_desk
+from cloudconsole.server.commands.shown_password import warn_of_shown_password
 from cloudconsole.server.commands.whoami import user_name
 from cloudconsole.server.settings import SettingError, Settings
 from cloudconsole.server.settings_reading import load_settings
@@ -40,6 +41,7 @@ def add_json_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def settings_for(arguments: argparse.Namespace) -> Settings:
+    warn_of_shown_password(getattr(arguments, "database", None))
     flags = {name: getattr(arguments, name, None) for name in ("config", *STORE_SETTINGS, "time_zone")}
     settings = load_settings(flags=flags)
     # Whoever names a folder must not change the database of the settings instead, unawares.
