@@ -5,12 +5,28 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
 
+import pytest
+
+from cloudconsole.server.commands import first_cloud
 from cloudconsole.server.commands.first_cloud import load_first_cloud, read_first_cloud
 from cloudconsole.server.settings import Settings
 from cloudconsole.store.sqlite.preparing import prepare
 from cloudconsole.store.tables import operator_audit
 from tests.conftest import NOON
 from tests.operator.clouds import rows
+
+
+def test_it_is_loaded_only_when_replicas_that_serve_the_store_have_seen_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settled = list[Settings]()
+    monkeypatch.setattr(first_cloud, "settle", settled.append)
+    prepare(tmp_path)
+    settings = Settings(data=tmp_path)
+    sample = read_first_cloud(argparse.Namespace(sample=True, cloud=None), settings)
+    assert sample is not None
+    load_first_cloud(sample, settings, int(NOON))
+    assert settled == [settings]
 
 
 def test_of_several_that_start_at_once_one_loads_the_sample(tmp_path: Path) -> None:

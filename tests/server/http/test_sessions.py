@@ -10,6 +10,7 @@ import pytest
 
 from cloudconsole.backends.embedded import identity
 from cloudconsole.server.settings import Settings
+from cloudconsole.server.writing import Writer
 from cloudconsole.store.activity import Activity
 from cloudconsole.store.tables import access_audit, sessions
 from tests.harness import QUICK, Caller, HeldClock, InProcess
@@ -102,6 +103,26 @@ def test_a_session_is_dead_after_logout(wire: InProcess, demo: Caller) -> None:
     replay = Caller(wire, cookies)
     assert replay.call("GetUrlList").error == "login_required"
     assert replay.logout().error == "login_required"
+
+
+@pytest.mark.parametrize(
+    ("cookies", "times"), [({}, 0), ({"sessionid": ANONYMOUS}, 0), ({"sessionid": PLANTED}, 1), (None, 1)]
+)
+def test_who_logs_out_of_no_live_session_is_told_only_when_no_replica_serves_it(
+    demo: Caller, monkeypatch: pytest.MonkeyPatch, cookies: dict[str, str] | None, times: int
+) -> None:
+    """It may have ended a moment ago by another replica, whose answer was lost."""
+    settled = list[Writer]()
+
+    async def settle(writer: Writer) -> None:
+        settled.append(writer)
+
+    ended = dict(demo.cookies)
+    demo.logout()
+    monkeypatch.setattr(Writer, "settle", settle)
+    replay = Caller(demo.wire, ended if cookies is None else {"csrftoken": demo.cookies["csrftoken"], **cookies})
+    assert replay.logout().error == "login_required"
+    assert len(settled) == times
 
 
 def test_a_session_ended_by_logout_stays_dead_after_the_next_login(wire: InProcess, demo: Caller) -> None:

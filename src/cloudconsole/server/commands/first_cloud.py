@@ -10,6 +10,7 @@ from cloudconsole.operator.cloudfile.load import make_equal, read_cloud_file
 from cloudconsole.operator.cloudfile.model import CloudFile
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.sample import SAMPLE_FILE
+from cloudconsole.server.commands.admin.stores import settle
 from cloudconsole.server.settings import Settings
 from cloudconsole.store import tables
 from cloudconsole.store.engine import reading
@@ -54,6 +55,8 @@ def load_first_cloud(cloud: FirstCloud, settings: Settings, now: int) -> None:
                 _refuse_inhabited(connection)
             what = (cloud.content, cloud.passwords)
             make_equal(engine, *what, name=cloud.source.name, now=now, actor=actor, refuse=_refuse_inhabited)
+            # Other replicas may serve the store already.
+            settle(settings)
         except _Inhabited:
             if not cloud.is_sample:
                 raise OperatorError(

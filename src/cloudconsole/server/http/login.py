@@ -13,6 +13,7 @@ from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Headers, Response, cookie_headers
 from cloudconsole.server.http.session import Sessions
 from cloudconsole.server.settings import Settings
+from cloudconsole.spec.errors import LoginRequired
 from cloudconsole.spec.wire import FORM
 
 
@@ -40,7 +41,13 @@ class LoginEndpoint:
         return self._let_in(session_id, csrf_seed, front)
 
     async def log_out(self, request: Request, front: Front) -> Response:
-        session = await self.sessions.require(request)
+        try:
+            session = await self.sessions.require(request)
+        except LoginRequired:
+            if request.head.sessions:
+                # It may have ended a moment ago on another replica whose answer was lost.
+                await self.admission.writer.settle()
+            raise
         self.tokens.check_call(request, front, session)
         await self.admission.dismiss(request, front, session)
         return Response(headers=cookie_headers(clear_session_cookie(secure=front.secure)))

@@ -17,7 +17,14 @@ from cloudconsole.server.operator_pages.office import OPERATOR
 from cloudconsole.server.operator_pages.queries import query_of
 from cloudconsole.server.operator_pages.rendering import SIGN_IN_PATH, Renderer, redirect
 from cloudconsole.server.operator_pages.sessions import TOKEN_FIELD, OperatorSessions
-from cloudconsole.spec.errors import ApiError, CsrfFailed, InvalidCredentials, MissingField, TooManyRequests
+from cloudconsole.spec.errors import (
+    ApiError,
+    CsrfFailed,
+    InvalidCredentials,
+    LoginRequired,
+    MissingField,
+    TooManyRequests,
+)
 from cloudconsole.spec.wire import FORM
 from cloudconsole.store.activity import OPERATOR_LOGIN, OPERATOR_LOGOUT
 
@@ -62,7 +69,13 @@ class SignIn:
         return redirect(onward, cookie_headers(operator_cookie(session_id, secure=front.secure)))
 
     async def sign_out(self, request: Request, front: Front) -> Response:
-        posted = await self._sessions.receive(request, front)
+        try:
+            posted = await self._sessions.receive(request, front)
+        except LoginRequired:
+            if self._sessions.held(request):
+                # It may have ended a moment ago on another replica whose answer was lost.
+                await self._admission.writer.settle()
+            raise
         if not posted.is_current:
             raise CsrfFailed
         await self._admission.dismiss(request, front, posted.visit.session, OPERATOR_LOGOUT)

@@ -148,7 +148,9 @@ def _made_store(settings: Settings, *, for_trial: bool) -> Iterator[Engine]:
             store.require_current("cloud")
         else:
             store.prepare()
-        with store.opened("cloud") as engine:
-            yield engine
-    if not for_trial:
-        settle(settings)
+        try:
+            with store.opened("cloud") as engine:
+                yield engine
+        finally:
+            if not for_trial:
+                settle(settings)

@@ -58,28 +58,31 @@ def add_commands(subparsers: Any) -> None:
 def _import(arguments: argparse.Namespace, settings: Settings) -> None:
     name = "standard input" if arguments.file == STANDARD_INPUT else arguments.file
     tally: Tally | None = Tally()
-    problems, is_complete = list[Problem](), False
-    with _source(arguments.file) as source, _store(settings, for_trial=arguments.dry_run) as engine:
-        steps = import_resources(
-            engine,
-            source,
-            name,
-            actor=user_name(),
-            clock=SystemClock(),
-            zone=settings.zone,
-            force=arguments.force,
-        )
-        try:
+    problems, has_begun, is_complete = list[Problem](), False, False
+    try:
+        with _source(arguments.file) as source, _store(settings, for_trial=arguments.dry_run) as engine:
+            has_begun = True
+            steps = import_resources(
+                engine,
+                source,
+                name,
+                actor=user_name(),
+                clock=SystemClock(),
+                zone=settings.zone,
+                force=arguments.force,
+            )
             for step in show_progress(steps, source):
                 tally = step
             is_complete = True
-        except CloudFileError as refused:
-            problems = refused.problems
-            raise
-        except RestoredMeanwhile:
-            tally = None
-            raise
-        finally:
+    except CloudFileError as refused:
+        problems = refused.problems
+        raise
+    except RestoredMeanwhile:
+        tally = None
+        raise
+    finally:
+        # Only now: what is said to be in has settled.
+        if has_begun:
             _tell(arguments, tally, problems, is_complete=is_complete)
 
 

@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from cloudconsole.cli import printing
-from cloudconsole.server.commands.admin.stores import add_json_argument, add_store_arguments
+from cloudconsole.server.commands.admin.stores import add_json_argument, add_store_arguments, settle
 from cloudconsole.server.settings import Settings
 from cloudconsole.store.migrations import known_revisions
 
@@ -24,6 +24,7 @@ def add_commands(commands: Any) -> None:
 
 def _migrate(arguments: argparse.Namespace, settings: Settings) -> None:
     settings.store.migrate()
+    settle(settings)
     if arguments.json:
         printing.print_json({"store": settings.store.place, "revision": known_revisions()[0]})
     else:

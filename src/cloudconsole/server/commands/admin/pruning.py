@@ -60,8 +60,10 @@ def _prune(arguments: argparse.Namespace, settings: Settings) -> None:
         found = count(store, chosen)
     else:
         store.prepare()
-        found = prune(store, chosen, actor=user_name(), now=now())
-        settle(settings)
+        try:
+            found = prune(store, chosen, actor=user_name(), now=now())
+        finally:
+            settle(settings)
     _tell(arguments, chosen, found)
 
 
