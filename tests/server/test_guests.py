@@ -1,23 +1,28 @@
 """A whole console before a small cloud: logging in with a Keystone's accounts, and what becomes of such sessions."""
 
+import asyncio
 import json
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
 from cloudconsole.backends.openstack.endpoint import Endpoint
+from cloudconsole.operator.projects import adopt_project
+from cloudconsole.server import openstack
 from cloudconsole.server.app import Console
 from cloudconsole.server.setting_endpoints import IdentityEndpoint
 from cloudconsole.server.settings import Settings
 from cloudconsole.store.tables import access_audit, guest_sessions, login_failures, sessions, tenants
 from tests.backends.openstack.cloud_double import Asked, CloudDouble, Reply
-from tests.harness import Caller, HeldClock, InProcess
+from tests.harness import FORM, Caller, HeldClock, InProcess
 from tests.harness import Reply as Answered
-from tests.server.http.world import rows, stored_bytes
+from tests.server.http.world import cookie_header, rows, stored_bytes
 from tests.stores import forbid, opened
 
 TOKEN = "gAAAAA-a-token-of-alice"
@@ -398,3 +403,37 @@ def test_a_local_password_opens_nothing_at_the_keystone(visitor: Caller, keyston
 
 def test_the_regions_on_offer_are_those_set(visitor: Caller, keystone: Keystone) -> None:
     assert json.loads(visitor.open().body)["data"]["regions"] == [keystone.address]
+
+
+def test_a_new_tenant_that_waits_for_an_operators_change_holds_up_no_other_write(
+    visitor: Caller, keystone: Keystone, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits, may_go_on = threading.Event(), threading.Event()
+
+    def adopt(*arguments: Any) -> int:
+        waits.set()
+        assert may_go_on.wait(60)
+        return adopt_project(*arguments)
+
+    monkeypatch.setattr(openstack, "adopt_project", adopt)
+
+    wire = visitor.wire
+    assert isinstance(wire, InProcess)
+    visitor.open()
+
+    async def log_in_by(password: str) -> Answered:
+        fields = {"csrfmiddlewaretoken": visitor.token, "username": "alice", "password": password}
+        form = urlencode(fields | {"region": keystone.address}).encode()
+        headers = [("Content-Type", FORM), *cookie_header(csrftoken=visitor.token)]
+        return await wire.asend("POST", "/auth/login/", headers, form)
+
+    async def fail_meanwhile() -> Answered:
+        """Which is counted, so that it is written."""
+        try:
+            assert await asyncio.to_thread(waits.wait, 60)
+            return await log_in_by("wrong")
+        finally:
+            may_go_on.set()
+
+    replies = wire.together(log_in_by(PASSWORD), fail_meanwhile())
+    assert [reply.status for reply in replies] == [200, 401]

@@ -252,7 +252,9 @@ def _openstack(
     # Only now: a console without one neither loads nor needs what it takes.
     from cloudconsole.server.openstack import open_openstack
 
-    return open_openstack(settings, reader, activity, clock, writer, UpstreamMeter(meter))
+    # A new tenant is a change of the cloud, which may have to wait for an operator's: logins must not wait with it.
+    adopter = Writer("adopting", meter)
+    return open_openstack(settings, reader, activity, clock, writer, adopter, UpstreamMeter(meter))
 
 
 def _read_head(scope: Scope) -> Head:

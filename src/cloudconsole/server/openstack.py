@@ -60,6 +60,7 @@ class OpenStack:
     doors: dict[str, Door]
     places: dict[str, Place]
     engine: Engine
+    adopter: Writer
 
     async def leave(self) -> None:
         """Close what hangs on the running event loop."""
@@ -68,16 +69,23 @@ class OpenStack:
             await place.upstream.close()
 
     def close(self) -> None:
+        self.adopter.close()
         self.engine.dispose()
 
 
 def open_openstack(
-    settings: Settings, reader: Reader, activity: Engine, clock: Clock, writer: Writer, watcher: Watcher
+    settings: Settings,
+    reader: Reader,
+    activity: Engine,
+    clock: Clock,
+    writer: Writer,
+    adopter: Writer,
+    watcher: Watcher,
 ) -> OpenStack:
-    """All that the Keystones among the identity endpoints need."""
+    """All that the Keystones among the identity endpoints need; `adopter` writes tenants, `writer` all else."""
     endpoints = [endpoint.keystone for endpoint in settings.identity if endpoint.keystone is not None]
     engine = settings.store.open_engine("cloud")
-    projects = Projects(reader, engine, writer, clock)
+    projects = Projects(reader, engine, adopter, clock)
     seals = Seals(settings.token_key_file)
     manners = settings.manners
     places = {endpoint.address: Place(endpoint, Upstream(manners, endpoint.ca_file, watcher)) for endpoint in endpoints}
@@ -87,4 +95,4 @@ def open_openstack(
         doors[address] = Door(keystone, Turns(LOGINS_AT_ONCE, retry_after=1), keystone)
     sightings = Sightings(reader, activity, writer.run)
     cloud = OpenStackCloud(places, seals, reader, sightings, manners, clock, settings.zone)
-    return OpenStack(cloud, doors, places, engine)
+    return OpenStack(cloud, doors, places, engine, adopter)

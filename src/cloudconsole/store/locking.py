@@ -26,6 +26,12 @@ def lock_name(connection: Connection, name: str) -> None:
         connection.execute(select(func.pg_advisory_xact_lock(_NAMED, number)))
 
 
+def allow_long_thought(connection: Connection) -> None:
+    """Let a transaction stand still for minutes between statements: it has much to work out, and is no paused one."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = '10min'")
+
+
 def is_busy(problem: DBAPIError | sqlite3.Error) -> bool:
     """Whether nothing is wrong but that others wrote, for as long as one waits for them."""
     reason = problem.orig if isinstance(problem, DBAPIError) else problem

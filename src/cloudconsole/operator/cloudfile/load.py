@@ -27,6 +27,7 @@ from cloudconsole.operator.nouns.operators import keeping_an_operator
 from cloudconsole.operator.nouns.sessions import end_sessions_of_guests, ends_sessions_of_guests
 from cloudconsole.store import counting, tables
 from cloudconsole.store.engine import reading
+from cloudconsole.store.locking import allow_long_thought
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ def make_equal(
     # Hashed before the transaction: it takes its time, in which others could not write.
     hashes = rows.hash_passwords(passwords, _current_hashes(engine))
     with engine.connect() as connection, connection.begin() as transaction:
+        allow_long_thought(connection)
         refuse(connection)
         desk = Desk(connection, actor, now, force=force)
         with keeping_an_operator(desk):

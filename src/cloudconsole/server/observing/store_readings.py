@@ -20,6 +20,8 @@ from cloudconsole.store.store import read_with
 
 REST: Final = 20
 """Counting may take a twentieth of the time: it is not done again until it has rested this often as long as it took."""
+REST_OF_DATABASE: Final = 500
+"""The same where many replicas count in one database, each for itself."""
 
 
 class StoreReadings:
@@ -28,6 +30,7 @@ class StoreReadings:
         self._seconds = seconds
         self._store = settings.store
         self._folder: Path | None = self._store.folder if isinstance(self._store, FolderStore) else None
+        self._rest = REST if self._folder is not None else REST_OF_DATABASE
         self._idle_seconds = settings.session_idle
         self._counts: Counts | None = None
         self._again_at = 0.0
@@ -41,7 +44,7 @@ class StoreReadings:
             except (Unavailable, sqlite3.Error):
                 self._counts = None
             finished = self._seconds()
-            self._again_at = finished + REST * (finished - started)
+            self._again_at = finished + self._rest * (finished - started)
         return self._counts
 
     def file_sizes(self) -> dict[str, int]:

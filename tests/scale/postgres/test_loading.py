@@ -1,0 +1,23 @@
+"""A load of a very large file on PostgreSQL: it may work for minutes between two statements."""
+
+from datetime import UTC
+
+from sqlalchemy import Connection
+
+from cloudconsole.operator.cloudfile.load import make_equal, read_cloud_file
+from cloudconsole.operator.sample import SAMPLE_FILE
+from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.postgres.engine import opened
+
+
+def test_it_is_not_taken_for_a_replica_that_stands_still(address: DatabaseAddress) -> None:
+    shown = list[object]()
+
+    def look(connection: Connection) -> None:
+        shown.append(connection.exec_driver_sql("SHOW idle_in_transaction_session_timeout").scalar())
+
+    with opened(address, "cloud") as engine:
+        make_equal(engine, *read_cloud_file(SAMPLE_FILE, UTC), name="sample", now=0, actor="tests", refuse=look)
+        with engine.begin() as connection:
+            look(connection)
+    assert shown == ["10min", "30s"]
