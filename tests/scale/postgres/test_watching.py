@@ -1,6 +1,8 @@
 """The watch over a real PostgreSQL: which changes it sees, when it forgets everything, and when it can say nothing."""
 
 import asyncio
+import logging
+import time
 from collections.abc import Callable
 
 import psycopg
@@ -8,10 +10,12 @@ import pytest
 from cluster.postgres import PostgresServer
 
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.postgres import watching
+from cloudconsole.store.postgres import signals, watching
 from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.postgres.connections import connect
 from cloudconsole.store.postgres.signals import KEPT_SECONDS
-from tests.scale.postgres.watching import Watched, eventually_held, execute, watched
+from cloudconsole.store.postgres.store import PostgresStore
+from tests.scale.postgres.watching import ANOTHER_TABLE, Watched, eventually_held, execute, watched
 
 ONE, TWO = 1, 2
 S1, S2 = b"s1", b"s2"
@@ -21,6 +25,8 @@ SESSIONS = """
     INSERT INTO sessions (id_hash, account_id, account_version, csrf_seed, seen_at, expires_at)
     VALUES ('s1', 1, 1, 'seed', 1, 99999999999), ('s2', 1, 1, 'seed', 1, 99999999999)
 """
+CHANGE_ONE = "UPDATE tenants SET disabled = true WHERE id = 1"
+TOLD_ONE_BY_ONE = 1000
 
 
 @pytest.fixture(autouse=True)
@@ -72,10 +78,72 @@ def test_a_session_that_ends_is_told_whatever_the_databases_clock_says(address: 
     assert after(address, "DELETE FROM sessions WHERE id_hash = 's2'") == [S2]
 
 
-def test_many_that_have_expired_need_no_word(address: DatabaseAddress) -> None:
-    many = "INSERT INTO sessions SELECT n::text::bytea, 1, 1, 'seed', 1, 1 FROM generate_series(1, 200) AS n"
-    execute(address, SESSIONS, many)
-    assert after(address, "DELETE FROM sessions WHERE expires_at = 1 OR id_hash = 's1'") == [S1]
+# Very many at once
+
+
+def _sessions(count: int) -> str:
+    return f"""
+        INSERT INTO sessions SELECT n::text::bytea, 1, 1, 'seed', 1, 1 FROM generate_series(1, {count}) AS n
+    """
+
+
+@pytest.mark.parametrize(("others", "changed"), [(TOLD_ONE_BY_ONE - 1, [S1]), (TOLD_ONE_BY_ONE, EVERYTHING)])
+def test_very_many_sessions_that_end_are_one_change_of_everything(
+    address: DatabaseAddress, others: int, changed: list[object]
+) -> None:
+    execute(address, SESSIONS, _sessions(others))
+    assert after(address, "DELETE FROM sessions WHERE expires_at = 1 OR id_hash = 's1'") == changed
+
+
+@pytest.mark.parametrize(("others", "changed"), [(TOLD_ONE_BY_ONE - 1, [ONE]), (TOLD_ONE_BY_ONE, EVERYTHING)])
+def test_very_many_tenants_that_change_are_one_change_of_everything(
+    peopled: DatabaseAddress, others: int, changed: list[object]
+) -> None:
+    execute(peopled, f"INSERT INTO tenants (id, name) SELECT n, n::text FROM generate_series(11, {10 + others}) AS n")
+    assert after(peopled, "UPDATE tenants SET disabled = true WHERE id <> 2") == changed
+
+
+def test_very_many_rows_of_one_tenant_are_a_change_of_that_one(peopled: DatabaseAddress) -> None:
+    many = f"SELECT n::text, 1, 'link', 'https://a.example/' FROM generate_series(0, {TOLD_ONE_BY_ONE}) AS n"
+    assert after(peopled, f"INSERT INTO urls (id, tenant_id, type, url) {many}") == [ONE]
+
+
+def test_very_many_sessions_end_without_waiting_for_who_changes_what_is_shared(address: DatabaseAddress) -> None:
+    execute(address, _sessions(TOLD_ONE_BY_ONE + 1))
+    with psycopg.connect(address.conninfo()) as first:
+        first.execute("INSERT INTO nodes (name) VALUES ('n')")
+        execute(address, "SET lock_timeout = '1s'", "DELETE FROM sessions")
+
+
+def test_more_changes_than_a_look_takes_in_are_one_of_everything(
+    peopled: DatabaseAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signals, "MOST_SEEN", 1)
+    assert after(peopled, CHANGE_ONE) == [ONE]
+    assert after(peopled, "UPDATE tenants SET disabled = true") == EVERYTHING
+
+
+# Whatever others do
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        ["CREATE TEMPORARY TABLE signals (tenant_ids integer[], id_hash bytea)"],
+        ["CREATE SCHEMA other", "CREATE TABLE other.signals (LIKE signals)", "SET search_path = other, public"],
+    ],
+)
+def test_no_other_table_catches_a_signal(peopled: DatabaseAddress, before: list[str]) -> None:
+    after_all = "DROP SCHEMA IF EXISTS other CASCADE"
+    assert after(peopled, *before, CHANGE_ONE, after_all) == [ONE]
+
+
+def test_signals_go_to_the_schema_of_the_tables(postgres: PostgresServer, database: str) -> None:
+    address = DatabaseAddress(postgres.address(database, options="-c search_path=console"))
+    execute(DatabaseAddress(postgres.address(database)), "CREATE SCHEMA console")
+    PostgresStore(address).migrate()
+    execute(address, TENANTS)
+    assert after(address, "SET search_path = public", CHANGE_ONE.replace("tenants", "console.tenants")) == [ONE]
 
 
 def test_each_change_is_told_once(peopled: DatabaseAddress) -> None:
@@ -97,6 +165,24 @@ def test_a_transaction_that_is_open_for_long_hides_none_that_ends_before_it(peop
             return [*seen, await found.changed(*EVERYTHING), await found.changed(*EVERYTHING)]
 
     assert asyncio.run(see()) == [[TWO], [], [ONE], []]
+
+
+def test_a_transaction_that_is_open_for_long_lets_no_signal_be_handed_over_twice(peopled: DatabaseAddress) -> None:
+    async def see() -> list[object]:
+        connection = await connect(peopled)
+        try:
+            with psycopg.connect(peopled.conninfo()) as first:
+                first.execute(CHANGE_ONE)
+                sights = [await signals.look(connection, None)]
+                execute(peopled, "UPDATE tenants SET disabled = true WHERE id = 2")
+                for _ in range(2):
+                    sights.append(await signals.look(connection, sights[-1]))
+            sights.append(await signals.look(connection, sights[-1]))
+        finally:
+            await connection.close()
+        return [sight.news for sight in sights]
+
+    assert asyncio.run(see()) == [set(), {TWO}, set(), {ONE}]
 
 
 def test_under_the_lease_nobody_looks(peopled: DatabaseAddress) -> None:
@@ -123,6 +209,65 @@ def test_after_a_long_silence_everything_may_have_changed(peopled: DatabaseAddre
             return await found.changed(*EVERYTHING)
 
     assert asyncio.run(see()) == EVERYTHING
+
+
+def test_after_a_long_pause_by_the_servers_clock_everything_may_have_changed(
+    peopled: DatabaseAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert after(peopled, CHANGE_ONE) == [ONE]
+    monkeypatch.setattr(signals, "KEPT_SECONDS", 0)
+    assert after(peopled, CHANGE_ONE) == EVERYTHING
+
+
+def test_once_the_table_of_signals_is_another_everything_may_have_changed(peopled: DatabaseAddress) -> None:
+    async def see() -> list[object]:
+        async with watched(peopled) as found:
+            before = [await found.changed(*EVERYTHING), found.other_servers]
+            await asyncio.to_thread(execute, peopled, *ANOTHER_TABLE)
+            return [before, [await found.changed(*EVERYTHING), found.other_servers]]
+
+    assert asyncio.run(see()) == [[[], 0], [EVERYTHING, 1]]
+
+
+def test_the_clock_goes_on_while_the_machine_is_suspended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "clock_gettime", {time.CLOCK_BOOTTIME: 7.0}.__getitem__)
+    assert watching.elapsed_seconds() == 7
+    monkeypatch.delattr(time, "CLOCK_BOOTTIME")
+    monkeypatch.setattr(time, "monotonic", lambda: 5.0)
+    assert watching.elapsed_seconds() == 5
+
+
+def test_looks_that_came_to_an_end_begin_again(
+    peopled: DatabaseAddress, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(watching, "LOOK_EVERY_SECONDS", "no number")
+
+    async def see() -> None:
+        async with watched(peopled) as found:
+            await found.changed()
+            monkeypatch.setattr(watching, "LOOK_EVERY_SECONDS", 0.01)
+            await found.changed()
+            found.seconds.end_lease()
+            await eventually_held(found.watch)
+
+    asyncio.run(see())
+    ended = [record for record in caplog.records if "came to an end" in record.message]
+    assert ended
+    assert all(record.exc_info and record.exc_info[0] is TypeError for record in ended)
+
+
+def test_a_look_that_fails_unexpectedly_fails_closed_and_is_told(
+    peopled: DatabaseAddress, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def see() -> None:
+        async with watched(peopled) as found:
+            monkeypatch.setattr(signals, "_LOOK", None)
+            await _refused(found)
+            assert found.watch.is_lost
+
+    asyncio.run(see())
+    (told,) = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert told.exc_info
 
 
 def test_more_changes_than_are_remembered_are_one_of_everything(

@@ -11,6 +11,12 @@ from cloudconsole.store.postgres.address import DatabaseAddress
 from cloudconsole.store.postgres.watching import Watch
 
 PATIENCE = 20
+ANOTHER_TABLE = (
+    "ALTER TABLE signals RENAME TO former",
+    "CREATE TABLE signals (LIKE former INCLUDING DEFAULTS)",
+    "DROP TABLE former",
+)
+"""After these, signals have another history, as after a restore."""
 
 
 class Seconds:
@@ -31,7 +37,8 @@ class Watched:
 
     def __init__(self, address: DatabaseAddress) -> None:
         self.seconds = Seconds()
-        self.watch = Watch(address, self.seconds)
+        self.other_servers = 0
+        self.watch = Watch(address, self._note_another, self.seconds)
 
     async def changed(self, *subjects: int | bytes) -> list[int | bytes]:
         """Those of the subjects that a new look finds changed."""
@@ -39,6 +46,9 @@ class Watched:
         self.seconds.end_lease()
         await self.watch.look()
         return [subject for subject in subjects if self._number(subject) > since]
+
+    async def _note_another(self) -> None:
+        self.other_servers += 1
 
     def _number(self, subject: int | bytes) -> int:
         return self.watch.of_tenant(subject) if isinstance(subject, int) else self.watch.of_session(subject)

@@ -105,6 +105,7 @@ class Connections:
     def __init__(self, address: DatabaseAddress) -> None:
         self._address = address
         self._idle: list[Held] = []
+        self._generation = 0
         self._places = Places(MOST_HELD)
         self._strangers = Places(MOST_OF_STRANGERS)
 
@@ -122,6 +123,7 @@ class Connections:
 
     @asynccontextmanager
     async def _used(self, until: float) -> AsyncIterator[Taken]:
+        generation = self._generation
         connection = self._newest_alive()
         if connection is None:
             seconds_left = until - asyncio.get_running_loop().time()
@@ -131,7 +133,10 @@ class Connections:
         except BaseException:
             await connection.close()
             raise
-        self._idle.append(connection)
+        if generation == self._generation:
+            self._idle.append(connection)
+        else:
+            await connection.close()
 
     def _newest_alive(self) -> Held | None:
         while self._idle:
@@ -140,6 +145,11 @@ class Connections:
                 return connection
             connection.pgconn.finish()
         return None
+
+    async def renew(self) -> None:
+        """Use none of the present ones again, because they lead to what is no longer the server."""
+        self._generation += 1
+        await self.close()
 
     async def close(self) -> None:
         while self._idle:

@@ -39,7 +39,7 @@ class PostgresReader:
 
     def __init__(self, address: DatabaseAddress) -> None:
         self._connections = Connections(address)
-        self.changes = Watch(address)
+        self.changes = Watch(address, self._connections.renew)
 
     async def one(self, sql: str, parameters: Parameters = ()) -> Row | None:
         return next(iter(await self.all(sql, parameters)), None)

@@ -5,14 +5,17 @@ Triggers write a signal with every change, in its transaction. Each worker looks
 ago. Whoever changes something says so `SETTLE_SECONDS` after the commit. So a call that begins after that finds either
 a look that began after the commit, or no lease, and then waits for a look of its own. Pauses, cuts and restarts only
 end leases; no call costs a question to the database; no two clocks are compared.
+
+The clock is one that goes on while the machine is suspended. While a host pauses a virtual machine, no clock in it
+does: what is left of a lease then, half a second at most, is left when it goes on. The next look finds by the server's
+clock, held against nothing but itself, whether that was so long that signals may have been swept meanwhile.
 """
 
 import asyncio
 import logging
 import math
-import random
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final
 
@@ -21,6 +24,7 @@ from cloudconsole.store.postgres import signals
 from cloudconsole.store.postgres.address import DatabaseAddress
 from cloudconsole.store.postgres.connections import Held, connect, is_alive, translated, within
 from cloudconsole.store.postgres.signals import KEPT_SECONDS, Sight, Subject
+from cloudconsole.store.postgres.sweeping import Sweeper
 
 log = logging.getLogger(__name__)
 
@@ -32,25 +36,38 @@ LOOK_SECONDS: Final = 2.0
 MOST_WAITING: Final = 500
 MOST_KNOWN: Final = 100_000
 """Changes of single tenants and sessions that are remembered; beyond, everything counts as changed."""
-SWEEP_EVERY_SECONDS: Final = 60
+
+
+def elapsed_seconds() -> float:
+    """Suspended or not; where there is no such clock, only while the machine was awake."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
 class Watch:
     """One worker's; it begins with the first call."""
 
-    def __init__(self, address: DatabaseAddress, seconds: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        address: DatabaseAddress,
+        on_other_server: Callable[[], Awaitable[None]],
+        seconds: Callable[[], float] = elapsed_seconds,
+    ) -> None:
+        """`on_other_server` is called as soon as a look was answered by another server than the one before."""
         self._address = address
+        self._on_other_server = on_other_server
         self._seconds = seconds
         self.latest = 0
         self._everything = 0
         self._changed: dict[Subject, int] = {}
         self._connection: Held | None = None
         self._last: Sight | None = None
+        self._server: str | None = None
         self._began = -math.inf
         """When the last look that succeeded began."""
         self._fails = False
         self._looking: asyncio.Task[None] | None = None
         self._keeping: asyncio.Task[None] | None = None
+        self._sweeper = Sweeper(address, seconds)
         self._waiting = 0
 
     @property
@@ -72,8 +89,7 @@ class Watch:
         asked = self._seconds()
         if asked < self._began + LEASE_SECONDS:
             return
-        if self._keeping is None:
-            self._keeping = asyncio.create_task(self._keep_looking())
+        self._see_that_looks_are_kept_up()
         # While the database cannot be asked, nobody waits for it: one look at a time tries, and all are told.
         if self._fails or self._waiting >= MOST_WAITING:
             raise Unavailable
@@ -85,14 +101,17 @@ class Watch:
         finally:
             self._waiting -= 1
 
+    def _see_that_looks_are_kept_up(self) -> None:
+        keeping = self._keeping
+        if keeping is None or keeping.done():
+            if keeping is not None and not keeping.cancelled():
+                log.error("looks for changes came to an end, and begin again", exc_info=keeping.exception())
+            self._keeping = asyncio.create_task(self._keep_looking())
+
     async def _keep_looking(self) -> None:
-        sweep_at = self._seconds() + random.uniform(0, SWEEP_EVERY_SECONDS)  # noqa: S311 - so that workers take turns
         while True:
             with suppress(Unavailable):
                 await self._look_together()
-                if self._seconds() > sweep_at:
-                    sweep_at = self._seconds() + SWEEP_EVERY_SECONDS
-                    await self._sweep()
             await asyncio.sleep(LOOK_EVERY_SECONDS)
 
     async def _look_together(self) -> None:
@@ -103,23 +122,27 @@ class Watch:
         await asyncio.wait({looking})
         problem = None if looking.cancelled() else looking.exception()
         if looking.cancelled() or problem is not None:
-            raise Unavailable from problem and problem.__cause__
+            raise Unavailable from problem and (problem.__cause__ or problem)
 
     async def _look(self) -> None:
         began = self._seconds()
         try:
             with translated():
                 sight = await within(LOOK_SECONDS, self._see(began))
-        except Unavailable as problem:
+            if self._server not in (None, sight.server):
+                await self._on_other_server()
+            self._learn(sight)
+        except Exception as problem:
             if not self._fails:
-                log.warning("the database cannot be asked for changes: %s", problem.__cause__)
+                why, is_expected = problem.__cause__ or problem, isinstance(problem, Unavailable)
+                log.warning("the database cannot be asked for changes: %s", why, exc_info=not is_expected)
             self._fails = True
             raise
         if self._fails:
             log.warning("the database can be asked for changes again")
         self._fails = False
-        self._learn(sight)
         self._began = began
+        self._sweeper.saw(sight)
 
     async def _see(self, began: float) -> Sight:
         connection, self._connection = self._connection, None
@@ -141,22 +164,15 @@ class Watch:
         return sight
 
     def _learn(self, sight: Sight) -> None:
-        last, self._last = self._last, sight
-        news = set[Subject]() if last is None else sight.news(last)
+        last, news = self._last, sight.news or ()
         if last is None or not sight.follows(last) or len(self._changed) + len(news) > MOST_KNOWN:
             self.latest += 1
             self._everything = self.latest
             self._changed.clear()
-            return
-        if news:
+        elif news:
             self.latest += 1
             self._changed.update(dict.fromkeys(news, self.latest))
-
-    async def _sweep(self) -> None:
-        """By a connection of its own, so that no look has to wait for it."""
-        with translated():
-            async with await within(LOOK_SECONDS, connect(self._address)) as connection:
-                await within(LOOK_SECONDS, signals.sweep(connection))
+        self._last, self._server = sight, sight.server
 
     async def leave(self) -> None:
         if self._keeping is not None:
@@ -165,6 +181,7 @@ class Watch:
         if self._looking is not None:
             # It is over before long by itself.
             await asyncio.wait({self._looking})
+        await self._sweeper.leave()
         self._keeping = self._looking = None
         if self._connection is not None:
             await self._connection.close()

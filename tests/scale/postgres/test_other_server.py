@@ -1,0 +1,56 @@
+"""What a reader does once its watch finds another server than before, or tables that were put back."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.postgres.reader import PostgresReader
+from tests.scale.postgres.watching import ANOTHER_TABLE, PATIENCE, execute
+
+WHO = "SELECT pg_backend_pid()"
+
+
+@asynccontextmanager
+async def reading(address: DatabaseAddress) -> AsyncIterator[PostgresReader]:
+    """With a reader whose watch has begun."""
+    reader = PostgresReader(address)
+    try:
+        await reader.changes.look()
+        yield reader
+    finally:
+        await reader.leave()
+
+
+async def found_another(reader: PostgresReader, address: DatabaseAddress) -> None:
+    """Until the watch has seen what looks like another server."""
+    before = reader.changes.latest
+    execute(address, *ANOTHER_TABLE)
+    async with asyncio.timeout(PATIENCE):
+        while reader.changes.latest == before:  # noqa: ASYNC110 - there is nothing that tells
+            await asyncio.sleep(0.02)
+
+
+def test_an_idle_connection_to_the_former_is_not_used_again(address: DatabaseAddress) -> None:
+    async def read() -> list[object]:
+        async with reading(address) as reader:
+            users = [await reader.one(WHO), await reader.one(WHO)]
+            await found_another(reader, address)
+            return [*users, await reader.one(WHO), await reader.one(WHO)]
+
+    first, again, second, second_again = asyncio.run(read())
+    assert (first, second) == (again, second_again)
+    assert first != second
+
+
+def test_nor_is_one_that_was_taken_meanwhile(address: DatabaseAddress) -> None:
+    async def read() -> list[object]:
+        async with reading(address) as reader:
+            async with reader.snapshot() as moment:
+                first = await moment.one(WHO)
+                await found_another(reader, address)
+                assert await moment.one(WHO) == first
+            return [first, await reader.one(WHO)]
+
+    first, second = asyncio.run(read())
+    assert first != second
