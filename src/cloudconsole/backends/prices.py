@@ -1,5 +1,6 @@
 """The operator's prices, as every backend reads them."""
 
+from collections.abc import Hashable
 from typing import NamedTuple
 
 from cloudconsole.core.estimate import Price, PriceBook
@@ -22,7 +23,7 @@ class KeptPrices:
     def __init__(self, *, of_types: bool) -> None:
         """`of_types` tells whether there is anything that has a type, and so may have a price of its own."""
         self._prices = _PRICES if of_types else _WITHOUT_TYPE
-        self._stamp: int | None = None
+        self._stamp: Hashable = None
         self._list = PriceList(PriceBook(()), {})
 
     async def read(self, moment: Snapshot) -> PriceList:

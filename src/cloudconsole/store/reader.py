@@ -3,6 +3,7 @@
 SQL is written once for all of them: with `?` or `:name` for parameters, and no literal that has such a sign in it.
 """
 
+from collections.abc import Hashable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
@@ -20,8 +21,8 @@ class Reading(Protocol):
 class Snapshot(Reading, Protocol):
     """What is read with it is of one moment."""
 
-    async def shared_stamp(self) -> int:
-        """Moves whenever what all tenants share was changed, prices above all; of this very moment, too."""
+    async def shared_stamp(self) -> Hashable:
+        """Another whenever prices or nodes were changed, and never one that was before; of this very moment, too."""
 
 
 class Changes(Protocol):

@@ -54,3 +54,19 @@ def test_nor_is_one_that_was_taken_meanwhile(address: DatabaseAddress) -> None:
 
     first, second = asyncio.run(read())
     assert first != second
+
+
+def test_the_stamp_of_what_is_shared_is_never_that_of_another_history(address: DatabaseAddress) -> None:
+    async def stamp(reader: PostgresReader) -> object:
+        async with reader.snapshot() as moment:
+            return await moment.shared_stamp()
+
+    async def read() -> list[object]:
+        async with reading(address) as reader:
+            before = [await stamp(reader), await stamp(reader)]
+            execute(address, *ANOTHER_TABLE)
+            return [*before, await stamp(reader)]
+
+    before, same, later = asyncio.run(read())
+    assert before == same
+    assert later != before

@@ -1,18 +1,19 @@
 """The few hot reads on PostgreSQL: the SQL is the same, and nothing is read that the watch has not made stale."""
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 from functools import lru_cache
 from typing import Final
 
 from cloudconsole.store.postgres.address import DatabaseAddress
 from cloudconsole.store.postgres.connections import Connections, Taken
+from cloudconsole.store.postgres.signals import HISTORY
 from cloudconsole.store.postgres.watching import Watch
 from cloudconsole.store.reader import Parameters, Row
 
 _SIGNS: Final = re.compile(r"(?P<each>\?)|:(?P<name>[a-z_]+)|%")
-_SHARED_STAMP: Final = "SELECT number FROM shared_changes"
+_SHARED_STAMP: Final = f"SELECT number, {HISTORY} FROM shared_changes"
 
 
 class Moment:
@@ -29,9 +30,9 @@ class Moment:
             return []
         return await self._taken.rows(in_psycopgs_way(sql), parameters)
 
-    async def shared_stamp(self) -> int:
-        (stamp,) = (await self.all(_SHARED_STAMP))[0]
-        return int(stamp)
+    async def shared_stamp(self) -> Hashable:
+        (stamp,) = await self.all(_SHARED_STAMP)
+        return stamp
 
 
 class PostgresReader:
