@@ -6,9 +6,24 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 from cloudconsole.store.engine import StoreError
+from cloudconsole.store.postgres import address
 from cloudconsole.store.postgres.address import DatabaseAddress, parse
 
 HERE = "postgresql://console@127.0.0.1/cloud"
+
+PROVED = "postgresql://db.example.com/cloud?sslmode=verify-full"
+
+
+@pytest.fixture
+def authorities(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file of what the system trusts; nobody has said otherwise."""
+    monkeypatch.delenv("PGSSLROOTCERT", raising=False)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    file = tmp_path / "authorities.pem"
+    file.touch()
+    monkeypatch.setattr(address, "_AUTHORITIES", (str(tmp_path / "neither.pem"), str(file)))
+    return file
 
 
 def parameters(given: str, password_file: Path | None = None) -> dict[str, object]:
@@ -51,9 +66,37 @@ def test_on_this_machine_nobody_has_to_prove_anything(given: str) -> None:
         "host=localhost hostaddr=10.0.0.1 dbname=cloud",
     ],
 )
-def test_over_a_network_the_server_has_to_prove_who_it_is(given: str) -> None:
+def test_over_a_network_the_server_has_to_prove_who_it_is(given: str, authorities: Path) -> None:
     found = parameters(given)
-    assert (found["sslmode"], found["sslrootcert"]) == ("verify-full", "system")
+    assert (found["sslmode"], found["sslrootcert"]) == ("verify-full", str(authorities))
+
+
+@pytest.mark.parametrize("given", ["postgresql://db.example.com/cloud", HERE])
+def test_full_proof_that_was_asked_for_is_by_the_systems_authorities(given: str, authorities: Path) -> None:
+    found = parameters(f"{given}?sslmode=verify-full")
+    assert (found["sslmode"], found["sslrootcert"]) == ("verify-full", str(authorities))
+
+
+def test_a_certificate_that_the_environment_names_goes_before_the_systems(
+    authorities: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert authorities.exists()
+    monkeypatch.setenv("SSL_CERT_FILE", __file__)
+    assert parameters(PROVED)["sslrootcert"] == __file__
+    monkeypatch.setenv("PGSSLROOTCERT", "/ca.pem")
+    assert "sslrootcert" not in parameters(PROVED)
+
+
+def test_so_does_one_at_home(authorities: Path, tmp_path: Path) -> None:
+    assert authorities.exists()
+    (tmp_path / ".postgresql").mkdir()
+    (tmp_path / ".postgresql/root.crt").touch()
+    assert "sslrootcert" not in parameters(PROVED)
+
+
+def test_where_the_system_has_no_file_libpq_looks_by_itself(authorities: Path) -> None:
+    authorities.unlink()
+    assert parameters(PROVED)["sslrootcert"] == "system"
 
 
 def test_how_much_proof_is_enough_can_be_said() -> None:
@@ -68,10 +111,10 @@ def test_several_hosts_stay_in_their_order() -> None:
 
 def test_the_password_is_read_anew_each_time(tmp_path: Path) -> None:
     file = tmp_path / "password"
-    address = DatabaseAddress(HERE, file)
+    database = DatabaseAddress(HERE, file)
     for password in ("first", "second 'and' \\ more", "  spaces stay  "):
         file.write_text(f"{password}\n")
-        assert conninfo_to_dict(address.conninfo())["password"] == password
+        assert conninfo_to_dict(database.conninfo())["password"] == password
 
 
 def test_a_password_file_goes_before_a_password_in_the_address(tmp_path: Path) -> None:

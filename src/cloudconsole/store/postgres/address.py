@@ -1,6 +1,8 @@
 """Where the database is and how it is spoken to: libpq's own form of address, with manners for what it leaves open."""
 
 import ipaddress
+import os
+import ssl
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -35,6 +37,12 @@ _OPTIONS: Final = " ".join(
     )
 )
 _TAKING_WRITES: Final = ("read-write", "primary")
+_AUTHORITIES: Final = (
+    "/etc/ssl/certs/ca-certificates.crt",  # Debian
+    "/etc/pki/tls/certs/ca-bundle.crt",  # Fedora
+    "/etc/ssl/cert.pem",  # Alpine
+)
+"""Where systems have the certificates that they trust."""
 
 
 class DatabaseAddress(NamedTuple):
@@ -82,9 +90,21 @@ def _holds_part_of_a_password(given: Parameters) -> bool:
 def _safety(given: Parameters) -> Parameters:
     """Over a network the server has to prove who it is, unless the address says how much proof is enough."""
     hosts = [host for name in ("host", "hostaddr") for host in given.get(name, "").split(",") if host]
-    if "sslmode" in given or all(_is_here(host) for host in hosts):
+    proof = given.get("sslmode", "" if all(_is_here(host) for host in hosts) else "verify-full")
+    return {"sslmode": proof, **_trusted()} if proof == "verify-full" else {}
+
+
+def _trusted() -> Parameters:
+    """The system's authorities, unless libpq finds others by itself.
+
+    By their file: libpq has a word for them, `system`, but psycopg's wheel looks for them where no system has them,
+    and programs of PostgreSQL 15 do not know it.
+    """
+    own = os.path.expanduser("~/.postgresql/root.crt")  # noqa: PTH111 - there may be no home
+    if "PGSSLROOTCERT" in os.environ or os.access(own, os.F_OK):
         return {}
-    return {"sslmode": "verify-full", "sslrootcert": "system"}
+    places = (ssl.get_default_verify_paths().cafile, *_AUTHORITIES)
+    return {"sslrootcert": next((place for place in places if place and os.access(place, os.R_OK)), "system")}
 
 
 def _is_here(host: str) -> bool:
