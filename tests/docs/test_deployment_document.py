@@ -31,6 +31,11 @@ def test_commands_are_of_the_program_that_the_units_run() -> None:
     assert set(re.findall(r"--config (\S+)", DOCUMENT)) == {SETTINGS_FILE}
 
 
+def test_the_image_is_built_as_its_file_says() -> None:
+    (command,) = re.findall("^#   (.+)", (ROOT / "deploy/container/Containerfile").read_text(), re.MULTILINE)
+    assert f"\n{command}\n" in DOCUMENT
+
+
 @pytest.mark.parametrize(
     ("written", "meant"),
     [
