@@ -49,12 +49,6 @@ def test_every_variable_is_a_setting(name: str) -> None:
     assert {value.partition("=")[0] for value in unit.get("Environment", [])} <= variables
 
 
-def test_the_password_is_read_where_it_is_put() -> None:
-    unit = drop_in("postgresql")
-    (credential,) = (value.partition(":")[0] for value in unit["LoadCredential"])
-    assert unit["Environment"] == [f"CLOUDCONSOLE_DATABASE_PASSWORD_FILE=%d/{credential}"]
-
-
 def test_only_a_console_with_a_certificate_is_sent_the_signal_to_read_it_again() -> None:
     assert "ExecReload" not in service("cloudconsole")
     assert drop_in("own-tls")["ExecReload"] == ["kill -HUP $MAINPID"]

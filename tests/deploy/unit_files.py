@@ -5,8 +5,9 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
 UNITS: Final = ROOT / "deploy/systemd"
-SERVICES: Final = ("cloudconsole", "cloudconsole-migrate", "cloudconsole-backup")
-DROP_INS: Final = ("postgresql", "own-tls")
+SERVICES: Final = ("cloudconsole", "cloudconsole-migrate", "cloudconsole-backup", "cloudconsole-prune")
+TIMERS: Final = {"cloudconsole-backup": "03:00", "cloudconsole-prune": "04:00"}
+DROP_INS: Final = ("own-tls",)
 PROGRAM: Final = "/opt/cloudconsole/bin/cloudconsole"
 SETTINGS_FILE: Final = "/etc/cloudconsole/cloudconsole.toml"
 

@@ -14,7 +14,6 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,7 +23,8 @@ from lab.ports import choose
 
 from tests.deploy.container_file import BUILD, FINAL, ROOT, environment, only
 from tests.e2e.processes import children_of, eventually
-from tests.harness import OverHttp, clean_environment
+from tests.harness import clean_environment
+from tests.scale.machines import is_ready
 
 ROOTED: Final = """
 set -eu
@@ -88,11 +88,7 @@ class Container:
 
     def is_ready(self) -> bool:
         assert self.process.poll() is None, self.log.read_text()
-        with closing(OverHttp(self.base)) as wire:
-            try:
-                return wire.send("GET", "/readyz", []).status == 200
-            except OSError:
-                return False
+        return is_ready(self.base)
 
 
 @pytest.fixture(scope="module")

@@ -1,21 +1,17 @@
 """The units before systemd's own judges, and their commands run as they are written."""
 
-import shlex
 import signal
 import subprocess
-import sys
 import tarfile
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
 from shutil import copy
 
 import pytest
-from lab.ports import choose
+from cluster.postgres import PostgresServer
 
-from tests.deploy.unit_files import DROP_INS, PROGRAM, ROOT, SERVICES, SETTINGS_FILE, UNITS, read_unit, service
+from tests.deploy.unit_files import DROP_INS, PROGRAM, SERVICES, TIMERS, UNITS, read_unit
 from tests.e2e.processes import eventually
-from tests.harness import OverHttp, clean_environment
+from tests.scale.machines import Machine
 
 MOST_EXPOSURE = "15"
 """Of 100; what is left is that the console speaks to the network, and shares the machine's files to read."""
@@ -44,7 +40,7 @@ def judged(*command: str) -> str:
 )
 def test_systemd_finds_nothing_wrong(tmp_path: Path, drop_ins: tuple[str, ...]) -> None:
     units = put(tmp_path, *drop_ins)
-    assert len(units) == len(SERVICES) + 1
+    assert len(units) == len(SERVICES) + len(TIMERS)
     said = judged("systemd-analyze", "verify", "--man=no", *map(str, units))
     assert str(tmp_path) not in said
 
@@ -59,9 +55,8 @@ def test_what_is_wrong_would_be_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-@pytest.mark.parametrize("drop_ins", [(), ("postgresql",)], ids=["plain", "postgresql"])
-def test_the_exposure_is_small(tmp_path: Path, name: str, drop_ins: tuple[str, ...]) -> None:
-    put(tmp_path, *drop_ins)
+def test_the_exposure_is_small(tmp_path: Path, name: str) -> None:
+    put(tmp_path)
     unit = str(tmp_path / f"{name}.service")
     judged("systemd-analyze", "security", "--offline=true", f"--threshold={MOST_EXPOSURE}", unit)
 
@@ -71,48 +66,10 @@ def test_a_user_is_made_for_the_console(tmp_path: Path) -> None:
     assert "Creating user 'cloudconsole'" in said
 
 
-def test_the_timer_comes_every_night() -> None:
-    (when,) = read_unit(UNITS / "cloudconsole-backup.timer")["OnCalendar"]
-    assert "Normalized form: *-*-* 03:00:00" in judged("systemd-analyze", "calendar", when)
-
-
-class Machine:
-    """Where the commands of the units run: their own paths put in a folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        ports = choose(["calls", "metrics"])
-        self.base = f"http://127.0.0.1:{ports['calls']}"
-        settings = (ROOT / "deploy/cloudconsole.toml").read_text()
-        settings = settings.replace("/var/lib", str(folder)).replace("127.0.0.1:9464", f"127.0.0.1:{ports['metrics']}")
-        self.settings = folder / "cloudconsole.toml"
-        self.settings.write_text(f"{settings}\nport = {ports['calls']}\n")
-        for state in ("cloudconsole", "cloudconsole-backup"):
-            (folder / state).mkdir(mode=0o700)
-
-    def command(self, unit: str) -> list[str]:
-        """A unit's command, as systemd would read it."""
-        (text,) = service(unit)["ExecStart"]
-        text = text.replace(PROGRAM, f"{sys.executable} -m cloudconsole").replace(SETTINGS_FILE, str(self.settings))
-        return shlex.split(text.replace("%S", str(self.folder)).replace("%%", "%").replace("$$", "$"))
-
-    @contextmanager
-    def running(self, unit: str) -> "Iterator[subprocess.Popen[bytes]]":
-        process = subprocess.Popen(
-            self.command(unit), cwd=self.folder / "cloudconsole", env=clean_environment(), stderr=subprocess.DEVNULL
-        )
-        try:
-            yield process
-        finally:
-            process.kill()
-            process.wait()
-
-    def is_ready(self) -> bool:
-        with closing(OverHttp(self.base)) as wire:
-            try:
-                return wire.send("GET", "/readyz", []).status == 200
-            except OSError:
-                return False
+@pytest.mark.parametrize(("name", "hour"), TIMERS.items())
+def test_the_timers_come_every_night(name: str, hour: str) -> None:
+    (when,) = read_unit(UNITS / f"{name}.timer")["OnCalendar"]
+    assert f"Normalized form: *-*-* {hour}:00" in judged("systemd-analyze", "calendar", when)
 
 
 @pytest.fixture
@@ -123,11 +80,28 @@ def machine(tmp_path: Path) -> Machine:
 def test_the_console_is_started_stopped_and_backed_up_as_the_units_say(machine: Machine) -> None:
     with machine.running("cloudconsole") as console:
         eventually(machine.is_ready)
-        with machine.running("cloudconsole-backup") as backup:
-            assert backup.wait(60) == 0
+        assert machine.run("cloudconsole-backup") == 0
+        assert machine.run("cloudconsole-prune") == 0
         console.send_signal(signal.SIGTERM)
         assert console.wait(60) == 0
     (file,) = (machine.folder / "cloudconsole-backup").iterdir()
     with tarfile.open(file) as archive:
         assert {"cloud.db", "activity.db"} <= set(archive.getnames())
     assert {each.name for each in (machine.folder / "cloudconsole").iterdir()} >= {"cloud.db", "activity.db"}
+
+
+def test_on_postgresql_the_units_make_the_tables_and_serve_them(
+    postgres: PostgresServer, database: str, tmp_path: Path
+) -> None:
+    (tmp_path / "password").write_text(postgres.password)
+    address = postgres.address(database, password=False)
+    machine = Machine(tmp_path, f'database = "{address}"\ndatabase_password_file = "{tmp_path / "password"}"\n')
+    assert machine.run("cloudconsole") == 1
+    assert machine.run("cloudconsole-migrate") == 0
+    with machine.running("cloudconsole") as console:
+        eventually(machine.is_ready)
+        assert machine.run("cloudconsole-prune") == 0
+        console.send_signal(signal.SIGTERM)
+        assert console.wait(60) == 0
+    assert machine.run("cloudconsole-migrate") == 0
+    assert not list((tmp_path / "cloudconsole").iterdir())
