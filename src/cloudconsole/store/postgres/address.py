@@ -18,7 +18,8 @@ IDLE_TRANSACTION_SECONDS: Final = 30
 
 _MANNERS: Final = {
     "application_name": "cloudconsole",
-    "connect_timeout": "3",
+    # For each host: of three, the third is reached within the time of one read.
+    "connect_timeout": "2",
     # A connection that was cut is noticed, instead of being waited for without an end.
     "keepalives_idle": "10",
     "keepalives_interval": "5",

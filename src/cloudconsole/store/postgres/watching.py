@@ -59,6 +59,7 @@ class Watch:
         self.latest = 0
         self._everything = 0
         self._changed: dict[Subject, int] = {}
+        self._connecting: asyncio.Task[Held] | None = None
         self._connection: Held | None = None
         self._last: Sight | None = None
         self._server: str | None = None
@@ -151,7 +152,7 @@ class Watch:
                 await connection.close()
             # Whatever happened meanwhile, be it on another server: it is not known.
             self._last = None
-            connection = await connect(self._address)
+            connection = await self._connected()
         if began - self._began > KEPT_SECONDS / 2:
             self._last = None
         try:
@@ -162,6 +163,14 @@ class Watch:
             raise
         self._connection = connection
         return sight
+
+    async def _connected(self) -> Held:
+        """A new connection. With several hosts it may take longer than a look: then the next one waits for it, too."""
+        if self._connecting is None or self._connecting.cancelled():
+            self._connecting = asyncio.create_task(connect(self._address))
+        await asyncio.wait({self._connecting})
+        connecting, self._connecting = self._connecting, None
+        return connecting.result()
 
     def _learn(self, sight: Sight) -> None:
         last, news = self._last, sight.news or ()
@@ -181,6 +190,10 @@ class Watch:
         if self._looking is not None:
             # It is over before long by itself.
             await asyncio.wait({self._looking})
+        if self._connecting is not None:
+            self._connecting.cancel()
+            with suppress(Exception, asyncio.CancelledError):
+                await (await self._connecting).close()
         await self._sweeper.leave()
         self._keeping = self._looking = None
         if self._connection is not None:

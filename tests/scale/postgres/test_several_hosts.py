@@ -1,0 +1,50 @@
+"""Several hosts in the address: the first may be dead without a word, from the beginning or in the middle."""
+
+import asyncio
+
+import pytest
+from cluster.faulty_wire import FaultyWire
+from cluster.postgres import PostgresServer
+
+from cloudconsole.spec.errors import Unavailable
+from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.postgres.store import PostgresStore
+from cloudconsole.store.reader import Reader
+from cloudconsole.store.store import read_with
+from tests.databases import Databases
+from tests.scale.postgres.watching import PATIENCE
+
+ANYTHING = "SELECT count(*) FROM accounts"
+
+
+async def served(reader: Reader) -> object:
+    """What is read as soon as anything is."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            try:
+                await reader.changes.look()
+                return await reader.one(ANYTHING)
+            except Unavailable:
+                await asyncio.sleep(0.05)
+
+
+@pytest.mark.parametrize("dies_later", [False, True])
+def test_a_first_host_that_says_nothing_is_passed_over(
+    dies_later: bool, postgres: PostgresServer, databases: Databases
+) -> None:
+    name = databases.take(databases.with_tables)
+    with FaultyWire(postgres.port) as wire:
+        address = DatabaseAddress(postgres.address(name, wire.port, postgres.port))
+
+        async def read() -> None:
+            async with read_with(PostgresStore(address)) as reader:
+                if dies_later:
+                    assert await served(reader) == (0,)
+                wire.black_hole()
+                await asyncio.sleep(0.6)
+                assert await served(reader) == (0,)
+
+        if not dies_later:
+            wire.black_hole()
+        asyncio.run(read())
+    databases.give_back(name)
