@@ -27,7 +27,7 @@ LONGEST_SECONDS: Final = 120
 _PRELOADED: Final = (
     *("tests.warm", "cloudconsole.cli.entry", "cloudconsole.cli.main", "cloudconsole.cli.connecting"),
     # What a client loads for its first call, and a server as it begins.
-    *("encodings.idna", "httpcore2", "truststore", "uvicorn.lifespan.off"),
+    *("encodings.idna", "httpcore2", "truststore", "uvicorn.lifespan.off", "tests.warm_pages"),
 )
 
 

@@ -3,10 +3,12 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime, tzinfo
 from itertools import groupby
+from types import CodeType
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import BytecodeCache, Environment, PackageLoader, StrictUndefined
+from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from cloudconsole.operator.nouns import NOUNS, PRICES, Noun
@@ -36,6 +38,22 @@ def title_of(plural: str) -> str:
     return plural[:1].upper() + plural[1:]
 
 
+class _Compiled(BytecodeCache):
+    """Templates compiled once in a process, however many consoles it makes: that takes most of a console's start."""
+
+    def __init__(self) -> None:
+        self._codes: dict[tuple[str, str], CodeType | None] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self._codes.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._codes[bucket.key, bucket.checksum] = bucket.code
+
+
+_COMPILED: Final = _Compiled()
+
+
 class Renderer:
     def __init__(self, zone: tzinfo, zone_name: str, currency: str) -> None:
         self._zone = zone
@@ -45,6 +63,7 @@ class Renderer:
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
+            bytecode_cache=_COMPILED,
         )
         self._environment.filters.update(cell=cell, moment=self.moment, visible=visible, titled=title_of)
         self._environment.filters.update(grouped=_grouped, named=self.named, worded=worded)

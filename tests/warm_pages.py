@@ -1,0 +1,7 @@
+"""Loaded by the process that warm ones are forked from: the operator's pages, compiled for all servers to come."""
+
+from datetime import UTC
+
+from cloudconsole.server.operator_pages.rendering import Renderer
+
+Renderer(UTC, "UTC", "USD")
