@@ -33,6 +33,8 @@ class StoredNames:
         self._engine = reading(engine)
 
     def __contains__(self, text: object) -> bool:
+        if isinstance(text, str) and "\0" in text:
+            return False  # no name ever was, and PostgreSQL cannot even be asked for it
         with self._engine.connect() as connection:
             for table, names in _NAMES:
                 found = select(literal(1)).where(or_(*(table.c[name] == text for name in names))).limit(1)

@@ -74,7 +74,7 @@ def _enumerate(parts: list[str]) -> str:
 
 def _named(desk: Desk, table: Table, noun: str, name: Any) -> Row:
     row = None
-    if isinstance(name, str):
+    if isinstance(name, str) and "\0" not in name:  # which PostgreSQL cannot be asked for
         row = desk.connection.execute(select(table).where(table.c.name == name)).mappings().one_or_none()
     if name == "":
         raise Unfit([((noun,), f"must not be empty: give the {noun}'s name")])

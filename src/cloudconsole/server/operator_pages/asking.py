@@ -18,7 +18,7 @@ from cloudconsole.server.operator_pages.forms import (
     said,
     sent_fields,
 )
-from cloudconsole.server.operator_pages.queries import query_of
+from cloudconsole.server.operator_pages.queries import key_of, query_of
 from cloudconsole.server.operator_pages.rendering import link
 from cloudconsole.server.operator_pages.room import Room
 from cloudconsole.server.operator_pages.sessions import Posted, Visit
@@ -31,12 +31,12 @@ class DeedPage:
 
     async def ask(self, request: Request, _front: Front) -> Response:
         visit = await self._room.sessions.require(request)
-        return await self._page(request, visit, query_of(request).get("key", ""))
+        return await self._page(request, visit, key_of(query_of(request)))
 
     async def do(self, request: Request, front: Front) -> Response:
         deed, room = self._deed, self._room
         posted = await room.sessions.receive(request, front)
-        key = posted.fields.get("key", "")
+        key = key_of(posted.fields)
         if not posted.is_current:
             return await self._page(request, posted.visit, key, posted, said(OUT_OF_DATE), 403)
         force = deed.may_be_forced and "force" in posted.fields

@@ -26,7 +26,7 @@ from cloudconsole.server.operator_pages.forms import (
     sent_fields,
 )
 from cloudconsole.server.operator_pages.previewing import Preview, is_preview, tried
-from cloudconsole.server.operator_pages.queries import query_of
+from cloudconsole.server.operator_pages.queries import key_of, query_of
 from cloudconsole.server.operator_pages.reading import (
     is_stale,
     seen_of,
@@ -71,12 +71,12 @@ class OnePage:
 
     async def show(self, request: Request, front: Front) -> Response:
         visit = await self._room.sessions.require(request)
-        return await self._page(request, front, visit, query_of(request).get("key", ""))
+        return await self._page(request, front, visit, key_of(query_of(request)))
 
     async def change(self, request: Request, front: Front) -> Response:
         room = self._room
         posted = await room.sessions.receive(request, front)
-        key = posted.fields.get("key", "")
+        key = key_of(posted.fields)
         again = partial(self._page, request, front, posted.visit, key, posted)
         if not posted.is_current:
             return await again(said(OUT_OF_DATE), 403)
