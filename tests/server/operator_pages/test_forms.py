@@ -139,7 +139,6 @@ def test_what_is_not_there_is_not_found(operator: Operator, path: str) -> None:
 
 def test_a_store_that_cannot_be_written_is_told(operator: Operator, data: Path) -> None:
     form = operator.get("/admin/tenant/add/").form("/add/")
-    (data / "cloud.db").chmod(0o400)
     with opened(data, "cloud") as engine, engine.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE tenants RENAME TO gone")
     page = operator.send(form, name="acme")
