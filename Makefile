@@ -12,8 +12,11 @@ WRK := command -v wrk >/dev/null || { echo "wrk is missing: installing it"; apt-
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
 # The suites that are run once more on PostgreSQL.
-ON_POSTGRESQL := tests/contract tests/operator tests/store tests/server/test_guests.py \
-  $(addprefix tests/server/http/test_,sessions.py health.py)
+ON_POSTGRESQL := tests/contract tests/operator tests/store tests/backends/embedded tests/server/test_guests.py \
+  tests/server/test_writing.py tests/server/observing/test_audit.py \
+  $(addprefix tests/server/http/test_,sessions.py health.py throttle.py turns.py turning_away.py) \
+  $(addprefix tests/server/commands/test_,everyone.py importing.py loading.py pruning.py seen_at_once.py) \
+  $(addprefix tests/server/operator_pages/test_,answers.py late_changes.py)
 
 .PHONY: run test test-browser test-openstack test-openstack-full test-scale test-interop openstack openstack-stop \
   bench bench-openstack check format docs fuzz history lock clean
@@ -47,8 +50,8 @@ test-openstack-full: $(DEV_STAMP)
 test-scale: export PYTHONDONTWRITEBYTECODE =
 test-scale: $(DEV_STAMP)
 	$(BIN)/python -m cluster install
-	$(BIN)/python -m pytest -n 2 --dist loadscope tests/scale $(ARGS)
-	$(BIN)/python -m pytest -n 2 --dist loadscope --store=postgresql $(ON_POSTGRESQL) $(ARGS)
+	$(BIN)/python -m pytest -n 3 --dist loadscope tests/scale $(ARGS)
+	$(BIN)/python -m pytest -n 3 --dist loadscope --store=postgresql $(ON_POSTGRESQL) $(ARGS)
 
 # Real clients of other languages; installs Java by apt-get where there is none.
 test-interop: $(RUN_STAMP)

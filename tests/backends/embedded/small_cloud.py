@@ -1,7 +1,7 @@
 """A hand-made cloud of one or two tenants, changed the way an operator changes it."""
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
 from pathlib import Path
@@ -21,7 +21,7 @@ from cloudconsole.spec.records import ConsumptionItem, DomainDetail, NewsItem, U
 from cloudconsole.store.engine import reading
 from cloudconsole.store.tables import nodes, prices, tenants
 from tests.harness import HeldClock
-from tests.stores import open_engine, run, store_in
+from tests.stores import open_engine, run, settle, store_in
 
 ACME, RIVAL = Tenant(1, "acme"), Tenant(2, "rival")
 NORTH, SOUTH = 1, 2
@@ -110,8 +110,12 @@ class SmallCloud:
         with self.desk() as desk:
             RESOURCES.change(desk, resource_id, place | in_file_names(changes))
 
-    def desk(self) -> AbstractContextManager[Desk]:
-        return at_desk(self.engine, actor="tests", now=int(self.clock.now()), force=True)
+    @contextmanager
+    def desk(self) -> Iterator[Desk]:
+        """For a change that everyone has seen when it is over."""
+        with at_desk(self.engine, actor="tests", now=int(self.clock.now()), force=True) as desk:
+            yield desk
+        settle(self.folder)
 
     def name_of(self, table: Table, row_id: int | None) -> str | None:
         with reading(self.engine).connect() as connection:

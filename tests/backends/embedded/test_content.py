@@ -13,6 +13,7 @@ from cloudconsole.spec.errors import DomainNotFound
 from cloudconsole.store.tables import domains, news, urls
 from tests.backends.embedded.small_cloud import ACME, RIVAL, SmallCloud, at
 from tests.harness import Caller
+from tests.stores import changing
 
 DOMAIN: dict[str, Any] = {
     "id": "1",
@@ -166,7 +167,7 @@ def test_a_changed_domain_is_seen_at_once(served: tuple[SmallCloud, Caller]) -> 
     cloud, caller = served
     cloud.insert(domains, DOMAIN)
     before = caller.call("GetDomainDetail", domainId="1").data["comment"]
-    with cloud.engine.begin() as connection:
+    with changing(cloud.folder, "cloud") as connection:
         connection.execute(domains.update().values(comment="changed"))
     assert (before, caller.call("GetDomainDetail", domainId="1").data["comment"]) == ("", "changed")
 
@@ -182,7 +183,7 @@ def test_a_removed_domain_is_gone_at_once(served: tuple[SmallCloud, Caller]) -> 
     cloud, caller = served
     cloud.insert(domains, DOMAIN)
     before = caller.call("GetDomainDetail", domainId="1").status
-    with cloud.engine.begin() as connection:
+    with changing(cloud.folder, "cloud") as connection:
         connection.execute(domains.delete())
     assert (before, caller.call("GetDomainDetail", domainId="1").status) == (200, 404)
 

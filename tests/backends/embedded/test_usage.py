@@ -238,6 +238,7 @@ def test_of_thousands_as_many_are_in_use_as_can_be_counted(free: SmallCloud) -> 
             assert {name: shown[name] for name in USED} == _counted(rows, tenant.id, now), now
 
 
+@pytest.mark.embedded_only
 def test_single_resources_are_read_by_time_and_not_all_of_a_tenants(cloud: SmallCloud) -> None:
     parameters = {"tenant": ACME.id, "now": 0, "ended_since": 0}
     steps = asyncio.run(cloud.reader.all(f"EXPLAIN QUERY PLAN {_SET_APART}", parameters))

@@ -106,7 +106,13 @@ def test_a_dry_run_finds_what_an_import_would_and_changes_nothing(
     assert "over quota (floating_ips: 8 of 8 in use, 1 more asked for): raise the quota of demo" in done.err
     assert done.out.endswith("it would stop at line 7: mend it\nnothing was changed: this was a dry run\n")
     assert contents(data) == before
-    assert {file.name for file in data.iterdir()} <= {"activity.db", "cloud.db", "lock", "database"}
+    assert {file.name for file in data.iterdir()} <= {
+        "activity.db",
+        "cloud.db",
+        "lock",
+        "database",
+        "database-password",
+    }
 
 
 def test_force_is_needed_over_quota(cloudconsole: Run, data: Path, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """Audit and access lines: what each carries, and that a flood of refusals leaves few."""
 
 import logging
-import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,8 +14,10 @@ from cloudconsole.server.app import Console
 from cloudconsole.server.observing.audit import LINES_A_SECOND, Audit
 from cloudconsole.server.observing.meter import Board, meter_alone
 from cloudconsole.server.settings import Settings
+from cloudconsole.store.tables import guest_sessions, login_failures, sessions
 from tests.harness import Caller, HeldClock, InProcess
 from tests.server.observing.conftest import Scrape
+from tests.stores import changing
 
 
 class Lines(logging.Handler):
@@ -117,10 +118,9 @@ def test_behind_a_proxy_the_callers_own_address_is_told(settings: Settings, cloc
 def test_our_own_failure_is_no_refusal_but_keeps_a_login_out(
     wire: InProcess, demo: Caller, data: Path, audited: Lines
 ) -> None:
-    with sqlite3.connect(data / "activity.db") as store:
-        store.execute("DROP TABLE login_failures")
-        store.execute("DROP TABLE sessions")
-    store.close()
+    with changing(data, "activity") as connection:
+        for table in (login_failures, guest_sessions, sessions):
+            table.drop(connection)
     assert demo.call("GetNews").error == "unavailable"
     assert audited.records == []
     assert demo.login().error == "unavailable"

@@ -12,7 +12,7 @@ from cloudconsole.store.tables import accounts, sessions, tenants
 from tests.harness import FORM, InProcess
 from tests.server.http.world import change_account, rows
 from tests.server.operator_pages.looking import SIGN_IN, Operator
-from tests.stores import opened
+from tests.stores import changing, opened
 
 ADD = "/admin/tenant/add/"
 DISMISSALS = [{"role": "tenant", "version": 1}, {"disabled": True}, {"version": 1}]
@@ -82,7 +82,7 @@ def test_while_the_change_waits_its_turn(
 
 
 def _end_sessions(data: Path) -> None:
-    with opened(data, "activity") as engine, engine.begin() as connection:
+    with changing(data, "activity") as connection:
         connection.execute(delete(sessions))
 
 
