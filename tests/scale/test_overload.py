@@ -9,14 +9,20 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from datetime import UTC
 from pathlib import Path
 
 import pytest
 from bench.client import Caller as Known
 from bench.client import action_request, login_request
 from cluster.crowd import Crowd, Outcome
+from cluster.postgres import PostgresServer
 
+from cloudconsole.operator.cloudfile import load
+from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.server.serving import OTHER_FILES
+from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.postgres.store import PostgresStore
 from tests.e2e.processes import children_of, eventually
 from tests.e2e.raw import Raw, request
 from tests.harness import Caller, OverHttp, RunningServer, running_server
@@ -29,12 +35,24 @@ MOST_MB = 150
 FEW_FILES = 60
 """A worker that has next to no connections has fewer open."""
 SLOW = ("--request-timeout", "3")
+ON_BOTH_STORES = pytest.mark.parametrize("flags", ["embedded", "postgresql"], indirect=True)
 
 
 @pytest.fixture
-def flags() -> list[str]:
-    """Settings of the console under load, on whatever store."""
-    return ["--access-log", "false"]
+def flags(request: pytest.FixtureRequest) -> list[str]:
+    """Settings of the console under load; its store is an embedded one unless a test asks for another."""
+    database = request.getfixturevalue("sampled") if getattr(request, "param", None) == "postgresql" else None
+    return ["--access-log", "false", *([] if database is None else ["--database", database])]
+
+
+@pytest.fixture
+def sampled(postgres: PostgresServer, database: str) -> str:
+    """The address of a database with the sample cloud."""
+    store = PostgresStore(DatabaseAddress(postgres.address(database)))
+    store.migrate()
+    with store.opened("cloud") as engine:
+        load(engine, SAMPLE_FILE, zone=UTC, now=int(time.time()), actor="tests")
+    return postgres.address(database)
 
 
 @pytest.fixture
@@ -161,6 +179,7 @@ def test_health_checks_are_answered_in_a_crowd(console: RunningServer, demo: Cal
     assert set(healthy) == {200}
 
 
+@ON_BOTH_STORES
 def test_a_flood_of_logins_leaves_calls_alone(console: RunningServer, demo: Caller) -> None:
     visitor = Caller(demo.wire)
     visitor.open()
