@@ -189,7 +189,11 @@ class _Run:
             self._without_retry_after += 1
         member.received, member.waits = b"", False
         self.waiting -= 1
-        self._crowd._free.append(member)
+        if b"\r\nconnection: close\r\n" in received:
+            # As any client does: what it sent on this connection would be lost.
+            self._end(member)
+        else:
+            self._crowd._free.append(member)
 
     def _end(self, member: _Member) -> None:
         crowd = self._crowd

@@ -99,6 +99,13 @@ def test_whose_connection_ends_gets_another() -> None:
         assert crowd.reconnects > 0
 
 
+def test_nothing_is_sent_on_a_connection_that_was_called_the_last() -> None:
+    last = b"HTTP/1.1 503 No\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+    with answering(last) as port, Crowd(port, 2) as crowd:
+        outcome = crowd.call([ASKED], 100, 0.3)
+        assert (outcome.lost, crowd.reconnects) == (0, len(outcome.answers))
+
+
 def test_an_answer_that_breaks_off_is_lost() -> None:
     with answering(OK[:-1], closes=True) as port, Crowd(port, 1) as crowd:
         assert crowd.call([ASKED], 10, 0.15).lost > 0

@@ -133,6 +133,7 @@ def test_a_burst_of_a_thousand_calls_is_answered(console: RunningServer, demo: C
         assert crowd.call_once(call_of(demo), CROWD).statuses == {200: CROWD}
 
 
+@ON_BOTH_STORES
 def test_ten_times_the_rate_that_can_be_kept_up(console: RunningServer, demo: Caller) -> None:
     call = call_of(demo)
     rate = sustainable_rate(console.port, call)
