@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
@@ -10,9 +11,10 @@ from msgspec.structs import replace
 
 from bench import servers
 from bench.client import Caller, action_request
-from bench.data import Plan, Store, copy_of, store
+from bench.data import Plan, copy_of, store
 from bench.figures import Ceiling, Measured, PartResult, Ratio, Refused
 from bench.rounds import Pace
+from bench.scale.database import SMALL, database, empty_folder, postgres
 from cluster.crowd import Answer, Crowd, Outcome
 
 MEMBERS: Final = 1000
@@ -27,7 +29,7 @@ LIMIT: Final = 3.0
 """How many times longer the slowest of a hundred served calls may take in an overload."""
 RECOVERY_MS: Final = 5000
 MEMORY_LIMIT: Final = 200
-MANY_TENANTS: Final = 100_000
+MANY_FILES: Final = Plan(tenants=100_000, resources_each=10)
 
 ABOUT: Final = (
     f"Sustainable is {SUSTAINABLE:g} of what {FEW} callers get who call again as soon as they are answered. Overload "
@@ -141,22 +143,32 @@ def report(kinds: Mapping[str, Sequence[Round]], held: Sequence[Ceiling]) -> Par
 
 
 def run(pace: Pace) -> PartResult:
-    with copy_of(store(Plan())) as kept:
-        warm, warm_held = _measure(kept, [_call(kept.demo())], pace)
-    with copy_of(store(Plan(tenants=MANY_TENANTS, resources_each=10))) as kept:
-        # Each call is another tenant's, whose payload must be made.
-        cold, cold_held = _measure(kept, [_call(caller) for caller, _ in kept.callers()], pace)
-    return report({"warm": warm, "cold": cold}, [warm_held, cold_held])
-
-
-def _measure(kept: Store, requests: Sequence[bytes], pace: Pace) -> tuple[list[Round], Ceiling]:
+    """Warm, one tenant's call again and again; cold, each call another tenant's, whose payload must be made."""
+    rounds: dict[str, list[Round]] = {}
+    held: list[Ceiling] = []
     with ExitStack() as stack:
-        console = stack.enter_context(servers.console(kept.folder))
+        small, files = (stack.enter_context(copy_of(store(plan))) for plan in (Plan(), MANY_FILES))
+        tables = database(stack.enter_context(postgres()), SMALL)
+        on_tables = str(stack.enter_context(empty_folder())), "--database", tables.address
+        for kind, where, requests in (
+            ("SQLite, warm", (str(small.folder),), [_call(small.demo())]),
+            ("SQLite, cold", (str(files.folder),), [_call(caller) for caller, _ in files.callers()]),
+            ("PostgreSQL, warm", on_tables, [_call(tables.demo())]),
+            ("PostgreSQL, cold", on_tables, [_call(caller) for caller, _ in tables.callers()]),
+        ):
+            rounds[kind], ceiling = _measure(kind, where, requests, pace)
+            held.append(ceiling)
+    return report(rounds, held)
+
+
+def _measure(kind: str, where: tuple[str, ...], requests: Sequence[bytes], pace: Pace) -> tuple[list[Round], Ceiling]:
+    with ExitStack() as stack:
+        console = stack.enter_context(servers.console(Path(where[0]), *where[1:]))
         crowd, few = (stack.enter_context(Crowd(console.port, members)) for members in (MEMBERS, FEW))
         for each in (crowd, few):
             check(each.settle())
         rounds = [one_round(crowd, few, requests, pace.seconds) for _ in range(pace.rounds)]
-        held = console.memory_ceiling(f"after the overload, with {MEMBERS:,} connections")
+        held = console.memory_ceiling(f"after the overload, with {MEMBERS:,} connections, {kind}")
         return rounds, replace(held, limit=MEMORY_LIMIT)
 
 
