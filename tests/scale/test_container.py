@@ -14,17 +14,23 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import pytest
+from cluster.postgres import PostgresServer
 from lab.ports import choose
 
+from cloudconsole.server.settings import SETTINGS
+from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.postgres.store import PostgresStore
 from tests.deploy.container_file import BUILD, FINAL, ROOT, environment, only
 from tests.e2e.processes import children_of, eventually
 from tests.harness import clean_environment
 from tests.scale.machines import is_ready
+from tests.stores import DATABASE_VARIABLE
 
 ROOTED: Final = """
 set -eu
@@ -44,6 +50,8 @@ for folder in {hidden}; do chmod go+rx $root$folder; done
 PYTHON: Final = Path(sys.executable).resolve()
 PACKAGES: Final = Path(sysconfig.get_path("purelib"))
 BORROWED: Final = f"echo {PACKAGES} > $(echo /opt/cloudconsole/lib/python3.*/site-packages)/borrowed.pth"
+SECRET: Final = "/run/secrets/database-password"
+PASSWORD_VARIABLE: Final = SETTINGS["database_password_file"].variable
 WHOLE: Final = "CONTAINER_WHOLE" in os.environ
 
 
@@ -51,8 +59,8 @@ def in_root(step: str) -> str:
     return f"chroot $root /bin/sh -c {shlex.quote(f'cd /src && PATH={PYTHON.parent}:$PATH && {step}')} >&2\n"
 
 
-def script(folder: Path, settings: dict[str, str]) -> str:
-    """All that an engine for containers would do, in its order."""
+def script(folder: Path, settings: dict[str, str], secret: str = "") -> str:
+    """All that an engine for containers would do, in its order; the secret is the database's password."""
     hidden = " ".join(str(parent) for place in (PYTHON, PACKAGES / "any") for parent in place.parents)
     lines = ROOTED.format(folder=folder, python=PYTHON, hidden=hidden)
     for step in BUILD + FINAL:
@@ -68,6 +76,9 @@ def script(folder: Path, settings: dict[str, str]) -> str:
     variables = " ".join(f"{name}={value}" for name, value in {**environment(), **settings}.items())
     entry = shlex.join([*only(FINAL, "ENTRYPOINT").words, *only(FINAL, "CMD").words])
     lines += f"chown {user} {folder}/volume && mount --bind {folder}/volume $root{data}\n"
+    if secret:
+        (folder / "secret").write_text(secret)
+        lines += f"install -D -m 0400 -o {user.partition(':')[0]} {folder}/secret $root{SECRET}\n"
     lines += "mount -o remount,ro $root\n"
     lines += f"cd / && exec env -i PATH=/usr/sbin:/usr/bin {variables} chroot --userspec={user} $root {entry}\n"
     return lines
@@ -91,13 +102,12 @@ class Container:
         return is_ready(self.base)
 
 
-@pytest.fixture(scope="module")
-def container(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Container]:
-    folder = tmp_path_factory.mktemp("container")
+@contextmanager
+def contained(folder: Path, settings: dict[str, str], secret: str = "") -> Iterator[Container]:
     for name in ("layers", "volume"):
         (folder / name).mkdir()
     port = choose(["calls"])["calls"]
-    (folder / "steps.sh").write_text(script(folder, {"CLOUDCONSOLE_PORT": str(port)}))
+    (folder / "steps.sh").write_text(script(folder, {"CLOUDCONSOLE_PORT": str(port), **settings}, secret))
     apart = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private"]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
@@ -110,6 +120,12 @@ def container(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Container]:
     finally:
         process.kill()
         process.wait()
+
+
+@pytest.fixture(scope="module")
+def container(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Container]:
+    with contained(tmp_path_factory.mktemp("container"), {}) as running:
+        yield running
 
 
 def test_it_runs_as_nobody_in_particular_and_as_the_first_process(container: Container) -> None:
@@ -136,6 +152,15 @@ def test_it_ends_in_good_order(container: Container) -> None:
     os.kill(container.first, signal.Signals[only(FINAL, "STOPSIGNAL").text])
     assert container.process.wait(60) == 0
     assert "all calls finished" in container.log.read_text()
+
+
+def test_on_postgresql_it_serves_with_a_secret_and_keeps_nothing(
+    postgres: PostgresServer, database: str, tmp_path: Path
+) -> None:
+    PostgresStore(DatabaseAddress(postgres.address(database))).migrate()
+    place = {DATABASE_VARIABLE: postgres.address(database, password=False), PASSWORD_VARIABLE: SECRET}
+    with contained(tmp_path, place, postgres.password) as running:
+        assert not list(running.volume.iterdir())
 
 
 def mounts(container: Container) -> list[str]:
