@@ -21,10 +21,13 @@ ENCRYPTED = """
 @pytest.fixture(scope="module")
 def server(quick_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
     """With the sample cloud in the database `cloud`, which came there over TLS, too."""
-    data = copytree(quick_store, tmp_path_factory.mktemp("tls") / "data")
+    folder = tmp_path_factory.mktemp("tls")
+    data, password = copytree(quick_store, folder / "data"), folder / "password"
     with PostgresServer(tls=True, durable=False) as running:
-        address = running.create_database("cloud")
-        done = command("admin", "copy-to", address, "--data", str(data))
+        running.create_database("cloud")
+        password.write_text(running.password)
+        target = running.address("cloud", password=False)
+        done = command("admin", "copy-to", target, "--password-file", str(password), "--data", str(data))
         assert (done.returncode, done.stderr) == (0, "")
         yield running
 
