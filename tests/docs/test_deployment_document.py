@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cloudconsole.server.settings import Settings
-from tests.deploy.unit_files import PROGRAM, SETTINGS_FILE, UNITS
+from tests.deploy.unit_files import PROGRAM, SETTINGS_FILE, UNITS, service
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = (ROOT / "docs/deployment.md").read_text()
@@ -34,6 +34,13 @@ def test_commands_are_of_the_program_that_the_units_run() -> None:
 def test_the_image_is_built_as_its_file_says() -> None:
     (command,) = re.findall("^#   (.+)", (ROOT / "deploy/container/Containerfile").read_text(), re.MULTILINE)
     assert f"\n{command}\n" in DOCUMENT
+
+
+@pytest.mark.parametrize("page", ["data", "postgresql"])
+def test_the_nightly_retention_is_that_of_the_pages(page: str) -> None:
+    (command,) = service("cloudconsole-prune")["ExecStart"]
+    ages = command.partition(f"{SETTINGS_FILE} ")[2]
+    assert f"\ncloudconsole admin prune {ages}\n" in (ROOT / f"docs/{page}.md").read_text()
 
 
 @pytest.mark.parametrize(
