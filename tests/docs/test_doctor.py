@@ -9,4 +9,6 @@ DOCTOR = (Path(__file__).parents[2] / "docs/doctor.md").read_text()
 
 def test_every_check_is_documented() -> None:
     rows = [line.split("|")[1].strip() for line in DOCTOR.splitlines() if line.startswith("|")]
-    assert rows[2:] == list(CHECKS)
+    # What a check looks at on PostgreSQL may have a row of its own.
+    names = dict.fromkeys(row.partition(", on ")[0] for row in rows[2:])
+    assert list(names) == list(CHECKS)
