@@ -8,7 +8,7 @@ from typing import Final, Self
 
 from history.holding import Held, Holding
 from history.recorder import Recorder
-from history.recording import Call, Login, Logout
+from history.recording import Answer, Call, Login, Logout
 from history.wires import Cookies, Place, Wire
 
 ACTIONS: Final = ("GetUsageLimits", "GetConsumptionsEstimated", "GetNews")
@@ -68,7 +68,7 @@ class Callers:
             Logout(begin=reply.begin, end=reply.end, session=held.name, replica=replica, answer=reply.answer)
         )
 
-    async def call(self, replica: int, held: Held, action: str) -> None:
+    async def call(self, replica: int, held: Held, action: str) -> Answer:
         reply = await self._wires[held.account].call(self._places[replica], held.cookies, action)
         if reply.answer.status == 401:
             self.holdings[held.account].end(held)
@@ -81,6 +81,7 @@ class Callers:
             answer=reply.answer,
         )
         self._recorder.add(call)
+        return reply.answer
 
     async def look_everywhere(self, held: Held, *actions: str) -> None:
         """Call on every replica at once."""

@@ -2,13 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from history import figures
 from history.model import Model
 from history.recording import AnyOperation, Call, Fault, Login, Logout, Quiet, Recording, Stored, Write
 from history.sessions import Sessions
 from history.throttling import Throttling
+
+AT_PAGES: Final = " at the pages"
 
 
 class Finding(NamedTuple):
@@ -91,11 +93,15 @@ def _counted(operation: AnyOperation) -> tuple[str, str]:
             return type(operation).__name__.lower(), _outcome(operation)
         case Write():
             outcome = operation.outcome if operation.changed else "already so"
-            return f"{operation.register[0]} {operation.verb}", outcome
+            return f"{operation.register[0]} {operation.verb}{_way(operation)}", outcome
         case Fault():
-            return "fault", operation.fault
+            return f"fault of {operation.target}", operation.kind
         case Quiet() | Stored():
             return type(operation).__name__.lower(), ""
+
+
+def _way(write: Write) -> str:
+    return "" if write.replica is None else AT_PAGES
 
 
 def _outcome(operation: Call | Login | Logout) -> str:

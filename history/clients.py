@@ -1,24 +1,25 @@
 """Many clients at once: users who log in and out, readers everywhere, operators who change things; all is recorded."""
 
 import asyncio
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from collections.abc import Sequence
 from random import Random
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from history.callers import ACTIONS, Callers
+from history.changing import Changing
 from history.cloud import Cloud
 from history.operators import Operators
+from history.pages import Pages
 from history.plan import AccountPlanner, Change, Planner, planners
 from history.recorder import Recorder
-from history.recording import Quiet, Stored, Write
+from history.recording import Quiet, Stored
 
 READERS: Final = 6
 OVER_IT_SECONDS: Final = 20
 """How long a replica may take until it serves again: it notices by deadlines of some seconds each."""
+READER_PAUSE_SECONDS: Final = 0.5
+"""After a call that failed, at most: else those that fail at once would be most of the calls."""
 USER_PAUSE_SECONDS: Final = 0.7
-AGAIN_SECONDS: Final = 0.5
 MOST_SESSIONS: Final = 3
 CHANCE_OF_ENDED: Final = 0.2
 GUESSES: Final = 6
@@ -27,16 +28,21 @@ GUESSING_SECONDS: Final = 30.0
 CHANCE_OF_REFUSAL: Final = 0.05
 """How often a user mistypes the password: ten such failures in a row and nobody gets in for a while."""
 
-Result = TypeVar("Result")
-
 
 class Clients:
     """All who work on the console until there are enough operations in the recording."""
 
     def __init__(
-        self, recorder: Recorder, callers: Callers, operators: Operators, cloud: Cloud, *, rate: float
+        self,
+        recorder: Recorder,
+        callers: Callers,
+        operators: Operators,
+        pages: Sequence[Pages],
+        cloud: Cloud,
+        *,
+        rate: float,
     ) -> None:
-        """So many operations a second, as far as readers can make up for what is missing."""
+        """So many operations a second, as far as readers can make up for what is missing; pages for each writer."""
         self._recorder, self._callers, self._operators, self._cloud = recorder, callers, operators, cloud
         self._rate = rate
         self._planners = list(planners(cloud, recorder.beginning.seed))
@@ -46,7 +52,10 @@ class Clients:
             if isinstance(planner, AccountPlanner)
             for account in planner.accounts
         }
-        self._threads = ThreadPoolExecutor(len(self._planners) + 1)
+        self._changing = {
+            planner: Changing(recorder, operators, its_pages, self._rng("ways", its_pages.operator))
+            for planner, its_pages in zip(self._planners, pages, strict=True)
+        }
 
     async def work(self) -> None:
         """Returns when there are enough operations, and every change that was begun has a known outcome."""
@@ -74,10 +83,9 @@ class Clients:
             for held in holding.live[-2:]:
                 await self._callers.look_everywhere(held, *ACTIONS)
         begin = self._recorder.now()
-        values = await self._in_thread(self._operators.stored)
-        wrong = await self._in_thread(self._operators.wrong_counters)
+        values = await asyncio.to_thread(self._operators.stored)
+        wrong = await asyncio.to_thread(self._operators.wrong_counters)
         self._recorder.add(Stored(begin=begin, end=self._recorder.now(), values=values, wrong_counters=wrong))
-        self._threads.shutdown()
 
     async def _wait_until_served(self) -> None:
         """Every replica may take some seconds to find out that nothing is broken any more, but no longer."""
@@ -123,15 +131,20 @@ class Clients:
             if held is None or len(self._recorder.operations) > self._rate * self._recorder.now():
                 await asyncio.sleep(0.01)
             else:
-                await self._callers.call(rng.choice(self._callers.replicas), held, rng.choice(ACTIONS))
+                answer = await self._callers.call(rng.choice(self._callers.replicas), held, rng.choice(ACTIONS))
+                if answer.is_unknown:
+                    await self._recorder.wait(rng.uniform(0, READER_PAUSE_SECONDS))
 
     async def _change(self, planner: Planner) -> None:
         """A writer: looks everywhere before and after each change, when what is kept there is most likely old."""
         while not await self._recorder.wait(planner.rng.expovariate(1 / planner.pause_seconds)):
             change = planner.next()
             await self._look(planner, change)
-            if await self._make(change):
+            write = await self._changing[planner].make(change)
+            if write.outcome == "done":
                 planner.done(change)
+                if change.register[0] == "account":
+                    self._callers.holdings[change.register[1]].end_before(write.begin)
             await self._look(planner, change)
 
     async def _look(self, planner: Planner, change: Change) -> None:
@@ -146,31 +159,6 @@ class Clients:
             watched = [planner.rng.choice(live)] if live else []
         for held in watched:
             await self._callers.look_everywhere(held, planner.rng.choice(planner.actions))
-
-    async def _make(self, change: Change) -> bool:
-        """Make a change, again and again until its outcome is known; whether it was made."""
-        pause, again = AGAIN_SECONDS, False
-        while True:
-            begin = self._recorder.now()
-            made = await self._in_thread(partial(self._operators.make, change, again=again))
-            write = Write(
-                begin=begin,
-                end=self._recorder.now(),
-                register=change.register,
-                value=change.value,
-                verb=change.verb,
-                **made._asdict(),
-            )
-            if change.register[0] == "account" and made.outcome == "done":
-                self._callers.holdings[change.register[1]].end_before(begin)
-            self._recorder.add(write)
-            if made.outcome != "unknown":
-                return made.outcome == "done"
-            await asyncio.sleep(pause)
-            pause, again = pause * 2, True
-
-    async def _in_thread(self, task: Callable[[], Result]) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, task)
 
     def _rng(self, *name: str) -> Random:
         return Random(f"{self._recorder.beginning.seed} {' '.join(name)}")

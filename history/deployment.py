@@ -21,6 +21,7 @@ from history.operators import make_store
 REPLICAS: Final = 3
 DATABASE: Final = "history"
 SLOW_SECONDS: Final = 0.2
+WORKERS: Final = 2
 START_SECONDS: Final = 120
 
 
@@ -71,6 +72,11 @@ class Deployment(ABC):
             start_at_last(replica)
             replica.wait_until_ready()
 
+    @property
+    def logs(self) -> list[Path]:
+        """What each part has said."""
+        return [replica.log for replica in self.replicas]
+
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             self._stack = stack
@@ -102,7 +108,7 @@ class Embedded(Deployment):
 
     def _settings_of(self, number: int) -> dict[str, object]:
         del number
-        return {"data": self.settings.data, "access_log": False}
+        return {"data": self.settings.data, "workers": WORKERS, "access_log": False}
 
 
 class OnPostgres(Deployment):
@@ -121,7 +127,11 @@ class OnPostgres(Deployment):
         return Settings(database=self._address(self._operators_wire))
 
     def _settings_of(self, number: int) -> dict[str, object]:
-        return {"database": self._address(self._wires[number]), "access_log": False}
+        return {"database": self._address(self._wires[number]), "workers": WORKERS, "access_log": False}
+
+    @property
+    def logs(self) -> list[Path]:
+        return [*super().logs, self._server.log]
 
     def _address(self, wire: FaultyWire) -> str:
         return self._server.address(DATABASE, wire.port)

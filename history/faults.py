@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from history.recorder import Recorder
 from history.recording import Fault
 
-CALM_SECONDS: Final = (1.0, 3.0)
-"""Between two faults: long enough to get over one, short enough that its traces are still there at the next."""
+CALM_SECONDS: Final = (2.0, 6.0)
+"""Between two faults: long enough to get over one and be served, short enough that many fit into a round."""
 
 
 class Breakage(NamedTuple):
@@ -48,4 +48,4 @@ class Faults:
             await asyncio.to_thread(breakage.break_it)
             await recorder.wait(self._rng.uniform(*breakage.seconds))
             await asyncio.to_thread(breakage.mend_it)
-            recorder.add(Fault(begin=begin, end=recorder.now(), fault=f"{breakage.target} {breakage.kind}"))
+            recorder.add(Fault(begin=begin, end=recorder.now(), target=breakage.target, kind=breakage.kind))

@@ -21,10 +21,9 @@ from cloudconsole.store import counting, tables
 from cloudconsole.store.engine import StoreError
 from cloudconsole.store.passwords import password_matches
 from history.amounts import BILLIONTHS, LIMITS
-from history.cloud import OPERATOR, PRICES_FROM, PROVIDER, Cloud, first_password
+from history.cloud import PROVIDER, Cloud, first_password, quick_hash
 from history.plan import Change
 from history.recording import Outcome, Register
-from tests.harness import QUICK
 
 FAILURES: Final = (SQLAlchemyError, StoreError, OSError)
 """What leaves it open whether something was done."""
@@ -46,20 +45,39 @@ class Operators:
         self._settings = settings
         self._passwords = {account: [first_password(account)] for account in cloud.accounts}
 
-    def make(self, change: Change, *, again: bool = False) -> Made:
-        """Make a change; `again` where it was tried before and may have been made then."""
+    def expect(self, change: Change) -> None:
+        """To be told of every change before it is tried, in whichever way: passwords are known by trying them."""
         if change.verb == "password":
             self._passwords[change.register[1]].append(change.given["password"])
+
+    def make(self, change: Change, *, again: bool = False) -> Made | None:
+        """Make a change, `again` where it may have been made before; None where the store was not even reached."""
+        was_reached = False
         try:
-            with store(self._settings) as engine, writing(engine, self._settings) as desk:
-                done = _do(desk, change)
+            with store(self._settings) as engine:
+                was_reached = True
+                with writing(engine, self._settings) as desk:
+                    done = _do(desk, change)
         except OperatorError as refusal:
-            return self._look_again(change, str(refusal)) if again else Made("refused", problem=str(refusal))
+            return self.look_again(change, str(refusal)) if again else Made("refused", problem=str(refusal))
         except FAILURES as failure:
-            return Made("unknown", problem=_told(failure))
+            return Made("unknown", problem=_told(failure)) if was_reached else None
         return Made("done", done.changed)
 
-    def _look_again(self, change: Change, refusal: str) -> Made:
+    def shut_out(self, operator: str) -> bool:
+        """End an operator's sessions at the pages; whether that is sure.
+
+        A form that was sent and never answered may be lying in some replica still. It changes nothing from now on: each
+        change at the pages is made only if, in its very transaction, its session is good.
+        """
+        try:
+            with store(self._settings) as engine, writing(engine, self._settings) as desk:
+                ACCOUNTS.end_sessions(desk, operator)
+        except FAILURES:
+            return False
+        return True
+
+    def look_again(self, change: Change, refusal: str) -> Made:
         """Whether it was refused because it had been made before."""
         try:
             held = dict(self.stored())
@@ -96,23 +114,21 @@ class Operators:
 def make_store(settings: Settings, cloud: Cloud) -> None:
     """A new store with the cloud in it."""
     settings.store.migrate()
-    hashes = {account: QUICK.hash(first_password(account)) for account in (*cloud.accounts, OPERATOR)}
     with TemporaryDirectory() as folder, store(settings) as engine:
         file = Path(folder) / "cloud.yaml"
-        file.write_text(json.dumps(cloud.document(hashes)))
+        file.write_text(json.dumps(cloud.document()))
         load(engine, file, zone=settings.zone, now=now(), actor="history")
 
 
 def _do(desk: Desk, change: Change) -> Done:
-    noun, key, given = _NOUNS[change.register[0]], change.register[-1], change.given
+    noun, key, given = _NOUNS[change.register[0]], change.key, change.given
     if change.verb == "password":
-        return ACCOUNTS.reset_password(desk, key, QUICK.hash(given["password"]))
+        return ACCOUNTS.reset_password(desk, key, quick_hash(given["password"]))
     if change.verb == "end-sessions":
         return ACCOUNTS.end_sessions(desk, key)
     if change.verb == "add":
         return noun.add(desk, given)
     if change.verb == "change":
-        key = f"{'/'.join(change.register[1:])}/{PRICES_FROM}" if noun is PRICES else key
         return noun.change(desk, key, given)
     done: Done = getattr(noun, change.verb)(desk, key)
     return done

@@ -12,6 +12,7 @@ from history.amounts import LIMITS, PRICED
 from history.cloud import (
     NEWS_SLOTS,
     NODE,
+    PRICES_FROM,
     RESOURCE_SLOTS,
     ROOM,
     Cloud,
@@ -31,6 +32,12 @@ class Change(NamedTuple):
     verb: str
     value: Any
     given: Mapping[str, Any]
+
+    @property
+    def key(self) -> str:
+        """By which operators name what is changed."""
+        noun, *names = self.register
+        return "/".join([*names, PRICES_FROM]) if noun == "price" else names[-1]
 
 
 class Planner(ABC):
@@ -113,6 +120,7 @@ def _nonzero(value: Mapping[str, Any]) -> dict[str, Any]:
 
 class PricePlanner(Planner):
     actions = ("GetConsumptionsEstimated",)
+    pause_seconds = 1.0
 
     def next(self) -> Change:
         price = self.rng.randrange(1, 10**8)
@@ -121,6 +129,7 @@ class PricePlanner(Planner):
 
 class NewsPlanner(Planner):
     actions = ("GetNews",)
+    pause_seconds = 1.0
 
     def next(self) -> Change:
         slot = self.rng.randrange(1, NEWS_SLOTS + 1)

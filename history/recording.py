@@ -67,6 +67,8 @@ class Write(Operation, frozen=True, kw_only=True, tag="write", omit_defaults=Tru
     register: Register
     value: Any
     verb: str
+    replica: int | None = None
+    """At whose pages it was asked for; None where it was by a command."""
     outcome: Outcome
     changed: bool = True
     """False where it was so already, as when something is done again whose outcome was unknown."""
@@ -74,9 +76,10 @@ class Write(Operation, frozen=True, kw_only=True, tag="write", omit_defaults=Tru
 
 
 class Fault(Operation, frozen=True, kw_only=True, tag="fault", omit_defaults=True):
-    """What was broken meanwhile."""
+    """What was broken meanwhile, and how."""
 
-    fault: str
+    target: str
+    kind: str
 
 
 class Quiet(Operation, frozen=True, kw_only=True, tag="quiet", omit_defaults=True):

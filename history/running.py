@@ -1,19 +1,21 @@
 """One round: replicas serve a cloud, clients work, things break; what comes of it is a recording."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from random import Random
 from typing import Final, Protocol
 
 from cloudconsole.server.settings import Settings
-from history.callers import Callers
+from history.callers import Callers, address
 from history.clients import Clients
 from history.cloud import Cloud
-from history.faults import Breakage, Faults
+from history.faults import CALM_SECONDS, Breakage, Faults
 from history.operators import Operators
+from history.pages import Pages
 from history.recorder import Recorder
-from history.recording import Recording
 from history.wires import Place
 
 PATIENCE_SECONDS: Final = 300
@@ -45,27 +47,63 @@ class Round:
     seconds: float
     """How long it takes at least: so many operations are spread over it."""
     cloud: Cloud = Cloud()
+    calm_seconds: tuple[float, float] = CALM_SECONDS
+    """Between two faults."""
 
 
-async def record(round_: Round, deployment: Deployed) -> Recording:
+def begin(round_: Round, deployment: Deployed) -> Recorder:
+    """A recording in which nothing has been done yet; its clock runs."""
+    return Recorder(
+        wanted=round_.operations,
+        seed=round_.seed,
+        tenants=round_.cloud.accounts,
+        values=list(round_.cloud.values()),
+        about=f"{len(deployment.replicas)} replicas over {deployment.name}",
+    )
+
+
+async def record(round_: Round, deployment: Deployed) -> Recorder:
+    """A whole round."""
+    recorder = begin(round_, deployment)
+    await fill(recorder, round_, deployment)
+    return recorder
+
+
+async def fill(recorder: Recorder, round_: Round, deployment: Deployed) -> None:
     """Work on a deployment that was started for this round, until there are enough operations."""
     cloud = round_.cloud
     longest = PATIENCE_SECONDS + 10 * round_.seconds
-    recorder = Recorder(
-        wanted=round_.operations,
-        seed=round_.seed,
-        tenants=cloud.accounts,
-        values=list(cloud.values()),
-        about=f"{len(deployment.replicas)} replicas over {deployment.name}",
-    )
-    faults = [Faults(Random(f"{round_.seed} {number}"), each) for number, each in enumerate(deployment.breakages())]
-    async with Callers(recorder, deployment.replicas, [*cloud.accounts, *cloud.nobodies]) as callers:
+    # As many as may wait for the store at once, and some for those who break things.
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(len(cloud.operators) + 4))
+    faults = [
+        Faults(Random(f"{round_.seed} {number}"), each, round_.calm_seconds)
+        for number, each in enumerate(deployment.breakages())
+    ]
+    names = [*cloud.accounts, *cloud.nobodies]
+    async with (
+        Callers(recorder, deployment.replicas, names) as callers,
+        _pages(recorder, round_, deployment, len(names)) as pages,
+    ):
         operators = Operators(deployment.settings, cloud)
-        clients = Clients(recorder, callers, operators, cloud, rate=round_.operations / round_.seconds)
+        clients = Clients(recorder, callers, operators, pages, cloud, rate=round_.operations / round_.seconds)
         async with asyncio.timeout(longest), asyncio.TaskGroup() as tasks:
             for each in faults:
                 tasks.create_task(each.work(recorder))
             tasks.create_task(clients.work())
         await asyncio.to_thread(deployment.wait_until_ready)
         await clients.finish()
-    return recorder
+
+
+@asynccontextmanager
+async def _pages(
+    recorder: Recorder, round_: Round, deployment: Deployed, first_address: int
+) -> AsyncIterator[list[Pages]]:
+    made = [
+        Pages(recorder.now, deployment.replicas, operator, address(number))
+        for number, operator in enumerate(round_.cloud.operators, first_address)
+    ]
+    try:
+        yield made
+    finally:
+        for each in made:
+            await each.close()

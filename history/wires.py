@@ -37,14 +37,19 @@ class Reply:
     cookies: Mapping[str, str]
 
 
+def client_from(address: str) -> httpx2.AsyncClient:
+    """One that calls from this address, as often at once as it likes; deadlines are its caller's."""
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=20)
+    transport = httpx2.AsyncHTTPTransport(local_address=address, limits=limits, trust_env=False)
+    return httpx2.AsyncClient(transport=transport, timeout=None, trust_env=False)
+
+
 class Wire:
     """Requests from one address of this machine, so that failed logins throttle nobody else's."""
 
     def __init__(self, now: Callable[[], float], address: str) -> None:
         self._now = now
-        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=20)
-        transport = httpx2.AsyncHTTPTransport(local_address=address, limits=limits, trust_env=False)
-        self._client = httpx2.AsyncClient(transport=transport, timeout=None, trust_env=False)
+        self._client = client_from(address)
 
     async def open(self, place: Place) -> Reply:
         return await self._send(place, "GET", "/api/", {}, b"")

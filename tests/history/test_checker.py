@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from history.checker import check
-from history.recording import Answer, Fault, Recording, RecordingError, load
+from history.recording import Answer, Fault, Recording, RecordingError, Write, load
 
 from tests.history.story import QUOTA, Story, limited, resource, volume
 
@@ -89,14 +90,17 @@ def test_operations_are_counted_by_how_they_ended(story: Story) -> None:
     story.call(3, 4, session, Answer(None, "ReadTimeout"))
     story.write(3, 4, QUOTA, limited(20))
     story.write(5, 6, QUOTA, limited(20), changed=False)
-    story.recording.add(Fault(begin=1, end=2, fault="replica 1 killed"))
+    (write,) = (each for each in story.recording.operations if isinstance(each, Write) and each.changed)
+    story.recording.add(msgspec.structs.replace(write, begin=7, end=8, outcome="unknown", replica=0))
+    story.recording.add(Fault(begin=1, end=2, target="replica-1", kind="killed"))
     assert check(story.recording).counts == {
         ("login", "200"): 1,
         ("GetFlavors", "503 unavailable"): 1,
         ("GetFlavors", "unknown"): 1,
         ("quota set", "done"): 1,
         ("quota set", "already so"): 1,
-        ("fault", "replica 1 killed"): 1,
+        ("quota set at the pages", "unknown"): 1,
+        ("fault of replica-1", "killed"): 1,
     }
 
 

@@ -57,9 +57,9 @@ def test_whatever_is_broken_is_mended_and_recorded() -> None:
         return made
 
     made = asyncio.run(two_faults())
-    broken = [operation.fault for operation in made.operations if isinstance(operation, Fault)]
-    assert done == [word.replace("it ", "") for name in broken for word in (f"break {name}", f"mend {name}")]
-    assert len(broken) == 2
+    broken = [(operation.target, operation.kind) for operation in made.operations if isinstance(operation, Fault)]
+    assert done == [word for _, kind in broken for word in (f"break {kind}", f"mend {kind}")]
+    assert [target for target, _ in broken] == ["it", "it"]
 
 
 def test_a_recorder_waits_no_longer_than_until_there_is_enough() -> None:

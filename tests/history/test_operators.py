@@ -8,9 +8,11 @@ import pytest
 from history.cloud import Cloud
 from history.operators import Made, Operators, make_store
 from history.plan import Change, Planner, planners
+from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
 from cloudconsole.server.settings import Settings
+from cloudconsole.store.tables import accounts
 from history import operators
 
 CLOUD = Cloud(1)
@@ -51,6 +53,7 @@ def test_whatever_is_planned_can_be_made_and_is_what_the_store_holds_then(at_wor
     for planner in planners(CLOUD, 3):
         for _ in range(4):
             change = planner.next()
+            at_work.expect(change)
             assert at_work.make(change) == Made("done"), change
             planner.done(change)
             now[change.register] = change.value
@@ -69,21 +72,37 @@ def test_what_is_done_again_and_found_made_is_done(at_work: Operators, changes: 
     for change in changes:
         at_work.make(change)
     made = at_work.make(changes[-1], again=True)
+    assert made is not None
     assert (made.outcome, made.changed) == ("done", False)
 
 
 def test_what_is_done_again_and_refused_for_another_reason_is_refused(at_work: Operators) -> None:
     at_work.make(ADDED)
-    assert at_work.make(OTHER, again=True).outcome == "refused"
+    assert at_work.make(OTHER, again=True) == Made("refused", problem="id: there is a resource r already")
 
 
 def test_what_had_not_been_made_is_made_when_done_again(at_work: Operators) -> None:
     assert at_work.make(ADDED, again=True) == Made("done")
 
 
+def test_who_is_shut_out_has_no_session_any_more(at_work: Operators, settings: Settings) -> None:
+    def version() -> int:
+        with settings.store.opened("cloud") as engine, engine.begin() as connection:
+            of_operator = select(accounts.c.version).where(accounts.c.username == CLOUD.operators[0])
+            return int(connection.execute(of_operator).scalar_one())
+
+    before = version()
+    assert at_work.shut_out(CLOUD.operators[0])
+    assert version() != before
+
+
+def test_where_the_store_is_away_nobody_is_shut_out(tmp_path: Path) -> None:
+    assert not Operators(Settings(data=tmp_path / "none"), CLOUD).shut_out(CLOUD.operators[0])
+
+
 def test_a_change_to_what_it_is_changes_nothing(at_work: Operators) -> None:
     quota = Change(("quota", "t1"), "change", {}, {"cores": 7})
-    assert [at_work.make(quota).changed for _ in range(2)] == [True, False]
+    assert [at_work.make(quota) for _ in range(2)] == [Made("done"), Made("done", changed=False)]
 
 
 def test_a_failure_of_the_store_leaves_the_outcome_unknown(at_work: Operators, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +111,12 @@ def test_a_failure_of_the_store_leaves_the_outcome_unknown(at_work: Operators, m
 
     monkeypatch.setattr(operators, "_do", fail)
     made = at_work.make(ADDED)
+    assert made is not None
     assert (made.outcome, made.problem[:17]) == ("unknown", "OperationalError:")
+
+
+def test_where_the_store_is_not_reached_nothing_was_tried(tmp_path: Path) -> None:
+    assert Operators(Settings(data=tmp_path / "none"), CLOUD).make(ADDED) is None
 
 
 def test_a_password_that_nobody_gave_is_not_taken_for_one(settings: Settings) -> None:

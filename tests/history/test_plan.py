@@ -42,6 +42,10 @@ def test_everything_is_changed_by_every_verb() -> None:
     }
 
 
+def test_every_writer_has_an_account_for_the_pages() -> None:
+    assert len(list(planners(CLOUD, 1))) == len(CLOUD.operators)
+
+
 def test_every_account_of_the_cloud_has_its_writer() -> None:
     found = [each for each in planners(CLOUD, 1) if isinstance(each, AccountPlanner)]
     assert [name for each in found for name in each.accounts] == list(CLOUD.accounts)

@@ -10,11 +10,10 @@ from history.checker import Checked, check
 from history.cloud import Cloud
 from history.deployment import OnPostgres
 from history.faults import Breakage
+from history.floor import missing
 from history.running import Round, record
 
 from cloudconsole.store.postgres.store import PostgresStore
-
-KINDS = {"killed", "halted", "restarted", "slow", "reset", "swallows all"}
 
 
 def checked(folder: Path, round_: Round, deployment: type[OnPostgres] = OnPostgres) -> Checked:
@@ -26,11 +25,11 @@ def checked(folder: Path, round_: Round, deployment: type[OnPostgres] = OnPostgr
 
 
 def test_what_was_acknowledged_holds_whatever_breaks(tmp_path: Path) -> None:
-    result = checked(tmp_path, Round(seed=7, operations=3000, seconds=50))
+    # By this seed every kind of fault strikes a replica or its wire early on.
+    result = checked(tmp_path, Round(seed=1, operations=3000, seconds=50))
     assert list(map(str, result.findings)) == []
     assert result.counts.total() >= 3000
-    broken = [what for kind, what in result.counts if kind == "fault"]
-    assert {kind for kind in KINDS if any(what.endswith(kind) for what in broken)} == KINDS
+    assert missing(result.counts) == []
 
 
 class Whole(OnPostgres):
