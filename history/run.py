@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import shutil
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -12,10 +11,11 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from history.checker import Checked, check
-from history.deployment import DEPLOYMENTS
-from history.recording import RecordingError, load
-from history.report import Result, shown, write_report
-from history.running import Round, record
+from history.deployment import DEPLOYMENTS, Deployment
+from history.floor import missing
+from history.recording import Recording, RecordingError, load
+from history.report import Result, all_counts, shown, write_report
+from history.running import Round, begin, fill
 
 WHOLE: Final = 50_000
 """A run of fewer operations is not put on record in the place of one of so many."""
@@ -24,21 +24,29 @@ OPERATIONS_A_SECOND: Final = 50
 
 
 def run(round_: Round, store: str, keep: Path, *, always: bool = False) -> Result:
-    """One round; its recording is kept, with the replicas' logs beside it, where something was found, or always."""
+    """One round; its recording is kept where something was found, where it failed before that, or always."""
     with (
         TemporaryDirectory(prefix="cloudconsole-history-") as folder,
         DEPLOYMENTS[store](Path(folder), round_.cloud) as deployment,
     ):
-        began = time.monotonic()
-        recording = asyncio.run(record(round_, deployment))
-        seconds = time.monotonic() - began
-        checked = check(recording)
-        is_kept = always or bool(checked.findings)
-        if is_kept:
-            recording.save(keep)
-            for replica in deployment.replicas:
-                shutil.copy(replica.log, keep.with_suffix(f".{replica.name}.log"))
-    return Result(round_.seed, seconds, recording.beginning.about, checked, keep if is_kept else None)
+        recorder, is_kept = begin(round_, deployment), True
+        try:
+            asyncio.run(fill(recorder, round_, deployment))
+            seconds = recorder.now()
+            checked = check(recorder)
+            is_kept = always or bool(checked.findings)
+        finally:
+            if is_kept:
+                _keep(recorder, deployment, keep)
+    return Result(round_.seed, seconds, recorder.beginning.about, checked, keep if is_kept else None)
+
+
+def _keep(recording: Recording, deployment: Deployment, file: Path) -> None:
+    """With the logs of all parts beside it."""
+    recording.save(file)
+    for log in deployment.logs:
+        shutil.copy(log, file.with_suffix(f".{log.name}"))
+    sys.stderr.write(f"kept: {file}\n")
 
 
 def rounds(operations: int, seed: int) -> Iterator[Round]:
@@ -58,11 +66,14 @@ def _run(given: argparse.Namespace) -> int:
         sys.stdout.write(result.summary())
         sys.stdout.flush()
         results.append(result)
-    if given.record and given.operations >= WHOLE:
-        write_report(results, given.record)
-    elif given.record:
+    too_little = missing(all_counts(results)) if given.record else []
+    if given.record and given.operations < WHOLE:
         sys.stdout.write(f"{given.record} stays as it is: only a run of {WHOLE:,} operations or more is recorded\n")
-    return 1 if any(result.checked.findings for result in results) else 0
+    elif too_little:
+        sys.stdout.write(f"not recorded, since this run proves too little: {'; '.join(too_little)}\n")
+    elif given.record:
+        write_report(results, given.record)
+    return 1 if too_little or any(result.checked.findings for result in results) else 0
 
 
 def _check(given: argparse.Namespace) -> int:

@@ -3,52 +3,31 @@
 import asyncio
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from history.checker import Checked, Finding, check
 from history.cloud import Cloud
+from history.deployment import DEPLOYMENTS
 from history.faults import Breakage
-from history.operators import make_store
-from history.recording import Quiet, Recording, Stored, Write
+from history.operators import Operators
+from history.plan import Change
+from history.recording import Call, Quiet, Recording, RecordingError, Stored, Write, load
 from history.report import PAGE, Result, write_report
 from history.running import Round, record
 
-from cloudconsole.server.settings import Settings
-from history import run
-from tests.harness import RunningServer, running_server
+from history import run, running
 from tests.history.story import QUOTA, Story, limited
-
-
-class Warm:
-    """Two servers over one folder, of which nothing breaks."""
-
-    name = "one folder"
-
-    def __init__(self, settings: Settings, replicas: list[RunningServer]) -> None:
-        self.settings, self.replicas = settings, replicas
-
-    def breakages(self) -> list[list[Breakage]]:
-        return []
-
-    def wait_until_ready(self) -> None:
-        pass
+from tests.history.test_floor import ENOUGH
+from tests.history.warm import Warm
 
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recording]:
-    folder, cloud = tmp_path_factory.mktemp("history"), Cloud(2)
-    settings = Settings(data=folder / "data")
-    make_store(settings, cloud)
-    with ExitStack() as stack:
-        replicas = []
-        for name in ("first", "second"):
-            (folder / name).mkdir()
-            server = running_server(folder / name, "--data", str(settings.data), sample=False)
-            replicas.append(stack.enter_context(server))
-        yield asyncio.run(record(Round(1, 300, 4, cloud), Warm(settings, replicas)))
+    cloud = Cloud(2)
+    with Warm(tmp_path_factory.mktemp("history"), cloud) as deployed:
+        yield asyncio.run(record(Round(1, 300, 4, cloud), deployed))
 
 
 def test_a_history_of_real_servers_could_have_been_so(recording: Recording) -> None:
@@ -56,6 +35,7 @@ def test_a_history_of_real_servers_could_have_been_so(recording: Recording) -> N
     assert checked.findings == []
     assert checked.counts.total() >= 300
     assert {what for what, _ in checked.counts} >= {"login", "logout", "GetNews", "quota change", "resource add"}
+    assert any(what.endswith(" at the pages") and outcome == "done" for what, outcome in checked.counts)
 
 
 def test_at_its_end_nothing_is_broken_and_the_store_is_asked(recording: Recording) -> None:
@@ -111,14 +91,15 @@ def test_many_operations_are_made_in_rounds_with_seeds_of_their_own() -> None:
 
 
 @pytest.fixture
-def rounds_are_made_up(monkeypatch: pytest.MonkeyPatch) -> list[Round]:
-    """Rounds that only say what they would have been, the third of them with a finding."""
+def rounds_are_made_up(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> list[Round]:
+    """Rounds that only say what they would have been and have seen enough, the third of them with a finding."""
     made: list[Round] = []
+    seen_in_round: Any = getattr(request, "param", ENOUGH)
 
     def made_up(round_: Round, _store: str, keep: Path, **_: Any) -> Result:
         made.append(round_)
         findings = [Finding("a problem", Quiet(begin=0, end=0))] if len(made) == 3 else []
-        return Result(round_.seed, 1.0, "3 replicas", Checked(findings, Counter({("login", "200"): 5000})), keep)
+        return Result(round_.seed, 1.0, "3 replicas", Checked(findings, seen_in_round), keep)
 
     monkeypatch.setattr(run, "run", made_up)
     return made
@@ -129,10 +110,19 @@ def test_a_whole_run_is_recorded(rounds_are_made_up: list[Round], tmp_path: Path
     written = (tmp_path / "history.md").read_text()
     assert len(rounds_are_made_up) == 10
     assert written.startswith(PAGE)
-    assert "50,000 operations on 3 replicas in 10 rounds" in written
+    assert "100,000 operations on 3 replicas in 10 rounds" in written
     assert "seeds from 7 to 16." in written
     assert "Findings: 1\n\n```\na problem" in written
-    assert "| login | 200 | 50,000 |" in written
+    assert "| login | 200 | 1,000 |" in written
+
+
+@pytest.mark.parametrize("rounds_are_made_up", [Counter({("login", "200"): 5000})], indirect=True)
+def test_a_run_that_saw_too_little_is_not_recorded(
+    rounds_are_made_up: list[Round], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run.main(["run", "--record", str(tmp_path / "history.md")]) == 1
+    assert not (tmp_path / "history.md").exists()
+    assert "proves too little: GetUsageLimits: 200 (0 times); " in capsys.readouterr().out
 
 
 def test_the_document_begins_as_the_next_record_would() -> None:
@@ -147,6 +137,75 @@ def test_a_smaller_run_leaves_the_record_alone(
     assert run.main(["run", "--operations", "10000", "--record", str(record_)]) == 0
     assert not record_.exists()
     assert "stays as it is" in capsys.readouterr().out
+
+
+class BrokenBy(Warm):
+    """Something is done to it that is no part of the history."""
+
+    servers = 1
+
+    def breakages(self) -> list[list[Breakage]]:
+        return [[Breakage("it", "broken", self.break_it, lambda: None, (0.0, 0.0))]]
+
+    def break_it(self) -> None:
+        raise NotImplementedError
+
+
+class Failing(BrokenBy):
+    def break_it(self) -> None:
+        raise OSError("no such process")
+
+
+class Meddling(BrokenBy):
+    def break_it(self) -> None:
+        """A change that nobody recorded."""
+        Operators(self.settings, Cloud(1)).make(Change(("quota", "t1"), "change", {}, {"personality": 77}))
+
+
+def tried(deployment: type[Warm], keep: Path, monkeypatch: pytest.MonkeyPatch) -> Result:
+    monkeypatch.setitem(DEPLOYMENTS, "tried", deployment)
+    return run.run(Round(1, 80, 2, Cloud(1), (0.5, 0.5)), "tried", keep)
+
+
+def test_a_round_without_findings_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = tried(Warm, tmp_path / "kept.jsonl", monkeypatch)
+    assert (result.checked.findings, result.kept) == ([], None)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_round_with_findings_is_kept_with_its_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = tried(Meddling, tmp_path / "kept.jsonl", monkeypatch)
+    assert result.kept == tmp_path / "kept.jsonl"
+    assert check(load(tmp_path / "kept.jsonl")).findings == result.checked.findings != []
+    assert "GetNews" in (tmp_path / "kept.server.log").read_text()
+
+
+def test_a_round_that_fails_is_kept_as_far_as_it_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ExceptionGroup, match="TaskGroup"):
+        tried(Failing, tmp_path / "kept.jsonl", monkeypatch)
+    assert any(isinstance(operation, Call) for operation in load(tmp_path / "kept.jsonl").operations)
+    assert (tmp_path / "kept.server.log").exists()
+    assert str(tmp_path / "kept.jsonl") in capsys.readouterr().err
+
+
+def test_a_round_that_takes_too_long_is_kept_as_far_as_it_came(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "PATIENCE_SECONDS", -19)
+    with pytest.raises(TimeoutError):
+        tried(Warm, tmp_path / "kept.jsonl", monkeypatch)
+    assert (tmp_path / "kept.server.log").exists()
+    assert not any(isinstance(operation, Quiet) for operation in load(tmp_path / "kept.jsonl").operations)
+
+
+def test_a_round_that_cannot_be_checked_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Recording) -> Checked:
+        raise RecordingError("two writers")
+
+    monkeypatch.setattr(run, "check", refuse)
+    with pytest.raises(RecordingError):
+        tried(Warm, tmp_path / "kept.jsonl", monkeypatch)
+    assert check(load(tmp_path / "kept.jsonl")).findings == []
 
 
 def test_a_finding_is_told_with_how_to_check_it_again(tmp_path: Path) -> None:
