@@ -4,9 +4,10 @@ import asyncio
 from random import Random
 from typing import Any, Final
 
+from history.cloud import first_account
 from history.operators import Made, Operators
 from history.pages import Pages
-from history.plan import Change
+from history.plan import SHUT_OUT, Change
 from history.recorder import Recorder
 from history.recording import Write
 
@@ -53,10 +54,19 @@ class Changing:
         return write
 
     async def _shut_out(self) -> None:
-        """Before anything else is tried: else it could be undone by what was sent earlier and is read later."""
-        # The store says nothing of its own when it is back.
-        while not await asyncio.to_thread(self._operators.shut_out, self._pages.operator):  # noqa: ASYNC110
+        """End the operator's sessions, before anything else is tried.
+
+        The form may still be lying in some replica, to be read when all is different. From now on it changes nothing:
+        each change at the pages is made only if, in its very transaction, its session is good.
+        """
+        operator = self._pages.operator
+        ending = Change(("account", operator), SHUT_OUT, first_account(operator), {})
+        outcome = None
+        while outcome != "done":
+            write = await self._by_command(ending, again=True)
+            outcome = write and write.outcome
             await asyncio.sleep(AGAIN_SECONDS)
+        await self._pages.look_everywhere()
         self._pages.forget()
 
     def _recorded(self, change: Change, made: Made, **when: Any) -> Write:

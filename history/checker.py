@@ -89,6 +89,8 @@ def _counted(operation: AnyOperation) -> tuple[str, str]:
     match operation:
         case Call():
             return operation.action, _outcome(operation)
+        case Login(at_pages=True):
+            return f"login{AT_PAGES}", _outcome(operation)
         case Login() | Logout():
             return type(operation).__name__.lower(), _outcome(operation)
         case Write():

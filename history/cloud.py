@@ -51,8 +51,8 @@ class Cloud:
     def values(self) -> Iterator[tuple[Register, Any]]:
         for tenant in self.tenants:
             yield ("quota", tenant), dict.fromkeys(LIMITS, ROOM)
-        for account in self.accounts:
-            yield ("account", account), {"disabled": False, "password": first_password(account)}
+        for account in (*self.accounts, *self.operators):
+            yield ("account", account), first_account(account)
         for priced in PRICED:
             yield ("price", *priced), FIRST_PRICE
 
@@ -87,6 +87,10 @@ class Cloud:
                 }
             ],
         }
+
+
+def first_account(name: str) -> dict[str, Any]:
+    return {"disabled": False, "password": first_password(name)}
 
 
 def first_password(account: str) -> str:

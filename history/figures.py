@@ -93,13 +93,13 @@ class NewsReading(Reading):
 
 def fault_of(model: Model, call: Call) -> str | None:
     """What is wrong with the figures of a successful call; None where they may have been so."""
-    tenant, data = model.tenant_of(call.session), call.answer.data
+    data = call.answer.data
     reading: Reading
     try:
         if call.action == "GetUsageLimits":
-            reading = UsageReading(model, tenant, data)
+            reading = UsageReading(model, model.tenant_of(call.session), data)
         elif call.action == "GetConsumptionsEstimated":
-            reading = CostReading(model, tenant, data)
+            reading = CostReading(model, model.tenant_of(call.session), data)
         elif call.action == "GetNews":
             reading = NewsReading(model, data)
         else:

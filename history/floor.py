@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 
 from history.callers import ACTIONS
 from history.checker import AT_PAGES
+from history.plan import SHUT_OUT
 
 Counts = Mapping[tuple[str, str], int]
 """How many operations of each kind ended how."""
@@ -20,7 +21,6 @@ CHANGES: Final = (
     "resource add",
     "resource remove",
 )
-NOUNS: Final = ("account", "news", "price", "quota", "resource")
 FAULTS: Final = (
     ("replica-", "killed"),
     ("replica-", "halted"),
@@ -38,6 +38,7 @@ REFUSED_OF_1000: Final = 30
 """Calls in sessions that had ended."""
 LOGINS_OF_1000: Final = 10
 LOGOUTS_OF_1000: Final = 3
+SIGN_INS_OF_1000: Final = 2
 CHANGES_OF_1000: Final = 0.2
 """Of each change, whichever way it was made; and of each thing that is changed, either way."""
 
@@ -64,15 +65,16 @@ def _seen(counts: Counts) -> Iterator[Seen]:
     refused = sum(counts.get((action, "401 login_required"), 0) for action in ACTIONS)
     yield Seen("calls in ended sessions: 401", refused, REFUSED_OF_1000)
     yield Seen("login: 200", counts.get(("login", "200"), 0), LOGINS_OF_1000)
+    yield Seen(f"login{AT_PAGES}: 200", counts.get((f"login{AT_PAGES}", "200"), 0), SIGN_INS_OF_1000)
     yield Seen("logout: 200", counts.get(("logout", "200"), 0), LOGOUTS_OF_1000)
     done = {what: times for (what, outcome), times in counts.items() if outcome == "done"}
     for change in CHANGES:
         yield Seen(f"{change}: done", done.get(change, 0) + done.get(change + AT_PAGES, 0), CHANGES_OF_1000)
-    for noun in NOUNS:
-        both = {what: times for what, times in done.items() if what.startswith(f"{noun} ")}
-        at_pages = sum(times for what, times in both.items() if what.endswith(AT_PAGES))
+    for noun in dict.fromkeys(change.partition(" ")[0] for change in CHANGES):
+        planned = {what: times for what, times in done.items() if what.startswith(noun) and not what.endswith(SHUT_OUT)}
+        at_pages = sum(times for what, times in planned.items() if what.endswith(AT_PAGES))
         yield Seen(f"{noun}: done at the pages", at_pages, CHANGES_OF_1000)
-        yield Seen(f"{noun}: done by a command", sum(both.values()) - at_pages, CHANGES_OF_1000)
+        yield Seen(f"{noun}: done by a command", sum(planned.values()) - at_pages, CHANGES_OF_1000)
     for target, kind in FAULTS:
         broken = (
             times for (what, how), times in counts.items() if what.startswith(f"fault of {target}") and how == kind

@@ -22,7 +22,7 @@ from cloudconsole.store.engine import StoreError
 from cloudconsole.store.passwords import password_matches
 from history.amounts import BILLIONTHS, LIMITS
 from history.cloud import PROVIDER, Cloud, first_password, quick_hash
-from history.plan import Change
+from history.plan import SHUT_OUT, Change
 from history.recording import Outcome, Register
 
 FAILURES: Final = (SQLAlchemyError, StoreError, OSError)
@@ -43,7 +43,7 @@ class Operators:
 
     def __init__(self, settings: Settings, cloud: Cloud) -> None:
         self._settings = settings
-        self._passwords = {account: [first_password(account)] for account in cloud.accounts}
+        self._passwords = {account: [first_password(account)] for account in (*cloud.accounts, *cloud.operators)}
 
     def expect(self, change: Change) -> None:
         """To be told of every change before it is tried, in whichever way: passwords are known by trying them."""
@@ -63,19 +63,6 @@ class Operators:
         except FAILURES as failure:
             return Made("unknown", problem=_told(failure)) if was_reached else None
         return Made("done", done.changed)
-
-    def shut_out(self, operator: str) -> bool:
-        """End an operator's sessions at the pages; whether that is sure.
-
-        A form that was sent and never answered may be lying in some replica still. It changes nothing from now on: each
-        change at the pages is made only if, in its very transaction, its session is good.
-        """
-        try:
-            with store(self._settings) as engine, writing(engine, self._settings) as desk:
-                ACCOUNTS.end_sessions(desk, operator)
-        except FAILURES:
-            return False
-        return True
 
     def look_again(self, change: Change, refusal: str) -> Made:
         """Whether it was refused because it had been made before."""
@@ -124,7 +111,7 @@ def _do(desk: Desk, change: Change) -> Done:
     noun, key, given = _NOUNS[change.register[0]], change.key, change.given
     if change.verb == "password":
         return ACCOUNTS.reset_password(desk, key, quick_hash(given["password"]))
-    if change.verb == "end-sessions":
+    if change.verb in ("end-sessions", SHUT_OUT):
         return ACCOUNTS.end_sessions(desk, key)
     if change.verb == "add":
         return noun.add(desk, given)

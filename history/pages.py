@@ -1,7 +1,9 @@
 """An operator at the pages of whichever replica: signs in, asks for a form, fills it in and sends it."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import count
 from typing import Final, NamedTuple
 from urllib.parse import unquote, urlencode
 
@@ -11,6 +13,8 @@ from history.cloud import first_password
 from history.forms import Form, Page
 from history.operators import Made
 from history.plan import Change
+from history.recorder import Recorder
+from history.recording import Answer, Call, Login
 from history.wires import DEADLINE_SECONDS, FORM, Place, client_from
 
 START: Final = "/admin/"
@@ -18,6 +22,8 @@ SIGN_IN: Final = "/admin/sign-in/"
 NOTICE: Final = "operatornotice"
 NOTHING_NEW: Final = ("nothing to change", "is there already")
 SENT_ON: Final = 303
+LOOK: Final = "operators' page"
+"""What a recording calls it, beside the actions."""
 
 
 class Sent(NamedTuple):
@@ -31,18 +37,24 @@ class Sent(NamedTuple):
 class NotServed(Exception):
     """Nothing came back, or only that this is not the time."""
 
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(answer.error or str(answer.status))
+        self.answer = answer
+
 
 class Odd(Exception):
     """An answer that there should not be."""
 
 
 class Pages:
-    """One account's browser: its cookies are good on every replica."""
+    """One account's browser: its cookies are good on every replica. Whether they are goes into the recording."""
 
-    def __init__(self, now: Callable[[], float], places: Sequence[Place], operator: str, address: str) -> None:
-        self._now, self._places, self.operator = now, places, operator
+    def __init__(self, recorder: Recorder, places: Sequence[Place], operator: str, address: str) -> None:
+        self._recorder, self._places, self.operator = recorder, places, operator
         self._client = client_from(address)
-        self._is_signed_in = False
+        self._session = ""
+        """What it is called in the recording; nothing while there is none."""
+        self._names = (f"{operator}/{number}" for number in count(1))
 
     @property
     def replicas(self) -> range:
@@ -50,72 +62,120 @@ class Pages:
 
     async def make(self, replica: int, change: Change) -> Sent | None:
         """Make a change; None where it did not come to that, and surely nothing was changed."""
-        base, begin = self._places[replica].base, self._now()
+        begin = self._recorder.now()
         try:
-            if not self._is_signed_in:
-                await self._sign_in(base)
-            form = await self._form_for(base, change)
-            begin = self._now()
-            made = await self._send(base, form, _typed(change))
-        except NotServed:
+            if not self._session:
+                await self._sign_in(replica)
+            form = await self._form_for(replica, change)
+            begin = self._recorder.now()
+            made = await self._send(replica, form, _typed(change))
+        except NotServed as problem:
+            if problem.answer.status == 401:
+                self.forget()
             return None
         except Odd as problem:
             made = Made("refused", problem=str(problem))
-        return Sent(begin, self._now(), made)
+        return Sent(begin, self._recorder.now(), made)
+
+    async def look_everywhere(self) -> None:
+        """Ask every replica for a page, in this session."""
+
+        async def look(replica: int) -> None:
+            with suppress(NotServed, Odd):
+                await self._look(replica, START)
+
+        await asyncio.gather(*map(look, self.replicas))
 
     def forget(self) -> None:
         """To be called where the session has been ended: the next change begins with a sign-in."""
         self._client.cookies.clear()
-        self._is_signed_in = False
+        self._session = ""
 
     async def close(self) -> None:
         await self._client.aclose()
 
-    async def _sign_in(self, base: str) -> None:
-        form = _form(await self._request("GET", base, SIGN_IN), SIGN_IN)
-        who = {"username": self.operator, "password": first_password(self.operator)}
-        response = await self._request("POST", base, SIGN_IN, {**form.fields, **who})
-        if response.status_code != SENT_ON:
-            raise Odd(f"the sign-in was refused: {_told(response)}")
-        self._is_signed_in = True
+    async def _sign_in(self, replica: int) -> None:
+        form = _form(await self._request("GET", replica, SIGN_IN), SIGN_IN)
+        password, session = first_password(self.operator), next(self._names)
+        who = {"username": self.operator, "password": password}
+        begin = self._recorder.now()
+        try:
+            response = await self._request("POST", replica, SIGN_IN, {**form.fields, **who})
+            answer = Answer(200) if response.status_code == SENT_ON else Answer(response.status_code, _told(response))
+        except NotServed as problem:
+            answer = problem.answer
+        if answer.status == 200:
+            self._session = session
+        login = Login(
+            begin=begin,
+            end=self._recorder.now(),
+            account=self.operator,
+            password=password,
+            replica=replica,
+            session=self._session,
+            at_pages=True,
+            answer=answer,
+        )
+        self._recorder.add(login)
+        if not self._session:
+            raise NotServed(answer)
 
-    async def _form_for(self, base: str, change: Change) -> Form:
+    async def _look(self, replica: int, path: str) -> httpx2.Response:
+        session, begin = self._session, self._recorder.now()
+        response = None
+        try:
+            response = await self._request("GET", replica, path)
+            answer = _let_in(response)
+        except NotServed as problem:
+            answer = problem.answer
+        end = self._recorder.now()
+        self._recorder.add(Call(begin=begin, end=end, session=session, replica=replica, action=LOOK, answer=answer))
+        if response is None or answer.status == 401:
+            raise NotServed(answer)
+        return response
+
+    async def _form_for(self, replica: int, change: Change) -> Form:
         noun, verb = change.register[0], change.verb
         page = "one" if verb == "change" else verb
         key = "" if verb == "add" else f"?{urlencode({'key': change.key})}"
-        response = await self._request("GET", base, f"{START}{noun}/{page}/{key}")
-        self._refuse_sign_in(response)
+        response = await self._look(replica, f"{START}{noun}/{page}/{key}")
         return _form(response, f"{START}{noun}/{verb}/")
 
-    async def _send(self, base: str, form: Form, typed: Mapping[str, str]) -> Made:
+    async def _send(self, replica: int, form: Form, typed: Mapping[str, str]) -> Made:
         try:
-            response = await self._request("POST", base, form.action, {**form.fields, **typed})
+            response = await self._request("POST", replica, form.action, {**form.fields, **typed})
         except NotServed as problem:
             return Made("unknown", problem=str(problem))
-        self._refuse_sign_in(response)
+        if _let_in(response).status == 401:
+            raise Odd("sent to the sign-in, though nothing had ended the session")
         if response.status_code != SENT_ON:
             raise Odd(_told(response))
         return Made("done", changed=not unquote(response.cookies.get(NOTICE) or "").endswith(NOTHING_NEW))
 
-    def _refuse_sign_in(self, response: httpx2.Response) -> None:
-        if response.headers.get("location", "").startswith(SIGN_IN):
-            raise Odd("sent to the sign-in, though nothing had ended the session")
-
     async def _request(
-        self, method: str, base: str, path: str, fields: Mapping[str, str] | None = None
+        self, method: str, replica: int, path: str, fields: Mapping[str, str] | None = None
     ) -> httpx2.Response:
         content = None if fields is None else urlencode(fields).encode()
         headers = {} if fields is None else {"Content-Type": FORM}
+        address = self._places[replica].base + path
         try:
             async with asyncio.timeout(DEADLINE_SECONDS):
-                response = await self._client.request(method, base + path, headers=headers, content=content)
+                response = await self._client.request(method, address, headers=headers, content=content)
         except (httpx2.TransportError, TimeoutError, OSError) as failure:
-            raise NotServed(type(failure).__name__) from None
+            raise NotServed(Answer(error=type(failure).__name__)) from None
         if response.status_code in (429, 503):
-            if not response.headers.get("retry-after", "").isdecimal():
+            retry_after = response.headers.get("retry-after", "")
+            if not retry_after.isdecimal():
                 raise Odd(f"{response.status_code} without a sensible Retry-After")
-            raise NotServed(str(response.status_code))
+            raise NotServed(Answer(response.status_code, retry_after=retry_after))
         return response
+
+
+def _let_in(response: httpx2.Response) -> Answer:
+    """Whether a session was; that there is no such thing is said only to who is."""
+    if response.headers.get("location", "").startswith(SIGN_IN):
+        return Answer(401, "login_required")
+    return Answer(200) if response.status_code in (200, 404) else Answer(response.status_code)
 
 
 def _typed(change: Change) -> dict[str, str]:

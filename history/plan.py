@@ -24,6 +24,9 @@ from history.cloud import (
 )
 from history.recording import Register
 
+SHUT_OUT: Final = "shut-out"
+"""The verb for ending an operator's own sessions: no plan has it, it follows from what breaks."""
+
 
 class Change(NamedTuple):
     """An operator's verb, what it makes of which register, and what it is given."""

@@ -45,6 +45,8 @@ class Login(Operation, frozen=True, kw_only=True, tag="login", omit_defaults=Tru
     replica: int
     session: str = ""
     """What the session is called in this recording, where one was opened; its id is written nowhere."""
+    at_pages: bool = False
+    """Whether it was the sign-in of an operator."""
     answer: Answer
 
 

@@ -29,8 +29,8 @@ answered could be read by its replica long afterwards: so its operator's session
 and from then on that form changes nothing. The checker finds out
 
 - an acknowledged change that is lost: in any answer to a call that began later, and in the store at the end,
-- a session that was accepted after its logout, its account's disabling or its new password was acknowledged, or that
-  came back after it was refused; a session that was refused although nothing had ended it,
+- a session, an operator's or another, that was accepted after its logout, its account's disabling or its new password
+  was acknowledged, or that came back after it was refused; one that was refused although nothing had ended it,
 - figures that never existed: limits, use, costs or news that were at no moment so while the call was under way, each
   answer as a whole: a mix of two states is found out, too,
 - a login that ended otherwise than account and password were; failures that were not counted right over all replicas,

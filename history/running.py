@@ -99,7 +99,7 @@ async def _pages(
     recorder: Recorder, round_: Round, deployment: Deployed, first_address: int
 ) -> AsyncIterator[list[Pages]]:
     made = [
-        Pages(recorder.now, deployment.replicas, operator, address(number))
+        Pages(recorder, deployment.replicas, operator, address(number))
         for number, operator in enumerate(round_.cloud.operators, first_address)
     ]
     try:

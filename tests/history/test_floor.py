@@ -10,6 +10,7 @@ ENOUGH = Counter(
         **{(action, "200"): 600 for action in ("GetUsageLimits", "GetConsumptionsEstimated", "GetNews")},
         ("GetNews", "401 login_required"): 300,
         ("login", "200"): 100,
+        ("login at the pages", "200"): 20,
         ("logout", "200"): 30,
         **{
             (f"{noun} {verb}{way}", "done"): 2
@@ -40,6 +41,7 @@ def test_enough_of_everything_is_enough() -> None:
         (("GetUsageLimits", "200"), 599, "GetUsageLimits: 200 (599 times)"),
         (("GetNews", "401 login_required"), 299, "calls in ended sessions: 401 (299 times)"),
         (("login", "200"), 99, "login: 200 (99 times)"),
+        (("login at the pages", "200"), 19, "login at the pages: 200 (19 times)"),
         (("logout", "200"), 29, "logout: 200 (29 times)"),
         (("price change", "done"), 0, "price: done by a command (0 times)"),
         (("price change at the pages", "done"), 1, "price: done at the pages (1 times)"),
@@ -60,6 +62,15 @@ def test_a_change_that_was_never_done_is_told() -> None:
     for way in ("", " at the pages"):
         counts["account enable" + way, "unknown"] = counts.pop(("account enable" + way, "done"))
     assert missing(counts) == ["account enable: done (0 times)"]
+
+
+def test_that_operators_are_shut_out_is_no_change_by_a_command() -> None:
+    counts = Counter(ENOUGH)
+    for verb in ("disable", "enable", "end-sessions", "password"):
+        counts[f"account {verb} at the pages", "done"] += counts.pop((f"account {verb}", "done"))
+    counts["account shut-out", "done"] = 10
+    counts["GetNews", "503 unavailable"] -= 10
+    assert missing(counts) == ["account: done by a command (0 times)"]
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,9 @@ import pytest
 from history.cloud import Cloud
 from history.operators import Made, Operators, make_store
 from history.plan import Change, Planner, planners
-from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
 from cloudconsole.server.settings import Settings
-from cloudconsole.store.tables import accounts
 from history import operators
 
 CLOUD = Cloud(1)
@@ -83,21 +81,6 @@ def test_what_is_done_again_and_refused_for_another_reason_is_refused(at_work: O
 
 def test_what_had_not_been_made_is_made_when_done_again(at_work: Operators) -> None:
     assert at_work.make(ADDED, again=True) == Made("done")
-
-
-def test_who_is_shut_out_has_no_session_any_more(at_work: Operators, settings: Settings) -> None:
-    def version() -> int:
-        with settings.store.opened("cloud") as engine, engine.begin() as connection:
-            of_operator = select(accounts.c.version).where(accounts.c.username == CLOUD.operators[0])
-            return int(connection.execute(of_operator).scalar_one())
-
-    before = version()
-    assert at_work.shut_out(CLOUD.operators[0])
-    assert version() != before
-
-
-def test_where_the_store_is_away_nobody_is_shut_out(tmp_path: Path) -> None:
-    assert not Operators(Settings(data=tmp_path / "none"), CLOUD).shut_out(CLOUD.operators[0])
 
 
 def test_a_change_to_what_it_is_changes_nothing(at_work: Operators) -> None:

@@ -70,5 +70,6 @@ def test_where_a_lease_never_ends_replicas_that_are_cut_off_are_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     break_lease(tmp_path, monkeypatch, "LEASE_SECONDS = 1e9")
-    problems = [finding.problem for finding in checked(tmp_path, Round(7, 600, 15, Cloud(2)), CutOff).findings]
+    round_ = Round(7, 600, 15, Cloud(2), calm_seconds=(0.5, 1.5))
+    problems = [finding.problem for finding in checked(tmp_path, round_, CutOff).findings]
     assert any(": stale: " in problem or problem.startswith("accepted ") for problem in problems)
