@@ -32,7 +32,7 @@ FAULTS: Final = (
 )
 """How the target's name begins, and what was done to it."""
 
-SERVED_OF_1000: Final = 60
+SERVED_OF_1000: Final = 40
 """Answers to each action."""
 REFUSED_OF_1000: Final = 30
 """Calls in sessions that had ended."""

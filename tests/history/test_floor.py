@@ -7,7 +7,7 @@ from history.floor import FAULTS, missing
 
 ENOUGH = Counter(
     {
-        **{(action, "200"): 600 for action in ("GetUsageLimits", "GetConsumptionsEstimated", "GetNews")},
+        **{(action, "200"): 400 for action in ("GetUsageLimits", "GetConsumptionsEstimated", "GetNews")},
         ("GetNews", "401 login_required"): 300,
         ("login", "200"): 100,
         ("login at the pages", "200"): 20,
@@ -38,7 +38,7 @@ def test_enough_of_everything_is_enough() -> None:
 @pytest.mark.parametrize(
     ("operation", "left", "told"),
     [
-        (("GetUsageLimits", "200"), 599, "GetUsageLimits: 200 (599 times)"),
+        (("GetUsageLimits", "200"), 399, "GetUsageLimits: 200 (399 times)"),
         (("GetNews", "401 login_required"), 299, "calls in ended sessions: 401 (299 times)"),
         (("login", "200"), 99, "login: 200 (99 times)"),
         (("login at the pages", "200"), 19, "login at the pages: 200 (19 times)"),
