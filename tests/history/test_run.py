@@ -165,7 +165,7 @@ class Meddling(BrokenBy):
 
 def tried(deployment: type[Warm], keep: Path, monkeypatch: pytest.MonkeyPatch) -> Result:
     monkeypatch.setitem(DEPLOYMENTS, "tried", deployment)
-    return run.run(Round(1, 80, 2, Cloud(1), (0.5, 0.5)), "tried", keep)
+    return run.run(Round(1, 200, 2, Cloud(1), (0.2, 0.2)), "tried", keep)
 
 
 def test_a_round_without_findings_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
