@@ -86,6 +86,29 @@ class PostgresServer(Part):
             self.execute(f"CREATE ROLE {USER} LOGIN PASSWORD '{PASSWORD}'")
         return self
 
+    def standby(self) -> "PostgresServer":
+        """Another that follows this one, started; who waits for a commit here waits from now on until it is there, too.
+
+        It can be read, but takes no writes before `promote`. It has no TLS.
+        """
+        follower = PostgresServer(durable=self._durable, settings=self._settings)
+        try:
+            data = follower._make_folders()
+            making.copy(self._programs, self.folder / "socket", self.port, data, self._user, SUPERUSER)
+            follower.start()
+            self.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            self.execute("SELECT pg_reload_conf()")
+            self._wait_until_followed()
+        except BaseException:
+            follower.close()
+            raise
+        return follower
+
+    def promote(self) -> None:
+        """Let a standby follow no more, and take writes."""
+        if self.execute("SELECT pg_promote()") != [(True,)]:
+            raise ClusterFailed("the standby does not take over")
+
     def create_database(self, name: str, template: str | None = None) -> str:
         """An empty database of `console`, or a copy of another, to which nobody may be connected; its address."""
         statement = sql.SQL("CREATE DATABASE {} OWNER {}").format(sql.Identifier(name), sql.Identifier(USER))
@@ -116,11 +139,15 @@ class PostgresServer(Part):
             return done.fetchall() if done.description else []
 
     def _make(self) -> None:
+        making.make(self._programs, self._make_folders(), self._user, SUPERUSER)
+
+    def _make_folders(self) -> Path:
+        """Make those that it needs; that of its data, which is empty."""
         data, socket = self.folder / "data", self.folder / "socket"
         for folder in (self.folder, data, socket):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         making.give_to(self._user, self.folder, data, socket)
-        making.make(self._programs, data, self._user, SUPERUSER)
+        return data
 
     def _write_settings(self) -> None:
         data = self.folder / "data"
@@ -155,3 +182,10 @@ class PostgresServer(Part):
                 time.sleep(0.02)
             else:
                 return
+
+    def _wait_until_followed(self) -> None:
+        deadline = time.monotonic() + START_SECONDS
+        while self.execute("SELECT sync_state FROM pg_stat_replication") != [("sync",)]:
+            if time.monotonic() > deadline:
+                raise ClusterFailed("the standby does not follow")
+            time.sleep(0.02)

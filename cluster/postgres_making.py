@@ -5,7 +5,7 @@ import pwd
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cluster.errors import ClusterFailed
@@ -66,12 +66,25 @@ def make(programs: Path, folder: Path, user: str | None, superuser: str) -> None
         *("--encoding", "UTF8", "--locale", "C.UTF-8", "--no-sync", "--no-instructions"),
         *("--auth-local", "trust", "--auth-host", "scram-sha-256"),
     ]
+    _run(command, user)
+
+
+def copy(programs: Path, source: Path, port: int, folder: Path, user: str | None, superuser: str) -> None:
+    """A copy of the PostgreSQL that runs at a socket in `source`, which will follow it."""
+    command = [
+        *(str(programs / "pg_basebackup"), "--pgdata", str(folder), "--host", str(source), "--port", str(port)),
+        *("--username", superuser, "--checkpoint", "fast", "--no-sync", "--write-recovery-conf"),
+    ]
+    _run(command, user)
+
+
+def _run(command: Sequence[str], user: str | None) -> None:
     groups = None if user is None else [user]
     done = subprocess.run(
         command, cwd="/", capture_output=True, text=True, check=False, user=user, group=user, extra_groups=groups
     )
     if done.returncode:
-        raise ClusterFailed(f"initdb: {(done.stderr or done.stdout).strip()[-2000:]}")
+        raise ClusterFailed(f"{Path(command[0]).name}: {(done.stderr or done.stdout).strip()[-2000:]}")
 
 
 def settings_text(settings: Settings) -> str:
@@ -81,7 +94,7 @@ def settings_text(settings: Settings) -> str:
 
 def host_rules(kind: str) -> str:
     """Lines of pg_hba.conf: anyone who can reach the socket is trusted; over TCP there has to be a password."""
-    return f"local all all trust\n{kind} all all 127.0.0.1/32 scram-sha-256\n"
+    return f"local all,replication all trust\n{kind} all all 127.0.0.1/32 scram-sha-256\n"
 
 
 def _quoted(value: str | int) -> str:

@@ -138,6 +138,20 @@ def test_a_restart_keeps_address_and_data(own: PostgresServer) -> None:
     assert noted(own) == ["after", "before"]
 
 
+def test_a_standby_has_what_was_committed_and_takes_writes_once_promoted() -> None:
+    with PostgresServer() as server:
+        server.create_database("things")
+        server.execute("CREATE TABLE things (name text); GRANT ALL ON things TO console", "things")
+        with server.standby() as standby:
+            note(server, "before")
+            server.kill()
+            with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+                note(standby, "too early")
+            standby.promote()
+            note(standby, "later")
+            assert noted(standby) == ["before", "later"]
+
+
 def test_what_was_committed_survives_a_kill(own: PostgresServer) -> None:
     with psycopg.connect(own.address("things")) as connection:
         connection.execute("INSERT INTO things VALUES ('never committed')")
