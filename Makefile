@@ -50,8 +50,8 @@ test-openstack-full: $(DEV_STAMP)
 test-scale: export PYTHONDONTWRITEBYTECODE =
 test-scale: $(DEV_STAMP)
 	$(BIN)/python -m cluster install
-	$(BIN)/python -m pytest -n 3 --dist loadscope tests/scale $(ARGS)
-	$(BIN)/python -m pytest -n 3 --dist loadscope --store=postgresql $(ON_POSTGRESQL) $(ARGS)
+	$(BIN)/python -m pytest -n 4 --dist loadscope tests/scale $(ARGS)
+	$(BIN)/python -m pytest -n 4 --dist loadscope --store=postgresql $(ON_POSTGRESQL) $(ARGS)
 
 # Real clients of other languages; installs Java by apt-get where there is none.
 test-interop: $(RUN_STAMP)

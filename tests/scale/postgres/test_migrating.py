@@ -75,3 +75,14 @@ def test_a_database_that_is_not_there_is_told(postgres: PostgresServer) -> None:
     for refused in (store.is_there, store.migrate, store.prepare):
         with pytest.raises(StoreError, match=r'cannot be used: .*database "none" does not exist'):
             refused()
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_database_that_cannot_hold_every_name_is_refused(encoding: str, postgres: PostgresServer) -> None:
+    name = f"in_{encoding.lower()}"
+    postgres.execute(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING '{encoding}' LOCALE 'C'")
+    try:
+        with pytest.raises(StoreError, match=f"is in {encoding}, which cannot hold every name: make it with ENCODING"):
+            PostgresStore(DatabaseAddress(postgres.address(name))).migrate()
+    finally:
+        postgres.drop_database(name)

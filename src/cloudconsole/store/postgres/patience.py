@@ -8,7 +8,7 @@ import psycopg
 from psycopg import waiting
 from psycopg.abc import PQGen
 
-from cloudconsole.store.engine import given_up_at
+from cloudconsole.store.engine import StoreError, given_up_at
 from cloudconsole.store.postgres.address import DatabaseAddress
 
 Result = TypeVar("Result")
@@ -50,7 +50,11 @@ def connect(address: DatabaseAddress) -> BoundedConnection:
     """Connecting itself has the deadline that the address gives each host."""
     if time.monotonic() >= given_up_at.get():
         raise _GivenUp
-    return BoundedConnection.connect(address.conninfo())
+    connection = BoundedConnection.connect(address.conninfo())
+    if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
+        connection.close()
+        raise StoreError(f"{address} is in {encoding}, which cannot hold every name: make it with ENCODING 'UTF8'")
+    return connection
 
 
 def _given_up_in_time(gen: PQGen[Result]) -> PQGen[Result]:
