@@ -118,6 +118,9 @@ def contained(folder: Path, settings: dict[str, str], secret: str = "") -> Itera
         eventually(running.is_ready, tries=6000)
         yield running
     finally:
+        # With the first all of a container end. By itself it would not: it became another user since it was started.
+        for first in children_of(process.pid):
+            os.kill(first, signal.SIGKILL)
         process.kill()
         process.wait()
 
