@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -140,27 +140,25 @@ def test_a_smaller_run_leaves_the_record_alone(
     assert "stays as it is" in capsys.readouterr().out
 
 
-class BrokenBy(Warm):
-    """Something is done to it that is no part of the history."""
+def broken_by(harm: Callable[[Warm], None]) -> type[Warm]:
+    """A deployment to which something is done that is no part of the history."""
 
-    servers = 1
+    class Broken(Warm):
+        servers = 1
 
-    def breakages(self) -> list[list[Breakage]]:
-        return [[Breakage("it", "broken", self.break_it, lambda: None, (0.0, 0.0))]]
+        def breakages(self) -> list[list[Breakage]]:
+            return [[Breakage("it", "broken", lambda: harm(self), lambda: None, (0.0, 0.0))]]
 
-    def break_it(self) -> None:
-        raise NotImplementedError
-
-
-class Failing(BrokenBy):
-    def break_it(self) -> None:
-        raise OSError("no such process")
+    return Broken
 
 
-class Meddling(BrokenBy):
-    def break_it(self) -> None:
-        """A change that nobody recorded."""
-        Operators(self.settings, Cloud(1)).make(Change(("quota", "t1"), "change", {}, {"personality": 77}))
+def fail(_deployment: Warm) -> None:
+    raise OSError("no such process")
+
+
+def meddle(deployment: Warm) -> None:
+    """A change that nobody recorded."""
+    Operators(deployment.settings, Cloud(1)).make(Change(("quota", "t1"), "change", {}, {"personality": 77}))
 
 
 def tried(deployment: type[Warm], keep: Path, monkeypatch: pytest.MonkeyPatch) -> Result:
@@ -175,7 +173,7 @@ def test_a_round_without_findings_leaves_nothing_behind(tmp_path: Path, monkeypa
 
 
 def test_a_round_with_findings_is_kept_with_its_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = tried(Meddling, tmp_path / "kept.jsonl", monkeypatch)
+    result = tried(broken_by(meddle), tmp_path / "kept.jsonl", monkeypatch)
     assert result.kept == tmp_path / "kept.jsonl"
     assert check(load(tmp_path / "kept.jsonl")).findings == result.checked.findings != []
     assert "GetNews" in (tmp_path / "kept.server.log").read_text()
@@ -185,7 +183,7 @@ def test_a_round_that_fails_is_kept_as_far_as_it_came(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(ExceptionGroup, match="TaskGroup"):
-        tried(Failing, tmp_path / "kept.jsonl", monkeypatch)
+        tried(broken_by(fail), tmp_path / "kept.jsonl", monkeypatch)
     assert any(isinstance(operation, Call) for operation in load(tmp_path / "kept.jsonl").operations)
     assert (tmp_path / "kept.server.log").exists()
     assert str(tmp_path / "kept.jsonl") in capsys.readouterr().err

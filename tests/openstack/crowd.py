@@ -22,8 +22,6 @@ WISHES = (*READINGS, LOGIN)
 
 CALL_SECONDS, ACTION_SECONDS = 5, 8
 """What one call to a service may take, and all calls for one action."""
-LONGEST_SECONDS = 45
-"""Until an answer, on a busy machine: Keystone's word, the action, Keystone's word again, and as much for the rest."""
 PATIENCE_SECONDS = 120
 PAUSE_SECONDS = 1.5
 """Between one's calls: thirty without a pause are more than a cloud on two cores can answer."""
@@ -84,11 +82,12 @@ class Crowd:
         return [heard for heard in list(self._heard) if heard.at - heard.seconds >= since]
 
     def judge(self, since: float, *, untouched: Collection[str] = ()) -> None:
-        """Each answer is right or tells of trouble, in time; where nothing that failed is needed, it is right."""
+        """Each answer is right or tells of trouble; where nothing that failed is needed, it is right.
+
+        None that did not come is either: a caller gives up after several times the deadlines above.
+        """
         for heard in self.heard(since):
             assert heard.is_right or (heard.is_trouble and heard.member.wish not in untouched), heard
-            # That deadlines hold is what the console promises; the bound is several times theirs, for a busy machine.
-            assert heard.seconds < LONGEST_SECONDS, heard
 
     def wait_for(self, what: Callable[[Heard], bool], wishes: Collection[str], since: float) -> None:
         """Until each with one of these wishes has had such an answer."""

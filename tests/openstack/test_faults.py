@@ -18,7 +18,6 @@ from tests.openstack.crowd import (
     ACTION_SECONDS,
     CALL_SECONDS,
     LOGIN,
-    LONGEST_SECONDS,
     WISHES,
     Crowd,
     Heard,
@@ -158,9 +157,7 @@ def test_a_logout_while_keystone_hangs_ends_the_session(wary: RunningServer, vis
     alice = visit(wary).enter("alice")
     cookies = dict(alice.cookies)
     with frozen("keystone")(lab):
-        begun = time.monotonic()
         assert alice.logout().status == 200
-        assert time.monotonic() - begun < LONGEST_SECONDS
         alice.cookies = cookies
         assert alice.call("GetNews").error == "login_required"
 
