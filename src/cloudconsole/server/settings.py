@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from datetime import tzinfo
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
@@ -147,9 +148,9 @@ class Settings:
         None, LOGS, meanings.LISTEN_ADDRESS, "where to serve Prometheus metrics; nowhere unless set"
     )
 
-    @property
+    @cached_property
     def store(self) -> Store:
-        """Where everything is kept."""
+        """Where everything is kept; one for all, so that its engines hear of what its reader finds out."""
         if self.database is None:
             return FolderStore(self.data)
         # Only now: without a database, what speaks to one is neither loaded nor needed.

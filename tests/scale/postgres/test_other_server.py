@@ -1,9 +1,12 @@
-"""What a reader does once its watch finds another server than before, or tables that were put back."""
+"""What a store does once its reader's watch finds another server than before, or tables that were put back."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from sqlalchemy import Connection, Engine
+
+from cloudconsole.server.settings import Settings
 from cloudconsole.store.postgres.address import DatabaseAddress
 from cloudconsole.store.postgres.reader import PostgresReader
 from tests.scale.postgres.watching import ANOTHER_TABLE, PATIENCE, execute
@@ -14,12 +17,31 @@ WHO = "SELECT pg_backend_pid()"
 @asynccontextmanager
 async def reading(address: DatabaseAddress) -> AsyncIterator[PostgresReader]:
     """With a reader whose watch has begun."""
-    reader = PostgresReader(address)
+    async with reading_and_writing(address) as (reader, _):
+        yield reader
+
+
+@asynccontextmanager
+async def reading_and_writing(address: DatabaseAddress) -> AsyncIterator[tuple[PostgresReader, Engine]]:
+    """The same, and an engine, each from the settings: so do the parts of a console get theirs."""
+    settings = Settings(database=address.given)
+    reader, engine = settings.store.reader(), settings.store.open_engine("activity")
+    assert isinstance(reader, PostgresReader)
     try:
         await reader.changes.look()
-        yield reader
+        yield reader, engine
     finally:
         await reader.leave()
+        engine.dispose()
+
+
+def writer(engine: Engine) -> object:
+    with engine.begin() as connection:
+        return who(connection)
+
+
+def who(connection: Connection) -> object:
+    return connection.exec_driver_sql(WHO).scalar()
 
 
 async def found_another(reader: PostgresReader, address: DatabaseAddress) -> None:
@@ -54,6 +76,35 @@ def test_nor_is_one_that_was_taken_meanwhile(address: DatabaseAddress) -> None:
 
     first, second = asyncio.run(read())
     assert first != second
+
+
+def test_nor_does_a_write_begin_on_one(address: DatabaseAddress) -> None:
+    async def write() -> list[object]:
+        async with reading_and_writing(address) as (reader, engine):
+            writers = [writer(engine), writer(engine)]
+            await found_another(reader, address)
+            return [*writers, writer(engine), writer(engine)]
+
+    first, again, second, second_again = asyncio.run(write())
+    assert (first, second) == (again, second_again)
+    assert first != second
+
+
+def test_a_write_that_was_begun_on_one_is_ended_there(address: DatabaseAddress) -> None:
+    async def write() -> list[object]:
+        async with reading_and_writing(address) as (reader, engine):
+            with engine.begin() as connection:
+                first = who(connection)
+                connection.exec_driver_sql("CREATE TABLE begun AS SELECT pg_backend_pid() AS by")
+                await found_another(reader, address)
+                assert who(connection) == first
+            with engine.begin() as connection:
+                begun = connection.exec_driver_sql("SELECT by FROM begun").scalars().all()
+                return [first, *begun, who(connection)]
+
+    first, begun, second = asyncio.run(write())
+    assert begun == first
+    assert second != first
 
 
 def test_the_stamp_of_what_is_shared_is_never_that_of_another_history(address: DatabaseAddress) -> None:

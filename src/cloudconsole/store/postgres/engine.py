@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Engine, create_engine, event
 
 from cloudconsole.store.engine import Part
 from cloudconsole.store.postgres.address import DatabaseAddress
-from cloudconsole.store.postgres.patience import connect
+from cloudconsole.store.postgres.patience import Servers, connect
 
 CLOUD_LOCK: Final = 1
 """Held by every transaction that changes the cloud: what it has looked at before it writes, nobody else changes."""
@@ -17,15 +17,15 @@ MIGRATION_LOCK: Final = 2
 _ONE_MOMENT: Final = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 
 
-def open_engine(address: DatabaseAddress, part: Part | None) -> Engine:
+def open_engine(address: DatabaseAddress, part: Part | None, servers: Servers) -> Engine:
     """An engine for one part, or for the whole, without any lock of ours."""
     engine = create_engine(
         "postgresql+psycopg://",
-        creator=lambda: connect(address),
+        creator=lambda: connect(address, servers),
         # An error's text may go to a log, what was being written may not.
         hide_parameters=True,
         pool_size=2,
-        # The database may have been restarted since.
+        # The database may have been restarted since, or another may have taken over.
         pool_pre_ping=True,
     )
 
@@ -41,7 +41,7 @@ def open_engine(address: DatabaseAddress, part: Part | None) -> Engine:
 
 @contextmanager
 def opened(address: DatabaseAddress, part: Part | None) -> Iterator[Engine]:
-    engine = open_engine(address, part)
+    engine = open_engine(address, part, Servers())
     try:
         yield engine
     finally:

@@ -1,4 +1,7 @@
-"""Connections that do not wait for ever: a server that stands still is given up in time, or when someone interrupts."""
+"""Connections that do not wait for ever: a server that stands still is given up in time, or when someone interrupts.
+
+Nor does anything begin on a connection to a server that has been replaced: it may stand still, too, and without a word.
+"""
 
 import time
 from contextlib import suppress
@@ -7,6 +10,7 @@ from typing import Any, Final, TypeVar
 import psycopg
 from psycopg import waiting
 from psycopg.abc import PQGen
+from psycopg.pq import TransactionStatus
 
 from cloudconsole.store.engine import StoreError, given_up_at
 from cloudconsole.store.postgres.address import DatabaseAddress
@@ -17,8 +21,35 @@ CANCEL_SECONDS: Final = 1
 """How long a server is asked to stop what nobody waits for any more."""
 
 
+class Servers:
+    """Counts those that have been the server, one after the other, so that connections to a former one are known."""
+
+    def __init__(self) -> None:
+        self.number = 0
+
+    def note_another(self) -> None:
+        """From any thread: whoever has a connection looks by itself before it begins something."""
+        self.number += 1
+
+
 class BoundedConnection(psycopg.Connection[Any]):
     """Waits for an answer until `given_up_at`, and is closed then: what was under way is taken back by the server."""
+
+    _servers = Servers()
+    _number = 0
+
+    def follow(self, servers: Servers) -> None:
+        """Be closed as soon as something would begin while another server is the one."""
+        self._servers, self._number = servers, servers.number
+
+    def cursor(self, *args: Any, **kwargs: Any) -> Any:
+        """What was begun before goes its way: whether it was done, only its own server can say."""
+        is_former = self._number != self._servers.number
+        if is_former and self.info.transaction_status == TransactionStatus.IDLE:
+            # This does not wait for the server, and its pool takes another connection instead.
+            self.close()
+            raise psycopg.OperationalError("another server has taken over")
+        return super().cursor(*args, **kwargs)
 
     def wait(
         self,
@@ -46,7 +77,7 @@ class _GivenUp(psycopg.OperationalError):
         super().__init__("no answer from the database in time")
 
 
-def connect(address: DatabaseAddress) -> BoundedConnection:
+def connect(address: DatabaseAddress, servers: Servers) -> BoundedConnection:
     """Connecting itself has the deadline that the address gives each host."""
     if time.monotonic() >= given_up_at.get():
         raise _GivenUp
@@ -54,6 +85,7 @@ def connect(address: DatabaseAddress) -> BoundedConnection:
     if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
         connection.close()
         raise StoreError(f"{address} is in {encoding}, which cannot hold every name: make it with ENCODING 'UTF8'")
+    connection.follow(servers)
     return connection
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from cloudconsole.store.postgres.address import DatabaseAddress
 from cloudconsole.store.postgres.connections import Connections, Taken
+from cloudconsole.store.postgres.patience import Servers
 from cloudconsole.store.postgres.signals import HISTORY
 from cloudconsole.store.postgres.watching import Watch
 from cloudconsole.store.reader import Parameters, Row
@@ -38,9 +39,10 @@ class Moment:
 class PostgresReader:
     revisions: Final = "SELECT version_num FROM alembic_version"
 
-    def __init__(self, address: DatabaseAddress) -> None:
+    def __init__(self, address: DatabaseAddress, servers: Servers) -> None:
         self._connections = Connections(address)
-        self.changes = Watch(address, self._connections.renew)
+        self._servers = servers
+        self.changes = Watch(address, self._follow)
 
     async def one(self, sql: str, parameters: Parameters = ()) -> Row | None:
         return next(iter(await self.all(sql, parameters)), None)
@@ -59,6 +61,11 @@ class PostgresReader:
             await taken.perform("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield Moment(taken)
             await taken.perform("COMMIT")
+
+    async def _follow(self) -> None:
+        """Use no connection to the former server again, be it for reads or for writes."""
+        self._servers.note_another()
+        await self._connections.renew()
 
     async def leave(self) -> None:
         await self.changes.leave()

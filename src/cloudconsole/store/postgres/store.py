@@ -10,6 +10,7 @@ from cloudconsole.store.engine import PARTS, Part, StoreError
 from cloudconsole.store.migrations import current_revision, is_current, migrate
 from cloudconsole.store.postgres.address import DatabaseAddress
 from cloudconsole.store.postgres.engine import MIGRATION_LOCK, open_engine, opened, take_lock
+from cloudconsole.store.postgres.patience import Servers
 from cloudconsole.store.postgres.reader import PostgresReader
 from cloudconsole.store.postgres.watching import SETTLE_SECONDS
 
@@ -19,6 +20,7 @@ class PostgresStore:
 
     def __init__(self, address: DatabaseAddress) -> None:
         self.address = address
+        self._servers = Servers()
 
     def __str__(self) -> str:
         return str(self.address)
@@ -28,13 +30,14 @@ class PostgresStore:
         return str(self)
 
     def open_engine(self, part: Part) -> Engine:
-        return open_engine(self.address, part)
+        """It follows to another server as soon as a reader of this store's finds one."""
+        return open_engine(self.address, part, self._servers)
 
     def opened(self, part: Part) -> AbstractContextManager[Engine]:
         return opened(self.address, part)
 
     def reader(self) -> PostgresReader:
-        return PostgresReader(self.address)
+        return PostgresReader(self.address, self._servers)
 
     def is_there(self) -> bool:
         return self._revision() is not None
