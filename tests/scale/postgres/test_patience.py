@@ -74,6 +74,21 @@ def test_who_has_no_time_left_does_not_even_connect(own: PostgresServer, own_add
         given_up_at.set(math.inf)
 
 
+def test_a_connection_that_is_being_made_is_given_up_whatever_its_hosts_may_take(own: PostgresServer) -> None:
+    address = DatabaseAddress(own.address("postgres", own.port, own.port))
+    own.pause()
+    given_up_at.set(time.monotonic() + 0.3)
+    try:
+        with (
+            opened(address, None) as fresh,
+            pytest.raises(OperationalError, match="no answer from the database in time"),
+        ):
+            ask(fresh)
+    finally:
+        given_up_at.set(math.inf)
+        own.resume()
+
+
 def test_connecting_has_a_deadline_whoever_waits(own: PostgresServer, own_address: DatabaseAddress) -> None:
     own.pause()
     try:

@@ -4,17 +4,20 @@ Nor does anything begin on a connection to a server that has been replaced: it m
 """
 
 import time
+from collections.abc import Generator
 from contextlib import suppress
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import psycopg
 from psycopg import waiting
-from psycopg.abc import PQGen
+from psycopg.abc import PQGen, PQGenConn
 from psycopg.pq import TransactionStatus
+from psycopg.waiting import Ready
 
 from cloudconsole.store.engine import StoreError, given_up_at
 from cloudconsole.store.postgres.address import DatabaseAddress
 
+Wanted = TypeVar("Wanted")
 Result = TypeVar("Result")
 
 CANCEL_SECONDS: Final = 1
@@ -51,6 +54,12 @@ class BoundedConnection(psycopg.Connection[Any]):
             raise psycopg.OperationalError("another server has taken over")
         return super().cursor(*args, **kwargs)
 
+    @classmethod
+    def _connect_gen(cls, conninfo: str = "") -> PQGenConn[Self]:
+        """For each host in turn, as long as there is time; psycopg's own knows but the time that a host may take."""
+        _see_that_there_is_time()
+        return (yield from _given_up_in_time(super()._connect_gen(conninfo)))
+
     def wait(
         self,
         gen: PQGen[Result],
@@ -73,14 +82,14 @@ class BoundedConnection(psycopg.Connection[Any]):
 class _GivenUp(psycopg.OperationalError):
     """There was no answer in time."""
 
-    def __init__(self) -> None:
-        super().__init__("no answer from the database in time")
+
+def _see_that_there_is_time() -> None:
+    if time.monotonic() >= given_up_at.get():
+        raise _GivenUp("no answer from the database in time")
 
 
 def connect(address: DatabaseAddress, servers: Servers) -> BoundedConnection:
-    """Connecting itself has the deadline that the address gives each host."""
-    if time.monotonic() >= given_up_at.get():
-        raise _GivenUp
+    """Connecting has the deadline that the address gives each host, too."""
     connection = BoundedConnection.connect(address.conninfo())
     if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
         connection.close()
@@ -89,13 +98,12 @@ def connect(address: DatabaseAddress, servers: Servers) -> BoundedConnection:
     return connection
 
 
-def _given_up_in_time(gen: PQGen[Result]) -> PQGen[Result]:
+def _given_up_in_time(gen: Generator[Wanted, Ready | int, Result]) -> Generator[Wanted, Ready | int, Result]:
     """The same steps; whoever takes them is woken ten times a second."""
     try:
         wanted = next(gen)
         while True:
-            if time.monotonic() >= given_up_at.get():
-                raise _GivenUp
+            _see_that_there_is_time()
             wanted = gen.send((yield wanted))
     except StopIteration as done:
         result: Result = done.value
