@@ -8,8 +8,8 @@ from cloudconsole.store.reader import Reader
 _ANYTHING: Final = "SELECT (SELECT id FROM accounts LIMIT 1), (SELECT id_hash FROM sessions LIMIT 1)"
 
 
-async def tables_are_current(reader: Reader) -> bool:
-    """Whether it has the tables that this program knows; raises `Unavailable` where they cannot be read."""
+async def odd_revisions(reader: Reader) -> list[str]:
+    """Of its tables, those that this program does not bring a store to; `Unavailable` where they cannot be read."""
     await reader.one(_ANYTHING)
-    revisions = await reader.one(reader.revisions)
-    return revisions is not None and set(revisions) == {known_revisions()[0]}
+    revisions = await reader.one(reader.revisions) or (None,)
+    return [revision or "none" for revision in revisions if revision != known_revisions()[0]]

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from cloudconsole.server.http import health
 from cloudconsole.server.settings import Settings
 from cloudconsole.store.engine import Part
+from cloudconsole.store.migrations import known_revisions
 from tests.harness import Caller, InProcess
 from tests.server.http.conftest import StartConsole
 from tests.stores import changing
@@ -67,6 +69,29 @@ def test_with_tables_of_another_version_it_is_not_ready(wire: InProcess, data: P
     change(data, part, revision)
     assert wire.send("GET", "/readyz", []).error == "unavailable"
     assert wire.send("GET", "/healthz", []).status == 200
+
+
+@pytest.mark.parametrize(
+    ("harm", "found"),
+    [("UPDATE alembic_version SET version_num = '9999'", "9999"), ("DELETE FROM alembic_version", "none")],
+)
+def test_tables_of_another_version_are_told_once_and_so_is_their_end(
+    wire: InProcess, data: Path, caplog: pytest.LogCaptureFixture, harm: str, found: str
+) -> None:
+    def asked() -> list[str]:
+        """What has been told once it was asked twice."""
+        for _ in range(2):
+            wire.send("GET", "/readyz", [])
+        return [record.getMessage() for record in caplog.records if record.name == health.__name__]
+
+    ours = known_revisions()[0]
+    assert asked() == []
+    change(data, "cloud", harm)
+    began = f"not ready: the store's tables are of revision {found}, and this program's of {ours}"
+    assert asked() == [began]
+    change(data, "cloud", "DELETE FROM alembic_version")
+    change(data, "cloud", f"INSERT INTO alembic_version VALUES ('{ours}')")
+    assert asked() == [began, "ready: the store's tables are of this program's revision again"]
 
 
 @pytest.mark.parametrize(("part", "table"), [("cloud", "accounts"), ("activity", "sessions")])
