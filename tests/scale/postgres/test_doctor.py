@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from cluster.postgres import PostgresServer
@@ -80,6 +81,27 @@ def test_a_database_that_may_lose_what_it_acknowledged_is_told(durable: Database
         given = databases.address(databases.take(databases.with_tables))
         (finding,) = check_database(Case(Settings(database=given), [], time.time()))
     assert (finding.level, "may be lost" in finding.text) == ("warning", True)
+
+
+@pytest.mark.parametrize(
+    ("mode", "is_told"), [(0o644, True), (0o602, True), (0o660, True), (0o640, False), (0o400, False)]
+)
+def test_a_password_file_that_is_open_to_others_is_told(
+    address: DatabaseAddress, tmp_path: Path, mode: int, is_told: bool
+) -> None:
+    file = tmp_path / "password"
+    file.write_text("console-database")
+    file.chmod(mode)
+    settings = Settings(database=address.given, database_password_file=file)
+    (finding,) = check_database(Case(settings, [], time.time()))
+    assert finding.level == ("warning" if is_told else "ok")
+    assert (str(file) in finding.text) is is_told
+
+
+def test_one_that_is_not_there_is_told_once(address: DatabaseAddress, tmp_path: Path) -> None:
+    settings = Settings(database=address.given, database_password_file=tmp_path / "none")
+    (finding,) = check_database(Case(settings, [], time.time()))
+    assert (finding.level, "cannot be read" in finding.text) == ("problem", True)
 
 
 def test_more_workers_than_connections_are_told(examine: Examine) -> None:

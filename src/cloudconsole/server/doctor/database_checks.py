@@ -1,6 +1,8 @@
 """A PostgreSQL database: reached safely, up to date, telling replicas of changes, and keeping its word."""
 
+import stat
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 from sqlalchemy import Connection, text
@@ -16,6 +18,8 @@ CONNECTIONS_OF_WORKER: Final = 9
 CLOCK_SECONDS: Final = 1.0
 MOST_SIGNALS: Final = 1_000_000
 
+_FOR_OTHERS: Final = stat.S_IRWXO | stat.S_IWGRP
+"""A group may read it: the file can then be root's."""
 _MIGRATE: Final = "cloudconsole admin migrate"
 _FACTS: Final = text("""
     SELECT current_setting('server_version_num')::int / 10000 AS version,
@@ -51,9 +55,26 @@ def check_database(case: Case) -> Iterator[Finding]:
     except DBAPIError as refused:
         reason = " ".join(str(refused.orig).split())
         findings = [problem(f"{store} cannot be used: {reason}", "see that it runs, and that the address is right")]
+    file = case.settings.database_password_file
+    if file is not None:
+        findings += _openness(file)
     yield from findings
     if not findings:
         yield ok(f"{store} is reached, up to date and tells of changes")
+
+
+def _openness(file: Path) -> Iterator[Finding]:
+    """Not said when the console starts: in a container, where nobody else is, secrets are often open to all."""
+    try:
+        is_open = file.stat().st_mode & _FOR_OTHERS
+    except OSError:
+        # Whoever needs the password tells that.
+        return
+    if is_open:
+        yield warning(
+            f"other users have access to the database's password in {file}",
+            f"chmod 640 {file}, with a group of the console's user; for a container's secret, say its mode",
+        )
 
 
 def _server(connection: Connection, case: Case) -> Iterator[Finding]:
