@@ -9,6 +9,7 @@ from cluster.postgres import PostgresServer
 
 from cloudconsole.server.doctor import database_checks
 from cloudconsole.server.doctor.database_checks import check_database
+from cloudconsole.server.doctor.examination import examine as examine_all
 from cloudconsole.server.doctor.findings import Case, Finding
 from cloudconsole.server.settings import Settings
 from cloudconsole.store.postgres.address import DatabaseAddress
@@ -65,6 +66,16 @@ def test_what_is_not_in_order_is_told(
     finding = examine()
     assert (finding.level, text in finding.text) == (level, True)
     assert finding.mend
+
+
+@pytest.mark.parametrize("harm", ["DROP TABLE alembic_version", "UPDATE alembic_version SET version_num = '9999'"])
+def test_no_check_looks_into_tables_that_are_not_this_programs(address: DatabaseAddress, harm: str) -> None:
+    execute(address, harm)
+    results = examine_all(Case(Settings(database=address.given, port=0), [], time.time()))
+    unseen = [result.check for result in results if result.text == "not looked at: the database cannot be used"]
+    assert unseen == ["totals", "times in the store", "operators", "sample passwords", "login throttle", "proxies"]
+    assert [result.check for result in results if result.level == "problem"] == ["databases"]
+    assert not [result.text for result in results if "could not be looked at" in result.text]
 
 
 def test_signals_that_nobody_sweeps_are_told(

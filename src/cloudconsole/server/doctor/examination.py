@@ -67,7 +67,10 @@ def _run(check: Check, case: Case) -> list[Finding]:
         return [warning("not looked at: the data folder cannot be used", "mend that first, then run doctor again")]
     try:
         return list(check.run(case))
-    except (DBAPIError, StoreError, sqlite3.Error, OSError) as problem:
+    except StoreError:
+        # The databases' own check says why.
+        return [warning("not looked at: the database cannot be used", "mend that first, then run doctor again")]
+    except (DBAPIError, sqlite3.Error, OSError) as problem:
         # What stands in the way is another check's finding; the rest shall be told all the same.
         reason = problem.orig if isinstance(problem, DBAPIError) else problem
         return [warning(f"could not be looked at: {reason}", "mend the others first, then run doctor again")]

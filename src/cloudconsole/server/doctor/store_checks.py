@@ -26,6 +26,8 @@ LONGEST_LOG: Final = 64 * 1024 * 1024
 def looking_at(case: Case, part: Part) -> Iterator[Connection]:
     """One moment of a database, to read only; none is made where there is none."""
     if case.settings.database is not None:
+        # Of tables that are not there, or not as we know them, PostgreSQL would tell in its own words.
+        case.settings.store.require_current(part)
         with case.settings.store.opened(part) as opened, reading(opened).begin() as connection:
             yield connection
         return
