@@ -11,10 +11,11 @@ from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.models import read_part
 from cloudconsole.operator.nouns.filters import Filter, prefix_filter, switch_filter, tenant_filter
-from cloudconsole.operator.nouns.noun import Done, Noun, Values
+from cloudconsole.operator.nouns.noun import Done, Noun
 from cloudconsole.operator.nouns.operators import refuse_no_operator_left
 from cloudconsole.operator.nouns.places import require_owner, with_tenant
 from cloudconsole.operator.nouns.sessions import new_version
+from cloudconsole.operator.nouns.traits import Values
 from cloudconsole.operator.records import Record, Row
 from cloudconsole.store import tables
 

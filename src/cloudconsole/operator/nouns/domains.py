@@ -10,8 +10,9 @@ from cloudconsole.operator.conditions import begins_with
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.models import read_part
 from cloudconsole.operator.nouns.filters import Filter, switch_filter, tenant_filter
-from cloudconsole.operator.nouns.noun import Done, NumberedNoun, Values
+from cloudconsole.operator.nouns.noun import Done, NumberedNoun
 from cloudconsole.operator.nouns.places import require_owner, with_tenant
+from cloudconsole.operator.nouns.traits import Values
 from cloudconsole.operator.records import Record, Row
 from cloudconsole.store import tables
 

@@ -6,7 +6,8 @@ from cloudconsole.operator import models, records
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.models import read_part
 from cloudconsole.operator.nouns.filters import Filter, name_filters
-from cloudconsole.operator.nouns.noun import NumberedNoun, Values
+from cloudconsole.operator.nouns.noun import NumberedNoun
+from cloudconsole.operator.nouns.traits import Values
 from cloudconsole.operator.records import Record, Row
 from cloudconsole.store import tables
 

@@ -10,7 +10,8 @@ from cloudconsole.operator import models, records
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.models import read_part
 from cloudconsole.operator.nouns.filters import Filter, switch_filter
-from cloudconsole.operator.nouns.noun import Noun, Values
+from cloudconsole.operator.nouns.noun import Noun
+from cloudconsole.operator.nouns.traits import Values
 from cloudconsole.operator.records import Record, Row
 from cloudconsole.operator.rules import LARGEST
 from cloudconsole.store import tables

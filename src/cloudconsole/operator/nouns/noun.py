@@ -1,23 +1,17 @@
 """What all nouns have in common: each verb checks, writes, notes it in the audit, and says what was and what is."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Container, Mapping
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Select, Table, delete, func, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, Select, delete, func, insert, select, tuple_, update
 
 from cloudconsole.operator.audit import note
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import OperatorError, Unfit
 from cloudconsole.operator.kept import texts_in
-from cloudconsole.operator.models import Part
-from cloudconsole.operator.nouns.filters import Filter
-from cloudconsole.operator.nouns.inputs import Input, inputs_of
-from cloudconsole.operator.nouns.wording import SWITCHED
+from cloudconsole.operator.nouns.traits import Traits, Values
 from cloudconsole.operator.records import Record, Row
 from cloudconsole.operator.words import a
 
-Values = Mapping[str, Any]
 Records = list[Record]
 PAGE: Final = 100
 
@@ -34,27 +28,8 @@ class Done(NamedTuple):
         return self.before != self.after
 
 
-class Noun(ABC):
-    """One kind of thing that operators keep. Values and records have the names of a cloud file."""
-
-    name: ClassVar[str]
-    thing: ClassVar[str]
-    """What people call one."""
-    plural: ClassVar[str]
-    model: ClassVar[type[Part]]
-    table: ClassVar[Table]
-    key: ClassVar[str] = "id"
-    """The field, and the column, that names one."""
-    owner: ClassVar[str | None] = None
-    """What is said of the field `tenant`, where there is one."""
-    may_lack_owner: ClassVar[bool] = False
-    fixed: ClassVar[frozenset[str]] = frozenset()
-    """Fields that stay as they were added."""
-    verbs: ClassVar[tuple[str, ...]] = ("add", "change", "disable", "enable", "remove", "show", "list")
-    made_up: ClassVar[Mapping[str, str]] = {}
-    """Required fields that need not be given, and what they are then."""
-    overridable: ClassVar[frozenset[str]] = frozenset()
-    """Verbs with a rule that a desk with `force` overrides."""
+class Noun(Traits):
+    """A kind of thing, and the verbs by which operators keep it."""
 
     # The verbs
 
@@ -105,69 +80,6 @@ class Noun(ABC):
         """Those that all filters let through, in order, from behind the key `after` on."""
         query = self._paged(desk, self._query(), filters or {}, after, limit)
         return [self.record_of(dict(row)) for row in desk.connection.execute(query).mappings()]
-
-    # What nouns differ in
-
-    def inputs(self) -> tuple[Input, ...]:
-        """The fields that adding one takes, and a record has."""
-        own = inputs_of(self.model, self.made_up)
-        if self.owner is None:
-            return own
-        may_lack = self.may_lack_owner
-        return Input("tenant", self.owner, "text", is_required=not may_lack, may_be_nothing=may_lack), *own
-
-    def changeable(self) -> tuple[Input, ...]:
-        """The fields that changing one takes: those with verbs of their own are none."""
-        return tuple(given for given in self.inputs() if given.name not in (*self.fixed, *SWITCHED))
-
-    def filters(self) -> Mapping[str, Filter]:
-        return {}
-
-    def _filters_for(self, wanted: Container[str]) -> Mapping[str, Filter]:
-        """The filters as they serve best where these are wanted together."""
-        del wanted
-        return self.filters()
-
-    def key_of(self, record: Record) -> str:
-        """The key of a record, which the other verbs take."""
-        return str(record[self.key])
-
-    @abstractmethod
-    def record_of(self, row: Row) -> Record:
-        """A row, with the column names of the table and its `tenant` and `node` named, in the names of a cloud file."""
-
-    @abstractmethod
-    def _row(self, desk: Desk, values: Values) -> Row:
-        """Values that were found to fit, as columns."""
-
-    def _complete(self, desk: Desk, values: Values) -> Values:
-        """Values for a new one, with what is made up where it is not given."""
-        del desk
-        return values
-
-    def _check(self, desk: Desk, before: Row | None, after: Row | None) -> None:  # noqa: B027 - many need none
-        """Refuse what would leave the cloud wrong."""
-
-    def _written(self, row: Row) -> Row:
-        """The columns to write where something changed."""
-        return row
-
-    def _follow(self, desk: Desk, before: Row | None, after: Row | None) -> None:  # noqa: B027 - many need none
-        """Do what a change brings with it; before a removal and after any other change."""
-
-    def _query(self) -> Select[Any]:
-        return select(self.table)
-
-    def _order(self) -> tuple[ColumnElement[Any], ...]:
-        return (self.table.c[self.key],)
-
-    def _place(self, key: str) -> tuple[Any, ...]:
-        """Where a key stands in that order."""
-        return (self._value_of(key),)
-
-    def _value_of(self, key: str) -> Any:
-        """A key as its column has it."""
-        return key
 
     # How they do it
 

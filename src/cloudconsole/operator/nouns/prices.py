@@ -16,9 +16,10 @@ from cloudconsole.operator.errors import Finding, OperatorError, Unfit
 from cloudconsole.operator.fitting import price_findings
 from cloudconsole.operator.models import Price, read_part
 from cloudconsole.operator.nouns.filters import Filter, kind_filter, node_filter, value_filter
-from cloudconsole.operator.nouns.noun import PAGE, Done, Noun, Records, Values
+from cloudconsole.operator.nouns.noun import PAGE, Done, Noun, Records
 from cloudconsole.operator.nouns.places import find_node, node_findings
 from cloudconsole.operator.nouns.pricing import price_starts, refuse_unpriced
+from cloudconsole.operator.nouns.traits import Values
 from cloudconsole.operator.records import Record, Row
 from cloudconsole.operator.rules import Starts
 from cloudconsole.store import tables

@@ -11,8 +11,9 @@ from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.models import read_quotas
 from cloudconsole.operator.nouns.filters import Filter, prefix_filter
 from cloudconsole.operator.nouns.inputs import Input
-from cloudconsole.operator.nouns.noun import Done, Noun, Values
+from cloudconsole.operator.nouns.noun import Done, Noun
 from cloudconsole.operator.nouns.places import with_tenant
+from cloudconsole.operator.nouns.traits import Values
 from cloudconsole.operator.records import Record, Row
 from cloudconsole.store import tables
 

@@ -15,9 +15,10 @@ from cloudconsole.operator.errors import Finding, OperatorError
 from cloudconsole.operator.fitting import resource_findings
 from cloudconsole.operator.models import Resource, read_part
 from cloudconsole.operator.nouns.filters import Filter, kind_filter, node_filter, tenant_filter
-from cloudconsole.operator.nouns.noun import PAGE, Done, Noun, Records, Values
+from cloudconsole.operator.nouns.noun import PAGE, Done, Noun, Records
 from cloudconsole.operator.nouns.places import find_node, node_findings, require_owner, with_tenant
 from cloudconsole.operator.nouns.pricing import check_priced
+from cloudconsole.operator.nouns.traits import Values
 from cloudconsole.operator.nouns.usage import check_quotas
 from cloudconsole.operator.records import Record, Row
 from cloudconsole.operator.rules import disabled_refusal

@@ -11,7 +11,7 @@ from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import Unfit
 from cloudconsole.operator.models import read_part
 from cloudconsole.operator.nouns.filters import Filter, name_filters
-from cloudconsole.operator.nouns.noun import Noun, Values
+from cloudconsole.operator.nouns.noun import Noun
 from cloudconsole.operator.nouns.operators import refuse_no_operator_left
 from cloudconsole.operator.nouns.places import refuse_needed
 from cloudconsole.operator.nouns.sessions import (
@@ -19,6 +19,7 @@ from cloudconsole.operator.nouns.sessions import (
     end_sessions_of_guests,
     ends_sessions_of_guests,
 )
+from cloudconsole.operator.nouns.traits import Values
 from cloudconsole.operator.records import Record, Row
 from cloudconsole.store import tables
 

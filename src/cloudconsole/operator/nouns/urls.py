@@ -11,8 +11,9 @@ from cloudconsole.operator import models, records
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.models import read_part
 from cloudconsole.operator.nouns.filters import Filter, switch_filter, tenant_filter
-from cloudconsole.operator.nouns.noun import Noun, Values
+from cloudconsole.operator.nouns.noun import Noun
 from cloudconsole.operator.nouns.places import split_owner, with_tenant
+from cloudconsole.operator.nouns.traits import Values
 from cloudconsole.operator.records import Record, Row
 from cloudconsole.store import tables
 
