@@ -1,6 +1,7 @@
 """An embedded store with something in every table, and what a database holds, for tests of copying one to the other."""
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -8,11 +9,18 @@ from typing import Any
 from cluster.postgres import PostgresServer
 from sqlalchemy import select
 
+from cloudconsole.operator.keeping.moving import copy_to_postgres
 from cloudconsole.store.postgres.address import DatabaseAddress
-from cloudconsole.store.postgres.copying import TABLES
+from cloudconsole.store.postgres.copying import TABLES, Step
 from cloudconsole.store.postgres.engine import opened as opened_on_postgres
 from cloudconsole.store.sqlite.engine import opened
+from cloudconsole.store.sqlite.store import FolderStore
+from tests.conftest import NOON
 
+Tell = Callable[[Step], object]
+
+NO_TABLES: list[str] = []
+"""What an empty database is made of."""
 EVERYTHING = {
     "cloud": ("UPDATE tenants SET project = 'p1@https://identity.example.com' WHERE id = 1",),
     "activity": (
@@ -39,6 +47,14 @@ def fill_every_table(data: Path) -> Path:
     for part, statements in EVERYTHING.items():
         change(data, part, *statements)
     return data
+
+
+def copy(data: Path, address: str, tell: Tell = lambda step: None, *, while_served: bool = False) -> bool:
+    """Whether the store was written to since."""
+    target = DatabaseAddress(address)
+    return copy_to_postgres(
+        FolderStore(data), target, actor="tester", now=int(NOON), while_served=while_served, tell=tell
+    ).is_behind
 
 
 def in_folder(data: Path) -> dict[str, list[Any]]:

@@ -1,0 +1,136 @@
+"""What `admin copy-to` refuses: stores and databases that do not do, and addresses where there are none."""
+
+from pathlib import Path
+
+import psycopg
+import pytest
+from cluster.postgres import PostgresServer
+
+from cloudconsole.store.engine import StoreError
+from cloudconsole.store.postgres.engine import MIGRATION_LOCK
+from tests.older import make_older
+from tests.scale.copies import NO_TABLES, change, copy, made_of
+from tests.server.commands.conftest import Run
+
+UNFIT = {
+    "UPDATE nodes SET name = 'a' || char(0) || 'b' WHERE id = 1": "nodes 1: name is no text, or has a NUL",
+    "UPDATE nodes SET name = CAST(x'ff' AS TEXT) WHERE id = 1": "nodes cannot be read: Could not decode to UTF-8",
+    "UPDATE usage SET cores = cores + 1": "run cloudconsole admin recount --data",
+    "UPDATE accounts SET tenant_id = 999 WHERE id = 1": 'violates foreign key constraint "fk_accounts_tenant_id"',
+}
+
+
+@pytest.mark.parametrize(("statement", "words"), UNFIT.items())
+def test_a_store_with_what_postgresql_does_not_take_is_refused_with_the_place(
+    cloudconsole: Run, data: Path, postgres: PostgresServer, database: str, statement: str, words: str
+) -> None:
+    change(data, "cloud", statement)
+    done = cloudconsole("admin", "copy-to", postgres.address(database), "--data", data)
+    assert done.code == 1
+    assert words in done.err
+    assert "nothing was copied" in done.err
+    assert made_of(postgres, database) == NO_TABLES
+
+
+OCCUPIED = {
+    "INSERT INTO nodes (name) VALUES ('there')": "is not empty: there is something in nodes; give an empty database",
+    "INSERT INTO secrets VALUES ('csrf', 'x')": "is not empty: there is something in secrets; give an empty database",
+    "UPDATE alembic_version SET version_num = '0007'": "has older tables: run cloudconsole admin migrate",
+    "UPDATE alembic_version SET version_num = '9999'": "made by a newer Cloud Console (revision 9999): install that",
+    "DELETE FROM alembic_version": "has tables of something else; give an empty database",
+    "ALTER TABLE nodes OWNER TO postgres": "must be owner of table nodes",
+}
+
+
+@pytest.mark.parametrize(("statement", "words"), OCCUPIED.items())
+def test_a_database_that_is_not_empty_or_not_ours_is_refused_and_left_as_it_is(
+    cloudconsole: Run, data: Path, postgres: PostgresServer, migrated: str, statement: str, words: str
+) -> None:
+    postgres.execute(statement, migrated)
+    before = made_of(postgres, migrated)
+    done = cloudconsole("admin", "copy-to", postgres.address(migrated), "--data", data)
+    assert (done.code, done.out) == (1, "")
+    assert words in done.err
+    assert made_of(postgres, migrated) == before
+    assert postgres.execute("SELECT COUNT(*) FROM tenants", migrated) == [(0,)]
+
+
+def test_who_may_make_no_tables_is_refused(
+    cloudconsole: Run, data: Path, postgres: PostgresServer, database: str
+) -> None:
+    postgres.execute("REVOKE ALL ON SCHEMA public FROM PUBLIC, pg_database_owner", database)
+    postgres.execute(f"ALTER DATABASE {database} OWNER TO postgres")
+    done = cloudconsole("admin", "copy-to", postgres.address(database), "--data", data)
+    assert done.code == 1
+    assert "nothing was copied: " in done.err
+    assert made_of(postgres, database) == NO_TABLES
+
+
+def test_a_wrong_password_is_refused_and_not_shown(cloudconsole: Run, data: Path, address: str) -> None:
+    done = cloudconsole("admin", "copy-to", address.replace("console-database", "quite-wrong"), "--data", data)
+    assert done.code == 1
+    assert "password authentication failed" in done.err
+    assert "quite-wrong" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["mysql://console@127.0.0.1/x"], "ADDRESS: give PostgreSQL's address"),
+        (["postgresql://127.0.0.1/x?nonsense=1"], "invalid URI query parameter"),
+        ([], "ADDRESS"),
+    ],
+)
+def test_what_is_no_address_is_refused(
+    capsys: pytest.CaptureFixture[str], cloudconsole: Run, data: Path, arguments: list[str], words: str
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        cloudconsole("admin", "copy-to", *arguments, "--data", data)
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["postgresql://console@127.0.0.1:1/x"], "the database x on 127.0.0.1 cannot be used"),
+        (["postgresql://127.0.0.1/x", "--password-file", "none"], "none cannot be read: No such file"),
+    ],
+)
+def test_an_address_where_nothing_is_is_refused(
+    cloudconsole: Run, data: Path, arguments: list[str], words: str
+) -> None:
+    done = cloudconsole("admin", "copy-to", *arguments, "--data", data)
+    assert (done.code, done.out) == (1, "")
+    assert words in done.err
+
+
+def test_a_store_that_is_not_there_is_refused(cloudconsole: Run, address: str, tmp_path: Path) -> None:
+    done = cloudconsole("admin", "copy-to", address, "--data", tmp_path / "none")
+    assert done.err.endswith(f"cloudconsole: there is no store in {tmp_path / 'none'}: give its folder with --data\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_older_store_is_refused(data: Path, address: str, postgres: PostgresServer, database: str) -> None:
+    make_older(data)
+    with pytest.raises(StoreError, match="is of an older Cloud Console"):
+        copy(data, address)
+    assert made_of(postgres, database) == NO_TABLES
+
+
+def test_a_newer_store_is_refused(data: Path, address: str) -> None:
+    change(data, "activity", "UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(StoreError, match="made by a newer Cloud Console"):
+        copy(data, address)
+
+
+def test_a_desks_store_is_refused(data: Path, address: str) -> None:
+    change(data, "activity", "INSERT INTO secrets VALUES ('desk', x'')")
+    with pytest.raises(StoreError, match="is of a console for the desk"):
+        copy(data, address)
+
+
+def test_it_does_not_wait_for_someone_who_migrates(data: Path, address: str) -> None:
+    with psycopg.connect(address) as other:
+        other.execute("SELECT pg_advisory_xact_lock(%s)", [MIGRATION_LOCK])
+        with pytest.raises(StoreError, match="someone else is making the tables"):
+            copy(data, address)
