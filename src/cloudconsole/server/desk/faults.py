@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from cloudconsole.server.http.body import parse_fields, read_body
 from cloudconsole.server.http.front import Front
-from cloudconsole.server.http.request import ClientGone, Message, Request
+from cloudconsole.server.http.request import ClientGone, Request
 from cloudconsole.server.http.response import Response
 from cloudconsole.server.http.routes import Endpoint, Route
 from cloudconsole.server.observing.layout import BEFORE_ACTION
@@ -123,13 +123,7 @@ class Faults:
         return None
 
     async def _action_of(self, request: Request) -> str:
-        """The action that a body names, which is then there to be read again."""
         body = await read_body(request, self._most_body)
-
-        async def again() -> Message:
-            return {"type": "http.request", "body": body}
-
-        request.receive, request.body_complete = again, False
         try:
             return str(parse_fields(body, request.head.media_type).get("action"))
         except ApiError:

@@ -29,12 +29,11 @@ async def read_body(request: Request, limit: int) -> bytes:
     """The whole body, refused as soon as it is known to be over the limit."""
     if request.head.content_length > limit:
         raise BodyTooLarge(limit)
-    body = b""
-    while not request.body_complete:
-        body += request.chunk_of(await request.receive())
-        if len(body) > limit:
-            raise BodyTooLarge(limit)
-    return body
+    while not request.body_complete and len(request.body) <= limit:
+        request.body += request.chunk_of(await request.receive())
+    if len(request.body) > limit:
+        raise BodyTooLarge(limit)
+    return request.body
 
 
 def media_type(request: Request, accepted: tuple[str, ...]) -> str:

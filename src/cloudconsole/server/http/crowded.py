@@ -3,11 +3,12 @@
 from http import HTTPStatus
 from typing import Any, Final
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from cloudconsole.server.http.crowding import Crowding
 from cloudconsole.server.http.head import LastHead
 from cloudconsole.server.http.health import HEALTH_PATHS
+from cloudconsole.server.http.patience import PatientProtocol
 from cloudconsole.server.http.raw_answers import no_place_answer, turn_away
 from cloudconsole.server.observing.layout import CONNECTION_REFUSALS, TURNED_AWAY
 from cloudconsole.server.observing.meter import Meter
@@ -15,7 +16,7 @@ from cloudconsole.server.observing.meter import Meter
 LINGER_SECONDS: Final = 1
 
 
-class CrowdedProtocol(HttpToolsProtocol):
+class CrowdedProtocol(PatientProtocol):
     max_connections: int
     meter: Meter
     crowding: Crowding

@@ -12,7 +12,7 @@ from cloudconsole.server.http.crowded import CrowdedProtocol
 from cloudconsole.server.http.crowding import MANY_CALLS, Crowding
 from cloudconsole.server.http.head import LAST_HEAD, LastHead
 from cloudconsole.server.http.raw_answers import bare_answer, write_whole
-from cloudconsole.server.http.request import ARRIVAL, WRITE_WHOLE
+from cloudconsole.server.http.request import ARRIVAL, WHOLE_BODY, WRITE_WHOLE
 from cloudconsole.server.observing.layout import CONNECTION_REFUSALS
 from cloudconsole.server.observing.meter import Meter
 from cloudconsole.store.arrivals import Arrivals
@@ -35,7 +35,6 @@ class GuardedProtocol(CrowdedProtocol):
     What was sent in good order before a refusal is answered first.
     """
 
-    request_timeout: float
     arrivals: Arrivals
 
     _arriving = False
@@ -46,15 +45,11 @@ class GuardedProtocol(CrowdedProtocol):
     _completed_one = False
     _framing_bytes = 0
     _deadline: asyncio.TimerHandle | None = None
-    _stall: asyncio.TimerHandle | None = None
-    _running: RequestResponseCycle | None = None
     _task: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._last_head = LastHead()
-        # What the system does not take at once waits for the caller to read, and nothing is added to it meanwhile.
-        transport.set_write_buffer_limits(high=1)
         if self._has_place():
             self._watch_deadline(arriving=True)
         else:
@@ -63,13 +58,12 @@ class GuardedProtocol(CrowdedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._watch_deadline(arriving=False)
-        self._watch_stall(stalled=False)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         if self._refused or self.transport.is_closing():
             return
-        self._unset_keepalive_if_required()
+        self.is_idle = False
         self._arriving = True
         self._completed_one = False
         # A head that begins and ends in this piece is no larger than it.
@@ -95,14 +89,6 @@ class GuardedProtocol(CrowdedProtocol):
             return False
         last.keep_alive = False
         return True
-
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self._watch_stall(stalled=True)
-
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        self._watch_stall(stalled=False)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -141,7 +127,10 @@ class GuardedProtocol(CrowdedProtocol):
         if not self._offered_upgrade:
             self._arriving = False
             self._completed_one = True
-            self.cycle.scope[ARRIVAL] = self.arrivals.number()  # type: ignore[typeddict-unknown-key]
+            scope: dict[str, Any] = self.cycle.scope  # type: ignore[assignment]
+            scope[ARRIVAL] = self.arrivals.number()
+            # For an application that has not begun yet: it need not ask for it.
+            scope[WHOLE_BODY] = self.cycle.body
             super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:
@@ -178,29 +167,6 @@ class GuardedProtocol(CrowdedProtocol):
         elif not arriving and self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
-
-    def _watch_stall(self, *, stalled: bool) -> None:
-        """A caller that reads none of its answers has as long as one that does not send its requests."""
-        if stalled and self._stall is None:
-            unsent = self.transport.get_write_buffer_size()
-            self._stall = self.loop.call_later(self.request_timeout, self._check_progress, unsent)
-        elif not stalled and self._stall is not None:
-            self._stall.cancel()
-            self._stall = None
-
-    def _check_progress(self, unsent: int) -> None:
-        self._stall = None
-        if self.transport.get_write_buffer_size() < unsent:
-            self._watch_stall(stalled=True)
-        else:
-            # What runs waits to go on writing, and would fail at that.
-            self.drop()
-
-    def drop(self) -> None:
-        """End the connection without another word, also to the call that runs."""
-        if self._running is not None:
-            self._running.disconnected = True
-        self.transport.abort()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle

@@ -18,6 +18,8 @@ WriteWhole = Callable[[bytes, bytes], bool]
 """Takes a status line with headers, and a body, in one piece; false where it cannot just now."""
 WRITE_WHOLE: Final = "cloudconsole.write_whole"
 """Where our own connection offers it in a request's scope."""
+WHOLE_BODY: Final = "cloudconsole.whole_body"
+"""Where our own connection puts the request's body, once all of it has arrived."""
 ARRIVAL: Final = "cloudconsole.arrival"
 """Where our own connection puts the request's number, once all of it has arrived."""
 DROP: Final = "cloudconsole.drop"
@@ -39,6 +41,7 @@ class Request:
     __slots__ = (
         "_scope",
         "address",
+        "body",
         "body_complete",
         "call",
         "head",
@@ -67,7 +70,10 @@ class Request:
         client = scope.get("client")
         self.peer: str = client[0] if client else ""
         self.address = self.peer
-        self.body_complete = not head.announces_body
+        body: bytearray | None = scope.get(WHOLE_BODY)
+        self.body_complete = body is not None or not head.announces_body
+        self.body = b"" if body is None else bytes(body)
+        """What has arrived of it so far; the rest is to be received."""
         self.request_id = head.given_request_id or new_request_id()
         # Taken out: it holds the connection's side of this call, which holds the scope.
         self.write_whole: WriteWhole | None = scope.pop(WRITE_WHOLE, None)

@@ -1,4 +1,4 @@
-"""How long a caller may take to read: as long as it makes progress."""
+"""How long a caller may take: to read as long as it makes progress, and a while from one call to the next."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -25,6 +25,10 @@ class HeldLoop:
 
     def __init__(self) -> None:
         self.timers: list[Timer] = []
+        self.now = 1000.0
+
+    def time(self) -> float:
+        return self.now
 
     def call_later(self, _seconds: float, action: Callable[..., None], *args: Any) -> Timer:
         self.timers.append(Timer(action, *args))
@@ -42,6 +46,7 @@ class FullTransport:
 
     unsent = 100_000
     aborted = False
+    closed = False
 
     def get_extra_info(self, _name: str) -> None:
         return None
@@ -53,7 +58,10 @@ class FullTransport:
         assert high == 1
 
     def is_closing(self) -> bool:
-        return self.aborted
+        return self.aborted or self.closed
+
+    def close(self) -> None:
+        self.closed = True
 
     def abort(self) -> None:
         self.aborted = True
@@ -74,16 +82,28 @@ def transport() -> FullTransport:
 
 
 @pytest.fixture
-def stalled(loop: HeldLoop, transport: FullTransport) -> GuardedProtocol:
-    """A connection that has more to send than the other side reads."""
-    config = Config(cast(Any, _nothing), ws="none", lifespan="off", log_config=None)
+def connected(loop: HeldLoop, transport: FullTransport) -> GuardedProtocol:
+    config = Config(cast(Any, _nothing), ws="none", lifespan="off", log_config=None, timeout_keep_alive=75)
     protocol = guarded_protocol(30, Arrivals(), meter_alone(), max_connections=10)(
         config, ServerState(), {}, cast(Any, loop)
     )
     protocol.connection_made(cast(Any, transport))
     loop.timers.clear()
-    protocol.pause_writing()
     return protocol
+
+
+@pytest.fixture
+def stalled(connected: GuardedProtocol) -> GuardedProtocol:
+    """A connection that has more to send than the other side reads."""
+    connected.pause_writing()
+    return connected
+
+
+@pytest.fixture
+def answered(connected: GuardedProtocol) -> GuardedProtocol:
+    """A connection whose caller has its first answer."""
+    connected.on_response_complete()
+    return connected
 
 
 @pytest.mark.usefixtures("stalled")
@@ -116,3 +136,51 @@ def test_a_connection_that_is_gone_leaves_nothing_behind(
     stalled.connection_lost(ConnectionResetError())
     loop.let_time_pass()
     assert not transport.aborted
+
+
+@pytest.mark.usefixtures("answered")
+def test_a_caller_that_does_not_call_again_is_let_go(loop: HeldLoop, transport: FullTransport) -> None:
+    loop.now += 75
+    loop.let_time_pass()
+    assert transport.closed
+
+
+def test_a_pause_is_measured_from_the_last_answer(
+    loop: HeldLoop, transport: FullTransport, answered: GuardedProtocol
+) -> None:
+    loop.now += 50
+    answered.on_response_complete()
+    loop.now += 25
+    loop.let_time_pass()
+    assert not transport.closed
+    loop.now += 50
+    loop.let_time_pass()
+    assert transport.closed
+
+
+def test_all_pauses_of_a_connection_have_one_timer(loop: HeldLoop, answered: GuardedProtocol) -> None:
+    for _ in range(10):
+        answered.on_response_complete()
+    assert len(loop.timers) == 1
+
+
+def test_a_call_that_takes_longer_than_a_pause_may_is_no_pause(
+    loop: HeldLoop, transport: FullTransport, answered: GuardedProtocol
+) -> None:
+    answered.data_received(b"POST /api/ HTTP/1.1\r\n")
+    loop.now += 100
+    answered.timeout_keep_alive_handler()
+    assert not transport.closed
+    answered.on_response_complete()
+    loop.now += 75
+    answered.timeout_keep_alive_handler()
+    assert transport.closed
+
+
+def test_a_connection_that_is_gone_is_watched_no_more(
+    loop: HeldLoop, transport: FullTransport, answered: GuardedProtocol
+) -> None:
+    answered.connection_lost(ConnectionResetError())
+    loop.now += 75
+    loop.let_time_pass()
+    assert not transport.closed
