@@ -47,7 +47,7 @@ LIMIT: Final = 1.25
 ALONE: Final[dict[str, dict[str, float]]] = {
     "nothing": {},
     **{f"warm calls, {rate} a second": {WARM: rate} for rate in (200, 1000)},
-    **{f"cold calls, {rate} a second": {COLD: rate} for rate in (60, 300)},
+    **{f"cold calls, {rate} a second": {COLD: rate} for rate in (15, 60, 300)},
     **{f"logins, {rate} a second": {LOGIN: rate} for rate in (2, 8)},
     **{f"logouts, {rate} a second": {LOGOUT: rate} for rate in (20, 80)},
     **{f"changes, {rate} a second": {CHANGE: rate} for rate in (2, 6)},

@@ -46,8 +46,8 @@ def cores(costs: Costs, calls: float, cold_share: float) -> dict[str, float]:
 
 def shared_notes() -> list[str]:
     return [
-        "Each kind of work is measured by itself, at two rates, by a steady load on one worker; the model is the cost "
-        "of one of each that leaves the least error. It is checked against mixes of all of them on two workers, "
+        "Each kind of work is measured by itself, at several rates, by a steady load on one worker; the model is the "
+        "cost of one of each that leaves the least error. It is checked against mixes of all of them on two workers, "
         "which it was not fitted on. Idle workers look for changes four times a second. Warm and cold calls are the "
         "six actions and `GET /api/` in turn. A change is an operator's, of one resource: what the operator's own "
         "program takes is not counted. One of what all tenants share (a price, a news item) makes every answer stale: "
