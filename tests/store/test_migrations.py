@@ -12,10 +12,12 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import CheckConstraint, Engine, MetaData, UniqueConstraint, insert, inspect, text
 from sqlalchemy.exc import IntegrityError
 
 from cloudconsole.store.engine import PARTS, Part, StoreError
+from cloudconsole.store.migrations import known_revisions
 from cloudconsole.store.sqlite.engine import database_file, open_engine
 from cloudconsole.store.sqlite.preparing import prepare
 from cloudconsole.store.tables import ACTIVITY, CLOUD, nodes, prices, tenants
@@ -345,3 +347,27 @@ def test_a_database_of_something_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StoreError) as problem:
         prepare(tmp_path)
     _one_clear_line(problem, tmp_path)
+
+
+def test_the_scripts_are_named_by_their_revisions() -> None:
+    config = Config()
+    config.set_main_option("script_location", "cloudconsole.store:migrations")
+    scripts = ScriptDirectory.from_config(config).walk_revisions()
+    assert known_revisions() == tuple(script.revision for script in scripts)
+
+
+def test_a_console_whose_store_is_up_to_date_does_not_load_what_migrates(folder: Path) -> None:
+    program = """
+import sys
+from pathlib import Path
+from cloudconsole.server.app import Console
+from cloudconsole.server.settings import Settings
+settings = Settings(data=Path(sys.argv[1]))
+settings.store.migrate()
+Console(settings).close()
+print(*{name.partition(".")[0] for name in sys.modules})
+"""
+    done = subprocess.run([sys.executable, "-c", program, folder], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "sqlalchemy" in loaded
+    assert loaded.isdisjoint({"alembic", "mako", "pygments"})

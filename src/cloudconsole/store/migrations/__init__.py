@@ -1,15 +1,20 @@
-"""Migrations by Alembic: one history for both parts; each database says which parts it holds."""
+"""Migrations by Alembic: one history for both parts; each database says which parts it holds.
+
+Alembic is loaded only where something is migrated: most processes find a store that is up to date, and would spend a
+tenth of their memory on it.
+"""
 
 from collections.abc import Set
 from functools import cache
+from pathlib import Path
+from typing import Final
 
-from alembic import command, context
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, column, inspect, select, table
 
 from cloudconsole.store.engine import Part, StoreError, reading
+
+_VERSION: Final = table("alembic_version", column("version_num"))
+_SCRIPTS: Final = Path(__file__).with_name("versions")
 
 
 def migrate(engine: Engine, parts: Set[Part], revision: str = "head") -> None:
@@ -22,8 +27,11 @@ def migrate(engine: Engine, parts: Set[Part], revision: str = "head") -> None:
 
 def upgrade(connection: Connection, parts: Set[Part], revision: str = "head") -> None:
     """The same as part of a transaction, which is the caller's to end."""
-    config = _config()
-    config.attributes.update(connection=connection, parts=parts)
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config(attributes={"connection": connection, "parts": parts})
+    config.set_main_option("script_location", "cloudconsole.store:migrations")
     command.upgrade(config, revision)
 
 
@@ -48,21 +56,21 @@ def current_revision(engine: Engine) -> str | None:
 
 def revision_of(connection: Connection) -> str | None:
     """The same, as a transaction sees it."""
-    return MigrationContext.configure(connection).get_current_revision()
+    if not inspect(connection).has_table(_VERSION.name):
+        return None
+    revision: str | None = connection.scalar(select(_VERSION.c.version_num))
+    return revision
 
 
 @cache
 def known_revisions() -> tuple[str, ...]:
     """The revisions that this program knows; the first is what it brings a store to."""
-    return tuple(script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions())
-
-
-def _config() -> Config:
-    config = Config()
-    config.set_main_option("script_location", "cloudconsole.store:migrations")
-    return config
+    names = (script.stem.removeprefix("m") for script in _SCRIPTS.glob("m*.py"))
+    return tuple(sorted((name.partition("_")[0] for name in names), reverse=True))
 
 
 def holds(part: Part) -> bool:
     """Whether the database being migrated holds this part; for use in a migration."""
+    from alembic import context
+
     return part in context.config.attributes["parts"]
