@@ -13,6 +13,8 @@ from cloudconsole.operator.cloudfile.load import read_cloud_file
 from cloudconsole.store import tables
 from cloudconsole.store.passwords import hash_password
 
+Rows = list[dict[str, Any]]
+
 SECRET_HASH = hash_password("secret")
 OTHER_HASH = hash_password("another")
 
@@ -70,24 +72,34 @@ def problems_of(folder: Path, text: str | bytes) -> list[Problem]:
     return []
 
 
-def rows(engine: Engine, table: Any) -> list[dict[str, Any]]:
+def rows(engine: Engine, table: Any) -> Rows:
+    (found,) = rows_of_all(engine, table)
+    return found
+
+
+def rows_of_all(engine: Engine, *of: Any) -> list[Rows]:
+    """Those of each table, in one transaction: tests look so often that one for each would take most of their time."""
     with engine.begin() as connection:
-        return [dict(row) for row in connection.execute(select(table).order_by(*table.primary_key)).mappings()]
+        return [
+            [dict(row) for row in connection.execute(select(table).order_by(*table.primary_key)).mappings()]
+            for table in of
+        ]
 
 
-def contents(engine: Engine) -> dict[str, list[dict[str, Any]]]:
+def contents(engine: Engine) -> dict[str, Rows]:
     """Every row of the store."""
-    return {name: rows(engine, table) for name, table in tables.CLOUD.tables.items()}
+    there = tables.CLOUD.tables
+    return dict(zip(there, rows_of_all(engine, *there.values()), strict=True))
 
 
 def by_name(engine: Engine, table: Any, name: str = "name") -> dict[str, dict[str, Any]]:
     return {row[name]: row for row in rows(engine, table)}
 
 
-def counted_totals(engine: Engine) -> dict[tuple[int, str, int], tuple[int, ...]]:
+def counted_totals(resources: Rows) -> dict[tuple[int, str, int], tuple[int, ...]]:
     """The totals as they must be, from the resources alone."""
     counted: dict[tuple[int, str, int], Counter[str]] = {}
-    for row in rows(engine, tables.resources):
+    for row in resources:
         if row["ended_at"] is None:
             place = (row["tenant_id"], row["kind"], row["node_id"] or 0)
             gigabytes = row["ram_mb"] // 1024 + (1 if row["ram_mb"] % 1024 else 0)
@@ -97,19 +109,16 @@ def counted_totals(engine: Engine) -> dict[tuple[int, str, int], tuple[int, ...]
     return {place: tuple(amounts[name] for name in AMOUNTS) for place, amounts in counted.items()}
 
 
-def stored_totals(engine: Engine) -> dict[tuple[int, str, int], tuple[int, ...]]:
+def stored_totals(totals: Rows) -> dict[tuple[int, str, int], tuple[int, ...]]:
     """The totals as they are; where nothing is left there may be a row of zeros or none."""
-    stored = {
-        (row["tenant_id"], row["kind"], row["node_id"]): tuple(row[name] for name in AMOUNTS)
-        for row in rows(engine, tables.totals)
-    }
+    stored = {(row["tenant_id"], row["kind"], row["node_id"]): tuple(row[name] for name in AMOUNTS) for row in totals}
     return {place: amounts for place, amounts in stored.items() if any(amounts)}
 
 
-def counted_usage(engine: Engine) -> dict[int, Counter[str]]:
+def counted_usage(resources: Rows) -> dict[int, Counter[str]]:
     """What each tenant takes from its quotas, from the resources alone."""
     counted: dict[int, Counter[str]] = {}
-    for row in rows(engine, tables.resources):
+    for row in resources:
         if row["ended_at"] is None:
             of_volumes = {"gigabytes": row["size_gb"]} if row["kind"] in ("volume", "snapshot") else {}
             of_instances = {"cores": row["vcpus"], "ram": row["ram_mb"]} if row["kind"] == "instance" else {}
@@ -119,19 +128,22 @@ def counted_usage(engine: Engine) -> dict[int, Counter[str]]:
     return counted
 
 
-def stored_usage(engine: Engine) -> dict[int, Counter[str]]:
+def stored_usage(usage: Rows) -> dict[int, Counter[str]]:
     """The same as it is kept; where nothing is taken there may be a row of zeros or none."""
-    kept = rows(engine, tables.usage)
-    stored = {row["tenant_id"]: +Counter({name: row[name] for name in QUOTA_USES}) for row in kept}
+    stored = {row["tenant_id"]: +Counter({name: row[name] for name in QUOTA_USES}) for row in usage}
     return {tenant_id: taken for tenant_id, taken in stored.items() if taken}
 
 
 def assert_all_counted(engine: Engine) -> None:
+    assert_counted(*rows_of_all(engine, tables.resources, tables.totals, tables.usage))
+
+
+def assert_counted(resources: Rows, totals: Rows, usage: Rows) -> None:
     """What is kept beside the resources is what they amount to, and nothing starts or ends once it is settled."""
-    assert stored_totals(engine) == counted_totals(engine)
-    assert stored_usage(engine) == counted_usage(engine)
-    settled = {row["tenant_id"]: row["settled_at"] for row in rows(engine, tables.usage)}
-    for row in rows(engine, tables.resources):
+    assert stored_totals(totals) == counted_totals(resources)
+    assert stored_usage(usage) == counted_usage(resources)
+    settled = {row["tenant_id"]: row["settled_at"] for row in usage}
+    for row in resources:
         assert settled[row["tenant_id"]] >= (row["started_at"] if row["ended_at"] is None else row["ended_at"])
 
 

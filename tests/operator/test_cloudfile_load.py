@@ -224,7 +224,7 @@ def test_another_password_in_the_file_gives_a_new_version(loaded: Engine, tmp_pa
 
 def test_totals_are_what_the_resources_amount_to(loaded: Engine) -> None:
     assert_all_counted(loaded)
-    assert counted_totals(loaded)
+    assert counted_totals(rows(loaded, tables.resources))
 
 
 @pytest.mark.parametrize(

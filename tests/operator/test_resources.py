@@ -29,7 +29,18 @@ from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.nouns import NODES, RESOURCES, TENANTS, Done
 from cloudconsole.store import tables
 from tests.harness import HeldClock
-from tests.operator.clouds import assert_all_counted, by_name, contents, counted_totals, load_text, rows, stored_totals
+from tests.operator.clouds import (
+    Rows,
+    assert_all_counted,
+    assert_counted,
+    by_name,
+    contents,
+    counted_totals,
+    load_text,
+    rows,
+    rows_of_all,
+    stored_totals,
+)
 from tests.operator.desks import NOW, desk_of, last_line, refused
 from tests.stores import copy_store, give_back_databases, open_engine, run, store_in
 
@@ -64,7 +75,7 @@ def test_every_kind_can_be_recorded(store: Engine, kind: Kind) -> None:
     with desk_of(store) as desk:
         record(desk, kind)
     assert_all_counted(store)
-    assert len(counted_totals(store)) == 1
+    assert len(counted_totals(rows(store, tables.resources))) == 1
 
 
 def test_a_resource_starts_now_where_nothing_is_said(store: Engine) -> None:
@@ -76,7 +87,7 @@ def test_a_resource_starts_now_where_nothing_is_said(store: Engine) -> None:
 def test_a_resource_that_has_ended_can_be_recorded(store: Engine) -> None:
     with desk_of(store) as desk:
         record(desk, started="2027-01-01", ended="2027-01-02")
-    assert stored_totals(store) == {}
+    assert stored_totals(rows(store, tables.totals)) == {}
     assert rows(store, tables.resources)[0]["ended_at"] is not None
 
 
@@ -297,6 +308,7 @@ class ResourceLife(RuleBasedStateMachine):
         self._engine = open_engine(copy_store(self.template, self._folder / "data"), "cloud")
         self._reader = store_in(self._folder / "data").reader()
         self._recorded = 0
+        self._resources: Rows = []
 
     def teardown(self) -> None:
         run(self._reader.leave())
@@ -343,12 +355,11 @@ class ResourceLife(RuleBasedStateMachine):
         with desk_of(self._engine) as desk:
             RESOURCES.end(desk, resource["id"], time_text(resource["started_at"] + later))
 
-    @precondition(lambda self: bool(rows(self._engine, tables.resources)))
+    @precondition(lambda self: bool(self._resources))
     @rule(place=places)
     def remove(self, place: int) -> None:
-        there = rows(self._engine, tables.resources)
         with desk_of(self._engine) as desk:
-            RESOURCES.remove(desk, there[place % len(there)]["id"])
+            RESOURCES.remove(desk, self._resources[place % len(self._resources)]["id"])
 
     @rule()
     def dump_and_load(self) -> None:
@@ -371,19 +382,21 @@ class ResourceLife(RuleBasedStateMachine):
         load_text(self._engine, self._folder, swapped.replace("- name: ?", "- name: t2"))
 
     @invariant()
-    def totals_are_what_is_there(self) -> None:
-        assert_all_counted(self._engine)
+    def totals_and_usage_are_what_is_there(self) -> None:
+        looked_at = (tables.tenants, tables.resources, tables.totals, tables.usage)
+        tenants, self._resources, totals, usage = rows_of_all(self._engine, *looked_at)
+        assert_counted(self._resources, totals, usage)
+        self._assert_usage(tenants)
 
-    @invariant()
-    def usage_is_what_is_in_use(self) -> None:
+    def _assert_usage(self, tenants: Rows) -> None:
         now = START + 500_000
         answers = EmbeddedCloud(self._reader, HeldClock(now), UTC)
         in_use = [
             row
-            for row in rows(self._engine, tables.resources)
+            for row in self._resources
             if row["started_at"] <= now and (row["ended_at"] is None or row["ended_at"] > now)
         ]
-        for tenant in rows(self._engine, tables.tenants):
+        for tenant in tenants:
             own = [row for row in in_use if row["tenant_id"] == tenant["id"]]
             usage = run(answers.usage_limits(Tenant(tenant["id"], ""))).record
             by_kind = Counter(row["kind"] for row in own)
@@ -399,7 +412,7 @@ class ResourceLife(RuleBasedStateMachine):
             assert usage.total_gigabytes_used == sum(on_disk)
 
     def _live(self) -> list[dict[str, Any]]:
-        return [row for row in rows(self._engine, tables.resources) if row["ended_at"] is None]
+        return [row for row in self._resources if row["ended_at"] is None]
 
     def _choose(self, place: int) -> dict[str, Any]:
         live = self._live()

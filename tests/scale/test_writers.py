@@ -187,7 +187,7 @@ def assert_exact(engine: Engine, address: str) -> None:
     """Totals, usage and the action's answer are what the resources add up to."""
     with engine.begin() as connection:
         assert counting.wrong(connection) == []
-    counted = counted_usage(engine)
+    counted = counted_usage(rows(engine, tables.resources))
     for row in rows(engine, tables.tenants):
         uses = counted.get(row["id"], Counter())
         assert answered(address, row["id"]) == {quota: uses[quota] for quota in USES.values()}
