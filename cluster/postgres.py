@@ -83,7 +83,7 @@ class PostgresServer(Part):
         )
         self._wait_until_ready(self._family)
         if not self.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{USER}'"):
-            self.execute(f"CREATE ROLE {USER} LOGIN PASSWORD '{PASSWORD}'")
+            self.execute(f"CREATE ROLE {USER} LOGIN PASSWORD '{making.quick_verifier(PASSWORD)}'")
         return self
 
     def standby(self) -> "PostgresServer":
