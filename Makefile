@@ -11,6 +11,9 @@ WRK := command -v wrk >/dev/null || { echo "wrk is missing: installing it"; apt-
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends wrk >/dev/null; }
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
 
+# A module's tests by one worker, since they share what they start; in the order that tests/conftest.py puts them.
+BY_MODULE := --dist loadscope --no-loadscope-reorder
+
 # The suites that are run once more on PostgreSQL.
 ON_POSTGRESQL := tests/contract tests/operator tests/store tests/backends/embedded tests/server/test_guests.py \
   tests/server/test_writing.py tests/server/observing/test_audit.py \
@@ -18,8 +21,8 @@ ON_POSTGRESQL := tests/contract tests/operator tests/store tests/backends/embedd
   $(addprefix tests/server/commands/test_,everyone.py importing.py loading.py pruning.py seen_at_once.py) \
   $(addprefix tests/server/operator_pages/test_,answers.py late_changes.py)
 
-.PHONY: run test test-browser test-openstack test-openstack-full test-scale test-interop openstack openstack-stop \
-  bench bench-openstack check format docs fuzz history lock clean
+.PHONY: run test test-browser test-openstack test-openstack-full test-scale test-scale-consoles test-scale-suites \
+  test-interop openstack openstack-stop bench bench-openstack check format docs fuzz history lock clean
 
 run: $(RUN_STAMP)
 	@exec $(BIN)/cloudconsole serve --sample $(if $(HOST),--host "$(HOST)") $(if $(PORT),--port "$(PORT)") \
@@ -28,7 +31,7 @@ run: $(RUN_STAMP)
 # The tests start hundreds of processes: where none may write bytecode, each compiles all that it loads.
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(DEV_STAMP)
-	$(BIN)/python -m pytest -n 3 --dist loadscope $(ARGS)
+	$(BIN)/python -m pytest -n 4 $(BY_MODULE) $(ARGS)
 
 # The pages in a real browser; installs Debian's chromium, and a font for Chinese, where they are missing.
 # BROWSER_SHOTS=folder keeps pictures of the pages there.
@@ -50,8 +53,14 @@ test-openstack-full: $(DEV_STAMP)
 test-scale: export PYTHONDONTWRITEBYTECODE =
 test-scale: $(DEV_STAMP)
 	$(BIN)/python -m cluster install
-	$(BIN)/python -m pytest -n 4 --dist loadscope tests/scale $(ARGS)
-	$(BIN)/python -m pytest -n 4 --dist loadscope --store=postgresql $(ON_POSTGRESQL) $(ARGS)
+	@$(MAKE) --jobs 2 --output-sync=target --no-print-directory test-scale-consoles test-scale-suites
+
+# Beside each other: the first mostly waits, the second mostly reckons.
+test-scale-consoles:
+	$(BIN)/python -m pytest -n 4 $(BY_MODULE) tests/scale $(ARGS)
+
+test-scale-suites:
+	$(BIN)/python -m pytest -n 3 $(BY_MODULE) --store=postgresql $(ON_POSTGRESQL) $(ARGS)
 
 # Real clients of other languages; installs Java by apt-get where there is none.
 test-interop: $(RUN_STAMP)

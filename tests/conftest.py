@@ -1,5 +1,6 @@
 """Fixtures that all suites share."""
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,6 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "embedded_only: about the files of the embedded store")
     config.addinivalue_line("markers", "before_nginx: what a proxy in front answers by itself")
+    config.addinivalue_line("markers", "long: takes or waits so long that its module begins before the others")
     stores.use(config.getoption("store"))
 
 
@@ -45,6 +47,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if item.get_closest_marker("embedded_only")]
         items[:] = [item for item in items if item not in left_out]
         config.hook.pytest_deselected(items=left_out)
+    _put_longest_first(items)
+
+
+def _put_longest_first(items: list[pytest.Item]) -> None:
+    """So that no worker is left with a long module when the others have ended; a module's tests stay together."""
+    sizes = Counter(item.path for item in items)
+    long = {item.path for item in items if item.get_closest_marker("long")}
+    items.sort(key=lambda item: (item.path not in long, -sizes[item.path]))
 
 
 @pytest.hookimpl(wrapper=True)

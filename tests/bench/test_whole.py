@@ -12,6 +12,8 @@ from bench import report
 from tests.bench.needs import needs_wrk
 from tests.harness import clean_environment
 
+pytestmark = pytest.mark.long
+
 needs_two_cores = pytest.mark.skipif(
     not {0, 1} <= os.sched_getaffinity(0) and os.environ.get("CI") != "true", reason="there are no two cores"
 )

@@ -26,6 +26,8 @@ from tests.client.conftest import Connect
 from tests.client.faces import together
 from tests.client.scripted import LOGGED_IN, LOST, WELCOME, Canned, ScriptedServer, envelope
 
+pytestmark = pytest.mark.long
+
 IN_ANOTHER_ZONE = [format_datetime((datetime.now(UTC) + timedelta(hours=1)).astimezone(timezone(timedelta(hours=8))))]
 DONE = envelope({"done": True})
 BUSY = envelope({}, code=503, status=503, headers=[("Retry-After", "0")])

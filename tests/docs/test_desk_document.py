@@ -19,6 +19,8 @@ from tests.e2e.test_sessions_to_paste import needs_curl
 from tests.harness import clean_environment
 from tests.test_pytest_plugin import assert_passed, run_pytest
 
+pytestmark = pytest.mark.long
+
 DOCUMENT = (Path(__file__).parents[2] / "docs/desk.md").read_text()
 
 

@@ -20,6 +20,8 @@ from cloudconsole.spec.errors import ApiError
 from tests.e2e.raw import Raw, chunked, head, raw_connection, request
 from tests.harness import FORM, JSON, Caller, HeaderPairs, OverHttp, Reply, RunningServer, running_server
 
+pytestmark = pytest.mark.long
+
 ERRORS = {(kind.code, kind.error) for kind in ApiError.__subclasses__() if kind.code < 500}
 NAMES = [action.name for action in ACTIONS]
 

@@ -17,6 +17,8 @@ from tests.cli.people import PASSWORD, Person
 from tests.e2e.processes import eventually
 from tests.harness import Caller, OverHttp, RunningServer, clean_environment
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[2]
 SHIPPED = ("src", "requirements", "pyproject.toml", "README.md", "LICENSE")
 

@@ -22,6 +22,8 @@ from tests.history.story import QUOTA, Story, limited
 from tests.history.test_floor import ENOUGH
 from tests.history.warm import Warm
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recording]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine
@@ -25,6 +26,8 @@ from tests.harness import HeldClock
 from tests.operator.clouds import contents, counted_totals, load_text, rows, rows_of_all, stored_totals
 from tests.operator.desks import NOW, desk_of
 from tests.stores import copy_store, give_back_databases, open_engine, run, store_in
+
+pytestmark = pytest.mark.long
 
 CLOUD = "version: 1\nnodes: [n1, n2]\ntenants: [{name: t1}, {name: t2}]\n"
 Step = Callable[[Desk], Any]

@@ -44,6 +44,8 @@ from tests.operator.clouds import (
 from tests.operator.desks import NOW, desk_of, last_line, refused
 from tests.stores import copy_store, give_back_databases, open_engine, run, store_in
 
+pytestmark = pytest.mark.long
+
 START = NOW
 UNLIMITED = "quotas: {" + ", ".join(f"{name}: -1" for name in QUOTA_DEFAULTS) + "}"
 PRICES = "\n".join(

@@ -5,6 +5,7 @@ import time
 from datetime import UTC
 from pathlib import Path
 
+import pytest
 from cluster.postgres import PostgresServer
 
 from cloudconsole.operator.cloudfile import load
@@ -13,6 +14,8 @@ from tests.e2e.processes import command
 from tests.harness import CERTIFICATES, make_logins_quick
 from tests.scale.sites import site_of_two
 from tests.stores import point_to, store_in
+
+pytestmark = pytest.mark.long
 
 
 def test_the_kit_finds_nothing_wrong(postgres: PostgresServer, database: str, tmp_path: Path) -> None:

@@ -32,6 +32,8 @@ from tests.harness import clean_environment
 from tests.scale.machines import is_ready
 from tests.stores import DATABASE_VARIABLE
 
+pytestmark = pytest.mark.long
+
 ROOTED: Final = """
 set -eu
 mount -t tmpfs tmpfs {folder}/layers

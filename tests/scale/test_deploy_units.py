@@ -13,6 +13,8 @@ from tests.deploy.unit_files import DROP_INS, PROGRAM, SERVICES, TIMERS, UNITS, 
 from tests.e2e.processes import eventually
 from tests.scale.machines import Machine
 
+pytestmark = pytest.mark.long
+
 MOST_EXPOSURE = "15"
 """Of 100; what is left is that the console speaks to the network, and shares the machine's files to read."""
 

@@ -20,6 +20,8 @@ from tests.e2e.processes import eventually
 from tests.harness import Caller, OverHttp, clean_environment
 from tests.scale.machines import Machine
 
+pytestmark = pytest.mark.long
+
 DOCUMENT = (ROOT / "docs/deployment.md").read_text()
 PASSWORD = "of-the-first-operator"
 

@@ -15,6 +15,8 @@ from history.running import Round, record
 
 from cloudconsole.store.postgres.store import PostgresStore
 
+pytestmark = pytest.mark.long
+
 
 def checked(folder: Path, round_: Round, deployment: type[OnPostgres] = OnPostgres) -> Checked:
     """One round; its recording stays in the folder."""

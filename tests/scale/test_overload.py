@@ -27,6 +27,8 @@ from tests.e2e.processes import children_of, eventually
 from tests.e2e.raw import Raw, request
 from tests.harness import Caller, OverHttp, RunningServer, running_server
 
+pytestmark = pytest.mark.long
+
 OVERLOAD_SECONDS = 4
 FACTOR = 10
 CROWD = 1000

@@ -13,6 +13,8 @@ from tests.harness import Caller, OverHttp
 from tests.scale.sites import log_lines
 from tests.server.commands.conftest import Run
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def own() -> Iterator[PostgresServer]:

@@ -15,6 +15,8 @@ from tests.e2e.processes import eventually
 from tests.harness import Caller, OverHttp, Reply
 from tests.server.commands.conftest import Run
 
+pytestmark = pytest.mark.long
+
 CORES: Final = 4321
 """Of a quota that the sample does not have."""
 
