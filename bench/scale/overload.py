@@ -1,6 +1,7 @@
 """Ten times the sustainable rate: how soon those are answered who are served, and how soon all is as before."""
 
 import math
+from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -97,15 +98,22 @@ def check(outcome: Outcome) -> Outcome:
     return outcome
 
 
-def one_round(crowd: Crowd, few: Crowd, requests: Sequence[bytes], seconds: int) -> Round:
-    at_once = check(few.call(requests, 50_000, seconds))
+def one_round(crowd: Crowd, few: Crowd, requests: deque[bytes], seconds: int) -> Round:
+    at_once = go_on(few, requests, 50_000, seconds)
     rate = SUSTAINABLE * len(at_once.answers) / seconds
-    normal = check(crowd.call(requests, rate, seconds)).times()
-    overload = check(crowd.call(requests, FACTOR * rate, OVERLOAD_SECONDS, patience=30))
-    afterwards = check(crowd.call(requests, rate, AFTERWARDS_SECONDS, patience=30))
+    normal = go_on(crowd, requests, rate, seconds).times()
+    overload = go_on(crowd, requests, FACTOR * rate, OVERLOAD_SECONDS)
+    afterwards = go_on(crowd, requests, rate, AFTERWARDS_SECONDS)
     recovery = recovery_of(afterwards.answers, p99(normal))
     onset, later = at_first(overload.answers)
     return Round(rate, OVERLOAD_SECONDS, normal, onset, later, overload.statuses[503], recovery)
+
+
+def go_on(crowd: Crowd, requests: deque[bytes], rate: float, seconds: float) -> Outcome:
+    """Call where the run before has ended: else its calls would be made again, and find in memory what they read."""
+    outcome = check(crowd.call(tuple(requests), rate, seconds, patience=30))
+    requests.rotate(-len(outcome.answers) - outcome.unsent)
+    return outcome
 
 
 def at_first(answers: Sequence[Answer]) -> tuple[list[float], list[float]]:
@@ -167,7 +175,8 @@ def _measure(kind: str, where: tuple[str, ...], requests: Sequence[bytes], pace:
         crowd, few = (stack.enter_context(Crowd(console.port, members)) for members in (MEMBERS, FEW))
         for each in (crowd, few):
             check(each.settle())
-        rounds = [one_round(crowd, few, requests, pace.seconds) for _ in range(pace.rounds)]
+        in_turn = deque(requests)
+        rounds = [one_round(crowd, few, in_turn, pace.seconds) for _ in range(pace.rounds)]
         held = console.memory_ceiling(f"after the overload, with {MEMBERS:,} connections, {kind}")
         return rounds, replace(held, limit=MEMORY_LIMIT)
 

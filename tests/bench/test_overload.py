@@ -1,11 +1,14 @@
 """The figures of an overload, from what a crowd saw."""
 
 import math
+from collections import deque
 
 import pytest
 from bench.figures import Ceiling, Refused
-from bench.scale.overload import Round, at_first, check, p99, recovery_of, report
-from cluster.crowd import Answer, Outcome
+from bench.scale.overload import Round, at_first, check, go_on, p99, recovery_of, report
+from cluster.crowd import Answer, Crowd, Outcome
+
+from tests.scale.test_crowd import ASKED, OK, answering
 
 HELD = Ceiling("memory of a worker", "MB", 100, 120)
 
@@ -61,6 +64,15 @@ def test_the_first_second_is_told_apart_and_refusals_are_left_out() -> None:
 def test_a_run_with_a_wrong_answer_is_worth_nothing(wrong: Outcome) -> None:
     with pytest.raises(Refused):
         check(wrong)
+
+
+def test_each_run_goes_on_where_the_one_before_has_ended() -> None:
+    requests = deque(ASKED.replace(b"/", b"/%d" % number, 1) for number in range(1000))
+    with answering(OK) as port, Crowd(port, 4) as crowd:
+        sent = go_on(crowd, requests, 100, 0.2)
+    assert len(sent.answers) > 0
+    assert requests[0].startswith(b"GET /%d " % (len(sent.answers) + sent.unsent))
+    assert len(requests) == 1000
 
 
 def test_a_report_has_the_ratio_of_each_round_and_the_slowest_recovery() -> None:
