@@ -160,6 +160,20 @@ def test_a_flood_of_visitors(console: RunningServer, demo: Caller, ending: list[
         check_normal_service(console.port, call_of(demo))
 
 
+@pytest.mark.parametrize("flags", ["postgresql"], indirect=True)
+def test_a_flood_of_sessions_that_must_be_looked_for(console: RunningServer, demo: Caller) -> None:
+    """More than there is room for in the line before the database."""
+    token = _known(demo).token
+    made_up = [action_request(Known(f"s{number:048x}", token), "GetUsageLimits") for number in range(5000)]
+    with bounded_memory(console):
+        with Crowd(console.port, CROWD) as crowd:
+            crowd.settle()
+            outcome = crowd.call(made_up, 20_000, OVERLOAD_SECONDS, patience=30)
+        assert set(outcome.statuses) == {401, 503}
+        assert (outcome.lost, outcome.unanswered, outcome.without_retry_after) == (0, 0, 0)
+        check_normal_service(console.port, call_of(demo))
+
+
 def test_health_checks_are_answered_in_a_crowd(console: RunningServer, demo: Caller) -> None:
     call, healthy = call_of(demo), Counter[int]()
     with Crowd(console.port, CROWD) as crowd:

@@ -257,5 +257,7 @@ class Unavailable(ApiError):
     when = "the console is overloaded or stopping, or its store cannot be reached"
     mend = "Try again after the seconds that `Retry-After` gives."
 
-    def __init__(self, retry_after: int = 1) -> None:
+    def __init__(self, retry_after: int = 1, *, closes: bool = True) -> None:
+        """`closes` tells whether the connection ends: the next one may lead to somebody who can answer."""
         super().__init__(retry_after=retry_after)
+        self.closes = closes

@@ -11,10 +11,11 @@ from cloudconsole.server.http.head import Head
 from cloudconsole.server.http.health import HealthEndpoint
 from cloudconsole.server.http.request import Request
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.postgres import connections
+from cloudconsole.store.postgres import connections, places
 from cloudconsole.store.postgres.address import DatabaseAddress
 from cloudconsole.store.postgres.connections import Connections
 from cloudconsole.store.postgres.store import PostgresStore
+from cloudconsole.store.reader import Row
 from cloudconsole.store.store import read_with
 from tests.scale.postgres.watching import PATIENCE, execute
 
@@ -70,31 +71,20 @@ def test_a_connection_that_saw_an_error_is_not_used_again(address: DatabaseAddre
     assert asyncio.run(read())
 
 
-def test_so_many_read_at_once_and_so_many_wait(address: DatabaseAddress, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_so_many_read_at_once_and_in_a_crowd_few_wait(
+    address: DatabaseAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(connections, "MOST_HELD", 1)
-    monkeypatch.setattr(connections, "MOST_WAITING", 1)
+    monkeypatch.setattr(places, "BURST", 1)
+    monkeypatch.setattr(places, "FEW_EACH", 1)
 
-    async def crowd() -> None:
-        held = Connections(address)
-        is_used, may_end = asyncio.Event(), asyncio.Event()
+    async def crowd() -> list[Row | BaseException | None]:
+        async with read_with(PostgresStore(address)) as reader:
+            return await asyncio.gather(*(reader.one("SELECT 1") for _ in range(3)), return_exceptions=True)
 
-        async def use() -> None:
-            async with held.taken():
-                is_used.set()
-                await may_end.wait()
-
-        first = asyncio.create_task(use())
-        await is_used.wait()
-        second = asyncio.create_task(use())
-        await asyncio.sleep(0)
-        with pytest.raises(Unavailable):
-            async with held.taken():
-                raise AssertionError("there is no room")
-        may_end.set()
-        await asyncio.gather(first, second)
-        await held.close()
-
-    asyncio.run(crowd())
+    first, second, third = asyncio.run(crowd())
+    assert (first, third) == ((1,), (1,))
+    assert isinstance(second, Unavailable)
 
 
 # A server that stops

@@ -7,7 +7,8 @@ import pytest
 
 from cloudconsole.server.http.head import Head
 from cloudconsole.server.http.request import WRITE_WHOLE, Message, Request
-from cloudconsole.server.http.response import Response, json_response, plain_answer, send_response
+from cloudconsole.server.http.response import Response, json_response, plain_answer, refusal_headers, send_response
+from cloudconsole.spec.errors import Unavailable
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -58,3 +59,10 @@ def test_both_ways_send_the_same_headers(response: Response) -> None:
 def test_only_an_answer_with_an_age_tells_it(age: int | None, told: list[bytes]) -> None:
     headers = in_one_piece(plain_answer(b"{}", age))
     assert [value for name, value in headers if name == b"x-answer-age"] == told
+
+
+@pytest.mark.parametrize("closes", [True, False])
+def test_the_connection_of_who_cannot_be_served_ends_unless_another_would_not_help(closes: bool) -> None:
+    headers = refusal_headers(Unavailable(closes=closes))
+    assert ((b"connection", b"close") in headers) == closes
+    assert (b"retry-after", b"1") in headers

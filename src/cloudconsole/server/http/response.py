@@ -73,7 +73,7 @@ def refusal_headers(error: ApiError) -> Headers:
         headers.append((b"retry-after", b"%d" % error.retry_after))
     if isinstance(error, MethodNotAllowed):
         headers.append((b"allow", error.allow.encode("ascii")))
-    if isinstance(error, BodyTooLarge | Unavailable):
+    if isinstance(error, BodyTooLarge) or (isinstance(error, Unavailable) and error.closes):
         headers.append((b"connection", b"close"))
     return headers
 

@@ -12,6 +12,7 @@ from psycopg import AsyncConnection
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.engine import StoreError
 from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.postgres.places import Places
 from cloudconsole.store.reader import Parameters, Row
 
 READ_SECONDS: Final = 5
@@ -20,7 +21,6 @@ MOST_HELD: Final = 4
 """Connections of one worker for its reads."""
 MOST_OF_STRANGERS: Final = 2
 """Of these, those for looking for what may be made up: it leaves some to callers who are known."""
-MOST_WAITING: Final = 500
 
 Result = TypeVar("Result")
 Held = AsyncConnection[Row]
@@ -72,31 +72,6 @@ class Taken(NamedTuple):
     @property
     def _seconds_left(self) -> float:
         return max(0.0, self.until - asyncio.get_running_loop().time())
-
-
-class Places:
-    """For so many at once; others wait, of whom there may be so many."""
-
-    def __init__(self, number: int) -> None:
-        self._free = asyncio.Semaphore(number)
-        self._waiting = 0
-
-    @asynccontextmanager
-    async def taken(self, until: float) -> AsyncIterator[None]:
-        if self._waiting >= MOST_WAITING:
-            raise Unavailable
-        self._waiting += 1
-        try:
-            async with asyncio.timeout_at(until):
-                await self._free.acquire()
-        except TimeoutError as problem:
-            raise Unavailable from problem
-        finally:
-            self._waiting -= 1
-        try:
-            yield
-        finally:
-            self._free.release()
 
 
 class Connections:
