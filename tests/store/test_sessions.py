@@ -267,3 +267,15 @@ def test_one_that_may_be_made_up_is_sought_and_by_a_single_statement(
     # By our memory alone it is idle, so that it is read again.
     worker.find(name, now=NOW + IDLE)
     assert (asked[0], asked.count(way)) == (way, 1)
+
+
+def test_one_whose_use_was_written_down_is_still_none_that_may_be_made_up(
+    reader: Reader, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker.find("s1")
+    worker.forget("s1")
+    asked = list[str]()
+    for each in ("one", "seek"):
+        monkeypatch.setattr(reader, each, noting(asked, each, getattr(reader, each)))
+    worker.find("s1")
+    assert asked == ["one"]

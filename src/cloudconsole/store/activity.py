@@ -118,19 +118,16 @@ class Activity:
         except SQLAlchemyError as problem:
             raise Unavailable from problem
 
-    def open_session(self, attempt: Attempt, proven: Account | Guest, session: NewSession, now: int) -> int:
-        """Let someone proven in, unless the limit of failures was reached while the password was being checked.
-
-        Gives how many sessions ended for it.
-        """
+    def open_session(self, attempt: Attempt, proven: Account | Guest, session: NewSession, now: int) -> None:
+        """Let someone proven in, unless the limit of failures was reached while the password was being checked."""
         account_id, version = (proven.id, proven.version) if isinstance(proven, Account) else (NO_ACCOUNT, 0)
 
-        def work(connection: Connection) -> int:
+        def work(connection: Connection) -> None:
             lock_name(connection, attempt.network)
             _check_throttle(connection, attempt, now)
             connection.execute(delete(login_failures).where(_same_user(attempt)))
             _remove_some(connection, sessions.c.id_hash, sessions.c.expires_at <= now)
-            ended = _end_sessions(connection, session.replaces)
+            _end_sessions(connection, session.replaces)
             connection.execute(
                 insert(sessions).values(
                     id_hash=session.id_hash,
@@ -144,9 +141,8 @@ class Activity:
             if isinstance(proven, Guest):
                 connection.execute(insert(guest_sessions).values(guest_row(session.id_hash, proven, now)))
             _note(connection, attempt.event, proven.known_as, attempt.caller, now)
-            return ended
 
-        return self._transact(work)
+        self._transact(work)
 
     def count_failure(self, attempt: Attempt, known_username: str | None, now: int) -> None:
         """Count a failed login; past the limit it is not counted but raises `TooManyRequests`, as a right one would."""
@@ -221,8 +217,8 @@ def _nth(newest_first: Select[Any], number: int) -> Select[Any]:
     return newest_first.offset(number - 1).limit(1)
 
 
-def _end_sessions(connection: Connection, id_hashes: Iterable[bytes]) -> int:
-    return connection.execute(delete(sessions).where(sessions.c.id_hash.in_(tuple(id_hashes)))).rowcount
+def _end_sessions(connection: Connection, id_hashes: Iterable[bytes]) -> None:
+    connection.execute(delete(sessions).where(sessions.c.id_hash.in_(tuple(id_hashes))))
 
 
 def _remove_some(connection: Connection, key: Column[Any], outdated: ColumnElement[bool]) -> None:

@@ -39,6 +39,8 @@ COUNT: Final = f"""
 """How many are live."""
 
 MOST_REMEMBERED: Final = 16_384
+_NEVER: Final = -1
+"""Before any change: what is known since then holds no more."""
 
 
 class Session(Struct, frozen=True, gc=False):
@@ -96,7 +98,9 @@ class SessionReader:
     def forget(self, id_hashes: Iterable[bytes]) -> None:
         """Their rows have changed by our own doing, and not in a way that ends them."""
         for id_hash in id_hashes:
-            self._remembered.pop(id_hash, None)
+            if id_hash in self._remembered:
+                # Still known, so that it is not read as one that may be made up.
+                self._remembered[id_hash] = _NEVER, self._remembered[id_hash][1]
 
     def _holds(self, since: int, session: Session) -> bool:
         changes = self._changes

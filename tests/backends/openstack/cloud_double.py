@@ -13,6 +13,7 @@ import ssl
 import struct
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -70,7 +71,7 @@ class CloudDouble:
             context.load_cert_chain(CERTIFICATES / "rsa.pem", CERTIFICATES / "rsa-key.pem")
             if wants_certificate:
                 context.verify_mode = ssl.CERT_REQUIRED
-            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+            self._server.tls = context
         self.address = f"{'https' if tls else 'http'}://127.0.0.1:{self._server.server_port}"
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
 
@@ -121,6 +122,7 @@ class CloudDouble:
 
 class _Server(ThreadingHTTPServer):
     cloud: CloudDouble
+    tls: ssl.SSLContext | None = None
     request_queue_size = 128
 
     def __init__(self, *arguments: Any) -> None:
@@ -131,7 +133,9 @@ class _Server(ThreadingHTTPServer):
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         self._open.add(request)
         try:
-            super().process_request_thread(request, client_address)
+            trusted = request if self.tls is None else _shake_hands(self.tls, request)
+            if trusted is not None:
+                super().process_request_thread(trusted, client_address)
         finally:
             self._open.discard(request)
 
@@ -148,6 +152,23 @@ class _Server(ThreadingHTTPServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A caller that goes away, or does not trust us, is what some tests are about."""
+
+
+def _shake_hands(tls: ssl.SSLContext, connection: socket.socket) -> ssl.SSLSocket | None:
+    secured = tls.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+    secured.settimeout(10)
+    try:
+        secured.do_handshake()
+    except OSError:
+        with suppress(OSError):
+            # What the caller has sent meanwhile is read: closing over it would be a reset, which overtakes our refusal.
+            socket.socket.shutdown(secured, socket.SHUT_WR)
+            while socket.socket.recv(secured, 65536):
+                pass
+        secured.close()
+        return None
+    secured.settimeout(None)
+    return secured
 
 
 class _Handler(BaseHTTPRequestHandler):

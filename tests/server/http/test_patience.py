@@ -1,6 +1,6 @@
 """How long a caller may take: to read as long as it makes progress, and a while from one call to the next."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, cast
 
 import pytest
@@ -33,6 +33,10 @@ class HeldLoop:
     def call_later(self, _seconds: float, action: Callable[..., None], *args: Any) -> Timer:
         self.timers.append(Timer(action, *args))
         return self.timers[-1]
+
+    def create_task(self, call: Coroutine[Any, Any, None]) -> None:
+        """Nobody answers but the test."""
+        call.close()
 
     def let_time_pass(self) -> None:
         timers, self.timers = self.timers, []
@@ -174,6 +178,22 @@ def test_a_call_that_takes_longer_than_a_pause_may_is_no_pause(
     answered.on_response_complete()
     loop.now += 75
     answered.timeout_keep_alive_handler()
+    assert transport.closed
+
+
+def test_a_pause_begins_at_the_end_of_a_request_that_was_answered_before(
+    loop: HeldLoop, transport: FullTransport, connected: GuardedProtocol
+) -> None:
+    connected.data_received(b"POST /no-such/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+    connected.cycle.response_complete = True
+    connected.on_response_complete()
+    loop.now += 11
+    connected.data_received(b"0\r\n\r\n")
+    loop.now += 64
+    loop.let_time_pass()
+    assert not transport.closed
+    loop.now += 11
+    loop.let_time_pass()
     assert transport.closed
 
 

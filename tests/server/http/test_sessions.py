@@ -125,6 +125,24 @@ def test_who_logs_out_of_no_live_session_is_told_only_when_no_replica_serves_it(
     assert len(settled) == times
 
 
+@pytest.mark.parametrize(
+    ("cookies", "times"), [({}, 0), ({"sessionid": ANONYMOUS}, 0), ({"sessionid": PLANTED}, 1), (None, 1)]
+)
+def test_who_logs_in_over_a_session_is_told_only_when_no_replica_serves_it(
+    demo: Caller, monkeypatch: pytest.MonkeyPatch, cookies: dict[str, str] | None, times: int
+) -> None:
+    """Also where it is gone: another replica may have ended it a moment ago."""
+    settled = list[Writer]()
+
+    async def settle(writer: Writer) -> None:
+        settled.append(writer)
+
+    monkeypatch.setattr(Writer, "settle", settle)
+    held = demo.cookies if cookies is None else {"csrftoken": demo.cookies["csrftoken"], **cookies}
+    assert Caller(demo.wire, dict(held)).login().status == 200
+    assert len(settled) == times
+
+
 def test_a_session_ended_by_logout_stays_dead_after_the_next_login(wire: InProcess, demo: Caller) -> None:
     before = demo.cookies["sessionid"]
     demo.logout()

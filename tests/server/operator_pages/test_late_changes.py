@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 import pytest
 from sqlalchemy import Connection, delete, update
 
+from cloudconsole.server.writing import Writer
 from cloudconsole.store.tables import accounts, sessions, tenants
 from tests.harness import FORM, InProcess
 from tests.server.http.world import change_account, rows
@@ -24,6 +25,22 @@ SIGNED_OUT: dict[str, object] = {}
 def form(operator: Operator) -> bytes:
     """What would add a tenant."""
     return urlencode(operator.get(ADD).form(ADD).filled(name="late")).encode()
+
+
+@pytest.mark.parametrize(("name", "is_done"), [("fresh", True), ("demo", False)])
+def test_what_became_of_a_change_is_told_only_when_no_replica_contradicts_it(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch, name: str, is_done: bool
+) -> None:
+    """A refusal, too: it may tell of what was changed a moment ago on another replica."""
+    settled = list[Writer]()
+
+    async def settle(writer: Writer) -> None:
+        settled.append(writer)
+
+    add = operator.get(ADD).form(ADD)
+    monkeypatch.setattr(Writer, "settle", settle)
+    assert (operator.post(ADD, add.filled(name=name)).status == 303) is is_done
+    assert len(settled) == 1
 
 
 @pytest.mark.parametrize("dismissal", [*DISMISSALS, SIGNED_OUT], ids=str)

@@ -83,7 +83,9 @@ class Admission:
             expires_at=lifetime_end if isinstance(proven, Account) else min(lifetime_end, _token_end(proven)),
             replaces=tuple(hash_session_id(old) for old in wanted.replaces),
         )
-        if await self.writer.run(self.activity.open_session, attempt, proven, session, now):
+        await self.writer.run(self.activity.open_session, attempt, proven, session, now)
+        if wanted.replaces:
+            # Also where they were gone: another replica may have ended them a moment ago.
             await self.writer.settle()
         if isinstance(proven, Guest):
             self.vigil.opened(session.id_hash)

@@ -36,7 +36,8 @@ class LoginEndpoint:
         await self.admission.recognise(request, username)
         endpoint = self.regions.meant_by(region, front.origin)
         await self.admission.recognise(request, username, endpoint)
-        wanted = Wanted(csrf_seed, request.head.cookies.sessions, endpoint=endpoint)
+        replaces = [session_id for session_id, _ in request.head.sessions]
+        wanted = Wanted(csrf_seed, replaces, endpoint=endpoint)
         session_id = await self.admission.admit(request, front, username, password, wanted)
         return self._let_in(session_id, csrf_seed, front)
 

@@ -41,7 +41,16 @@ class PatientProtocol(HttpToolsProtocol):
         self.flow.resume_reading()
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
-            return
+        else:
+            self._begin_pause()
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        if self.cycle.response_complete and not self.pipeline:
+            # It was answered before its end: only now there is nothing more of it to come.
+            self._begin_pause()
+
+    def _begin_pause(self) -> None:
         self.is_idle, self._idle_since = True, self.loop.time()
         if self.timeout_keep_alive_task is None:
             self._watch_idleness(self.timeout_keep_alive)

@@ -52,9 +52,11 @@ class Office:
 
     async def do(self, work: Callable[[], Result]) -> Result:
         """Do what opens its own desks, below."""
-        result = await self._writer.run(_translated, work)
-        await self._writer.settle()
-        return result
+        try:
+            return await self._writer.run(_translated, work)
+        finally:
+            # Also after a refusal: it may tell of what another replica has just changed.
+            await self._writer.settle()
 
     def looking(self) -> AbstractContextManager[Desk]:
         return reading_desk(self._cloud, now=self.now(), zone=self.zone)

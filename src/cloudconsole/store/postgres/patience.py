@@ -41,9 +41,9 @@ class BoundedConnection(psycopg.Connection[Any]):
     _servers = Servers()
     _number = 0
 
-    def follow(self, servers: Servers) -> None:
-        """Be closed as soon as something would begin while another server is the one."""
-        self._servers, self._number = servers, servers.number
+    def follow(self, servers: Servers, *, since: int) -> None:
+        """Be closed as soon as something would begin while another server is the one than when it was `since`."""
+        self._servers, self._number = servers, since
 
     def cursor(self, *args: Any, **kwargs: Any) -> Any:
         """What was begun before goes its way: whether it was done, only its own server can say."""
@@ -90,11 +90,12 @@ def _see_that_there_is_time() -> None:
 
 def connect(address: DatabaseAddress, servers: Servers) -> BoundedConnection:
     """Connecting has the deadline that the address gives each host, too."""
+    number = servers.number
     connection = BoundedConnection.connect(address.conninfo())
     if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
         connection.close()
         raise StoreError(f"{address} is in {encoding}, which cannot hold every name: make it with ENCODING 'UTF8'")
-    connection.follow(servers)
+    connection.follow(servers, since=number)
     return connection
 
 
