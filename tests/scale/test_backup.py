@@ -9,6 +9,7 @@ from shutil import copytree
 import pytest
 from cluster.postgres import PostgresServer
 
+from tests.harness import clean_environment
 from tests.scale.copies import fill_every_table, in_database
 from tests.server.commands.conftest import Run
 
@@ -28,12 +29,12 @@ def flags(cloudconsole: Run, data: Path, postgres: PostgresServer, database: str
     return ("--database", address, "--database-password-file", password)
 
 
-def paste(said: str, beginning: str) -> "subprocess.CompletedProcess[str]":
-    """Run what was said, from this beginning on, as a shell does."""
+def paste(said: str, beginning: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    """Run what was said, from this beginning on, by a shell that knows no more of the store than these variables."""
     line = said[said.index(beginning) :].strip()
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     return subprocess.run(
-        ["sh", "-c", line], env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False
+        ["sh", "-c", line], env=clean_environment(PATH=path, **variables), capture_output=True, text=True, check=False
     )
 
 
@@ -56,6 +57,49 @@ def test_the_advice_backs_up_and_restores_and_ends_the_sessions_that_live_again(
     assert (found.pop("sessions"), found.pop("guest_sessions")) == ([], [])
     assert found.pop("operator_audit")[-1][3] == "end-sessions"
     assert found == {name: rows for name, rows in before.items() if name in found}
+
+
+@pytest.mark.parametrize("named_by", ["flag", "variable", "file"])
+def test_the_advice_acts_on_the_same_store_where_the_password_is_in_the_address(
+    cloudconsole: Run,
+    flags: tuple[object, ...],
+    postgres: PostgresServer,
+    database: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    named_by: str,
+) -> None:
+    file = tmp_path / "the backup.dump"
+    paste(cloudconsole("admin", "backup", file, *flags).err, "umask 077")
+    address, elsewhere = postgres.address(database), tmp_path / "elsewhere"
+    config = tmp_path / "my console.toml"
+    config.write_text(f'data = "{elsewhere}"\n' + (f'database = "{address}"\n' if named_by == "file" else ""))
+    with monkeypatch.context() as only_here:
+        if named_by == "variable":
+            only_here.setenv("CLOUDCONSOLE_DATABASE", address)
+        named = ("--database", address) if named_by == "flag" else ()
+        said = cloudconsole("admin", "restore", file, "--config", config, *named)
+    assert postgres.password not in said.err
+    assert said.err.count(f"--config '{config}' --database 'postgresql:///?") == 2
+    assert "by PGPASSWORD or PGPASSFILE: pg_restore" in said.err
+    monkeypatch.chdir(tmp_path)
+    refused = paste(said.err, "pg_restore", PGPASSWORD="wrong")
+    assert refused.returncode != 0
+    done = paste(said.err, "pg_restore", PGPASSWORD=postgres.password)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert in_database(postgres.address(database))["sessions"] == []
+    assert not elsewhere.exists()
+
+
+def test_a_new_store_names_the_commands_that_come_next_without_the_password(
+    cloudconsole: Run, postgres: PostgresServer, database: str
+) -> None:
+    done = cloudconsole("init", "--password-stdin", "--database", postgres.address(database), stdin=b"a good one\n")
+    assert done.code == 0
+    assert postgres.password not in done.out
+    where = "--database 'postgresql:///?"
+    assert (f"serve {where}" in done.out, f"doctor {where}" in done.out) == (True, True)
+    assert "its password is not shown: give it by --database-password-file" in done.out
 
 
 def test_no_password_is_shown(cloudconsole: Run, postgres: PostgresServer, database: str, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from cloudconsole.store.engine import StoreError
 from cloudconsole.store.postgres import address
-from cloudconsole.store.postgres.address import DatabaseAddress, parse
+from cloudconsole.store.postgres.address import DatabaseAddress, holds_password, parse, without_password
 
 HERE = "postgresql://console@127.0.0.1/cloud"
 
@@ -175,3 +175,25 @@ def test_a_socket_and_a_user_with_signs_in_their_names_are_taken() -> None:
 )
 def test_people_are_told_no_password(given: str, shown: str) -> None:
     assert str(DatabaseAddress(given)) == shown
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "postgresql://us%40er:s%40e%2Fcret@a.example:5433,b.example:5434/cl%26oud?sslmode=require",
+        "postgresql://console:secret@[::1]/cloud",
+        "postgresql:///cloud?host=%2Frun%2Fpg&user=console&password=secret&options=-c%20a%3Db",
+        "postgresql://console@db.example.com/cloud?sslkey=k%2Bey.pem&sslpassword=secret",
+    ],
+)
+def test_an_address_to_be_shown_leads_to_the_same_place_without_the_password(given: str) -> None:
+    shown = without_password(given)
+    assert "cret" not in shown
+    assert holds_password(given)
+    assert not holds_password(shown)
+    rest = {name: value for name, value in parse(given).items() if "password" not in name}
+    assert parse(shown) == rest
+
+
+def test_an_address_without_a_password_is_shown_as_it_is() -> None:
+    assert without_password(HERE) == HERE

@@ -43,19 +43,29 @@ def _make(arguments: argparse.Namespace, settings: Settings) -> None:
     if arguments.json:
         printing.print_json({"store": place, "username": username, "tenant": tenant})
         return
+    flags, hidden = _flags(arguments)
     for line in (
         f"made a store in {place} with the operator {username} of the tenant {tenant}",
         "next:",
         "  cloudconsole admin --help  # nodes, prices, tenants and their accounts",
-        f"  cloudconsole serve{_flags(arguments)}",
-        f"  cloudconsole doctor{_flags(arguments)}",
+        f"  cloudconsole serve{flags}{hidden}",
+        f"  cloudconsole doctor{flags}{hidden}",
     ):
         printing.print_line(line)
 
 
-def _flags(arguments: argparse.Namespace) -> str:
-    """Those given here that other commands need, too: without its settings file, a console may know no cloud."""
+def _flags(arguments: argparse.Namespace) -> tuple[str, str]:
+    """Those given here that other commands need, too, and a remark on what is left out of them.
+
+    Without its settings file, a console may know no cloud.
+    """
     given = {name: getattr(arguments, name) for name in ("config", *STORE_SETTINGS)}
-    return "".join(
-        f" --{name.replace('_', '-')} {shlex.quote(str(value))}" for name, value in given.items() if value is not None
-    )
+    remark = ""
+    if given["database"] is not None:
+        from cloudconsole.store.postgres.address import holds_password, without_password
+
+        if holds_password(given["database"]):
+            remark = "  # its password is not shown: give it by --database-password-file"
+        given["database"] = without_password(given["database"])
+    words = [(f"--{name.replace('_', '-')}", str(value)) for name, value in given.items() if value is not None]
+    return "".join(f" {shlex.join(pair)}" for pair in words), remark

@@ -15,9 +15,9 @@ def warn_of_shown_password(database: str | None) -> None:
 
 def _has_password(database: str) -> bool:
     try:
-        from cloudconsole.store.postgres.address import parse
+        from cloudconsole.store.postgres.address import holds_password
 
-        return "password" in parse(database)
+        return holds_password(database)
     except (ImportError, ValueError):
         # It is refused for that.
         return False

@@ -5,6 +5,7 @@ import os
 import ssl
 from pathlib import Path
 from typing import Final, NamedTuple
+from urllib.parse import quote, urlencode
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -37,6 +38,7 @@ _OPTIONS: Final = " ".join(
         "-c synchronous_commit=on",
     )
 )
+_SECRETS: Final = ("password", "sslpassword")
 _TAKING_WRITES: Final = ("read-write", "primary")
 _AUTHORITIES: Final = (
     "/etc/ssl/certs/ca-certificates.crt",  # Debian
@@ -78,6 +80,19 @@ def parse(text: str) -> Parameters:
     if given.get("target_session_attrs", "read-write") not in _TAKING_WRITES:
         raise ValueError(f"target_session_attrs must be {' or '.join(_TAKING_WRITES)}, or be left out")
     return given
+
+
+def without_password(given: str) -> str:
+    """The same address as it may be shown, or stand among a command's arguments."""
+    if not holds_password(given):
+        return given
+    rest = {name: value for name, value in parse(given).items() if name not in _SECRETS}
+    # All of it as parameters: libpq has several places for a password, and several forms of hosts.
+    return f"postgresql:///?{urlencode(rest, quote_via=quote)}"
+
+
+def holds_password(given: str) -> bool:
+    return not parse(given).keys().isdisjoint(_SECRETS)
 
 
 def _holds_part_of_a_password(given: Parameters) -> bool:

@@ -5,7 +5,7 @@ from typing import Final
 
 from psycopg.conninfo import make_conninfo
 
-from cloudconsole.store.postgres.address import DatabaseAddress, Parameters, parse
+from cloudconsole.store.postgres.address import DatabaseAddress, Parameters, parse, without_password
 
 _OURS: Final = ("sslmode", "sslrootcert", "target_session_attrs")
 """What we ask for where the address does not say, and a program should, too; the rest is for serving."""
@@ -25,8 +25,8 @@ def restore_command(address: DatabaseAddress, file: str) -> str:
 
 def _place(address: DatabaseAddress) -> str:
     """Without a password, which a program's arguments would show to everyone on the machine."""
-    given, asked = parse(address.given), parse(address.conninfo())
-    place = {name: asked[name] for name in (*_OURS, *given) if name in asked and name != "password"}
+    given, asked = parse(without_password(address.given)), parse(address.conninfo())
+    place = {name: asked[name] for name in (*_OURS, *given) if name in asked}
     return shlex.quote(f"--dbname={make_conninfo(**place | _options(given))}")
 
 

@@ -2,14 +2,12 @@
 
 import argparse
 import shlex
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from cloudconsole.server.settings import Settings
 
 if TYPE_CHECKING:
     from cloudconsole.store.postgres.address import DatabaseAddress
-
-_FLAGS: Final = ("config", "database", "database_password_file")
 
 
 def how_to_back_up(settings: Settings, file: str) -> str:
@@ -22,13 +20,17 @@ def how_to_back_up(settings: Settings, file: str) -> str:
 
 
 def how_to_restore(settings: Settings, arguments: argparse.Namespace) -> str:
+    from cloudconsole.store.postgres.address import holds_password
     from cloudconsole.store.postgres.programs import restore_command
 
-    same = _same_store(arguments)
+    address = _address(settings)
+    is_hidden = holds_password(address.given) and address.password_file is None
+    hidden = "; all three need its password, which is not shown, by PGPASSWORD or PGPASSFILE" if is_hidden else ""
+    same = _same_store(address, arguments.config)
     return (
         f"{settings.store} is restored by PostgreSQL's own program, while nothing serves it; then its tables are "
-        "brought up to date, and the sessions ended that live again: "
-        f"{restore_command(_address(settings), str(arguments.file))} && "
+        f"brought up to date, and the sessions ended that live again{hidden}: "
+        f"{restore_command(address, str(arguments.file))} && "
         f"cloudconsole admin migrate{same} && cloudconsole admin end-sessions{same}"
     )
 
@@ -39,12 +41,13 @@ def _address(settings: Settings) -> "DatabaseAddress":
     return DatabaseAddress(settings.database or "", settings.database_password_file)
 
 
-def _same_store(arguments: argparse.Namespace) -> str:
-    """The flags that said which store is meant, once more; but for a password, which is never shown."""
-    from cloudconsole.store.postgres.address import parse
+def _same_store(address: "DatabaseAddress", config: str | None) -> str:
+    """Flags that name this store, wherever it was named: what is pasted must act on no other."""
+    from cloudconsole.store.postgres.address import without_password
 
-    if "password" in parse(arguments.database or "postgresql://"):
-        return ""
-    given = {name: getattr(arguments, name) for name in _FLAGS}
-    words = [(f"--{name.replace('_', '-')}", str(value)) for name, value in given.items() if value is not None]
-    return "".join(f" {shlex.join(pair)}" for pair in words)
+    given = {
+        "--config": config,
+        "--database": without_password(address.given),
+        "--database-password-file": address.password_file,
+    }
+    return "".join(f" {shlex.join((flag, str(value)))}" for flag, value in given.items() if value is not None)
