@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cluster.postgres import PostgresServer
@@ -11,10 +12,13 @@ from cloudconsole.server.doctor import database_checks
 from cloudconsole.server.doctor.database_checks import check_database
 from cloudconsole.server.doctor.examination import examine as examine_all
 from cloudconsole.server.doctor.findings import Case, Finding
+from cloudconsole.server.setting_endpoints import KEYSTONE, IdentityEndpoint
 from cloudconsole.server.settings import Settings
 from cloudconsole.store.postgres.address import DatabaseAddress
 from tests.databases import Databases
 from tests.scale.postgres.watching import execute
+
+REGION = "https://identity.example.com/v3"
 
 Examine = Callable[..., Finding]
 
@@ -35,8 +39,8 @@ def address(durable: Databases) -> Iterator[DatabaseAddress]:
 
 @pytest.fixture
 def examine(address: DatabaseAddress) -> Examine:
-    def examine(*, database: str = address.given, seconds_ahead: float = 0, workers: int = 1) -> Finding:
-        settings = Settings(database=database, workers=workers)
+    def examine(*, database: str = address.given, seconds_ahead: float = 0, **more: Any) -> Finding:
+        settings = Settings(database=database, **more)
         (finding,) = check_database(Case(settings, [], time.time() + seconds_ahead))
         return finding
 
@@ -115,8 +119,12 @@ def test_one_that_is_not_there_is_told_once(address: DatabaseAddress, tmp_path: 
     assert (finding.level, "cannot be read" in finding.text) == ("problem", True)
 
 
-def test_more_workers_than_connections_are_told(examine: Examine) -> None:
-    assert (examine(workers=200).level, "connections" in examine(workers=200).text) == ("warning", True)
+@pytest.mark.parametrize(("identity", "needed"), [((), 1800), ((IdentityEndpoint(REGION, KEYSTONE),), 2000)])
+def test_more_workers_than_connections_are_told(
+    examine: Examine, identity: tuple[IdentityEndpoint, ...], needed: int
+) -> None:
+    finding = examine(workers=200, identity=identity, token_keys=Path("token-keys"))
+    assert (finding.level, f"200 workers may take {needed} more" in finding.text) == ("warning", True)
 
 
 @pytest.mark.parametrize("seconds", [-5, 5])

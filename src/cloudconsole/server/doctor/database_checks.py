@@ -15,6 +15,8 @@ from cloudconsole.store.migrations import current_revision, known_revisions
 OLDEST_VERSION: Final = 13
 CONNECTIONS_OF_WORKER: Final = 9
 """The most that one worker has open: for reads, for the watch, for writes and for operators' pages."""
+MORE_FOR_OPENSTACK: Final = 1
+"""By which tenants are made for its projects."""
 CLOCK_SECONDS: Final = 1.0
 MOST_SIGNALS: Final = 1_000_000
 
@@ -90,7 +92,8 @@ def _server(connection: Connection, case: Case) -> Iterator[Finding]:
             "fsync or synchronous_commit is off: what was acknowledged may be lost when the database crashes",
             "set both to on for this database",
         )
-    needed = case.settings.workers * CONNECTIONS_OF_WORKER
+    of_worker = CONNECTIONS_OF_WORKER + (MORE_FOR_OPENSTACK if case.settings.has_keystone else 0)
+    needed = case.settings.workers * of_worker
     if facts.most_connections < needed + facts.connections:
         yield warning(
             f"it takes {facts.most_connections} connections, of which {facts.connections} are in use; "
