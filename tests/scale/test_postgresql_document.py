@@ -25,9 +25,12 @@ def test_every_example_works(quick_store: Path, postgres: PostgresServer, databa
         if statement:
             postgres.execute(re.sub(r"\bconsole\b", name, statement))
     places = {
+        # There is no TLS to this machine itself.
+        "?sslmode=verify-full&sslrootcert=/etc/ssl/certs/ca-certificates.crt": "",
         "postgresql://console@db.example.com/console": f"postgresql://{name}@127.0.0.1:{postgres.port}/{name}",
         "/etc/cloudconsole": str(tmp_path),
         "/backups": str(tmp_path),
+        "/var/lib/cloudconsole": str(tmp_path / "data"),
     }
 
     def here(text: str) -> str:
@@ -44,7 +47,7 @@ def test_every_example_works(quick_store: Path, postgres: PostgresServer, databa
     done = subprocess.run(
         ["sh", "-e", "-c", here(blocks("sh"))],
         cwd=tmp_path,
-        env=clean_environment(PATH=path, PGPASSWORD=found[1]),
+        env=clean_environment(PATH=path),
         capture_output=True,
         text=True,
         check=False,
