@@ -3,11 +3,14 @@
 import json
 import sys
 import tarfile
+from itertools import pairwise
 from pathlib import Path
+from shutil import copy2
 
 import pytest
 
 from cloudconsole.backends.openstack.key_file import make_keys, read_keys
+from cloudconsole.backends.openstack.sealing import Seals
 from tests.server.commands.conftest import Run
 from tests.server.commands.test_copies_taken import newest
 
@@ -47,6 +50,22 @@ def test_the_keys_may_be_elsewhere(
     monkeypatch.setenv("CLOUDCONSOLE_TOKEN_KEYS", str(elsewhere))
     assert cloudconsole("admin", "token-keys", "rotate", "--data", data).code == 0
     assert len(read_keys(elsewhere)) == 2
+
+
+def test_replicas_with_copies_come_to_a_new_key_in_two_steps(
+    cloudconsole: Run, data: Path, keys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rotated, both = tmp_path / "new-keys", tmp_path / "both"
+    copy2(keys, rotated)
+    monkeypatch.setenv("CLOUDCONSOLE_TOKEN_KEYS", str(rotated))
+    assert cloudconsole("admin", "token-keys", "rotate", "--data", data).code == 0
+    new, old = read_keys(rotated)
+    both.touch(mode=0o600)
+    both.write_bytes(b"%s\n%s\n" % (old, new))
+    steps = [Seals(file) for file in (keys, both, rotated)]
+    for before, after in pairwise(steps):
+        assert (before.open(after.seal("token")), after.open(before.seal("token"))) == ("token", "token")
+    assert steps[0].open(steps[2].seal("token")) is None
 
 
 def test_without_keys_nothing_is_made(cloudconsole: Run, data: Path) -> None:
