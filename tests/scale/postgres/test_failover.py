@@ -67,10 +67,12 @@ def test_a_console_follows_to_the_standby_with_all_that_was_acknowledged(
 
     assert caller.login().status == 200
     assert cloudconsole("admin", "quota", "change", "demo", "--cores", CORES, "--database", address).code == 0
+    # In memory from now on: it is answered until the lease is over, and then not before there is another.
+    assert usage().data["maxTotalCores"] == CORES
     if not says_so:
         wire.black_hole()
     primary.kill()
-    eventually(lambda: usage().status == 503)  # what is leased may be answered for a moment
+    eventually(lambda: usage().status == 503)
     assert standby.execute("SELECT pg_is_in_recovery()") == [(True,)]
     assert [usage().status for _ in range(20)] == [503] * 20
     assert Caller(caller.wire).login().status == 503
