@@ -10,7 +10,6 @@ import pytest
 
 from cloudconsole.backends.embedded import identity
 from cloudconsole.server.settings import Settings
-from cloudconsole.server.writing import Writer
 from cloudconsole.store.activity import Activity
 from cloudconsole.store.tables import access_audit, sessions
 from tests.harness import QUICK, Caller, HeldClock, InProcess
@@ -20,6 +19,7 @@ from tests.server.http.world import (
     cookie_header,
     is_live,
     login_fields,
+    noting_settled,
     post_login,
     remove_account,
     rows,
@@ -112,14 +112,9 @@ def test_who_logs_out_of_no_live_session_is_told_only_when_no_replica_serves_it(
     demo: Caller, monkeypatch: pytest.MonkeyPatch, cookies: dict[str, str] | None, times: int
 ) -> None:
     """It may have ended a moment ago by another replica, whose answer was lost."""
-    settled = list[Writer]()
-
-    async def settle(writer: Writer) -> None:
-        settled.append(writer)
-
     ended = dict(demo.cookies)
     demo.logout()
-    monkeypatch.setattr(Writer, "settle", settle)
+    settled = noting_settled(monkeypatch)
     replay = Caller(demo.wire, ended if cookies is None else {"csrftoken": demo.cookies["csrftoken"], **cookies})
     assert replay.logout().error == "login_required"
     assert len(settled) == times
@@ -132,12 +127,7 @@ def test_who_logs_in_over_a_session_is_told_only_when_no_replica_serves_it(
     demo: Caller, monkeypatch: pytest.MonkeyPatch, cookies: dict[str, str] | None, times: int
 ) -> None:
     """Also where it is gone: another replica may have ended it a moment ago."""
-    settled = list[Writer]()
-
-    async def settle(writer: Writer) -> None:
-        settled.append(writer)
-
-    monkeypatch.setattr(Writer, "settle", settle)
+    settled = noting_settled(monkeypatch)
     held = demo.cookies if cookies is None else {"csrftoken": demo.cookies["csrftoken"], **cookies}
     assert Caller(demo.wire, dict(held)).login().status == 200
     assert len(settled) == times

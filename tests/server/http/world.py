@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
 
+import pytest
 from sqlalchemy import Row, Table, delete, select, update
 
+from cloudconsole.server.writing import Writer
 from cloudconsole.store.engine import Part
 from cloudconsole.store.tables import ACTIVITY, CLOUD, accounts
 from tests.harness import FORM, JSON, HeaderPairs, InProcess, Reply
@@ -86,3 +88,14 @@ def stored_bytes(data: Path) -> bytes:
     return files + b"\n".join(
         value if isinstance(value, bytes) else str(value).encode() for row in every for value in row
     )
+
+
+def noting_settled(monkeypatch: pytest.MonkeyPatch) -> list[Writer]:
+    """Each of the writers that somebody waits for from now on, until its changes hold everywhere."""
+    settled = list[Writer]()
+
+    async def settle(writer: Writer) -> None:
+        settled.append(writer)
+
+    monkeypatch.setattr(Writer, "settle", settle)
+    return settled

@@ -8,10 +8,9 @@ from urllib.parse import urlencode
 import pytest
 from sqlalchemy import Connection, delete, update
 
-from cloudconsole.server.writing import Writer
 from cloudconsole.store.tables import accounts, sessions, tenants
 from tests.harness import FORM, InProcess
-from tests.server.http.world import change_account, rows
+from tests.server.http.world import change_account, noting_settled, rows
 from tests.server.operator_pages.looking import SIGN_IN, Operator
 from tests.stores import changing, opened
 
@@ -32,13 +31,8 @@ def test_what_became_of_a_change_is_told_only_when_no_replica_contradicts_it(
     operator: Operator, monkeypatch: pytest.MonkeyPatch, name: str, is_done: bool
 ) -> None:
     """A refusal, too: it may tell of what was changed a moment ago on another replica."""
-    settled = list[Writer]()
-
-    async def settle(writer: Writer) -> None:
-        settled.append(writer)
-
     add = operator.get(ADD).form(ADD)
-    monkeypatch.setattr(Writer, "settle", settle)
+    settled = noting_settled(monkeypatch)
     assert (operator.post(ADD, add.filled(name=name)).status == 303) is is_done
     assert len(settled) == 1
 
