@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -39,9 +40,9 @@ def address(durable: Databases) -> Iterator[DatabaseAddress]:
 
 @pytest.fixture
 def examine(address: DatabaseAddress) -> Examine:
-    def examine(*, database: str = address.given, seconds_ahead: float = 0, **more: Any) -> Finding:
+    def examine(*, database: str = address.given, **more: Any) -> Finding:
         settings = Settings(database=database, **more)
-        (finding,) = check_database(Case(settings, [], time.time() + seconds_ahead))
+        (finding,) = check_database(Case(settings, [], time.time()))
         return finding
 
     return examine
@@ -128,9 +129,18 @@ def test_more_workers_than_connections_are_told(
 
 
 @pytest.mark.parametrize("seconds", [-5, 5])
-def test_clocks_apart_are_told(examine: Examine, seconds: int) -> None:
-    finding = examine(seconds_ahead=seconds)
+def test_clocks_apart_are_told(examine: Examine, monkeypatch: pytest.MonkeyPatch, seconds: int) -> None:
+    monkeypatch.setattr(database_checks, "time", SimpleNamespace(time=lambda: time.time() + seconds))
+    finding = examine()
     assert (finding.level, "differ by 5 s" in finding.text) == ("warning", True)
+
+
+def test_a_database_that_takes_long_to_answer_has_no_other_time(
+    examine: Examine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked_and_answered = iter([time.time() - 60, time.time() + 60])
+    monkeypatch.setattr(database_checks, "time", SimpleNamespace(time=lambda: next(asked_and_answered)))
+    assert examine().level == "ok"
 
 
 def test_a_database_that_is_not_there_is_told_without_its_password(examine: Examine, address: DatabaseAddress) -> None:
