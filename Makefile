@@ -21,8 +21,8 @@ ON_POSTGRESQL := tests/contract tests/operator tests/store tests/backends/embedd
   $(addprefix tests/server/commands/test_,everyone.py importing.py loading.py pruning.py seen_at_once.py) \
   $(addprefix tests/server/operator_pages/test_,answers.py late_changes.py)
 
-.PHONY: run test test-browser test-openstack test-openstack-full test-scale test-scale-consoles test-scale-suites \
-  test-interop openstack openstack-stop bench bench-openstack check format docs fuzz history lock clean
+.PHONY: run test test-browser test-openstack test-openstack-full test-scale test-interop openstack openstack-stop \
+  bench bench-openstack check format docs fuzz history lock clean
 
 run: $(RUN_STAMP)
 	@exec $(BIN)/cloudconsole serve --sample $(if $(HOST),--host "$(HOST)") $(if $(PORT),--port "$(PORT)") \
@@ -53,14 +53,8 @@ test-openstack-full: $(DEV_STAMP)
 test-scale: export PYTHONDONTWRITEBYTECODE =
 test-scale: $(DEV_STAMP)
 	$(BIN)/python -m cluster install
-	@$(MAKE) --jobs 2 --output-sync=target --no-print-directory test-scale-consoles test-scale-suites
-
-# Beside each other: the first mostly waits, the second mostly reckons.
-test-scale-consoles:
 	$(BIN)/python -m pytest -n 4 $(BY_MODULE) tests/scale $(ARGS)
-
-test-scale-suites:
-	$(BIN)/python -m pytest -n 3 $(BY_MODULE) --store=postgresql $(ON_POSTGRESQL) $(ARGS)
+	$(BIN)/python -m pytest -n 4 $(BY_MODULE) --store=postgresql $(ON_POSTGRESQL) $(ARGS)
 
 # Real clients of other languages; installs Java by apt-get where there is none.
 test-interop: $(RUN_STAMP)

@@ -1,4 +1,4 @@
-"""The same suite over two wires: a console in this process, and one that listens, or on PostgreSQL two behind nginx."""
+"""The same suite over two wires: a console in this process, and one that listens; on PostgreSQL, two behind nginx."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -24,6 +24,7 @@ from tests.harness import (
 )
 from tests.stores import copy_store, settings_over
 
+HERE = Path(__file__).parent
 JUDGE = Judge(build_document())
 
 Jars = dict[tuple[str, str], dict[str, str]]
@@ -44,16 +45,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What nginx itself answers is not for the console to say."""
-    left_out = [
-        item
-        for item in items
-        if isinstance(item, pytest.Function)
-        and item.get_closest_marker("before_nginx")
-        and item.callspec.params.get("wire") == "behind nginx"
-    ]
-    items[:] = [item for item in items if item not in left_out]
-    config.hook.pytest_deselected(items=left_out)
+    """On PostgreSQL each over one wire: behind nginx, but for what nginx itself answers."""
+    if config.getoption("store") == "postgresql":
+        left_out = [item for item in items if isinstance(item, pytest.Function) and _is_over_another_wire(item)]
+        items[:] = [item for item in items if item not in left_out]
+        config.hook.pytest_deselected(items=left_out)
+
+
+def _is_over_another_wire(item: pytest.Function) -> bool:
+    own = "in process" if item.get_closest_marker("before_nginx") else "behind nginx"
+    return "wire" in item.fixturenames and item.path.parent == HERE and item.callspec.params.get("wire") != own
 
 
 @pytest.fixture(scope="session")
