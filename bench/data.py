@@ -92,10 +92,10 @@ class Store(Struct, frozen=True):
     def fresh_token(self) -> str:
         return CsrfTokens(self._key()).new()
 
-    def refresh_sessions(self) -> None:
-        """As if every session had been in use just now: else they have ended, or must be noted, one write a call."""
+    def refresh_sessions(self, seconds_ago: int = 0) -> None:
+        """As if every session had been in use just now, or then: old ones have ended, or their use must be noted."""
         with _writing(self.folder, "activity") as connection:
-            connection.execute(update(sessions).values(seen_at=int(time.time())))
+            connection.execute(update(sessions).values(seen_at=int(time.time()) - seconds_ago))
 
     def _key(self) -> bytes:
         with opened(self.folder, "activity") as engine:

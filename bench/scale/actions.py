@@ -64,30 +64,27 @@ def run(pace: Pace) -> PartResult:
 
 
 def compare(measured: dict[str, Measured], calls: list[str], others: list[str]) -> list[Ratio]:
-    """Against the bare server and nginx call by call; against the others with one call."""
+    """Call by call against the bare server, nginx and the others; by processor time with one call."""
 
     def against(call: str, where: str, how: str, goal: float | None) -> Ratio:
         return ratio(
             f"{call}, {where}, {how} / bare", measured[f"{call}, {where}, {how}"], measured[f"bare, as {call}"], goal
         )
 
-    ours = measured[f"{COMPARED}, {POSTGRES}, warm"]
-    against_others = [(f"{ours.name} / {other}", ours, measured[other]) for other in others]
+    ours = {call: measured[f"{call}, {POSTGRES}, warm"] for call in calls}
+    compared = ours[COMPARED]
     return [
         *(against(call, POSTGRES, "warm", GOAL_OF_BARE) for call in calls),
         *(against(call, POSTGRES, "cold", None) for call in calls),
         *(against(call, SQLITE, how, None) for how in ("warm", "cold") for call in calls),
+        *(ratio(f"{each.name} / nginx", each, measured[f"nginx, as {call}"]) for call, each in ours.items()),
+        by_processor_time(f"{compared.name} / nginx", compared, measured[f"nginx, as {COMPARED}"]),
         *(
-            ratio(
-                f"{call}, {POSTGRES}, warm / nginx",
-                measured[f"{call}, {POSTGRES}, warm"],
-                measured[f"nginx, as {call}"],
-            )
-            for call in calls
+            ratio(f"{each.name} / {other}", each, measured[other], GOAL_OF_PEERS)
+            for other in others
+            for each in ours.values()
         ),
-        by_processor_time(f"{ours.name} / nginx", ours, measured[f"nginx, as {COMPARED}"]),
-        *(ratio(*pair, GOAL_OF_PEERS) for pair in against_others),
-        *(by_processor_time(*pair) for pair in against_others),
+        *(by_processor_time(f"{compared.name} / {other}", compared, measured[other]) for other in others),
     ]
 
 

@@ -14,11 +14,13 @@ from bench.load import Load
 from bench.parts.actions import requests_of
 from bench.rounds import Variant
 from bench.servers import Server
+from cloudconsole.store.activity import TOUCH_SECONDS
 
 CALLS: Final = tuple(requests_of(ANYONE))
 SAMPLED: Final = 20
 FRESH_SECONDS: Final = 20
 """Sessions are noted as used again a minute after the last time."""
+STALE_SECONDS: Final = TOUCH_SECONDS + 30
 
 
 class Callers(Protocol):
@@ -27,7 +29,7 @@ class Callers(Protocol):
     def demo(self) -> Caller: ...
     def callers(self) -> Iterator[tuple[Caller, int]]: ...
     def callers_file(self) -> Path: ...
-    def refresh_sessions(self) -> None: ...
+    def refresh_sessions(self, seconds_ago: int = 0) -> None: ...
 
 
 def warm(name: str, server: Server, store: Callers) -> list[Variant]:
@@ -79,6 +81,11 @@ class Freshness:
         self._store = store
         self._seconds = seconds
         self._since: float | None = None
+
+    def lose(self) -> None:
+        """As if nobody had been here for a while: each is noted as used again by its next call."""
+        self._store.refresh_sessions(STALE_SECONDS)
+        self._since = None
 
     def keep(self) -> None:
         if self._since is None or self._seconds() - self._since > FRESH_SECONDS:

@@ -26,6 +26,7 @@ from bench.scale.model import (
     LOGOUT,
     QUERIES,
     SPENT,
+    USE,
     WARM,
     Costs,
     Point,
@@ -48,6 +49,7 @@ ALONE: Final[dict[str, dict[str, float]]] = {
     "nothing": {},
     **{f"warm calls, {rate} a second": {WARM: rate} for rate in (200, 1000)},
     **{f"cold calls, {rate} a second": {COLD: rate} for rate in (15, 60, 300)},
+    **{f"cold calls, noted, {rate} a second": {COLD: rate, USE: rate} for rate in (60, 300)},
     **{f"logins, {rate} a second": {LOGIN: rate} for rate in (2, 8)},
     **{f"logouts, {rate} a second": {LOGOUT: rate} for rate in (20, 80)},
     **{f"changes, {rate} a second": {CHANGE: rate} for rate in (2, 6)},
@@ -55,8 +57,8 @@ ALONE: Final[dict[str, dict[str, float]]] = {
 """What the model is fitted on: how many of each kind a second."""
 
 MIXES: Final[dict[str, dict[str, float]]] = {
-    "a quiet mix on two workers": {WARM: 300, COLD: 30, LOGIN: 1, LOGOUT: 1, CHANGE: 1},
-    "a busy mix on two workers": {WARM: 700, COLD: 120, LOGIN: 4, LOGOUT: 4, CHANGE: 3},
+    "a quiet mix on two workers": {WARM: 300, COLD: 30, USE: 30, LOGIN: 1, LOGOUT: 1, CHANGE: 1},
+    "a busy mix on two workers": {WARM: 700, COLD: 120, USE: 120, LOGIN: 4, LOGOUT: 4, CHANGE: 3},
 }
 """What it is checked against."""
 
@@ -138,7 +140,10 @@ class Bench:
         self._engine.dispose()
 
     def measure(self, name: str, rates: dict[str, float], console: Server) -> Point:
-        self._fresh.keep()
+        if USE in rates:
+            self._fresh.lose()
+        else:
+            self._fresh.keep()
         requests = self._requests(rates)
         rate = len(requests) / self._seconds
         # What the point before has left to be done is no part of this one.
@@ -153,6 +158,9 @@ class Bench:
                 changes.end()
         took, spent = time.monotonic() - began, meter.spent()
         amounts = {kind: float(count) for kind, count in counts.items()}
+        if USE in rates:
+            # Of each caller's first call in a while; those whose calls are warm call all the time.
+            amounts[USE] = amounts[COLD]
         if changes is not None:
             if changes.problem is not None:
                 raise Refused(f"{name}: a change failed: {changes.problem}")
@@ -164,7 +172,7 @@ class Bench:
         found = [
             Request(kind, content)
             for kind, rate in rates.items()
-            if kind != CHANGE
+            if kind not in (CHANGE, USE)
             for content in islice(self._contents(kind), round(rate * self._seconds))
         ]
         random.shuffle(found)

@@ -74,15 +74,16 @@ class Database(Struct, frozen=True):
         file.write_text(lines_of(self.callers()))
         return file
 
-    def refresh_sessions(self) -> None:
-        """As if the callers' sessions had been in use just now: else they must be noted, one write a call."""
+    def refresh_sessions(self, seconds_ago: int = 0) -> None:
+        """As if the callers' sessions had been in use just now, or then: old ones must be noted, one write a call."""
         known = select(accounts.c.id).where(accounts.c.username.in_(("demo", name_of(0)))).order_by(accounts.c.id)
         with self.store.opened("activity") as engine, engine.connect() as connection:
             demo, first = connection.scalars(known)
         # Looked up by the index, however many there are: what is not measured must not take long.
         ids = [demo, *(first + index for index in self._indices())]
+        used_at = int(time.time()) - seconds_ago
         with self.server.connect(self.name) as superuser:
-            superuser.execute("UPDATE sessions SET seen_at = %s WHERE account_id = ANY(%s)", (int(time.time()), ids))
+            superuser.execute("UPDATE sessions SET seen_at = %s WHERE account_id = ANY(%s)", (used_at, ids))
 
     def _indices(self) -> range:
         return range(0, self.plan.tenants, max(1, self.plan.tenants // CALLERS))

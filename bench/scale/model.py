@@ -11,10 +11,11 @@ from bench.figures import Refused
 IDLE: Final = "a worker's second"
 WARM: Final = "a warm call"
 COLD: Final = "a cold call"
+USE: Final = "the note that a session is in use"
 LOGIN: Final = "a login"
 LOGOUT: Final = "a logout"
 CHANGE: Final = "a change of one tenant"
-KINDS: Final = (IDLE, WARM, COLD, LOGIN, LOGOUT, CHANGE)
+KINDS: Final = (IDLE, WARM, COLD, USE, LOGIN, LOGOUT, CHANGE)
 
 CONSOLE: Final = "console"
 DATABASE: Final = "database"

@@ -35,8 +35,9 @@ MANY_FILES: Final = Plan(tenants=100_000, resources_each=10)
 ABOUT: Final = (
     f"Sustainable is {SUSTAINABLE:g} of what {FEW} callers get who call again as soon as they are answered. Overload "
     f"is {FACTOR} times that for {OVERLOAD_SECONDS} s, over {MEMBERS:,} kept connections, by callers that heed no "
-    "`Retry-After`; a call that is due and finds none of them free is not sent. It is given as a whole and, since the "
-    "crowd is noticed in its first second, without that one. Warm: always the same call; cold: each another tenant's."
+    "`Retry-After`; a call that is due and finds none of them free is not sent, so fewer come than are due. It is "
+    "given as a whole and, since the crowd is noticed in its first second, without that one. Warm: always the same "
+    "call; cold: each another tenant's."
 )
 
 
@@ -59,6 +60,11 @@ class Round(Struct, frozen=True):
     @property
     def served(self) -> int:
         return len(self.onset) + len(self.overloaded)
+
+    @property
+    def sent(self) -> float:
+        """Calls a second that were answered, one way or the other: whoever waits for its answer sends no other."""
+        return (self.served + self.refused) / self.seconds
 
     @property
     def slowdown(self) -> float:
@@ -135,6 +141,9 @@ def report(kinds: Mapping[str, Sequence[Round]], held: Sequence[Ceiling]) -> Par
             Ratio(f"{name} / as ever, {kind}", [each.slowdown for each in rounds], limit=LIMIT),
             Ratio(f"{name}, after a second / as ever, {kind}", [each.later_slowdown for each in rounds], limit=LIMIT),
         ]
+        ratios.append(
+            Ratio(f"sent in the overload / the sustainable rate, {kind}", [each.sent / each.rate for each in rounds])
+        )
         slowest = min(1000 * max(each.recovery for each in rounds), 1000 * AFTERWARDS_SECONDS)
         ceilings.append(Ceiling(f"until all is as ever again, {kind}", "ms", slowest, RECOVERY_MS))
         measured += [

@@ -82,10 +82,11 @@ def test_a_report_has_the_ratio_of_each_round_and_the_slowest_recovery() -> None
         Round(1000, 10, [0.002] * 100, [0.1] * 10, [0.005] * 40, 70, 0),
     ]
     part = report({"warm": rounds}, [HELD])
-    whole, after_a_second = part.ratios
+    whole, after_a_second, sent = part.ratios
     assert whole.rounds == pytest.approx([100, 100, 50])
     assert not whole.met
     assert after_a_second.rounds == pytest.approx([2, 4, 2.5])
     assert after_a_second.met
+    assert sent.rounds == pytest.approx([0.012] * 3)
     assert [ceiling.value for ceiling in part.ceilings] == [1500, 100]
     assert {each.name: each.spread.middle for each in part.measured}["served, warm"] == 5

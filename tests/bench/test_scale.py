@@ -18,13 +18,14 @@ from bench.scale import cost
 from bench.scale.actions import GOAL_OF_BARE, GOAL_OF_PEERS, POSTGRES, SQLITE, compare
 from bench.scale.calls import CALLS, FRESH_SECONDS, Freshness, cold_requests, filled, logout_request
 from bench.scale.growth import flatness, import_lines
-from bench.scale.model import CHANGE, COLD, CONSOLE, IDLE, LOGIN, LOGOUT, SPENT, WARM, Costs, Point
+from bench.scale.model import CHANGE, COLD, CONSOLE, IDLE, LOGIN, LOGOUT, SPENT, USE, WARM, Costs, Point
 from bench.scale.pacing import Request, send
 from bench.scale.peers import REQUIREMENTS, versions
 from bench.scale.plots import costs_of, plots
 from bench.scale.spending import seconds
 
 from cloudconsole.operator.bulk.lines import read_batches
+from cloudconsole.store.activity import TOUCH_SECONDS
 from tests.bench.serving import answering
 
 CALLER = Caller("s" + "1" * 48, "t" * 64)
@@ -62,6 +63,7 @@ class Sessions:
     """Callers whose sessions are counted to have been made fresh."""
 
     refreshed = 0
+    used_ago = 0
 
     def demo(self) -> Caller:
         return CALLER
@@ -72,8 +74,9 @@ class Sessions:
     def callers_file(self) -> Path:
         return Path()
 
-    def refresh_sessions(self) -> None:
+    def refresh_sessions(self, seconds_ago: int = 0) -> None:
         self.refreshed += 1
+        self.used_ago = seconds_ago
 
 
 def test_sessions_are_made_fresh_only_when_they_have_become_old() -> None:
@@ -85,6 +88,16 @@ def test_sessions_are_made_fresh_only_when_they_have_become_old() -> None:
         fresh.keep()
         counts.append(sessions.refreshed)
     assert counts == [1, 1, 2, 2]
+
+
+def test_sessions_that_were_made_old_are_made_fresh_again() -> None:
+    sessions = Sessions()
+    fresh = Freshness(sessions, lambda: 0.0)
+    fresh.keep()
+    fresh.lose()
+    assert sessions.used_ago > TOUCH_SECONDS
+    fresh.keep()
+    assert (sessions.refreshed, sessions.used_ago) == (3, 0)
 
 
 def test_what_is_imported_can_be_imported() -> None:
@@ -117,9 +130,10 @@ def test_every_call_is_compared_with_its_own_floor() -> None:
         assert ratios[f"{call}, {SQLITE}, warm / bare"].goal is None
         assert ratios[f"{call}, {POSTGRES}, warm / nginx"].rounds == [0.15]
     for other in OTHERS:
-        peer = ratios[f"GetUsageLimits, {POSTGRES}, warm / {other}"]
-        assert (peer.rounds, peer.goal) == ([12], GOAL_OF_PEERS)
-        by_time = ratios[f"{peer.name}, by processor time"]
+        for call in CALLS:
+            peer = ratios[f"{call}, {POSTGRES}, warm / {other}"]
+            assert (peer.rounds, peer.goal) == ([12], GOAL_OF_PEERS)
+        by_time = ratios[f"GetUsageLimits, {POSTGRES}, warm / {other}, by processor time"]
         assert (by_time.rounds, by_time.goal) == ([12], None)
 
 
@@ -135,9 +149,8 @@ def test_growth_is_flat_where_four_fifths_are_kept() -> None:
     assert {(each.rounds[0], each.met) for each in ratios} == {(0.79, False)}
 
 
-COSTS = Costs(
-    {spent: {IDLE: 0.004, WARM: 1e-4, COLD: 1e-3, LOGIN: 0.03, LOGOUT: 0.002, CHANGE: 0.001} for spent in SPENT}
-)
+EACH = {IDLE: 0.004, WARM: 1e-4, COLD: 1e-3, USE: 5e-4, LOGIN: 0.03, LOGOUT: 0.002, CHANGE: 0.001}
+COSTS = Costs(dict.fromkeys(SPENT, EACH))
 
 
 def cost_rounds(error: float) -> list[list[Point]]:

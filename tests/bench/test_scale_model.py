@@ -13,19 +13,22 @@ from bench.scale.model import (
     LOGOUT,
     QUERIES,
     SPENT,
+    USE,
     WARM,
     Costs,
     Point,
     fit,
     needs,
 )
-from bench.scale.planning import BUSY, CALLS, COLD_SHARES, CONNECTIONS_EACH, cores, load, planned
+from bench.scale.planning import BUSY, CALLS, COLD_SHARES, CONNECTIONS_EACH, TENANTS, cores, load, planned
+
+from cloudconsole.store.activity import TOUCH_SECONDS
 
 TRUE = Costs(
     {
-        CONSOLE: {IDLE: 0.004, WARM: 1e-4, COLD: 1e-3, LOGIN: 0.035, LOGOUT: 0.002, CHANGE: 0.001},
-        DATABASE: {IDLE: 0.002, WARM: 1e-6, COLD: 4e-4, LOGIN: 0.003, LOGOUT: 0.002, CHANGE: 0.004},
-        QUERIES: {IDLE: 4, WARM: 0.001, COLD: 5, LOGIN: 9, LOGOUT: 4, CHANGE: 20},
+        CONSOLE: {IDLE: 0.004, WARM: 1e-4, COLD: 1e-3, USE: 6e-4, LOGIN: 0.035, LOGOUT: 0.002, CHANGE: 0.001},
+        DATABASE: {IDLE: 0.002, WARM: 1e-6, COLD: 4e-4, USE: 2e-4, LOGIN: 0.003, LOGOUT: 0.002, CHANGE: 0.004},
+        QUERIES: {IDLE: 4, WARM: 0.001, COLD: 5, USE: 1, LOGIN: 9, LOGOUT: 4, CHANGE: 20},
     }
 )
 
@@ -100,6 +103,10 @@ def test_a_row_on_paper_says_what_the_model_does() -> None:
     found = needs(TRUE, load(CALLS, COLD_SHARES[0]), busy=BUSY)
     assert table.rows[0][2] == f"{found.workers:,}"
     assert table.rows[0][4] == f"{found.workers * CONNECTIONS_EACH:,}"
+
+
+def test_every_session_is_noted_as_used_once_in_a_while_however_often_it_calls() -> None:
+    assert load(CALLS, 0.2)[USE] == load(CALLS, 1.0)[USE] == pytest.approx(TENANTS / TOUCH_SECONDS)
 
 
 def test_colder_calls_need_more_cores() -> None:
