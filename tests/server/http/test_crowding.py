@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from functools import wraps
+from functools import partial, wraps
 
 from cloudconsole.server.http import crowding
 from cloudconsole.server.http.crowding import Crowding
@@ -176,18 +176,27 @@ async def test_a_crowd_stays_while_some_wait_to_be_heard_again(worker: Worker) -
 @scene
 async def test_a_crowd_is_gone_when_nobody_waits_to_be_heard_again(worker: Worker) -> None:
     await worker.be_crowded()
+    await worker.go_round(calls=1000, work=0.1)
     begun = worker.seconds
     while worker.crowding.is_on:
         await worker.go_round(calls=10, work=0.001)
-    assert 0.9 < (worker.seconds - begun) / crowding.LEAST_LASTING < 1.1
+    assert 0.9 < (worker.seconds - begun) / crowding.LASTING < 1.1
+
+
+@scene
+async def test_a_crowd_stays_while_rounds_are_too_short_for_all(worker: Worker) -> None:
+    await worker.be_crowded()
+    for _ in range(100):
+        await worker.go_round(calls=100, work=0.01)
+        await worker.go_round(calls=1, work=0.0001, pause=crowding.LASTING / 2)
+    assert worker.crowding.is_on
 
 
 @scene
 async def test_a_crowd_that_left_at_once_is_forgotten(worker: Worker) -> None:
     await worker.be_crowded()
     await worker.go_round(calls=1000, work=0.1)
-    await worker.be_idle(2 * crowding.LEAST_LASTING)
-    await worker.go_round(calls=1, work=0.0001)
+    await worker.be_idle(2 * crowding.LASTING)
     assert await worker.go_round(calls=500, work=0.05) == 500
 
 
@@ -199,6 +208,25 @@ async def test_who_was_turned_away_is_read_from_again_when_its_turn_comes(worker
     assert all(line.rests for line in lines)
     await until(lambda: not lines[0].rests)
     await until(lambda: not lines[-1].rests)
+
+
+@scene
+async def test_more_are_heard_with_every_tick_until_a_round_is_too_short_again(worker: Worker) -> None:
+    await worker.be_crowded()
+    await worker.go_round(calls=1000, work=0.1)
+    lines = [Line() for _ in range(100)]
+    for line in lines:
+        worker.crowding.let_rest(line)
+
+    def heard() -> int:
+        return sum(not line.rests for line in lines)
+
+    for expected in (1, 3, 6):
+        await until(partial(lambda ticks: heard() == ticks * crowding.HEARD_A_TICK, expected))
+    await worker.go_round(calls=1000, work=0.1)
+    before = heard()
+    await until(lambda: heard() > before)
+    assert heard() - before == crowding.HEARD_A_TICK
 
 
 @scene

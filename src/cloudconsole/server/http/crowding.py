@@ -6,7 +6,8 @@ has a budget of processor time, and calls whose turn comes when it is used up ar
 
 To refuse costs more than half of what it costs to answer, most of it for reading and writing. So whoever was refused is
 not read from until its turn comes, a few at a time; what it sent meanwhile has waited, and is refused, too. That way
-most of the time is left for those who are served, and they are served about as soon as ever.
+most of the time is left for those who are served, and they are served about as soon as ever. As long as time is left
+over, more and more are heard at a time: once all are, and nobody was refused for a moment, the crowd is gone.
 """
 
 import asyncio
@@ -25,11 +26,12 @@ BUDGET: Final = 0.002
 LEAST_SERVED: Final = 16
 TICK: Final = 0.001
 HEARD_A_TICK: Final = 4
+"""And so many more with every tick since a round was too short for all."""
 LATE: Final = 0.01
 """What was sent to a connection that rested longer may have waited that long."""
 
-LEAST_LASTING: Final = 1.0
-"""Seconds of a crowd; it is gone when all who were refused have been heard again."""
+LASTING: Final = 0.1
+"""Seconds since a round was too short for all, after which a crowd is gone if nobody waits to be heard again."""
 
 
 class Connection(Protocol):
@@ -48,9 +50,10 @@ class Crowding:
     """One worker's crowd; `is_on` while there is one."""
 
     __slots__ = (
-        "_began",
+        "_fell_short",
         "_gathered",
         "_heard",
+        "_hears",
         "_resting",
         "_round_began",
         "_round_work",
@@ -72,8 +75,10 @@ class Crowding:
         """While it does, calls that are about to begin ask whether they may."""
         self.came = 0
         """Calls since the last answer: the connections count them, and whoever writes answers begins anew."""
-        self._started = self._gathered = 0
-        self._round_began = self._round_work = self._began = 0.0
+        self._started = self._gathered = self._hears = 0
+        self._round_began = self._round_work = 0.0
+        self._fell_short = 0.0
+        """When a round was last too short for all."""
         self._resting: deque[tuple[Connection, float]] = deque()
         self._heard: list[Connection] = []
 
@@ -82,6 +87,8 @@ class Crowding:
         self._gathered += 1
         if not self.watches:
             self.watches = True
+            # Rounds are not looked at while nobody comes.
+            self.is_on = self.is_on and self._lasts(self._seconds())
             asyncio.get_running_loop().call_soon(self._begin_watching)
 
     def turns_away(self, *, came_late: bool) -> bool:
@@ -89,7 +96,11 @@ class Crowding:
         if came_late or not self.is_on:
             return self.is_on
         self._started += 1
-        return self._started > LEAST_SERVED and self._work() - self._round_work > BUDGET
+        falls_short = self._started > LEAST_SERVED and self._work() - self._round_work > BUDGET
+        if falls_short:
+            self._fell_short = self._round_began
+            self._hears = 0
+        return falls_short
 
     def let_rest(self, connection: Connection) -> None:
         """Do not read from one that was refused until its turn comes."""
@@ -110,17 +121,19 @@ class Crowding:
         came, self.came = self.came, 0
         work = self._begin_round()
         if self.is_on:
-            # In a crowd there is always someone waiting to be heard again.
-            self.is_on = bool(self._resting) or self._round_began - self._began < LEAST_LASTING
+            self.is_on = self._lasts(self._round_began)
             self._gathered = 0
         else:
             if work < LONG_ROUND or came < MANY_CALLS:
                 self._gathered = came
             self.is_on = self._gathered > BURST
-            self._began = self._round_began
+            self._fell_short = self._round_began
         self.watches = came >= (1 if self.is_on else MANY_CALLS)
         if self.watches:
             asyncio.get_running_loop().call_soon(self._go_round)
+
+    def _lasts(self, now: float) -> bool:
+        return bool(self._resting) or now - self._fell_short < LASTING
 
     def _begin_round(self) -> float:
         """How much work the round before was."""
@@ -135,7 +148,8 @@ class Crowding:
             connection.came_late = False
         now = self._seconds()
         self._heard = []
-        for _ in range(min(HEARD_A_TICK, len(self._resting))):
+        self._hears += HEARD_A_TICK
+        for _ in range(min(self._hears, len(self._resting))):
             connection, since = self._resting.popleft()
             connection.came_late = now - since > LATE
             connection.listen()
