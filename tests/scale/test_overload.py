@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC
 from pathlib import Path
 
+import psycopg
 import pytest
 from bench.client import Caller as Known
 from bench.client import action_request, login_request
@@ -36,6 +37,14 @@ MOST_MB = 150
 """That a worker may grow by, whatever comes."""
 FEW_FILES = 60
 """A worker that has next to no connections has fewer open."""
+SESSIONS = 20_000
+COPY_SESSION = """
+    INSERT INTO sessions (id_hash, account_id, account_version, csrf_seed, seen_at, expires_at)
+    SELECT sha256(convert_to('s' || lpad(to_hex(number), 48, '0'), 'UTF8')),
+        account_id, account_version, csrf_seed, seen_at, expires_at
+    FROM sessions, generate_series(0, %(number)s - 1) AS number
+    WHERE id_hash = sha256(convert_to(%(session)s, 'UTF8'))
+"""
 SLOW = ("--request-timeout", "3")
 ON_BOTH_STORES = pytest.mark.parametrize("flags", ["embedded", "postgresql"], indirect=True)
 
@@ -161,15 +170,21 @@ def test_a_flood_of_visitors(console: RunningServer, demo: Caller, ending: list[
 
 
 @pytest.mark.parametrize("flags", ["postgresql"], indirect=True)
-def test_a_flood_of_sessions_that_must_be_looked_for(console: RunningServer, demo: Caller) -> None:
+@pytest.mark.parametrize(("is_real", "status"), [(False, 401), (True, 200)])
+def test_a_flood_of_sessions_that_must_be_looked_for(
+    console: RunningServer, demo: Caller, sampled: str, is_real: bool, status: int
+) -> None:
     """More than there is room for in the line before the database."""
-    token = _known(demo).token
-    made_up = [action_request(Known(f"s{number:048x}", token), "GetUsageLimits") for number in range(5000)]
+    known = _known(demo)
+    if is_real:
+        with psycopg.connect(sampled) as connection:
+            connection.execute(COPY_SESSION, {"session": known.session, "number": SESSIONS})
+    calls = [action_request(Known(f"s{number:048x}", known.token), "GetUsageLimits") for number in range(SESSIONS)]
     with bounded_memory(console):
         with Crowd(console.port, CROWD) as crowd:
             crowd.settle()
-            outcome = crowd.call(made_up, 20_000, OVERLOAD_SECONDS, patience=30)
-        assert set(outcome.statuses) == {401, 503}
+            outcome = crowd.call(calls, 20_000, OVERLOAD_SECONDS, patience=30)
+        assert set(outcome.statuses) == {status, 503}
         assert (outcome.lost, outcome.unanswered, outcome.without_retry_after) == (0, 0, 0)
         check_normal_service(console.port, call_of(demo))
 

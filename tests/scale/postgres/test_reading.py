@@ -1,7 +1,10 @@
 """The hot reads on a real PostgreSQL: of one moment, over restarts, within a deadline, and bounded."""
 
 import asyncio
+import gc
+import socket
 from collections.abc import Callable
+from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
@@ -17,11 +20,17 @@ from cloudconsole.store.postgres.connections import Connections
 from cloudconsole.store.postgres.store import PostgresStore
 from cloudconsole.store.reader import Row
 from cloudconsole.store.store import read_with
+from tests.e2e.processes import eventually
 from tests.scale.postgres.watching import PATIENCE, execute
 
 ADD = "INSERT INTO nodes (name) VALUES ('north')"
 NAMES = "SELECT name FROM nodes"
 WHO = "SELECT pg_backend_pid()"
+ASLEEP = "SELECT pid FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%pg_sleep(1000)' "
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 def test_both_signs_for_parameters_are_understood(address: DatabaseAddress) -> None:
@@ -131,6 +140,42 @@ def test_what_does_not_answer_is_given_up_and_leaves_nothing_hanging(
                 await asyncio.sleep(0.02)
 
     asyncio.run(read())
+
+
+def test_what_was_given_up_ends_at_the_server_before_long(
+    own: PostgresServer, own_address: DatabaseAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "READ_SECONDS", 0.2)
+    monkeypatch.setattr(connections, "STATEMENT_SECONDS", 1)
+
+    async def read() -> None:
+        async with read_with(PostgresStore(own_address)) as reader:
+            with pytest.raises(Unavailable):
+                await reader.one("SELECT pg_sleep(1000)")
+
+    asyncio.run(read())
+    with own.connect(own_address.given.rpartition("/")[2]) as witness:
+        eventually(lambda: witness.execute(ASLEEP).fetchall() == [])
+
+
+def test_a_server_that_takes_connections_and_says_nothing_leaves_none_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "READ_SECONDS", 0.1)
+
+    async def read(silent: socket.socket) -> int:
+        address = DatabaseAddress(f"postgresql://console@127.0.0.1:{silent.getsockname()[1]}/cloud")
+        async with read_with(PostgresStore(address)) as reader:
+            before = open_files()
+            reads = [asyncio.create_task(reader.one("SELECT 1")) for _ in range(3)]
+            await asyncio.wait(reads)
+            assert all(isinstance(each.exception(), Unavailable) for each in reads)
+            return open_files() - before
+
+    gc.disable()
+    try:
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            assert asyncio.run(read(silent)) == 0
+    finally:
+        gc.enable()
 
 
 def test_a_worker_that_cannot_look_for_changes_is_not_ready(address: DatabaseAddress) -> None:

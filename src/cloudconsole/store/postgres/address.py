@@ -53,11 +53,11 @@ class DatabaseAddress(NamedTuple):
     """May hold a password, so it is never shown."""
     password_file: Path | None = None
 
-    def conninfo(self) -> str:
+    def conninfo(self, *more_options: str) -> str:
         """What to connect with; the password is read anew each time, so that it can be changed while we run."""
         given = parse(self.given)
         parameters = {**_MANNERS, **_safety(given), **given}
-        parameters["options"] = f"{_OPTIONS} {given.get('options', '')}".rstrip()
+        parameters["options"] = " ".join((_OPTIONS, *more_options, given.get("options", ""))).rstrip()
         if self.password_file is not None:
             parameters["password"] = _read_password(self.password_file)
         return make_conninfo(**parameters)

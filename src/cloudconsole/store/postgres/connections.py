@@ -2,12 +2,13 @@
 
 import asyncio
 import select
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
-from typing import Any, Final, NamedTuple, TypeVar
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
+from typing import Final, NamedTuple, TypeVar
 
 import psycopg
-from psycopg import AsyncConnection
+from psycopg import AsyncConnection, waiting
+from psycopg.abc import PQGen
 
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.engine import StoreError
@@ -17,39 +18,47 @@ from cloudconsole.store.reader import Parameters, Row
 
 READ_SECONDS: Final = 5
 """What is not read by then, from waiting for a connection to the last of several statements, will not be."""
+STATEMENT_SECONDS: Final = 30
+"""What was given up and goes on at the server ends by then."""
 MOST_HELD: Final = 4
 """Connections of one worker for its reads."""
 MOST_OF_STRANGERS: Final = 2
 """Of these, those for looking for what may be made up: it leaves some to callers who are known."""
 
 Result = TypeVar("Result")
-Held = AsyncConnection[Row]
 
 
-async def within(seconds: float, work: Coroutine[Any, Any, Result]) -> Result:
-    """The work's result, or `TimeoutError` at the deadline: the work is left behind, and given up when it can be.
+class Held(AsyncConnection[Row]):
+    """Is closed where a statement is given up: psycopg's own asks the server to stop it, and waits for the answer.
 
-    Cancelling a statement asks the server, which may be what does not answer: nobody waits for that.
+    The server may be what does not answer.
     """
-    task = asyncio.ensure_future(work)
-    try:
-        await asyncio.wait({task}, timeout=seconds)
-    finally:
-        if not task.done():
-            task.cancel()
-            task.add_done_callback(_look_away)
-    if not task.done():
-        raise TimeoutError(f"no answer from the database within {seconds:g} s")
-    return task.result()
+
+    async def wait(
+        self,
+        gen: PQGen[Result],
+        interval: float = 0.1,
+        timeout: float | None = None,  # noqa: ASYNC109 - it is psycopg's
+    ) -> Result:
+        try:
+            return await waiting.wait_async(gen, self.pgconn.socket, interval=interval, timeout=timeout)
+        except asyncio.CancelledError:
+            self.pgconn.finish()
+            raise
 
 
-def _look_away(task: asyncio.Task[Any]) -> None:
-    if not task.cancelled():
-        task.exception()
+async def within(seconds: float, work: Awaitable[Result]) -> Result:
+    """The work's result, or `TimeoutError` at the deadline."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            return await work
+    # Not from the other error, which would hold on to what was given up.
+    raise TimeoutError(f"no answer from the database within {seconds:g} s")
 
 
 async def connect(address: DatabaseAddress) -> Held:
-    return await AsyncConnection.connect(address.conninfo(), autocommit=True)
+    conninfo = address.conninfo(f"-c statement_timeout={STATEMENT_SECONDS}s")
+    return await Held.connect(conninfo, autocommit=True)
 
 
 async def rows(connection: Held, sql: str, parameters: Parameters = ()) -> list[Row]:
@@ -88,10 +97,8 @@ class Connections:
     async def taken(self, *, by_stranger: bool = False) -> AsyncIterator[Taken]:
         """One of them; after any error it is not used again. Raises `Unavailable` for all that can go wrong."""
         until = asyncio.get_running_loop().time() + READ_SECONDS
-        async with AsyncExitStack() as places:
-            if by_stranger:
-                await places.enter_async_context(self._strangers.taken(until))
-            await places.enter_async_context(self._places.taken(until))
+        first_place = self._strangers.taken(until) if by_stranger else nullcontext()
+        async with first_place, self._places.taken(until):
             with translated():
                 async with self._used(until) as taken:
                     yield taken
