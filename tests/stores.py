@@ -167,7 +167,9 @@ def databases() -> "Databases":
 
     from tests.databases import Databases
 
-    return Databases(PostgresServer(durable=False).start())
+    made = Databases(PostgresServer(durable=False).start())
+    atexit.register(made.close)
+    return made
 
 
 def _take_database(folder: Path, template: str) -> Path:

@@ -1,6 +1,7 @@
 """Databases with the console's tables: one for each test, and a server of one's own for those who stop it."""
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 from cluster.postgres import PostgresServer
@@ -10,8 +11,9 @@ from tests.databases import Databases
 
 
 @pytest.fixture(scope="session")
-def databases(postgres: PostgresServer) -> Databases:
-    return Databases(postgres)
+def databases(postgres: PostgresServer) -> Iterator[Databases]:
+    with closing(Databases(postgres)) as databases:
+        yield databases
 
 
 @pytest.fixture

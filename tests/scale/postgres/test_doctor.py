@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -27,8 +28,8 @@ Examine = Callable[..., Finding]
 @pytest.fixture(scope="module")
 def durable() -> Iterator[Databases]:
     """Of a server that keeps its word, as that of most tests does not."""
-    with PostgresServer() as server:
-        yield Databases(server)
+    with PostgresServer() as server, closing(Databases(server)) as databases:
+        yield databases
 
 
 @pytest.fixture

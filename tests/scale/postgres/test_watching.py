@@ -198,8 +198,8 @@ def test_under_the_lease_nobody_looks(peopled: DatabaseAddress) -> None:
 
 
 def test_after_its_connection_was_cut_everything_may_have_changed(peopled: DatabaseAddress) -> None:
-    cut = "SELECT pg_terminate_backend(pid, 20000) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = "
-    assert after(peopled, f"{cut} current_database()") == EVERYTHING
+    cut = "SELECT pg_terminate_backend(pid, 20000) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+    assert after(peopled, f"{cut} AND (datname, usename) = (current_database(), current_user)") == EVERYTHING
 
 
 def test_after_a_long_silence_everything_may_have_changed(peopled: DatabaseAddress) -> None:
