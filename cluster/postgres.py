@@ -114,7 +114,11 @@ class PostgresServer(Part):
         statement = sql.SQL("CREATE DATABASE {} OWNER {}").format(sql.Identifier(name), sql.Identifier(USER))
         if template is not None:
             statement += sql.SQL(" TEMPLATE {}").format(sql.Identifier(template))
-        self.execute(statement)
+        with self.connect() as connection:
+            if not self._durable and connection.info.server_version >= making.COPIES_BY_LOG_FROM:
+                # Files as they are: without fsync that costs less than page by page through the log.
+                statement += sql.SQL(" STRATEGY file_copy")
+            connection.execute(statement)
         return self.address(name)
 
     def drop_database(self, name: str) -> None:

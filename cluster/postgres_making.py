@@ -25,6 +25,8 @@ QUICK: Settings = {
     "log_line_prefix": "%m [%p] ",
 }
 UNSAFE: Settings = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+COPIES_BY_LOG_FROM = 15_00_00
+"""The version since which a new database is copied through the log unless one asks otherwise."""
 
 
 def find_programs() -> Path:
