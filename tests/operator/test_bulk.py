@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from cloudconsole.operator.keeping.restore import restore, staged
 from cloudconsole.operator.nouns import NODES, PRICES, TENANTS, Noun
 from cloudconsole.store import tables
 from tests.harness import HeldClock
-from tests.operator.clouds import SMALL, assert_all_counted, by_name, load_text, rows
+from tests.operator.clouds import SMALL, assert_all_counted, by_name, rows
 from tests.operator.desks import desk_of
 from tests.stores import copy_store, opened
 
@@ -37,10 +37,9 @@ VOLUME: dict[str, Any] = {
 
 
 @pytest.fixture
-def cloud(engine: Engine, tmp_path: Path) -> Engine:
+def cloud(engine_with: Callable[[str], Engine]) -> Engine:
     """Tenant demo has an instance, 100 of its 1000 GB in one of its ten volumes, and a key pair; other has nothing."""
-    load_text(engine, tmp_path, SMALL)
-    return engine
+    return engine_with(SMALL)
 
 
 def text_of(*lines: dict[str, Any]) -> bytes:

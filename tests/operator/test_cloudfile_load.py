@@ -1,6 +1,7 @@
 """Loading makes the store equal to the file, all at once, and touches nothing that is equal already."""
 
 import json
+from collections.abc import Callable
 from datetime import timedelta, timezone
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -29,10 +30,9 @@ from tests.operator.clouds import (
 
 
 @pytest.fixture
-def loaded(engine: Engine, tmp_path: Path) -> Engine:
+def loaded(engine_with: Callable[[str], Engine]) -> Engine:
     """A store that holds `SMALL`."""
-    load_text(engine, tmp_path, SMALL)
-    return engine
+    return engine_with(SMALL)
 
 
 def test_an_empty_store_takes_everything(engine: Engine, tmp_path: Path) -> None:

@@ -38,10 +38,9 @@ KEYPAIR = "      - {id: k-1, kind: keypair, name: laptop, started: 2026-02-03T04
 
 
 @pytest.fixture
-def loaded(engine: Engine, tmp_path: Path) -> Engine:
+def loaded(engine_with: Callable[[str], Engine]) -> Engine:
     """A store that holds `SMALL`."""
-    load_text(engine, tmp_path, SMALL)
-    return engine
+    return engine_with(SMALL)
 
 
 def told(engine: Engine) -> list[Told]:

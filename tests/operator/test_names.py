@@ -1,6 +1,7 @@
 """What a name may be, the same for single changes, cloud files and imports; what is in a store can stay there."""
 
 import unicodedata
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +66,8 @@ BY_NAME = {noun.name: noun for noun in NOUNS}
 
 
 @pytest.fixture
-def store(engine: Engine, tmp_path: Path) -> Engine:
-    load_text(engine, tmp_path, SMALL)
-    return engine
+def store(engine_with: Callable[[str], Engine]) -> Engine:
+    return engine_with(SMALL)
 
 
 @pytest.mark.parametrize("name", GOOD)

@@ -1,5 +1,6 @@
 """What operators keep, thing by thing: added, changed, disabled, removed, listed; refused in plain words; noted."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -79,9 +80,8 @@ def named(noun: object) -> str:
 
 
 @pytest.fixture
-def store(engine: Engine, tmp_path: Path) -> Engine:
-    load_text(engine, tmp_path, SMALL)
-    return engine
+def store(engine_with: Callable[[str], Engine]) -> Engine:
+    return engine_with(SMALL)
 
 
 def new_one(engine: Engine, noun: Noun) -> str:

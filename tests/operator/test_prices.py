@@ -1,13 +1,12 @@
 """Prices: what one may be, and that no resource loses the one it needs."""
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from sqlalchemy import Engine
 
 from cloudconsole.operator.nouns import PRICES, RESOURCES
-from tests.operator.clouds import load_text
 from tests.operator.desks import desk_of, last_line, refused
 
 CLOUD = """\
@@ -30,9 +29,8 @@ tenants:
 
 
 @pytest.fixture
-def store(engine: Engine, tmp_path: Path) -> Engine:
-    load_text(engine, tmp_path, CLOUD)
-    return engine
+def store(engine_with: Callable[[str], Engine]) -> Engine:
+    return engine_with(CLOUD)
 
 
 def test_prices_are_listed_with_general_ones_first(store: Engine) -> None:

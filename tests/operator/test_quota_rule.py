@@ -1,6 +1,6 @@
 """Over quota: refused with the figures, unless forced."""
 
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +10,7 @@ from cloudconsole.core.clock import time_text
 from cloudconsole.operator.audit import Search, changes
 from cloudconsole.operator.errors import Overridable
 from cloudconsole.operator.nouns import QUOTAS, RESOURCES
-from tests.operator.clouds import assert_all_counted, load_text
+from tests.operator.clouds import assert_all_counted
 from tests.operator.desks import NOW, desk_of, refused
 
 KINDS = (("instance", "vcpu"), ("image", "gb"), ("loadbalance", "each"), ("volume", "gb"))
@@ -20,9 +20,8 @@ CLOUD = f"version: 1\nnodes: [n1]\nprices: [{PRICES}]\ntenants: [{{name: t1, quo
 
 
 @pytest.fixture
-def store(engine: Engine, tmp_path: Path) -> Engine:
-    load_text(engine, tmp_path, CLOUD)
-    return engine
+def store(engine_with: Callable[[str], Engine]) -> Engine:
+    return engine_with(CLOUD)
 
 
 def thing(resource_id: str, kind: str, **more: Any) -> dict[str, Any]:

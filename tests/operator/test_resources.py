@@ -61,10 +61,9 @@ FITTING: dict[str, dict[str, int]] = {"instance": {"vcpus": 2, "ram": 1500, "dis
 
 
 @pytest.fixture
-def store(engine: Engine, tmp_path: Path) -> Engine:
+def store(engine_with: Callable[[str], Engine]) -> Engine:
     """Two tenants and two nodes without resources."""
-    load_text(engine, tmp_path, CLOUD)
-    return engine
+    return engine_with(CLOUD)
 
 
 def record(desk: Desk, kind: Kind = "volume", resource_id: str = "r-1", **changes: Any) -> None:
