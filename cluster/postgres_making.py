@@ -7,10 +7,13 @@ import pwd
 import re
 import shutil
 import subprocess
+import tempfile
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
+from cluster import guardian
 from cluster.errors import ClusterFailed
 
 DEBIAN_PROGRAMS = Path("/usr/lib/postgresql")
@@ -66,6 +69,23 @@ def give_to(user: str | None, *paths: Path) -> None:
 
 def make(programs: Path, folder: Path, user: str | None, superuser: str) -> None:
     """An empty PostgreSQL in a folder, whose superuser needs no password at its socket."""
+    if any(folder.iterdir()):
+        _initialize(programs, folder, user, superuser)  # which says what is wrong with that
+    else:
+        _run(["cp", "-a", f"{_first(programs, user, superuser)}/.", str(folder)], user)
+
+
+@cache
+def _first(programs: Path, user: str | None, superuser: str) -> Path:
+    """One that is never started; to copy it takes a fraction of what it takes to make another."""
+    folder = Path(tempfile.mkdtemp(prefix="cloudconsole-postgres-first-"))
+    guardian.guard_folder(folder)
+    give_to(user, folder)
+    _initialize(programs, folder, user, superuser)
+    return folder
+
+
+def _initialize(programs: Path, folder: Path, user: str | None, superuser: str) -> None:
     command = [
         *(str(programs / "initdb"), "--pgdata", str(folder), "--username", superuser),
         *("--encoding", "UTF8", "--locale", "C.UTF-8", "--no-sync", "--no-instructions"),
