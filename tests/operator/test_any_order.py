@@ -125,14 +125,13 @@ def everything_has_a_price(engine: Engine, reader: Reader) -> None:
             run(cloud.consumption(Tenant(tenant["id"], "")))
 
 
-def test_any_order_of_changes_leaves_the_cloud_true(empty_store: Path) -> None:
+def test_any_order_of_changes_leaves_the_cloud_true(stored: Callable[[str], Path]) -> None:
     @settings(max_examples=40, deadline=None)
     @given(st.lists(st.tuples(steps, st.booleans()), min_size=5, max_size=30))
     def check(chosen: list[tuple[Step, bool]]) -> None:
         with TemporaryDirectory() as folder:
-            engine = open_engine(copy_store(empty_store, Path(folder) / "data"), "cloud")
+            engine = open_engine(copy_store(stored(CLOUD), Path(folder) / "data"), "cloud")
             reader = store_in(Path(folder) / "data").reader()
-            load_text(engine, Path(folder), CLOUD)
             there = contents(engine)
             for change, force in chosen:
                 before = there

@@ -12,7 +12,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
-    initialize,
     invariant,
     precondition,
     rule,
@@ -318,10 +317,6 @@ class ResourceLife(RuleBasedStateMachine):
         give_back_databases(self._folder)
         self._temporary.cleanup()
 
-    @initialize()
-    def begin(self) -> None:
-        load_text(self._engine, self._folder, CLOUD)
-
     @rule(kind=kinds, tenant=places, node=places, count=counts, other=counts, moment=moments)
     def record(self, kind: Kind, tenant: int, node: int, count: int, other: int, moment: int) -> None:
         sizes = dict(zip(FITTING.get(kind, {}), (count, other, count), strict=False))
@@ -424,8 +419,8 @@ class ResourceLife(RuleBasedStateMachine):
         return names[place % len(names)]
 
 
-def test_totals_and_usage_stay_true_through_any_life(empty_store: Path) -> None:
+def test_totals_and_usage_stay_true_through_any_life(stored: Callable[[str], Path]) -> None:
     class OverTemplate(ResourceLife):
-        template = empty_store
+        template = stored(CLOUD)
 
     run_state_machine_as_test(OverTemplate, settings=settings(max_examples=25, stateful_step_count=20, deadline=None))

@@ -4,17 +4,19 @@ import random
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
+from functools import cache, partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from sqlalchemy import insert, text
+from sqlalchemy import text
 
 from cloudconsole.core.clock import time_text
 from cloudconsole.core.kinds import Kind
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.nouns import RESOURCES
 from cloudconsole.store import counting
+from cloudconsole.store.many import insert_rows
 from cloudconsole.store.tables import nodes, prices, resources
 from tests.backends.embedded.small_cloud import ACME, LONG_AGO, NORTH, ONE, RIVAL, SOUTH, SmallCloud, at
 from tests.harness import Caller
@@ -487,6 +489,7 @@ class Tag:
 def counted(things: list[Thing], tags: list[Tag], tenant: int, now: float, hour_start: float) -> dict[str, Decimal]:
     """The hour's cost by kind, one resource after the other."""
     costs: dict[str, Decimal] = {}
+    in_force = cache(partial(tag_in_force, tags))
     for thing in things:
         if thing.tenant != tenant or thing.kind not in ("instance", "image", "loadbalance", "volume"):
             continue
@@ -500,15 +503,15 @@ def counted(things: list[Thing], tags: list[Tag], tenant: int, now: float, hour_
             "gb": Decimal(thing.size_gb),
         }
         for unit, number in quantity.items():
-            price = tag_in_force(tags, thing, unit, moment)
+            price = in_force(thing.kind, thing.node, unit, moment)
             if price is not None:
                 costs[thing.kind] = costs.get(thing.kind, Decimal(0)) + price * number
     return {kind: cost for kind, cost in costs.items() if cost}
 
 
-def tag_in_force(tags: list[Tag], thing: Thing, unit: str, moment: float) -> Decimal | None:
-    fitting = [tag for tag in tags if (tag.kind, tag.unit) == (thing.kind, unit) and tag.since <= moment]
-    own = [tag for tag in fitting if tag.node == thing.node]
+def tag_in_force(tags: list[Tag], kind: str, node: int | None, unit: str, moment: float) -> Decimal | None:
+    fitting = [tag for tag in tags if (tag.kind, tag.unit) == (kind, unit) and tag.since <= moment]
+    own = [tag for tag in fitting if tag.node == node]
     general = [tag for tag in fitting if tag.node is None]
     best = max(own or general, key=lambda tag: tag.since, default=None)
     return None if best is None else best.price
@@ -608,7 +611,7 @@ def test_ten_thousand_resources_cost_what_each_of_them_costs(
     cloud, chance, tags = tagged
     things = [random_thing(chance, number) for number in range(10_000)]
     with cloud.engine.begin() as connection:
-        connection.execute(insert(resources), [columns(thing) for thing in things])
+        insert_rows(connection, resources, [columns(thing) for thing in things])
         counting.recount(connection)
     for now in MOMENTS:
         cloud.clock.moment = now
