@@ -1,11 +1,13 @@
-"""A real PostgreSQL for a session of tests, and an empty database for each."""
+"""A real PostgreSQL for a session of tests, and a database for each, empty or with the console's tables."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import count
 
 import pytest
 from cluster.postgres import PostgresServer
 
+from tests.databases import Databases
 from tests.server.commands.conftest import cloudconsole
 
 __all__ = ["cloudconsole"]
@@ -27,3 +29,17 @@ def database(postgres: PostgresServer) -> Iterator[str]:
     postgres.create_database(name)
     yield name
     postgres.drop_database(name)
+
+
+@pytest.fixture(scope="session")
+def databases(postgres: PostgresServer) -> Iterator[Databases]:
+    with closing(Databases(postgres)) as databases:
+        yield databases
+
+
+@pytest.fixture
+def with_tables(databases: Databases) -> Iterator[str]:
+    """The name of a database of one's own with the tables."""
+    name = databases.take(databases.with_tables)
+    yield name
+    databases.give_back(name)

@@ -29,11 +29,9 @@ HERE: Final = Caller(NETWORK, "request")
 
 
 @pytest.fixture
-def stores(postgres: PostgresServer, database: str) -> list[PostgresStore]:
+def stores(postgres: PostgresServer, with_tables: str) -> list[PostgresStore]:
     """The store of two replicas."""
-    both = [PostgresStore(DatabaseAddress(postgres.address(database))) for _ in range(2)]
-    both[0].migrate()
-    return both
+    return [PostgresStore(DatabaseAddress(postgres.address(with_tables))) for _ in range(2)]
 
 
 @pytest.fixture
@@ -157,12 +155,11 @@ def test_other_troubles_are_not_tried_again(engines: list[Engine]) -> None:
 
 
 @pytest.mark.parametrize("table", ["access_audit", "login_failures", "operator_audit"])
-def test_trails_do_not_run_out_of_numbers(postgres: PostgresServer, database: str, table: str) -> None:
-    PostgresStore(DatabaseAddress(postgres.address(database))).migrate()
-    postgres.execute(f"SELECT setval('{table}_id_seq', {2**31})", database)
+def test_trails_do_not_run_out_of_numbers(postgres: PostgresServer, with_tables: str, table: str) -> None:
+    postgres.execute(f"SELECT setval('{table}_id_seq', {2**31})", with_tables)
     values = {
         "access_audit": "(at, event, address, request_id) VALUES (1, 'login', 'a', 'r')",
         "login_failures": "(at, network, user_hash) VALUES (1, 'n', 'u')",
         "operator_audit": "(at, actor, change) VALUES (1, 'ann', 'load')",
     }
-    assert postgres.execute(f"INSERT INTO {table} {values[table]} RETURNING id", database) == [(2**31 + 1,)]
+    assert postgres.execute(f"INSERT INTO {table} {values[table]} RETURNING id", with_tables) == [(2**31 + 1,)]

@@ -57,13 +57,12 @@ def flags(request: pytest.FixtureRequest) -> list[str]:
 
 
 @pytest.fixture
-def sampled(postgres: PostgresServer, database: str) -> str:
+def sampled(postgres: PostgresServer, with_tables: str) -> str:
     """The address of a database with the sample cloud."""
-    store = PostgresStore(DatabaseAddress(postgres.address(database)))
-    store.migrate()
+    store = PostgresStore(DatabaseAddress(postgres.address(with_tables)))
     with store.opened("cloud") as engine:
         load(engine, SAMPLE_FILE, zone=UTC, now=int(time.time()), actor="tests")
-    return postgres.address(database)
+    return postgres.address(with_tables)
 
 
 @pytest.fixture

@@ -7,9 +7,12 @@ import sys
 from pathlib import Path
 from shutil import copytree
 
+import pytest
 from cluster.postgres import PostgresServer
 
 from tests.harness import clean_environment
+
+pytestmark = pytest.mark.long
 
 DOCUMENT = (Path(__file__).parents[2] / "docs/postgresql.md").read_text()
 PASSWORD = re.compile("PASSWORD '([^']+)'")

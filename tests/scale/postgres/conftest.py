@@ -1,7 +1,6 @@
 """Databases with the console's tables: one for each test, and a server of one's own for those who stop it."""
 
 from collections.abc import Iterator
-from contextlib import closing
 
 import pytest
 from cluster.postgres import PostgresServer
@@ -10,18 +9,10 @@ from cloudconsole.store.postgres.address import DatabaseAddress
 from tests.databases import Databases
 
 
-@pytest.fixture(scope="session")
-def databases(postgres: PostgresServer) -> Iterator[Databases]:
-    with closing(Databases(postgres)) as databases:
-        yield databases
-
-
 @pytest.fixture
-def address(databases: Databases) -> Iterator[DatabaseAddress]:
+def address(databases: Databases, with_tables: str) -> DatabaseAddress:
     """Of a database of one's own with the tables."""
-    name = databases.take(databases.with_tables)
-    yield DatabaseAddress(databases.address(name))
-    databases.give_back(name)
+    return DatabaseAddress(databases.address(with_tables))
 
 
 @pytest.fixture(scope="module")

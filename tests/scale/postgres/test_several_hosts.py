@@ -14,6 +14,8 @@ from cloudconsole.store.store import read_with
 from tests.databases import Databases
 from tests.scale.postgres.watching import PATIENCE
 
+pytestmark = pytest.mark.long
+
 ANYTHING = "SELECT count(*) FROM accounts"
 
 
