@@ -1,7 +1,8 @@
 """The Containerfile's own steps, and its entry point, in a root of their own; no registry of images is needed.
 
 What stands for the image is this machine's root under an overlay, which only the mount namespace of the test sees: the
-steps run word by word and write nothing to the machine. Then all of it is made read-only but the data folder.
+steps run word by word, once for all tests, and write nothing to the machine. A container has what they wrote over that
+root, and all of it is read-only but the data folder.
 
 Installing the locked requirements takes minutes, and the environment of these tests was made from the same file: its
 packages are taken instead, unless CONTAINER_WHOLE is set.
@@ -24,8 +25,6 @@ from cluster.postgres import PostgresServer
 from lab.ports import choose
 
 from cloudconsole.server.settings import SETTINGS
-from cloudconsole.store.postgres.address import DatabaseAddress
-from cloudconsole.store.postgres.store import PostgresStore
 from tests.deploy.container_file import BUILD, FINAL, ROOT, environment, only
 from tests.e2e.processes import children_of, eventually
 from tests.harness import clean_environment
@@ -39,14 +38,19 @@ set -eu
 mount -t tmpfs tmpfs {folder}/layers
 mkdir {folder}/layers/upper {folder}/layers/work {folder}/layers/root
 root={folder}/layers/root
+cp -a {image}/. {folder}/layers/upper
 mount -t overlay overlay -o lowerdir=/,upperdir={folder}/layers/upper,workdir={folder}/layers/work $root
 mount --bind /dev $root/dev
 mount -t proc proc $root/proc
+"""
+"""A root with what is in the image over this machine's."""
+PREPARED: Final = """
 mkdir $root/src
 ln -sf {python.name} $root{python.parent}/python
 for folder in {hidden}; do chmod go+rx $root$folder; done
 """
 """A root to build in. The last line: this machine's Python and packages may lie where only root can look."""
+APART: Final = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private"]
 
 
 PYTHON: Final = Path(sys.executable).resolve()
@@ -61,10 +65,10 @@ def in_root(step: str) -> str:
     return f"chroot $root /bin/sh -c {shlex.quote(f'cd /src && PATH={PYTHON.parent}:$PATH && {step}')} >&2\n"
 
 
-def script(folder: Path, settings: dict[str, str], secret: str = "") -> str:
-    """All that an engine for containers would do, in its order; the secret is the database's password."""
+def building(folder: Path, image: Path) -> str:
+    """What an engine for containers does to build an image, in its order."""
     hidden = " ".join(str(parent) for place in (PYTHON, PACKAGES / "any") for parent in place.parents)
-    lines = ROOTED.format(folder=folder, python=PYTHON, hidden=hidden)
+    lines = ROOTED.format(folder=folder, image=image) + PREPARED.format(python=PYTHON, hidden=hidden)
     for step in BUILD + FINAL:
         if step.instruction == "COPY" and "--from" not in step.text:
             *sources, place = step.text.split()
@@ -74,9 +78,15 @@ def script(folder: Path, settings: dict[str, str], secret: str = "") -> str:
         elif step.instruction == "RUN":
             is_long = "-r requirements/run.txt" in step.text
             lines += in_root(BORROWED if is_long and not WHOLE else step.text)
+    return lines + f"cp -a {folder}/layers/upper/. {image}\n"
+
+
+def running(folder: Path, image: Path, settings: dict[str, str], secret: str) -> str:
+    """What it does to run one; the secret is the database's password."""
     data, user = only(FINAL, "VOLUME").text, only(FINAL, "USER").text
     variables = " ".join(f"{name}={value}" for name, value in {**environment(), **settings}.items())
     entry = shlex.join([*only(FINAL, "ENTRYPOINT").words, *only(FINAL, "CMD").words])
+    lines = ROOTED.format(folder=folder, image=image)
     lines += f"chown {user} {folder}/volume && mount --bind {folder}/volume $root{data}\n"
     if secret:
         (folder / "secret").write_text(secret)
@@ -104,21 +114,33 @@ class Container:
         return is_ready(self.base)
 
 
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the steps have changed of this machine's root."""
+    folder = tmp_path_factory.mktemp("image")
+    for name in ("layers", "image"):
+        (folder / name).mkdir()
+    (folder / "steps.sh").write_text(building(folder, folder / "image"))
+    steps = [*APART, "/bin/sh", str(folder / "steps.sh")]
+    done = subprocess.run(steps, env=clean_environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "image"
+
+
 @contextmanager
-def contained(folder: Path, settings: dict[str, str], secret: str = "") -> Iterator[Container]:
+def contained(folder: Path, image: Path, settings: dict[str, str], secret: str = "") -> Iterator[Container]:
     for name in ("layers", "volume"):
         (folder / name).mkdir()
     port = choose(["calls"])["calls"]
-    (folder / "steps.sh").write_text(script(folder, {"CLOUDCONSOLE_PORT": str(port), **settings}, secret))
-    apart = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private"]
+    (folder / "steps.sh").write_text(running(folder, image, {"CLOUDCONSOLE_PORT": str(port), **settings}, secret))
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(
-            [*apart, "/bin/sh", str(folder / "steps.sh")], env=clean_environment(), stdout=log, stderr=log
+            [*APART, "/bin/sh", str(folder / "steps.sh")], env=clean_environment(), stdout=log, stderr=log
         )
-    running = Container(process, f"http://127.0.0.1:{port}", folder / "volume", folder / "log")
+    started = Container(process, f"http://127.0.0.1:{port}", folder / "volume", folder / "log")
     try:
-        eventually(running.is_ready, tries=6000)
-        yield running
+        eventually(started.is_ready, tries=6000)
+        yield started
     finally:
         # With the first all of a container end. By itself it would not: it became another user since it was started.
         for first in children_of(process.pid):
@@ -128,9 +150,9 @@ def contained(folder: Path, settings: dict[str, str], secret: str = "") -> Itera
 
 
 @pytest.fixture(scope="module")
-def container(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Container]:
-    with contained(tmp_path_factory.mktemp("container"), {}) as running:
-        yield running
+def container(image: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Container]:
+    with contained(tmp_path_factory.mktemp("container"), image, {}) as started:
+        yield started
 
 
 def test_it_runs_as_nobody_in_particular_and_as_the_first_process(container: Container) -> None:
@@ -160,12 +182,11 @@ def test_it_ends_in_good_order(container: Container) -> None:
 
 
 def test_on_postgresql_it_serves_with_a_secret_and_keeps_nothing(
-    postgres: PostgresServer, database: str, tmp_path: Path
+    image: Path, postgres: PostgresServer, with_tables: str, tmp_path: Path
 ) -> None:
-    PostgresStore(DatabaseAddress(postgres.address(database))).migrate()
-    place = {DATABASE_VARIABLE: postgres.address(database, password=False), PASSWORD_VARIABLE: SECRET}
-    with contained(tmp_path, place, postgres.password) as running:
-        assert not list(running.volume.iterdir())
+    place = {DATABASE_VARIABLE: postgres.address(with_tables, password=False), PASSWORD_VARIABLE: SECRET}
+    with contained(tmp_path, image, place, postgres.password) as started:
+        assert not list(started.volume.iterdir())
 
 
 def mounts(container: Container) -> list[str]:
