@@ -1,7 +1,7 @@
 """Fixtures that all suites share."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -50,11 +50,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     _put_longest_first(items)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Workers begin at different modules, so that none compiles what another does at the same time."""
+    report = yield
+    if isinstance(collector, pytest.Directory) and hasattr(collector.config, "workerinput"):
+        place = int(collector.config.workerinput["workerid"].removeprefix("gw"))
+        begin = len(report.result) * place // collector.config.workerinput["workercount"]
+        report.result = report.result[begin:] + report.result[:begin]
+    return report
+
+
 def _put_longest_first(items: list[pytest.Item]) -> None:
-    """So that no worker is left with a long module when the others have ended; a module's tests stay together."""
+    """So that no worker is left with a long module when the others have ended; a module's tests stay together.
+
+    The order is the same for all workers, wherever they began to collect."""
     sizes = Counter(item.path for item in items)
     long = {item.path for item in items if item.get_closest_marker("long")}
-    items.sort(key=lambda item: (item.path not in long, -sizes[item.path]))
+    items.sort(key=lambda item: (item.path not in long, -sizes[item.path], item.path))
 
 
 @pytest.hookimpl(wrapper=True)
