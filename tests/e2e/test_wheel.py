@@ -1,16 +1,22 @@
-"""The wheel: what is in it, and what it does in an environment that has nothing else of ours."""
+"""The wheel: what is in it, and what it does in an environment that has nothing else of ours.
+
+What it needs from others is not fetched once more: links show such an environment those libraries of this one that are
+locked, or that the wheel asks for, and no others.
+"""
 
 import re
 import shutil
 import subprocess
 import sys
 import venv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from importlib.metadata import distribution, distributions
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from packaging.requirements import Requirement
 
 from cloudconsole import __version__
 from tests.cli.people import PASSWORD, Person
@@ -49,28 +55,51 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-def empty_environment(folder: Path) -> Path:
-    """A new virtual environment without even pip; gives its bin folder."""
-    venv.create(folder, with_pip=False)
-    return folder / "bin"
+class Environment:
+    """A new virtual environment, without even pip, with the wheel alone."""
+
+    def __init__(self, folder: Path, wheel: Path) -> None:
+        venv.create(folder, with_pip=False)
+        self.bin = folder / "bin"
+        (self._packages,) = (folder / "lib").glob("python*/site-packages")
+        pip("install", "--no-compile", "--no-index", "--no-deps", str(wheel), python=self.bin / "python")
+
+    @property
+    def asked_for(self) -> list[str]:
+        """What the wheel asks for, with its extras or without."""
+        (ours,) = distributions(name="cloudconsole", path=[str(self._packages)])
+        return ours.requires or []
+
+    def add(self, lines: Iterable[str], *, with_theirs: bool) -> None:
+        """The libraries that these lines ask for and, `with_theirs`, those that these ask for in turn."""
+        for requirement in map(Requirement, lines):
+            if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
+                continue
+            assert not requirement.extras, "followed here by nobody"
+            found = distribution(requirement.name)
+            assert requirement.specifier.contains(found.version), f"{requirement}: here it is {found.version}"
+            for name in {file.parts[0] for file in found.files or ()} - {"..", "__pycache__"}:
+                if not (self._packages / name).exists():
+                    (self._packages / name).symlink_to(Path(str(found.locate_file(name))))
+            if with_theirs:
+                self.add(found.requires or (), with_theirs=True)
 
 
 @pytest.fixture(scope="module")
 def full(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the locked requirements and the wheel."""
-    place = empty_environment(tmp_path_factory.mktemp("full"))
-    python = place / "python"
-    pip("install", "--no-compile", "--require-hashes", "-r", str(ROOT / "requirements" / "run.txt"), python=python)
-    pip("install", "--no-compile", "--no-deps", str(wheel), python=python)
-    return place
+    """An environment with the locked requirements and the wheel; its bin folder."""
+    environment = Environment(tmp_path_factory.mktemp("full"), wheel)
+    locked = re.findall(r"^\w[^\\\n]*", (ROOT / "requirements" / "run.txt").read_text(), re.MULTILINE)
+    environment.add(locked, with_theirs=False)
+    return environment.bin
 
 
 @pytest.fixture(scope="module")
 def plain(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the wheel and what it asks for without its extras."""
-    place = empty_environment(tmp_path_factory.mktemp("plain"))
-    pip("install", "--no-compile", str(wheel), python=place / "python")
-    return place
+    """An environment with the wheel and what it asks for without its extras; its bin folder."""
+    environment = Environment(tmp_path_factory.mktemp("plain"), wheel)
+    environment.add(environment.asked_for, with_theirs=True)
+    return environment.bin
 
 
 def run(place: Path, *arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
