@@ -1,5 +1,6 @@
 """Fixtures that all suites share."""
 
+import gc
 from collections import Counter
 from collections.abc import Generator, Iterator
 from datetime import UTC, datetime
@@ -40,6 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "before_nginx: what a proxy in front answers by itself")
     config.addinivalue_line("markers", "long: takes or waits so long that its module begins before the others")
     stores.use(config.getoption("store"))
+    gc.disable()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -61,6 +63,12 @@ def pytest_make_collect_report(
         begin = len(report.result) * place // collector.config.workerinput["workercount"]
         report.result = report.result[begin:] + report.result[:begin]
     return report
+
+
+def pytest_collection_finish() -> None:
+    """What was loaded and collected stays to the end: none of it is looked at whenever garbage is searched for."""
+    gc.freeze()
+    gc.enable()
 
 
 def _put_longest_first(items: list[pytest.Item]) -> None:
