@@ -5,6 +5,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 from sqlalchemy import insert
@@ -32,10 +33,18 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def loaded(folder: Path) -> Path:
+@pytest.fixture(scope="module")
+def once_loaded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Such a folder with a store that holds the cloud; copy it, never change it."""
+    folder = tmp_path_factory.mktemp("loaded")
+    (folder / "cloud.yaml").write_text(SMALL, encoding="utf-8")
     assert admin(folder, "load", "cloud.yaml").returncode == 0
     return folder
+
+
+@pytest.fixture
+def loaded(once_loaded: Path, tmp_path: Path) -> Path:
+    return copytree(once_loaded, tmp_path, dirs_exist_ok=True)
 
 
 def test_load_makes_a_store_and_says_what_it_did(folder: Path) -> None:
