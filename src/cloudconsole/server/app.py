@@ -120,7 +120,7 @@ class Console:
             "/auth/logout/": {"POST": Route(LOGOUT, login.log_out)},
             ALIVE_PATH: {"GET": Route("healthz", health.alive)},
             READY_PATH: {"GET": Route("readyz", health.ready)},
-            **ASSETS.routes(),
+            **ASSETS.routes,
         }
         self._without_slash = WITHOUT_SLASH
         self._operator_pages: OperatorPages | None = None

@@ -1,6 +1,7 @@
 """What a noun's fields take, for whoever asks an operator for them: read off the models."""
 
 from collections.abc import Mapping
+from functools import cache
 from types import UnionType
 from typing import Any, Final, Literal, NamedTuple, Union, get_args, get_origin
 
@@ -31,13 +32,23 @@ class Input(NamedTuple):
 
 def inputs_of(model: type[Part], made_up: Mapping[str, str]) -> tuple[Input, ...]:
     """The inputs of a model's fields; what is made up where it is missing is not required."""
+    return tuple(
+        given._replace(help=f"{given.help} (default: {made_up[given.name]})", is_required=False)
+        if given.name in made_up
+        else given
+        for given in _fields_of(model)
+    )
+
+
+@cache
+def _fields_of(model: type[Part]) -> tuple[Input, ...]:
     fields = {info.alias or name: info for name, info in model.model_fields.items()}
     return tuple(
         Input(
             name,
-            (info.description or "") + (f" (default: {made_up[name]})" if name in made_up else ""),
+            info.description or "",
             _shape(info),
-            is_required=info.is_required() and name not in made_up,
+            is_required=info.is_required(),
             may_be_nothing=type(None) in get_args(info.annotation),
             choices=get_args(info.annotation) if get_origin(info.annotation) is Literal else (),
             default=None if info.is_required() else info.default,

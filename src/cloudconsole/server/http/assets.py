@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Final
@@ -42,7 +43,9 @@ class Assets:
             raise KeyError(path)
         return self.root + path
 
+    @cached_property
     def routes(self) -> Routes:
+        """An answer for each, compressed once in a process, however many consoles it makes."""
         return {
             self.root + path: {"GET": Route(OTHER, _show(keep(content, _TYPES[suffix], caching=FOR_GOOD)))}
             for path, content in self.contents.items()

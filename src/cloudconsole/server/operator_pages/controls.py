@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, tzinfo
+from functools import cache
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
@@ -44,6 +45,7 @@ class Control(NamedTuple):
     """Whether its JSON must be a list."""
 
 
+@cache
 def adding_controls(noun: Noun) -> tuple[Control, ...]:
     return _controls(noun, noun.inputs())
 

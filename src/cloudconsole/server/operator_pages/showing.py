@@ -1,6 +1,7 @@
 """Records for people to read: the columns of a list, the state of one, what was just done to it."""
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import cache
 from typing import Final, NamedTuple
 
 from cloudconsole.core.kinds import QUOTA_DEFAULTS, QUOTA_USES
@@ -33,6 +34,7 @@ _UNLISTED: Final[Mapping[str, Collection[str]]] = {
 """What a list has no room for, and is on the page of one."""
 
 
+@cache
 def columns_of(noun: Noun) -> tuple[Column, ...]:
     """What a list shows besides keys and states."""
     return tuple(
