@@ -13,6 +13,7 @@ from cloudconsole.server.app import Console
 from cloudconsole.server.settings import Settings
 from cloudconsole.store.reader import Reader
 from tests import stores
+from tests.compiling import share_what_is_compiled
 from tests.harness import (
     Caller,
     HeldClock,
@@ -41,6 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "before_nginx: what a proxy in front answers by itself")
     config.addinivalue_line("markers", "long: takes or waits so long that its module begins before the others")
     stores.use(config.getoption("store"))
+    share_what_is_compiled()
     gc.disable()
 
 
