@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any, Final, NoReturn
 
@@ -23,6 +23,17 @@ class Parser(argparse.ArgumentParser):
         """Flags that one may look for here, and what does it instead."""
         self.more_of: str | None = None
         """A list of arguments that goes on behind flags, which argparse itself would not see."""
+        self._to_come: Callable[[Parser], None] | None = None
+
+    def add_when_called(self, add: "Callable[[Parser], None]") -> None:
+        """Have the arguments added only when this command is called: of many, one is."""
+        self._to_come = add
+
+    def complete(self) -> None:
+        """Add the arguments that are still to come."""
+        if self._to_come is not None:
+            add, self._to_come = self._to_come, None
+            add(self)
 
     def add_subparsers(self, **options: Any) -> Any:
         self._has_commands = True
@@ -30,6 +41,7 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Iterable[str] | None = None, namespace: Any = None) -> Any:
         """Takes all arguments or none: what a command does not know would be told as its parent's mistake."""
+        self.complete()
         given = sys.argv[1:] if args is None else list(args)
         self._refuse_unknown_flags(given)
         parsed, rest = super().parse_known_args(given, namespace)

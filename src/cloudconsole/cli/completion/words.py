@@ -4,6 +4,8 @@ import argparse
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from cloudconsole.cli.parsing import Parser
+
 
 class Word(NamedTuple):
     text: str
@@ -32,7 +34,8 @@ def next_words(words: Sequence[str]) -> list[Word]:
     return [word for word in found if word.text.startswith(current)]
 
 
-def _next(parser: argparse.ArgumentParser, before: Sequence[str], current: str) -> Iterable[Word]:
+def _next(parser: Parser, before: Sequence[str], current: str) -> Iterable[Word]:
+    parser.complete()
     by_place = [action for action in parser._actions if not action.option_strings]
     waiting: argparse.Action | None = None
     for number, word in enumerate(before):

@@ -31,16 +31,20 @@ def add_commands(commands: Any) -> None:
         extra = accounts.VERBS if noun is ACCOUNTS else ()
         purpose = f"{noun.plural}: {', '.join((*noun.verbs, *extra))}"
         parser = commands.add_parser(noun.name, help=purpose, description=f"{purpose}.", allow_abbrev=False)
-        group = parser.add_subparsers(title="commands", metavar="VERB", required=True)
-        for verb in noun.verbs:
-            _add_verb(group, noun, verb)
-        if noun is ACCOUNTS:
-            accounts.add_verbs(group)
+        parser.add_when_called(partial(_add_verbs, noun))
 
 
-def _add_verb(group: Any, noun: Noun, verb: str) -> None:
-    purpose = _PURPOSES[verb]
-    parser = group.add_parser(verb, help=purpose, description=f"{noun.plural}: {purpose}.", allow_abbrev=False)
+def _add_verbs(noun: Noun, parser: Parser) -> None:
+    group = parser.add_subparsers(title="commands", metavar="VERB", required=True)
+    for verb in noun.verbs:
+        purpose = _PURPOSES[verb]
+        of_verb = group.add_parser(verb, help=purpose, description=f"{noun.plural}: {purpose}.", allow_abbrev=False)
+        of_verb.add_when_called(partial(_add_arguments, noun, verb))
+    if noun is ACCOUNTS:
+        accounts.add_verbs(group)
+
+
+def _add_arguments(noun: Noun, verb: str, parser: Parser) -> None:
     parser.set_defaults(parser=parser)
     if verb == "list":
         _add_list_arguments(parser, noun)
