@@ -143,6 +143,25 @@ async def test_in_a_crowd_a_round_serves_until_its_budget_is_used_up(worker: Wor
 
 
 @scene
+async def test_in_a_crowd_calls_that_come_in_bunches_are_served_if_there_is_time_for_all(worker: Worker) -> None:
+    await worker.be_crowded()
+    await worker.go_round(calls=1000, work=0.1)
+    for _ in range(20):
+        await worker.go_round(calls=1, work=0.0001, pause=0.008)
+        assert await worker.go_round(calls=80, work=0.008) == 80
+    assert not worker.crowding.is_on
+
+
+@scene
+async def test_a_long_pause_makes_a_round_no_longer_than_calls_may_be_late(worker: Worker) -> None:
+    await worker.be_crowded()
+    await worker.go_round(calls=1000, work=0.1)
+    await worker.go_round(calls=1, work=0.0001, pause=crowding.LASTING / 2)
+    served = await worker.go_round(calls=1000, work=0.1)
+    assert abs(served - (crowding.BUDGET + crowding.LATE) / 0.0001) <= 1
+
+
+@scene
 async def test_some_calls_of_a_round_are_served_however_long_they_take(worker: Worker) -> None:
     await worker.be_crowded()
     assert await worker.go_round(calls=100, work=10) == crowding.LEAST_SERVED
@@ -187,7 +206,7 @@ async def test_a_crowd_is_gone_when_nobody_waits_to_be_heard_again(worker: Worke
 async def test_a_crowd_stays_while_rounds_are_too_short_for_all(worker: Worker) -> None:
     await worker.be_crowded()
     for _ in range(100):
-        await worker.go_round(calls=100, work=0.01)
+        await worker.go_round(calls=1000, work=0.1)
         await worker.go_round(calls=1, work=0.0001, pause=crowding.LASTING / 2)
     assert worker.crowding.is_on
 

@@ -23,6 +23,7 @@ BURST: Final = 1024
 """Calls of a round, and of the long ones right before it, that are simply answered; what is more, is a crowd."""
 
 BUDGET: Final = 0.002
+"""And the time in which nothing was to be done right before, since calls that come in small bunches are no crowd."""
 LEAST_SERVED: Final = 16
 TICK: Final = 0.001
 HEARD_A_TICK: Final = 4
@@ -50,6 +51,7 @@ class Crowding:
     """One worker's crowd; `is_on` while there is one."""
 
     __slots__ = (
+        "_budget",
         "_fell_short",
         "_gathered",
         "_heard",
@@ -77,6 +79,7 @@ class Crowding:
         """Calls since the last answer: the connections count them, and whoever writes answers begins anew."""
         self._started = self._gathered = self._hears = 0
         self._round_began = self._round_work = 0.0
+        self._budget = BUDGET
         self._fell_short = 0.0
         """When a round was last too short for all."""
         self._resting: deque[tuple[Connection, float]] = deque()
@@ -96,7 +99,7 @@ class Crowding:
         if came_late or not self.is_on:
             return self.is_on
         self._started += 1
-        falls_short = self._started > LEAST_SERVED and self._work() - self._round_work > BUDGET
+        falls_short = self._started > LEAST_SERVED and self._work() - self._round_work > self._budget
         if falls_short:
             self._fell_short = self._round_began
             self._hears = 0
@@ -137,10 +140,12 @@ class Crowding:
 
     def _begin_round(self) -> float:
         """How much work the round before was."""
-        before, self._round_work = self._round_work, self._work()
-        self._round_began = self._seconds()
+        began, before = self._round_began, self._round_work
+        self._round_began, self._round_work = self._seconds(), self._work()
+        work = self._round_work - before
+        self._budget = BUDGET + min(self._round_began - began - work, LATE)
         self._started = 0
-        return self._round_work - before
+        return work
 
     def _tick(self) -> None:
         """Listen to some of those who rest. What one sent while it rested comes before the next tick."""
