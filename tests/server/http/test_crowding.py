@@ -259,6 +259,22 @@ async def test_what_was_sent_to_one_that_rested_long_counts_as_late_for_one_tick
 
 
 @scene
+async def test_the_last_who_come_late_are_turned_away_before_the_crowd_is_gone(worker: Worker) -> None:
+    await worker.be_crowded()
+    line = Line()
+    worker.crowding.let_rest(line)
+    worker.pass_time(2 * crowding.LASTING, of_work=False)
+    await until(lambda: not line.rests)
+    await worker.go_round(calls=1, work=0.0001)
+    was_late, was_on = line.came_late, worker.crowding.is_on
+    await until(lambda: not line.came_late)
+    await worker.go_round(calls=1, work=0.0001)
+    assert (was_late, was_on, worker.crowding.is_on) == (True, True, False)
+    # It was read before, and its turn comes now.
+    assert worker.crowding.turns_away(came_late=True)
+
+
+@scene
 async def test_who_rested_only_a_moment_is_not_late(worker: Worker) -> None:
     line = Line()
     worker.crowding.let_rest(line)

@@ -97,7 +97,7 @@ class Crowding:
     def turns_away(self, *, came_late: bool) -> bool:
         """Whether a call that is about to begin must be refused."""
         if came_late or not self.is_on:
-            return self.is_on
+            return came_late
         self._started += 1
         falls_short = self._started > LEAST_SERVED and self._work() - self._round_work > self._budget
         if falls_short:
@@ -136,7 +136,7 @@ class Crowding:
             asyncio.get_running_loop().call_soon(self._go_round)
 
     def _lasts(self, now: float) -> bool:
-        return bool(self._resting) or now - self._fell_short < LASTING
+        return bool(self._resting or self._heard) or now - self._fell_short < LASTING
 
     def _begin_round(self) -> float:
         """How much work the round before was."""
