@@ -15,13 +15,13 @@ LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-
 BY_MODULE := --dist loadscope --no-loadscope-reorder
 
 # The suites that are run once more on PostgreSQL.
-ON_POSTGRESQL := tests/contract tests/operator tests/store tests/backends/embedded tests/server/test_guests.py \
+ON_POSTGRESQL := tests/operator tests/store tests/backends/embedded tests/server/test_guests.py \
   tests/server/test_writing.py tests/server/observing/test_audit.py \
   $(addprefix tests/server/http/test_,sessions.py health.py throttle.py turns.py turning_away.py) \
   $(addprefix tests/server/commands/test_,everyone.py importing.py loading.py pruning.py seen_at_once.py) \
   $(addprefix tests/server/operator_pages/test_,answers.py late_changes.py)
 
-.PHONY: run test test-browser test-openstack test-openstack-full test-scale test-interop openstack openstack-stop \
+.PHONY: run test test-browser test-openstack test-openstack-full test-scale test-postgresql test-interop openstack openstack-stop \
   bench bench-openstack check format docs fuzz history lock clean
 
 run: $(RUN_STAMP)
@@ -49,11 +49,18 @@ test-openstack: $(DEV_STAMP)
 test-openstack-full: $(DEV_STAMP)
 	tests/openstack/run --full $(ARGS)
 
-# Consoles over a real PostgreSQL, several at once; installs PostgreSQL and nginx by apt-get where they are missing.
+# Consoles over a real PostgreSQL, several at once: what they promise, while things break and in overload. Installs
+# PostgreSQL and nginx by apt-get where they are missing.
 test-scale: export PYTHONDONTWRITEBYTECODE =
 test-scale: $(DEV_STAMP)
 	$(BIN)/python -m cluster install
 	$(BIN)/python -m pytest -n 4 $(BY_MODULE) tests/scale $(ARGS)
+	$(BIN)/python -m pytest -n 4 $(BY_MODULE) --store=postgresql tests/contract $(ARGS)
+
+# What the embedded store passes in `make test`, on PostgreSQL.
+test-postgresql: export PYTHONDONTWRITEBYTECODE =
+test-postgresql: $(DEV_STAMP)
+	$(BIN)/python -m cluster install
 	$(BIN)/python -m pytest -n 4 $(BY_MODULE) --store=postgresql $(ON_POSTGRESQL) $(ARGS)
 
 # Real clients of other languages; installs Java by apt-get where there is none.
