@@ -7,7 +7,6 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct
 from sqlalchemy import (
     BigInteger,
-    Column,
     ColumnElement,
     Connection,
     Engine,
@@ -27,6 +26,7 @@ from cloudconsole.spec.errors import TooManyRequests, Unavailable
 from cloudconsole.store.engine import reading
 from cloudconsole.store.guests import guest_row
 from cloudconsole.store.locking import lock_name, repeated
+from cloudconsole.store.outdated import remove_some
 from cloudconsole.store.tables import (
     NO_ACCOUNT,
     access_audit,
@@ -126,7 +126,7 @@ class Activity:
             lock_name(connection, attempt.network)
             _check_throttle(connection, attempt, now)
             connection.execute(delete(login_failures).where(_same_user(attempt)))
-            _remove_some(connection, sessions.c.id_hash, sessions.c.expires_at <= now)
+            remove_some(connection, sessions, sessions.c.expires_at <= now, MOST_REMOVED)
             _end_sessions(connection, session.replaces)
             connection.execute(
                 insert(sessions).values(
@@ -150,7 +150,8 @@ class Activity:
         def work(connection: Connection) -> None:
             lock_name(connection, attempt.network)
             _check_throttle(connection, attempt, now)
-            _remove_some(connection, login_failures.c.id, login_failures.c.at <= now - throttle.WINDOW_SECONDS)
+            is_over = login_failures.c.at <= now - throttle.WINDOW_SECONDS
+            remove_some(connection, login_failures, is_over, MOST_REMOVED)
             row = {"network": attempt.network, "user_hash": attempt.user_hash, "at": now}
             connection.execute(insert(login_failures).values(row))
             _note(connection, f"{attempt.event}_refused", known_username, attempt.caller, now)
@@ -219,12 +220,6 @@ def _nth(newest_first: Select[Any], number: int) -> Select[Any]:
 
 def _end_sessions(connection: Connection, id_hashes: Iterable[bytes]) -> None:
     connection.execute(delete(sessions).where(sessions.c.id_hash.in_(tuple(id_hashes))))
-
-
-def _remove_some(connection: Connection, key: Column[Any], outdated: ColumnElement[bool]) -> None:
-    """Remove a bounded number of rows that are of no use any more, but for those that another is just removing."""
-    some = select(key).where(outdated).limit(MOST_REMOVED).with_for_update(skip_locked=True)
-    connection.execute(delete(key.table).where(key.in_(some.scalar_subquery())))
 
 
 def _note(connection: Connection, event: str, username: str | None, caller: Caller, now: int) -> None:

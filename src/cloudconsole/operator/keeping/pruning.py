@@ -7,7 +7,7 @@ it is interrupted goes the next time. Totals and usage are of resources without 
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Engine, Table, and_, delete, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Engine, Table, and_, func, or_, select
 
 from cloudconsole.core.clock import time_text
 from cloudconsole.core.throttle import WINDOW_SECONDS
@@ -17,6 +17,7 @@ from cloudconsole.operator.errors import OperatorError
 from cloudconsole.store.activity import UNDECLARED_SECONDS
 from cloudconsole.store.engine import PARTS, Part, reading
 from cloudconsole.store.locking import repeated
+from cloudconsole.store.outdated import remove_some
 from cloudconsole.store.store import Store
 from cloudconsole.store.tables import (
     access_audit,
@@ -124,12 +125,9 @@ def _part_of(table: Table) -> Part:
 
 def in_batches(engine: Engine, rule: Rule) -> Iterator[int]:
     """Removes some in each transaction until there are none, but for those that someone else has just taken hold of."""
-    key = rule.table.primary_key
-    some = select(*key).where(rule.outdated).limit(ROWS_PER_TRANSACTION).with_for_update(skip_locked=True)
-    statement = delete(rule.table).where(tuple_(*key).in_(some))
 
     def remove(connection: Connection) -> int:
-        return connection.execute(statement).rowcount
+        return remove_some(connection, rule.table, rule.outdated, ROWS_PER_TRANSACTION)
 
-    while removed := repeated(engine, remove):
+    while (removed := repeated(engine, remove)) > 0:
         yield removed
