@@ -35,13 +35,14 @@ def run(pace: Pace) -> PartResult:
         folder = stack.enter_context(empty_folder())
         on_tables = stack.enter_context(servers.console(folder, "--database", tables.address))
         both: dict[str, tuple[Server, Callers]] = {SQLITE: (on_files, files), POSTGRES: (on_tables, tables)}
-        ours = [kind(name, *where) for name, where in both.items() for kind in (warm, cold)]
-        loads = dict(zip(CALLS, (variant.load for variant in ours[0]), strict=True))
+        warm_files, warm_tables = (warm(name, *where) for name, where in both.items())
+        cold_files, cold_tables = (cold(name, *where) for name, where in both.items())
+        bare, by_nginx = _floors(stack, {call: variant.load for call, variant in zip(CALLS, warm_files, strict=True)})
         others = [_django(stack), *_peers(stack)]
         # What is compared is measured within seconds: all of one call side by side, and what is compared with the rest.
-        by_call = zip(*ours, *_floors(stack, loads), strict=True)
-        variants = [variant for same in by_call for variant in same]
-        at = len(ours) + 2
+        kinds = (cold_files, warm_files, bare, warm_tables, cold_tables, by_nginx)
+        variants = [variant for same in zip(*kinds, strict=True) for variant in same]
+        at = len(kinds)
         made_with = f"PostgreSQL {_version(tables.server)}, {peers.versions(peers.REQUIREMENTS.read_text())}."
         measured = measure([*variants[:at], *others, *variants[at:]], pace)
         ceilings = [server.memory_ceiling(f"on {name}, after all calls") for name, (server, _) in both.items()]

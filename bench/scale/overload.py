@@ -1,6 +1,7 @@
 """Ten times the sustainable rate: how soon those are answered who are served, and how soon all is as before."""
 
 import math
+import sys
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -20,7 +21,9 @@ from cluster.crowd import Answer, Crowd, Outcome
 
 MEMBERS: Final = 1000
 FEW: Final = 32
-SUSTAINABLE: Final = 0.7
+SUSTAINABLE: Final = 0.5
+"""Of the rate at best: machines that are shared are twice as slow from one second to the next."""
+TRIES: Final = 5
 FACTOR: Final = 10
 OVERLOAD_SECONDS: Final = 10
 AFTERWARDS_SECONDS: Final = 6
@@ -33,7 +36,8 @@ MEMORY_LIMIT: Final = 200
 MANY_FILES: Final = Plan(tenants=100_000, resources_each=10)
 
 ABOUT: Final = (
-    f"Sustainable is {SUSTAINABLE:g} of what {FEW} callers get who call again as soon as they are answered. Overload "
+    f"Sustainable is {SUSTAINABLE:g} of what {FEW} callers get who call again as soon as they are answered; where they "
+    "get less than that afterwards, the machine has become slower meanwhile, and the round is measured anew. Overload "
     f"is {FACTOR} times that for {OVERLOAD_SECONDS} s, over {MEMBERS:,} kept connections, by callers that heed no "
     "`Retry-After`; a call that is due and finds none of them free is not sent, so fewer come than are due. It is "
     "given as a whole and, since the crowd is noticed in its first second, without that one. Warm: always the same "
@@ -104,9 +108,22 @@ def check(outcome: Outcome) -> Outcome:
     return outcome
 
 
-def one_round(crowd: Crowd, few: Crowd, requests: deque[bytes], seconds: int) -> Round:
-    at_once = go_on(few, requests, 50_000, seconds)
-    rate = SUSTAINABLE * len(at_once.answers) / seconds
+def sustained_round(crowd: Crowd, few: Crowd, requests: deque[bytes], seconds: int) -> Round:
+    """One at a rate that the machine still allows at its end."""
+    for _ in range(TRIES):
+        best = best_rate(few, requests, seconds)
+        measured = one_round(crowd, requests, SUSTAINABLE * best, seconds)
+        if best_rate(few, requests, seconds) >= measured.rate:
+            return measured
+        sys.stderr.write("  the machine became slower: once more\n")
+    raise Refused(f"the machine became slower in each of {TRIES} rounds")
+
+
+def best_rate(few: Crowd, requests: deque[bytes], seconds: int) -> float:
+    return len(go_on(few, requests, 50_000, seconds).answers) / seconds
+
+
+def one_round(crowd: Crowd, requests: deque[bytes], rate: float, seconds: int) -> Round:
     normal = go_on(crowd, requests, rate, seconds).times()
     overload = go_on(crowd, requests, FACTOR * rate, OVERLOAD_SECONDS)
     afterwards = go_on(crowd, requests, rate, AFTERWARDS_SECONDS)
@@ -185,7 +202,7 @@ def _measure(kind: str, where: tuple[str, ...], requests: Sequence[bytes], pace:
         for each in (crowd, few):
             check(each.settle())
         in_turn = deque(requests)
-        rounds = [one_round(crowd, few, in_turn, pace.seconds) for _ in range(pace.rounds)]
+        rounds = [sustained_round(crowd, few, in_turn, pace.seconds) for _ in range(pace.rounds)]
         held = console.memory_ceiling(f"after the overload, with {MEMBERS:,} connections, {kind}")
         return rounds, replace(held, limit=MEMORY_LIMIT)
 

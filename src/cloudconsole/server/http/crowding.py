@@ -18,15 +18,15 @@ from typing import Final, Protocol
 
 MANY_CALLS: Final = 64
 LONG_ROUND: Final = 0.02
-"""Of processor time: that others have the processor makes no crowd."""
-BURST: Final = 1024
+"""Of processor time: that others have the processor makes no crowd of less than a burst."""
+BURST: Final = 512
 """Calls of a round, and of the long ones right before it, that are simply answered; what is more, is a crowd."""
 
-BUDGET: Final = 0.002
+BUDGET: Final = 0.001
 """And the time in which nothing was to be done right before, since calls that come in small bunches are no crowd."""
 LEAST_SERVED: Final = 16
 TICK: Final = 0.001
-HEARD_A_TICK: Final = 4
+HEARD_A_TICK: Final = 2
 """And so many more with every tick since a round was too short for all."""
 LATE: Final = 0.01
 """What was sent to a connection that rested longer may have waited that long."""
