@@ -2,7 +2,9 @@
 
 import asyncio
 import os
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,9 @@ from history.running import Round, record
 from cloudconsole.store.postgres.store import PostgresStore
 
 pytestmark = pytest.mark.long
+
+ROUNDS = 3
+STALE, ACCEPTED = ": stale: ", "^accepted "
 
 
 def checked(folder: Path, round_: Round, deployment: type[OnPostgres] = OnPostgres) -> Checked:
@@ -58,14 +63,25 @@ def break_lease(folder: Path, monkeypatch: pytest.MonkeyPatch, *changes: str) ->
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
 
 
+def is_found_out(folder: Path, round_: Round, deployment: type[OnPostgres], *signs: str) -> bool:
+    """Whether problems of all these kinds are found; several rounds are played where a busy machine hides some."""
+    hidden = set(signs)
+    for number in range(ROUNDS):
+        own = folder / f"round {number}"
+        own.mkdir()
+        findings = checked(own, replace(round_, seed=round_.seed + number), deployment).findings
+        hidden -= {sign for sign in signs if any(re.search(sign, finding.problem) for finding in findings)}
+        if not hidden:
+            return True
+    return False
+
+
 def test_where_changes_are_acknowledged_at_once_old_figures_are_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     break_lease(tmp_path, monkeypatch, "SETTLE_SECONDS = 0.0")
     monkeypatch.setattr(PostgresStore, "settle_seconds", 0.0)
-    problems = [finding.problem for finding in checked(tmp_path, Round(7, 600, 10, Cloud(2)), Whole).findings]
-    assert any(": stale: " in problem for problem in problems)
-    assert any(problem.startswith("accepted ") for problem in problems)
+    assert is_found_out(tmp_path, Round(7, 600, 10, Cloud(2)), Whole, STALE, ACCEPTED)
 
 
 def test_where_a_lease_never_ends_replicas_that_are_cut_off_are_found_out(
@@ -73,5 +89,4 @@ def test_where_a_lease_never_ends_replicas_that_are_cut_off_are_found_out(
 ) -> None:
     break_lease(tmp_path, monkeypatch, "LEASE_SECONDS = 1e9")
     round_ = Round(7, 600, 15, Cloud(2), calm_seconds=(0.5, 1.5))
-    problems = [finding.problem for finding in checked(tmp_path, round_, CutOff).findings]
-    assert any(": stale: " in problem or problem.startswith("accepted ") for problem in problems)
+    assert is_found_out(tmp_path, round_, CutOff, f"{STALE}|{ACCEPTED}")
