@@ -1,6 +1,6 @@
 """Where the bytes come from that nobody may guess: the system's own, unless a console at a desk asks for known ones."""
 
-import secrets
+import os
 from typing import Final, Protocol
 
 
@@ -11,7 +11,7 @@ class Randomness(Protocol):
 
 class SystemRandomness:
     def token_bytes(self, size: int, /) -> bytes:
-        return secrets.token_bytes(size)
+        return os.urandom(size)
 
 
 SYSTEM: Final = SystemRandomness()

@@ -1,7 +1,7 @@
 """Seeded bytes, and that no others than the system's are used without a seed."""
 
+import os
 import random
-import secrets
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -62,13 +62,13 @@ def test_request_ids_restart_too() -> None:
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     """All that is taken from the system's own source of secrets."""
     given: list[bytes] = []
-    real: Callable[[int], bytes] = secrets.token_bytes
+    real: Callable[[int], bytes] = os.urandom
 
     def noting(size: int) -> bytes:
         given.append(real(size))
         return given[-1]
 
-    monkeypatch.setattr(secrets, "token_bytes", noting)
+    monkeypatch.setattr(os, "urandom", noting)
     return given
 
 

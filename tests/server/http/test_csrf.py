@@ -10,6 +10,7 @@ from typing import Final
 import pytest
 
 from cloudconsole.server.app import Console
+from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.settings import Settings
 from cloudconsole.store.tables import login_failures, sessions
 from tests.conftest import NOON
@@ -386,3 +387,11 @@ def test_the_origin_a_proxy_forwards_is_ours_only_behind_a_configured_one(
     forwarded = {"X-Forwarded-Host": "shop.example", "X-Forwarded-Proto": "https", "Origin": "https://shop.example"}
     reply = caller.send("POST", "/auth/logout/", {"X-CSRFToken": caller.token, **forwarded})
     assert outcome(reply) == ("passes" if is_believed else "csrf_failed")
+
+
+def test_tokens_of_strangers_drive_none_of_those_in_use_out_of_memory() -> None:
+    tokens = CsrfTokens(b"k" * 32)
+    in_use = tokens.from_seed("5" * 32)
+    for _ in range(3000):
+        assert tokens.is_ours(tokens.new())
+    assert tokens.from_seed("5" * 32) is in_use

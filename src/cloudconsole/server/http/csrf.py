@@ -24,9 +24,10 @@ class CsrfTokens:
         self._randomness = randomness
         self._mac = blake2b(key=key, digest_size=(TOKEN_LENGTH - SEED_LENGTH) // 2)
         self.from_seed: Callable[[str], str] = lru_cache(maxsize=1024)(self._from_seed)
+        """Of sessions in use. Strangers' are not remembered: a flood of them would drive out the others."""
 
     def new(self) -> str:
-        return self.from_seed(self._randomness.token_bytes(SEED_LENGTH // 2).hex())
+        return self._from_seed(self._randomness.token_bytes(SEED_LENGTH // 2).hex())
 
     def _from_seed(self, seed: str) -> str:
         mac = self._mac.copy()
@@ -34,7 +35,7 @@ class CsrfTokens:
         return seed + mac.hexdigest()
 
     def is_ours(self, token: str) -> bool:
-        return len(token) == TOKEN_LENGTH and _equal(token, self.from_seed(token[:SEED_LENGTH]))
+        return len(token) == TOKEN_LENGTH and _equal(token, self._from_seed(token[:SEED_LENGTH]))
 
     def is_of(self, session: Session, token: str) -> bool:
         """Whether the token is the session's."""
