@@ -1,7 +1,6 @@
 """Ten times the sustainable rate: how soon those are answered who are served, and how soon all is as before."""
 
 import math
-import sys
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -23,7 +22,6 @@ MEMBERS: Final = 1000
 FEW: Final = 32
 SUSTAINABLE: Final = 0.5
 """Of the rate at best: machines that are shared are twice as slow from one second to the next."""
-TRIES: Final = 5
 FACTOR: Final = 10
 OVERLOAD_SECONDS: Final = 10
 AFTERWARDS_SECONDS: Final = 6
@@ -36,8 +34,7 @@ MEMORY_LIMIT: Final = 200
 MANY_FILES: Final = Plan(tenants=100_000, resources_each=10)
 
 ABOUT: Final = (
-    f"Sustainable is {SUSTAINABLE:g} of what {FEW} callers get who call again as soon as they are answered; where they "
-    "get less than that afterwards, the machine has become slower meanwhile, and the round is measured anew. Overload "
+    f"Sustainable is {SUSTAINABLE:g} of what {FEW} callers get who call again as soon as they are answered. Overload "
     f"is {FACTOR} times that for {OVERLOAD_SECONDS} s, over {MEMBERS:,} kept connections, by callers that heed no "
     "`Retry-After`; a call that is due and finds none of them free is not sent, so fewer come than are due. It is "
     "given as a whole and, since the crowd is noticed in its first second, without that one. Warm: always the same "
@@ -108,23 +105,10 @@ def check(outcome: Outcome) -> Outcome:
     return outcome
 
 
-def sustained_round(crowd: Crowd, few: Crowd, requests: deque[bytes], seconds: int) -> Round:
-    """One at a rate that the machine still allows at its end."""
-    for _ in range(TRIES):
-        best = best_rate(few, requests, seconds)
-        measured = one_round(crowd, requests, SUSTAINABLE * best, seconds)
-        if best_rate(few, requests, seconds) >= measured.rate:
-            return measured
-        sys.stderr.write("  the machine became slower: once more\n")
-    raise Refused(f"the machine became slower in each of {TRIES} rounds")
-
-
-def best_rate(few: Crowd, requests: deque[bytes], seconds: int) -> float:
-    return len(go_on(few, requests, 50_000, seconds).answers) / seconds
-
-
-def one_round(crowd: Crowd, requests: deque[bytes], rate: float, seconds: int) -> Round:
-    normal = go_on(crowd, requests, rate, seconds).times()
+def one_round(crowd: Crowd, few: Crowd, requests: deque[bytes], seconds: int) -> Round:
+    rate = SUSTAINABLE * len(go_on(few, requests, 50_000, seconds).times()) / seconds
+    # As long as the overload, since both are to meet as much of what else the machine does.
+    normal = go_on(crowd, requests, rate, OVERLOAD_SECONDS).times()
     overload = go_on(crowd, requests, FACTOR * rate, OVERLOAD_SECONDS)
     afterwards = go_on(crowd, requests, rate, AFTERWARDS_SECONDS)
     recovery = recovery_of(afterwards.answers, p99(normal))
@@ -202,7 +186,7 @@ def _measure(kind: str, where: tuple[str, ...], requests: Sequence[bytes], pace:
         for each in (crowd, few):
             check(each.settle())
         in_turn = deque(requests)
-        rounds = [sustained_round(crowd, few, in_turn, pace.seconds) for _ in range(pace.rounds)]
+        rounds = [one_round(crowd, few, in_turn, pace.seconds) for _ in range(pace.rounds)]
         held = console.memory_ceiling(f"after the overload, with {MEMBERS:,} connections, {kind}")
         return rounds, replace(held, limit=MEMORY_LIMIT)
 

@@ -17,12 +17,8 @@ def plots(results: Results) -> list[Plot]:
     """Of those parts that were measured."""
     drawn: list[Plot] = []
     for part in results.parts:
-        drawn += {"actions": _actions, "growth": _growth, "cost": _cost}.get(part.name, _nothing)(part)
+        drawn += {"actions": _actions, "overload": _overload, "growth": _growth, "cost": _cost}[part.name](part)
     return drawn
-
-
-def _nothing(_part: PartResult) -> list[Plot]:
-    return []
 
 
 def _actions(part: PartResult) -> list[Plot]:
@@ -52,6 +48,16 @@ def _actions(part: PartResult) -> list[Plot]:
             bars("Each call against the bare server", f"ratio; the goal is {GOAL_OF_BARE}", shown, mark=GOAL_OF_BARE),
         ),
     ]
+
+
+def _overload(part: PartResult) -> list[Plot]:
+    shown = []
+    for each in part.measured:
+        what, kind = each.name.split(", ", 1)
+        if each.unit == "ms":
+            shown.append(Bar(kind, what, each.spread))
+    title = "The slowest of a hundred served calls"
+    return [_plot("overload", title, bars(title, "ms", shown, logarithmic=True))]
 
 
 def _growth(part: PartResult) -> list[Plot]:

@@ -5,7 +5,15 @@ from collections import deque
 
 import pytest
 from bench.figures import Ceiling, Refused
-from bench.scale.overload import Round, at_first, check, go_on, p99, recovery_of, report
+from bench.scale.overload import (
+    Round,
+    at_first,
+    check,
+    go_on,
+    p99,
+    recovery_of,
+    report,
+)
 from cluster.crowd import Answer, Crowd, Outcome
 
 from tests.scale.test_crowd import ASKED, OK, answering

@@ -14,7 +14,7 @@ from bench.figures import Measured, PartResult, Refused
 from bench.machine import Machine
 from bench.report import Results
 from bench.rounds import Pace
-from bench.scale import cost
+from bench.scale import cost, overload
 from bench.scale.actions import GOAL_OF_BARE, GOAL_OF_PEERS, POSTGRES, SQLITE, compare
 from bench.scale.calls import CALLS, FRESH_SECONDS, Freshness, cold_requests, filled, logout_request
 from bench.scale.growth import flatness, import_lines
@@ -190,10 +190,10 @@ def test_each_part_has_its_pictures() -> None:
         PartResult("actions", compare(measured, list(CALLS), OTHERS), list(measured.values())),
         PartResult("growth", [], [Measured("import, 10 tenants", "resources/s", [1000]), *grown]),
         cost.result(cost_rounds(1.0)),
-        PartResult("overload", [], []),
+        overload.report({"SQLite, warm": [overload.Round(1000, 10, [0.001], [0.1], [0.002], 70, 0.25)]}, []),
     ]
     drawn = plots(Results(MACHINE, Pace(1, 1), parts))
-    assert [plot.part for plot in drawn] == ["actions", "actions", "growth", "cost"]
+    assert [plot.part for plot in drawn] == ["actions", "actions", "growth", "cost", "overload"]
     assert len({plot.name for plot in drawn}) == len(drawn)
     assert all(plot.svg.startswith("<svg ") and plot.name.endswith(".svg") for plot in drawn)
 

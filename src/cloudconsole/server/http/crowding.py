@@ -24,7 +24,7 @@ BURST: Final = 512
 
 BUDGET: Final = 0.001
 """And the time in which nothing was to be done right before, since calls that come in small bunches are no crowd."""
-LEAST_SERVED: Final = 16
+LEAST_SERVED: Final = 8
 TICK: Final = 0.001
 HEARD_A_TICK: Final = 2
 """And so many more with every tick since a round was too short for all."""
