@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from bench import machine, report
+from bench import data, machine, report
 from bench.figures import PartResult, Refused
 from bench.report import Plot, Results
 from bench.rounds import Pace
@@ -47,6 +47,7 @@ def parse(suite: Suite, arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--rounds", type=_positive, help=f"rounds of each part (default: {usual.rounds})")
     parser.add_argument("--seconds", type=_positive, help=f"seconds of each run (default: {usual.seconds})")
     parser.add_argument("--quick", action="store_true", help="two rounds of a second: to see that all of it works")
+    parser.add_argument("--resume", action="store_true", help="take the parts that a refused run had come to from it")
     parser.add_argument("--results", type=Path, help="file for the results (default: that of the last whole run)")
     parser.add_argument(
         "--document", action="store_true", help=f"write docs/{suite.document.name} from the results instead"
@@ -74,17 +75,44 @@ def _measure(suite: Suite, chosen: argparse.Namespace) -> None:
     check_machine()
     if suite.core is not None:
         os.sched_setaffinity(0, {suite.core})
-    parts: list[PartResult] = []
-    for name in chosen.only:
+    results = Results(machine.describe(), pace, [])
+    unfinished = data.FOLDER / f"unfinished-{suite.package}.json"
+    if chosen.resume:
+        results = resumed(unfinished, results, chosen.only)
+    for name in chosen.only[len(results.parts) :]:
         sys.stderr.write(f"{time.strftime('%H:%M:%S')} {name}\n")
-        parts.append(importlib.import_module(f"{suite.package}.{name}").run(pace))
-    results = Results(machine.describe(), pace, parts)
+        results.parts.append(_run(suite, name, pace, has_kept=bool(results.parts)))
+        report.keep(unfinished, results)
     # What a quick look or a part gave must not take the place of a whole run's results.
     whole = not chosen.quick and chosen.only == suite.parts
     file = chosen.results or (suite.results if whole else None)
     if file is not None:
         report.keep(file, results)
+    unfinished.unlink(missing_ok=True)
     sys.stdout.write(report.for_terminal(results))
+
+
+def _run(suite: Suite, name: str, pace: Pace, *, has_kept: bool) -> PartResult:
+    try:
+        part: PartResult = importlib.import_module(f"{suite.package}.{name}").run(pace)
+    except Refused as refusal:
+        advice = "; what was measured before is kept: --resume goes on with it" if has_kept else ""
+        raise Refused(f"{refusal}{advice}") from refusal
+    return part
+
+
+def resumed(unfinished: Path, begun: Results, wanted: Sequence[str]) -> Results:
+    """What a refused run had come to, if it was measured as this one is: on the same day, by the same programs."""
+    if not unfinished.exists():
+        raise Refused("there is no refused run to go on with")
+    kept = report.read(unfinished)
+    if (kept.machine, kept.pace) != (begun.machine, begun.pace):
+        raise Refused("the refused run was another day's, machine's or pace's: begin anew, without --resume")
+    names = [part.name for part in kept.parts]
+    if names != list(wanted[: len(names)]):
+        raise Refused(f"the refused run had measured {', '.join(names)}: begin anew, without --resume")
+    sys.stderr.write(f"kept from the refused run: {', '.join(names)}\n")
+    return kept
 
 
 def _parts(known: tuple[str, ...], text: str) -> tuple[str, ...]:
