@@ -40,21 +40,19 @@ from bench.servers import Server
 SECONDS_EACH: Final = 3
 """How much longer than a variant of other parts a point is measured."""
 
-CALLS_TO_BEGIN: Final = 200
-
 LIMIT: Final = 1.25
 """How far from what was measured the model may be, either way."""
 
 ALONE: Final[dict[str, dict[str, float]]] = {
     "nothing": {},
-    **{f"warm calls, {rate} a second": {WARM: rate} for rate in (200, 1000)},
+    **{f"warm calls, {rate} a second": {WARM: rate} for rate in (50, 200, 1000)},
     **{f"cold calls, {rate} a second": {COLD: rate} for rate in (15, 60, 300)},
-    **{f"cold calls, noted, {rate} a second": {COLD: rate, USE: rate} for rate in (60, 300)},
-    **{f"logins, {rate} a second": {LOGIN: rate} for rate in (2, 8)},
-    **{f"logouts, {rate} a second": {LOGOUT: rate} for rate in (20, 80)},
-    **{f"changes, {rate} a second": {CHANGE: rate} for rate in (2, 6)},
+    **{f"cold calls, noted, {rate} a second": {COLD: rate, USE: rate} for rate in (15, 60, 300)},
+    **{f"logins, {rate} a second": {LOGIN: rate} for rate in (1, 2, 8)},
+    **{f"logouts, {rate} a second": {LOGOUT: rate} for rate in (5, 20, 80)},
+    **{f"changes, {rate} a second": {CHANGE: rate} for rate in (1, 2, 6)},
 }
-"""What the model is fitted on: how many of each kind a second."""
+"""What the model is fitted on: how many of each kind a second, from seldom, when each takes more, to often."""
 
 MIXES: Final[dict[str, dict[str, float]]] = {
     "a quiet mix on two workers": {WARM: 300, COLD: 30, USE: 30, LOGIN: 1, LOGOUT: 1, CHANGE: 1},
@@ -132,9 +130,9 @@ class Bench:
         self._change = change(self._engine)
 
     def begin(self) -> None:
-        """Calls for every worker: they look for changes from the first one on."""
+        """Work of every kind for every worker: what their connections do for the first time takes them longer."""
         for console in self._consoles:
-            send(console.port, [Request(WARM, next(self._warm)) for _ in range(CALLS_TO_BEGIN)], CALLS_TO_BEGIN)
+            self.measure("to begin with", MIXES["a busy mix on two workers"], console)
 
     def close(self) -> None:
         self._engine.dispose()

@@ -1,6 +1,6 @@
 """What consoles and PostgreSQL spend meanwhile: processor time, to the microsecond, and statements."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -13,34 +13,47 @@ _STATEMENTS = """
     WHERE dbid = (SELECT oid FROM pg_database WHERE datname = %s)
 """
 
+Times = Mapping[Path, int]
+"""The processor time of each thread so far, in nanoseconds."""
+
 
 class Meter:
-    """Reads what was spent since it was made."""
+    """Reads what was spent since it was made; our own connections to PostgreSQL have no part in it."""
 
     def __init__(self, consoles: list[Server], database: Database) -> None:
         self._consoles = consoles
         self._database = database
-        self._before = self._read()
+        self._statements = self._count_statements()
+        self._console, self._postgres = self._times()
 
     def spent(self) -> dict[str, float]:
-        return {name: value - self._before[name] for name, value in self._read().items()}
-
-    def _read(self) -> dict[str, float]:
-        server = self._database.server
-        with server.connect() as superuser:
-            row = superuser.execute(_STATEMENTS, (self._database.name,)).fetchone()
+        console, postgres = self._times()
         return {
-            CONSOLE: sum(seconds(console.processes) for console in self._consoles),
-            DATABASE: seconds(server.processes),
-            QUERIES: float(row[0]) if row else 0.0,
+            CONSOLE: spent_between(self._console, console),
+            DATABASE: spent_between(self._postgres, postgres),
+            QUERIES: float(self._count_statements() - self._statements),
         }
 
+    def _times(self) -> tuple[Times, Times]:
+        consoles = [process for console in self._consoles for process in console.processes]
+        return times_of(consoles), times_of(self._database.server.processes)
 
-def seconds(processes: Iterable[int], read: Callable[[Path], str] = Path.read_text) -> float:
-    """The processor time of these processes' threads; of those that have ended, nothing is known any more."""
-    total = 0
+    def _count_statements(self) -> int:
+        with self._database.server.connect() as superuser:
+            row = superuser.execute(_STATEMENTS, (self._database.name,)).fetchone()
+        return int(row[0]) if row else 0
+
+
+def times_of(processes: Iterable[int], read: Callable[[Path], str] = Path.read_text) -> Times:
+    """Of these processes' threads, each by its own; one that ends while it is looked at is left out."""
+    found = {}
     for process in processes:
         for thread in Path(f"/proc/{process}/task").glob("*/schedstat"):
             with suppress(OSError):
-                total += int(read(thread).split()[0])
-    return total / 1e9
+                found[thread] = int(read(thread).split()[0])
+    return found
+
+
+def spent_between(before: Times, after: Times) -> float:
+    """In seconds; what ended meanwhile takes nothing back that others have spent."""
+    return sum(time - before.get(thread, 0) for thread, time in after.items()) / 1e9

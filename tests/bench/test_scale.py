@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC
 from io import BytesIO
 from pathlib import Path
@@ -22,7 +23,7 @@ from bench.scale.model import CHANGE, COLD, CONSOLE, IDLE, LOGIN, LOGOUT, SPENT,
 from bench.scale.pacing import Request, send
 from bench.scale.peers import REQUIREMENTS, versions
 from bench.scale.plots import costs_of, plots
-from bench.scale.spending import seconds
+from bench.scale.spending import spent_between, times_of
 
 from cloudconsole.operator.bulk.lines import read_batches
 from cloudconsole.store.activity import TOUCH_SECONDS
@@ -213,6 +214,26 @@ def test_one_wrong_answer_refuses_the_steady_load() -> None:
         send(port, [request] * 20, rate=1000)
 
 
-def test_the_processor_time_of_a_process_is_that_of_its_threads() -> None:
-    assert seconds([os.getpid()]) > 0
-    assert seconds([]) == 0
+def test_processor_time_is_that_of_the_threads_of_a_process() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(int).result()
+        before = times_of([os.getpid()])
+        assert len(before) > 1
+        pool.submit(sum, range(3_000_000)).result()
+        after = times_of([os.getpid()])
+    assert 0 < spent_between({}, before) < spent_between({}, after)
+    assert spent_between(before, after) == pytest.approx(spent_between({}, after) - spent_between({}, before))
+
+
+def test_what_has_ended_takes_nothing_back() -> None:
+    stays, ended, begun = Path("stays"), Path("ended"), Path("begun")
+    before, after = {stays: 2_000_000_000, ended: 9_000_000_000}, {stays: 2_500_000_000, begun: 1_000_000_000}
+    assert spent_between(before, after) == 1.5
+
+
+def test_a_thread_that_ends_while_it_is_looked_at_is_left_out() -> None:
+    def read(_: Path) -> str:
+        raise ProcessLookupError
+
+    assert times_of([os.getpid()], read) == {}
+    assert times_of([]) == {}
