@@ -36,6 +36,7 @@ from bench.scale.pacing import Request, send
 from bench.scale.planning import BUSY, planned, shared_notes
 from bench.scale.spending import Meter
 from bench.servers import Server
+from cloudconsole.server.http.session import GATHERING_SECONDS
 
 SECONDS_EACH: Final = 3
 """How much longer than a variant of other parts a point is measured."""
@@ -144,8 +145,6 @@ class Bench:
             self._fresh.keep()
         requests = self._requests(rates)
         rate = len(requests) / self._seconds
-        # What the point before has left to be done is no part of this one.
-        time.sleep(0.3)
         meter, began = Meter(self._consoles, self._database), time.monotonic()
         changes = Paced(self._change, rates[CHANGE]) if CHANGE in rates else None
         try:
@@ -154,6 +153,8 @@ class Bench:
         finally:
             if changes is not None:
                 changes.end()
+        # What is written behind the calls is a part of this point, and not of the next one.
+        time.sleep(2 * GATHERING_SECONDS)
         took, spent = time.monotonic() - began, meter.spent()
         amounts = {kind: float(count) for kind, count in counts.items()}
         if USE in rates:

@@ -10,6 +10,7 @@ from sqlalchemy import Engine, Table, func, select, text
 
 from cloudconsole.core.ports import Caller
 from cloudconsole.spec.errors import InvalidCredentials, TooManyRequests, Unavailable
+from cloudconsole.store import activity as module
 from cloudconsole.store.activity import Activity, Attempt
 from cloudconsole.store.sessions import hash_session_id
 from cloudconsole.store.tables import access_audit, login_failures, sessions
@@ -55,6 +56,19 @@ def test_use_after_the_clock_was_set_back_counts_from_there(activity: Activity, 
     activity.open_session(attempt(), ACCOUNT, new_session(), NOW)
     activity.touch_sessions({hash_session_id("s1"): NOW - 60})
     assert [row["seen_at"] for row in _rows(engine, sessions)] == [NOW - 60]
+
+
+def test_uses_of_many_sessions_are_each_of_their_moment(
+    activity: Activity, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "TOUCHED_AT_ONCE", 2)
+    moments = {f"s{number}": NOW + 60 + number % 2 for number in range(7)}
+    for name in moments:
+        activity.open_session(attempt(), ACCOUNT, new_session(name), NOW)
+    activity.touch_sessions({hash_session_id(name): moment for name, moment in moments.items()})
+    assert {row["id_hash"]: row["seen_at"] for row in _rows(engine, sessions)} == {
+        hash_session_id(name): moment for name, moment in moments.items()
+    }
 
 
 def test_use_of_an_ended_session_does_not_revive_it(activity: Activity, engine: Engine) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import Engine, insert, text
 
 from cloudconsole.store import sessions as module
@@ -31,8 +32,8 @@ class Worker:
     def find(self, name: str = "s1", now: float = NOW, arrival: int | None = None) -> Session | None:
         return run(self._sessions.find(hash_session_id(name), now, arrival))
 
-    def forget(self, *names: str) -> None:
-        self._sessions.forget(hash_session_id(name) for name in names)
+    def note_seen(self, later: int, *names: str) -> None:
+        self._sessions.note_seen({hash_session_id(name): NOW + later for name in names})
 
 
 @pytest.fixture
@@ -172,16 +173,27 @@ def test_one_that_is_read_again_and_idle_has_ended(worker: Worker) -> None:
     assert worker.find(now=NOW + IDLE, arrival=second) is None
 
 
-def test_what_is_forgotten_is_read_again_and_nothing_else_is(activity: Activity, worker: Worker) -> None:
+def test_a_use_that_was_written_down_is_known_without_reading_it(activity: Activity, worker: Worker) -> None:
     activity.open_session(attempt(), ACCOUNT, new_session("other"), NOW)
     first, second = worker.arrivals.number(), worker.arrivals.number()
-    other, _ = worker.find("other", arrival=first), worker.find(arrival=first)
-    use(activity, later=1000)
-    worker.forget("s1", "never-was")
+    other, before = worker.find("other", arrival=first), worker.find(arrival=first)
+    worker.note_seen(1000, "s1", "never-was")
     found = worker.find(arrival=second)
-    assert found is not None
-    assert found.seen_at == NOW + 1000
+    assert before is not None
+    assert found == replace(before, seen_at=NOW + 1000)
     assert worker.find("other", arrival=second) is other
+    assert worker.find("never-was") is None
+
+
+def test_a_use_that_was_written_down_does_not_keep_what_was_ended(
+    folder: Path, activity: Activity, worker: Worker
+) -> None:
+    worker.find()
+    use(activity, later=1000)
+    activity.end_session(hash_session_id("s1"), "alice", HERE, NOW)
+    worker.note_seen(1000, "s1")
+    settle(folder)
+    assert worker.find(now=NOW + 1000) is None
 
 
 class SlowReader(FileReader):
@@ -267,15 +279,3 @@ def test_one_that_may_be_made_up_is_sought_and_by_a_single_statement(
     # By our memory alone it is idle, so that it is read again.
     worker.find(name, now=NOW + IDLE)
     assert (asked[0], asked.count(way)) == (way, 1)
-
-
-def test_one_whose_use_was_written_down_is_still_none_that_may_be_made_up(
-    reader: Reader, worker: Worker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    worker.find("s1")
-    worker.forget("s1")
-    asked = list[str]()
-    for each in ("one", "seek"):
-        monkeypatch.setattr(reader, each, noting(asked, each, getattr(reader, each)))
-    worker.find("s1")
-    assert asked == ["one"]

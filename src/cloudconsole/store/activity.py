@@ -1,23 +1,11 @@
 """What logins and calls write: sessions, failed logins, the access trail; one transaction each, over all workers."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from msgspec import Struct
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    Connection,
-    Engine,
-    Select,
-    and_,
-    bindparam,
-    delete,
-    insert,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, Engine, Select, and_, delete, insert, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from cloudconsole.core import throttle
@@ -48,15 +36,8 @@ MOST_REMOVED: Final = 100
 TOUCH_SECONDS: Final = 60
 """How exactly idle time is known: it is written at most this often."""
 
-_MOMENT: Final = bindparam("moment", type_=BigInteger)
-# A use of much later than now means that the clock was set back; of a little later, that another worker was quicker.
-_TOUCH: Final = (
-    update(sessions)
-    .where(sessions.c.id_hash == bindparam("touched"))
-    .where((sessions.c.seen_at < _MOMENT) | (sessions.c.seen_at >= _MOMENT + TOUCH_SECONDS))
-    .values(seen_at=_MOMENT)
-)
-
+TOUCHED_AT_ONCE: Final = 10_000
+"""Sessions of one statement, which cannot have any number of parameters."""
 
 LOGIN: Final = "login"
 LOGOUT: Final = "logout"
@@ -167,9 +148,19 @@ class Activity:
 
     def touch_sessions(self, moments: Mapping[bytes, int]) -> None:
         """Note when sessions were last in use."""
-        # In one order, so that no two replicas wait for each other.
-        rows = [{"touched": id_hash, "moment": moment} for id_hash, moment in sorted(moments.items())]
-        self._transact(lambda connection: connection.execute(_TOUCH, rows))
+        # Of one moment or two: they are written as soon as they are gathered.
+        by_moment: dict[int, list[bytes]] = {}
+        for id_hash, moment in moments.items():
+            by_moment.setdefault(moment, []).append(id_hash)
+        for moment, id_hashes in by_moment.items():
+            for start in range(0, len(id_hashes), TOUCHED_AT_ONCE):
+                self._touch(id_hashes[start : start + TOUCHED_AT_ONCE], moment)
+
+    def _touch(self, id_hashes: Sequence[bytes], moment: int) -> None:
+        # Much later than now is of a clock that was set back since; a little later, of a worker that was quicker.
+        is_other = (sessions.c.seen_at < moment) | (sessions.c.seen_at >= moment + TOUCH_SECONDS)
+        touch = update(sessions).where(sessions.c.id_hash.in_(id_hashes)).where(is_other).values(seen_at=moment)
+        self._transact(lambda connection: connection.execute(touch))
 
     def note_undeclared_proxy(self, address: str, now: int) -> None:
         """Keep who sends forwarded headers that are not believed; for a day, of which `cloudconsole doctor` tells."""

@@ -1,10 +1,11 @@
 """Sessions as they are read on every call: one row, joined with the account it hangs on."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cloudconsole.core.kinds import Role
 from cloudconsole.core.ports import Access
@@ -39,8 +40,6 @@ COUNT: Final = f"""
 """How many are live."""
 
 MOST_REMEMBERED: Final = 16_384
-_NEVER: Final = -1
-"""Before any change: what is known since then holds no more."""
 
 
 class Session(Struct, frozen=True, gc=False):
@@ -95,12 +94,12 @@ class SessionReader:
         self._remember(latest, session)
         return session if self._is_live(session, now) else None
 
-    def forget(self, id_hashes: Iterable[bytes]) -> None:
-        """Their rows have changed by our own doing, and not in a way that ends them."""
-        for id_hash in id_hashes:
+    def note_seen(self, moments: Mapping[bytes, int]) -> None:
+        """Their rows were given these moments of last use, by our own doing."""
+        for id_hash, moment in moments.items():
             if id_hash in self._remembered:
-                # Still known, so that it is not read as one that may be made up.
-                self._remembered[id_hash] = _NEVER, self._remembered[id_hash][1]
+                since, session = self._remembered[id_hash]
+                self._remembered[id_hash] = since, replace(session, seen_at=moment)
 
     def _holds(self, since: int, session: Session) -> bool:
         changes = self._changes

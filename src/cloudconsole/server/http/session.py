@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import re
+from contextlib import suppress
 from typing import Final
 
 from cloudconsole.core.clock import Clock
@@ -25,6 +26,8 @@ _ANONYMOUS: Final = re.compile(r"a[0-9a-f]{48}")
 
 _ID_BYTES: Final = 24
 
+GATHERING_SECONDS: Final = 0.25
+"""For so long uses of sessions are gathered, and then written together."""
 
 Found = tuple[str, Session]
 """A session's id and the session."""
@@ -49,6 +52,7 @@ class Sessions:
         self._touched: dict[bytes, int] = {}
         self._being_written: dict[bytes, int] = {}
         self._touching: asyncio.Task[None] | None = None
+        self._gathered = asyncio.Event()
 
     def new_id(self, prefix: str = TENANTS) -> str:
         return prefix + self._randomness.token_bytes(_ID_BYTES).hex()
@@ -87,6 +91,7 @@ class Sessions:
     async def settle(self) -> None:
         """Wait until every use so far is written down."""
         if self._touching is not None:
+            self._gathered.set()
             await asyncio.wait([self._touching])
 
     def note_use(self, session: Session, now: float) -> None:
@@ -96,15 +101,18 @@ class Sessions:
             return
         self._touched[session.id_hash] = int(now)
         if self._touching is None:
+            self._gathered = asyncio.Event()
             self._touching = asyncio.create_task(self._write_touches())
 
     async def _write_touches(self) -> None:
         """One write at a time: what comes up meanwhile goes with the next, however many sessions are in use."""
         try:
             while self._touched:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._gathered.wait(), GATHERING_SECONDS)
                 self._being_written, self._touched = self._touched, {}
                 await self._writer.run(self._activity.touch_sessions, self._being_written)
-                self._reader.forget(self._being_written)
+                self._reader.note_seen(self._being_written)
         except ApiError as problem:
             log.warning(
                 "the last use of %d sessions could not be written: %s", len(self._being_written), problem.__cause__
