@@ -11,6 +11,7 @@ from cloudconsole.store.reader import Reading
 from cloudconsole.store.sessions import COUNT
 from cloudconsole.store.sqlite.engine import database_file
 
+_ANY: Final = "SELECT EXISTS (SELECT 1 FROM accounts), EXISTS (SELECT 1 FROM sessions)"
 _ACCOUNTS: Final = "SELECT COUNT(*) FILTER (WHERE NOT disabled), COUNT(*) FILTER (WHERE disabled) FROM accounts"
 
 
@@ -18,6 +19,11 @@ class Counts(Struct, frozen=True):
     enabled_accounts: int
     disabled_accounts: int
     live_sessions: int
+
+
+async def probe(reader: Reading) -> bool:
+    """True where the store can be read, at once however large it is; raises `Unavailable` where it cannot."""
+    return await reader.one(_ANY) is not None
 
 
 async def count(reader: Reading, now: float, idle_seconds: int) -> Counts:

@@ -17,6 +17,9 @@ from cloudconsole.server.observing.page import MetricsPage
 from cloudconsole.server.observing.store_readings import REST, REST_OF_DATABASE, StoreReadings
 from cloudconsole.server.observing.upstream import UpstreamMeter
 from cloudconsole.server.settings import Settings
+from cloudconsole.spec.errors import Unavailable
+from cloudconsole.store import figures
+from cloudconsole.store.reader import Reading
 from tests.harness import JSON, Caller, HeldClock, InProcess
 from tests.server.observing.conftest import Scrape, page_text
 from tests.stores import settings_over
@@ -190,6 +193,23 @@ def test_a_store_that_is_gone_is_seen_and_not_made_anew(settings: Settings, tmp_
     text = MetricsPage(Board(1), StoreReadings(settings_over(nowhere), SystemClock())).text()
     assert "cloudconsole_store_readable 0\n" in text
     assert not nowhere.exists()
+
+
+def test_whether_the_store_can_be_read_is_told_while_counting_rests(
+    settings: Settings, board: Board, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moments = iter([0.0, 1.0, 2.0, 3.0])
+    page = MetricsPage(board, StoreReadings(settings, SystemClock(), lambda: next(moments)))
+
+    async def fail(_: Reading) -> bool:
+        raise Unavailable
+
+    told = []
+    for probe in (figures.probe, fail, figures.probe):
+        monkeypatch.setattr(figures, "probe", probe)
+        text = page.text()
+        told.append(("cloudconsole_store_readable 1\n" in text, "cloudconsole_sessions " in text))
+    assert told == [(True, True), (False, False), (True, True)]
 
 
 def test_calls_to_a_cloud_are_counted_by_service(board: Board, scrape: Scrape) -> None:

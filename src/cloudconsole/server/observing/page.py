@@ -106,8 +106,9 @@ def _of_processes(workers: list[list[int]], totals: list[int]) -> list[str]:
 
 
 def _of_the_store(store: StoreReadings) -> list[str]:
-    counts = store.counts()
-    lines = _family(families.STORE_READABLE, [((), int(counts is not None))])
+    is_readable = store.is_readable()
+    counts = store.counts() if is_readable else None
+    lines = _family(families.STORE_READABLE, [((), int(is_readable))])
     if counts is not None:
         accounts = [(("enabled",), counts.enabled_accounts), (("disabled",), counts.disabled_accounts)]
         lines += _family(families.SESSIONS, [((), counts.live_sessions)])

@@ -3,10 +3,10 @@
 import asyncio
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.server.settings import Settings
@@ -14,9 +14,12 @@ from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store import figures
 from cloudconsole.store.engine import PARTS
 from cloudconsole.store.figures import Counts
+from cloudconsole.store.reader import Reader
 from cloudconsole.store.sqlite.engine import database_file
 from cloudconsole.store.sqlite.store import FolderStore
 from cloudconsole.store.store import read_with
+
+Result = TypeVar("Result")
 
 REST: Final = 20
 """Counting may take a twentieth of the time: it is not done again until it has rested this often as long as it took."""
@@ -35,14 +38,15 @@ class StoreReadings:
         self._counts: Counts | None = None
         self._again_at = 0.0
 
+    def is_readable(self) -> bool:
+        """Whether it can be read now: that takes no time to tell, however long counting does."""
+        return self._read(figures.probe) or False
+
     def counts(self) -> Counts | None:
-        """None while the store cannot be read."""
+        """To be asked for while the store can be read; None where counting failed all the same."""
         started = self._seconds()
         if started >= self._again_at:
-            try:
-                self._counts = asyncio.run(self._count())
-            except (Unavailable, sqlite3.Error):
-                self._counts = None
+            self._counts = self._read(lambda reader: figures.count(reader, self._clock.now(), self._idle_seconds))
             finished = self._seconds()
             self._again_at = finished + self._rest * (finished - started)
         return self._counts
@@ -56,9 +60,17 @@ class StoreReadings:
             return [] if self._folder is None else [figures.free_bytes(self._folder)]
         return []
 
-    async def _count(self) -> Counts:
+    def _read(self, ask: Callable[[Reader], Awaitable[Result]]) -> Result | None:
+        """None where the store cannot be read."""
         # Opening files that are not there would make them.
         if self._folder is not None and not all(database_file(self._folder, part).exists() for part in PARTS):
-            raise Unavailable
-        async with read_with(self._store) as reader:
-            return await figures.count(reader, self._clock.now(), self._idle_seconds)
+            return None
+
+        async def read() -> Result:
+            async with read_with(self._store) as reader:
+                return await ask(reader)
+
+        try:
+            return asyncio.run(read())
+        except (Unavailable, sqlite3.Error):
+            return None
