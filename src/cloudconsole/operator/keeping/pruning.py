@@ -34,7 +34,8 @@ PRUNE: Final = "prune"
 DAY: Final = 86_400
 LEAST_DAYS: Final = 7
 """No figure needs what ended before the present hour; the rest is for clocks, and for people who look back."""
-ROWS_PER_TRANSACTION: Final = 10_000
+ROWS_PER_TRANSACTION: Final = 1000
+"""Of more tenants or sessions at once, PostgreSQL's signals would only say that everything has changed."""
 
 
 class Ages(NamedTuple):
