@@ -26,10 +26,10 @@ def lock_name(connection: Connection, name: str) -> None:
         connection.execute(select(func.pg_advisory_xact_lock(_NAMED, number)))
 
 
-def allow_long_thought(connection: Connection) -> None:
-    """Let a transaction stand still for minutes between statements: it has much to work out, and is no paused one."""
+def allow_long_thought(connection: Connection, minutes: int = 10) -> None:
+    """Let a transaction stand still for so long between statements: it has much to work out, and is no paused one."""
     if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = '10min'")
+        connection.exec_driver_sql(f"SET LOCAL idle_in_transaction_session_timeout = '{minutes}min'")
 
 
 def is_busy(problem: DBAPIError | sqlite3.Error) -> bool:

@@ -16,8 +16,11 @@ from cloudconsole.server.settings import SettingError, Settings
 from cloudconsole.server.settings_reading import load_settings
 from cloudconsole.server.settings_text import add_config_flag
 from cloudconsole.store.engine import Part, StoreError
+from cloudconsole.store.locking import allow_long_thought
 from cloudconsole.store.sqlite.store import FolderStore
 
+PAGING_MINUTES: Final = 60
+"""So long whoever reads a list may take for what the pipe to them holds; then the database takes the moment back."""
 STORE_SETTINGS: Final = ("data", "database", "database_password_file")
 
 
@@ -90,8 +93,12 @@ def writing(engine: Engine, settings: Settings, *, force: bool = False) -> Abstr
     return at_desk(engine, actor=user_name(), now=now(), zone=settings.zone, force=force)
 
 
-def looking(engine: Engine, settings: Settings) -> AbstractContextManager[Desk]:
-    return reading_desk(engine, now=now(), zone=settings.zone)
+@contextmanager
+def looking(engine: Engine, settings: Settings) -> Iterator[Desk]:
+    """The desk of whoever only looks, be it page by page."""
+    with reading_desk(engine, now=now(), zone=settings.zone) as desk:
+        allow_long_thought(desk.connection, PAGING_MINUTES)
+        yield desk
 
 
 def now() -> int:

@@ -1,0 +1,39 @@
+"""Lists on PostgreSQL: whoever reads them page by page may take their time."""
+
+import time
+
+import pytest
+from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
+
+from cloudconsole.server.commands.admin.stores import looking
+from cloudconsole.server.settings import Settings
+from cloudconsole.store.engine import reading
+from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.postgres.engine import opened
+
+
+@pytest.fixture
+def hasty(address: DatabaseAddress) -> DatabaseAddress:
+    """A database that takes whoever pauses in a transaction for one that stands still."""
+    return DatabaseAddress(f"{address.given}?options=-c%20idle_in_transaction_session_timeout%3D200ms")
+
+
+def read_slowly(connection: Connection) -> None:
+    for pause in (1.0, 0.0):
+        connection.exec_driver_sql("SELECT count(*) FROM resources")
+        time.sleep(pause)
+
+
+def test_a_reader_who_pauses_keeps_the_place(hasty: DatabaseAddress) -> None:
+    with opened(hasty, "cloud") as engine, looking(engine, Settings()) as desk:
+        read_slowly(desk.connection)
+
+
+def test_others_who_pause_lose_it(hasty: DatabaseAddress) -> None:
+    with (
+        opened(hasty, "cloud") as engine,
+        pytest.raises(DBAPIError, match="idle-in-transaction"),
+        reading(engine).begin() as connection,
+    ):
+        read_slowly(connection)
