@@ -282,8 +282,9 @@ def test_only_so_many_wait_for_a_look(peopled: DatabaseAddress, monkeypatch: pyt
     async def see() -> None:
         async with watched(peopled) as found:
             monkeypatch.setattr(watching, "MOST_WAITING", 0)
-            with pytest.raises(Unavailable):
+            with pytest.raises(Unavailable) as refusal:
                 await found.changed()
+            assert not refusal.value.closes
 
     asyncio.run(see())
 

@@ -137,7 +137,20 @@ async def test_after_a_crowd_a_burst_is_served_again(readers: Readers) -> None:
 
 
 @scene
-async def test_a_crowd_stays_while_someone_reads(readers: Readers) -> None:
+async def test_a_crowd_is_gone_when_nobody_waits_though_someone_reads(readers: Readers) -> None:
+    await readers.come(NUMBER + BURST + 1)
+    for _ in range(BURST + 1 - FEW):
+        await readers.end()
+        await readers.come(1)
+    await readers.end(FEW + 1)
+    assert len(readers.reading) == NUMBER - 1
+    first_in_line = len(readers.tasks) + 1
+    await readers.come(1 + FEW + 1)
+    assert await readers.end() == [first_in_line]
+
+
+@scene
+async def test_a_crowd_stays_while_someone_is_to_be_told(readers: Readers) -> None:
     await readers.come(NUMBER + BURST + 1)
     await readers.end(FEW + 1)
     first_in_line = len(readers.tasks) + NUMBER - 1

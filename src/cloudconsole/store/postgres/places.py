@@ -23,7 +23,7 @@ class Places:
     In a crowd a long line serves nobody in time. So only the last few who came stay in line, and are served about as
     soon as ever. The others leave: they are told to come back, one for each that was served. Not all at once, since
     who is told does come back, and to tell them again and again would take the time of those who are served. The crowd
-    is gone when nobody reads.
+    is gone when nobody waits, neither in line nor to be told.
     """
 
     def __init__(self, number: int) -> None:
@@ -80,9 +80,9 @@ class Places:
             return
         self._free += 1
         if self._free == self._number:
-            self._is_crowded = False
             while _tell_next(self._leaving, has_place=False):
                 pass
+        self._is_crowded = self._is_crowded and bool(self._leaving)
 
 
 def _tell_next(those: deque[Turn], *, has_place: bool) -> bool:
