@@ -86,7 +86,7 @@ bench-openstack: $(DEV_STAMP)
 	@$(WRK)
 	bench/openstack/run $(ARGS)
 
-# The console on PostgreSQL, beside others and grown to a million tenants; some 25 minutes, and more the first time.
+# The console on PostgreSQL, beside others and grown to a million tenants; half an hour, and more the first time.
 # Installs PostgreSQL and nginx by apt-get where they are missing, and what is compared with into .venv-bench-scale.
 .PHONY: bench-scale
 bench-scale: $(BENCH_STAMP)

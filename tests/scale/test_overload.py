@@ -154,6 +154,7 @@ def test_ten_times_the_rate_that_can_be_kept_up(console: RunningServer, demo: Ca
             crowd.settle()
             outcome = crowd.call([call], FACTOR * rate, OVERLOAD_SECONDS, patience=30)
         check_answers(outcome)
+        assert outcome.statuses[503] > 0
         check_normal_service(console.port, call)
     assert demo.call("GetUrlList").status == 200
 
@@ -205,10 +206,11 @@ def test_health_checks_are_answered_in_a_crowd(console: RunningServer, demo: Cal
         watching = threading.Thread(target=watch)
         watching.start()
         try:
-            crowd.call([call], 50_000, OVERLOAD_SECONDS)
+            outcome = crowd.call([call], 50_000, OVERLOAD_SECONDS)
         finally:
             done.set()
             watching.join()
+    assert outcome.statuses[503] > 0
     assert set(healthy) == {200}
 
 
