@@ -5,6 +5,7 @@ import signal
 import socket
 import stat
 import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -246,6 +247,25 @@ def starting(folder: Path, *flags: str) -> Iterator[WarmProcess]:
         process.wait()
 
 
+SIGNALLED_IN_A_FINALIZER = """
+import os
+from cloudconsole.cli.entry import main
+from cloudconsole.server import serving
+
+class Finalized:
+    def __del__(self):
+        os.kill(os.getpid(), {sig})
+
+class Console(serving.Console):
+    def __init__(self, *args, **kwargs):
+        Finalized()
+        super().__init__(*args, **kwargs)
+
+serving.Console = Console
+raise SystemExit(main())
+"""
+
+
 class TestStoppingEarly:
     """With a grace so long that a worker which missed the signal would never end."""
 
@@ -254,6 +274,20 @@ class TestStoppingEarly:
             with starting(tmp_path, "--workers", "8", "--stop-grace", "3600") as process:
                 process.terminate()
                 assert process.wait(timeout=60) in (0, -signal.SIGTERM)
+
+    @pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT])
+    def test_within_a_finalizer_where_no_exception_gets_out(self, tmp_path: Path, sig: signal.Signals) -> None:
+        done = subprocess.run(
+            [sys.executable, "-c", SIGNALLED_IN_A_FINALIZER.format(sig=sig.value), "serve", "--port", "0"],
+            cwd=tmp_path,
+            env=clean_environment(),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0
+        assert f"stopped by {sig.name}: all calls finished" in done.stderr
 
     def test_by_an_interrupt_of_the_whole_group(self, tmp_path: Path) -> None:
         with starting(tmp_path, "--workers", "2", "--stop-grace", "3600") as process:

@@ -3,13 +3,15 @@
 import logging
 import signal
 import socket
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from cloudconsole import __version__
 from cloudconsole.server.observing.scraping import PATH as METRICS_PATH
 from cloudconsole.server.settings import Settings
 
 log = logging.getLogger(__name__)
+
+STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 class Sockets(NamedTuple):

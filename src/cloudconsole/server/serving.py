@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import resource
+import signal
 import socket
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ import uvicorn
 from cloudconsole.server.app import Console
 from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.http.protocol import guarded_protocol
-from cloudconsole.server.lifetime import Ending
+from cloudconsole.server.lifetime import STOP_SIGNALS, Ending
 from cloudconsole.server.logs import sparing
 from cloudconsole.server.observing.meter import Meter
 from cloudconsole.server.observing.pulse import Pulse
@@ -71,6 +72,11 @@ class DrainingServer(uvicorn.Server):
         self._grace = grace
         self._stop_by: float | None = None
         self.ending = Ending(signal=None, drained=True)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        # By now they have our handlers; one that has waited comes at once.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
         if self._stop_by is None:

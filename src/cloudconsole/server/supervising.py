@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.server.desk.desk import Desk
-from cloudconsole.server.lifetime import Ending, Sockets, tell_end, tell_start
+from cloudconsole.server.lifetime import STOP_SIGNALS, Ending, Sockets, tell_end, tell_start
 from cloudconsole.server.observing.meter import Board
 from cloudconsole.server.observing.page import MetricsPage
 from cloudconsole.server.observing.scraping import MetricsServer
@@ -28,7 +28,6 @@ log = logging.getLogger(__name__)
 
 RESTART_SECONDS: Final = 1.0
 STOP_MARGIN_SECONDS: Final = 5
-STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 CUT_OFF_CODE: Final = 3
 """By which a worker tells its parent that calls were still under way when it ended."""
 FORK_SIGNALS: Final = (*STOP_SIGNALS, RENEW_SIGNAL)

@@ -17,7 +17,7 @@ from cloudconsole.server.commands.refusing import refuse
 from cloudconsole.server.commands.shown_password import warn_of_shown_password
 from cloudconsole.server.commands.welcome import Start, ready_line, welcome
 from cloudconsole.server.desk.desk import Desk
-from cloudconsole.server.lifetime import Sockets
+from cloudconsole.server.lifetime import STOP_SIGNALS, Sockets
 from cloudconsole.server.logs import set_up_logs
 from cloudconsole.server.serving import ListenError, bind, bind_metrics
 from cloudconsole.server.settings import SETTINGS, SettingError, Settings
@@ -85,6 +85,9 @@ def _run(arguments: argparse.Namespace, stand_ins: Mapping[str, Any]) -> int:
         return refuse(str(problem))
     port, is_temporary = listener.getsockname()[1], settings.data == stand_ins.get("data")
     start = Start(settings, port, desk, sample_accounts, is_empty=is_empty, is_temporary=is_temporary)
+    # From here on there is something to stop. An exit that is raised may be lost on its way, in a finalizer above all,
+    # so a signal waits until the server has taken over.
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     output.write(ready_line(start) if arguments.json else welcome(start))
     output.flush()
     return serve(settings, Sockets(listener, metrics_listener), certificate, desk)
