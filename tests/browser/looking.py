@@ -148,9 +148,12 @@ def look_well(page: Page, name: str, size: str) -> None:
     """Nothing is wrong with the page at this size, nothing is cut off at any, and there is a picture of each."""
     for kind, viewport in SIZES.items():
         page.set_viewport_size(viewport)
+        # As it is once it was painted at this size, and not on the way there.
+        page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         assert not is_cut_off(page)
         if kind == size:
-            assert faults_of(page) == ""
+            faults = faults_of(page)
+            assert not faults, faults
         shoot(page, f"{name}-{kind}")
 
 
