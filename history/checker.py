@@ -65,7 +65,9 @@ def _problems_of_answer(model: Model, operation: Call | Login | Logout) -> Itera
             yield f"{answer.status} without a sensible Retry-After"
     elif answer.status not in (None, 200, 401):
         yield f"no answer that there should be: {answer.status} {answer.error}"
-    if operation.begin > model.quiet_from and answer.status not in (200, 401):
+    # Whether a login was throttled with reason is told by the failures before it, be they of a time long ago.
+    answered = (200, 401, 429) if isinstance(operation, Login) else (200, 401)
+    if operation.begin > model.quiet_from and answer.status not in answered:
         yield f"not served, though nothing was broken any more: {answer.status} {answer.error}"
     if isinstance(operation, Call) and answer.status == 200:
         problem = figures.fault_of(model, operation)

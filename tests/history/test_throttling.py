@@ -73,3 +73,12 @@ def test_who_gets_in_begins_anew(story: Story) -> None:
 def test_nobody_gets_in_who_has_no_account(story: Story) -> None:
     story.login(1, 2, account="nobody")
     assert story.problem == "let in, though the account could not log in so"
+
+
+@pytest.mark.parametrize("failures", [9, 10])
+def test_once_nothing_is_broken_only_who_has_failed_too_often_is_throttled(story: Story, failures: int) -> None:
+    for _ in range(failures):
+        guess(story, 1, FAILED)
+    story.quiet(5)
+    guess(story, 6, THROTTLED)
+    assert story.problems == ([] if failures == 10 else ["throttled after 9 failures"])
