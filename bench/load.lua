@@ -5,6 +5,8 @@
 -- PARTIAL  if set, the right answer has more in it than BODY, which may differ each time
 -- CALLERS  file of callers, one a line: session, token, number; each request is the next one's
 -- OFFSET   which caller begins
+-- TURNS    which turn of a cycle is ours, of how many, and the microseconds of a turn and of the pause after each; if not
+--          set, all of the time is ours
 -- RESULT   file for the counts
 
 local function read(name)
@@ -23,8 +25,8 @@ local function fill(text, name, value)
   return text
 end
 
-local threads = {}
-setup = function(thread) table.insert(threads, thread) end
+local thread
+setup = function(only) thread = only end
 
 local requests, numbers = {}, {}
 local position, under_way = 0, {}
@@ -32,7 +34,49 @@ local body, before, after, partial
 wrong = 0
 first_wrong = ""
 
+-- Of each of our turns that ended: its cycle, what was sent and answered within it, and its microseconds.
+ended_turns = ""
+-- The first request is not sent: wrk only looks at it.
+local sent, answered, left_over, within = -1, 0, 0, 0
+local wait_for_turn = function() end
+
+local function take_turns(number, all, length, pause)
+  local ffi = require("ffi")
+  ffi.cdef([[
+    typedef struct { long seconds, micros; } moment;
+    int gettimeofday(moment *now, void *zone);
+    int usleep(unsigned int micros);
+  ]])
+  local now, began = ffi.new("moment"), nil
+  local cycle, start = all * (length + pause), number * (length + pause)
+
+  local function clock()
+    ffi.C.gettimeofday(now, nil)
+    local time = tonumber(now.seconds) * 1000000 + tonumber(now.micros)
+    return time, (time - start) % cycle
+  end
+
+  wait_for_turn = function()
+    local time, into = clock()
+    if into < length then return end
+    if began then
+      local cycles = math.floor((began - start) / cycle)
+      ended_turns = ended_turns .. string.format("%d:%d:%d ", cycles, within, time - began)
+    end
+    repeat
+      ffi.C.usleep(cycle - into)
+      began, into = clock()
+    until into < length
+    left_over, within = sent - answered, 0
+  end
+end
+
 init = function()
+  local turns = os.getenv("TURNS")
+  if turns then
+    local number, all, length, pause = string.match(turns, "^(%d+) (%d+) (%d+) (%d+)$")
+    take_turns(tonumber(number), tonumber(all), tonumber(length), tonumber(pause))
+  end
   body = read("BODY")
   partial = os.getenv("PARTIAL")
   local template = read("REQUEST")
@@ -53,6 +97,8 @@ init = function()
 end
 
 request = function()
+  wait_for_turn()
+  sent = sent + 1
   if #requests == 1 then return requests[1] end
   position = position % #requests + 1
   local number = numbers[position]
@@ -71,6 +117,8 @@ local function is_right(answer)
 end
 
 response = function(status, _, answer)
+  answered = answered + 1
+  if left_over > 0 then left_over = left_over - 1 else within = within + 1 end
   if status ~= 200 or not is_right(answer) then
     wrong = wrong + 1
     if first_wrong == "" then first_wrong = status .. " " .. string.sub(answer, 1, 200) end
@@ -78,18 +126,13 @@ response = function(status, _, answer)
 end
 
 done = function(summary)
-  local wrongs, example = 0, ""
-  for _, thread in ipairs(threads) do
-    wrongs = wrongs + thread:get("wrong")
-    example = thread:get("first_wrong")
-  end
   local errors = summary.errors
   local file = assert(io.open(assert(os.getenv("RESULT")), "wb"))
   file:write(string.format(
-    "%d\n%d\n%d\n%d\n%d\n%d\n%d\n%d\n%d\n%s",
-    summary.requests, summary.duration, summary.bytes, wrongs,
+    "%d\n%d\n%d\n%d\n%d\n%d\n%d\n%d\n%d\n%s\n%s",
+    summary.requests, summary.duration, summary.bytes, thread:get("wrong"),
     errors.status, errors.connect, errors.read, errors.write, errors.timeout,
-    example
+    thread:get("ended_turns"), thread:get("first_wrong")
   ))
   file:close()
 end

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from bench.figures import Refused
 from bench.servers import LOAD_CORE, on_core
+from bench.turns import ALONE, Turn, Turns, parse_turns
 
 SCRIPT: Final = Path(__file__).with_name("load.lua")
 CONNECTIONS: Final = 16
@@ -40,6 +41,8 @@ class Counts(Struct, frozen=True, array_like=True):
     read: int
     write: int
     timeout: int
+    turns: dict[int, Turn]
+    """Where others had the machine in turns with it: what it did in each cycle."""
     first_wrong: str
 
     @property
@@ -50,9 +53,18 @@ class Counts(Struct, frozen=True, array_like=True):
 class Running:
     """wrk at work; `counts` waits for its end and refuses what is not right."""
 
-    def __init__(self, load: Load, port: int, *, seconds: int, offset: int = 0, core: int | None = LOAD_CORE) -> None:
+    def __init__(
+        self,
+        load: Load,
+        port: int,
+        *,
+        seconds: int,
+        offset: int = 0,
+        core: int | None = LOAD_CORE,
+        turns: Turns = ALONE,
+    ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="bench-load-")
-        self._seconds = seconds
+        self._seconds = turns.whole(seconds)
         folder = Path(self._folder.name)
         self._result = folder / "result"
         (folder / "request").write_bytes(load.request)
@@ -63,7 +75,9 @@ class Running:
             environment["CALLERS"] = str(load.callers)
         if load.is_partial:
             environment["PARTIAL"] = "yes"
-        command = ["wrk", "-t1", f"-c{load.connections}", f"-d{seconds}s", "--timeout", "10s", "-s", str(SCRIPT)]
+        if turns != ALONE:
+            environment["TURNS"] = str(turns)
+        command = ["wrk", "-t1", f"-c{load.connections}", f"-d{self._seconds}s", "--timeout", "10s", "-s", str(SCRIPT)]
         self._process = subprocess.Popen(
             [*on_core(core), *command, f"http://127.0.0.1:{port}/"],
             env={"PATH": os.environ["PATH"], **environment},
@@ -91,8 +105,8 @@ class Running:
 
 
 def parse_counts(text: str) -> Counts:
-    *numbers, example = text.split("\n", len(Counts.__struct_fields__) - 1)
-    return msgspec.convert([*(int(number) for number in numbers), example], Counts)
+    *numbers, turns, example = text.split("\n", len(Counts.__struct_fields__) - 1)
+    return msgspec.convert([*(int(number) for number in numbers), parse_turns(turns), example], Counts)
 
 
 def check_counts(counts: Counts) -> None:

@@ -8,7 +8,7 @@ from bench.client import Caller, action_request, opening_request, right_body
 from bench.data import Plan, store
 from bench.figures import PartResult, ratio
 from bench.load import Load
-from bench.rounds import Pace, Variant, measure
+from bench.rounds import Pace, Together, Variant, measure
 
 GOALS: Final = {"GetUsageLimits": 0.6}
 
@@ -29,13 +29,15 @@ def run(pace: Pace) -> PartResult:
     plan = store(Plan())
     with ExitStack() as stack:
         console = stack.enter_context(servers.console(plan.folder))
-        variants: list[Variant] = []
-        for name, request in requests_of(plan.demo()).items():
+        pairs: list[Together] = []
+        requests = requests_of(plan.demo())
+        for name, request in requests.items():
             load = Load(request, right_body(console.port, request))
             bare = stack.enter_context(servers.bare(load.body))
-            variants += [Variant(name, console, load), Variant(f"bare, as {name}", bare, load)]
-        measured = measure(variants, pace)
+            pairs.append((Variant(name, console, load), Variant(f"bare, as {name}", bare, load)))
+        measured = measure(pairs, pace)
         ceiling = console.memory_ceiling("after the warm calls")
-    names = [variant.name for variant in variants if variant.server is console]
-    ratios = [ratio(f"{name} / bare", measured[name], measured[f"bare, as {name}"], GOALS.get(name)) for name in names]
+    ratios = [
+        ratio(f"{name} / bare", measured[name], measured[f"bare, as {name}"], GOALS.get(name)) for name in requests
+    ]
     return PartResult("actions", ratios, list(measured.values()), [ceiling])

@@ -40,8 +40,9 @@ def run(pace: Pace) -> PartResult:
         bare, by_nginx = _floors(stack, {call: variant.load for call, variant in zip(CALLS, warm_files, strict=True)})
         others = [_django(stack), *_peers(stack)]
         # What is compared is measured within seconds: all of one call side by side, and what is compared with the rest.
-        kinds = (cold_files, warm_files, bare, warm_tables, cold_tables, by_nginx)
-        variants = [variant for same in zip(*kinds, strict=True) for variant in same]
+        in_turns = zip(warm_files, bare, warm_tables, by_nginx, strict=True)
+        kinds = (cold_files, in_turns, cold_tables)
+        variants = [each for same in zip(*kinds, strict=True) for each in same]
         at = len(kinds)
         made_with = f"PostgreSQL {_version(tables.server)}, {peers.versions(peers.REQUIREMENTS.read_text())}."
         measured = measure([*variants[:at], *others, *variants[at:]], pace)

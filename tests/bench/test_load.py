@@ -13,7 +13,7 @@ from tests.bench.needs import needs_wrk
 from tests.bench.serving import Answer, answering
 
 RIGHT = b'{"code":200}'
-COUNTS = Counts(1000, 2_000_000, 12_000, 0, 0, 0, 0, 0, 0, "")
+COUNTS = Counts(1000, 2_000_000, 12_000, 0, 0, 0, 0, 0, 0, {}, "")
 
 
 def right(_number: int) -> tuple[int, bytes]:
@@ -29,13 +29,13 @@ def wrong_once(number: int) -> tuple[int, bytes]:
 
 
 def test_what_wrk_counted_is_read_back() -> None:
-    text = "1000\n2000000\n12000\n0\n0\n0\n0\n0\n0\n"
+    text = "1000\n2000000\n12000\n0\n0\n0\n0\n0\n0\n\n"
     assert parse_counts(text) == COUNTS
     assert COUNTS.rate == 500
 
 
 def test_a_wrong_answer_with_line_breaks_is_read_back_whole() -> None:
-    assert parse_counts("1\n2\n3\n4\n5\n0\n0\n0\n0\n500 a\nb").first_wrong == "500 a\nb"
+    assert parse_counts("1\n2\n3\n4\n5\n0\n0\n0\n0\n\n500 a\nb").first_wrong == "500 a\nb"
 
 
 def test_a_run_without_errors_is_taken() -> None:
