@@ -1,6 +1,7 @@
 """Fixtures that all suites share."""
 
 import gc
+import signal
 from collections import Counter
 from collections.abc import Generator, Iterator
 from datetime import UTC, datetime
@@ -28,6 +29,9 @@ from tests.harness import (
 # A machine may stall for a moment at any time: no example is held to a time.
 hypothesis_settings.register_profile("patient", deadline=None)
 hypothesis_settings.load_profile("patient")
+
+# Whoever starts the tests in the background may have them ignore it, and with them every program that they interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 NOON = datetime(2026, 11, 15, 12, 20, tzinfo=UTC).timestamp()
 
