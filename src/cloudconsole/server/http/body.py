@@ -22,6 +22,7 @@ Fields = dict[str, Any]
 
 # By Python's own float, numbers out of its range are infinite instead of an error.
 _decode_json: Final = msgspec.json.Decoder(float_hook=float).decode
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _LONG_NUMBER: Final = re.compile("(?<![0-9])([0-9]{1000})[0-9]+")
 
 
@@ -86,10 +87,6 @@ def required_identifier(fields: Fields, name: str) -> str:
     if type(value) is int and abs(value) < 10**LONGEST_IDENTIFIER:
         return required_identifier({name: str(value)}, name)
     text = required_text(fields, name)
-    if len(text) > LONGEST_IDENTIFIER or any(_is_control(character) for character in text):
+    if len(text) > LONGEST_IDENTIFIER or _CONTROL.search(text):
         raise InvalidField(name)
     return text
-
-
-def _is_control(character: str) -> bool:
-    return character < " " or "\x7f" <= character <= "\x9f"
