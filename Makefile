@@ -10,6 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 WRK := command -v wrk >/dev/null || { echo "wrk is missing: installing it"; apt-get update -qq && \
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends wrk >/dev/null; }
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
+EXTRAS := --extra server --extra openstack --extra postgres
 
 # A module's tests by one worker, since they share what they start; in the order that tests/conftest.py puts them.
 BY_MODULE := --dist loadscope --no-loadscope-reorder
@@ -18,11 +19,12 @@ BY_MODULE := --dist loadscope --no-loadscope-reorder
 ON_POSTGRESQL := tests/operator tests/store tests/backends/embedded tests/server/test_guests.py \
   tests/server/test_writing.py tests/server/observing/test_audit.py \
   $(addprefix tests/server/http/test_,sessions.py health.py throttle.py turns.py turning_away.py) \
-  $(addprefix tests/server/commands/test_,everyone.py importing.py loading.py pruning.py seen_at_once.py) \
+  $(addprefix tests/server/commands/test_,everyone.py importing.py loading.py pruning.py seen_at_once.py \
+    upgrading.py) \
   $(addprefix tests/server/operator_pages/test_,answers.py late_changes.py)
 
-.PHONY: run test test-browser test-openstack test-openstack-full test-scale test-postgresql test-interop openstack openstack-stop \
-  bench bench-openstack check format docs fuzz history lock clean
+.PHONY: run test test-browser test-openstack test-openstack-full test-scale test-postgresql test-versions test-interop \
+  openstack openstack-stop bench bench-openstack check format docs fuzz history lock clean
 
 run: $(RUN_STAMP)
 	@exec $(BIN)/cloudconsole serve --sample $(if $(HOST),--host "$(HOST)") $(if $(PORT),--port "$(PORT)") \
@@ -62,6 +64,12 @@ test-postgresql: export PYTHONDONTWRITEBYTECODE =
 test-postgresql: $(DEV_STAMP)
 	$(BIN)/python -m cluster install
 	$(BIN)/python -m pytest -n 4 $(BY_MODULE) --store=postgresql $(ON_POSTGRESQL) $(ARGS)
+
+# The unit and contract suites on the lowest declared versions, and on each later Python of this machine, each in an
+# environment of its own (.venv-lowest, .venv-3.12, ...).
+test-versions: export PYTHONDONTWRITEBYTECODE =
+test-versions:
+	PYTHON="$(PYTHON)" tests/versions/run $(ARGS)
 
 # Real clients of other languages; installs Java by apt-get where there is none.
 test-interop: $(RUN_STAMP)
@@ -122,14 +130,16 @@ history: $(DEV_STAMP)
 
 # Needs uv on the PATH. Names no index: whoever installs chooses where from.
 lock:
-	$(LOCK) --extra server --extra openstack --extra postgres pyproject.toml -o requirements/run.txt requirements/build.in
-	$(LOCK) --extra server --extra openstack --extra postgres --group dev pyproject.toml -o requirements/dev.txt -c requirements/run.txt
+	$(LOCK) $(EXTRAS) pyproject.toml -o requirements/run.txt requirements/build.in
+	$(LOCK) $(EXTRAS) --group dev pyproject.toml -o requirements/dev.txt -c requirements/run.txt
+	$(LOCK) $(EXTRAS) --group test pyproject.toml -o requirements/test.txt -c requirements/dev.txt
+	$(LOCK) $(EXTRAS) --group test --resolution lowest-direct --upgrade pyproject.toml -o requirements/lowest.txt
 	$(LOCK) requirements/bench.in -o requirements/bench.txt -c requirements/run.txt
 	$(LOCK) requirements/bench-scale.in -o requirements/bench-scale.txt
 	$(LOCK) requirements/lab.in -o requirements/lab.txt
 
 clean:
-	rm -rf .venv .venv-bench-scale dist build
+	rm -rf .venv .venv-bench-scale .venv-lowest .venv-3.* dist build
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

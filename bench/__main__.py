@@ -11,7 +11,7 @@ from bench.servers import LOAD_CORE
 SUITE: Final = Suite(
     program="python -m bench",
     package="bench.parts",
-    parts=("actions", "cold", "writes", "growth", "django", "workers", "logins", "client"),
+    parts=("actions", "cold", "writes", "growth", "django", "workers", "logins", "attack", "client", "inputs"),
     results=Path(__file__).with_name("results") / "latest.json",
     document=Path(__file__).parents[1] / "docs" / "performance.md",
     usual=Pace(rounds=5, seconds=2),

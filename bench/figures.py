@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-Unit = Literal["calls/s", "logins/s", "resources/s", "ms", "µs", "queries", "MB", "GB"]
+Unit = Literal["calls/s", "logins/s", "resources/s", "ms", "µs", "µs/KB", "queries", "MB", "GB"]
 
 FLAT: Final = 0.8
 """Growth counts as flat while the larger store keeps this much of the smaller one's speed."""

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any, Final
 
-from argon2 import PasswordHasher
-
+from cloudconsole.store.passwords import hash_password
 from history.amounts import LIMITS, PRICED
 from history.recording import Register
 
@@ -20,7 +20,6 @@ ROOM: Final = 1_000_000
 """A quota that nothing here uses up."""
 WRITERS_OF_TENANT: Final = 4
 WRITERS_OF_ALL: Final = 2
-_QUICK: Final = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ class Cloud:
                     "name": tenant,
                     "quotas": dict.fromkeys(LIMITS, ROOM),
                     "accounts": [
-                        {"username": account, "password_hash": quick_hash(first_password(account))}
+                        {"username": account, "password_hash": hash_once(first_password(account))}
                         for account, owner in self.accounts.items()
                         if owner == tenant
                     ],
@@ -81,7 +80,7 @@ class Cloud:
                 {
                     "name": PROVIDER,
                     "accounts": [
-                        {"username": name, "role": "operator", "password_hash": quick_hash(first_password(name))}
+                        {"username": name, "role": "operator", "password_hash": hash_once(first_password(name))}
                         for name in self.operators
                     ],
                 }
@@ -94,12 +93,13 @@ def first_account(name: str) -> dict[str, Any]:
 
 
 def first_password(account: str) -> str:
-    return f"{account}-0"
+    return f"{account}-password-0"
 
 
-def quick_hash(password: str) -> str:
-    """One that costs next to nothing to check: what is proved here is another thing."""
-    return _QUICK.hash(password)
+@cache
+def hash_once(password: str) -> str:
+    """Passwords are few, and hashing takes its time."""
+    return hash_password(password)
 
 
 def price_text(billionths: int) -> str:

@@ -21,7 +21,7 @@ from cloudconsole.store import counting, tables
 from cloudconsole.store.engine import StoreError
 from cloudconsole.store.passwords import password_matches
 from history.amounts import BILLIONTHS, LIMITS
-from history.cloud import PROVIDER, Cloud, first_password, quick_hash
+from history.cloud import PROVIDER, Cloud, first_password, hash_once
 from history.plan import SHUT_OUT, Change
 from history.recording import Outcome, Register
 
@@ -110,7 +110,7 @@ def make_store(settings: Settings, cloud: Cloud) -> None:
 def _do(desk: Desk, change: Change) -> Done:
     noun, key, given = _NOUNS[change.register[0]], change.key, change.given
     if change.verb == "password":
-        return ACCOUNTS.reset_password(desk, key, quick_hash(given["password"]))
+        return ACCOUNTS.reset_password(desk, key, hash_once(given["password"]))
     if change.verb in ("end-sessions", SHUT_OUT):
         return ACCOUNTS.end_sessions(desk, key)
     if change.verb == "add":

@@ -179,7 +179,7 @@ class AccountPlanner(Planner):
         if verb == "end-sessions":
             return Change(register, verb, self._now[register], {})
         self._passwords += 1
-        password = f"{account}-{self._passwords}"
+        password = f"{account}-password-{self._passwords}"
         return Change(register, verb, {**self._now[register], "password": password}, {"password": password})
 
     def current(self, account: str) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Fixtures that all suites share."""
 
 import gc
+import os
 import signal
 from collections import Counter
 from collections.abc import Generator, Iterator
@@ -10,8 +11,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings as hypothesis_settings
 
+from cloudconsole.backends.embedded import identity
 from cloudconsole.server.app import Console
 from cloudconsole.server.settings import Settings
+from cloudconsole.store.passwords import needs_rehash
 from cloudconsole.store.reader import Reader
 from tests import stores
 from tests.compiling import share_what_is_compiled
@@ -45,6 +48,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "embedded_only: about the files of the embedded store")
     config.addinivalue_line("markers", "before_nginx: what a proxy in front answers by itself")
     config.addinivalue_line("markers", "long: takes or waits so long that its module begins before the others")
+    # Commands reject files that others can write, as a umask of 002 makes them.
+    os.umask(0o022)
     stores.use(config.getoption("store"))
     share_what_is_compiled()
     gc.disable()
@@ -93,6 +98,20 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
     yield
     if own is not None:
         stores.give_back_databases(own)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quick_hashes_stay() -> Iterator[None]:
+    """Consoles in this process leave the cheap hashes of the tests as they are; see `rehashing`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(identity, "needs_rehash", lambda _password_hash: False)
+        yield
+
+
+@pytest.fixture
+def rehashing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Consoles in this process replace hashes at login, as all others do."""
+    monkeypatch.setattr(identity, "needs_rehash", needs_rehash)
 
 
 @pytest.fixture(scope="session")

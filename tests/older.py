@@ -7,6 +7,7 @@ from typing import Final
 
 _UNDONE: Final = {
     "cloud": (
+        "DROP TABLE schema_revisions",
         "DROP TABLE usage",
         "DROP INDEX ix_resources_node_id_id_kind",
         "DROP INDEX ix_resources_kind_id",
@@ -22,6 +23,7 @@ _UNDONE: Final = {
         "CREATE UNIQUE INDEX uq_prices_every_node ON prices (kind, unit, start) WHERE node_id IS NULL",
     ),
     "activity": (
+        "DROP TABLE schema_revisions",
         "DROP TABLE undeclared_proxies",
         "DROP TABLE guest_sessions",
         "DROP TABLE sightings",

@@ -60,9 +60,21 @@ def test_csv_has_the_same_header_in_every_language(demo_person: Person, command:
 
 
 def test_a_line_of_csv_can_be_read_again() -> None:
-    values = ["a,b", 'a"b', "a\nb", "a\rb", "", " a", "=1+1"]
+    values = ["a,b", 'a"b', "a\nb", "a\rb", "", " a", "a=1"]
     assert list(csv.reader(io.StringIO(csv_line(values), newline=""))) == [values]
-    assert csv_line(["a", "=1+1"]) == "a,=1+1\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+A1", "-A1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1+1", " =1", "-1+1", "-1=x"]
+)
+def test_a_spreadsheet_runs_no_text_of_csv_as_a_formula(text: str) -> None:
+    ((shown,),) = csv.reader(io.StringIO(csv_line([text]), newline=""))
+    assert shown == f"'{text}"
+
+
+@pytest.mark.parametrize("number", ["-1", "-0.5", "12", "-1E-7"])
+def test_a_number_in_csv_stays_a_number(number: str) -> None:
+    assert csv_line([number]) == f"{number}\n"
 
 
 def test_usage_as_csv(demo_person: Person) -> None:

@@ -11,7 +11,6 @@ import msgspec
 import pytest
 from sqlalchemy import text
 
-from cloudconsole.backends.embedded import identity
 from cloudconsole.core.ports import Account
 from cloudconsole.server.app import Console
 from cloudconsole.server.settings import Settings
@@ -143,6 +142,11 @@ def test_what_is_not_utf_8_in_a_login(visitor: Caller, raw: bytes) -> None:
     refused(login(visitor, login_form(visitor) + b"&skipped=" + raw), 400, "malformed_body")
 
 
+def test_a_form_of_too_many_fields(demo: Caller, visitor: Caller) -> None:
+    refused(post(demo, b"action=GetFlavors" + b"&field=" * 64, FORM), 400, "malformed_body")
+    refused(login(visitor, login_form(visitor) + b"&field=" * 64), 400, "malformed_body")
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "gb18030"])
 def test_json_in_another_encoding(demo: Caller, encoding: str) -> None:
     refused(post(demo, '{"action":"获取"}'.encode(encoding)), 400, "malformed_body")
@@ -163,7 +167,7 @@ def test_nesting_as_deep_as_people_write_is_fine(demo: Caller) -> None:
 
 
 def test_extra_fields_are_ignored_however_many(demo: Caller) -> None:
-    assert post(demo, GOOD_FORM + b"&a=1" * 5000, FORM).status == 200
+    assert post(demo, b'{"action":"GetFlavors"' + b',"a":1' * 5000 + b"}").status == 200
 
 
 # What is accepted, odd as it may look
@@ -929,7 +933,7 @@ def test_trouble_behind_a_login_does_not_count_as_a_failure(
 def test_too_many_logins_at_once_are_asked_to_come_back(
     settings: Settings, clock: HeldClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(identity, "QUEUE_LIMIT", 0)
+    monkeypatch.setattr("cloudconsole.server.app.QUEUE_LIMIT", 0)
     own = InProcess(Console(settings, clock))
     reply = Caller(own).login()
     own.close()

@@ -43,8 +43,10 @@ def test_as_many_logins_of_a_caller_may_come_at_once_as_may_wait() -> None:
     assert set(values("limit_req zone=cloudconsole_logins")) == {f"burst={QUEUE_LIMIT // 2} nodelay"}
 
 
-def test_no_call_is_repeated_that_may_have_been_done() -> None:
-    assert values("proxy_next_upstream") == ["error timeout"]
+def test_no_post_is_repeated_but_of_actions_which_only_read() -> None:
+    assert values("proxy_next_upstream") == ["error timeout", "error timeout non_idempotent"]
+    block = FILE.partition("location ~ ^/api/?$ {")[2].partition("}")[0]
+    assert "proxy_next_upstream error timeout non_idempotent;" in block
 
 
 @pytest.mark.parametrize("path", [*sorted(HEALTH_PATHS), METRICS_PATH])

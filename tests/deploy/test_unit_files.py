@@ -1,11 +1,17 @@
 """The units, and the settings beside them, fit the console as it is."""
 
+import os
+import re
+import subprocess
+from pathlib import Path
+
 import pytest
 
+from cloudconsole.server.reload import RELOAD_SIGNAL
 from cloudconsole.server.settings import SETTINGS, Settings
 from cloudconsole.server.settings_reading import load_settings
 from cloudconsole.server.supervising import STOP_MARGIN_SECONDS
-from tests.deploy.unit_files import DROP_INS, PROGRAM, ROOT, SERVICES, SETTINGS_FILE, drop_in, service
+from tests.deploy.unit_files import DROP_INS, PROGRAM, ROOT, SERVICES, SETTINGS_FILE, UNITS, drop_in, service
 
 
 def test_the_settings_to_begin_with_can_be_used() -> None:
@@ -49,6 +55,33 @@ def test_every_variable_is_a_setting(name: str) -> None:
     assert {value.partition("=")[0] for value in unit.get("Environment", [])} <= variables
 
 
-def test_only_a_console_with_a_certificate_is_sent_the_signal_to_read_it_again() -> None:
-    assert "ExecReload" not in service("cloudconsole")
-    assert drop_in("own-tls")["ExecReload"] == ["kill -HUP $MAINPID"]
+@pytest.mark.parametrize("name", [*SERVICES, *DROP_INS])
+def test_every_group_is_the_one_that_is_created_for_the_console(name: str) -> None:
+    unit = service(name) if name in SERVICES else drop_in(name)
+    created = re.findall(r"^u (\S+) ", (UNITS / "cloudconsole.sysusers").read_text(), re.MULTILINE)
+    groups = {group for directive in ("Group", "SupplementaryGroups") for group in unit.get(directive, [])}
+    assert groups <= set(created)
+
+
+def test_the_certificate_hook_lets_the_consoles_group_read_both_files(tmp_path: Path) -> None:
+    section = (ROOT / "docs/deployment.md").read_text().partition("## Without nginx\n")[2].partition("\n## ")[0]
+    settings, hook = (re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)[0] for language in ("toml", "sh"))
+    for name in ("fullchain.pem", "privkey.pem"):
+        (tmp_path / name).touch(mode=0o600)
+    places = {" -g cloudconsole": "", "/etc": str(tmp_path / "etc"), "systemctl": "true"}
+    for documented, here in places.items():
+        hook = hook.replace(documented, here)
+    subprocess.run(["sh", "-e", "-c", hook], env={**os.environ, "RENEWED_LINEAGE": str(tmp_path)}, check=True)
+    files = re.findall(r'^tls_\w+ = "(.*)"', settings, re.MULTILINE)
+    assert [(tmp_path / file[1:]).stat().st_mode & 0o777 for file in files] == [0o640, 0o640]
+
+
+def test_a_reload_sends_the_signal_that_the_console_reloads_on() -> None:
+    assert service("cloudconsole")["ExecReload"] == [f"kill -{RELOAD_SIGNAL.name[3:]} $MAINPID"]
+
+
+def test_systemd_waits_for_the_console_to_be_ready_and_watches_it() -> None:
+    unit = service("cloudconsole")
+    assert unit["Type"] == ["notify"]
+    assert int(unit["WatchdogSec"][0]) > 0
+    assert unit["TimeoutStartSec"] == ["infinity"]

@@ -50,18 +50,6 @@ def test_every_settings_file_in_a_document_can_be_used(document: str, tmp_path: 
         assert load_settings({}, {"config": str(tmp_path / "cloudconsole.toml")}) != Settings()
 
 
-def test_every_dependency_earns_its_place() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    groups = [
-        project["project"]["dependencies"],
-        project["project"]["optional-dependencies"]["server"],
-        project["dependency-groups"]["dev"],
-    ]
-    table = (ROOT / "ARCHITECTURE.md").read_text().partition("## Dependencies")[2].lower()
-    for requirement in (requirement for group in groups for requirement in group):
-        assert requirement.partition(">")[0].lower() in table
-
-
 def test_nothing_refers_to_a_place_outside_the_project() -> None:
     for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
         text = document.read_text()

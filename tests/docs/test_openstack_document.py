@@ -38,7 +38,7 @@ def test_every_command_for_prices_works(cloudconsole: Run, tmp_path: Path, monke
     monkeypatch.chdir(tmp_path)
     lines = [line for block in blocks("sh") for line in block.splitlines() if " admin " in line]
     assert len(lines) > 5
-    assert cloudconsole("init", "--password-stdin", stdin=b"secret").code == 0
+    assert cloudconsole("init", "--password-stdin", stdin=b"a long secret").code == 0
     for line in lines:
         done = cloudconsole(*shlex.split(line)[1:])
         assert done.code == 0, (line, done.err)

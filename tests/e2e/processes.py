@@ -17,7 +17,7 @@ from tests.warm import run_warm
 Result = TypeVar("Result")
 
 
-def eventually(attempt: Callable[[], Result | None], *, tries: int = 600) -> Result:
+def eventually(attempt: Callable[[], Result | None], *, tries: int = 2400) -> Result:
     """The first result that is true; waits for it, but not for ever."""
     for _ in range(tries):
         result = attempt()

@@ -148,7 +148,7 @@ def test_a_renewed_certificate_is_taken_up_by_every_worker(tmp_path: Path, count
             assert standing.login().status == 200
             put(tmp_path, "ec")
             server.process.send_signal(signal.SIGHUP)
-            eventually(lambda: server.log().count("the certificate was read again") == count)
+            eventually(lambda: server.log().count("SIGHUP: reloaded the certificate") == count)
             assert {presented(server) for _ in range(10)} == {"ec"}
             assert standing.call("GetNews").status == 200
         assert server.stop() == 0

@@ -99,7 +99,9 @@ def test_what_all_workers_answered_adds_up_also_after_one_was_killed(server: Run
     assert page.value("workers") == 2
 
     os.kill(first, signal.SIGKILL)
-    eventually(lambda: scrape(port).value("worker_restarts_total") == 1 and scrape(port).value("workers") == 2)
+    eventually(
+        lambda: scrape(port).value("worker_restarts_total", reason="died") == 1 and scrape(port).value("workers") == 2
+    )
     page = scrape(port)
     assert page.value("calls_total", call="GetNews", outcome="ok") == 51
     replaced = next(worker for worker in two_workers(server) if worker != second)
@@ -114,6 +116,20 @@ def test_what_all_workers_answered_adds_up_also_after_one_was_killed(server: Run
     assert page.value("event_loop_lag_seconds_count") > before.value("event_loop_lag_seconds_count")
 
 
+def test_a_frozen_worker_is_replaced_and_counted(tmp_path: Path) -> None:
+    flags = ["--workers", "2", "--metrics", "127.0.0.1:0", "--worker-timeout", "5"]
+    with running_server(tmp_path, *flags) as server:
+        port = metrics_port(server)
+        frozen, _ = two_workers(server)
+        os.kill(frozen, signal.SIGSTOP)
+        eventually(lambda: scrape(port).value("worker_restarts_total", reason="frozen") == 1)
+        assert scrape(port).value("worker_restarts_total", reason="died") == 0
+        eventually(lambda: scrape(port).value("workers") == 2)
+        assert frozen not in two_workers(server)
+        assert any(f"worker {frozen} is frozen" in line["message"] for line in log_lines(server))
+        assert server.stop() == 0
+
+
 def test_the_metrics_process_is_replaced_when_it_dies(server: RunningServer) -> None:
     port = metrics_port(server)
     welcomed = scrape(port).value("calls_total", call="welcome", outcome="ok")
@@ -125,7 +141,7 @@ def test_the_metrics_process_is_replaced_when_it_dies(server: RunningServer) -> 
     page = scrape(port)
     assert page.value("calls_total", call="welcome", outcome="ok") > welcomed
     assert page.value("start_time_seconds") == started
-    assert page.value("worker_restarts_total") == 0
+    assert page.by_label("worker_restarts_total", "reason") == {}
     assert server.stop() == 0
     assert not is_running(replaced)
     with pytest.raises(ConnectionError):

@@ -149,6 +149,16 @@ class TestChunkedBodies:
             raw.socket.sendall(byte)
         assert has_flavors(raw.answer())
 
+    def test_a_body_of_many_tiny_chunks_is_rejected(self, raw: Raw, session: HeaderPairs) -> None:
+        body = chunked(split(FLAVORS + b" " * 300, 1))
+        raw.send(request("POST", "/api/", with_chunks(session), body))
+        assert raw.answer().status == 400
+
+    def test_too_many_trailers_are_rejected(self, raw: Raw, session: HeaderPairs) -> None:
+        body = b"%x\r\n%b\r\n0\r\n%b\r\n" % (len(FLAVORS), FLAVORS, b"a: b\r\n" * 101)
+        raw.send(request("POST", "/api/", with_chunks(session), body))
+        assert raw.answer().status == 431
+
     def test_extensions_are_passed_over(self, raw: Raw, session: HeaderPairs) -> None:
         body = b'%x;name="value"\r\n%b\r\n0\r\n\r\n' % (len(FLAVORS), FLAVORS)
         raw.send(request("POST", "/api/", with_chunks(session), body))
@@ -529,6 +539,10 @@ class TestHeads:
         raw.send(call(session, FLAVORS + b" " * 60_000) + following[:30], following[30:])
         assert has_flavors(raw.answer())
         assert raw.answer().data["actions"]
+
+    def test_a_path_of_many_escapes_is_rejected(self, raw: Raw) -> None:
+        raw.send(request("GET", "/" + "%61" * 257))
+        assert raw.answer().status == 400
 
     def test_a_thousand_long_headers_are_too_many(self, raw: Raw) -> None:
         raw.send(request("GET", "/api/", [(f"X-{number}", "value" * 10) for number in range(1000)]))

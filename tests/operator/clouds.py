@@ -11,12 +11,13 @@ from cloudconsole.core.kinds import QUOTA_USES
 from cloudconsole.operator.cloudfile import CloudFileError, Problem, Summary, load
 from cloudconsole.operator.cloudfile.load import read_cloud_file
 from cloudconsole.store import tables
-from cloudconsole.store.passwords import hash_password
+from cloudconsole.store.passwords import HASHER
 
 Rows = list[dict[str, Any]]
 
-SECRET_HASH = hash_password("secret")
-OTHER_HASH = hash_password("another")
+# With a fixed salt: these are part of test ids, which must be equal in all workers of a run.
+SECRET_HASH = HASHER.hash("a long secret", salt=b"sixteen bytes ..")
+OTHER_HASH = HASHER.hash("another", salt=b"sixteen bytes ..")
 
 HEAD = "version: 1\nnodes: [hk-1, hk-2]\nprices: [{kind: volume, unit: gb, price: 1, from: 2025-01-01}]\n"
 """Three lines that most clouds here begin with."""

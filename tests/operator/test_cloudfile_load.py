@@ -202,22 +202,22 @@ def test_an_account_removed_and_given_again_has_a_new_version(loaded: Engine, tm
     assert by_name(loaded, tables.accounts, "username")["bob"]["version"] != before
 
 
-@pytest.mark.parametrize("content", [b"secret", b"secret\n", b"secret\r\n"])
+@pytest.mark.parametrize("content", [b"a long secret", b"a long secret\n", b"a long secret\r\n"])
 def test_a_password_file_is_read_from_beside_the_cloud_file(engine: Engine, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "ann.txt").write_bytes(content)
     load_text(engine, tmp_path, SMALL.replace(f'password_hash: "{SECRET_HASH}"', "password_file: ann.txt", 1))
-    assert password_matches(by_name(engine, tables.accounts, "username")["ann"]["password_hash"], "secret")
+    assert password_matches(by_name(engine, tables.accounts, "username")["ann"]["password_hash"], "a long secret")
 
 
 def test_the_same_password_file_again_changes_nothing(loaded: Engine, tmp_path: Path) -> None:
-    (tmp_path / "ann.txt").write_text("secret\n")
+    (tmp_path / "ann.txt").write_text("a long secret\n")
     text = SMALL.replace(f'password_hash: "{SECRET_HASH}"', "password_file: ann.txt", 1)
     assert not load_text(loaded, tmp_path, text).changed
 
 
 def test_another_password_in_the_file_gives_a_new_version(loaded: Engine, tmp_path: Path) -> None:
     before = by_name(loaded, tables.accounts, "username")["ann"]["version"]
-    (tmp_path / "ann.txt").write_text("changed\n")
+    (tmp_path / "ann.txt").write_text("changed secret\n")
     load_text(loaded, tmp_path, SMALL.replace(f'password_hash: "{SECRET_HASH}"', "password_file: ann.txt", 1))
     assert by_name(loaded, tables.accounts, "username")["ann"]["version"] != before
 

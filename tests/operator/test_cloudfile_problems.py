@@ -242,6 +242,7 @@ def test_a_price_that_is_none(tmp_path: Path, price: str, message: str) -> None:
         ("{username: a, password_file: missing}", ".password_file", "cannot be read: No such file or directory"),
         ("{username: a, password_file: .}", ".password_file", "is not a file"),
         ("{username: a, password_file: empty}", ".password_file", "1 to 1024 characters"),
+        ("{username: a, role: operator, password_file: short}", ".password_file", "12 to 1024 characters"),
         ("{username: a, password_file: latin}", ".password_file", "UTF-8"),
         ("{username: a, password_file: endless}", ".password_file", "1 to 1024 characters"),
     ],
@@ -249,6 +250,7 @@ def test_a_price_that_is_none(tmp_path: Path, price: str, message: str) -> None:
 def test_an_account_without_a_usable_password(tmp_path: Path, account: str, path: str, words: str) -> None:
     (tmp_path / "f").write_text("secret\n")
     (tmp_path / "empty").write_text("\n")
+    (tmp_path / "short").write_text("eleven char\n")
     (tmp_path / "latin").write_bytes(b"caf\xe9")
     (tmp_path / "endless").write_text("x" * 5000)
     problems = problems_of(tmp_path, ACCOUNT + account)
@@ -453,7 +455,8 @@ def test_a_refused_file_changes_nothing(engine: Engine, tmp_path: Path) -> None:
         pytest.param(("argon2id", "argon2i"), id="other-type"),
         pytest.param(("v=19", "v=16"), id="old-version"),
         pytest.param(("m=19456", "m=131073"), id="too-much-memory"),
-        pytest.param(("m=19456", "m=7"), id="too-little-memory"),
+        pytest.param(("m=19456", "m=18431"), id="too-little-memory"),
+        pytest.param(("t=2", "t=1"), id="too-few-passes"),
         pytest.param(("m=19456", "m=-19456"), id="negative-memory"),
         pytest.param(("t=2", "t=9"), id="too-many-passes"),
         pytest.param(("t=2", "t=0"), id="no-pass"),
@@ -463,9 +466,11 @@ def test_a_refused_file_changes_nothing(engine: Engine, tmp_path: Path) -> None:
         pytest.param((SECRET_HASH[-1], "é"), id="not-ascii"),
     ],
 )
-def test_a_hash_that_no_login_could_use(tmp_path: Path, change: tuple[str, str]) -> None:
+def test_a_hash_that_no_login_should_use(tmp_path: Path, change: tuple[str, str]) -> None:
     account = f'{{username: a, password_hash: "{SECRET_HASH.replace(*change)}"}}'
-    assert only(tmp_path, ACCOUNT + account).path == "tenants[0].accounts[0].password_hash"
+    problem = only(tmp_path, ACCOUNT + account)
+    assert problem.path == "tenants[0].accounts[0].password_hash"
+    assert "at least 36 MiB (memory times passes) and at most 64 MiB, 4 passes and 8 lanes" in str(problem)
 
 
 def places(folder: Path, text: str) -> list[tuple[int, str]]:
@@ -650,7 +655,7 @@ FAULTS = (
 
 def assert_exactly(folder: Path, faults: Sequence[Fault]) -> None:
     for name in ("ann-file", "bob-file"):
-        (folder / name).write_text("secret\n")
+        (folder / name).write_text("a long secret\n")
     text = GOOD
     for fault in faults:
         assert text.count(fault.good) == 1

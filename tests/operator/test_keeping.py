@@ -24,6 +24,7 @@ from cloudconsole.operator.keeping.restore import restore, staged
 from cloudconsole.store.engine import BUSY_SECONDS, StoreError
 from cloudconsole.store.sqlite.copying import put_into
 from cloudconsole.store.sqlite.preparing import prepare
+from tests.newer import NEWER, OWN, make_newer
 from tests.older import make_older
 
 pytestmark = pytest.mark.embedded_only
@@ -381,6 +382,22 @@ def plant(file: Path, part: str, sql: str) -> None:
             "DROP TABLE alembic_version; CREATE VIEW alembic_version AS SELECT '0004' AS version_num",
             "alembic_version",
         ),
+        *(
+            (
+                "cloud",
+                "PRAGMA writable_schema = ON; INSERT INTO sqlite_master VALUES "
+                f"('trigger', '{name}', 'accounts', 0, 'CREATE TRIGGER {name} AFTER UPDATE OF password_hash "
+                "ON accounts BEGIN UPDATE accounts SET role = ''operator'' WHERE id = new.id; END')",
+                f"trigger {name}",
+            )
+            for name in ("sqlite_stat_x", "sqlite_stat1")
+        ),
+        (
+            "cloud",
+            "PRAGMA writable_schema = ON; INSERT INTO sqlite_master VALUES "
+            "('view', 'sqlite_stat1', 'sqlite_stat1', 0, 'CREATE VIEW sqlite_stat1 AS SELECT 1 AS tbl')",
+            "view sqlite_stat1",
+        ),
     ],
 )
 def test_a_backup_with_more_or_less_than_ours_is_refused(
@@ -493,6 +510,12 @@ def test_a_backup_of_a_newer_revision_is_refused(backup: Path, data: Path, tmp_p
     with pytest.raises(StoreError, match=r"newer Cloud Console .*9999.*install that version"):
         bring_back(tmp_path / "newer.tar", data)
     bring_back(backup, data)
+
+
+def test_a_store_that_a_newer_version_migrated_is_not_replaced(backup: Path, data: Path) -> None:
+    make_newer(data, oldest_compatible=OWN)
+    with pytest.raises(StoreError, match=rf"newer Cloud Console \(revision {NEWER}\).*--to DIR"):
+        bring_back(backup, data)
 
 
 def test_a_missing_file_is_refused(data: Path, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Consoles that share a store, behind nginx: a whole site on one machine."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.client import HTTPSConnection
@@ -49,15 +49,15 @@ def log_lines(replica: Replica) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def site_of_two(data: Path) -> Iterator[Site]:
-    """Two consoles over one store, behind an nginx without limits for a caller."""
+def site_of_two(data: Path, settings: Mapping[str, object] | None = None) -> Iterator[Site]:
+    """Two consoles over one store, with these settings, behind an nginx without limits for a caller."""
     address = database_of(data)
     place = {"data": data} if address is None else {"database": address}
     replicas = [Replica(place, name=name) for name in ("first", "second")]
     nginx = Nginx([replica.base for replica in replicas], certificate=PAIR, limits=False)
     for replica in replicas:
         behind = {"public_origin": nginx.base, "proxies": "127.0.0.1"}
-        replica.settings |= behind | {"insecure_sample": True, "access_log": True}
+        replica.settings |= behind | {"insecure_sample": True, "access_log": True} | dict(settings or {})
     with ExitStack() as running:
         for part in (*replicas, nginx):
             running.enter_context(part)

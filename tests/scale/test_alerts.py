@@ -122,7 +122,11 @@ CASES = {
         {f'cloudconsole_connection_refusals_total{{{AT},status="{status}"}}': rising(500) for status in (400, 408)},
         {f'cloudconsole_connection_refusals_total{{{AT},status="408"}}': rising(500)},
     ),
-    "CloudConsoleWorkerDied": counter("cloudconsole_worker_restarts_total", 1, 0),
+    "CloudConsoleWorkerDied": Case(
+        {f'cloudconsole_worker_restarts_total{{{AT},reason="frozen"}}': rising(1)},
+        {f'cloudconsole_worker_restarts_total{{{AT},reason="frozen"}}': rising(0)},
+        {**OF_THE_REPLICA, "reason": "frozen"},
+    ),
     "CloudConsoleRestarting": counter("cloudconsole_start_time_seconds", 60, 0),
     "CloudConsoleWritesWaiting": gauge("cloudconsole_store_writes_waiting", 60, 20),
     "CloudConsoleSlowWrites": Case(
@@ -134,6 +138,7 @@ CASES = {
     "CloudConsoleTurnsCallsAway": counter("cloudconsole_turned_away_total", 60, 0),
     "CloudConsoleEventLoopLag": gauge("cloudconsole_event_loop_lag_max_seconds", 0.7, 0.4),
     "CloudConsoleUpstreamFailing": Case(upstream(6), upstream(4), {"job": "cloudconsole", "service": "compute"}),
+    "CloudConsoleCertificateExpires": gauge("cloudconsole_certificate_expiry_seconds", 13 * 86_400, 15 * 86_400),
     "CloudConsoleVersionsDiffer": Case(
         versions("1.0", "1.0", "1.1"), versions("1.1", "1.1"), {"job": "cloudconsole"}, minute=61
     ),

@@ -94,7 +94,7 @@ def test_the_advice_acts_on_the_same_store_where_the_password_is_in_the_address(
 def test_a_new_store_names_the_commands_that_come_next_without_the_password(
     cloudconsole: Run, postgres: PostgresServer, database: str
 ) -> None:
-    done = cloudconsole("init", "--password-stdin", "--database", postgres.address(database), stdin=b"a good one\n")
+    done = cloudconsole("init", "--password-stdin", "--database", postgres.address(database), stdin=b"a very good one")
     assert done.code == 0
     assert postgres.password not in done.out
     where = "--database 'postgresql:///?"

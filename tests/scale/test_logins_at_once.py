@@ -12,7 +12,8 @@ from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import OperationalError
 
 from cloudconsole.core.ports import Account, Caller
-from cloudconsole.core.throttle import ADDRESS_FAILURES, USER_FAILURES
+from cloudconsole.core.throttle import ADDRESS_FAILURES, USER_FAILURES, WIDER_FAILURES
+from cloudconsole.server.addresses import throttle_address
 from cloudconsole.spec.errors import TooManyRequests
 from cloudconsole.store.activity import Activity, Attempt, NewSession
 from cloudconsole.store.locking import repeated
@@ -63,15 +64,28 @@ def session(name: str, *replaces: str) -> NewSession:
     return NewSession(hash_session_id(name), "seed", LATER, tuple(map(hash_session_id, replaces)))
 
 
+USERS: Final = [f"user-{number}" for number in range(30)]
+HOME: Final = [throttle_address(f"2001:db8:0:{number:x}::1") for number in range(30)]
+"""IPv6 networks of 64 bits in one of 56 bits."""
+
+
 @pytest.mark.parametrize(
-    ("users", "limit"), [(["alice"], USER_FAILURES), ([f"user-{n}" for n in range(30)], ADDRESS_FAILURES)]
+    ("users", "networks", "limit"),
+    [
+        (["alice"], [NETWORK], USER_FAILURES),
+        (USERS, [NETWORK], ADDRESS_FAILURES),
+        (USERS, HOME, WIDER_FAILURES[56]),
+    ],
 )
-def test_so_many_failures_are_counted_as_the_limit_allows(engines: list[Engine], users: list[str], limit: int) -> None:
+def test_so_many_failures_are_counted_as_the_limit_allows(
+    engines: list[Engine], users: list[str], networks: list[str], limit: int
+) -> None:
     def fail(number: int) -> int:
         """How many of some attempts were counted."""
         activity, counted = Activity(engines[number % 2]), 0
         for turn in range(limit // 4):
-            attempt = Attempt(users[(number + turn) % len(users)], NETWORK, HERE)
+            network = networks[(number * 7 + turn) % len(networks)]
+            attempt = Attempt(users[(number + turn) % len(users)], network, HERE)
             try:
                 activity.count_failure(attempt, None, NOW)
                 counted += 1

@@ -63,8 +63,7 @@ def test_both_replicas_serve_one_session(site: Site, caller: Caller) -> None:
 
 def test_the_headers_of_an_answer_come_through_once_each(caller: Caller) -> None:
     answer = caller.open()
-    for name, value in SECURITY_HEADERS:
-        assert answer.header(name.decode()) == value.decode()
+    assert_has_security_headers(answer)
     assert answer.header("strict-transport-security") == "max-age=31536000"
     assert answer.header("content-encoding") is None
 
@@ -92,12 +91,53 @@ def test_tls_begins_with_1_2(site: Site, version: str, is_spoken: bool) -> None:
     assert spoken == is_spoken
 
 
+def test_tls_1_2_rejects_a_client_that_offers_only_cbc(site: Site) -> None:
+    context = trusting_tests()
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers("ECDHE+AES:!AESGCM:!AESCCM")
+    plain = socket.create_connection(("127.0.0.1", site.nginx.port), timeout=20)
+    with plain, pytest.raises(ssl.SSLError, match="HANDSHAKE_FAILURE"):
+        context.wrap_socket(plain, server_hostname="localhost")
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "evil.example"])
-def test_plain_http_is_sent_to_https_at_our_own_name(site: Site, host: str) -> None:
+def test_plain_http_redirects_to_https_at_our_own_name(site: Site, host: str) -> None:
     with closing(OverHttp(site.nginx.plain_base)) as wire:
         answer = wire.send("GET", "/api/?a=b", [("Host", host)])
-    assert answer.status == 301
+    assert answer.status == 308
     assert answer.header("location") == f"{site.nginx.base}/api/?a=b"
+    assert_has_security_headers(answer)
+
+
+@pytest.mark.parametrize(
+    ("language", "message"),
+    [
+        ("en", "Over http there are only redirects. Send this request over https."),
+        ("zh", "http 仅提供重定向，请通过 https 发送此请求。"),
+    ],
+)
+def test_plain_http_rejects_what_is_not_read(site: Site, language: str, message: str) -> None:
+    with closing(OverHttp(site.nginx.plain_base)) as wire:
+        answer = wire.send("POST", "/auth/login/", [("Content-Type", JSON), ("Accept-Language", language)], b"{}")
+    assert (answer.status, answer.header("allow"), answer.header("location")) == (405, "GET, HEAD", None)
+    assert answer.header("content-type") == "application/json"
+    assert answer.envelope == {"message": message, "code": 405, "data": {}, "error": "method_not_allowed"}
+    assert_has_security_headers(answer)
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("path", ["/admin", "/auth/login", "/api"])
+def test_no_path_redirects_to_a_foreign_host(caller: Caller, method: str, path: str) -> None:
+    own, foreign = caller.send(method, path), caller.send(method, path, {"Host": "evil.example"})
+    assert (own.status, own.header("location")) == (308, f"{path}/")
+    assert (foreign.status, foreign.error, foreign.header("location")) == (400, "invalid_host", None)
+    for answer in (own, foreign):
+        assert_has_security_headers(answer)
+
+
+def assert_has_security_headers(answer: Reply) -> None:
+    for name, value in SECURITY_HEADERS:
+        assert answer.header(name.decode()) == value.decode()
 
 
 def test_the_trail_has_the_callers_address(site: Site, caller: Caller) -> None:

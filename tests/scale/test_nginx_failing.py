@@ -1,5 +1,6 @@
 """What nginx does where replicas fail or callers ask too much: no POST twice, refusals in the console's own form."""
 
+import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -48,9 +49,10 @@ def raw(nginx: Nginx) -> Raw:
     return Raw(trusting_tests().wrap_socket(plain, server_hostname="localhost"))
 
 
-def test_a_post_that_was_sent_is_never_sent_again(before: Before) -> None:
+@pytest.mark.parametrize("path", ["/auth/login/", "/auth/logout/", "/admin/sign-in/", "/admin/tenants/add/", "/other/"])
+def test_a_post_that_was_sent_is_never_sent_again(before: Before, path: str) -> None:
     nginx, upstreams = before(break_off, break_off)
-    reply = send(nginx, "POST", body=b"{}")
+    reply = send(nginx, "POST", path, body=b"{}")
     assert (reply.status, reply.body) == (502, envelope.refusal(UpstreamFailed(), "en"))
     assert sum(len(each.requests) for each in upstreams) == 1
 
@@ -60,6 +62,21 @@ def test_a_get_that_was_broken_off_is_asked_of_another_replica(before: Before) -
     assert [send(nginx, "GET").status for _ in range(4)] == [200] * 4
     assert len(broken.requests) >= 1
     assert len(whole.requests) == 4
+
+
+def test_an_action_that_was_broken_off_is_asked_of_another_replica(before: Before) -> None:
+    """All actions only read."""
+    nginx, (broken, whole) = before(break_off, answer)
+    assert [send(nginx, "POST", body=b"{}").status for _ in range(4)] == [200] * 4
+    assert len(broken.requests) >= 1
+    assert len(whole.requests) == 4
+
+
+@pytest.mark.parametrize("path", ["/api", "/auth/logout"])
+def test_a_path_without_its_slash_reaches_the_console(before: Before, path: str) -> None:
+    nginx, (whole,) = before(answer)
+    assert send(nginx, "POST", path, body=b"{}").status == 200
+    assert [each.split()[1] for each in whole.requests] == [path.encode()]
 
 
 def test_a_post_that_could_not_be_sent_goes_to_another_replica(before: Before) -> None:
@@ -206,3 +223,21 @@ def log_in(caller: Caller, request_id: str) -> int:
     fields = {"username": "demo", "password": "console-demo", "region": region, "csrfmiddlewaretoken": caller.token}
     headers = {"Content-Type": FORM, "X-Request-ID": request_id}
     return caller.send("POST", "/auth/login/", headers, urlencode(fields).encode()).status
+
+
+@pytest.mark.long
+def test_a_frozen_replica_is_passed_over(site: Site) -> None:
+    """Its kernel accepts connections, but no response comes: reads go to the other replica after a timeout."""
+    with closing(OverHttp(site.nginx.base)) as wire:
+        caller = Caller(wire)
+        assert caller.login().status == 200
+        frozen, _ = site.replicas
+        frozen.pause()
+        try:
+            assert [caller.call("GetUsageLimits").status for _ in range(8)] == [200] * 8
+        finally:
+            frozen.resume()
+    lines = [json.loads(line) for line in site.nginx.access_log.read_text().split("\n")[:-1]]
+    tried = [line["replica"].split(", ") for line in lines if line["path"] == "/api/" and line["method"] == "POST"]
+    address = frozen.base.removeprefix("http://")
+    assert any(replicas[0] == address and len(replicas) > 1 for replicas in tried)

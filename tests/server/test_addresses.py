@@ -63,7 +63,7 @@ def test_what_is_no_address_is_counted_by_its_text(address: str) -> None:
 
 
 def test_a_zone_does_not_tell_addresses_apart() -> None:
-    assert throttle_address("fe80::1%eth0") == throttle_address("fe80::1%eth1") == "fe80::/64"
+    assert throttle_address("fe80::1%eth0") == throttle_address("fe80::1%eth1") == "fe80:0000:0000:0000::/64"
 
 
 @given(st.one_of(IPV4, UNMAPPED_IPV6), PORTS)

@@ -183,6 +183,23 @@ def test_guessing_is_slowed_however_the_name_is_written(visitor: Caller, keyston
     assert codes == [401] * 10 + [429] * 5
 
 
+def test_no_spelling_of_a_name_gets_guesses_of_its_own(visitor: Caller, keystone: Keystone) -> None:
+    hidden = [f"ali{character}ce" for character in "\u200b\u2060\u200d\u034f\ufe0f\x01\x7f\u0378\U000e0101"]
+    alike = ["alıce", "alİce", "ａlice", "ⓐlice", "ali\u0301ce", "ALICE", "alice\u00a0", "alice\u3000"]
+    replies = [log_in(visitor, keystone, name, "wrong") for name in [*alike * 10, *hidden]]
+    assert {reply.error for reply in replies} == {"invalid_credentials", "too_many_requests"}
+    assert len(keystone.asked("POST")) == 10
+
+
+def test_a_name_with_an_invisible_character_is_refused_without_asking_keystone(
+    visitor: Caller, keystone: Keystone, data: Path
+) -> None:
+    reply = log_in(visitor, keystone, "ali\u200bce")
+    assert (reply.status, reply.error) == (401, "invalid_credentials")
+    assert not keystone.asked("POST")
+    assert len(rows(data, login_failures)) == 1
+
+
 def test_who_gets_in_by_one_endpoint_starts_no_count_anew_at_another(
     start: Start, keystone: Keystone, data: Path
 ) -> None:

@@ -22,6 +22,7 @@ CERTIFICATE = {"tls_certificate": "certificate.pem", "tls_key": "key.pem"}
         ({"public_origin": ORIGIN}, "max-age=31536000"),
         ({"public_origin": ORIGIN, "proxies": "127.0.0.1", "hsts": "600"}, "max-age=600"),
         ({"host": "0.0.0.0", **CERTIFICATE}, "max-age=31536000"),
+        ({"public_origin": ORIGIN, "hsts_include_subdomains": "true"}, "max-age=31536000; includeSubDomains"),
         ({"public_origin": ORIGIN, "hsts": "0"}, None),
         ({"public_origin": "http://console.example.com"}, None),
         ({"public_origin": "https://localhost:8000"}, None),

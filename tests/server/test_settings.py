@@ -28,6 +28,7 @@ GOOD: dict[str, list[tuple[str, Any]]] = {
     "tls_certificate": [("/srv/certificate.pem", Path("/srv/certificate.pem"))],
     "tls_key": [("a key.pem", Path("a key.pem"))],
     "hsts": [("0", 0), ("63072000", 63_072_000)],
+    "hsts_include_subdomains": [("true", True), ("no", False)],
     "data": [("/srv/console", Path("/srv/console")), ("a folder", Path("a folder"))],
     "hosts": [
         ("", ()),
@@ -67,6 +68,8 @@ GOOD: dict[str, list[tuple[str, Any]]] = {
     "request_timeout": [("1", 1), ("3600", 3600)],
     "max_connections": [("16", 16), ("1000000", 1_000_000)],
     "stop_grace": [("0", 0), ("3600", 3600)],
+    "worker_timeout": [("0", 0), ("3600", 3600)],
+    "password_min_length": [("8", 8), ("128", 128)],
     "identity_recheck": [("0", 0), ("3600", 3600)],
     "cloud_cache": [("0", 0), ("3600", 3600)],
     "flavor_cache": [("0", 0), ("86400", 86_400)],
@@ -103,6 +106,7 @@ BAD: dict[str, list[tuple[str, str]]] = {
     "tls_certificate": [("", "a file's path"), ("a\0b", "a file's path")],
     "tls_key": [("", "a file's path")],
     "hsts": [(text, "from 0 to 63072000") for text in ("-1", "63072001", "1y")],
+    "hsts_include_subdomains": [("console.example.com", "true or false")],
     "data": [("", "a folder's path"), ("a\0b", "a folder's path"), (str(FILE), "is a file; give a folder's path")],
     "hosts": [
         (text, "console.example.com") for text in ("https://a.example", "a.example,b b", "a/b", "*.example", "a,:80")
@@ -128,6 +132,8 @@ BAD: dict[str, list[tuple[str, str]]] = {
     "request_timeout": [(text, "from 1 to 3600") for text in ("0", "3601")],
     "max_connections": [(text, "from 16 to 1000000") for text in ("15", "1000001", "10k")],
     "stop_grace": [(text, "from 0 to 3600") for text in ("-1", "3601")],
+    "worker_timeout": [(text, "from 0 to 3600") for text in ("-1", "3601")],
+    "password_min_length": [(text, "from 8 to 128") for text in ("7", "129")],
     "identity_recheck": [(text, "from 0 to 3600") for text in ("-1", "3601", "10s")],
     "cloud_cache": [(text, "from 0 to 3600") for text in ("-1", "3601")],
     "flavor_cache": [(text, "from 0 to 86400") for text in ("-1", "86401")],
@@ -481,6 +487,7 @@ def test_all_that_is_wrong_is_told_at_once(file: Path) -> None:
             {"tls_certificate": "c.pem", "tls_key": "k.pem", "public_origin": "http://a.example"},
             "public_origin: make it https",
         ),
+        ({"hsts": "0", "hsts_include_subdomains": "true"}, "hsts_include_subdomains: set hsts above 0"),
         ({"host": "::1", "port": "9464", "metrics": "[::1]:9464"}, "metrics: give another address or port"),
     ],
 )

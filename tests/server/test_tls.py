@@ -2,13 +2,15 @@
 
 import logging
 import ssl
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import copy
 
 import pytest
 
 from cloudconsole.server.settings import SettingError, Settings
-from cloudconsole.server.tls import Certificate, read_certificate
+from cloudconsole.server.tls import Certificate, certificate_expiry, read_certificate
+from tests.certificate_factory import write_certificate
 from tests.harness import CERTIFICATES, trusting_tests
 
 
@@ -120,6 +122,31 @@ def test_a_renewal_that_cannot_be_used_is_logged_and_changes_nothing(
     assert presented(found) == "rsa"
 
 
+@pytest.mark.parametrize(("days", "warned"), [(-1, "expired on"), (13, "expires on"), (15, None)])
+def test_a_certificate_near_its_end_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, days: int, warned: str | None
+) -> None:
+    expiry = datetime.now(UTC).replace(microsecond=0) + timedelta(days=days)
+    found = Certificate(*write_certificate(tmp_path, expiry))
+    found.warn_of_expiry()
+    assert found.expiry == expiry
+    assert [record.levelname for record in caplog.records] == (["WARNING"] if warned else [])
+    assert warned is None or f"{warned} {expiry:%Y-%m-%d %H:%M} UTC" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["rsa", "ec"])
+def test_tls_1_2_rejects_a_client_that_offers_only_cbc(name: str) -> None:
+    found = read_certificate(certificate(f"{name}.pem", f"{name}-key.pem"))
+    assert found is not None
+    client = trusting_tests()
+    client.maximum_version = ssl.TLSVersion.TLSv1_2
+    client.set_ciphers("ECDHE+AES:!AESGCM:!AESCCM")
+    with pytest.raises(ssl.SSLError):
+        presented(found, client)
+    client.set_ciphers("ECDHE+AESGCM")
+    assert presented(found, client) == name
+
+
 @pytest.mark.filterwarnings("ignore:ssl.TLSVersion.TLSv1_1 is deprecated:DeprecationWarning")
 def test_old_versions_of_tls_are_not_spoken() -> None:
     found = read_certificate(certificate())
@@ -131,3 +158,24 @@ def test_old_versions_of_tls_are_not_spoken() -> None:
         presented(found, client)
     client.minimum_version = client.maximum_version = ssl.TLSVersion.TLSv1_2
     assert presented(found, client) == "rsa"
+
+
+@pytest.mark.parametrize("year", [2024, 2049, 2050, 9999], ids="{}".format)
+def test_the_expiry_of_a_certificate_is_its_not_after_in_utc(tmp_path: Path, year: int) -> None:
+    expiry = datetime(year, 12, 31, 23, 59, 58, tzinfo=UTC)
+    assert certificate_expiry(write_certificate(tmp_path, expiry)[0]) == expiry
+
+
+def test_the_expiry_of_a_chain_is_that_of_its_first_certificate(tmp_path: Path) -> None:
+    expiry = datetime(2026, 2, 28, tzinfo=UTC)
+    file, _ = write_certificate(tmp_path, expiry)
+    file.write_bytes(b"subject=localhost\n" + file.read_bytes() + (CERTIFICATES / "rsa.pem").read_bytes())
+    assert certificate_expiry(file) == expiry
+
+
+@pytest.mark.parametrize("content", ["", "MAA=", "MIIB", "MAQwAgUA", "****"])
+def test_a_certificate_that_cannot_be_decoded_has_no_expiry(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "certificate.pem"
+    file.write_text(f"-----BEGIN CERTIFICATE-----\n{content}\n-----END CERTIFICATE-----\n")
+    with pytest.raises(SettingError, match="cannot be decoded"):
+        certificate_expiry(file)

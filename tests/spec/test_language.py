@@ -68,3 +68,8 @@ def test_text_in_each_language() -> None:
 
 def test_a_value_is_never_read_as_a_pattern() -> None:
     assert Text("Got {value}", "得到 {value}").format_in("en", value="{0} {x!r}") == "Got {0} {x!r}"
+
+
+def test_entries_after_the_first_32_are_ignored() -> None:
+    assert choose_language("fr," * 31 + "zh") == "zh"
+    assert choose_language("fr," * 32 + "zh") == "en"

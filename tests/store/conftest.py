@@ -1,13 +1,16 @@
 """What happens, written into an empty store of one's own."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine
 
-from cloudconsole.store.activity import Activity
-from tests.stores import open_engine
+from cloudconsole.store.activity import Activity, Attempt
+from cloudconsole.store.login_throttle import LoginThrottle
+from tests.stores import open_engine, reading, run, store_in
+
+Check = Callable[[Attempt, int], bool]
 
 
 @pytest.fixture
@@ -20,3 +23,11 @@ def engine(folder: Path) -> Iterator[Engine]:
 @pytest.fixture
 def activity(engine: Engine) -> Activity:
     return Activity(engine)
+
+
+@pytest.fixture
+def check(folder: Path) -> Iterator[Check]:
+    """Whether the throttle knows failures of the network at this moment; raises where the attempt must wait."""
+    with reading(folder) as reader:
+        throttle = LoginThrottle(reader, store_in(folder).settle_seconds)
+        yield lambda attempt, now: run(throttle.check(attempt.network, attempt.user_hash, now))

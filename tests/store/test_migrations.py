@@ -17,7 +17,7 @@ from sqlalchemy import CheckConstraint, Engine, MetaData, UniqueConstraint, inse
 from sqlalchemy.exc import IntegrityError
 
 from cloudconsole.store.engine import PARTS, Part, StoreError
-from cloudconsole.store.migrations import known_revisions
+from cloudconsole.store.migrations import is_compatible, known_revisions, record_compatibility
 from cloudconsole.store.sqlite.engine import database_file, open_engine
 from cloudconsole.store.sqlite.preparing import prepare
 from cloudconsole.store.tables import ACTIVITY, CLOUD, nodes, prices, tenants
@@ -25,6 +25,8 @@ from cloudconsole.store.tables import ACTIVITY, CLOUD, nodes, prices, tenants
 pytestmark = pytest.mark.embedded_only
 
 METADATA: dict[Part, MetaData] = {"cloud": CLOUD, "activity": ACTIVITY}
+OF_EACH_DATABASE = {"alembic_version", "schema_revisions"}
+"""Tables about the schema itself, which are no part's."""
 
 
 @pytest.fixture(scope="module")
@@ -67,11 +69,12 @@ def _schema(folder: Path) -> dict[str, list[tuple[str, ...]]]:
 
 def test_nothing_is_left_to_migrate(engine: Engine, part: Part) -> None:
     with engine.connect() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), METADATA[part]) == []
+        options = {"include_name": lambda name, *_: name not in OF_EACH_DATABASE}
+        assert compare_metadata(MigrationContext.configure(connection, opts=options), METADATA[part]) == []
 
 
 def test_each_part_has_its_own_tables_only(engine: Engine, part: Part) -> None:
-    assert set(inspect(engine).get_table_names()) == {*METADATA[part].tables, "alembic_version"}
+    assert set(inspect(engine).get_table_names()) == {*METADATA[part].tables, *OF_EACH_DATABASE}
 
 
 def test_columns_are_nullable_where_they_should_be(engine: Engine, part: Part) -> None:
@@ -354,6 +357,27 @@ def test_the_scripts_are_named_by_their_revisions() -> None:
     config.set_main_option("script_location", "cloudconsole.store:migrations")
     scripts = ScriptDirectory.from_config(config).walk_revisions()
     assert known_revisions() == tuple(script.revision for script in scripts)
+
+
+def test_every_migration_declares_which_programs_can_serve_on_its_tables() -> None:
+    config = Config()
+    config.set_main_option("script_location", "cloudconsole.store:migrations")
+    scripts = ScriptDirectory.from_config(config).walk_revisions()
+    declared = {script.revision: script.module.oldest_compatible for script in scripts if script.revision >= "0010"}
+    assert all("0010" <= oldest <= revision for revision, oldest in declared.items()), declared
+
+
+def test_what_one_migration_breaks_the_next_ones_do_not_restore(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    own = known_revisions()[0]
+    engine = open_engine(tmp_path, "cloud")
+    with engine.begin() as connection:
+        record_compatibility(connection, "9997", oldest_compatible=own)
+        record_compatibility(connection, "9998", oldest_compatible="9998")
+        record_compatibility(connection, "9999", oldest_compatible=own)
+        compatible = [is_compatible(connection, revision) for revision in (own, "9997", "9998", "9999")]
+    engine.dispose()
+    assert compatible == [False, True, False, False]
 
 
 def test_a_console_whose_store_is_up_to_date_does_not_load_what_migrates(folder: Path) -> None:

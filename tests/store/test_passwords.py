@@ -3,10 +3,9 @@
 import pytest
 from argon2 import PasswordHasher, Type
 
-from cloudconsole.store.passwords import decoy, hash_password, is_usable_hash, password_matches
+from cloudconsole.store.passwords import decoy, hash_password, is_usable_hash, needs_rehash, password_matches
 
-CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1, hash_len=16, salt_len=8)
-GOOD = CHEAP.hash("right")
+GOOD = PasswordHasher(time_cost=2, memory_cost=18 * 1024, parallelism=1, hash_len=16, salt_len=8).hash("right")
 HEAD, SALT, DIGEST = GOOD.rsplit("$", 2)
 
 
@@ -40,13 +39,14 @@ def test_the_decoy_costs_as_much_as_a_real_one() -> None:
 @pytest.mark.parametrize(
     "hasher",
     [
-        CHEAP,
+        PasswordHasher(time_cost=4, memory_cost=9 * 1024, parallelism=1, hash_len=16, salt_len=8),
+        PasswordHasher(time_cost=1, memory_cost=36 * 1024, parallelism=1),
         PasswordHasher(),
-        PasswordHasher(time_cost=4, memory_cost=64, parallelism=8),
+        PasswordHasher(time_cost=4, memory_cost=9 * 1024, parallelism=8),
         PasswordHasher(time_cost=1, memory_cost=64 * 1024, parallelism=1),
-        PasswordHasher(time_cost=1, memory_cost=8, parallelism=1, hash_len=64, salt_len=32),
+        PasswordHasher(time_cost=2, memory_cost=18 * 1024, parallelism=1, hash_len=64, salt_len=32),
     ],
-    ids=["cheapest", "library's defaults", "slowest", "largest", "long"],
+    ids=["least memory", "fewest passes", "library's defaults", "most lanes", "largest", "long"],
 )
 def test_a_hash_made_elsewhere_is_usable_and_works(hasher: PasswordHasher) -> None:
     made = hasher.hash("right")
@@ -65,8 +65,8 @@ def _changed(parameters: str) -> str:
         "right",
         "$2b$12$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW",
         "5f4dcc3b5aa765d61d8327deb882cf99",
-        PasswordHasher(time_cost=1, memory_cost=8, parallelism=1, type=Type.I).hash("right"),
-        PasswordHasher(time_cost=1, memory_cost=8, parallelism=1, type=Type.D).hash("right"),
+        PasswordHasher(time_cost=2, memory_cost=18 * 1024, parallelism=1, type=Type.I).hash("right"),
+        PasswordHasher(time_cost=2, memory_cost=18 * 1024, parallelism=1, type=Type.D).hash("right"),
         GOOD.replace("v=19", "v=16"),
         GOOD.replace("$v=19", ""),
         GOOD + "\n",
@@ -88,23 +88,32 @@ def test_what_is_no_whole_argon2id_hash_is_refused(made: str) -> None:
     "parameters",
     [
         "m=65537,t=1,p=1",
-        "m=8,t=5,p=1",
-        "m=72,t=1,p=9",
+        "m=18432,t=5,p=1",
+        "m=18432,t=2,p=9",
         "m=999999999,t=1,p=1",
-        "m=8,t=999999999,p=1",
+        "m=18432,t=999999999,p=1",
         "m=0,t=1,p=1",
-        "m=8,t=0,p=1",
-        "m=8,t=1,p=0",
-        "m=7,t=1,p=1",
-        "m=15,t=1,p=2",
-        "t=1,m=8,p=1",
-        "m=8,t=1",
-        "m=8,t=1,p=1,x=1",
-        "m=-8,t=1,p=1",
+        "m=18432,t=0,p=1",
+        "m=18432,t=2,p=0",
+        "t=2,m=18432,p=1",
+        "m=18432,t=2",
+        "m=18432,t=2,p=1,x=1",
+        "m=-18432,t=2,p=1",
     ],
 )
 def test_a_cost_that_a_login_cannot_bear_is_refused(parameters: str) -> None:
     assert not is_usable_hash(_changed(parameters))
+
+
+@pytest.mark.parametrize("parameters", ["m=8,t=1,p=1", "m=36863,t=1,p=1", "m=9215,t=4,p=1", "m=4096,t=4,p=8"])
+def test_a_hash_that_is_too_cheap_to_guess_is_refused(parameters: str) -> None:
+    assert not is_usable_hash(_changed(parameters))
+
+
+def test_only_hashes_of_our_own_parameters_need_no_rehash() -> None:
+    assert not needs_rehash(hash_password("x"))
+    assert needs_rehash(GOOD)
+    assert needs_rehash(PasswordHasher(time_cost=4, memory_cost=64 * 1024, parallelism=8).hash("x"))
 
 
 def _with_stray_bits(part: str) -> str:
@@ -116,14 +125,14 @@ def _with_stray_bits(part: str) -> str:
 @pytest.mark.parametrize(
     "made",
     [
-        _changed("m=08,t=1,p=1"),
-        _changed("m=8,t=01,p=1"),
-        _changed("m=8,t=1,p=001"),
+        _changed("m=018432,t=2,p=1"),
+        _changed("m=18432,t=02,p=1"),
+        _changed("m=18432,t=2,p=001"),
         f"{HEAD}${_with_stray_bits(SALT)}${DIGEST}",
         f"{HEAD}${SALT}${_with_stray_bits(DIGEST)}",
         f"{HEAD}${SALT}AA${DIGEST}",
     ],
-    ids=["m=08", "t=01", "p=001", "stray bits in salt", "stray bits in digest", "impossible length"],
+    ids=["m=018432", "t=02", "p=001", "stray bits in salt", "stray bits in digest", "impossible length"],
 )
 def test_a_hash_that_could_never_match_is_refused(made: str) -> None:
     assert not password_matches(made, "right")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from cloudconsole.cli import texts
+from cloudconsole.cli.file_trust import reject_untrusted
 from cloudconsole.cli.problems import UsageProblem
 from cloudconsole.cli.speaking import say
 from cloudconsole.spec.visible import visible
@@ -50,6 +51,7 @@ def _read_file(place: str, file: Path) -> str:
             content = sys.stdin.buffer.read(_MOST_BYTES)
         else:
             with file.open("rb") as opened:
+                reject_untrusted(file, opened.fileno())
                 content = opened.read(_MOST_BYTES)
         password = content.decode().removesuffix("\n").removesuffix("\r")
     except OSError as problem:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from cloudconsole.cli import texts
+from cloudconsole.cli.file_trust import reject_untrusted
 from cloudconsole.cli.problems import UsageProblem
 from cloudconsole.cli.speaking import LANGUAGES, say
 from cloudconsole.spec.addresses import clean_address
@@ -92,6 +93,7 @@ def _content(file: Path) -> tuple[str, dict[str, Any]]:
             kind = os.fstat(opened.fileno()).st_mode
             if not stat.S_ISREG(kind):
                 raise UsageProblem(say(texts.NOT_A_FILE, file=file))
+            reject_untrusted(file, opened.fileno())
             text = opened.read()
         return text, tomllib.loads(text)
     except (FileNotFoundError, NotADirectoryError):

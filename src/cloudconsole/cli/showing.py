@@ -2,9 +2,10 @@
 
 import argparse
 import csv
+import re
 from collections.abc import Callable, Sequence
 from io import StringIO
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cloudconsole.cli import output, printing
 from cloudconsole.cli.running import run_call
@@ -15,6 +16,10 @@ from cloudconsole.spec.visible import visible
 if TYPE_CHECKING:
     from cloudconsole.cli.connecting import Call
     from cloudconsole.client import Console
+
+_FORMULA: Final = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
+"""Some spreadsheets pass over blanks before a formula."""
+_NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 class Field(NamedTuple):
@@ -91,8 +96,13 @@ def print_csv(sheet: Sheet) -> None:
 def csv_line(values: Sequence[str]) -> str:
     text = StringIO()
     # It puts into quotes what would end its lines, so both ways to do so are given.
-    csv.writer(text, lineterminator="\r\n").writerow(values)
+    csv.writer(text, lineterminator="\r\n").writerow(map(_without_formula, values))
     return text.getvalue().removesuffix("\r\n") + "\n"
+
+
+def _without_formula(text: str) -> str:
+    """Prefix with an apostrophe what a spreadsheet would run as a formula, as OWASP advises; numbers stay numbers."""
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 def _plain(value: Any) -> str:

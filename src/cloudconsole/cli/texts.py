@@ -119,6 +119,13 @@ NO_SUCH_HOME: Final = Text("there is no such user's home folder", "没有该用�
 NOT_UTF8_GIVEN: Final = Text("an argument or a variable is not UTF-8 text", "某个参数或变量不是 UTF-8 文本")
 NOT_UTF8: Final = Text("{file}: this is not UTF-8 text", "{file}：不是 UTF-8 文本")
 NOT_A_FILE: Final = Text("{file}: this is not a regular file", "{file}：不是普通文件")
+WRITABLE_BY_OTHERS: Final = Text(
+    "{file}: other users can write this file; fix it with: {command}", "{file}：其他用户可写此文件；请执行：{command}"
+)
+OWNED_BY_ANOTHER: Final = Text(
+    "{file}: another user owns this file; fix it as root with: {command}",
+    "{file}：此文件属于其他用户；请以 root 执行：{command}",
+)
 NOT_TOML: Final = Text("{file}: this is not TOML: {problem}", "{file}：不是 TOML：{problem}")
 NOT_A_CERTIFICATE: Final = Text("{file}: there is no certificate in it, in PEM", "{file}：其中没有 PEM 证书")
 NO_TRUST: Final = Text(

@@ -71,6 +71,8 @@ class Account(Struct, frozen=True):
     username: str
     version: int
     role: Role
+    outdated_hash: str | None = None
+    """The stored password hash, where its parameters are not ours and it is to be replaced."""
 
     @property
     def known_as(self) -> str:

@@ -1,14 +1,10 @@
 """What a name may be: text that is the same to whoever sees it and to whoever compares it."""
 
-import re
 import unicodedata
 from typing import Final
 
-# Letters, signs and selectors that show nothing, besides those that Unicode counts as format characters.
-_INVISIBLE: Final = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8"
-    "\U00016fe4\U0001d159\U000e0000-\U000e0fff]"
-)
+from cloudconsole.core.usernames import INVISIBLE
+
 _BREAKS: Final = ("Cc", "Zl", "Zp")
 _SPACES: Final = " \u3000"
 """The space, and that of Chinese text, which is seen to be another."""
@@ -40,7 +36,7 @@ def _character_problem(text: str) -> str | None:
         category = unicodedata.category(character)
         if category in _BREAKS:
             return CONTROL_CHARACTERS
-        if category == "Cf" or _INVISIBLE.match(character):
+        if category == "Cf" or INVISIBLE.match(character):
             return f"has the invisible character U+{ord(character):04X}: take it out"
         if category == "Zs" and character not in _SPACES:
             return f"has U+{ord(character):04X}, which looks like a space: write a space"

@@ -1,10 +1,53 @@
-"""Passwords as operators hand them over: how long one may be, and how it is read from a file."""
+"""Passwords that operators set: the policy for new ones, and reading one from a file."""
 
 import stat
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import IO, Final
 
+from cloudconsole.core.kinds import Role
+
 LONGEST: Final = 1024
+LEAST_VARIETY: Final = 4
+MINIMUM_LENGTHS: Final[dict[Role, int]] = {"tenant": 8, "operator": 12}
+
+
+@dataclass(frozen=True)
+class PasswordPolicy:
+    """Requirements for new passwords: a minimum length per role, and no common password.
+
+    Existing passwords stay valid; only their hashes are stored, so they cannot be checked.
+    """
+
+    min_length: int = MINIMUM_LENGTHS["tenant"]
+    """The operator's setting; it can only raise the built-in minimum of a role."""
+
+    def problem(self, password: str, role: Role) -> str | None:
+        """Say what is wrong with a new password; the text never contains it."""
+        shortest = max(self.min_length, MINIMUM_LENGTHS[role])
+        if not shortest <= len(password) <= LONGEST:
+            owner = "an operator's password" if role == "operator" else "a password"
+            return f"{owner} must have {shortest} to {LONGEST} characters"
+        if len(set(password)) < LEAST_VARIETY:
+            return f"a password must have at least {LEAST_VARIETY} different characters"
+        if password.strip().casefold() in _common_passwords():
+            return "this is one of the most common passwords: choose another one"
+        return None
+
+
+DEFAULT_POLICY: Final = PasswordPolicy()
+
+
+@cache
+def _common_passwords() -> frozenset[str]:
+    """The thousand most common passwords of at least 8 characters, and further common ones of at least 12.
+
+    From the frequency list of zxcvbn (MIT licence), which was compiled from public leaks.
+    """
+    text = files("cloudconsole.operator").joinpath("common_passwords.txt").read_text("utf-8")
+    return frozenset(text.split())
 
 
 def read_password_file(file: Path) -> str:

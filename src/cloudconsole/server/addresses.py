@@ -30,10 +30,13 @@ def forwarded_address(entry: str) -> str | None:
 
 
 def throttle_address(text: str) -> str:
-    """What failed logins are counted by: an IPv4 address, or an IPv6 network of 64 bits."""
+    """What failed logins are counted by: an IPv4 address, or an IPv6 network of 64 bits.
+
+    Every digit of the network is written, so that all networks in a wider one begin with the same text.
+    """
     address = _ip_address(text)
     if isinstance(address, ipaddress.IPv6Address):
-        return str(ipaddress.ip_network((address, 64), strict=False))
+        return f"{address.exploded[:19]}::/64"
     return text if address is None else str(address)
 
 

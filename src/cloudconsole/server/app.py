@@ -9,10 +9,12 @@ from sqlalchemy import Engine
 from cloudconsole.backends.chosen import ChosenCloud
 from cloudconsole.backends.embedded.cloud import EmbeddedCloud
 from cloudconsole.backends.embedded.content import EmbeddedContent
-from cloudconsole.backends.embedded.identity import QUEUE_LIMIT, QUEUE_SECONDS, EmbeddedIdentity
+from cloudconsole.backends.embedded.identity import AT_ONCE, QUEUE_LIMIT, QUEUE_SECONDS, EmbeddedIdentity
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import Cloud, NoPrice
+from cloudconsole.core.throttle import widest
 from cloudconsole.server.actions import Ports
+from cloudconsole.server.addresses import throttle_address
 from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.http.admission import Admission
 from cloudconsole.server.http.api import ApiEndpoint
@@ -54,6 +56,7 @@ from cloudconsole.server.observing.upstream import UpstreamMeter
 from cloudconsole.server.operator_pages.pages import OperatorPages
 from cloudconsole.server.payloads import Payloads
 from cloudconsole.server.priority import give_way
+from cloudconsole.server.rehashing import Rehasher
 from cloudconsole.server.settings import Settings
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec import envelope
@@ -61,7 +64,9 @@ from cloudconsole.spec.errors import ApiError, InternalError, MethodNotAllowed, 
 from cloudconsole.spec.language import Text
 from cloudconsole.store.activity import Activity
 from cloudconsole.store.arrivals import Arrivals
+from cloudconsole.store.login_throttle import LoginThrottle
 from cloudconsole.store.reader import Reader
+from cloudconsole.store.recent_logins import RecentLogins
 from cloudconsole.store.sessions import SessionReader
 
 if TYPE_CHECKING:
@@ -97,7 +102,8 @@ class Console:
         regions = Regions(settings)
         identity = EmbeddedIdentity(reader, hashing)
         cloud: Cloud = EmbeddedCloud(reader, clock, settings.zone)
-        doors = {OURS: Door(identity, Turns(QUEUE_LIMIT, retry_after=QUEUE_SECONDS))}
+        turns = Turns(QUEUE_LIMIT, at_once=AT_ONCE, retry_after=QUEUE_SECONDS)
+        doors = {OURS: Door(identity, turns)}
         self._openstack = _openstack(settings, reader, engine, clock, writer, meter)
         if self._openstack is not None:
             cloud = ChosenCloud(cloud, self._openstack.cloud)
@@ -106,7 +112,11 @@ class Console:
         payloads = Payloads(reader.changes, clock, meter)
         vigil = Vigil(doors, settings.identity_recheck, clock, activity, writer)
         api = ApiEndpoint(settings, clock, tokens, sessions, regions, ports, payloads, vigil)
-        admission = Admission(settings, clock, sessions, doors, activity, writer, vigil)
+        throttle = LoginThrottle(reader, store.settle_seconds)
+        # By the widest network that counts: one site has few places among those that are remembered.
+        recent = RecentLogins(reader, lambda address: widest(throttle_address(address)))
+        rehasher = Rehasher(store, hashing, Writer("rehashing", meter))
+        admission = Admission(settings, clock, sessions, doors, activity, writer, vigil, throttle, recent, rehasher)
         login = LoginEndpoint(settings, clock, tokens, sessions, regions, admission)
 
         health = HealthEndpoint(reader, is_draining=lambda: self.draining)
@@ -139,8 +149,8 @@ class Console:
         self._meter = meter
         self._audit = Audit(meter)
         self._observer = CallObserver(meter, self._audit, access_lines=settings.access_log, quiet_paths=HEALTH_PATHS)
-        self._watched = (identity, writer, payloads, reader.changes)
-        self._held = (hashing, writer, engine, reader)
+        self._watched = (turns, writer, payloads, reader.changes)
+        self._held = (hashing, rehasher.writer, writer, engine, reader)
         self.in_flight = 0
         self.draining = False
 
@@ -163,9 +173,8 @@ class Console:
             return await self._dispatch(request, self._enter(request))
         except ApiError as error:
             request.outcome = error.error
-            if isinstance(error, Unavailable) and error.__cause__:
-                self._meter.add(STORE_ERRORS)
-                log.warning("unavailable: %s", error.__cause__)
+            if isinstance(error, Unavailable):
+                self._count_store_error(error)
             return self._refuse(error, request)
         except ClientGone:
             raise
@@ -177,6 +186,12 @@ class Console:
             request.outcome = InternalError.error
             log.exception("%s %s failed", request.method, request.path)
             return self._refuse(InternalError(request.request_id), request)
+
+    def _count_store_error(self, error: Unavailable) -> None:
+        if error.of_store or error.__cause__:
+            self._meter.add(STORE_ERRORS)
+        if error.__cause__:
+            log.warning("unavailable: %s", error.__cause__)
 
     def _refuse(self, error: ApiError, request: Request) -> Response:
         """In the way of whom it is said to: operators look at pages, programs read envelopes."""
@@ -221,9 +236,9 @@ class Console:
 
     def take_readings(self) -> None:
         """Write down what only has a value of the moment; to be called a few times a second."""
-        identity, writer, payloads, changes = self._watched
+        turns, writer, payloads, changes = self._watched
         self._meter.set(IN_FLIGHT, self.in_flight)
-        self._meter.set(PASSWORDS_WAITING, identity.waiting)
+        self._meter.set(PASSWORDS_WAITING, turns.waiting)
         self._meter.set(WRITES_WAITING, writer.waiting)
         self._meter.set(PAYLOAD_BYTES, payloads.bytes)
         self._meter.set(WATCH_LOST, int(changes.is_lost))
@@ -233,8 +248,9 @@ class Console:
         self._audit.tell_left_out(until_now=True)
         if self._operator_pages is not None:
             self._operator_pages.close()
-        hashing, writer, engine, reader = self._held
+        hashing, rehashing, writer, engine, reader = self._held
         hashing.shutdown()
+        rehashing.close()
         writer.close()
         engine.dispose()
         reader.close()

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
+from cloudconsole.server.journal import JournalFormat, is_journal
 from cloudconsole.server.observing.allowance import Allowance
 from cloudconsole.server.settings import Settings
 from cloudconsole.spec.visible import visible, visible_json
@@ -114,7 +115,8 @@ def set_up_logs(settings: Settings) -> None:
     handler = logging.StreamHandler(sys.stderr)
     coloured = on_terminal and not os.environ.get("NO_COLOR")
     handler.addFilter(sparing)
-    handler.setFormatter(PrettyFormat(coloured=coloured) if pretty else JsonFormat())
+    form = PrettyFormat(coloured=coloured) if pretty else JsonFormat()
+    handler.setFormatter(JournalFormat(form) if is_journal(sys.stderr) else form)
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(logging.INFO)

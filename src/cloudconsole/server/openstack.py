@@ -92,7 +92,7 @@ def open_openstack(
     doors = {}
     for address, place in places.items():
         keystone = KeystoneIdentity(place.endpoint, place.upstream, seals, projects, clock)
-        doors[address] = Door(keystone, Turns(LOGINS_AT_ONCE, retry_after=1), keystone)
+        doors[address] = Door(keystone, Turns(LOGINS_AT_ONCE, at_once=LOGINS_AT_ONCE, retry_after=1), keystone)
     sightings = Sightings(reader, activity, writer.run)
     cloud = OpenStackCloud(places, seals, reader, sightings, manners, clock, settings.zone)
     return OpenStack(cloud, doors, places, engine, adopter)

@@ -12,16 +12,21 @@ from types import FrameType
 from typing import Final
 
 import uvicorn
+from typing_extensions import override
 
 from cloudconsole.server.app import Console
 from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.http.protocol import guarded_protocol
 from cloudconsole.server.lifetime import STOP_SIGNALS, Ending
+from cloudconsole.server.listener import has_pending, stop_handshakes
 from cloudconsole.server.logs import sparing
-from cloudconsole.server.observing.meter import Meter
+from cloudconsole.server.observing.layout import ACCEPTING, CERTIFICATE_EXPIRY, UNDRAINED
+from cloudconsole.server.observing.meter import Board
 from cloudconsole.server.observing.pulse import Pulse
+from cloudconsole.server.reload import reload_certificate, reload_on_signal
+from cloudconsole.server.sd_notify import Notifier
 from cloudconsole.server.settings import Settings
-from cloudconsole.server.tls import BoundedLoop, Certificate, renew_on_signal
+from cloudconsole.server.tls import BoundedLoop, Certificate
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +35,10 @@ MOST_UNSENT: Final = 128 * 1024
 """Bytes of answers that wait in the system for a caller to read, on one connection."""
 OTHER_FILES: Final = 100
 """Open files that a worker needs besides its connections."""
+HANDSHAKE_SECONDS: Final = 0.2
+"""Time for the handshakes under way, of TCP and TLS, to complete before the listening socket closes."""
+ACCEPT_SECONDS: Final = 1
+"""Most time for accepting what is pending afterwards, which may fail where the process is out of files."""
 
 
 class ListenError(Exception):
@@ -66,50 +75,100 @@ def bind_metrics(settings: Settings) -> socket.socket | None:
 class DrainingServer(uvicorn.Server):
     """On a signal: what is under way finishes, what is new gets 503, and then the process ends."""
 
-    def __init__(self, config: uvicorn.Config, console: Console, grace: float) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        console: Console,
+        grace: float,
+        note_drained: Callable[[], bool],
+        is_last_user: Callable[[], bool],
+    ) -> None:
+        """`note_drained` records that this worker has no call to finish, and tells whether no worker has.
+
+        `is_last_user` tells whether all workers stop, so that the listening socket ends with them.
+        """
         super().__init__(config)
         self._console = console
+        self._note_drained = note_drained
+        self._is_last_user = is_last_user
+        self._is_orphan = False
         self._grace = grace
         self._stop_by: float | None = None
+        self.on_drain: Callable[[], None] = lambda: None
         self.ending = Ending(signal=None, drained=True)
 
+    @override
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         # By now they have our handlers; one that has waited comes at once.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
+    @override
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self._stop_by is None:
             self.ending = self.ending._replace(signal=sig)
         self.drain()
 
     def drain_without_parent(self) -> None:
         log.error("the parent process is gone: stopping")
+        self._is_orphan = True
         self.drain()
 
     def drain(self) -> None:
         if self._stop_by is None:
             self._console.draining = True
             self._stop_by = time.monotonic() + self._grace
+            self.on_drain()
 
+    @override
     async def on_tick(self, counter: int) -> bool:
         if self._stop_by is not None:
             self._console.hurry()
-        if self._stop_by is not None and (self._console.in_flight == 0 or time.monotonic() >= self._stop_by):
-            self.should_exit = True
-            self.ending = self.ending._replace(drained=self._console.in_flight == 0)
+            is_drained = self._console.in_flight == 0
+            # All workers go on refusing calls until none has any to finish: the listening socket is theirs together.
+            may_end = is_drained and (self._note_drained() or not self._ends_listener())
+            if may_end or time.monotonic() >= self._stop_by:
+                self.should_exit = True
+                self.ending = self.ending._replace(drained=is_drained)
         return await super().on_tick(counter)
+
+    @override
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept and answer every connection that the kernel has completed, then close.
+
+        Where only this worker stops, the others go on accepting, and the socket stays as it is.
+        """
+        listeners = sockets or [] if self._ends_listener() else []
+        for listener in listeners:
+            stop_handshakes(listener)
+        await asyncio.sleep(HANDSHAKE_SECONDS)
+        give_up_at = time.monotonic() + ACCEPT_SECONDS
+        # The loop itself accepts them, and signals nothing about it.
+        while any(has_pending(listener) for listener in listeners) and time.monotonic() < give_up_at:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        await super().shutdown(sockets)
+
+    def _ends_listener(self) -> bool:
+        return self._is_orphan or self._is_last_user()
 
 
 def run_worker(
     settings: Settings,
     listener: socket.socket,
     certificate: Certificate | None,
-    meter: Meter,
+    board: Board,
+    worker: int,
     desk: Desk,
     parent_pipe: int | None = None,
+    notifier: Notifier | None = None,
 ) -> Ending:
-    """One worker process; where it has a parent, it also stops when that is gone."""
+    """One worker process; where it has a parent, it also stops when that is gone.
+
+    Where it is the main process, `notifier` is the service manager's.
+    """
+    is_alone = notifier is not None
+    notifier = notifier or Notifier()
+    meter = board.meter(worker)
     meter.begin()
     places = room_for(settings.max_connections)
     desk.begin(settings.data)
@@ -136,17 +195,40 @@ def run_worker(
         headers=https_headers(settings),
         ssl_context_factory=None if certificate is None else lambda *_: certificate.context,
     )
-    server = DrainingServer(config, console, settings.stop_grace)
+
+    def note_drained() -> bool:
+        meter.set(UNDRAINED, 0)
+        return board.is_drained()
+
+    def is_last_user() -> bool:
+        return is_alone or board.is_stopping(worker)
+
+    server = DrainingServer(config, console, settings.stop_grace, note_drained, is_last_user)
+    server.on_drain = notifier.stopping
 
     def beat() -> None:
         console.take_readings()
         sparing.tell_left_out()
+        if server.started:
+            meter.set(ACCEPTING, 1)
+            notifier.ready()
+        notifier.ping()
+
+    def note_expiry() -> None:
+        if certificate is not None:
+            meter.set(CERTIFICATE_EXPIRY, 0 if certificate.expiry is None else int(certificate.expiry.timestamp()))
+
+    def reload() -> None:
+        notifier.reloading()
+        reload_certificate(certificate)
+        note_expiry()
+        notifier.ready()
 
     async def main() -> None:
         if parent_pipe is not None:
             call_when_closed(parent_pipe, server.drain_without_parent)
-        if certificate is not None:
-            renew_on_signal(certificate)
+        note_expiry()
+        reload_on_signal(reload)
         Pulse(meter, beat).start()
         await server.serve(sockets=[listener])
         await console.leave()
@@ -177,7 +259,8 @@ def room_for(connections: int) -> int:
 def https_headers(settings: Settings) -> list[tuple[str, str]]:
     """What keeps browsers to https; never on loopback, where it would bind every service of the machine."""
     if settings.hsts and settings.always_https and not settings.only_this_machine:
-        return [("Strict-Transport-Security", f"max-age={settings.hsts}")]
+        subdomains = "; includeSubDomains" if settings.hsts_include_subdomains else ""
+        return [("Strict-Transport-Security", f"max-age={settings.hsts}{subdomains}")]
     return []
 
 

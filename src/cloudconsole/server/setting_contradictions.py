@@ -38,6 +38,8 @@ def _of_certificates(settings: "Settings") -> Iterator[Contradiction]:
     if certificate and not settings.always_https:
         text = "public_origin: make it https, since the console speaks https, or leave it out"
         yield text, ("public_origin", "tls_certificate", "tls_key")
+    if settings.hsts_include_subdomains and not settings.hsts:
+        yield "hsts_include_subdomains: set hsts above 0, or leave it out", ("hsts", "hsts_include_subdomains")
 
 
 def _of_endpoints(settings: "Settings") -> Iterator[Contradiction]:

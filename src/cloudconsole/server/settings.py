@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 from cloudconsole.backends.openstack.endpoint import Manners
 from cloudconsole.cli.settings import VARIABLES
 from cloudconsole.core.addresses import host_of
+from cloudconsole.operator.passwords import MINIMUM_LENGTHS, PasswordPolicy
 from cloudconsole.server import setting_meanings as meanings
 from cloudconsole.server.addresses import Network, is_loopback
 from cloudconsole.server.setting_contradictions import contradictions
@@ -22,6 +23,8 @@ from cloudconsole.store.store import Store
 
 ENVIRONMENT_PREFIX: Final = "CLOUDCONSOLE_"
 CONFIG_FLAG: Final = "--config"
+STORE_SETTINGS: Final = ("data", "database", "database_password_file")
+"""The settings that commands over a store take as flags."""
 CONFIG_VARIABLE: Final = "CLOUDCONSOLE_CONFIG"
 CLIENT_VARIABLES: Final = VARIABLES | {f"{ENVIRONMENT_PREFIX}OTHER_PASSWORD"}
 """Of the same prefix, but for whoever calls a console, or examines one."""
@@ -29,7 +32,7 @@ CLIENT_VARIABLES: Final = VARIABLES | {f"{ENVIRONMENT_PREFIX}OTHER_PASSWORD"}
 LISTENING: Final = "Listening"
 STORE: Final = "Store"
 SERVED: Final = "Who is served"
-SESSIONS: Final = "Sessions"
+SESSIONS: Final = "Sessions and passwords"
 LIMITS: Final = "Limits"
 OPENSTACK: Final = "OpenStack"
 MONEY: Final = "Money and time"
@@ -66,6 +69,9 @@ class Settings:
         WholeNumber(0, 63_072_000),
         "seconds that browsers keep to https after an answer by https; 0 is off",
     )
+    hsts_include_subdomains: bool = _setting(
+        False, LISTENING, Switch(), "keep browsers to https for all subdomains of the console's host, too"
+    )
 
     data: Path = _setting(Path("data"), STORE, meanings.FOLDER, "folder of the embedded store")
     database: str | None = _setting(
@@ -95,6 +101,13 @@ class Settings:
         43_200, SESSIONS, WholeNumber(60, 31_536_000), "seconds after login at which a session ends, used or not"
     )
 
+    password_min_length: int = _setting(
+        8,
+        SESSIONS,
+        WholeNumber(MINIMUM_LENGTHS["tenant"], 128),
+        "least number of characters of a new password; operators' have at least 12 in any case",
+    )
+
     max_body: int = _setting(65_536, LIMITS, WholeNumber(1024, 1_048_576), "largest request body in bytes")
     request_timeout: int = _setting(
         30, LIMITS, WholeNumber(1, 3600), "seconds within which a request must have arrived"
@@ -104,6 +117,12 @@ class Settings:
     )
     stop_grace: int = _setting(
         30, LIMITS, WholeNumber(0, 3600), "seconds that running calls get to finish when stopping"
+    )
+    worker_timeout: int = _setting(
+        30,
+        LIMITS,
+        WholeNumber(0, 3600),
+        "seconds after which a worker whose event loop does not advance is replaced; 0 is off",
     )
 
     identity_recheck: int = _setting(
@@ -162,6 +181,10 @@ class Settings:
     @property
     def zone(self) -> tzinfo:
         return ZoneInfo(self.time_zone)
+
+    @property
+    def password_policy(self) -> PasswordPolicy:
+        return PasswordPolicy(self.password_min_length)
 
     @property
     def manners(self) -> Manners:

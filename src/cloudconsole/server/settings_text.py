@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any, Final
 
@@ -76,6 +76,20 @@ def add_setting_flags(parser: argparse.ArgumentParser) -> None:
         for setting in settings:
             given: dict[str, Any] = {"nargs": "?", "const": "true"} if isinstance(setting.kind, Switch) else {}
             flags.add_argument(setting.flag, metavar=setting.kind.metavar, help=_help(setting), **given)
+
+
+def flag_words(given: Mapping[str, object]) -> list[str]:
+    """Return the flags of these settings as words of another command; a password in an address is removed."""
+    words = []
+    for name, value in given.items():
+        if value is None:
+            continue
+        if name == "database":
+            from cloudconsole.store.postgres.address import without_password
+
+            value = without_password(str(value))
+        words += [f"--{name.replace('_', '-')}", str(value)]
+    return words
 
 
 def sample_file() -> str:

@@ -16,13 +16,17 @@ from typing import Final, NamedTuple
 from cloudconsole.core.clock import Clock
 from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.lifetime import STOP_SIGNALS, Ending, Sockets, tell_end, tell_start
+from cloudconsole.server.liveness import POLL_SECONDS, Liveness
+from cloudconsole.server.observing.layout import DIED, FROZEN
 from cloudconsole.server.observing.meter import Board
 from cloudconsole.server.observing.page import MetricsPage
 from cloudconsole.server.observing.scraping import MetricsServer
 from cloudconsole.server.observing.store_readings import StoreReadings
+from cloudconsole.server.reload import RELOAD_SIGNAL
+from cloudconsole.server.sd_notify import Notifier
 from cloudconsole.server.serving import call_when_closed, run_worker
 from cloudconsole.server.settings import Settings
-from cloudconsole.server.tls import RENEW_SIGNAL, Certificate
+from cloudconsole.server.tls import Certificate
 
 log = logging.getLogger(__name__)
 
@@ -30,24 +34,26 @@ RESTART_SECONDS: Final = 1.0
 STOP_MARGIN_SECONDS: Final = 5
 CUT_OFF_CODE: Final = 3
 """By which a worker tells its parent that calls were still under way when it ended."""
-FORK_SIGNALS: Final = (*STOP_SIGNALS, RENEW_SIGNAL)
+FORK_SIGNALS: Final = (*STOP_SIGNALS, RELOAD_SIGNAL)
 """They wait while a process is being started."""
 
 
-def serve(settings: Settings, sockets: Sockets, certificate: Certificate | None, desk: Desk) -> int:
+def serve(settings: Settings, sockets: Sockets, certificate: Certificate | None, desk: Desk, notifier: Notifier) -> int:
     """Serve until told to stop, by https where there is a certificate; gives the exit code."""
     board = Board(settings.workers)
     tell_start(settings, sockets)
     if settings.workers == 1 and sockets.metrics is None:
-        ending = run_worker(settings, sockets.calls, certificate, board.meter(0), desk, desk.lifeline)
+        ending = run_worker(settings, sockets.calls, certificate, board, 0, desk, desk.lifeline, notifier)
     else:
-        ending = Supervisor(settings, sockets, certificate, board, desk).run()
+        ending = Supervisor(settings, sockets, certificate, board, desk, notifier).run()
     tell_end(settings, ending)
     return 0
 
 
 def run_metrics(settings: Settings, listener: socket.socket, board: Board, clock: Clock, parent_pipe: int) -> int:
     """The process that serves the metrics; it ends when its parent ends it or is gone."""
+    # Nothing of this process can be reloaded.
+    signal.signal(RELOAD_SIGNAL, signal.SIG_IGN)
     for sig in STOP_SIGNALS:
         # While the workers finish what is under way, they can still be watched.
         signal.signal(sig, signal.SIG_IGN)
@@ -74,14 +80,23 @@ class Supervisor:
     """Starts the workers, starts a dead one again, and hands signals on to all."""
 
     def __init__(
-        self, settings: Settings, sockets: Sockets, certificate: Certificate | None, board: Board, desk: Desk
+        self,
+        settings: Settings,
+        sockets: Sockets,
+        certificate: Certificate | None,
+        board: Board,
+        desk: Desk,
+        notifier: Notifier,
     ) -> None:
         self._settings = settings
         self._sockets = sockets
         self._certificate = certificate
         self._board = board
         self._desk = desk
+        self._notifier = notifier
+        self._liveness = Liveness(settings.worker_timeout)
         self._running: dict[int, tuple[Job, float]] = {}
+        self._frozen: set[int] = set()
         self._stopping = False
         self._ending = Ending(signal=None, drained=True)
         # Never written to: its closing, however this process ends, tells the others that they are alone.
@@ -90,8 +105,7 @@ class Supervisor:
     def run(self) -> Ending:
         for sig in STOP_SIGNALS:
             signal.signal(sig, self._stop)
-        if self._certificate is not None:
-            signal.signal(RENEW_SIGNAL, lambda *_: self._send_workers(RENEW_SIGNAL))
+        signal.signal(RELOAD_SIGNAL, self._reload)
         for job in self._jobs():
             self._start(job)
         while self._workers():
@@ -112,8 +126,9 @@ class Supervisor:
     def _run_worker(self, worker: int) -> int:
         if self._sockets.metrics is not None:
             self._sockets.metrics.close()
-        meter = self._board.meter(worker)
-        ending = run_worker(self._settings, self._sockets.calls, self._certificate, meter, self._desk, self._pipe_read)
+        ending = run_worker(
+            self._settings, self._sockets.calls, self._certificate, self._board, worker, self._desk, self._pipe_read
+        )
         return 0 if ending.drained else CUT_OFF_CODE
 
     def _run_metrics(self, listener: socket.socket) -> int:
@@ -126,14 +141,15 @@ class Supervisor:
     def _start(self, job: Job) -> None:
         # A signal waits until we know the new process, and it has put off our handler for its own.
         signal.pthread_sigmask(signal.SIG_BLOCK, FORK_SIGNALS)
+        if self._stopping:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, FORK_SIGNALS)
+            return
         if self._certificate is not None:
             self._certificate.renew()
         process = os.fork()
         if process:
             self._running[process] = job, time.monotonic()
             signal.pthread_sigmask(signal.SIG_UNBLOCK, FORK_SIGNALS)
-            if self._stopping:
-                os.kill(process, signal.SIGTERM)
             return
         code = 1
         try:
@@ -150,7 +166,7 @@ class Supervisor:
 
     def _reap(self) -> None:
         try:
-            process, status = os.wait()
+            process, status = self._wait()
         except ChildProcessError:
             self._running.clear()
             return
@@ -158,6 +174,8 @@ class Supervisor:
             # Nobody's child any more, which the first process of a container gets.
             return
         job, started = self._running.pop(process)
+        reason = FROZEN if process in self._frozen else DIED
+        self._frozen.discard(process)
         if job.worker is not None:
             self._board.meter(job.worker).clear_gauges()
         if self._stopping:
@@ -170,13 +188,44 @@ class Supervisor:
         time.sleep(max(0.0, RESTART_SECONDS - (time.monotonic() - started)))
         if not self._stopping:
             if job.worker is not None:
-                self._board.meter(job.worker).note_restart()
+                self._board.meter(job.worker).note_restart(reason)
             self._start(job)
+
+    def _wait(self) -> tuple[int, int]:
+        """Wait for a child to end, and keep the service manager informed meanwhile."""
+        while True:
+            process, status = os.waitpid(-1, os.WNOHANG)
+            if process:
+                return process, status
+            if self._board.is_accepting():
+                self._notifier.ready()
+            self._notifier.ping()
+            if not self._stopping:
+                self._kill_frozen()
+            time.sleep(POLL_SECONDS)
+
+    def _kill_frozen(self) -> None:
+        """Kill frozen workers; each is then replaced as one that died."""
+        frozen = self._liveness.frozen(self._board.beats())
+        for process, (job, _) in self._running.items():
+            if job.worker in frozen and process not in self._frozen:
+                log.error("worker %d is frozen for %d s; replacing it", process, self._settings.worker_timeout)
+                self._frozen.add(process)
+                os.kill(process, signal.SIGKILL)
+
+    def _reload(self, _signal: int, _frame: FrameType | None) -> None:
+        self._notifier.reloading()
+        self._send_workers(RELOAD_SIGNAL)
+        self._notifier.ready()
 
     def _stop(self, sig: int, _frame: FrameType | None) -> None:
         if not self._stopping:
             self._stopping = True
+            self._notifier.stopping()
             self._ending = self._ending._replace(signal=sig)
+            # As long as it is open here, the kernel completes connections that no worker accepts any more.
+            self._sockets.calls.close()
+            self._board.stop()
             self._send_workers(signal.SIGTERM)
             signal.signal(signal.SIGALRM, self._kill)
             signal.alarm(self._settings.stop_grace + STOP_MARGIN_SECONDS)

@@ -1,9 +1,8 @@
 """The console's own certificate: read at start, and again when it was renewed, without a restart."""
 
-import asyncio
 import logging
-import signal
 import ssl
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,9 +12,13 @@ from cloudconsole.server.settings import SettingError, Settings
 
 log = logging.getLogger(__name__)
 
-RENEW_SIGNAL: Final = signal.SIGHUP
+TLS_1_2_CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
+"""Forward secrecy and AEAD only, as deploy/nginx has them; the suites of TLS 1.3 are not affected."""
 _MISMATCHES: Final = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH", "NO_CERTIFICATE_ASSIGNED")
 """What OpenSSL calls a key of another certificate; the last where that is of another type."""
+
+EXPIRY_WARNING: Final = timedelta(days=14)
+"""How long before it expires a certificate should have been renewed."""
 
 
 class Certificate:
@@ -27,6 +30,8 @@ class Certificate:
         self.context = _read(*self._files)
         # Loading another pair into the same context could leave half of it behind, or both where one is RSA and one EC.
         self.context.sni_callback = self._present
+        self.expiry = _expiry(certificate)
+        """When the certificate that is served expires; None where it cannot be decoded."""
 
     def renew(self) -> bool:
         """Read the files again; where they are no good, say so and stay with what was read before."""
@@ -35,7 +40,17 @@ class Certificate:
         except SettingError as problem:
             log.error("the certificate in use stays, the new one cannot be used: %s", problem)  # noqa: TRY400
             return False
+        self.expiry = _expiry(self._files[0])
         return True
+
+    def warn_of_expiry(self) -> None:
+        """Log a warning if the certificate has expired, or soon will."""
+        now = datetime.now(UTC)
+        if self.expiry is not None and self.expiry <= now + EXPIRY_WARNING:
+            verb = "expired" if self.expiry <= now else "expires"
+            log.warning(
+                "tls_certificate: %s %s on %s; renew it", self._files[0], verb, f"{self.expiry:%Y-%m-%d %H:%M} UTC"
+            )
 
     def _present(self, connection: ssl.SSLObject | ssl.SSLSocket, _name: str | None, _context: ssl.SSLContext) -> None:
         connection.context = self._current
@@ -48,15 +63,32 @@ def read_certificate(settings: Settings) -> Certificate | None:
     return Certificate(settings.tls_certificate, settings.tls_key)
 
 
-def renew_on_signal(certificate: Certificate) -> None:
-    """Renew when the signal comes, from now on; one that is waiting comes at once."""
+def certificate_expiry(path: Path) -> datetime:
+    """Return the notAfter time, in UTC, of the first certificate in a PEM file; raise SettingError without one."""
+    _check_file("tls_certificate", path, "CERTIFICATE")
+    try:
+        return decoded_expiry(path.read_bytes())
+    except ValueError:
+        raise SettingError(f"tls_certificate: the certificate in {path} cannot be decoded") from None
 
-    def renew() -> None:
-        if certificate.renew():
-            log.info("the certificate was read again")
 
-    asyncio.get_running_loop().add_signal_handler(RENEW_SIGNAL, renew)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [RENEW_SIGNAL])
+def decoded_expiry(encoded: bytes) -> datetime:
+    """Return the notAfter time, in UTC, of a certificate in PEM or DER; raise ValueError where it is none."""
+    # Loaded only here: it takes memory, and most consoles have no certificate of their own.
+    from cryptography import x509
+
+    is_pem = b"-----BEGIN" in encoded
+    load = x509.load_pem_x509_certificate if is_pem else x509.load_der_x509_certificate
+    return load(encoded).not_valid_after_utc
+
+
+def _expiry(path: Path) -> datetime | None:
+    try:
+        return certificate_expiry(path)
+    except SettingError as problem:
+        # OpenSSL accepts it, and knows better.
+        log.warning("%s: no warning before it expires", problem)
+        return None
 
 
 class BoundedLoop(uvloop.Loop):
@@ -81,6 +113,7 @@ def _read(certificate: Path, key: Path) -> ssl.SSLContext:
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(TLS_1_2_CIPHERS)
     context.set_alpn_protocols(["http/1.1"])
     try:
         context.load_cert_chain(certificate, key, no_passphrase)

@@ -62,7 +62,7 @@ class Writer:
     ) -> Result:
         """The same for what only reads, and is not measured as a write."""
         if self.waiting >= MOST_WAITING:
-            raise Unavailable
+            raise Unavailable(of_store=True)
         answer: Future[Result] = Future()
         self._turns.put(_Turn(partial(work, *args, **kwargs), answer, time.monotonic() + BUSY_SECONDS))
         try:

@@ -54,7 +54,8 @@ class MalformedBody(ApiError):
         "The request body could not be read: send one JSON object, or form fields, in UTF-8.",
         "无法读取请求正文：请以 UTF-8 发送一个 JSON 对象或表单字段。",
     )
-    when = "the body is no JSON object, not UTF-8 anywhere, nested too deep, or has lone surrogates, NaN or Infinity"
+    when = "the body is no JSON object, not UTF-8 anywhere, nested too deep, or has lone surrogates, NaN or Infinity; \
+or it is a form of more than 64 fields"
     mend = "Send one JSON object, or form fields, in UTF-8."
 
 
@@ -257,7 +258,25 @@ class Unavailable(ApiError):
     when = "the console is overloaded or stopping, or its store cannot be reached"
     mend = "Try again after the seconds that `Retry-After` gives."
 
-    def __init__(self, retry_after: int = 1, *, closes: bool = True) -> None:
-        """`closes` tells whether the connection ends: the next one may lead to somebody who can answer."""
+    def __init__(
+        self,
+        retry_after: int = 1,
+        *,
+        closes: bool = True,
+        of_store: bool = False,
+        instead: Text | None = None,
+        **values: object,
+    ) -> None:
+        """`closes` tells whether the connection ends: the next one may lead to somebody who can answer.
+
+        `of_store` marks that the store is the reason, where no other exception is the cause. `instead` is the message
+        where the reason is known, with its values.
+        """
         super().__init__(retry_after=retry_after)
+        self.values = values
         self.closes = closes
+        self.of_store = of_store
+        self._wording = instead or self.text
+
+    def message(self, language: Language) -> str:
+        return self._wording.format_in(language, **self.values)

@@ -1,9 +1,12 @@
 """The two languages that messages come in, and the choice between them."""
 
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 Language = Literal["en", "zh"]
+
+MOST_LANGUAGES: Final = 32
+"""Entries of `Accept-Language` that are looked at."""
 
 
 class Text(NamedTuple):
@@ -20,7 +23,7 @@ class Text(NamedTuple):
 def choose_language(accept_language: str) -> Language:
     """Chinese where `Accept-Language` weighs it above English; English otherwise."""
     weights: dict[str, float] = {}
-    for entry in accept_language[:1000].split(","):
+    for entry in accept_language[:1000].split(",", MOST_LANGUAGES)[:MOST_LANGUAGES]:
         tag, _, parameters = entry.partition(";")
         primary = tag.strip().lower().split("-")[0]
         weights[primary] = max(weights.get(primary, 0.0), _weight(parameters))

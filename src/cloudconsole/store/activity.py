@@ -2,18 +2,18 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Connection, Engine, Select, and_, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, and_, delete, insert, select, text, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from cloudconsole.core import throttle
 from cloudconsole.core.ports import Account, Caller, Guest
-from cloudconsole.spec.errors import TooManyRequests, Unavailable
-from cloudconsole.store.engine import reading
+from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.guests import guest_row
 from cloudconsole.store.locking import lock_name, repeated
+from cloudconsole.store.login_throttle import COUNTED_FAILURES, CountedFailures, failure_parameters
 from cloudconsole.store.outdated import remove_some
 from cloudconsole.store.tables import (
     NO_ACCOUNT,
@@ -91,20 +91,12 @@ class Activity:
 
         return self._transact(work)
 
-    def check_throttle(self, attempt: Attempt, now: int) -> None:
-        """Raise `TooManyRequests` where the attempt must wait."""
-        try:
-            with reading(self._engine).connect() as connection:
-                _check_throttle(connection, attempt, now)
-        except SQLAlchemyError as problem:
-            raise Unavailable from problem
-
     def open_session(self, attempt: Attempt, proven: Account | Guest, session: NewSession, now: int) -> None:
         """Let someone proven in, unless the limit of failures was reached while the password was being checked."""
         account_id, version = (proven.id, proven.version) if isinstance(proven, Account) else (NO_ACCOUNT, 0)
 
         def work(connection: Connection) -> None:
-            lock_name(connection, attempt.network)
+            lock_name(connection, throttle.widest(attempt.network))
             _check_throttle(connection, attempt, now)
             connection.execute(delete(login_failures).where(_same_user(attempt)))
             remove_some(connection, sessions, sessions.c.expires_at <= now, MOST_REMOVED)
@@ -129,7 +121,7 @@ class Activity:
         """Count a failed login; past the limit it is not counted but raises `TooManyRequests`, as a right one would."""
 
         def work(connection: Connection) -> None:
-            lock_name(connection, attempt.network)
+            lock_name(connection, throttle.widest(attempt.network))
             _check_throttle(connection, attempt, now)
             is_over = login_failures.c.at <= now - throttle.WINDOW_SECONDS
             remove_some(connection, login_failures, is_over, MOST_REMOVED)
@@ -186,27 +178,8 @@ def _same_user(attempt: Attempt) -> ColumnElement[bool]:
 
 
 def _check_throttle(connection: Connection, attempt: Attempt, now: int) -> None:
-    failures = (
-        select(login_failures.c.at)
-        .where(login_failures.c.network == attempt.network)
-        .where(login_failures.c.at.between(now - throttle.WINDOW_SECONDS + 1, now + throttle.SKEW_SECONDS))
-        .order_by(login_failures.c.at.desc())
-    )
-    own = failures.where(login_failures.c.user_hash == attempt.user_hash)
-    waits = [
-        throttle.wait_seconds(decisive, now)
-        for decisive in (
-            connection.scalar(_nth(own, throttle.USER_FAILURES)),
-            connection.scalar(_nth(failures, throttle.ADDRESS_FAILURES)),
-        )
-        if decisive is not None
-    ]
-    if waits:
-        raise TooManyRequests(max(waits))
-
-
-def _nth(newest_first: Select[Any], number: int) -> Select[Any]:
-    return newest_first.offset(number - 1).limit(1)
+    row = connection.execute(text(COUNTED_FAILURES), failure_parameters(attempt.network, attempt.user_hash, now)).one()
+    CountedFailures(*row).check(now)
 
 
 def _end_sessions(connection: Connection, id_hashes: Iterable[bytes]) -> None:

@@ -29,12 +29,20 @@ def password_matches(password_hash: str, password: str) -> bool:
         return False
 
 
+def needs_rehash(password_hash: str) -> bool:
+    """Whether a usable hash has other parameters than ours, which its cost would tell from ours by time."""
+    return HASHER.check_needs_rehash(password_hash)
+
+
+LEAST_COST: Final = 36 * 1024
+"""Memory in KiB times passes: below all that OWASP recommends, such as 19 MiB and 2 passes or 12 MiB and 3."""
+
 _NUMBER: Final = "[1-9][0-9]{0,8}"
 _ENCODED: Final = re.compile(rf"\$argon2id\$v=19\$m={_NUMBER},t={_NUMBER},p={_NUMBER}(\$[A-Za-z0-9+/]{{11,128}}){{2}}")
 
 
 def is_usable_hash(password_hash: str) -> bool:
-    """Whether a hash made elsewhere is argon2id, whole, and no costlier than a login can bear."""
+    """Whether a hash made elsewhere is argon2id, whole, costly enough to guess and not too costly for a login."""
     if not _ENCODED.fullmatch(password_hash):
         return False
     if not all(_is_canonical(part) for part in password_hash.split("$")[-2:]):
@@ -43,7 +51,8 @@ def is_usable_hash(password_hash: str) -> bool:
     return (
         1 <= parameters.parallelism <= 8
         and 1 <= parameters.time_cost <= 4
-        and 8 * parameters.parallelism <= parameters.memory_cost <= 64 * 1024
+        and parameters.memory_cost <= 64 * 1024
+        and parameters.memory_cost * parameters.time_cost >= LEAST_COST
     )
 
 

@@ -56,6 +56,10 @@ class Reader(Reading, Protocol):
     def revisions(self) -> str:
         """The SQL that tells of which revision the tables are, in one row."""
 
+    @property
+    def oldest_compatible(self) -> str:
+        """The SQL for the oldest revision whose programs can serve these tables, in the columns of `revisions`."""
+
     async def seek(self, sql: str, parameters: Parameters = ()) -> Row | None:
         """As `one`, for what may be made up: however many do that, it leaves room for all other reads."""
 

@@ -33,14 +33,17 @@ class Store(Protocol):
     def is_there(self) -> bool:
         """Whether there is a store at all."""
 
-    def migrate(self) -> None:
-        """Make its tables, or bring them up to date; safe when several do it at once."""
+    def migrate(self, actor: str | None = None) -> None:
+        """Make its tables, or bring them up to date; safe when several do it at once.
 
-    def prepare(self) -> None:
+        With an `actor`, a migration is logged and audited.
+        """
+
+    def prepare(self, actor: str | None = None) -> None:
         """See that it can be served and changed; whether it is migrated on the way is the store's own way."""
 
     def require_current(self, part: Part) -> None:
-        """Refuse to read tables that are not this program's; changes nothing."""
+        """Refuse to read tables that this program cannot serve; changes nothing."""
 
 
 @asynccontextmanager

@@ -1,6 +1,5 @@
 """Proving who one is; what an unknown user is checked against."""
 
-import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,10 +9,10 @@ from argon2 import PasswordHasher
 from sqlalchemy import insert, update
 
 from cloudconsole.backends.embedded import identity as module
-from cloudconsole.backends.embedded.identity import QUEUE_LIMIT, EmbeddedIdentity
+from cloudconsole.backends.embedded.identity import EmbeddedIdentity
 from cloudconsole.core.ports import Account, Caller
-from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.passwords import decoy, password_matches
+from cloudconsole.store.reader import Parameters, Row
 from cloudconsole.store.tables import accounts, tenants
 from tests.stores import open_engine, run, store_in
 
@@ -72,6 +71,11 @@ def test_the_right_password_proves_an_account(asked: Asked) -> None:
     assert asked("user-2", "password-2") == Account(13, "user-2", 7, "tenant")
 
 
+@pytest.mark.usefixtures("rehashing")
+def test_a_hash_of_other_parameters_is_to_be_replaced(asked: Asked) -> None:
+    assert asked("user-2", "password-2") == Account(13, "user-2", 7, "tenant", outdated_hash=HASHES["user-2"])
+
+
 @pytest.mark.parametrize(("username", "password"), [("user-2", "password-1"), ("User-2", "password-2"), ("", "x")])
 def test_anything_else_proves_nothing(asked: Asked, username: str, password: str) -> None:
     assert asked(username, password) is None
@@ -109,13 +113,17 @@ def test_where_there_are_no_accounts_something_is_checked_all_the_same(
     asked.close()
 
 
-# On PostgreSQL accounts are read a few at a time, so that hardly ever this many wait for their turn to be hashed.
-@pytest.mark.embedded_only
-def test_more_logins_than_can_wait_are_turned_away(asked: Asked) -> None:
-    async def flood() -> list[Account | BaseException | None]:
-        attempts = [asked.identity.authenticate("user-1", "password-1", HERE) for _ in range(QUEUE_LIMIT + 5)]
-        return await asyncio.gather(*attempts, return_exceptions=True)
+@pytest.mark.parametrize("username", ["user-2", "nobody"])
+def test_an_unknown_user_takes_no_more_reads_than_a_known_one(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch, username: str
+) -> None:
+    statements: list[str] = []
+    read_all = asked.reader.all
 
-    answers = run(flood())
-    assert sum(isinstance(answer, Unavailable) for answer in answers) == 5
-    assert sum(isinstance(answer, Account) for answer in answers) == QUEUE_LIMIT
+    async def note(sql: str, parameters: Parameters = ()) -> list[Row]:
+        statements.append(sql)
+        return await read_all(sql, parameters)
+
+    monkeypatch.setattr(asked.reader, "all", note)
+    assert asked(username, "a wrong password") is None
+    assert len(statements) == 1

@@ -8,6 +8,10 @@ from cluster.postgres import PostgresServer
 
 from cloudconsole.store.engine import StoreError
 from cloudconsole.store.postgres.engine import MIGRATION_LOCK
+from cloudconsole.store.sqlite.serving_lock import is_served
+from tests.e2e.processes import command
+from tests.harness import running_server
+from tests.newer import OWN, make_newer
 from tests.older import make_older
 from tests.scale.copies import NO_TABLES, change, copy, made_of
 from tests.server.commands.conftest import Run
@@ -121,6 +125,24 @@ def test_a_newer_store_is_refused(data: Path, address: str) -> None:
     change(data, "activity", "UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(StoreError, match="made by a newer Cloud Console"):
         copy(data, address)
+
+
+def test_a_newer_store_is_refused_even_if_it_can_be_served(data: Path, address: str) -> None:
+    make_newer(data, oldest_compatible=OWN)
+    with pytest.raises(StoreError, match="made by a newer Cloud Console"):
+        copy(data, address)
+
+
+def test_a_served_store_is_refused_unless_asked_otherwise(
+    address: str, postgres: PostgresServer, database: str, tmp_path: Path
+) -> None:
+    with running_server(tmp_path):
+        copying = ("admin", "copy-to", address, "--data", str(tmp_path / "data"))
+        refused = command(*copying)
+        assert (refused.returncode, "is being served, and nothing was copied" in refused.stderr) == (1, True)
+        assert made_of(postgres, database) == NO_TABLES
+        assert command(*copying, "--while-served").returncode == 0
+    assert not is_served(tmp_path / "data")
 
 
 def test_a_desks_store_is_refused(data: Path, address: str) -> None:

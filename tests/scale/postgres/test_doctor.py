@@ -1,5 +1,6 @@
 """The doctor's look at a real PostgreSQL: what it finds in order, and each thing that is not."""
 
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -7,8 +8,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import psycopg
 import pytest
 from cluster.postgres import PostgresServer
+from psycopg.conninfo import conninfo_to_dict
 
 from cloudconsole.server.doctor import database_checks
 from cloudconsole.server.doctor.database_checks import check_database
@@ -16,8 +19,9 @@ from cloudconsole.server.doctor.examination import examine as examine_all
 from cloudconsole.server.doctor.findings import Case, Finding
 from cloudconsole.server.setting_endpoints import KEYSTONE, IdentityEndpoint
 from cloudconsole.server.settings import Settings
-from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.postgres.address import DatabaseAddress, without_password
 from tests.databases import Databases
+from tests.harness import CERTIFICATES
 from tests.scale.postgres.watching import execute
 
 REGION = "https://identity.example.com/v3"
@@ -79,7 +83,15 @@ def test_no_check_looks_into_tables_that_are_not_this_programs(address: Database
     execute(address, harm)
     results = examine_all(Case(Settings(database=address.given, port=0), [], time.time()))
     unseen = [result.check for result in results if result.text == "not looked at: the database cannot be used"]
-    assert unseen == ["totals", "times in the store", "operators", "sample passwords", "login throttle", "proxies"]
+    assert unseen == [
+        "totals",
+        "prices",
+        "times in the store",
+        "operators",
+        "sample passwords",
+        "login throttle",
+        "proxies",
+    ]
     assert [result.check for result in results if result.level == "problem"] == ["databases"]
     assert not [result.text for result in results if "could not be looked at" in result.text]
 
@@ -142,6 +154,52 @@ def test_a_database_that_takes_long_to_answer_has_no_other_time(
     asked_and_answered = iter([time.time() - 60, time.time() + 60])
     monkeypatch.setattr(database_checks, "time", SimpleNamespace(time=lambda: next(asked_and_answered)))
     assert examine().level == "ok"
+
+
+@pytest.mark.parametrize("has_file", [False, True], ids=["address", "file"])
+def test_a_wrong_password_is_told_from_a_server_that_is_down(
+    examine: Examine, address: DatabaseAddress, tmp_path: Path, has_file: bool
+) -> None:
+    file = tmp_path / "password"
+    file.write_text("wrong")
+    file.chmod(0o600)
+    if has_file:
+        finding = examine(database_password_file=file)
+        assert finding.mend == f"write the password of the role into {file}"
+    else:
+        finding = examine(database=f"{address.given}?password=wrong")
+        assert finding.mend.endswith("set database_password_file to it")
+    assert finding.level == "problem"
+
+
+def test_an_untrusted_certificate_is_told_from_a_server_that_is_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with PostgresServer(tls=True, durable=False) as server:
+        server.create_database("cloud")
+        plain = server.address("cloud").partition("?")[0]
+        for parameters in ("sslmode=verify-full", f"sslmode=verify-full&sslrootcert={CERTIFICATES / 'rsa.pem'}"):
+            (finding,) = check_database(Case(Settings(database=f"{plain}?{parameters}"), [], time.time()))
+            assert (finding.level, "sslrootcert" in finding.mend) == ("problem", True), finding
+
+
+def test_the_command_ends_the_transaction_that_locks_the_tables_of_logins(
+    examine: Examine, address: DatabaseAddress, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database_checks, "BUSY_SECONDS", 0)
+    file = tmp_path / "the password"
+    file.write_text(str(conninfo_to_dict(address.given)["password"]))
+    file.chmod(0o600)
+    given: dict[str, Any] = {"database": without_password(address.given), "database_password_file": file}
+    with psycopg.connect(address.given) as holder:
+        holder.execute("LOCK TABLE sessions")
+        finding = examine(**given)
+        assert "locks the tables of logins: logins get 503" in finding.text
+        subprocess.run(["sh", "-c", finding.command], check=True, capture_output=True, timeout=60)
+        with pytest.raises(psycopg.OperationalError):
+            holder.execute("SELECT 1")
+    assert examine(**given).level == "ok"
 
 
 def test_a_database_that_is_not_there_is_told_without_its_password(examine: Examine, address: DatabaseAddress) -> None:

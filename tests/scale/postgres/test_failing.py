@@ -9,17 +9,22 @@ from pathlib import Path
 import psycopg
 import pytest
 from cluster.errors import ClusterFailed
+from cluster.faulty_wire import FaultyWire
 from cluster.postgres import PostgresServer
 from cluster.replica import Replica
 from sqlalchemy import Engine, select
 
 from cloudconsole.operator.desk import at_desk
 from cloudconsole.operator.nouns import TENANTS
+from cloudconsole.server.app import Console
+from cloudconsole.server.observing.layout import STORE_ERRORS
+from cloudconsole.server.observing.meter import Board
+from cloudconsole.server.settings import Settings
 from cloudconsole.store import tables
 from cloudconsole.store.postgres.address import DatabaseAddress
 from cloudconsole.store.postgres.store import PostgresStore
 from tests.e2e.processes import command, eventually
-from tests.harness import Caller, OverHttp
+from tests.harness import Caller, InProcess, OverHttp
 from tests.warm import forking
 
 NOW = 1_800_000_000
@@ -158,3 +163,25 @@ def test_who_stands_still_in_the_middle_of_a_change_loses_it_and_holds_up_nobody
             assert names(engine) == {"other"}
     finally:
         halted.kill()
+
+
+def test_every_request_that_an_outage_rejects_is_counted_as_a_store_error(
+    server: PostgresServer, replica: Replica
+) -> None:
+    assert replica.is_ready()
+    board = Board(1)
+    with FaultyWire(server.port) as wire:
+        settings = Settings(database=server.address("cloud", wire.port))
+        with closing(InProcess(Console(settings, meter=board.meter(0)))) as console:
+            caller = Caller(console)
+            assert caller.login().status == 200
+            wire.reset()
+            answers: list[int] = []
+
+            def call() -> int:
+                answers.append(caller.call("GetUsageLimits").status)
+                return answers[-1]
+
+            eventually(lambda: call() == 503)
+            assert {call() for _ in range(100)} == {503}
+    assert sum(cells[STORE_ERRORS] for cells in board.read()) == answers.count(503)

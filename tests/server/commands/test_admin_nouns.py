@@ -378,10 +378,10 @@ def test_a_password_comes_as_one_line_on_standard_input(
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"", "a password has 1 to 1024 characters"),
-        (b"\n", "a password has 1 to 1024 characters"),
-        (b"x" * 1025 + b"\n", "a password has 1 to 1024 characters"),
-        (b"x" * 100_000, "a password has 1 to 1024 characters"),
+        (b"", "a password must have 8 to 1024 characters"),
+        (b"\n", "a password must have 8 to 1024 characters"),
+        (b"x" * 1025 + b"\n", "a password must have 8 to 1024 characters"),
+        (b"x" * 100_000, "a password must have 8 to 1024 characters"),
         (b"\xff\n", "must be UTF-8 text"),
     ],
 )
@@ -392,6 +392,17 @@ def test_what_is_no_password_is_refused(
     give_input(monkeypatch, content)
     assert words in admin.refuses("account", "password", "demo", "--password-stdin")
     assert stored_hash(admin.data, "demo") == before
+
+
+@pytest.mark.parametrize(
+    "arguments", [("password", "operator"), ("add", "ann", "--tenant", "demo", "--role", "operator")]
+)
+def test_an_operators_password_needs_twelve_characters(
+    admin: Admin, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    give_input(monkeypatch, b"eleven char\n")
+    refused = admin.refuses("account", *arguments, "--password-stdin")
+    assert "an operator's password must have 12 to 1024 characters" in refused
 
 
 @pytest.mark.parametrize("name", ["", "missing", "empty"])
@@ -468,9 +479,9 @@ def test_an_account_that_cannot_be_added_is_refused_before_its_password_is_read(
         ("192.0.2.1", "192.0.2.1"),
         ("192.0.2.1", "192.0.2.1:80"),
         ("192.0.2.1", "::ffff:192.0.2.1"),
-        ("2001:db8::/64", "2001:db8::1"),
-        ("2001:db8::/64", "[2001:db8::1]"),
-        ("2001:db8::/64", "[2001:DB8:0::1]:443"),
+        ("2001:0db8:0000:0000::/64", "2001:db8::1"),
+        ("2001:0db8:0000:0000::/64", "[2001:db8::1]"),
+        ("2001:0db8:0000:0000::/64", "[2001:DB8:0::1]:443"),
     ],
 )
 def test_an_address_may_be_written_as_a_proxy_writes_it(admin: Admin, network: str, address: str) -> None:

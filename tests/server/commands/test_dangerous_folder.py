@@ -45,7 +45,7 @@ def test_a_folder_of_another_user_is_refused(cloudconsole: Run, data: Path, monk
     owner, ourselves = give_to_a_stranger(data, monkeypatch)
     done = cloudconsole("admin", "tenant", "list", "--data", data)
     words = f"the data folder {data} belongs to {owner}, who can replace what is in it: run this as {owner}, "
-    assert (done.code, done.err) == (1, f"cloudconsole: {words}or chown {ourselves} {data}\n")
+    assert (done.code, done.err) == (1, f"cloudconsole: {words}or chown -R {ourselves} {data}\n")
 
 
 def test_it_is_not_served(tmp_path: Path) -> None:
@@ -62,5 +62,5 @@ def test_the_doctor_says_the_same(cloudconsole: Run, data: Path) -> None:
     assert (
         f"problem  data folder: every user can write to the data folder {data} and replace what is in it\n" in done.out
     )
-    assert f"→ chmod o-w {data}\n" in done.out
+    assert f"           chmod o-w {data}\n" in done.out
     assert "chmod 700" not in done.out

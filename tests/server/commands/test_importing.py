@@ -104,7 +104,9 @@ def test_a_dry_run_finds_what_an_import_would_and_changes_nothing(
     done = cloudconsole("admin", "import", write(tmp_path, 200), "--data", data, "--dry-run")
     assert done.code == 1
     assert "over quota (floating_ips: 8 of 8 in use, 1 more asked for): raise the quota of demo" in done.err
-    assert done.out.endswith("it would stop at line 7: mend it\nnothing was changed: this was a dry run\n")
+    assert done.out.endswith(
+        "invalid lines: the first 100; an import would stop at line 7\nnothing was changed: this was a dry run\n"
+    )
     assert contents(data) == before
     assert {file.name for file in data.iterdir()} <= {
         "activity.db",
@@ -113,6 +115,17 @@ def test_a_dry_run_finds_what_an_import_would_and_changes_nothing(
         "database",
         "database-password",
     }
+
+
+def test_a_dry_run_lists_the_first_hundred_invalid_lines(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
+    file = tmp_path / "invalid.jsonl"
+    invalid = ['{"tenant": "demo"}\n', "nonsense\n", LINE.replace("demo", "nobody") % (0, 0)]
+    file.write_text("".join(LINE % (number, number) + invalid[number % 3] for number in range(150)))
+    done = cloudconsole("admin", "import", file, "--data", data, "--dry-run", "--force", "--json")
+    summary = json.loads(done.out)
+    assert (done.code, summary["added"]) == (1, 150)
+    assert sorted({problem["line"] for problem in summary["problems"]}) == list(range(2, 202, 2))
+    assert imported(data) == 0
 
 
 def test_force_is_needed_over_quota(cloudconsole: Run, data: Path, tmp_path: Path) -> None:

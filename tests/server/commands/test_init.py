@@ -30,34 +30,34 @@ def found(data: Path) -> list[tuple[str, str, str]]:
 
 
 def test_a_store_and_its_operator_are_made(cloudconsole: Run, tmp_path: Path) -> None:
-    done = cloudconsole("init", "--data", tmp_path / "new", "--password-stdin", stdin=b"a good one\n")
+    done = cloudconsole("init", "--data", tmp_path / "new", "--password-stdin", stdin=b"a very good one\n")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(
         f"made a store in {tmp_path / 'new'} with the operator operator of the tenant provider\n"
     )
     assert f"cloudconsole serve --data {tmp_path / 'new'}" in done.out
     assert found(tmp_path / "new") == [("operator", "operator", "provider")]
-    assert can_log_in(tmp_path / "new", "operator", "a good one")
+    assert can_log_in(tmp_path / "new", "operator", "a very good one")
 
 
 def test_the_commands_that_come_next_have_the_same_settings(cloudconsole: Run, tmp_path: Path) -> None:
     file = tmp_path / "my console.toml"
     file.write_text(f'data = "{tmp_path / "new"}"\n')
-    done = cloudconsole("init", "--config", file, "--password-stdin", stdin=b"a good one\n")
+    done = cloudconsole("init", "--config", file, "--password-stdin", stdin=b"a very good one\n")
     for command in ("serve", "doctor"):
         assert f"  cloudconsole {command} --config '{file}'\n" in done.out
 
 
 def test_names_can_be_chosen_and_the_password_be_in_a_file(cloudconsole: Run, tmp_path: Path) -> None:
-    (tmp_path / "secret").write_text("from a file\r\n")
+    (tmp_path / "secret").write_text("password from a file\r\n")
     chosen = ("--username", "ann", "--tenant", "ops", "--password-file", tmp_path / "secret")
     assert cloudconsole("init", "--data", tmp_path / "new", *chosen).code == 0
     assert found(tmp_path / "new") == [("ann", "operator", "ops")]
-    assert can_log_in(tmp_path / "new", "ann", "from a file")
+    assert can_log_in(tmp_path / "new", "ann", "password from a file")
 
 
 def test_it_leaves_its_lines_in_the_trail_without_the_password(cloudconsole: Run, tmp_path: Path) -> None:
-    cloudconsole("init", "--data", tmp_path, "--password-stdin", stdin=b"hush-hush")
+    cloudconsole("init", "--data", tmp_path, "--password-stdin", stdin=b"hush-hush-hush")
     with opened(tmp_path, "cloud") as engine, engine.connect() as connection:
         lines = connection.execute(select(operator_audit)).all()
     assert [(line.change, line.subject) for line in lines] == [("tenant.add", "provider"), ("account.add", "operator")]
@@ -67,7 +67,7 @@ def test_it_leaves_its_lines_in_the_trail_without_the_password(cloudconsole: Run
 
 def test_a_store_with_accounts_is_refused_and_left_as_it_is(cloudconsole: Run, data: Path) -> None:
     before = (data / "cloud.db").read_bytes()
-    done = cloudconsole("init", "--data", data, "--password-stdin", stdin=b"x")
+    done = cloudconsole("init", "--data", data, "--password-stdin", stdin=b"long enough, too")
     assert (done.code, done.out) == (1, "")
     assert done.err == (
         "cloudconsole: the store has accounts already; nothing was changed: use cloudconsole admin to add more\n"
@@ -78,7 +78,7 @@ def test_a_store_with_accounts_is_refused_and_left_as_it_is(cloudconsole: Run, d
 def test_an_empty_store_gets_its_operator(cloudconsole: Run, tmp_path: Path) -> None:
     (tmp_path / "cloud.yaml").write_text("version: 1\ntenants: [{name: provider}]\n")
     assert cloudconsole("admin", "load", tmp_path / "cloud.yaml", "--data", tmp_path / "new").code == 0
-    assert cloudconsole("init", "--data", tmp_path / "new", "--password-stdin", stdin=b"x").code == 0
+    assert cloudconsole("init", "--data", tmp_path / "new", "--password-stdin", stdin=b"long enough, too").code == 0
     assert found(tmp_path / "new") == [("operator", "operator", "provider")]
 
 
@@ -86,9 +86,9 @@ def test_an_empty_store_gets_its_operator(cloudconsole: Run, tmp_path: Path) -> 
     ("arguments", "stdin", "said"),
     [
         ((), b"", "there is no terminal to ask for the password: give --password-stdin or --password-file\n"),
-        (("--password-stdin",), b"", "a password has 1 to 1024 characters\n"),
+        (("--password-stdin",), b"", "an operator's password must have 12 to 1024 characters\n"),
         (("--password-stdin",), b"\xff", "the password on standard input must be UTF-8 text"),
-        (("--password-stdin",), b"x" * 1025, "a password has 1 to 1024 characters\n"),
+        (("--password-stdin",), b"x" * 1025, "an operator's password must have 12 to 1024 characters\n"),
         (("--password-file", "missing"), b"", "missing cannot be read: No such file or directory"),
         (("--password-file", "."), b"", ". is not a file"),
         (("--username", "", "--password-stdin"), b"x", "--username: must not be empty"),
@@ -121,7 +121,7 @@ def test_a_terminal_is_asked_twice_and_shows_nothing(tmp_path: Path) -> None:
 
 def test_two_different_passwords_make_nothing(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path, "init", "--data", "new")
-    terminal.type_password("one", again="another")
+    terminal.type_password("one long password", again="another")
     assert terminal.end() == 1
     assert "the two passwords differ" in terminal.shown
     assert not (tmp_path / "new").exists()

@@ -53,7 +53,7 @@ def test_a_load_as_json(cloudconsole: Run, tmp_path: Path) -> None:
 
 
 def test_init_as_json(cloudconsole: Run, tmp_path: Path) -> None:
-    done = cloudconsole("init", "--data", tmp_path / "new", "--password-stdin", "--json", stdin=b"x\n")
+    done = cloudconsole("init", "--data", tmp_path / "new", "--password-stdin", "--json", stdin=b"long enough, too\n")
     assert json.loads(done.out) == {"store": str(tmp_path / "new"), "username": "operator", "tenant": "provider"}
 
 
@@ -74,7 +74,7 @@ def test_a_load_from_standard_input(
     cloudconsole: Run, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "secret").write_text("hello\n")
+    (tmp_path / "secret").write_text("hello, operator\n")
     text = "version: 1\ntenants: [{name: t, accounts: [{username: u, role: operator, password_file: secret}]}]\n"
     done = cloudconsole("admin", "load", name, "--data", tmp_path / "new", stdin=text.encode())
     assert (done.code, done.err) == (0, "")

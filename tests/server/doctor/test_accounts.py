@@ -1,10 +1,13 @@
 """What the doctor says about operators, published passwords and logins that must wait."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from cloudconsole.core import throttle
+from cloudconsole.server.addresses import throttle_address
 from tests.conftest import NOON
 from tests.server.doctor.conftest import Check, execute, fail_logins, levels
 
@@ -12,7 +15,7 @@ from tests.server.doctor.conftest import Check, execute, fail_logins, levels
 def test_a_store_without_accounts_is_a_problem(check: Check, data: Path) -> None:
     execute(data, "cloud", "DELETE FROM accounts")
     (finding,) = check("operators")
-    assert (finding.level, finding.mend) == ("problem", "cloudconsole init makes the first operator")
+    assert (finding.level, finding.command) == ("problem", f"{sys.executable} -m cloudconsole init")
 
 
 def test_no_enabled_operator_is_a_warning(check: Check, data: Path) -> None:
@@ -60,7 +63,8 @@ def test_the_account_that_must_wait_is_named(check: Check, data: Path) -> None:
     fail_logins(data, "demo", "192.0.2.7")
     (finding,) = check("login throttle")
     assert finding.text == "logins of demo from 192.0.2.7 must wait after too many failures"
-    assert finding.mend.startswith("cloudconsole admin account clear-throttle demo; or nothing: it passes by itself")
+    assert finding.command.endswith("cloudconsole admin account clear-throttle demo")
+    assert "or do nothing: it passes by itself" in finding.mend
 
 
 def test_an_address_that_must_wait_is_told_once_whoever_it_asked_for(check: Check, data: Path) -> None:
@@ -69,6 +73,16 @@ def test_an_address_that_must_wait_is_told_once_whoever_it_asked_for(check: Chec
     (finding,) = check("login throttle")
     assert finding.text == "all logins from 192.0.2.7 must wait after too many failures"
     assert "declare it in proxies" in finding.mend
+
+
+@pytest.mark.parametrize(("bits", "step"), [(56, 1), (48, 256)])
+def test_a_wider_ipv6_network_that_must_wait_is_named_instead_of_those_in_it(
+    check: Check, data: Path, bits: int, step: int
+) -> None:
+    for number in range(throttle.WIDER_FAILURES[bits] // 50):
+        fail_logins(data, "demo", throttle_address(f"2001:db8:0:{number * step:x}::1"), 50)
+    (finding,) = check("login throttle")
+    assert finding.text == f"all logins from 2001:db8::/{bits} must wait after too many failures"
 
 
 def test_of_many_that_must_wait_a_few_are_named(check: Check, data: Path) -> None:

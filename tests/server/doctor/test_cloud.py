@@ -209,17 +209,18 @@ def priced(data: Path, kind: str, unit: str, type_name: str) -> None:
 @pytest.mark.usefixtures("without_prices")
 def test_what_has_no_price_is_told_with_what_gives_it_one(look: Look) -> None:
     server, volumes = look()[2:]
-    assert server == (
+    assert server[:2] == (
         "problem",
         "the project acme has 1 × instance of type m1.small in RegionOne without a price: its estimate is an error",
-        "cloudconsole admin price add --kind instance --unit each --type m1.small --price PRICE "
-        "--from 2026-11-15T12:00:00Z",
     )
-    assert volumes == (
+    words = "cloudconsole admin price add --kind instance --unit each --type m1.small --price 0 "
+    assert f"{words}--from 2026-11-15T12:00:00Z" in server.command
+    assert volumes[:2] == (
         "warning",
         "no price for volume of type fast in RegionOne: who makes one gets an error for an estimate",
-        "cloudconsole admin price add --kind volume --unit gb --type fast --price PRICE --from 2026-11-15T12:00:00Z",
     )
+    words = "cloudconsole admin price add --kind volume --unit gb --type fast --price 0 "
+    assert f"{words}--from 2026-11-15T12:00:00Z" in volumes.command
 
 
 @pytest.mark.usefixtures("without_prices")
@@ -244,7 +245,7 @@ def test_so_many_are_named_and_the_rest_is_counted(
     types = [{"id": f"t{number}", "name": f"type {number}"} for number in range(5)]
     cloud.answers("GET", "/volume/v3/p1/types", Reply(body={"volume_types": types}))
     *_, first, second, rest = look()
-    assert ("--type 'type 0'" in first.mend, "--type 'type 1'" in second.mend) == (True, True)
+    assert ("--type 'type 0'" in first.command, "--type 'type 1'" in second.command) == (True, True)
     assert rest.text == "and 3 more have no price"
 
 

@@ -12,7 +12,7 @@ from cloudconsole.backends.openstack.endpoint import Endpoint
 from cloudconsole.backends.openstack.key_file import make_keys
 from cloudconsole.core.addresses import normalise_region
 from cloudconsole.server.doctor import endpoint_checks, probe
-from cloudconsole.server.doctor.findings import Finding
+from cloudconsole.server.doctor.findings import Finding, ok
 from cloudconsole.server.doctor.probe import NoAnswer, ask
 from cloudconsole.server.setting_endpoints import KEYSTONE, IdentityEndpoint
 from tests.backends.openstack.cloud_double import CloudDouble, Reply
@@ -46,7 +46,7 @@ def test_an_endpoint_that_is_no_keystone_is_told_for_what_it_is(check: Check) ->
 def test_a_keystone_is_told_with_its_version(check: Check, cloud: CloudDouble, below: str) -> None:
     cloud.answers("GET", f"{below}/v3", Reply(body=VERSION))
     finding = found(check, f"{cloud.address}{below}/v3")
-    assert finding == ("ok", f"{cloud.address}{below} is a Keystone of version 3.14, stable", "")
+    assert finding == ok(f"{cloud.address}{below} is a Keystone of version 3.14, stable")
 
 
 @pytest.mark.parametrize(
@@ -173,22 +173,18 @@ def test_no_keys_are_needed_without_an_openstack(check: Check) -> None:
 
 def test_keys_that_are_not_there_yet_will_be_made(check: Check, data: Path) -> None:
     finding = keys_found(check)
-    assert finding == ("ok", f"{data / 'token-keys'} will be made when the console starts", "")
+    assert finding == ok(f"{data / 'token-keys'} will be made when the console starts")
     assert not (data / "token-keys").exists()
 
 
 def test_keys_for_which_there_is_no_folder_are_a_problem(check: Check, tmp_path: Path) -> None:
     finding = keys_found(check, token_keys=tmp_path / "none" / "keys")
-    assert (finding.level, finding.mend) == ("problem", "make it, or set token_keys")
+    assert (finding.level, finding.command) == ("problem", f"mkdir -p -m 700 {tmp_path / 'none'}")
 
 
 def test_keys_in_order_are_told(check: Check, tmp_path: Path) -> None:
     make_keys(tmp_path / "keys")
-    assert keys_found(check, token_keys=tmp_path / "keys") == (
-        "ok",
-        f"{tmp_path / 'keys'} has 1 and is closed to others",
-        "",
-    )
+    assert keys_found(check, token_keys=tmp_path / "keys") == ok(f"{tmp_path / 'keys'} has 1 and is closed to others")
 
 
 @pytest.mark.parametrize("mode", [0o604, 0o660])
@@ -196,7 +192,7 @@ def test_keys_that_others_can_get_at_are_a_problem(check: Check, data: Path, mod
     make_keys(data / "token-keys")
     (data / "token-keys").chmod(mode)
     finding = keys_found(check)
-    assert (finding.level, "chmod 600" in finding.text) == ("problem", True)
+    assert (finding.level, finding.command) == ("problem", f"chmod 600 {data / 'token-keys'}")
 
 
 @pytest.mark.parametrize("content", ["", "not a key\n", "\0\n"])
@@ -213,5 +209,6 @@ def test_a_missing_library_is_told_with_what_brings_it(check: Check, monkeypatch
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "cryptography.fernet", None)
     finding = keys_found(check)
-    assert (finding.level, finding.mend) == ("problem", "pip install 'cloudconsole[openstack]'")
+    assert finding.level == "problem"
+    assert finding.command == f"{sys.executable} -m pip install 'cloudconsole[openstack]'"
     assert finding.text.startswith("cryptography.fernet is not installed")

@@ -17,8 +17,8 @@ IS_ROOT = os.geteuid() == 0
 OWNER, STRANGER = (4711, 4712) if IS_ROOT else (os.geteuid(), os.geteuid())
 """Only root can be others; anyone else is shut out of a folder of their own."""
 NOT_LOOKED_AT = (
-    "warning  databases, totals, times in the store, operators, sample passwords, login throttle, proxies, token keys, "
-    "cloud: not looked at: the data folder cannot be used"
+    "warning  databases, totals, prices, times in the store, operators, sample passwords, login throttle, proxies, "
+    "token keys, cloud: not looked at: the data folder cannot be used"
 )
 # Run once before the user is changed, who may not be able to read where Python is: then everything is imported.
 AS_USER = """
@@ -45,9 +45,9 @@ def give(path: Path) -> None:
 def shut_out(folder: Path) -> str:
     """Let a folder be closed to a stranger; gives what opens it."""
     if IS_ROOT:
-        return f"run doctor as {user_named(folder.stat().st_uid)}"
+        return f"         → run doctor as {user_named(folder.stat().st_uid)}"
     folder.chmod(0)
-    return f"chmod 700 {folder}"
+    return f"           chmod 700 {folder}"
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_a_folder_that_its_owner_cannot_write_to_is_not_damaged(store: Path) -> 
     assert problems(lines) == [
         f"data folder: {store}, which belongs to {OWNER_NAME}, cannot be written to by this user"
     ]
-    assert f"         → chmod 700 {store}" in lines
+    assert f"           chmod 700 {store}" in lines
     assert NOT_LOOKED_AT in lines
 
 
@@ -95,7 +95,7 @@ def test_who_may_not_look_into_the_folder_is_told_whose_it_is(store: Path) -> No
     code, lines = doctor(STRANGER, store)
     assert code == 1
     assert problems(lines) == [f"data folder: this user may not look into {store}, which belongs to {OWNER_NAME}"]
-    assert f"         → {mend}" in lines
+    assert mend in lines
     assert NOT_LOOKED_AT in lines
 
 
@@ -130,7 +130,7 @@ def test_a_file_that_cannot_be_written_to_is_not_damaged(store: Path, end: str) 
     assert code == 1
     assert f"problem  databases: {file}, which belongs to {OWNER_NAME}, cannot be written to by this user" in lines
     assert not any("damaged" in line for line in lines)
-    assert f"         → chmod 600 {file}" in lines
+    assert f"           chmod 600 {file}" in lines
     assert "ok       databases: activity.db is sound and up to date" in lines
 
 

@@ -77,7 +77,8 @@ def test_a_console_that_runs_as_it_should_is_well(check: Check, server: RunningS
 
 def test_one_that_does_not_run_is_a_warning(check: Check) -> None:
     (finding,) = check("running console", port=1)
-    assert (finding.level, finding.mend) == ("warning", "start cloudconsole serve, then run doctor again")
+    assert finding.level == "warning"
+    assert finding.command.endswith("cloudconsole serve")
 
 
 def test_one_that_speaks_https_is_not_taken_for_silent(check: Check, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from cloudconsole.server.doctor.examination import CHECKS, examine
 from cloudconsole.server.doctor.findings import Case
 from cloudconsole.server.settings import Settings
 from tests.conftest import NOON
+from tests.newer import OWN, make_newer
 from tests.server.doctor.conftest import Check, execute, levels
 
 
@@ -51,7 +52,7 @@ def test_an_open_folder_is_a_warning_and_an_open_database_a_problem(check: Check
     (data / "activity.db").chmod(0o640)
     findings = check("data folder")
     assert levels(findings) == ["warning", "problem"]
-    assert findings[1].mend == f"chmod 600 {data / 'activity.db'}"
+    assert findings[1].command == f"chmod 600 {data / 'activity.db'}"
 
 
 @pytest.mark.skipif(os.getuid() != 0 and os.environ.get("CI") != "true", reason="only root can give files away")
@@ -94,7 +95,7 @@ def test_what_a_killed_command_left_is_a_warning(check: Check, data: Path) -> No
     left.mkdir()
     os.utime(left, (NOON - 7200, NOON - 7200))
     (finding,) = check("data folder")
-    assert (finding.level, finding.mend) == ("warning", f"rm -r {left}")
+    assert (finding.level, finding.command) == ("warning", f"rm -r {left}")
     os.utime(left, (NOON - 60, NOON - 60))
     assert levels(check("data folder")) == ["ok"]
 
@@ -109,6 +110,11 @@ def test_rubbish_in_a_database_is_a_problem(check: Check, data: Path) -> None:
     assert "restore" in findings[1].mend
 
 
+def test_a_newer_store_that_can_be_served_is_a_warning(check: Check, data: Path) -> None:
+    make_newer(data, oldest_compatible=OWN)
+    assert {finding.level for finding in check("databases")} == {"warning"}
+
+
 def test_a_row_that_refers_to_nothing_is_a_problem(check: Check, data: Path) -> None:
     execute(data, "cloud", "UPDATE accounts SET tenant_id = 4711")
     (finding, _) = check("databases")
@@ -119,7 +125,6 @@ def test_a_row_that_refers_to_nothing_is_a_problem(check: Check, data: Path) -> 
     ("sql", "said"),
     [
         ("UPDATE alembic_version SET version_num = '9999'", "newer Cloud Console (revision 9999)"),
-        ("UPDATE alembic_version SET version_num = '0001'", "is of revision 0001, and this program needs"),
         ("DROP TABLE alembic_version", "has no tables of Cloud Console"),
         ("PRAGMA journal_mode = DELETE", "is in mode delete, not WAL"),
     ],
@@ -152,11 +157,31 @@ def test_what_nobody_of_ours_made_is_a_problem(check: Check, data: Path) -> None
     assert "cloud.db is not as Cloud Console makes it (trigger hush)" in cloud.text
 
 
+def test_a_trigger_with_a_reserved_name_in_the_live_schema_is_a_problem(check: Check, data: Path) -> None:
+    with closing(sqlite3.connect(data / "cloud.db", isolation_level=None)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute(
+            "INSERT INTO sqlite_master VALUES ('trigger', 'sqlite_stat_x', 'accounts', 0, 'CREATE TRIGGER "
+            "sqlite_stat_x AFTER UPDATE OF password_hash ON accounts BEGIN UPDATE accounts SET disabled = 0; END')"
+        )
+    cloud, _ = check("databases")
+    assert cloud.level == "problem"
+    assert "cloud.db is not as Cloud Console makes it (trigger sqlite_stat_x)" in cloud.text
+
+
+def test_the_schema_of_an_older_revision_is_compared_too(check: Check, data: Path) -> None:
+    execute(data, "cloud", "UPDATE alembic_version SET version_num = '0001'")
+    outdated, changed, _ = check("databases")
+    assert "is of revision 0001, and this program needs" in outdated.text
+    assert "cloud.db is not as Cloud Console makes it" in changed.text
+
+
 def test_wrong_totals_are_a_problem(check: Check, data: Path) -> None:
     assert levels(check("totals")) == ["ok"]
     execute(data, "cloud", "UPDATE totals SET items = items + 1 WHERE kind = 'volume'")
     (finding,) = check("totals")
-    assert (finding.level, finding.mend) == ("problem", "cloudconsole admin recount")
+    assert finding.level == "problem"
+    assert finding.command.endswith("cloudconsole admin recount")
 
 
 # Times

@@ -525,3 +525,8 @@ def test_a_lone_cookie_is_found_among_any_others(before: list[str], after: list[
     half = len(before) if len(others) == len(before) + len(after) else 0
     header = ";".join([*others[:half], " sessionid=abc123", *others[half:]])
     assert read_cookies(header) == (["abc123"], [])
+
+
+def test_cookies_after_the_first_2048_are_ignored() -> None:
+    assert read_cookies("a=b;" * 2047 + "sessionid=abc123").sessions == ["abc123"]
+    assert read_cookies("a=b;" * 2048 + "sessionid=abc123").sessions == []

@@ -85,7 +85,7 @@ class Watched:
         self.activity.open_session(attempt, guest, NewSession(id_hash, "seed", NOW + 3600, ()), now)
 
     def vigil(self, every: int = 10, *, endpoint: str = ENDPOINT) -> Vigil:
-        ways_in = {endpoint: Door(self.keystone, Turns(2, retry_after=1), self.keystone)}
+        ways_in = {endpoint: Door(self.keystone, Turns(2, at_once=2, retry_after=1), self.keystone)}
         return Vigil(ways_in, every, self.clock, self.activity, self.writer)
 
     def find(self, id_hash: bytes = b"hash") -> Session | None:

@@ -87,11 +87,11 @@ def test_tables_of_another_version_are_told_once_and_so_is_their_end(
     ours = known_revisions()[0]
     assert asked() == []
     change(data, "cloud", harm)
-    began = f"not ready: the store's tables are of revision {found}, and this program's of {ours}"
+    began = f"not ready: the store is at revision {found}, which this version (revision {ours}) cannot serve"
     assert asked() == [began]
     change(data, "cloud", "DELETE FROM alembic_version")
     change(data, "cloud", f"INSERT INTO alembic_version VALUES ('{ours}')")
-    assert asked() == [began, "ready: the store's tables are of this program's revision again"]
+    assert asked() == [began, f"ready: this version (revision {ours}) can serve the store again"]
 
 
 @pytest.mark.parametrize(("part", "table"), [("cloud", "accounts"), ("activity", "sessions")])

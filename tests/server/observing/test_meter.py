@@ -45,8 +45,8 @@ def test_no_two_figures_share_a_cell() -> None:
         layout.PAYLOADS_PREPARED,
         layout.STORE_ERRORS,
         layout.AUDIT_LEFT_OUT,
-        layout.RESTARTS,
         layout.TURNED_AWAY,
+        *layout.RESTARTS.values(),
         *layout.CONNECTION_REFUSALS.values(),
         *layout.UPSTREAM_FAILURES.values(),
     ]
@@ -70,6 +70,16 @@ def test_a_duration_falls_into_the_first_bucket_that_holds_it(board: Board, nano
     *buckets, total = durations_of(board, "GetNews")
     assert buckets == [int(number == bucket) for number in range(len(layout.SECONDS_BOUNDS) + 1)]
     assert total == nanoseconds
+
+
+def test_connections_are_accepted_once_every_worker_accepts(board: Board) -> None:
+    seen = []
+    for worker in range(3):
+        seen.append(board.is_accepting())
+        board.meter(worker).set(layout.ACCEPTING, 1)
+    assert (seen, board.is_accepting()) == ([False] * 3, True)
+    board.meter(1).clear_gauges()
+    assert not board.is_accepting()
 
 
 def test_each_worker_counts_in_its_own_region(board: Board) -> None:

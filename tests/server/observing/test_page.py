@@ -32,6 +32,7 @@ def clock() -> HeldClock:
 
 
 def test_every_family_is_there_with_its_help_and_type(settings: Settings, board: Board, wire: InProcess) -> None:
+    board.meter(0).set(layout.CERTIFICATE_EXPIRY, 1)
     text = page_text(board, settings)
     found = {family.name: family for family in text_string_to_metric_families(text)}
     for family in FAMILIES:
@@ -234,12 +235,12 @@ def test_workers_are_those_that_run(wire: InProcess, board: Board, scrape: Scrap
     page = scrape()
     assert page.value("workers") == 1
     assert page.value("worker_resident_memory_bytes", worker="0") > 10_000_000
-    assert page.value("worker_restarts_total") == 0
+    assert page.by_label("worker_restarts_total", "reason") == {}
     board.meter(0).clear_gauges()
-    board.meter(0).note_restart()
+    board.meter(0).note_restart(layout.FROZEN)
     page = scrape()
     assert page.value("workers") == 0
-    assert page.value("worker_restarts_total") == 1
+    assert page.by_label("worker_restarts_total", "reason") == {"frozen": 1}
 
 
 def test_a_worker_that_just_died_has_no_memory(board: Board, scrape: Scrape) -> None:

@@ -10,7 +10,7 @@ from cloudconsole.server.operator_pages.sessions import LARGEST_FORM
 from cloudconsole.store.tables import accounts, operator_audit, quotas, resources, tenants, urls
 from tests.harness import FORM, Caller, InProcess
 from tests.server.http.world import rows, stored_bytes
-from tests.server.operator_pages.looking import Operator
+from tests.server.operator_pages.looking import SIGN_IN, Operator
 from tests.server.operator_pages.paths import GETS, POSTS
 from tests.stores import opened
 
@@ -28,6 +28,16 @@ def test_the_table_of_paths_is_whole(wire: InProcess) -> None:
     posts = {path for path, methods in pages.routes.items() if "POST" in methods}
     assert gets == {*GETS, "/admin/sign-in/"}
     assert posts == {*POSTS, "/admin/sign-in/"}
+
+
+def test_a_form_of_too_many_fields_is_rejected(operator: Operator, stranger: Operator, data: Path) -> None:
+    many = {f"field{number}": "" for number in range(64)}
+    form = operator.get("/admin/tenant/add/").form("/add/")
+    signing_in = stranger.get("/admin/").form(SIGN_IN)
+    assert operator.post(form.action, form.filled(name="acme") | many).status == 400
+    assert "acme" not in [row.name for row in rows(data, tenants)]
+    credentials = signing_in.filled(username="operator", password="console-operator")
+    assert stranger.post(SIGN_IN, credentials | many).status == 400
 
 
 # Forgery
@@ -204,8 +214,8 @@ def test_what_cannot_be_forced_is_not(operator: Operator, data: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "problem"),
     [
-        ({"password": "", "password_again": ""}, {"password": "must have 1 to 1024 characters"}),
-        ({"password": "x" * 1025, "password_again": ""}, {"password": "must have 1 to 1024 characters"}),
+        ({"password": "", "password_again": ""}, {"password": "a password must have 8 to 1024 characters"}),
+        ({"password": "x" * 1025, "password_again": ""}, {"password": "a password must have 8 to 1024 characters"}),
         ({"password": "a secret", "password_again": "another"}, {"password_again": "differs from the password"}),
     ],
     ids=["empty", "long", "different"],
@@ -307,7 +317,8 @@ def test_a_field_that_was_not_sent_stays_as_it_is(operator: Operator, data: Path
     [
         ("[" * 101 + "]" * 101, "must not be nested deeper than 100 levels"),
         ("[" * 980 + "]" * 980, "must not be nested deeper than 100 levels"),
-        ("[" * 5000 + "]" * 5000, "must be JSON"),
+        # The parser of some versions of Python rejects this depth, that of others leaves it to our own limit.
+        ("[" * 5000 + "]" * 5000, "must "),
         ("[1e99999999999999999999]", "must be JSON"),
     ],
 )

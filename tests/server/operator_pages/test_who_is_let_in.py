@@ -1,5 +1,6 @@
 """Only operators are let in, by a sign-in of their own; no session ever stands for another kind's."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,16 +36,35 @@ def test_the_cookie_is_for_these_pages_alone(stranger: Operator, wire: InProcess
     assert (reply.cookie("operatorid") or "").startswith("o")
 
 
-def test_over_https_the_cookie_is_secure_when_it_is_set_and_when_it_is_cleared(data: Path, clock: HeldClock) -> None:
+@pytest.fixture
+def over_https(data: Path, clock: HeldClock) -> Iterator[Operator]:
     wire = InProcess(Console(settings_over(data), clock), "https://127.0.0.1:8000")
-    operator = Operator(wire)
-    form = operator.get("/admin/").form(SIGN_IN)
-    signed_in = operator.post(SIGN_IN, form.filled(username="operator", password="console-operator"))
-    signing_out = operator.get("/admin/").form("/sign-out/")
-    signed_out = operator.post(signing_out.action, signing_out.filled())
-    for reply in (signed_in, signed_out):
-        assert (reply.status, "Secure" in reply.set_cookies["operatorid"].split("; ")) == (303, True)
+    yield Operator(wire)
     wire.close()
+
+
+def test_over_https_browsers_accept_the_cookies_from_this_host_alone(over_https: Operator) -> None:
+    sign_in = over_https.get("/admin/").form(SIGN_IN)
+    signed_in = over_https.post(SIGN_IN, sign_in.filled(username="operator", password="console-operator"))
+    add, sign_out = over_https.get("/admin/tenant/add/").form("/add/"), over_https.get("/admin/").form("/sign-out/")
+    added = over_https.post(add.action, add.filled(name="late"))
+    signed_out = over_https.post(sign_out.action, sign_out.filled())
+    for reply, name in ((signed_in, "operatorid"), (added, "operatornotice"), (signed_out, "operatorid")):
+        assert reply.status == 303
+        (cookie,) = reply.set_cookies.values()
+        value, *attributes = cookie.split("; ")
+        assert value.startswith(f"__Host-{name}=")
+        kept = [each for each in attributes if not each.startswith(("Expires", "Max-Age"))]
+        assert kept == ["HttpOnly", "Path=/", "SameSite=Strict", "Secure"]
+
+
+def test_over_https_a_cookie_without_the_prefix_opens_no_page(over_https: Operator) -> None:
+    assert over_https.sign_in().heading == "Overview"
+    own = over_https.caller.cookies["__Host-operatorid"]
+    planted = Caller(over_https.wire, {"operatorid": own, "operatornotice": "planted"})
+    assert planted.send("GET", "/admin/").status == 303
+    over_https.caller.cookies["operatornotice"] = "planted"
+    assert "planted" not in over_https.get("/admin/tenant/").text
 
 
 def test_the_token_of_the_sign_in_is_not_the_sessions(operator: Operator, data: Path) -> None:

@@ -35,7 +35,7 @@ def test_a_folder_of_another_user_is_not(tmp_path: Path, monkeypatch: pytest.Mon
     danger = danger_of(tmp_path)
     assert danger is not None
     assert danger.text == f"the data folder {tmp_path} belongs to {owner}, who can replace what is in it"
-    assert danger.mend == f"run this as {owner}, or chown {ourselves} {tmp_path}"
+    assert danger.mend == f"run this as {owner}, or chown -R {ourselves} {tmp_path}"
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o702])

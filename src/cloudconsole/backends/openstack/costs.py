@@ -54,14 +54,13 @@ def description(what: Priced) -> str:
     return f"{what.kind} of type {visible(what.type or '')}" if _is_typed(what) else what.kind
 
 
-def pricing_command(what: Priced, at: float) -> str:
-    """What gives it a price from that hour on."""
+def pricing_words(what: Priced, at: float, price: str = "PRICE") -> list[str]:
+    """Return the words of the command that gives it a price from that hour on."""
     unit = TYPED_UNITS[what.kind] if _is_typed(what) else PRICED_UNITS[what.kind][0]
-    of_type = f" --type {shlex.quote(visible(what.type or ''))}" if _is_typed(what) else ""
-    return (
-        f"cloudconsole admin price add --kind {what.kind} --unit {unit}{of_type} --price PRICE "
-        f"--from {time_text(at // 3600 * 3600)}"
-    )
+    of_type = ["--type", visible(what.type or "")] if _is_typed(what) else []
+    start = time_text(at // 3600 * 3600)
+    words = ["admin", "price", "add", "--kind", what.kind, "--unit", unit]
+    return [*words, *of_type, "--price", price, "--from", start]
 
 
 def _is_typed(what: Priced) -> bool:
@@ -72,5 +71,5 @@ def _without_price(what: Likeness) -> str:
     article = "an" if what.kind in ("instance", "image") else "a"
     return (
         f"no price for {article} {description(what)} in region {visible(what.region)} at {time_text(what.at)}; "
-        f"this gives it one: {pricing_command(what, what.at)}"
+        f"this gives it one: {shlex.join(['cloudconsole', *pricing_words(what, what.at)])}"
     )

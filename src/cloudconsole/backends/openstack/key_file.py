@@ -17,7 +17,7 @@ from cryptography.fernet import Fernet
 from cloudconsole.store.engine import StoreError
 
 MOST_BYTES: Final = 64 * 1024
-_FOR_OTHERS: Final = stat.S_IRWXO | stat.S_IWGRP
+FOR_OTHERS: Final = stat.S_IRWXO | stat.S_IWGRP
 """A group may read it: so do containers get their secrets."""
 
 
@@ -32,7 +32,7 @@ def read_keys(file: Path) -> list[bytes]:
             status, content = os.fstat(opened.fileno()), opened.read(MOST_BYTES + 1)
     except OSError as problem:
         raise KeyFileError(f"the token keys in {file} cannot be read: {problem.strerror}") from problem
-    if status.st_mode & _FOR_OTHERS:
+    if status.st_mode & FOR_OTHERS:
         raise KeyFileError(f"other users have access to the token keys in {file}: chmod 600 {file}")
     keys = content.split()
     if not keys:

@@ -11,6 +11,7 @@ from cloudconsole.backends.openstack.sealing import Seals
 from cloudconsole.backends.openstack.upstream import Upstream
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import Access, Caller, Guest
+from cloudconsole.core.usernames import is_plain
 from cloudconsole.spec.errors import NoProject, UpstreamTimeout
 
 _TOKENS: Final = "/v3/auth/tokens"
@@ -36,6 +37,8 @@ class KeystoneIdentity:
 
     async def authenticate(self, username: str, password: str, caller: Caller) -> Guest | None:
         """Who it is, after at most three calls; raises `NoProject` where there is none to work in."""
+        if not is_plain(username):
+            return None
         try:
             async with asyncio.timeout(self._upstream.action_seconds):
                 return await self._authenticate(username, password, caller)

@@ -1,4 +1,4 @@
-"""Holding a batch of lines against the store, up to the first line that is refused."""
+"""Holding a batch of lines against the store."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ _TAKING: Final = ("kind", *SIZES.values(), "ended_at")
 
 @dataclass
 class Checked:
-    """What to do about a batch: rows to add, how many lines are in already, and why the next line is refused."""
+    """What to do about a batch: rows to add, how many lines are in already, and why lines are refused."""
 
     rows: dict[str, Row] = field(default_factory=dict)
     passed: int = 0
@@ -52,7 +52,8 @@ class _View(NamedTuple):
     room: Room | None
 
 
-def check_batch(desk: Desk, lines: list[Line]) -> Checked:
+def check_batch(desk: Desk, lines: list[Line], *, stops: bool = True) -> Checked:
+    """Check lines in order; with `stops`, up to the first that is refused."""
     view = _look(desk, lines)
     checked = Checked()
     for number, resource, faults in lines:
@@ -63,8 +64,10 @@ def check_batch(desk: Desk, lines: list[Line]) -> Checked:
             continue
         findings = [*faults, *_findings(view, resource, row, known)]
         if findings:
-            checked.problems = [Problem(number, path_text(path), message) for path, message in findings]
-            break
+            checked.problems += [Problem(number, path_text(path), message) for path, message in findings]
+            if stops:
+                break
+            continue
         checked.rows[resource.id] = row
     return checked
 

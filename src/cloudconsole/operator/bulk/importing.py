@@ -10,7 +10,7 @@ from cloudconsole.core.clock import Clock
 from cloudconsole.operator.audit import is_restored_since, newest_line, note
 from cloudconsole.operator.bulk.checking import Checked, check_batch
 from cloudconsole.operator.bulk.lines import Batch, read_batches
-from cloudconsole.operator.cloudfile.problems import CloudFileError
+from cloudconsole.operator.cloudfile.problems import CloudFileError, Problem
 from cloudconsole.operator.desk import Desk, at_desk
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.kept import StoredNames
@@ -46,26 +46,40 @@ class RestoredMeanwhile(OperatorError):
 
 
 def import_resources(
-    engine: Engine, source: BinaryIO, name: str, *, actor: str, clock: Clock, zone: tzinfo, force: bool = False
+    engine: Engine,
+    source: BinaryIO,
+    name: str,
+    *,
+    actor: str,
+    clock: Clock,
+    zone: tzinfo,
+    force: bool = False,
+    refused_lines: int = 1,
 ) -> Iterator[Tally]:
     """Gives the tally after each transaction; a refused line raises `CloudFileError` once all before it are in.
 
+    A trial asks for more `refused_lines`: it continues until it has found that many, and adds all other lines.
     `RestoredMeanwhile` ends it where the lines of earlier transactions are no longer surely in.
     """
     tally = Tally()
     seen: int | None = None
-    for batch in read_batches(source, zone, LINES_PER_TRANSACTION, StoredNames(engine)):
+    stops = refused_lines == 1
+    problems: list[Problem] = []
+    for batch in read_batches(source, zone, LINES_PER_TRANSACTION, StoredNames(engine), stops=stops):
         with at_desk(engine, actor=actor, now=int(clock.now()), zone=zone, force=force) as desk:
             if seen is not None and is_restored_since(desk.connection, seen):
                 raise RestoredMeanwhile
-            checked = check_batch(desk, batch.lines)
+            checked = check_batch(desk, batch.lines, stops=stops)
             _write(desk, name, batch, checked)
             seen = newest_line(desk.connection)
         tally = Tally(tally.added + len(checked.rows), tally.passed + checked.passed, batch.position)
         yield tally
-        problems = checked.problems or batch.problems
-        if problems:
-            raise CloudFileError(name, problems)
+        problems += checked.problems + batch.problems
+        if len({problem.line for problem in problems}) >= refused_lines:
+            break
+    if problems:
+        listed = sorted({problem.line for problem in problems})[:refused_lines]
+        raise CloudFileError(name, [problem for problem in problems if problem.line in listed])
 
 
 def _write(desk: Desk, name: str, batch: Batch, checked: Checked) -> None:

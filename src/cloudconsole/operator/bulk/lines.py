@@ -34,7 +34,7 @@ class Line(NamedTuple):
 class Batch(NamedTuple):
     lines: list[Line]
     problems: list[Problem]
-    """Of the line after these, where that cannot be read at all and is the last one."""
+    """Of lines that cannot be read at all."""
     position: int
     """Bytes read so far."""
 
@@ -47,27 +47,29 @@ class Unreadable(Exception):
         self.problems = problems
 
 
-def read_batches(source: BinaryIO, zone: tzinfo, size: int, kept: Container[str] = ()) -> Iterator[Batch]:
-    """The lines in order, up to and with the first that has a faulty field; empty lines are passed over."""
+def read_batches(
+    source: BinaryIO, zone: tzinfo, size: int, kept: Container[str] = (), *, stops: bool = True
+) -> Iterator[Batch]:
+    """The lines in order; empty lines are passed over. With `stops`, the first invalid line is the last."""
     context = {"zone": zone, "kept": kept}
     number = position = 0
     lines: list[Line] = []
+    problems: list[Problem] = []
     while content := source.readline(LONGEST_LINE + 1):
         number, position = number + 1, position + len(content)
         try:
             data = _read(content.removeprefix(_BYTE_ORDER_MARK) if number == 1 else content, number)
             if data is not None:
                 lines.append(_line(data, number, context))
-        except Unreadable as end:
-            yield Batch(lines, end.problems, position)
-            return
-        if lines and lines[-1].findings:
+        except Unreadable as refused:
+            problems += refused.problems
+        if stops and (problems or (lines and lines[-1].findings)):
             break
-        if len(lines) == size:
-            yield Batch(lines, [], position)
-            lines = []
-    if lines:
-        yield Batch(lines, [], position)
+        if len(lines) + len(problems) >= size:
+            yield Batch(lines, problems, position)
+            lines, problems = [], []
+    if lines or problems:
+        yield Batch(lines, problems, position)
 
 
 def _read(content: bytes, number: int) -> dict[str, Any] | None:

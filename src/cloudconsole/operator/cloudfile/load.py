@@ -25,6 +25,7 @@ from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.kept import StoredNames
 from cloudconsole.operator.nouns.operators import keeping_an_operator
 from cloudconsole.operator.nouns.sessions import end_sessions_of_guests, ends_sessions_of_guests
+from cloudconsole.operator.passwords import DEFAULT_POLICY, PasswordPolicy
 from cloudconsole.store import counting, tables
 from cloudconsole.store.engine import reading
 from cloudconsole.store.locking import allow_long_thought
@@ -98,24 +99,32 @@ def make_equal(
     return summary
 
 
-def read_cloud_file(source: Path, zone: tzinfo, kept: Container[str] = ()) -> tuple[CloudFile, dict[str, str]]:
+def read_cloud_file(
+    source: Path, zone: tzinfo, kept: Container[str] = (), policy: PasswordPolicy = DEFAULT_POLICY
+) -> tuple[CloudFile, dict[str, str]]:
     """A file without problems, and the passwords from the files it names; names that are kept may stay as they are."""
     try:
         content = source.read_bytes()
     except OSError as error:
         raise OperatorError(f"{source} cannot be read: {error.strerror}") from error
-    return read_cloud(content, str(source), zone, kept, beside=source.parent)
+    return read_cloud(content, str(source), zone, kept, policy, beside=source.parent)
 
 
 def read_cloud(
-    content: bytes, name: str, zone: tzinfo, kept: Container[str] = (), *, beside: Path
+    content: bytes,
+    name: str,
+    zone: tzinfo,
+    kept: Container[str] = (),
+    policy: PasswordPolicy = DEFAULT_POLICY,
+    *,
+    beside: Path,
 ) -> tuple[CloudFile, dict[str, str]]:
     """The content of a file without problems, and the passwords from the files it names, as seen from a folder."""
     document = read_document(content)
     if document.data is None:
         raise CloudFileError(name, document.problems)
     file, shape_problems = read_model(document, zone, kept)
-    passwords, password_problems = read_passwords(file, beside, document)
+    passwords, password_problems = read_passwords(file, beside, document, policy)
     problems = [*document.problems, *shape_problems, *check(file, document), *password_problems]
     if problems:
         raise CloudFileError(name, problems)

@@ -8,7 +8,7 @@ from cloudconsole.operator.audit import note
 from cloudconsole.operator.desk import at_desk
 from cloudconsole.operator.records import Record
 from cloudconsole.store.engine import StoreError
-from cloudconsole.store.migrations import is_current
+from cloudconsole.store.migrations import is_usable
 from cloudconsole.store.store import Store
 
 
@@ -16,7 +16,7 @@ def note_copy(store: Store, change: str, subject: str, after: Record | None, *, 
     """Note who took a copy; gives why that could not be, which makes the copy no worse."""
     try:
         with store.opened("cloud") as engine:
-            if not is_current(engine):
+            if not is_usable(engine):
                 return "the store is of an older Cloud Console"
             with at_desk(engine, actor=actor, now=now) as desk:
                 note(desk, change, subject, None, after)

@@ -11,12 +11,14 @@ from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.store import counting
 from cloudconsole.store.engine import PARTS
+from cloudconsole.store.migrations import refuse_newer
 from cloudconsole.store.postgres.address import DatabaseAddress
 from cloudconsole.store.postgres.copying import Copying, Step, filling
 from cloudconsole.store.sqlite.copying import connect, one_moment
 from cloudconsole.store.sqlite.desk_mark import refuse_desks
 from cloudconsole.store.sqlite.engine import database_file
 from cloudconsole.store.sqlite.preparing import alone
+from cloudconsole.store.sqlite.serving_lock import is_served
 from cloudconsole.store.sqlite.store import FolderStore
 
 COPY_TO = "copy-to"
@@ -29,6 +31,14 @@ class Moved(NamedTuple):
     """By table."""
     is_behind: bool
     """Whether the store was written to since that moment."""
+
+
+class StillServed(OperatorError):
+    def __init__(self, store: FolderStore) -> None:
+        super().__init__(
+            f"{store} is being served, and nothing was copied: stop cloudconsole serve, and give the same command "
+            "again; --while-served copies it as it is now, without any later change"
+        )
 
 
 class WrittenMeanwhile(OperatorError):
@@ -48,10 +58,16 @@ def copy_to_postgres(
     while_served: bool = False,
     tell: Callable[[Step], object],
 ) -> Moved:
-    """All of it or nothing; `tell` is told how far it is. Unless `while_served`, a write to the store ends it."""
+    """All of it or nothing; `tell` is told how far it is. Unless `while_served`, a served store is refused, and
+    a write to it ends the copy.
+    """
     for part in PARTS:
         store.require_current(part)
+        with store.opened(part) as engine:
+            refuse_newer(engine)
     refuse_desks(store)
+    if not while_served and is_served(store.folder):
+        raise StillServed(store)
     with ExitStack() as held:
         target = held.enter_context(filling(address))
         watch = held.enter_context(closing(_Watch(store)))

@@ -13,7 +13,7 @@ from cloudconsole.operator.audit import RESTORE, note
 from cloudconsole.operator.desk import at_desk
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.store.engine import PARTS, Part, StoreError, reading
-from cloudconsole.store.migrations import current_revision, known_revisions, migrate
+from cloudconsole.store.migrations import current_revision, known_revisions, migrate, refuse_newer
 from cloudconsole.store.sqlite.archive import Manifest, read_archive
 from cloudconsole.store.sqlite.copying import add_missing, damage, put_into
 from cloudconsole.store.sqlite.desk_mark import is_marked
@@ -92,7 +92,10 @@ def restore(backup: Staged, folder: Path, *, actor: str, now: int, zone: tzinfo,
 
     is_new = not any(database_file(folder, part).exists() for part in PARTS)
     try:
-        prepare(folder)
+        prepare(folder, actor=actor)
+        for part in PARTS:
+            with opened(folder, part) as engine:
+                refuse_newer(engine)
     except StoreError as problem:
         raise StoreError(f"{problem}; restore into an empty folder instead: --to DIR") from problem
     with alone(folder):

@@ -68,10 +68,13 @@ def _login(arguments: argparse.Namespace, case: Case) -> Login | None:
 def _text(results: Iterable[Result]) -> str:
     lines = []
     findings = _by_finding(results)
-    for (level, said, mend), checks in findings.items():
+    for (level, said, mend, command), checks in findings.items():
         lines.append(f"{level:<8} {', '.join(checks)}: {visible(said)}")
         if mend:
-            lines.append(f"{'':<8} → {visible(mend)}")
+            lines.append(f"{'':<8} → {visible(mend)}{':' if command else ''}")
+        if command:
+            # On a line of its own, so that it can be copied whole.
+            lines.append(f"{'':<8}   {visible(command)}")
     counts = {level: sum(finding.level == level for finding in findings) for level in ("problem", "warning")}
     lines.append(f"problems: {counts['problem']}, warnings: {counts['warning']}")
     return "\n".join(lines) + "\n"
@@ -80,6 +83,6 @@ def _text(results: Iterable[Result]) -> str:
 def _by_finding(results: Iterable[Result]) -> dict[Finding, list[str]]:
     """What many checks found alike, such as that they could not look, is told once."""
     checks: dict[Finding, list[str]] = {}
-    for check, level, text, mend in results:
-        checks.setdefault(Finding(level, text, mend), []).append(check)
+    for check, level, text, mend, command in results:
+        checks.setdefault(Finding(level, text, mend, command), []).append(check)
     return checks

@@ -38,7 +38,9 @@ def read_first_cloud(arguments: argparse.Namespace, settings: Settings) -> First
     source = SAMPLE_FILE if arguments.sample else arguments.cloud
     if source is None:
         return None
-    return FirstCloud(source, *read_cloud_file(source, settings.zone), is_sample=arguments.sample)
+    return FirstCloud(
+        source, *read_cloud_file(source, settings.zone, policy=settings.password_policy), is_sample=arguments.sample
+    )
 
 
 class _Inhabited(Exception):

@@ -7,14 +7,15 @@ from cloudconsole.cli import printing
 from cloudconsole.operator.first import add_first_operator, check_names, refuse_if_inhabited
 from cloudconsole.server.commands.admin.running import run_with_settings
 from cloudconsole.server.commands.admin.stores import (
-    STORE_SETTINGS,
     add_json_argument,
     add_store_arguments,
     settle,
     writing,
 )
 from cloudconsole.server.commands.passwords import add_password_arguments, read_new_password
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.commands.whoami import user_name
+from cloudconsole.server.settings import STORE_SETTINGS, Settings
+from cloudconsole.server.settings_text import flag_words
 from cloudconsole.store.passwords import hash_password
 
 
@@ -34,8 +35,8 @@ def _make(arguments: argparse.Namespace, settings: Settings) -> None:
     username, tenant = arguments.username, arguments.tenant
     check_names(username=username, tenant=tenant)
     refuse_if_inhabited(settings.store)
-    password_hash = hash_password(read_new_password(arguments))
-    settings.store.migrate()
+    password_hash = hash_password(read_new_password(arguments, settings.password_policy, "operator"))
+    settings.store.migrate(user_name())
     with settings.store.opened("cloud") as engine, writing(engine, settings) as desk:
         add_first_operator(desk, username=username, tenant=tenant, password_hash=password_hash)
     settle(settings)
@@ -62,10 +63,9 @@ def _flags(arguments: argparse.Namespace) -> tuple[str, str]:
     given = {name: getattr(arguments, name) for name in ("config", *STORE_SETTINGS)}
     remark = ""
     if given["database"] is not None:
-        from cloudconsole.store.postgres.address import holds_password, without_password
+        from cloudconsole.store.postgres.address import holds_password
 
         if holds_password(given["database"]):
             remark = "  # its password is not shown: give it by --database-password-file"
-        given["database"] = without_password(given["database"])
-    words = [(f"--{name.replace('_', '-')}", str(value)) for name, value in given.items() if value is not None]
-    return "".join(f" {shlex.join(pair)}" for pair in words), remark
+    words = shlex.join(flag_words(given))
+    return f" {words}" if words else "", remark

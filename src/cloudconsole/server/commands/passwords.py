@@ -7,8 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from cloudconsole.core.kinds import Role
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.passwords import LONGEST, is_fit, read_password_file
+from cloudconsole.operator.passwords import LONGEST, PasswordPolicy, is_fit, read_password_file
 
 _LINE_BYTES: Final = 4 * LONGEST + 3
 
@@ -21,20 +22,28 @@ def add_password_arguments(parser: argparse.ArgumentParser) -> None:
     sources.add_argument("--password-file", metavar="FILE", type=Path, help="read the password from a file")
 
 
-def read_new_password(arguments: argparse.Namespace) -> str:
-    return _read(arguments, _asked_twice)
+def read_new_password(arguments: argparse.Namespace, policy: PasswordPolicy, role: Role) -> str:
+    """Read a password for an account of this role, and hold it to the policy."""
+
+    def checked(password: str) -> str:
+        if problem := policy.problem(password, role):
+            raise OperatorError(problem)
+        return password
+
+    # Asked for at a terminal, it is checked before it is asked for again.
+    return checked(_read(arguments, lambda: _asked_twice(checked)))
 
 
 def read_password(arguments: argparse.Namespace) -> str:
     """One that somebody has already."""
-    return _read(arguments, _asked_once)
+    return _fit(_read(arguments, _asked_once))
 
 
 def _read(arguments: argparse.Namespace, asked: Callable[[], str]) -> str:
     if arguments.password_file is not None:
         return _from_file(arguments.password_file)
     if arguments.password_stdin:
-        return _fit(_from_standard_input())
+        return _from_standard_input()
     if not sys.stdin.isatty():
         raise OperatorError("there is no terminal to ask for the password: give --password-stdin or --password-file")
     return asked()
@@ -57,16 +66,16 @@ def _from_standard_input() -> str:
 
 def _asked_once() -> str:
     try:
-        password = _fit(getpass.getpass("Password: "))
+        password = getpass.getpass("Password: ")
         password.encode()
     except (EOFError, UnicodeError):
         raise OperatorError("no password was given") from None
     return password
 
 
-def _asked_twice() -> str:
+def _asked_twice(checked: Callable[[str], str]) -> str:
     try:
-        password = _fit(getpass.getpass("New password: "))
+        password = checked(getpass.getpass("New password: "))
         password.encode()
         again = getpass.getpass("The same again: ")
     except (EOFError, UnicodeError):

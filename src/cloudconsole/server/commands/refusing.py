@@ -3,6 +3,7 @@
 import sys
 from typing import Final
 
+from cloudconsole.server.journal import ERROR_PREFIX, is_journal
 from cloudconsole.spec.visible import visible
 
 REFUSED: Final = 1
@@ -10,5 +11,6 @@ REFUSED: Final = 1
 
 def refuse(problem: str) -> int:
     """Say it on standard error, each line with our name; gives the exit code."""
-    sys.stderr.writelines(f"cloudconsole: {visible(line)}\n" for line in problem.splitlines())
+    prefix = ERROR_PREFIX if is_journal(sys.stderr) else ""
+    sys.stderr.writelines(f"{prefix}cloudconsole: {visible(line)}\n" for line in problem.splitlines())
     return REFUSED

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cloudconsole.cli import output
+from cloudconsole.core.compatibility import IncompatibleDependency
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.nouns.operators import has_accounts
 from cloudconsole.operator.sample import accounts_with_sample_passwords
@@ -16,18 +17,25 @@ from cloudconsole.server.commands.first_cloud import add_first_cloud_flags, load
 from cloudconsole.server.commands.refusing import refuse
 from cloudconsole.server.commands.shown_password import warn_of_shown_password
 from cloudconsole.server.commands.welcome import Start, ready_line, welcome
+from cloudconsole.server.commands.whoami import user_name
 from cloudconsole.server.desk.desk import Desk
+from cloudconsole.server.journal import is_journal
 from cloudconsole.server.lifetime import STOP_SIGNALS, Sockets
 from cloudconsole.server.logs import set_up_logs
+from cloudconsole.server.reload import hold_reloads
+from cloudconsole.server.sd_notify import Notifier
 from cloudconsole.server.serving import ListenError, bind, bind_metrics
 from cloudconsole.server.settings import SETTINGS, SettingError, Settings
 from cloudconsole.server.settings_reading import load_settings
 from cloudconsole.server.settings_text import add_config_flag, add_setting_flags, sample_file
 from cloudconsole.server.supervising import serve
-from cloudconsole.server.tls import RENEW_SIGNAL, read_certificate
+from cloudconsole.server.tls import read_certificate
+from cloudconsole.server.uvicorn_names import require_uvicorn
 from cloudconsole.store.engine import StoreError, reading
 from cloudconsole.store.sqlite.desk_mark import hold_until_the_end, refuse_desks
 from cloudconsole.store.sqlite.preparing import prepare
+from cloudconsole.store.sqlite.serving_lock import hold_serving_lock
+from cloudconsole.store.sqlite.store import FolderStore
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,13 +56,15 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.print_config:
         output.write(sample_file())
         return 0
+    hold_reloads()
+    notifier = Notifier.from_environment()
     # Until the server has taken over, there is nothing to finish.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with stand_in_defaults(arguments) as stand_ins:
-        return _run(arguments, stand_ins)
+        return _run(arguments, stand_ins, notifier)
 
 
-def _run(arguments: argparse.Namespace, stand_ins: Mapping[str, Any]) -> int:
+def _run(arguments: argparse.Namespace, stand_ins: Mapping[str, Any], notifier: Notifier) -> int:
     try:
         flags = {name: getattr(arguments, name) for name in ("config", *SETTINGS)}
         warn_of_shown_password(arguments.database)
@@ -64,10 +74,13 @@ def _run(arguments: argparse.Namespace, stand_ins: Mapping[str, Any]) -> int:
         certificate = read_certificate(settings)
         first_cloud = read_first_cloud(arguments, settings)
         # Taken before a store is made: a start that is refused leaves nothing behind.
+        require_uvicorn()
         listener, metrics_listener = bind(settings.host, settings.port), bind_metrics(settings)
         if not desk.is_ordinary:
             refuse_reach(listener)
         _prepare_store(settings, desk)
+        if isinstance(settings.store, FolderStore):
+            hold_serving_lock(settings.data)
         if settings.has_keystone:
             _see_token_keys(settings.token_key_file)
         if first_cloud is not None:
@@ -78,30 +91,32 @@ def _run(arguments: argparse.Namespace, stand_ins: Mapping[str, Any]) -> int:
                 "the store holds accounts with the sample's well-known passwords, which are served on loopback only: "
                 "change them, listen on 127.0.0.1, or give --insecure-sample (CLOUDCONSOLE_INSECURE_SAMPLE=true)"
             )
-        # Until a worker is ready for it, a request to renew waits.
-        if certificate is not None:
-            signal.pthread_sigmask(signal.SIG_BLOCK, [RENEW_SIGNAL])
-    except (SettingError, StoreError, ListenError, OperatorError) as problem:
+    except (SettingError, StoreError, ListenError, OperatorError, IncompatibleDependency) as problem:
         return refuse(str(problem))
     port, is_temporary = listener.getsockname()[1], settings.data == stand_ins.get("data")
     start = Start(settings, port, desk, sample_accounts, is_empty=is_empty, is_temporary=is_temporary)
     # From here on there is something to stop. An exit that is raised may be lost on its way, in a finalizer above all,
     # so a signal waits until the server has taken over.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
-    output.write(ready_line(start) if arguments.json else welcome(start))
+    if arguments.json:
+        output.write(ready_line(start))
+    elif not is_journal(sys.stdout):
+        output.write(welcome(start))
     output.flush()
-    return serve(settings, Sockets(listener, metrics_listener), certificate, desk)
+    if certificate is not None:
+        certificate.warn_of_expiry()
+    return serve(settings, Sockets(listener, metrics_listener), certificate, desk, notifier)
 
 
 def _prepare_store(settings: Settings, desk: Desk) -> None:
     """What a desk writes must never be an ordinary console's, so each serves its own stores only."""
     if desk.is_ordinary:
-        settings.store.prepare()
+        settings.store.prepare(user_name())
         refuse_desks(settings.store)
     elif settings.database is not None:
         raise SettingError("database: a console for the desk has a store of its own; leave the database out")
     else:
-        prepare(settings.data, for_desk=True)
+        prepare(settings.data, for_desk=True, actor=user_name())
         hold_until_the_end(settings.data)
         desk.end_older_sessions(settings.data)
 

@@ -125,6 +125,6 @@ class Faults:
     async def _action_of(self, request: Request) -> str:
         body = await read_body(request, self._most_body)
         try:
-            return str(parse_fields(body, request.head.media_type).get("action"))
+            return str(parse_fields(body, request.head.media_type, ("action",)).get("action"))
         except ApiError:
             return BEFORE_ACTION

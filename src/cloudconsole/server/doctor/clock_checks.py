@@ -10,6 +10,7 @@ from sqlalchemy import text
 
 from cloudconsole.core.clock import is_moment, time_text
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
+from cloudconsole.server.doctor.shell import pip_install
 from cloudconsole.server.doctor.store_checks import looking_at
 from cloudconsole.store.engine import Part
 
@@ -58,7 +59,7 @@ def check_time_zones(case: Case) -> Iterator[Finding]:
     try:
         ZoneInfo("Asia/Shanghai")
     except ZoneInfoNotFoundError:
-        yield problem("there is no time zone database", "pip install tzdata")
+        yield problem("there is no time zone database", "install tzdata", pip_install("tzdata"))
         return
     local = datetime.fromtimestamp(case.now, case.settings.zone)
     yield ok(f"in {case.settings.time_zone} it is {local:%Y-%m-%d %H:%M}")

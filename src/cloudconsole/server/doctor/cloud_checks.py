@@ -10,7 +10,7 @@ from cloudconsole.server.doctor.endpoint_checks import endpoints_of
 from cloudconsole.server.doctor.findings import Case, Finding, Login, ok, problem, warning
 from cloudconsole.server.doctor.probe import quote
 from cloudconsole.server.doctor.reasons import reason_of
-from cloudconsole.server.doctor.token_key_checks import EXTRA
+from cloudconsole.server.doctor.token_key_checks import install_extra
 from cloudconsole.spec.errors import ApiError, NoProject
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def _seen_by(case: Case, login: Login, endpoint: Endpoint) -> Iterator[Finding]:
         from cloudconsole.server.doctor.cloud_visit import visit
         from cloudconsole.server.doctor.project_checks import store_findings
     except ModuleNotFoundError as missing:
-        yield problem(f"{missing.name} is not installed, which an endpoint of kind keystone needs", EXTRA)
+        yield problem(f"{missing.name} is not installed, which an endpoint of kind keystone needs", *install_extra())
         return
     who = f"{login.username} at {login.address}"
     try:

@@ -7,9 +7,13 @@ from cloudconsole.server.addresses import reachable
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
 from cloudconsole.server.doctor.outside import certificate_findings, clock_findings
 from cloudconsole.server.doctor.probe import Answer, NoAnswer, ask, quote, speaks_https
+from cloudconsole.server.doctor.processes import listener_on
+from cloudconsole.server.doctor.shell import shell
+from cloudconsole.server.doctor.taken_ports import taken_port
+from cloudconsole.server.settings import SettingError
+from cloudconsole.server.tls import certificate_expiry
 from cloudconsole.spec.wire import CSRF_COOKIE, SESSION_COOKIE
 
-_RENEWAL: Final = "renew it; cloudconsole serve takes new certificate files on SIGHUP, a proxy in its own way"
 _ATTRIBUTES: Final = {SESSION_COOKIE: {"httponly", "path=/", "samesite=lax"}, CSRF_COOKIE: {"path=/", "samesite=lax"}}
 
 
@@ -24,12 +28,27 @@ def check_console(case: Case) -> Iterator[Finding]:
         # Its own address is in no certificate; what is looked at then is the rest.
         answer = ask(place, trusting=place == own)
     except NoAnswer as reason:
-        yield _silence(place, own, reason)
+        yield _silence(case, place, own, reason)
         return
-    yield from _seen(case, answer)
+    if answer.is_console:
+        yield from _seen(case, answer)
+    else:
+        taken = None if own is None else _taken(case, own)
+        yield from _seen(case, answer) if taken is None else [taken]
 
 
-def _silence(place: str, own: str | None, reason: NoAnswer) -> Finding:
+def _taken(case: Case, own: str) -> Finding | None:
+    """Report another program that listens where the console should."""
+    try:
+        if ask(own, trusting=True).is_console:
+            return None
+    except NoAnswer as reason:
+        if not reason.was_reached or (own.startswith("http:") and speaks_https(own)):
+            return None
+    return taken_port(case, "port", case.settings.host, case.settings.port)
+
+
+def _silence(case: Case, place: str, own: str | None, reason: NoAnswer) -> Finding:
     """Whether the console is not running, or only not to be reached at its public origin."""
     try:
         if own is not None and own != place:
@@ -40,6 +59,9 @@ def _silence(place: str, own: str | None, reason: NoAnswer) -> Finding:
             )
     except NoAnswer:
         pass
+    taken = None if own is None else _taken(case, own)
+    if taken is not None:
+        return taken
     if place.startswith("http:") and reason.was_reached and speaks_https(place):
         return problem(
             f"what answers at {place} speaks https, not plain http",
@@ -50,7 +72,9 @@ def _silence(place: str, own: str | None, reason: NoAnswer) -> Finding:
             f"something is at {place} that does not answer as a console does: {reason}",
             "look what it is, and whether doctor has the settings that the console runs with",
         )
-    return warning(f"nothing answers at {place}: {reason}", "start cloudconsole serve, then run doctor again")
+    return warning(
+        f"nothing answers at {place}: {reason}", "start the console, then run doctor again", case.command("serve")
+    )
 
 
 def _seen(case: Case, answer: Answer) -> Iterator[Finding]:
@@ -71,11 +95,22 @@ def _seen(case: Case, answer: Answer) -> Iterator[Finding]:
         *_regions(case, answer),
         *_cache(answer),
         *clock_findings("its clock", answer),
-        *certificate_findings("its certificate", answer, case.now, _RENEWAL),
+        *certificate_findings("its certificate", answer, case.now, *_renewal(case, answer)),
     ]
     yield from findings
     if not findings:
         yield ok(f"it answers at {answer.origin} as it should")
+
+
+def _renewal(case: Case, answer: Answer) -> tuple[str, str]:
+    """Return the advice for a certificate that expires, in words and, where the file is a later one, as a command."""
+    file, end, process = case.settings.tls_certificate, answer.certificate_end, listener_on(case.settings.port)
+    try:
+        if file is not None and end is not None and process and certificate_expiry(file).timestamp() > end:
+            return f"let the console reload {file}, which has a later one", shell("kill", "-HUP", process.pid)
+    except SettingError:
+        pass
+    return "renew it; cloudconsole serve reloads certificate files on SIGHUP, a proxy in its own way", ""
 
 
 def _cookies(answer: Answer) -> Iterator[Finding]:

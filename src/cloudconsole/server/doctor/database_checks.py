@@ -4,14 +4,17 @@ import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 from typing import Final
 
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
+from cloudconsole.server.doctor.database_failures import advice_on
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
-from cloudconsole.store.engine import StoreError, reading
-from cloudconsole.store.migrations import current_revision, known_revisions
+from cloudconsole.server.doctor.shell import shell
+from cloudconsole.store.engine import BUSY_SECONDS, StoreError, reading
+from cloudconsole.store.migrations import current_revision, is_compatible, known_revisions
 
 OLDEST_VERSION: Final = 13
 CONNECTIONS_OF_WORKER: Final = 9
@@ -23,7 +26,6 @@ MOST_SIGNALS: Final = 1_000_000
 
 _FOR_OTHERS: Final = stat.S_IRWXO | stat.S_IWGRP
 """A group may read it: the file can then be root's."""
-_MIGRATE: Final = "cloudconsole admin migrate"
 _FACTS: Final = text("""
     SELECT current_setting('server_version_num')::int / 10000 AS version,
         current_setting('fsync') = 'on' AND current_setting('synchronous_commit') <> 'off' AS keeps_word,
@@ -41,6 +43,17 @@ _TRIGGERS: Final = text("""
 """)
 TRIGGERS: Final = 4 + 9 + 3 * 8 + 1
 """On what is shared, on what is emptied, on what tenants have, on sessions."""
+# Those modes keep others from writing to a table.
+_LOCKS: Final = text("""
+    SELECT DISTINCT activity.pid, COALESCE(NULLIF(activity.application_name, ''), 'a client') AS name
+    FROM pg_locks JOIN pg_stat_activity AS activity USING (pid)
+    WHERE pg_locks.granted AND pg_locks.pid <> pg_backend_pid()
+        AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        AND pg_locks.relation IN ('sessions'::regclass, 'login_failures'::regclass, 'access_audit'::regclass)
+        AND pg_locks.mode IN ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
+        AND activity.xact_start < clock_timestamp() - make_interval(secs => :seconds)
+    ORDER BY activity.pid
+""")
 _SIGNALS: Final = text("SELECT count(*) FROM (SELECT 1 FROM signals LIMIT :most) AS found")
 
 
@@ -50,14 +63,14 @@ def check_database(case: Case) -> Iterator[Finding]:
         with store.opened("activity") as engine:
             revision = current_revision(engine)
             with reading(engine).connect() as connection:
-                findings = [*_server(connection, case), *_revision(revision)]
+                findings = [*_server(connection, case), *_revision(case, connection, revision)]
                 if revision == known_revisions()[0]:
-                    findings += _watching(connection)
+                    findings += [*_watching(connection), *_locks(case, connection)]
     except StoreError as refused:
         findings = [problem(str(refused), "mend that first, then run doctor again")]
     except DBAPIError as refused:
         reason = " ".join(str(refused.orig).split())
-        findings = [problem(f"{store} cannot be used: {reason}", "see that it runs, and that the address is right")]
+        findings = [problem(f"{store} cannot be used: {reason}", advice_on(reason, case))]
     file = case.settings.database_password_file
     if file is not None:
         findings += _openness(file)
@@ -76,7 +89,8 @@ def _openness(file: Path) -> Iterator[Finding]:
     if is_open:
         yield warning(
             f"other users have access to the database's password in {file}",
-            f"chmod 640 {file}, with a group of the console's user; for a container's secret, say its mode",
+            "close it to others; for a container's secret, set its mode",
+            shell("chmod", "640", file),
         )
 
 
@@ -112,14 +126,19 @@ def _server(connection: Connection, case: Case) -> Iterator[Finding]:
         )
 
 
-def _revision(revision: str | None) -> Iterator[Finding]:
-    known = known_revisions()
+def _revision(case: Case, connection: Connection, revision: str | None) -> Iterator[Finding]:
+    known, migrate = known_revisions(), case.command("admin", "migrate")
     if revision is None:
-        yield problem("it has no tables of Cloud Console", _MIGRATE)
+        yield problem("it has no tables of Cloud Console", "create them", migrate)
+    elif is_compatible(connection, revision):
+        yield warning(
+            f"it was migrated by a newer Cloud Console (revision {revision}), and this one can still serve it",
+            "install that version",
+        )
     elif revision not in known:
         yield problem(f"it was made by a newer Cloud Console (revision {revision})", "install that version")
     elif revision != known[0]:
-        yield problem(f"it is of revision {revision}, and this program needs {known[0]}", _MIGRATE)
+        yield problem(f"it is of revision {revision}, and this program needs {known[0]}", "migrate it", migrate)
 
 
 def _watching(connection: Connection) -> Iterator[Finding]:
@@ -132,3 +151,22 @@ def _watching(connection: Connection) -> Iterator[Finding]:
     signals = connection.scalar(_SIGNALS, {"most": MOST_SIGNALS})
     if signals == MOST_SIGNALS:
         yield warning("more than a million signals of changes are kept", "see that replicas run: they sweep them")
+
+
+def _locks(case: Case, connection: Connection) -> Iterator[Finding]:
+    """Report the transactions that have kept logins from being written for as long as the console waits."""
+    for row in connection.execute(_LOCKS, {"seconds": BUSY_SECONDS}):
+        yield problem(
+            f"{row.name} (backend {row.pid}) locks the tables of logins: logins get 503",
+            "see what that does, and end it if it hangs",
+            _psql(case, f"SELECT pg_terminate_backend({row.pid})"),
+        )
+
+
+def _psql(case: Case, statement: str) -> str:
+    """Return the command that executes a statement as the role of the console."""
+    from cloudconsole.store.postgres.address import without_password
+
+    file, address = case.settings.database_password_file, without_password(str(case.settings.database))
+    psql = shell("psql", address, "-c", statement)
+    return psql if file is None else f'PGPASSWORD="$(cat {quote(str(file))})" {psql}'

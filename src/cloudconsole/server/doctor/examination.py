@@ -6,14 +6,17 @@ from typing import Final, NamedTuple
 from sqlalchemy.exc import DBAPIError
 
 from cloudconsole.server.doctor.account_checks import check_operators, check_sample_passwords, check_throttle
+from cloudconsole.server.doctor.certificate_checks import check_certificate
 from cloudconsole.server.doctor.clock_checks import check_clock, check_rows_in_time, check_time_zones
 from cloudconsole.server.doctor.cloud_checks import check_cloud
 from cloudconsole.server.doctor.console_checks import check_console
 from cloudconsole.server.doctor.endpoint_checks import check_endpoints
 from cloudconsole.server.doctor.findings import Case, Check, Finding, Level, warning
 from cloudconsole.server.doctor.folder_checks import check_folder
+from cloudconsole.server.doctor.metrics_checks import check_metrics
 from cloudconsole.server.doctor.obstacles import obstacle_of
 from cloudconsole.server.doctor.origin_checks import check_origin, check_undeclared_proxies
+from cloudconsole.server.doctor.price_checks import check_prices
 from cloudconsole.server.doctor.setting_checks import check_settings
 from cloudconsole.server.doctor.store_checks import check_databases, check_totals
 from cloudconsole.server.doctor.token_key_checks import check_token_keys
@@ -29,6 +32,7 @@ CHECKS: Final[dict[str, Check]] = {
     "data folder": Check(check_folder, ("data",)),
     "databases": Check(check_databases, ("data",)),
     "totals": Check(check_totals, ("data",)),
+    "prices": Check(check_prices, ("data", "time_zone")),
     "clock": Check(check_clock),
     "times in the store": Check(check_rows_in_time, ("data",)),
     "time zones": Check(check_time_zones, ("time_zone",)),
@@ -37,6 +41,8 @@ CHECKS: Final[dict[str, Check]] = {
     "login throttle": Check(check_throttle, ("data",)),
     "public origin": Check(check_origin, _REACH),
     "proxies": Check(check_undeclared_proxies, ("data", "proxies")),
+    "certificate": Check(check_certificate, ("tls_certificate", "tls_key")),
+    "metrics": Check(check_metrics, ("metrics",)),
     "running console": Check(
         check_console, ("host", "port", "tls_certificate", "tls_key", "public_origin", "identity")
     ),
@@ -51,6 +57,7 @@ class Result(NamedTuple):
     level: Level
     text: str
     mend: str
+    command: str
 
 
 def examine(case: Case) -> list[Result]:
@@ -63,7 +70,7 @@ def _run(check: Check, case: Case) -> list[Finding]:
     if unknown:
         text = f"not looked at: there is no telling the value of {', '.join(unknown)}"
         return [warning(text, "correct the settings first, then run doctor again")]
-    if _is_in_folder(check, case) and obstacle_of(case.settings.data) is not None:
+    if _is_in_folder(check, case) and obstacle_of(case) is not None:
         return [warning("not looked at: the data folder cannot be used", "mend that first, then run doctor again")]
     try:
         return list(check.run(case))

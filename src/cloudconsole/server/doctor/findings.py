@@ -1,10 +1,12 @@
 """What a check is given, and what it finds."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.doctor.shell import program, shell
+from cloudconsole.server.settings import STORE_SETTINGS, Settings
+from cloudconsole.server.settings_text import flag_words
 
 Level = Literal["ok", "warning", "problem"]
 
@@ -31,24 +33,50 @@ class Case:
     """Settings whose value cannot be told: what hangs on them is not looked at."""
     login: Login | None = None
     """Without one, a cloud behind the console is looked at only from outside."""
+    flags: Mapping[str, str] = field(default_factory=dict)
+    """The flags that doctor was given, by setting; `config` is one of them."""
+
+    def command(self, *words: str, **changed: object) -> str:
+        """Return a cloudconsole command for this console: with the flags that doctor was given, some changed."""
+        return shell(*self.words(*words, **changed))
+
+    def words(self, *words: str, **changed: object) -> list[str]:
+        """Return the same as words, for a command of another user."""
+        end = words.index("--") if "--" in words else len(words)
+        return [*program(), *words[:end], *flag_words(self._flags_for(words[0]) | changed), *words[end:]]
+
+    def _flags_for(self, command: str) -> dict[str, object]:
+        if command in ("serve", "doctor"):
+            return dict(self.flags)
+        # Commands reject a folder beside a database of the settings.
+        is_folder = self.settings.database is None or "database" in self.flags
+        names = ("config", *STORE_SETTINGS) if is_folder else ("config", "database_password_file")
+        return {name: self.flags[name] for name in names if name in self.flags}
+
+
+def argument(name: str) -> tuple[str, ...]:
+    """Return the last words of a command with this argument, which must not be read as an option."""
+    return ("--", name) if name.startswith("-") else (name,)
 
 
 class Finding(NamedTuple):
     level: Level
     text: str
     mend: str = ""
+    command: str = ""
+    """What does it, where a shell command can; it can be pasted as it is."""
 
 
 def ok(text: str) -> Finding:
     return Finding("ok", text)
 
 
-def warning(text: str, mend: str) -> Finding:
-    return Finding("warning", text, mend)
+def warning(text: str, mend: str, command: str = "") -> Finding:
+    return Finding("warning", text, mend, command)
 
 
-def problem(text: str, mend: str) -> Finding:
-    return Finding("problem", text, mend)
+def problem(text: str, mend: str, command: str = "") -> Finding:
+    return Finding("problem", text, mend, command)
 
 
 class Check(NamedTuple):

@@ -9,9 +9,10 @@ from typing import Final
 
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
 from cloudconsole.server.doctor.obstacles import files_of, obstacle_of
+from cloudconsole.server.doctor.shell import ROOT, as_root, as_user, shell
 from cloudconsole.store.engine import PARTS
 from cloudconsole.store.sqlite.engine import database_file
-from cloudconsole.store.sqlite.folders import LEAST_FREE, danger_of
+from cloudconsole.store.sqlite.folders import LEAST_FREE, danger_of, user_named
 
 LEFT_SECONDS: Final = 3600
 """After this time a restore or a dry run is no longer at work in its folder."""
@@ -22,39 +23,57 @@ def check_folder(case: Case) -> Iterator[Finding]:
         yield ok("none is needed: the store is in the database")
         return
     folder = case.settings.data
-    obstacle = obstacle_of(folder)
+    obstacle = obstacle_of(case)
     if obstacle is not None:
         yield obstacle
         return
     if not folder.is_dir():
         yield problem(
-            f"there is no folder {folder}", "make a store with cloudconsole init, or give its folder (--data)"
+            f"there is no folder {folder}", "create a store, or give its folder (--data)", case.command("init")
         )
         return
-    findings = [*_ownership(folder), *_openness(folder), *_free_space(folder), *_leftovers(folder, case.now)]
+    findings = [*_ownership(case, folder), *_openness(folder), *_free_space(folder), *_leftovers(folder, case.now)]
     yield from findings
     if not findings:
         yield ok(f"{folder.resolve()} is closed to others and has room")
 
 
-def _ownership(folder: Path) -> Iterator[Finding]:
+def _ownership(case: Case, folder: Path) -> Iterator[Finding]:
     danger = danger_of(folder)
     if danger is not None:
-        yield problem(*danger)
+        yield problem(danger.text, *_safe_again(case, folder))
     # In a folder of root's, such as a container's volume, the files are of whoever serves.
     owner = folder.stat().st_uid or os.geteuid()
-    strangers = [file for file in _files(folder) if file.stat().st_uid != owner]
+    strangers = [file for file in _files(folder) if file.lstat().st_uid != owner]
     if strangers:
         names = ", ".join(file.name for file in strangers)
-        yield problem(f"in {folder} another user owns {names}", f"chown them to user {owner}, who has the folder")
+        yield problem(
+            f"in {folder} another user owns {names}",
+            f"give them to {user_named(owner)}, who has the folder",
+            # -h: never follow a link that the owner of the folder has put there.
+            as_root("chown", "-h", user_named(owner), *strangers),
+        )
+
+
+def _safe_again(case: Case, folder: Path) -> tuple[str, str]:
+    """Return the advice for a folder that must not be used, in words and as a command."""
+    owner = folder.stat().st_uid
+    if owner in (ROOT, os.geteuid()):
+        return "close it to others", shell("chmod", "o-w", folder)
+    # A service's folder must stay the service's: only one whose owner has no name is to be taken over.
+    command = as_user(owner, *case.words("doctor"))
+    if command:
+        return f"run doctor as {user_named(owner)}", command
+    return "take it over, with its files", as_root("chown", "-R", user_named(os.geteuid()), folder)
 
 
 def _openness(folder: Path) -> Iterator[Finding]:
     if S_IMODE(folder.stat().st_mode) & 0o077 and danger_of(folder) is None:
-        yield warning(f"other users can look into {folder}", f"chmod 700 {folder}")
+        yield warning(f"other users can look into {folder}", "close it to others", shell("chmod", "700", folder))
     for file in _files(folder):
         if S_IMODE(file.stat().st_mode) & 0o077:
-            yield problem(f"other users can open {file}, which holds secrets", f"chmod 600 {file}")
+            command = "" if file.is_symlink() else shell("chmod", "600", file)
+            yield problem(f"other users can open {file}, which holds secrets", "close it to others", command)
 
 
 def _free_space(folder: Path) -> Iterator[Finding]:
@@ -72,7 +91,8 @@ def _free_space(folder: Path) -> Iterator[Finding]:
 def _leftovers(folder: Path, now: float) -> Iterator[Finding]:
     for place in sorted([*folder.glob(".restore-*"), *folder.glob(".dry-run-*")]):
         if place.stat().st_mtime < now - LEFT_SECONDS:
-            yield warning(f"{place} was left by a command that was killed, with copies of secrets", f"rm -r {place}")
+            text = f"{place} was left by a command that was killed, with copies of secrets"
+            yield warning(text, "remove it", shell("rm", "-r", place))
 
 
 def _files(folder: Path) -> list[Path]:

@@ -6,10 +6,9 @@ from typing import Final
 
 from cloudconsole.server.doctor.findings import Finding, problem, warning
 from cloudconsole.server.doctor.probe import Answer
+from cloudconsole.server.tls import EXPIRY_WARNING
 
 CLOCK_TOLERANCE_SECONDS: Final = 5
-EXPIRY_SECONDS: Final = 14 * 86_400
-"""So long before its end a certificate should have been renewed."""
 
 
 def clock_findings(clock: str, answer: Answer, because: str = "") -> Iterator[Finding]:
@@ -20,12 +19,18 @@ def clock_findings(clock: str, answer: Answer, because: str = "") -> Iterator[Fi
         yield warning(text, "run a time service on both")
 
 
-def certificate_findings(certificate: str, answer: Answer, now: float, mend: str) -> Iterator[Finding]:
-    end = answer.certificate_end
-    if end is None or end > now + EXPIRY_SECONDS:
+def certificate_findings(
+    certificate: str, answer: Answer, now: float, mend: str, command: str = ""
+) -> Iterator[Finding]:
+    if answer.certificate_end is not None:
+        yield from expiry_findings(certificate, answer.certificate_end, now, mend, command)
+
+
+def expiry_findings(certificate: str, end: float, now: float, mend: str, command: str = "") -> Iterator[Finding]:
+    if end > now + EXPIRY_WARNING.total_seconds():
         return
     moment = datetime.fromtimestamp(end, UTC).strftime("%Y-%m-%d %H:%M UTC")
     if end <= now:
-        yield problem(f"{certificate} expired on {moment}", mend)
+        yield problem(f"{certificate} expired on {moment}", mend, command)
     else:
-        yield warning(f"{certificate} expires on {moment}", mend)
+        yield warning(f"{certificate} expires on {moment}", mend, command)

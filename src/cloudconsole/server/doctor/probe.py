@@ -2,9 +2,7 @@
 
 import http.client
 import json
-import re
 import time
-from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from ssl import CERT_NONE, SSLContext, SSLSocket, create_default_context
@@ -12,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from cloudconsole.server.doctor.deadline import within
+from cloudconsole.server.tls import decoded_expiry
 
 TIMEOUT_SECONDS: Final = 5
 """Without anything coming."""
@@ -22,9 +21,6 @@ LONGEST_QUOTE: Final = 200
 """So much is shown of what something else said."""
 
 _HEADERS: Final = {"Accept": "application/json", "User-Agent": "cloudconsole-doctor"}
-_TIME: Final = rb"(?:\x17\x0d|\x18\x0f)"
-_VALIDITY: Final = re.compile(_TIME + rb"[0-9]{12,14}Z" + _TIME + rb"(?P<end>[0-9]{12,14})Z")
-"""The only place in a certificate where two times follow each other."""
 
 
 class NoAnswer(Exception):
@@ -53,14 +49,23 @@ class Answer(NamedTuple):
         return data if "regions" in data and "actions" in data else None
 
     @property
+    def is_console(self) -> bool:
+        """Whether a console answers, be it with an error."""
+        return self.welcome is not None or {"message", "code", "data", "error"} <= set(self._json())
+
+    @property
     def version(self) -> dict[str, Any]:
         """What a service of a cloud says of its version; nothing where something else answers."""
         return self._object("version")
 
     def _object(self, key: str) -> dict[str, Any]:
+        found = self._json().get(key)
+        return found if isinstance(found, dict) else {}
+
+    def _json(self) -> dict[str, Any]:
         try:
-            found = json.loads(self.body)[key]
-        except (ValueError, KeyError, TypeError, RecursionError):
+            found = json.loads(self.body)
+        except (ValueError, RecursionError):
             return {}
         return found if isinstance(found, dict) else {}
 
@@ -76,14 +81,8 @@ class Answer(NamedTuple):
     @property
     def certificate_end(self) -> float | None:
         """When the certificate expires; None where there is none, or it does not tell."""
-        found = _VALIDITY.search(self.certificate or b"")
-        if found is None:
-            return None
-        text = found["end"].decode()
-        # Two digits of a year, as X.509 has them, are of 1950 to 2049.
-        text = text if len(text) == 14 else ("20" if text < "50" else "19") + text
         try:
-            return datetime.strptime(text, "%Y%m%d%H%M%S").replace(tzinfo=UTC).timestamp()
+            return decoded_expiry(self.certificate or b"").timestamp()
         except ValueError:
             return None
 

@@ -4,14 +4,15 @@ import asyncio
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from cloudconsole.backends.openstack.costs import description, hourly_of, pricing_command
+from cloudconsole.backends.openstack.costs import description, hourly_of, pricing_words
 from cloudconsole.backends.openstack.holdings import Holding
 from cloudconsole.backends.prices import KeptPrices, PriceList
 from cloudconsole.core.kinds import Amounts
 from cloudconsole.core.ports import Access
 from cloudconsole.server.doctor.cloud_visit import Seen
-from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
+from cloudconsole.server.doctor.findings import Case, Finding, argument, ok, problem, warning
 from cloudconsole.server.doctor.obstacles import obstacle_of
+from cloudconsole.server.doctor.price_checks import PRICE_IT
 from cloudconsole.server.doctor.probe import quote
 from cloudconsole.server.doctor.reasons import reason_of
 from cloudconsole.spec.errors import Unavailable
@@ -22,6 +23,7 @@ from cloudconsole.store.store import Store, read_with
 
 MOST_NAMED: Final = 10
 _MB_PER_GB: Final = 1024
+_TENANT: Final = "SELECT name FROM tenants WHERE id = ?"
 
 
 def store_findings(case: Case, seen: Seen, access: Access) -> Iterator[Finding]:
@@ -29,35 +31,40 @@ def store_findings(case: Case, seen: Seen, access: Access) -> Iterator[Finding]:
         yield warning("prices were not looked at: there is no store", "mend that first, then run doctor again")
         return
     try:
-        is_disabled, prices = asyncio.run(_read(case.settings.store, access))
+        disabled, prices = asyncio.run(_read(case.settings.store, access))
     except Unavailable:
         yield warning("prices could not be read", "mend the databases first, then run doctor again")
         return
-    if is_disabled:
+    if disabled is not None:
         yield problem(
             f"the tenant of the project {quote(seen.project)} is disabled: the console lets nobody of it in",
-            "cloudconsole admin tenant enable NAME; cloudconsole admin tenant list shows its name",
+            "enable it",
+            case.command("admin", "tenant", "enable", *argument(disabled)),
         )
-    yield from _prices(prices, seen, case.now)
+    yield from _prices(case, prices, seen)
 
 
 def _is_missing(case: Case) -> bool:
     folder = case.settings.data
     if case.settings.database is not None:
         return False
-    return obstacle_of(folder) is not None or not all(database_file(folder, part).is_file() for part in PARTS)
+    return obstacle_of(case) is not None or not all(database_file(folder, part).is_file() for part in PARTS)
 
 
-async def _read(store: Store, access: Access) -> tuple[bool, PriceList]:
-    """Whether the project's tenant is disabled, and the prices."""
+async def _read(store: Store, access: Access) -> tuple[str | None, PriceList]:
+    """Return the name of the project's tenant, if it is disabled, and the prices."""
     async with read_with(store) as reader:
         found = await tenant_of_project(reader, f"{access.project_id}@{access.endpoint}")
         async with reader.snapshot() as moment:
-            return found is not None and found[1], await KeptPrices(of_types=True).read(moment)
+            prices = await KeptPrices(of_types=True).read(moment)
+            if found is None or not found[1]:
+                return None, prices
+            tenant = await moment.one(_TENANT, (found[0],))
+    return (None if tenant is None else str(tenant[0])), prices
 
 
-def _prices(prices: PriceList, seen: Seen, now: float) -> Iterator[Finding]:
-    held = seen.holdings
+def _prices(case: Case, prices: PriceList, seen: Seen) -> Iterator[Finding]:
+    held, now = seen.holdings, case.now
     if isinstance(held, Exception):
         yield problem(
             f"what the project {quote(seen.project)} has that costs money cannot be read: {reason_of(held)}",
@@ -69,20 +76,25 @@ def _prices(prices: PriceList, seen: Seen, now: float) -> Iterator[Finding]:
         yield problem(
             f"the project {quote(seen.project)} has {len(holdings)} × {what}{_where(holdings)} without a price: "
             "its estimate is an error",
-            pricing_command(holdings[0], now),
+            *_priced(case, holdings[0]),
         )
     on_offer = _without_price(prices, _on_offer(seen), now)
     offered = {what: holdings for what, holdings in on_offer.items() if what not in without}
     for what, holdings in _first(offered):
         yield warning(
             f"no price for {what}{_where(holdings)}: who makes one gets an error for an estimate",
-            pricing_command(holdings[0], now),
+            *_priced(case, holdings[0]),
         )
     left_out = sum(max(0, len(found) - MOST_NAMED) for found in (without, offered))
     if left_out:
         yield warning(f"and {left_out} more have no price", "give these first, then run doctor again")
     if not without and not offered:
         yield ok(f"all {len(held)} of the project's things, and all flavors and volume types on offer, have a price")
+
+
+def _priced(case: Case, holding: Holding) -> tuple[str, str]:
+    """Return the advice for what has no price, in words and as a command."""
+    return PRICE_IT, case.command(*pricing_words(holding, case.now, "0"))
 
 
 def _without_price(prices: PriceList, holdings: Iterable[Holding], now: float) -> dict[str, list[Holding]]:

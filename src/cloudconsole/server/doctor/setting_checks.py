@@ -12,9 +12,10 @@ def read_case(environment: Mapping[str, str], flags: Mapping[str, str | None], n
     """The console that the settings mean, as far as they can be used."""
     reading = read_values(environment, flags)
     values, problems, unknown = reading.values, reading.problems, reading.unknown
+    given = {name: text for name, text in flags.items() if text is not None}
     while True:
         try:
-            return Case(Settings(**values), problems, now, quick, frozenset(unknown))
+            return Case(Settings(**values), problems, now, quick, frozenset(unknown), flags=given)
         except SettingError as refused:
             problems += str(refused).splitlines()
             unknown |= refused.settings

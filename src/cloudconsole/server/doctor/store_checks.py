@@ -10,16 +10,20 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 
 from cloudconsole.server.doctor.database_checks import check_database
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
+from cloudconsole.server.doctor.lock_checks import lock_findings, locked
 from cloudconsole.server.doctor.obstacles import obstacle_at
 from cloudconsole.store import counting
 from cloudconsole.store.engine import PARTS, Part, reading
-from cloudconsole.store.migrations import known_revisions
+from cloudconsole.store.locking import is_busy
+from cloudconsole.store.migrations import is_compatible, known_revisions
 from cloudconsole.store.sqlite.copying import connect, damage
 from cloudconsole.store.sqlite.desk_mark import has_mark
 from cloudconsole.store.sqlite.engine import database_file
 from cloudconsole.store.sqlite.schema import odd_parts
 
 LONGEST_LOG: Final = 64 * 1024 * 1024
+LOOK_SECONDS: Final = 2
+"""The longest wait of a single check for a database that is locked against reads, too."""
 
 
 @contextmanager
@@ -32,7 +36,9 @@ def looking_at(case: Case, part: Part) -> Iterator[Connection]:
             yield connection
         return
     engine = create_engine(
-        "sqlite://", creator=lambda: connect(database_file(case.settings.data, part)), poolclass=NullPool
+        "sqlite://",
+        creator=lambda: connect(database_file(case.settings.data, part), timeout=LOOK_SECONDS),
+        poolclass=NullPool,
     )
     with engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA query_only = ON")
@@ -47,9 +53,9 @@ def check_databases(case: Case) -> Iterator[Finding]:
     for part in PARTS:
         file = database_file(case.settings.data, part)
         if not file.is_file():
-            yield problem(f"there is no {file}", "make a store with cloudconsole init, or restore a backup")
+            yield _missing(case, part, file)
             continue
-        obstacle = obstacle_at(file) or _unopened(case, part)
+        obstacle = obstacle_at(case, file) or _unopened(case, part)
         if obstacle is not None:
             yield obstacle
             continue
@@ -57,10 +63,10 @@ def check_databases(case: Case) -> Iterator[Finding]:
         if found is not None:
             yield problem(
                 f"{file} is damaged: {found}",
-                "restore the last backup into a new folder: cloudconsole admin restore FILE --to DIR",
+                "restore the last backup into a new folder (cloudconsole admin restore BACKUP --to FOLDER)",
             )
             continue
-        findings = [*(list(_revision(case, part)) or _schema(part, file)), *_journal(case, part, file)]
+        findings = [*lock_findings(file), *_revision(case, part, file), *_journal(case, part, file)]
         if part == "activity" and not findings:
             findings = list(_desks(case))
         yield from findings
@@ -83,10 +89,23 @@ def check_totals(case: Case) -> Iterator[Finding]:
     if wrong:
         yield problem(
             f"{len(wrong)} totals are not what the resources add up to, such as {wrong[0]}: usage and costs are wrong",
-            "cloudconsole admin recount",
+            "count them again",
+            case.command("admin", "recount"),
         )
     else:
         yield ok("they are what the resources add up to")
+
+
+def _missing(case: Case, part: Part, file: Path) -> Finding:
+    if not any(database_file(case.settings.data, each).is_file() for each in PARTS):
+        return problem(f"there is no {file}", "create a store, or restore a backup", case.command("init"))
+    return problem(f"there is no {file}", *_new_tables(case, part))
+
+
+def _new_tables(case: Case, part: Part) -> tuple[str, str]:
+    """Return the advice for a part of a store without tables, in words and as a command."""
+    lost = "sessions and the access trail" if part == "activity" else "tenants, accounts and resources"
+    return f"restore a backup, or create it without its {lost}", case.command("admin", "migrate")
 
 
 def _unopened(case: Case, part: Part) -> Finding | None:
@@ -96,33 +115,46 @@ def _unopened(case: Case, part: Part) -> Finding | None:
             connection.execute(text("SELECT COUNT(*) FROM sqlite_master"))
     except OperationalError as error:
         file = database_file(case.settings.data, part)
+        if is_busy(error):
+            return locked(file)
         return problem(f"{file} cannot be opened: {error.orig}", "mend that first, then run doctor again")
     except DBAPIError:
         return None
     return None
 
 
-def _revision(case: Case, part: Part) -> Iterator[Finding]:
+def _revision(case: Case, part: Part, file: Path) -> Iterator[Finding]:
+    """Check the revision, and the live schema against what the migrations to that revision create."""
     known = known_revisions()
+    compatible = False
     try:
         with looking_at(case, part) as connection:
             revision = connection.scalar(text("SELECT version_num FROM alembic_version"))
+            compatible = is_compatible(connection, revision)
     except OperationalError:
         revision = None
     if revision is None:
-        yield problem(f"{part}.db has no tables of Cloud Console", "make a store with cloudconsole init")
-    elif revision not in known:
+        with looking_at(case, part) as connection:
+            is_empty = connection.scalar(text("SELECT COUNT(*) FROM sqlite_master")) == 0
+        mend = _new_tables(case, part) if is_empty else ("restore a backup, or give another store's folder (--data)",)
+        yield problem(f"{part}.db has no tables of Cloud Console", *mend)
+        return
+    if compatible:
+        yield warning(
+            f"{part}.db was migrated by a newer Cloud Console (revision {revision}), and this one can still serve it",
+            "install that version",
+        )
+        return
+    if revision not in known:
         yield problem(f"{part}.db was made by a newer Cloud Console (revision {revision})", "install that version")
-    elif revision != known[0]:
+        return
+    if revision != known[0]:
         yield problem(
             f"{part}.db is of revision {revision}, and this program needs {known[0]}",
-            "start cloudconsole serve anew: it brings the store up to date",
+            "take a backup, then migrate it",
+            case.command("admin", "migrate"),
         )
-
-
-def _schema(part: Part, file: Path) -> Iterator[Finding]:
-    """Of a database that is up to date."""
-    odd = odd_parts(file, part, known_revisions()[0])
+    odd = odd_parts(file, part, revision)
     if odd:
         yield problem(
             f"{file.name} is not as Cloud Console makes it ({', '.join(odd[:3])}): what it says cannot be trusted",
@@ -133,8 +165,9 @@ def _schema(part: Part, file: Path) -> Iterator[Finding]:
 def _journal(case: Case, part: Part, file: Path) -> Iterator[Finding]:
     with looking_at(case, part) as connection:
         mode = connection.scalar(text("PRAGMA journal_mode"))
+    migrate = case.command("admin", "migrate")
     if mode != "wal":
-        yield problem(f"{file.name} is in mode {mode}, not WAL", "start cloudconsole serve anew: it sets the mode")
+        yield problem(f"{file.name} is in mode {mode}, not WAL", "migrate it, which sets the mode", migrate)
     log = Path(f"{file}-wal")
     size = log.stat().st_size if log.exists() else 0
     if size > max(LONGEST_LOG, 2 * file.stat().st_size):

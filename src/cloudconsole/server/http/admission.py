@@ -3,23 +3,28 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
-from unicodedata import combining, normalize
 
 from msgspec import Struct
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.kinds import Role
 from cloudconsole.core.ports import Account, Caller, Guest
+from cloudconsole.core.throttle import widest
+from cloudconsole.core.usernames import fold_username
 from cloudconsole.server.addresses import throttle_address
 from cloudconsole.server.http.doors import Door, Vigil
 from cloudconsole.server.http.front import Front
 from cloudconsole.server.http.regions import OURS
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.session import TENANTS, Sessions
+from cloudconsole.server.http.turns import Tier
+from cloudconsole.server.rehashing import Rehasher
 from cloudconsole.server.settings import Settings
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec.errors import InvalidCredentials
 from cloudconsole.store.activity import LOGIN, LOGOUT, Activity, Attempt, NewSession
+from cloudconsole.store.login_throttle import LoginThrottle
+from cloudconsole.store.recent_logins import RecentLogins
 from cloudconsole.store.sessions import Session, hash_session_id
 
 TOKEN_MARGIN_SECONDS: Final = 30
@@ -48,6 +53,9 @@ class Admission:
     activity: Activity
     writer: Writer
     vigil: Vigil
+    throttle: LoginThrottle
+    recent: RecentLogins
+    rehasher: Rehasher
 
     async def recognise(self, request: Request, username: str, endpoint: str = OURS) -> None:
         """Let those who note what becomes of the request know whom it is about, if there is such an account."""
@@ -57,15 +65,20 @@ class Admission:
         """The id of a new session for whom the caller proved to be; else a refusal, the same in words and time."""
         network, caller = throttle_address(front.address), caller_of(request, front)
         attempt = Attempt(username, network, caller, wanted.event, _counted_as(username, wanted.endpoint))
-        await self.writer.look(self.activity.check_throttle, attempt, self._now())
+        has_failures = await self.throttle.check(network, attempt.user_hash, self._now())
+        tier = await self._tier(username, wanted.endpoint, network, has_failures=has_failures)
         door = self.doors[wanted.endpoint]
-        with door.turns.taken(attempt.user_hash, attempt.network):
+        async with door.turns.taken(tier, attempt.user_hash, widest(network)):
             proven = await door.identity.authenticate(attempt.username, password, attempt.caller)
         if proven is None or not _has_role(proven, wanted.role):
             await self.writer.run(self.activity.count_failure, attempt, request.user, self._now())
             raise InvalidCredentials
         request.user = proven.known_as
-        return await self._open_session(attempt, proven, wanted)
+        session_id = await self._open_session(attempt, proven, wanted)
+        self.recent.note(proven.known_as, widest(network))
+        if isinstance(proven, Account) and proven.outdated_hash is not None:
+            await self.rehasher.rehash(proven, password)
+        return session_id
 
     async def dismiss(self, request: Request, front: Front, session: Session, event: str = LOGOUT) -> None:
         """End a session, and with it the token that it has in a cloud."""
@@ -73,6 +86,18 @@ class Admission:
         await self.writer.run(self.activity.end_session, session.id_hash, session.known_as, caller, now, event)
         await self.writer.settle()
         await self.vigil.revoke(session, caller)
+
+    async def _tier(self, username: str, endpoint: str, network: str, *, has_failures: bool) -> Tier:
+        """How soon the attempt is served where many wait.
+
+        That an account logged in of late counts only together with the network: otherwise a guesser anywhere could
+        tell by the wait which accounts there are.
+        """
+        await self.recent.read(self._now())
+        around = widest(network)
+        if self.recent.has(username if endpoint == OURS else f"{username}@{endpoint}", around):
+            return Tier.TRUSTED
+        return Tier.SUSPECT if has_failures and not self.recent.has_network(around) else Tier.PLAIN
 
     async def _open_session(self, attempt: Attempt, proven: Account | Guest, wanted: Wanted) -> str:
         session_id, now = self.sessions.new_id(wanted.prefix), self._now()
@@ -96,14 +121,11 @@ class Admission:
 
 
 def _counted_as(username: str, endpoint: str) -> str | None:
-    """What failures are counted by at another's endpoint: who gets in by one must start no count anew at another.
+    """Return what failures at a Keystone are counted by: one form for all spellings of a name.
 
-    A Keystone may take names in any case, with spaces after them and with other accents for the same user's.
+    The console's own accounts have one spelling each.
     """
-    if endpoint == OURS:
-        return None
-    plain = "".join(each for each in normalize("NFKD", username.casefold()) if not combining(each))
-    return f"{endpoint} {plain.strip()}"
+    return None if endpoint == OURS else f"{endpoint} {fold_username(username)}"
 
 
 def _has_role(proven: Account | Guest, wanted: Role | None) -> bool:

@@ -40,6 +40,9 @@ from cloudconsole.store.sessions import Session
 LARGEST_REMEMBERED: Final = 256
 """Bodies up to this size are remembered with what they ask for: there are few of them, and they come often."""
 
+FIELDS: Final = ("action", *sorted({name for action in ACTIONS for name in action.parameters}))
+"""All that any action takes."""
+
 WELCOME = Text("Welcome to Cloud Console.", "欢迎使用云控制台。")
 
 
@@ -132,8 +135,8 @@ class ApiEndpoint:
 
 
 def _asked(body: bytes, media: str) -> tuple[Handler, Fields]:
-    """What a body asks for: the action's handler, and all fields."""
-    fields = parse_fields(body, media)
+    """What a body asks for: the action's handler, and the fields."""
+    fields = parse_fields(body, media, FIELDS)
     handler = HANDLERS.get(required_text(fields, "action"))
     if handler is None:
         raise UnknownAction

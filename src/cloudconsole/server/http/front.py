@@ -92,7 +92,7 @@ class FrontDoor:
 
     def _forwarded_address(self, head: Head) -> str | None:
         """The nearest address of the chain that is not one of our proxies."""
-        chain = [entry.strip() for entry in (head.header(b"x-forwarded-for") or "").split(",")]
+        chain = [entry.strip() for entry in (head.header(b"x-forwarded-for") or "").rsplit(",", LONGEST_CHAIN)]
         for entry in reversed(chain[-LONGEST_CHAIN:]):
             address = forwarded_address(entry)
             # What stands before an entry that is no address may be the caller's own invention.

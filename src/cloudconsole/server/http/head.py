@@ -96,7 +96,9 @@ def _names_foreign_page(sec_fetch_site: str | None) -> bool:
     """Whether a browser says that a page of another site sends this."""
     if sec_fetch_site is None:
         return False
-    return any(site.strip() in ("cross-site", "same-site") for site in sec_fetch_site.lower().split(","))
+    # Anywhere in it: where the header is repeated, one such value is enough.
+    sites = sec_fetch_site.lower()
+    return "cross-site" in sites or "same-site" in sites
 
 
 @lru_cache(maxsize=256)

@@ -22,32 +22,41 @@ HEALTH_PATHS: Final = frozenset({ALIVE_PATH, READY_PATH})
 
 _ALIVE: Final = Text("Alive.", "运行中。")
 _READY: Final = Text("Ready.", "已就绪。")
+_INCOMPATIBLE: Final = Text(
+    "Not ready: the store is at schema revision {found}, which this version (revision {own}) cannot serve.",
+    "未就绪：存储的架构版本为 {found}，本版本（{own}）无法使用。",
+)
 
 
 class HealthEndpoint:
     def __init__(self, reader: Reader, is_draining: Callable[[], bool]) -> None:
         self._reader = reader
         self._is_draining = is_draining
-        self._has_odd_tables = False
+        self._is_incompatible = False
 
     async def alive(self, request: Request, _front: Front) -> Response:
         """Always: that we answer is all there is to know."""
         return json_response(envelope.notice(_ALIVE, 200, request.head.language))
 
     async def ready(self, request: Request, _front: Front) -> Response:
-        """Only while calls would be served: not when stopping, nor without a store that can be watched and is known."""
+        """Only while calls would be served: not when stopping, nor without a store that this program can serve."""
         await self._reader.changes.look()
-        if self._is_draining() or await self._finds_odd_tables():
+        if self._is_draining():
             raise Unavailable
+        await self._require_compatible_store()
         return json_response(envelope.notice(_READY, 200, request.head.language))
 
-    async def _finds_odd_tables(self) -> bool:
-        """Told when it begins and when it ends, not each time that somebody asks."""
-        odd = await odd_revisions(self._reader)
-        if odd and not self._has_odd_tables:
-            needed = known_revisions()[0]
-            log.warning("not ready: the store's tables are of revision %s, and this program's of %s", odd[0], needed)
-        elif self._has_odd_tables and not odd:
-            log.warning("ready: the store's tables are of this program's revision again")
-        self._has_odd_tables = bool(odd)
-        return self._has_odd_tables
+    async def _require_compatible_store(self) -> None:
+        """Log when it becomes incompatible and when that ends, not each time that somebody asks."""
+        incompatible, own = await odd_revisions(self._reader), known_revisions()[0]
+        if incompatible and not self._is_incompatible:
+            log.warning(
+                "not ready: the store is at revision %s, which this version (revision %s) cannot serve",
+                incompatible[0],
+                own,
+            )
+        elif self._is_incompatible and not incompatible:
+            log.warning("ready: this version (revision %s) can serve the store again", own)
+        self._is_incompatible = bool(incompatible)
+        if incompatible:
+            raise Unavailable(instead=_INCOMPATIBLE, found=incompatible[0], own=own)

@@ -28,8 +28,9 @@ class Kept(NamedTuple):
     def answer(self, request: Request) -> Response:
         """The whole, as small as the caller takes it, or 304 to one whose copy is this one."""
         headers: Headers = [(b"etag", self.tag.encode()), _VARIES]
-        known = [entry.strip().removeprefix("W/") for entry in (request.head.header(b"if-none-match") or "").split(",")]
-        if self.tag in known or known == ["*"]:
+        known = request.head.header(b"if-none-match") or ""
+        # A tag has its quotation marks, so it is no part of another.
+        if self.tag in known or known.strip() == "*":
             return Response(status=304, headers=headers, policy=self.policy, caching=self.caching)
         headers.append(self.content_type)
         body = self.body

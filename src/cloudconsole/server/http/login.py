@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.server.http.admission import Admission, Wanted
-from cloudconsole.server.http.body import media_type, parse_fields, read_body, required_text
+from cloudconsole.server.http.body import media_type, parse_form, read_body, required_text
 from cloudconsole.server.http.cookies import clear_session_cookie, csrf_cookie, session_cookie
 from cloudconsole.server.http.csrf import CsrfTokens, check_origin
 from cloudconsole.server.http.front import Front
-from cloudconsole.server.http.regions import Regions
+from cloudconsole.server.http.regions import OURS, Regions
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Headers, Response, cookie_headers
 from cloudconsole.server.http.session import Sessions
@@ -28,14 +28,15 @@ class LoginEndpoint:
 
     async def log_in(self, request: Request, front: Front) -> Response:
         body = await read_body(request, self.settings.max_body)
-        media = media_type(request, (FORM,))
+        media_type(request, (FORM,))
         check_origin(request, front)
-        fields = parse_fields(body, media)
+        fields = parse_form(body)
         csrf_seed = self.tokens.check_login(request, fields.get("csrfmiddlewaretoken"))
         username, password, region = (required_text(fields, name) for name in ("username", "password", "region"))
         await self.admission.recognise(request, username)
         endpoint = self.regions.meant_by(region, front.origin)
-        await self.admission.recognise(request, username, endpoint)
+        if endpoint != OURS:
+            await self.admission.recognise(request, username, endpoint)
         replaces = [session_id for session_id, _ in request.head.sessions]
         wanted = Wanted(csrf_seed, replaces, endpoint=endpoint)
         session_id = await self.admission.admit(request, front, username, password, wanted)

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 
@@ -15,24 +16,32 @@ class PatientProtocol(HttpToolsProtocol):
     _stall: asyncio.TimerHandle | None = None
     _running: RequestResponseCycle | None = None
 
+    @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         # What the system does not take at once waits for the caller to read, and nothing is added to it meanwhile.
         transport.set_write_buffer_limits(high=1)
 
+    @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._watch_stall(stalled=False)
         self._unset_keepalive_if_required()
+        if self._running is not None:
+            # uvicorn marks only the last of pipelined requests; this one would write to a closed socket.
+            self._running.disconnected = True
         super().connection_lost(exc)
 
+    @override
     def pause_writing(self) -> None:
         super().pause_writing()
         self._watch_stall(stalled=True)
 
+    @override
     def resume_writing(self) -> None:
         super().resume_writing()
         self._watch_stall(stalled=False)
 
+    @override
     def on_response_complete(self) -> None:
         """As uvicorn's, but for its timer: to set and take back one for each pause is dear."""
         self.server_state.total_requests += 1
@@ -44,6 +53,7 @@ class PatientProtocol(HttpToolsProtocol):
         else:
             self._begin_pause()
 
+    @override
     def on_message_complete(self) -> None:
         super().on_message_complete()
         if self.cycle.response_complete and not self.pipeline:
@@ -55,6 +65,7 @@ class PatientProtocol(HttpToolsProtocol):
         if self.timeout_keep_alive_task is None:
             self._watch_idleness(self.timeout_keep_alive)
 
+    @override
     def timeout_keep_alive_handler(self) -> None:
         """Looks at the last of the pauses since it was set; where there is none, the next sets it again."""
         self.timeout_keep_alive_task = None

@@ -3,15 +3,16 @@
 import asyncio
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import httptools
+from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from cloudconsole.server.http.crowded import CrowdedProtocol
 from cloudconsole.server.http.crowding import MANY_CALLS, Crowding
 from cloudconsole.server.http.head import LAST_HEAD, LastHead
-from cloudconsole.server.http.raw_answers import bare_answer, write_whole
+from cloudconsole.server.http.raw_answers import bare_answer, no_place_answer, write_whole
 from cloudconsole.server.http.request import ARRIVAL, WHOLE_BODY, WRITE_WHOLE
 from cloudconsole.server.observing.layout import CONNECTION_REFUSALS
 from cloudconsole.server.observing.meter import Meter
@@ -19,13 +20,22 @@ from cloudconsole.store.arrivals import Arrivals
 
 MOST_HEAD_BYTES: Final = 32 * 1024
 MOST_HEADERS: Final = 100
+"""Of one request, and as many trailers."""
+MOST_PATH_ESCAPES: Final = 256
+"""Each takes a step of a Python loop to decode; no path of ours has any."""
 MOST_FRAMING_BYTES: Final = 1024 * 1024
 """Of one request, what is not body: its head, the frames of its chunks and its trailers."""
+MOST_SMALL_PIECES: Final = 256
+"""Chunks or reads of one body that may be small; others have 256 bytes or more on average."""
+LEAST_PIECE: Final = 256
 
 MOST_PIPELINED: Final = 100
 """Requests that may wait for the answers to those before them; each costs far more memory here than on the wire."""
 MOST_PIPELINED_IN_ALL: Final = 50_000
 """Of one worker: where there are many connections, each may send fewer ahead."""
+
+CLOSE_SECONDS: Final = 0.5
+"""Time for a client to close its side of a connection that a stopping server has ended."""
 
 
 class GuardedProtocol(CrowdedProtocol):
@@ -44,9 +54,13 @@ class GuardedProtocol(CrowdedProtocol):
     _refused = False
     _completed_one = False
     _framing_bytes = 0
+    _trailers = 0
+    _pieces = 0
+    _body_bytes = 0
     _deadline: asyncio.TimerHandle | None = None
     _task: asyncio.Task[None] | None = None
 
+    @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._last_head = LastHead()
@@ -56,10 +70,12 @@ class GuardedProtocol(CrowdedProtocol):
             self._refused = True
             self._refuse_place()
 
+    @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._watch_deadline(arriving=False)
         super().connection_lost(exc)
 
+    @override
     def data_received(self, data: bytes) -> None:
         if self._refused or self.transport.is_closing():
             return
@@ -81,6 +97,7 @@ class GuardedProtocol(CrowdedProtocol):
         if arriving or self._deadline is not None:
             self._watch_deadline(arriving=arriving)
 
+    @override
     def eof_received(self) -> bool:  # type: ignore[override]
         if self._arriving:
             self._refuse(HTTPStatus.BAD_REQUEST, b"The request ended before it was complete.")
@@ -90,11 +107,14 @@ class GuardedProtocol(CrowdedProtocol):
         last.keep_alive = False
         return True
 
+    @override
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._arriving = self._in_head = True
         self._offered_upgrade = False
+        self._trailers = self._pieces = self._body_bytes = 0
 
+    @override
     def on_header(self, name: bytes, value: bytes) -> None:
         # Trailers come here too, and are no headers.
         if self._in_head:
@@ -102,12 +122,18 @@ class GuardedProtocol(CrowdedProtocol):
             if name == b"expect":
                 self.expect_100_continue = value.lower() == b"100-continue"
             self.headers.append((name, value))
+        else:
+            self._trailers += 1
+        if len(self.headers) > MOST_HEADERS or self._trailers > MOST_HEADERS:
+            self._refuse_head()
 
+    @override
     def on_headers_complete(self) -> None:
         self._in_head = False
-        if len(self.headers) > MOST_HEADERS or (self._head_may_be_large and self._head_bytes() > MOST_HEAD_BYTES):
-            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
-            raise ValueError("request head too large")
+        if self._head_may_be_large and self._head_bytes() > MOST_HEAD_BYTES:
+            self._refuse_head()
+        if b"%" in self.url and self.url.partition(b"?")[0].count(b"%") > MOST_PATH_ESCAPES:
+            raise ValueError("too many escapes in the path")
         if self.pipeline and len(self.pipeline) >= self._most_pipelined():
             raise ValueError("too many requests without waiting for an answer")
         self._offered_upgrade = self.parser.should_upgrade()
@@ -116,13 +142,19 @@ class GuardedProtocol(CrowdedProtocol):
         elif self.parser.get_method() == b"CONNECT":
             raise ValueError("this is no proxy")
 
+    @override
     def on_body(self, body: bytes) -> None:
         self._framing_bytes -= len(body)
+        self._body_bytes += len(body)
+        self._pieces += 1
+        if self._pieces > MOST_SMALL_PIECES + self._body_bytes // LEAST_PIECE:
+            raise ValueError("too many small pieces of a body")
         if self.cycle.response_complete:
             # The answer went out long ago and the application has thrown away as much as it will.
             self.transport.close()
         super().on_body(body)
 
+    @override
     def on_message_complete(self) -> None:
         if not self._offered_upgrade:
             self._arriving = False
@@ -133,6 +165,30 @@ class GuardedProtocol(CrowdedProtocol):
             scope[WHOLE_BODY] = self.cycle.body
             super().on_message_complete()
 
+    @override
+    def shutdown(self) -> None:
+        """End the connection, since the server stops, without losing a request that is on its way.
+
+        A connection without a request gets 503 before it ends: a client that sends one at this moment reads that as the
+        response to it, and one that sends none discards the connection. What still arrives is read, because closing a
+        connection with unread data resets it.
+        """
+        if self._refused:
+            return
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is not None and (cycle.more_body or not cycle.response_complete):
+            super().shutdown()
+            return
+        self._refused = True
+        self._watch_deadline(arriving=False)
+        if self.rests:
+            self.listen()
+        self.transport.write(no_place_answer(self.config.encoded_headers))
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.loop.call_later(CLOSE_SECONDS, self.transport.close)
+
+    @override
     def send_400_response(self, msg: str) -> None:
         self._refuse(HTTPStatus.BAD_REQUEST, msg.encode("ascii"))
 
@@ -168,6 +224,7 @@ class GuardedProtocol(CrowdedProtocol):
             self._deadline.cancel()
             self._deadline = None
 
+    @override
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
         crowding = self.crowding
@@ -183,6 +240,10 @@ class GuardedProtocol(CrowdedProtocol):
         way = self._attend(cycle, app, self.came_late) if crowding.watches else cycle.run_asgi(app)
         # Held by its connection, which has one at a time; the server's own list would cost a callback for each call.
         self._task = self.loop.create_task(way)
+
+    def _refuse_head(self) -> NoReturn:
+        self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+        raise ValueError("request head too large")
 
     def _refuse(self, status: HTTPStatus, text: bytes = b"") -> None:
         if self._refused or self.transport.is_closing():

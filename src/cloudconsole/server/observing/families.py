@@ -41,7 +41,7 @@ PASSWORDS_WAITING: Final = Family(
 STORE_READABLE: Final = Family("store_readable", "gauge", "1 if the store could be read for this page, else 0.")
 STORE_BYTES: Final = Family("store_size_bytes", "gauge", "Size of the store's files.", ("file",))
 STORE_FREE: Final = Family("store_free_bytes", "gauge", "Free space on the disk of the data folder.")
-STORE_ERRORS: Final = Family("store_errors_total", "counter", "Calls that failed because of the store.")
+STORE_ERRORS: Final = Family("store_errors_total", "counter", "Calls rejected because of the store.")
 STORE_WRITES: Final = Family(
     "store_write_duration_seconds", "histogram", "Time that a write took, waiting for its turn included."
 )
@@ -84,8 +84,15 @@ LONGEST_LAG: Final = Family(
     "event_loop_lag_max_seconds", "gauge", "The longest lag of any worker in the last one to two minutes."
 )
 WORKERS: Final = Family("workers", "gauge", "Worker processes that are running.")
-RESTARTS: Final = Family("worker_restarts_total", "counter", "Workers that died and were replaced.")
+RESTARTS: Final = Family(
+    "worker_restarts_total", "counter", "Workers that were replaced, by reason: died, frozen.", ("reason",)
+)
 WORKER_MEMORY: Final = Family("worker_resident_memory_bytes", "gauge", "Resident memory of each worker.", ("worker",))
+CERTIFICATE_EXPIRY: Final = Family(
+    "certificate_expiry_seconds",
+    "gauge",
+    "When the certificate that the console serves expires, in seconds since the epoch; none without a certificate.",
+)
 START_TIME: Final = Family("start_time_seconds", "gauge", "When the console was started, in seconds since the epoch.")
 BUILD: Final = Family("build_info", "gauge", "Always 1; the version is a label.", ("version", "python"))
 

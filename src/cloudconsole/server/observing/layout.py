@@ -89,12 +89,15 @@ PAYLOADS_REUSED: Final = _SINGLES
 PAYLOADS_PREPARED: Final = _SINGLES + 1
 STORE_ERRORS: Final = _SINGLES + 2
 AUDIT_LEFT_OUT: Final = _SINGLES + 3
-RESTARTS: Final = _SINGLES + 4
+DIED: Final = "died"
+FROZEN: Final = "frozen"
+RESTARTS: Final = {DIED: _SINGLES + 4, FROZEN: _SINGLES + 10}
+"""Replaced workers, by reason."""
 CONNECTION_REFUSALS: Final = {status: _SINGLES + 5 + number for number, status in enumerate((400, 408, 431, 503))}
 """By the status of the connection's own bare answer."""
 TURNED_AWAY: Final = _SINGLES + 9
 
-_MOMENTARY: Final = _SINGLES + 10
+_MOMENTARY: Final = _SINGLES + 11
 
 # What has only a value of the moment: a new worker begins with none of its predecessor's.
 IN_FLIGHT: Final = _MOMENTARY
@@ -104,7 +107,17 @@ PASSWORDS_WAITING: Final = _MOMENTARY + 3
 LONGEST_LAG: Final = _MOMENTARY + 4
 PROCESS: Final = _MOMENTARY + 5
 WATCH_LOST: Final = _MOMENTARY + 6
-_OF_SERVICES: Final = _MOMENTARY + 7
+ACCEPTING: Final = _MOMENTARY + 7
+"""1 once a worker accepts connections."""
+CERTIFICATE_EXPIRY: Final = _MOMENTARY + 8
+"""When the certificate that a worker serves expires, in seconds since the epoch; 0 without one."""
+UNDRAINED: Final = _MOMENTARY + 9
+"""1 from a worker's start until it is told to stop and has no call under way."""
+BEATS: Final = _MOMENTARY + 10
+"""Counts up as long as the event loop of a worker advances."""
+STOPPING: Final = _MOMENTARY + 11
+"""1 once the supervisor stops all workers, and not this one alone."""
+_OF_SERVICES: Final = _MOMENTARY + 12
 UPSTREAM_IN_FLIGHT: Final = {service: _OF_SERVICES + number for number, service in enumerate(SERVICES)}
 _END: Final = _OF_SERVICES + len(SERVICES)
 GAUGES: Final = range(IN_FLIGHT, _END)

@@ -6,6 +6,8 @@ import time
 from bisect import bisect_left
 
 from cloudconsole.server.observing.layout import (
+    ACCEPTING,
+    BEATS,
     CALL_PLACES,
     GAUGES,
     OUTCOME_PLACES,
@@ -13,6 +15,8 @@ from cloudconsole.server.observing.layout import (
     PROCESS,
     RESTARTS,
     SECONDS_BOUNDS,
+    STOPPING,
+    UNDRAINED,
     WORKER_CELLS,
 )
 
@@ -51,14 +55,15 @@ class Meter:
         """This process takes the region over; what its predecessor counted goes on from there."""
         self.clear_gauges()
         self._cells[PROCESS] = os.getpid()
+        self._cells[UNDRAINED] = 1
 
     def clear_gauges(self) -> None:
         for cell in GAUGES:
             self._cells[cell] = 0
 
-    def note_restart(self) -> None:
+    def note_restart(self, reason: str) -> None:
         """For the parent alone, while no worker has the region."""
-        self._cells[RESTARTS] += 1
+        self._cells[RESTARTS[reason]] += 1
 
 
 class Board:
@@ -72,6 +77,27 @@ class Board:
 
     def meter(self, worker: int) -> Meter:
         return Meter(self._regions[worker])
+
+    def is_accepting(self) -> bool:
+        """Whether every worker accepts connections."""
+        return all(region[ACCEPTING] for region in self._regions)
+
+    def beats(self) -> dict[int, int]:
+        """How often each worker's event loop was seen to advance since the worker began."""
+        return {worker: region[BEATS] for worker, region in enumerate(self._regions)}
+
+    def stop(self) -> None:
+        """Let every worker know that all of them stop; for the parent alone."""
+        for region in self._regions:
+            region[STOPPING] = 1
+
+    def is_stopping(self, worker: int) -> bool:
+        """Whether all workers stop, as far as this one can know."""
+        return bool(self._regions[worker][STOPPING])
+
+    def is_drained(self) -> bool:
+        """Whether no worker has calls to finish before it stops."""
+        return not any(region[UNDRAINED] for region in self._regions)
 
     def read(self) -> list[list[int]]:
         """A copy of every worker's cells."""

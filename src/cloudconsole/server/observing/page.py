@@ -95,13 +95,16 @@ def _of_processes(workers: list[list[int]], totals: list[int]) -> list[str]:
     processes = {number: cells[layout.PROCESS] for number, cells in enumerate(workers) if cells[layout.PROCESS]}
     memory = {number: _resident_bytes(process) for number, process in processes.items()}
     known = [((str(number),), size) for number, size in memory.items() if size is not None]
+    # A worker that could not reload serves an older one than the others.
+    expiries = [cells[layout.CERTIFICATE_EXPIRY] for cells in workers if cells[layout.CERTIFICATE_EXPIRY]]
     longest = max(cells[layout.LONGEST_LAG] for cells in workers)
     return [
         *_histogram(families.LOOP_LAG, {(): layout.LOOP_LAG}, totals),
         *_family(families.LONGEST_LAG, [((), _seconds(longest))]),
         *_family(families.WORKERS, [((), len(processes))]),
-        *_family(families.RESTARTS, [((), totals[layout.RESTARTS])]),
+        *_family(families.RESTARTS, [((reason,), totals[cell]) for reason, cell in layout.RESTARTS.items()]),
         *_family(families.WORKER_MEMORY, known),
+        *_family(families.CERTIFICATE_EXPIRY, [((), min(expiries))] if expiries else []),
     ]
 
 

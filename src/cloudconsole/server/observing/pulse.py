@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from cloudconsole.server.observing.layout import LONGEST_LAG, LOOP_LAG
+from cloudconsole.server.observing.layout import BEATS, LONGEST_LAG, LOOP_LAG
 from cloudconsole.server.observing.meter import Meter
 
 BEAT_SECONDS: Final = 0.25
@@ -23,6 +23,7 @@ class Pulse:
 
     def start(self) -> None:
         """Begin in the running loop; ends with it."""
+        self._meter.add(BEATS)
         self._due = time.perf_counter_ns() + int(BEAT_SECONDS * 1_000_000_000)
         asyncio.get_running_loop().call_later(BEAT_SECONDS, self._beat)
 

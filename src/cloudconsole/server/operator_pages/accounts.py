@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from cloudconsole.core.kinds import Role
 from cloudconsole.operator.errors import Finding, Unfit, refuse_unfit
 from cloudconsole.operator.nouns import ACCOUNTS, Done
-from cloudconsole.operator.passwords import LONGEST, is_fit
+from cloudconsole.operator.passwords import MINIMUM_LENGTHS, PasswordPolicy
 from cloudconsole.operator.throttles import clear_throttle
 from cloudconsole.server.addresses import forwarded_address, throttle_address
 from cloudconsole.server.operator_pages.controls import Control
@@ -14,7 +15,15 @@ from cloudconsole.store.passwords import hash_password
 from cloudconsole.store.sessions import Session
 
 PASSWORDS: Final = (
-    Control("password", "Password", f"1 to {LONGEST} characters", "password", ("password",), is_required=True),
+    Control(
+        "password",
+        "Password",
+        f"at least {MINIMUM_LENGTHS['tenant']} characters, {MINIMUM_LENGTHS['operator']} for operators; "
+        "more if the settings say so",
+        "password",
+        ("password",),
+        is_required=True,
+    ),
     Control("password_again", "Repeat the password", "", "password", ("password_again",), is_required=True),
 )
 ADDRESS: Final = Control(
@@ -26,23 +35,25 @@ ADDRESS: Final = Control(
 )
 
 
-def new_password(fields: Mapping[str, str]) -> str:
+def new_password(fields: Mapping[str, str], policy: PasswordPolicy, role: Role) -> str:
     """The password that was typed twice."""
-    refuse_unfit(password_findings(fields))
+    refuse_unfit(password_findings(fields, policy, role))
     return fields["password"]
 
 
-def password_findings(fields: Mapping[str, str]) -> Iterator[Finding]:
+def password_findings(fields: Mapping[str, str], policy: PasswordPolicy, role: Role) -> Iterator[Finding]:
     password = fields.get("password", "")
-    if not is_fit(password):
-        yield ("password",), f"must have 1 to {LONGEST} characters"
+    if problem := policy.problem(password, role):
+        yield ("password",), problem
     elif fields.get("password_again", "") != password:
         yield ("password_again",), "differs from the password"
 
 
 def reset_password(office: Office, who: Session, key: str, fields: Mapping[str, str]) -> Done:
+    with office.looking() as desk:
+        role = ACCOUNTS.show(desk, key)["role"]
     # Hashed before the transaction: it takes its time, in which others could not write.
-    password_hash = hash_password(new_password(fields))
+    password_hash = hash_password(new_password(fields, office.password_policy, role))
     with office.writing(who) as desk:
         return ACCOUNTS.reset_password(desk, key, password_hash)
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
+from cloudconsole.core.kinds import Role
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import Finding, OperatorError, Unfit, refuse_unfit
 from cloudconsole.operator.nouns import ACCOUNTS, Done, Noun
@@ -41,8 +42,8 @@ class AddPage:
         own = adding_controls(noun)
         self._controls: tuple[Control, ...] = (*own, *accounts.PASSWORDS) if noun is ACCOUNTS else own
 
-    async def show(self, request: Request, _front: Front) -> Response:
-        visit = await self._room.sessions.require(request)
+    async def show(self, request: Request, front: Front) -> Response:
+        visit = await self._room.sessions.require(request, front)
         return await self._page(request, visit, asked_fields(self._controls, query_of(request)))
 
     async def add(self, request: Request, front: Front) -> Response:
@@ -84,9 +85,10 @@ class AddPage:
                 ACCOUNTS.check_new(desk, values)
         except Unfit as refused:
             findings += refused.findings
-        findings += accounts.password_findings(fields)
+        role: Role = "operator" if values.get("role") == "operator" else "tenant"
+        findings += accounts.password_findings(fields, self._room.office.password_policy, role)
         refuse_unfit(findings)
-        return accounts.new_password(fields)
+        return fields["password"]
 
     async def _again(
         self, request: Request, posted: Posted, problems: Problems, status: int, preview: Preview | None = None

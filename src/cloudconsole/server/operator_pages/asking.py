@@ -29,8 +29,8 @@ class DeedPage:
         self._deed = deed
         self._room = room
 
-    async def ask(self, request: Request, _front: Front) -> Response:
-        visit = await self._room.sessions.require(request)
+    async def ask(self, request: Request, front: Front) -> Response:
+        visit = await self._room.sessions.require(request, front)
         return await self._page(request, visit, key_of(query_of(request)))
 
     async def do(self, request: Request, front: Front) -> Response:

@@ -44,7 +44,7 @@ class ListPage:
         self._columns: tuple[Column, ...] = columns_of(noun)
 
     async def show(self, request: Request, front: Front) -> Response:
-        visit = await self._room.sessions.require(request)
+        visit = await self._room.sessions.require(request, front)
         query = query_of(request)
         wanted = {name: query[name] for name in self._filters if query.get(name)}
         problems = Problems()

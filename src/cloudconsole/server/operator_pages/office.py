@@ -10,6 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.operator.desk import Desk, at_desk, reading_desk
+from cloudconsole.operator.passwords import DEFAULT_POLICY, PasswordPolicy
 from cloudconsole.server.observing.meter import Meter
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec.errors import LoginRequired, Unavailable
@@ -27,12 +28,21 @@ ACTOR_PREFIX: Final = "web:"
 
 
 class Office:
-    def __init__(self, store: Store, activity: Engine, clock: Clock, zone: tzinfo, meter: Meter) -> None:
+    def __init__(
+        self,
+        store: Store,
+        activity: Engine,
+        clock: Clock,
+        zone: tzinfo,
+        meter: Meter,
+        password_policy: PasswordPolicy = DEFAULT_POLICY,
+    ) -> None:
         self._cloud = store.open_engine("cloud")
         self._activity = activity
         self._clock = clock
         self._writer = Writer("operator-pages", meter, store.settle_seconds)
         self.zone = zone
+        self.password_policy = password_policy
 
     async def look(self, work: Callable[[Desk], Result]) -> Result:
         """Read at a desk."""

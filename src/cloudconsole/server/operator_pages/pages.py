@@ -58,7 +58,7 @@ class OperatorPages:
     ) -> None:
         self._sessions = OperatorSessions(reader, sessions, tokens, clock)
         self._renderer = Renderer(settings.zone, settings.time_zone, settings.currency)
-        self._office = Office(settings.store, activity, clock, settings.zone, meter)
+        self._office = Office(settings.store, activity, clock, settings.zone, meter, settings.password_policy)
         self._room = Room(self._office, self._renderer, self._sessions)
         self._sign_in = SignIn(self._sessions, admission, tokens, clock, self._renderer)
         self.routes: Routes = {

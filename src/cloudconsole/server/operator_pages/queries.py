@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 from typing import Final
-from urllib.parse import parse_qsl
 
+from cloudconsole.server.http.body import MOST_FORM_FIELDS, form_pairs
 from cloudconsole.server.http.request import Request
 
 LONGEST_QUERY: Final = 8192
@@ -12,10 +12,13 @@ _REPLACED: Final = str.maketrans("\0", "\ufffd")
 
 
 def query_of(request: Request) -> dict[str, str]:
-    """The fields of the query; of a repeated one the last counts, and what is no text is none."""
-    text = request.query[:LONGEST_QUERY].decode("latin-1")
-    fields = parse_qsl(text, keep_blank_values=True, errors="replace")
-    return {name: value.translate(_REPLACED) for name, value in fields}
+    """The first fields of the query; of a repeated one the last counts, and what is no text is none."""
+    fields = request.query[:LONGEST_QUERY].split(b"&", MOST_FORM_FIELDS)[:MOST_FORM_FIELDS]
+    try:
+        pairs = list(form_pairs(b"&".join(fields)))
+    except ValueError:
+        return {}
+    return {name.decode(errors="replace"): value.decode(errors="replace").translate(_REPLACED) for name, value in pairs}
 
 
 def key_of(fields: Mapping[str, str]) -> str:

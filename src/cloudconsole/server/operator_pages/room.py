@@ -32,7 +32,7 @@ class Room:
 
     def noticed_page(self, template: str, request: Request, front: Front, visit: Visit, **values: Any) -> Response:
         """A page that says what was just done, this once."""
-        notice = read_notice(request.head.header(b"cookie") or "")
+        notice = read_notice(request.head.header(b"cookie") or "", secure=front.secure)
         headers = [] if notice is None else cookie_headers(clear_notice_cookie(secure=front.secure))
         return self.page(template, request, visit, headers=headers, notice=notice, **values)
 

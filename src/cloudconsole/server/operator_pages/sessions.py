@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from cloudconsole.core.addresses import parse_origin
 from cloudconsole.core.clock import Clock
-from cloudconsole.server.http.body import media_type, parse_fields, read_body
+from cloudconsole.server.http.body import media_type, parse_form, read_body
 from cloudconsole.server.http.cookies import read_operator_cookies
 from cloudconsole.server.http.csrf import CsrfTokens, check_origin
 from cloudconsole.server.http.front import Front
@@ -50,15 +50,15 @@ class OperatorSessions:
         self._tokens = tokens
         self._clock = clock
 
-    def held(self, request: Request) -> list[str]:
+    def held(self, request: Request, front: Front) -> list[str]:
         """The ids of operators' sessions that the request has, live or not."""
-        values = read_operator_cookies(request.head.header(b"cookie") or "")
+        values = read_operator_cookies(request.head.header(b"cookie") or "", secure=front.secure)
         return [value for value in values if _SESSION_ID.fullmatch(value)]
 
-    async def find(self, request: Request) -> Visit | None:
+    async def find(self, request: Request, front: Front) -> Visit | None:
         """The live session of an account that is an operator's now."""
         now = self._clock.now()
-        for session_id in self.held(request):
+        for session_id in self.held(request, front):
             session = await self._reader.find(hash_session_id(session_id), now, request.arrival)
             if session is not None and session.role == OPERATOR:
                 request.user = session.username
@@ -66,21 +66,21 @@ class OperatorSessions:
                 return Visit(session, self._tokens.from_seed(session.csrf_seed))
         return None
 
-    async def require(self, request: Request) -> Visit:
-        visit = await self.find(request)
+    async def require(self, request: Request, front: Front) -> Visit:
+        visit = await self.find(request, front)
         if visit is None:
             raise LoginRequired
         return visit
 
     async def receive(self, request: Request, front: Front) -> Posted:
         """A form that an operator sent from one of our pages; refused where a foreign page may have sent it."""
-        await self.require(request)
+        await self.require(request, front)
         body = await read_body(request, LARGEST_FORM)
         # Again: a body may take its time, and whoever sends it may be no operator any more.
-        visit = await self.require(request)
-        media = media_type(request, (FORM,))
+        visit = await self.require(request, front)
+        media_type(request, (FORM,))
         check_origin(request, front)
-        fields = parse_fields(body, media)
+        fields = parse_form(body)
         token = fields.get(TOKEN_FIELD, "")
         is_current = self._tokens.is_of(visit.session, token)
         if not is_current and not (self._tokens.is_ours(token) and _is_from_ours(request, front)):

@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.server.http.admission import Admission, Wanted
-from cloudconsole.server.http.body import media_type, parse_fields, read_body, required_text
+from cloudconsole.server.http.body import media_type, parse_form, read_body, required_text
 from cloudconsole.server.http.cookies import OPERATOR_PATH, clear_operator_cookie, csrf_cookie, operator_cookie
 from cloudconsole.server.http.csrf import SEED_LENGTH, CsrfTokens, check_origin
 from cloudconsole.server.http.front import Front
@@ -49,15 +49,15 @@ class SignIn:
     async def show(self, request: Request, front: Front) -> Response:
         query = query_of(request)
         onward = self._onward(query.get("next", ""))
-        if await self._sessions.find(request) is not None:
+        if await self._sessions.find(request, front) is not None:
             return redirect(onward)
         return self._form(request, front, onward, problem=LOST if query.get("lost") else None)
 
     async def sign_in(self, request: Request, front: Front) -> Response:
         body = await read_body(request, self._admission.settings.max_body)
-        media = media_type(request, (FORM,))
+        media_type(request, (FORM,))
         check_origin(request, front)
-        fields = parse_fields(body, media)
+        fields = parse_form(body)
         onward = self._onward(fields.get("next", ""))
         try:
             self._tokens.check_login(request, fields.get(TOKEN_FIELD))
@@ -72,7 +72,7 @@ class SignIn:
         try:
             posted = await self._sessions.receive(request, front)
         except LoginRequired:
-            if self._sessions.held(request):
+            if self._sessions.held(request, front):
                 # It may have ended a moment ago on another replica whose answer was lost.
                 await self._admission.writer.settle()
             raise
@@ -96,7 +96,7 @@ class SignIn:
         await self._admission.recognise(request, username)
         wanted = Wanted(
             csrf_seed=self._tokens.new()[:SEED_LENGTH],
-            replaces=self._sessions.held(request),
+            replaces=self._sessions.held(request, front),
             prefix=OPERATORS,
             role=OPERATOR,
             event=OPERATOR_LOGIN,

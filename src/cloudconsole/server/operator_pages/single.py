@@ -70,7 +70,7 @@ class OnePage:
         self._room = room
 
     async def show(self, request: Request, front: Front) -> Response:
-        visit = await self._room.sessions.require(request)
+        visit = await self._room.sessions.require(request, front)
         return await self._page(request, front, visit, key_of(query_of(request)))
 
     async def change(self, request: Request, front: Front) -> Response:

@@ -35,8 +35,8 @@ class StartPage:
     def __init__(self, room: Room) -> None:
         self._room = room
 
-    async def show(self, request: Request, _front: Front) -> Response:
-        visit = await self._room.sessions.require(request)
+    async def show(self, request: Request, front: Front) -> Response:
+        visit = await self._room.sessions.require(request, front)
         lines, upcoming = await self._room.office.look(_read)
         return self._room.page("start.html", request, visit, places=_PLACES, lines=lines, upcoming=upcoming)
 

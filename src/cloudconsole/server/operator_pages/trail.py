@@ -44,8 +44,8 @@ class TrailPage:
     def __init__(self, room: Room) -> None:
         self._room = room
 
-    async def show(self, request: Request, _front: Front) -> Response:
-        visit = await self._room.sessions.require(request)
+    async def show(self, request: Request, front: Front) -> Response:
+        visit = await self._room.sessions.require(request, front)
         query = query_of(request)
         is_access = query.get("trail") == _ACCESS
         wanted = {control.name: text for control in _CONTROLS if (text := sent(control, query))}

@@ -2,27 +2,59 @@
 
 Alembic is loaded only where something is migrated: most processes find a store that is up to date, and would spend a
 tenth of their memory on it.
+
+Migrations follow expand-contract. Each declares in `oldest_compatible` the oldest revision whose programs can serve on
+the tables it leaves. Older programs do not have its code, so the database itself records it, in `schema_revisions`.
 """
 
+import json
+import logging
 from collections.abc import Set
 from functools import cache
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Connection, Engine, column, inspect, select, table
+from sqlalchemy import Connection, Engine, column, func, insert, inspect, select, table
 
+from cloudconsole.core.clock import SystemClock
 from cloudconsole.store.engine import Part, StoreError, reading
+from cloudconsole.store.tables import operator_audit
+
+log = logging.getLogger(__name__)
+
+MIGRATE: Final = "migrate"
+"""The change that the audit log names."""
 
 _VERSION: Final = table("alembic_version", column("version_num"))
+_REVISIONS: Final = table("schema_revisions", column("revision"), column("oldest_compatible"))
 _SCRIPTS: Final = Path(__file__).with_name("versions")
 
 
-def migrate(engine: Engine, parts: Set[Part], revision: str = "head") -> None:
-    """Bring the database behind `engine` up to date, or to a revision; one that is newer than all known is refused."""
-    if is_current(engine):
+def migrate(engine: Engine, parts: Set[Part], revision: str = "head", *, actor: str | None = None) -> None:
+    """Bring the database behind `engine` up to date, or to a revision; a newer, incompatible one is refused.
+
+    With an `actor`, the migration of existing tables is logged, and audited in the same transaction.
+    """
+    if is_usable(engine):
         return
     with engine.begin() as connection:
+        before = revision_of(connection)
         upgrade(connection, parts, revision)
+        after = revision_of(connection)
+        is_recorded = actor is not None and before is not None
+        if is_recorded and "cloud" in parts:
+            revisions = {"before": json.dumps({"revision": before}), "after": json.dumps({"revision": after})}
+            line = {"at": int(SystemClock().now()), "actor": actor, "change": MIGRATE, **revisions}
+            connection.execute(insert(operator_audit).values(line))
+    if is_recorded:
+        # A warning, so that commands show it, too: the version before may be unable to use the tables.
+        log.warning(
+            "migrated the store (%s) from revision %s to %s",
+            ", ".join(sorted(parts)),
+            before,
+            after,
+            extra={"fields": {"event": MIGRATE, "actor": actor, "from_revision": before, "to_revision": after}},
+        )
 
 
 def upgrade(connection: Connection, parts: Set[Part], revision: str = "head") -> None:
@@ -35,9 +67,35 @@ def upgrade(connection: Connection, parts: Set[Part], revision: str = "head") ->
     command.upgrade(config, revision)
 
 
-def is_current(engine: Engine) -> bool:
-    """Whether the database behind `engine` is up to date; a newer one than this program knows is refused."""
-    return is_newest(current_revision(engine))
+def is_usable(engine: Engine) -> bool:
+    """Whether this program can serve the database: at its own revision, or at a newer, compatible one.
+
+    A newer, incompatible one raises `StoreError`.
+    """
+    with reading(engine).connect() as connection:
+        revision = revision_of(connection)
+        return is_compatible(connection, revision) or is_newest(revision)
+
+
+def is_compatible(connection: Connection, revision: str | None) -> bool:
+    """Whether the database is at a newer revision that declares that this program can go on serving."""
+    own = known_revisions()[0]
+    if revision is None or revision <= own or not inspect(connection).has_table(_REVISIONS.name):
+        return False
+    oldest = connection.scalar(select(_REVISIONS.c.oldest_compatible).where(_REVISIONS.c.revision == revision))
+    return oldest is not None and oldest <= own
+
+
+def record_compatibility(connection: Connection, revision: str, oldest_compatible: str) -> None:
+    """Record the oldest revision whose programs can serve on a revision's tables and on all before it."""
+    before = connection.scalar(select(func.max(_REVISIONS.c.oldest_compatible)))
+    oldest = max(oldest_compatible, before or oldest_compatible)
+    connection.execute(insert(_REVISIONS).values(revision=revision, oldest_compatible=oldest))
+
+
+def refuse_newer(engine: Engine) -> None:
+    """Refuse any newer revision, for what must know every table and column."""
+    is_newest(current_revision(engine))
 
 
 def is_newest(revision: str | None) -> bool:

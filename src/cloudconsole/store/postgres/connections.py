@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, TypeVar
 import psycopg
 from psycopg import AsyncConnection, waiting
 from psycopg.abc import PQGen
+from typing_extensions import override
 
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.engine import StoreError
@@ -34,11 +35,12 @@ class Held(AsyncConnection[Row]):
     The server may be what does not answer.
     """
 
+    @override
     async def wait(
         self,
         gen: PQGen[Result],
         interval: float = 0.1,
-        timeout: float | None = None,  # noqa: ASYNC109 - it is psycopg's
+        timeout: float | None = None,
     ) -> Result:
         try:
             return await waiting.wait_async(gen, self.pgconn.socket, interval=interval, timeout=timeout)

@@ -13,6 +13,7 @@ from psycopg import waiting
 from psycopg.abc import PQGen, PQGenConn
 from psycopg.pq import TransactionStatus
 from psycopg.waiting import Ready
+from typing_extensions import override
 
 from cloudconsole.store.engine import StoreError, given_up_at
 from cloudconsole.store.postgres.address import DatabaseAddress
@@ -45,6 +46,7 @@ class BoundedConnection(psycopg.Connection[Any]):
         """Be closed as soon as something would begin while another server is the one than when it was `since`."""
         self._servers, self._number = servers, since
 
+    @override
     def cursor(self, *args: Any, **kwargs: Any) -> Any:
         """What was begun before goes its way: whether it was done, only its own server can say."""
         is_former = self._number != self._servers.number
@@ -55,16 +57,18 @@ class BoundedConnection(psycopg.Connection[Any]):
         return super().cursor(*args, **kwargs)
 
     @classmethod
+    @override
     def _connect_gen(cls, conninfo: str = "") -> PQGenConn[Self]:
         """For each host in turn, as long as there is time; psycopg's own knows but the time that a host may take."""
         _see_that_there_is_time()
         return (yield from _given_up_in_time(super()._connect_gen(conninfo)))
 
+    @override
     def wait(
         self,
         gen: PQGen[Result],
         interval: float = 0.1,
-        timeout: float | None = None,  # noqa: ARG002 - ours is for all of a change, not for one wait
+        timeout: float | None = None,
     ) -> Result:
         try:
             return waiting.wait(_given_up_in_time(gen), self.pgconn.socket, interval=interval)

@@ -58,7 +58,7 @@ class Places:
             raise
         if not has_place:
             # New connections for all who come back would take the time of those who are served.
-            raise Unavailable(closes=False)
+            raise Unavailable(closes=False, of_store=True)
 
     def _line_up(self, turn: Turn) -> None:
         self._line.append(turn)

@@ -38,6 +38,9 @@ class Moment:
 
 class PostgresReader:
     revisions: Final = "SELECT version_num FROM alembic_version"
+    oldest_compatible: Final = (
+        "SELECT oldest_compatible FROM schema_revisions JOIN alembic_version ON revision = version_num"
+    )
 
     def __init__(self, address: DatabaseAddress, servers: Servers) -> None:
         self._connections = Connections(address)

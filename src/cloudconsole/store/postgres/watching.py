@@ -93,10 +93,10 @@ class Watch:
         self._see_that_looks_are_kept_up()
         # While the database cannot be asked, nobody waits for it: one look at a time tries, and all are told.
         if self._fails:
-            raise Unavailable
+            raise Unavailable(of_store=True)
         if self._waiting >= MOST_WAITING:
             # Those come back: new connections for all of them would only make it worse.
-            raise Unavailable(closes=False)
+            raise Unavailable(closes=False, of_store=True)
         self._waiting += 1
         try:
             # Either is enough: a look that began after the call did, or one that is under the lease.

@@ -109,14 +109,14 @@ def _open(folder: Path, part: Part) -> sqlite3.Connection:
     return connect(database_file(folder, part))
 
 
-def connect(file: Path, *, is_still: bool = False) -> sqlite3.Connection:
+def connect(file: Path, *, is_still: bool = False, timeout: float = BUSY_SECONDS) -> sqlite3.Connection:
     """A plain connection to a database that must be there: none is made where it is not.
 
     Of one that `is_still`, which nobody writes to and which has no log, the file alone is read, and nothing is made
     beside it.
     """
     address = f"{file.absolute().as_uri()}?mode=ro&immutable=1" if is_still else _address(file)
-    return sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+    return sqlite3.connect(address, uri=True, timeout=timeout, isolation_level=None)
 
 
 def _address(file: Path) -> str:

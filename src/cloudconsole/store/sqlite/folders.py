@@ -3,6 +3,7 @@
 import os
 import pwd
 from pathlib import Path
+from shlex import quote
 from stat import S_ISVTX, S_IWOTH
 from typing import Final, NamedTuple
 
@@ -28,11 +29,12 @@ def danger_of(folder: Path) -> Danger | None:
         owner = user_named(status.st_uid)
         return Danger(
             f"the data folder {folder} belongs to {owner}, who can replace what is in it",
-            f"run this as {owner}, or chown {user_named(ourselves)} {folder}",
+            f"run this as {owner}, or chown -R {user_named(ourselves)} {quote(str(folder))}",
         )
     if status.st_mode & S_IWOTH:
         return Danger(
-            f"every user can write to the data folder {folder} and replace what is in it", f"chmod o-w {folder}"
+            f"every user can write to the data folder {folder} and replace what is in it",
+            f"chmod o-w {quote(str(folder))}",
         )
     return None
 
@@ -48,7 +50,7 @@ def refuse_open_to_all(folder: Path) -> None:
     mode = folder.stat().st_mode
     if mode & S_IWOTH and not mode & S_ISVTX:
         raise StoreError(
-            f"every user can replace what is put into {folder}: choose another folder, or chmod +t {folder}"
+            f"every user can replace what is put into {folder}: choose another folder, or chmod +t {quote(str(folder))}"
         )
 
 

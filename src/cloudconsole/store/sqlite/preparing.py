@@ -11,7 +11,7 @@ from typing import Final
 from sqlalchemy.exc import DBAPIError
 
 from cloudconsole.store.engine import PARTS, Part, StoreError
-from cloudconsole.store.migrations import current_revision, is_current, migrate
+from cloudconsole.store.migrations import current_revision, is_usable, migrate
 from cloudconsole.store.sqlite.desk_mark import mark, refuse_unless_desks
 from cloudconsole.store.sqlite.engine import database_file, opened
 from cloudconsole.store.sqlite.folders import refuse_danger
@@ -20,10 +20,11 @@ from cloudconsole.store.sqlite.scratch import clear_left
 _UNWRITABLE: Final = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
-def prepare(folder: Path, *, for_desk: bool = False) -> None:
+def prepare(folder: Path, *, for_desk: bool = False, actor: str | None = None) -> None:
     """Make the store if there is none and bring its tables up to date; safe when several start at once.
 
-    For a desk, one that is there must be a desk's already; a new one becomes it.
+    For a desk, one that is there must be a desk's already; a new one becomes it. With an
+    `actor`, a migration is logged and audited.
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -35,7 +36,7 @@ def prepare(folder: Path, *, for_desk: bool = False) -> None:
             for part in PARTS:
                 database_file(folder, part).touch(mode=0o600)
                 with opened(folder, part) as engine:
-                    migrate(engine, {part})
+                    migrate(engine, {part}, actor=actor)
             if for_desk:
                 mark(folder)
     except OSError as problem:
@@ -45,13 +46,13 @@ def prepare(folder: Path, *, for_desk: bool = False) -> None:
 
 
 def require_current(folder: Path, part: Part) -> None:
-    """Refuse to read tables that are not this program's: reading changes nothing, so it does not migrate either."""
+    """Refuse to read tables that this program cannot serve: reading changes nothing, so it does not migrate either."""
     refuse_danger(folder)
     file = database_file(folder, part)
     if not file.is_file():
         raise StoreError(f"there is no {file}: restore a backup, or start cloudconsole serve, which makes it anew")
     with opened(folder, part) as engine:
-        if is_current(engine):
+        if is_usable(engine):
             return
         revision = current_revision(engine)
     if revision is None:

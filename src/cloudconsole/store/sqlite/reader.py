@@ -17,6 +17,13 @@ class FileReader:
     revisions: Final = """
         SELECT (SELECT version_num FROM main.alembic_version), (SELECT version_num FROM activity.alembic_version)
     """
+    oldest_compatible: Final = """
+        SELECT
+            (SELECT oldest_compatible FROM main.schema_revisions
+                WHERE revision = (SELECT version_num FROM main.alembic_version)),
+            (SELECT oldest_compatible FROM activity.schema_revisions
+                WHERE revision = (SELECT version_num FROM activity.alembic_version))
+    """
 
     def __init__(self, folder: Path) -> None:
         self._connection = sqlite3.connect(database_file(folder, "cloud"), timeout=1, isolation_level=None)

@@ -38,11 +38,11 @@ class FolderStore:
     def is_there(self) -> bool:
         return database_file(self.folder, "cloud").exists()
 
-    def migrate(self) -> None:
-        preparing.prepare(self.folder)
+    def migrate(self, actor: str | None = None) -> None:
+        preparing.prepare(self.folder, actor=actor)
 
-    def prepare(self) -> None:
-        self.migrate()
+    def prepare(self, actor: str | None = None) -> None:
+        self.migrate(actor)
 
     def require_current(self, part: Part) -> None:
         preparing.require_current(self.folder, part)

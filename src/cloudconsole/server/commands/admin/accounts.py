@@ -40,8 +40,8 @@ def _reset_password(arguments: argparse.Namespace, settings: Settings) -> None:
     with store(settings) as engine:
         with looking(engine, settings) as desk:
             # Before anyone types a password for nobody.
-            ACCOUNTS.show(desk, arguments.key)
-        password_hash = hash_password(read_new_password(arguments))
+            role = ACCOUNTS.show(desk, arguments.key)["role"]
+        password_hash = hash_password(read_new_password(arguments, settings.password_policy, role))
         with writing(engine, settings) as desk:
             done = ACCOUNTS.reset_password(desk, arguments.key, password_hash)
     _print(done, "password changed, sessions ended", as_json=arguments.json)

@@ -35,7 +35,7 @@ def add_commands(subparsers: Any) -> None:
     parser.add_argument(
         "--while-served",
         action="store_true",
-        help="copy the store as it is now though it is being written to: later changes are not in the copy",
+        help="copy the store as it is now although it is being served: later changes are not in the copy",
     )
     add_config_flag(parser)
     parser.add_argument("--data", metavar="DIR", help="folder of the store (default: as the settings say, else data)")

@@ -83,8 +83,10 @@ def _read(source: str, settings: Settings, kept: Container[str]) -> tuple[str, C
     """What the source is called, and what it holds."""
     if source in _STANDARD_INPUT:
         name = "standard input"
-        return name, *read_cloud(sys.stdin.buffer.read(), name, settings.zone, kept, beside=Path())
-    return Path(source).name, *read_cloud_file(Path(source), settings.zone, kept)
+        return name, *read_cloud(
+            sys.stdin.buffer.read(), name, settings.zone, kept, settings.password_policy, beside=Path()
+        )
+    return Path(source).name, *read_cloud_file(Path(source), settings.zone, kept, settings.password_policy)
 
 
 def _make_equal(
@@ -147,7 +149,7 @@ def _made_store(settings: Settings, *, for_trial: bool) -> Iterator[Engine]:
         if for_trial and not is_new:
             store.require_current("cloud")
         else:
-            store.prepare()
+            store.prepare(user_name())
         try:
             with store.opened("cloud") as engine:
                 yield engine

@@ -36,6 +36,8 @@ from cloudconsole.store.sqlite.store import FolderStore
 from cloudconsole.store.tables import CLOUD
 
 STANDARD_INPUT = "-"
+MOST_REFUSED_LINES = 100
+"""That a dry run lists."""
 
 
 def add_commands(subparsers: Any) -> None:
@@ -48,7 +50,11 @@ def add_commands(subparsers: Any) -> None:
     )
     parser.add_argument("file", metavar="FILE", help="one resource a line; - for standard input")
     parser.add_argument("--force", action="store_true", help="let tenants exceed their quotas")
-    parser.add_argument("--dry-run", action="store_true", help="try it on a copy of the store, and change nothing")
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="try it on a copy of the store, list up to 100 invalid lines, and change nothing",
+    )
     add_zone_argument(parser)
     add_store_arguments(parser)
     add_json_argument(parser)
@@ -70,6 +76,7 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> None:
                 clock=SystemClock(),
                 zone=settings.zone,
                 force=arguments.force,
+                refused_lines=MOST_REFUSED_LINES if arguments.dry_run else 1,
             )
             for step in show_progress(steps, source):
                 tally = step
@@ -94,28 +101,31 @@ def _tell(arguments: argparse.Namespace, tally: Tally | None, problems: list[Pro
         told = {"dry_run": arguments.dry_run, "problems": [problem._asdict() for problem in problems]}
         sys.stdout.write(json.dumps(summary | told) + "\n")
     elif tally is not None:
-        refused_line = problems[0].line if problems else None
+        refused_lines = sorted({problem.line for problem in problems})
         summarise = _trial_summary if arguments.dry_run else _summary
-        sys.stdout.write(summarise(tally, refused_line, is_complete=is_complete))
+        sys.stdout.write(summarise(tally, refused_lines, is_complete=is_complete))
     sys.stdout.flush()
 
 
-def _summary(tally: Tally, refused_line: int | None, *, is_complete: bool) -> str:
+def _summary(tally: Tally, refused_lines: list[int], *, is_complete: bool) -> str:
     text = f"resources: {tally.added} added, {tally.passed} already there\n"
     if is_complete:
         return text
-    if refused_line is not None:
+    if refused_lines:
         before = "all lines before it are in" if tally.lines else "nothing was added"
-        return f"{text}stopped at line {refused_line}: {before}; mend it, and the same command goes on from there\n"
+        return f"{text}stopped at line {refused_lines[0]}: {before}; mend it, and the same command goes on from there\n"
     if tally.lines:
         return f"{text}stopped after {tally.lines} lines, which are in: the same command goes on from there\n"
     return f"{text}stopped before anything was added: give the same command again\n"
 
 
-def _trial_summary(tally: Tally, refused_line: int | None, *, is_complete: bool) -> str:
+def _trial_summary(tally: Tally, refused_lines: list[int], *, is_complete: bool) -> str:
     text = f"resources: {tally.added} would be added, {tally.passed} already there\n"
-    if not is_complete:
-        text += "it was interrupted\n" if refused_line is None else f"it would stop at line {refused_line}: mend it\n"
+    if refused_lines:
+        listed = f"the first {MOST_REFUSED_LINES}" if len(refused_lines) == MOST_REFUSED_LINES else len(refused_lines)
+        text += f"invalid lines: {listed}; an import would stop at line {refused_lines[0]}\n"
+    elif not is_complete:
+        text += "it was interrupted\n"
     return f"{text}nothing was changed: this was a dry run\n"
 
 

@@ -5,8 +5,9 @@ from typing import Any
 
 from cloudconsole.cli import printing
 from cloudconsole.server.commands.admin.stores import add_json_argument, add_store_arguments, settle
+from cloudconsole.server.commands.whoami import user_name
 from cloudconsole.server.settings import Settings
-from cloudconsole.store.migrations import known_revisions
+from cloudconsole.store.migrations import current_revision
 
 
 def add_commands(commands: Any) -> None:
@@ -23,9 +24,12 @@ def add_commands(commands: Any) -> None:
 
 
 def _migrate(arguments: argparse.Namespace, settings: Settings) -> None:
-    settings.store.migrate()
+    settings.store.migrate(user_name())
     settle(settings)
+    with settings.store.opened("cloud") as engine:
+        # A newer one, where this version is the older of two that can serve the store.
+        revision = current_revision(engine)
     if arguments.json:
-        printing.print_json({"store": settings.store.place, "revision": known_revisions()[0]})
+        printing.print_json({"store": settings.store.place, "revision": revision})
     else:
-        printing.print_line(f"the tables of {settings.store} are up to date (revision {known_revisions()[0]})")
+        printing.print_line(f"the tables of {settings.store} are up to date (revision {revision})")

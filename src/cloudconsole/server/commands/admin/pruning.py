@@ -59,7 +59,7 @@ def _prune(arguments: argparse.Namespace, settings: Settings) -> None:
         store.require_current("activity")
         found = count(store, chosen)
     else:
-        store.prepare()
+        store.prepare(user_name())
         try:
             found = prune(store, chosen, actor=user_name(), now=now())
         finally:

@@ -12,7 +12,7 @@ from cloudconsole.core.clock import SystemClock
 from cloudconsole.operator.desk import Desk, at_desk, reading_desk
 from cloudconsole.server.commands.shown_password import warn_of_shown_password
 from cloudconsole.server.commands.whoami import user_name
-from cloudconsole.server.settings import SettingError, Settings
+from cloudconsole.server.settings import STORE_SETTINGS, SettingError, Settings
 from cloudconsole.server.settings_reading import load_settings
 from cloudconsole.server.settings_text import add_config_flag
 from cloudconsole.store.engine import Part, StoreError
@@ -21,7 +21,6 @@ from cloudconsole.store.sqlite.store import FolderStore
 
 PAGING_MINUTES: Final = 60
 """So long whoever reads a list may take for what the pipe to them holds; then the database takes the moment back."""
-STORE_SETTINGS: Final = ("data", "database", "database_password_file")
 
 
 def add_store_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +64,7 @@ def require_store(settings: Settings) -> None:
 def store(settings: Settings, part: Part = "cloud") -> Iterator[Engine]:
     """One part of a store that is there, for a change: its tables are brought up to date first."""
     require_store(settings)
-    settings.store.prepare()
+    settings.store.prepare(user_name())
     try:
         with settings.store.opened(part) as engine:
             yield engine

@@ -33,7 +33,9 @@ def change(noun: Noun, verb: str, inputs: tuple[Input, ...], arguments: argparse
             with looking(engine, settings) as desk:
                 ACCOUNTS.check_new(desk, values)
             # Hashed before the transaction: it takes its time, in which others could not write.
-            values["password_hash"] = hash_password(read_new_password(arguments))
+            values["password_hash"] = hash_password(
+                read_new_password(arguments, settings.password_policy, values.get("role", "tenant"))
+            )
         with writing(engine, settings, force=getattr(arguments, "force", False)) as desk:
             done = _do(desk, noun, verb, values, arguments)
     print_done(noun, done, PAST[verb], as_json=arguments.json)

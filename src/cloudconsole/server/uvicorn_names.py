@@ -1,0 +1,30 @@
+"""What we rely on in uvicorn's classes, which promise none of it: a renamed method would silently disable a limit."""
+
+from typing import Final
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from cloudconsole.core.compatibility import require_names
+from cloudconsole.server.desk.protocol import DroppableProtocol
+from cloudconsole.server.serving import DrainingServer
+
+VERSIONS: Final = ">=0.54,<0.55"
+"""As pyproject.toml has it."""
+
+USED: Final = {
+    HttpToolsProtocol: (
+        *("config", "connections", "cycle", "expect_100_continue", "flow", "headers", "loop", "parser", "pipeline"),
+        *("scheme", "server_state", "timeout_keep_alive", "timeout_keep_alive_task", "transport", "url"),
+        "_unset_keepalive_if_required",
+    ),
+    RequestResponseCycle: (
+        *("body", "default_headers", "disconnected", "flow", "keep_alive", "message_event", "more_body"),
+        *("on_response", "response_complete", "response_started", "run_asgi", "scope", "transport"),
+    ),
+    uvicorn.Server: ("serve", "should_exit"),
+}
+
+
+def require_uvicorn() -> None:
+    require_names("uvicorn", VERSIONS, (DroppableProtocol, DrainingServer), USED)

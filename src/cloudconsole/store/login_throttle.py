@@ -1,0 +1,122 @@
+"""The login throttle as it is read: which limit on failed logins an attempt has reached, from memory where possible."""
+
+import math
+import time
+from typing import Any, Final, NamedTuple
+
+from cloudconsole.core import throttle
+from cloudconsole.spec.errors import TooManyRequests
+from cloudconsole.store.reader import Reader
+
+MOST_REMEMBERED: Final = 10_000
+
+_COUNTED: Final = "+at BETWEEN :since AND :until"
+"""The sign keeps databases from walking the index of `at`, through all failures of all networks."""
+
+
+def _nth_newest(condition: str, number: int) -> str:
+    """The failure that a limit hangs on; counting first is several times cheaper than sorting, and mostly enough."""
+    failures = f"FROM login_failures WHERE {condition} AND {_COUNTED}"
+    return f"""
+        CASE WHEN (SELECT COUNT(*) {failures}) >= {number}
+        THEN (SELECT at {failures} ORDER BY at DESC LIMIT 1 OFFSET {number - 1}) END
+    """
+
+
+_IN_56_BITS: Final = "network BETWEEN :first_of_home AND :last_of_home"
+_IN_48_BITS: Final = "network BETWEEN :first_of_site AND :last_of_site"
+
+COUNTED_FAILURES: Final = f"""
+    SELECT {_nth_newest("network = :network AND user_hash = :user_hash", throttle.USER_FAILURES)},
+           {_nth_newest("network = :network", throttle.ADDRESS_FAILURES)},
+           {_nth_newest(_IN_56_BITS, throttle.WIDER_FAILURES[56])},
+           {_nth_newest(_IN_48_BITS, throttle.WIDER_FAILURES[48])},
+           EXISTS (SELECT 1 FROM login_failures WHERE {_IN_48_BITS} AND {_COUNTED})
+"""
+"""One row: `CountedFailures`."""
+
+
+class CountedFailures(NamedTuple):
+    """The failure whose ageing ends the wait for each limit, None where the limit is not reached."""
+
+    of_user: int | None
+    of_address: int | None
+    of_56_bits: int | None
+    of_48_bits: int | None
+    is_any: bool
+    """Whether any login failed of late in the widest network that is counted."""
+
+    @property
+    def decisive(self) -> int | None:
+        """The latest of them: when it is too old to count, nothing makes the attempt wait."""
+        return max((failure for failure in self[:4] if failure is not None), default=None)
+
+    def check(self, now: int) -> None:
+        """Raise `TooManyRequests` where a limit is reached."""
+        if self.decisive is not None:
+            raise TooManyRequests(throttle.wait_seconds(self.decisive, now))
+
+
+def failure_parameters(network: str, user_hash: bytes, now: int) -> dict[str, Any]:
+    """Return the parameters of `COUNTED_FAILURES`."""
+    (first_of_home, last_of_home), (first_of_site, last_of_site) = (throttle.span(network, bits) for bits in (56, 48))
+    return {
+        "network": network,
+        "user_hash": user_hash,
+        "since": now - throttle.WINDOW_SECONDS + 1,
+        "until": now + throttle.SKEW_SECONDS,
+        "first_of_home": first_of_home,
+        "last_of_home": last_of_home,
+        "first_of_site": first_of_site,
+        "last_of_site": last_of_site,
+    }
+
+
+class _Blocked(NamedTuple):
+    decisive: int
+    decided_at: int
+    read_at: float
+    changes: int
+
+
+class LoginThrottle:
+    """Decides before a password is checked; what a login writes decides again, in its transaction.
+
+    A decision to wait is remembered and used again while nothing can have changed it, so that clients that do not wait
+    cost no read each. On SQLite every commit is known at once and ends it. On PostgreSQL it lasts less than the time
+    that a change takes to settle: once a change is acknowledged, no worker decides as before.
+    """
+
+    def __init__(self, reader: Reader, settle_seconds: float) -> None:
+        self._reader = reader
+        self._remembered_seconds = 0.8 * settle_seconds if settle_seconds else math.inf
+        self._blocked: dict[tuple[str, bytes], _Blocked] = {}
+
+    async def check(self, network: str, user_hash: bytes, now: int) -> bool:
+        """Return whether logins failed of late in the network; raise `TooManyRequests` where the attempt must wait."""
+        changes = self._reader.changes
+        await changes.look()
+        latest, began = changes.latest, time.monotonic()
+        key = network, user_hash
+        blocked = self._blocked.get(key)
+        if blocked is not None and self._holds(blocked, now, began):
+            raise TooManyRequests(throttle.wait_seconds(blocked.decisive, now))
+        self._blocked.pop(key, None)
+        row = await self._reader.seek(COUNTED_FAILURES, failure_parameters(network, user_hash, now))
+        if row is None:
+            return False
+        failures = CountedFailures(*row)
+        if failures.decisive is not None:
+            if len(self._blocked) >= MOST_REMEMBERED:
+                del self._blocked[next(iter(self._blocked))]
+            self._blocked[key] = _Blocked(failures.decisive, now, began, latest)
+        failures.check(now)
+        return bool(failures.is_any)
+
+    def _holds(self, blocked: _Blocked, now: int, moment: float) -> bool:
+        return (
+            # `<=`, because a clock may be set back.
+            blocked.decided_at <= now < blocked.decisive + throttle.WINDOW_SECONDS
+            and moment < blocked.read_at + self._remembered_seconds
+            and self._reader.changes.of_session(b"") <= blocked.changes
+        )

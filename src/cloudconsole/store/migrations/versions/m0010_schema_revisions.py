@@ -1,0 +1,24 @@
+"""Which programs can serve on the tables of a revision, so that running ones know it after a newer migration.
+
+Revision ID: 0010
+"""
+
+import sqlalchemy as sa
+from alembic import op
+
+from cloudconsole.store.texts import TEXT
+
+revision = "0010"
+down_revision = "0009"
+oldest_compatible = "0010"
+"""Programs before it do not read this table: they are ready on their own revision only."""
+
+
+def upgrade() -> None:
+    # In each database, as Alembic's own table.
+    op.create_table(
+        "schema_revisions",
+        sa.Column("revision", TEXT, nullable=False),
+        sa.Column("oldest_compatible", TEXT, nullable=False),
+        sa.PrimaryKeyConstraint("revision", name=op.f("pk_schema_revisions")),
+    )

@@ -1,0 +1,80 @@
+"""Files that decide where credentials go are rejected when other users can change them."""
+
+import os
+import shlex
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cloudconsole.cli.passwords import in_file
+from cloudconsole.cli.problems import UsageProblem
+from cloudconsole.cli.profiles import read_profiles
+
+NOBODY = 65534
+
+
+def read_profiles_of(file: Path) -> object:
+    return read_profiles(file)
+
+
+def read_password_of(file: Path) -> object:
+    password = in_file("--password-file", file)
+    assert password
+    return password.read()
+
+
+BOTH = pytest.mark.parametrize("read", [read_profiles_of, read_password_of])
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    file = tmp_path / "a file"
+    file.write_text("# also good as TOML\n")
+    file.chmod(0o600)
+    return file
+
+
+@BOTH
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_a_file_that_others_can_write_is_rejected_with_the_command_that_fixes_it(
+    file: Path, read: Callable[[Path], object], mode: int
+) -> None:
+    file.chmod(mode)
+    with pytest.raises(UsageProblem) as rejected:
+        read(file)
+    said, command = str(rejected.value).split("fix it with: ")
+    assert said.startswith(f"{file}: ")
+    subprocess.run(shlex.split(command), check=True, timeout=60)
+    assert read(file)
+
+
+@BOTH
+def test_a_file_that_others_can_only_read_is_accepted(file: Path, read: Callable[[Path], object]) -> None:
+    file.chmod(0o644)
+    assert read(file)
+
+
+@BOTH
+def test_a_file_that_another_user_owns_is_rejected(
+    file: Path, read: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.geteuid() == 0:
+        os.chown(file, NOBODY, -1)
+    else:
+        owner = os.geteuid()
+        monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    with pytest.raises(UsageProblem, match=f"another user owns this file; .*: chown {os.geteuid()} "):
+        read(file)
+
+
+def test_a_password_may_come_through_a_pipe(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.fchmod(reading, 0o622)
+    os.write(writing, b"secret\n")
+    os.close(writing)
+    try:
+        assert read_password_of(Path(f"/dev/fd/{reading}")) == "secret"
+    finally:
+        os.close(reading)

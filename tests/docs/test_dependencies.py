@@ -1,0 +1,70 @@
+"""What pyproject.toml declares: the packages that the code imports, from versions that `make test-versions` tests."""
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
+TEST_GROUP = PYPROJECT["dependency-groups"]["test"]
+EXTRAS = PROJECT["optional-dependencies"].values()
+AT_RUN_TIME = [*PROJECT["dependencies"], *(line for lines in EXTRAS for line in lines)]
+
+PINNED_BY_ANOTHER = {"pydantic-core"}
+"""pydantic asks for exactly one version of it."""
+
+OF_A_PLUGIN = {"pytest"}
+"""Who uses the pytest plugin has pytest."""
+
+
+def _names(lines: list[str]) -> set[str]:
+    return {canonicalize_name(Requirement(line).name) for line in lines}
+
+
+def _imported() -> Iterator[str]:
+    for file in (ROOT / "src").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                yield from (alias.name.partition(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+                yield node.module.partition(".")[0]
+
+
+def test_every_package_that_the_code_imports_is_declared() -> None:
+    packages = set(_imported()) - sys.stdlib_module_names - {"cloudconsole"}
+    distributions = packages_distributions()
+    needed = {canonicalize_name(distributions[package][0]) for package in packages}
+    assert needed - PINNED_BY_ANOTHER - OF_A_PLUGIN <= _names(AT_RUN_TIME)
+
+
+def test_every_declared_minimum_is_the_version_that_is_tested() -> None:
+    """Fails after a change of a minimum without `make lock`."""
+    locked = dict(re.findall(r"^([\w.-]+)==([^\s;]+)", (ROOT / "requirements/lowest.txt").read_text(), re.MULTILINE))
+    for requirement in map(Requirement, AT_RUN_TIME + TEST_GROUP):
+        (minimum,) = (each.version for each in requirement.specifier if each.operator == ">=")
+        version = locked[canonicalize_name(requirement.name)]
+        assert version == minimum or version.startswith(f"{minimum}."), requirement
+
+
+def test_the_classifiers_name_the_versions_that_are_tested() -> None:
+    versions = re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"]))
+    later = re.search(r"^later=\((.*)\)$", (ROOT / "tests/versions/run").read_text(), re.MULTILINE)
+    assert later
+    lowest = PROJECT["requires-python"].removeprefix(">=")
+    assert versions[0] == lowest
+    assert set(versions[1:]) <= set(later[1].split())
+
+
+def test_every_dependency_has_a_reason() -> None:
+    dev = [line for line in PYPROJECT["dependency-groups"]["dev"] if isinstance(line, str)]
+    table = (ROOT / "ARCHITECTURE.md").read_text().partition("## Dependencies")[2].lower()
+    for name in (Requirement(line).name for line in AT_RUN_TIME + TEST_GROUP + dev):
+        assert name.lower() in table

@@ -1,0 +1,72 @@
+"""A console as a service of Type=notify: what its main process tells the service manager, and no other process."""
+
+import signal
+import socket
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.harness import clean_environment
+from tests.warm import WarmProcess
+
+CREDENTIALS = struct.Struct("3i")
+WATCHDOG = "WATCHDOG=1"
+MODES = {"alone": (), "parent": ("--workers", "2", "--metrics", "127.0.0.1:0")}
+
+
+class Manager:
+    """The receiving side of a service manager."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self._socket.settimeout(60)
+        self._socket.bind(str(path))
+        self.senders: set[int] = set()
+
+    def next_state(self) -> str:
+        """The first line of the next notification but for pings of the watchdog."""
+        while (state := self.next()) == WATCHDOG:
+            pass
+        return state
+
+    def next(self) -> str:
+        content, ancillary, _, _ = self._socket.recvmsg(4096, socket.CMSG_SPACE(CREDENTIALS.size))
+        ((_, _, credentials),) = ancillary
+        self.senders.add(CREDENTIALS.unpack(credentials)[0])
+        return content.decode().partition("\n")[0]
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@pytest.fixture
+def manager(tmp_path: Path) -> Iterator[Manager]:
+    manager = Manager(tmp_path / "notify")
+    yield manager
+    manager.close()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_main_process_notifies_of_ready_reload_and_stop(manager: Manager, tmp_path: Path, mode: str) -> None:
+    with (tmp_path / "log").open("w") as log:
+        process = WarmProcess(
+            ["serve", "--port", "0", "--data", str(tmp_path / "data"), *MODES[mode]],
+            clean_environment(NOTIFY_SOCKET=str(manager.path), WATCHDOG_USEC="500000"),
+            stderr=log.fileno(),
+        )
+    try:
+        assert manager.next_state() == "READY=1"
+        while manager.next() != WATCHDOG:
+            pass
+        process.send_signal(signal.SIGHUP)
+        assert [manager.next_state(), manager.next_state()] == ["RELOADING=1", "READY=1"]
+        process.terminate()
+        assert manager.next_state() == "STOPPING=1"
+        assert process.wait(60) == 0
+        assert manager.senders == {process.pid}
+    finally:
+        process.kill()

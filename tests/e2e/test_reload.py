@@ -1,0 +1,109 @@
+"""SIGHUP ends no process of a console, whatever there is to reload, and says what was reloaded."""
+
+import fcntl
+import os
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from tests.certificate_factory import write_certificate
+from tests.e2e.processes import eventually, workers
+from tests.harness import Caller, OverHttp, clean_environment, running_server
+from tests.warm import WarmProcess
+
+NOTHING = "SIGHUP: nothing to reload, no certificate is set"
+
+
+SUPERVISED = ("--workers", "2", "--metrics", "127.0.0.1:0")
+
+
+@pytest.mark.parametrize(("flags", "children", "serving"), [((), 0, 1), (SUPERVISED, 3, 2)], ids=["alone", "parent"])
+def test_without_a_certificate_every_process_survives_it(
+    tmp_path: Path, flags: tuple[str, ...], children: int, serving: int
+) -> None:
+    with running_server(tmp_path, *flags) as server, closing(OverHttp(server.base)) as wire:
+        eventually(lambda: len(workers(server)) == children)
+        first, caller = workers(server), Caller(wire)
+        assert caller.login().status == 200
+        for process in (*first, server.process.pid):
+            os.kill(process, signal.SIGHUP)
+        eventually(lambda: len(reloads(server.log_file)) == serving)
+        assert caller.call("GetUsageLimits").status == 200
+        assert workers(server) == first
+        assert server.stop() == 0
+
+
+def test_during_the_start_it_waits_until_the_console_serves(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir(mode=0o700)
+    with (data / "lock").open("w") as lock:
+        (data / "lock").chmod(0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with starting(tmp_path) as (process, log_file):
+            eventually(lambda: data / "lock" in open_files(process.pid))
+            process.send_signal(signal.SIGHUP)
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            eventually(lambda: process.poll() is not None or reloads(log_file))
+            process.terminate()
+            assert process.wait(60) == 0
+
+
+def test_an_expired_certificate_is_warned_of_at_start_and_reload_and_shown_in_metrics(tmp_path: Path) -> None:
+    expired, renewed = (datetime.now(UTC).replace(microsecond=0) + timedelta(days=days) for days in (-1, 90))
+    certificate, key = write_certificate(tmp_path, expired)
+    flags = ("--tls-certificate", str(certificate), "--tls-key", str(key), "--metrics", "127.0.0.1:0")
+    warning = f"{certificate} expired on {expired:%Y-%m-%d %H:%M} UTC"
+    with starting(tmp_path, *flags) as (process, log_file):
+        eventually(lambda: expiry_in_metrics(log_file) == expired.timestamp())
+        assert log_file.read_text().count(warning) == 1
+        process.send_signal(signal.SIGHUP)
+        eventually(lambda: log_file.read_text().count(warning) == 2)
+        write_certificate(tmp_path, renewed)
+        process.send_signal(signal.SIGHUP)
+        eventually(lambda: expiry_in_metrics(log_file) == renewed.timestamp())
+        assert log_file.read_text().count(warning) == 2
+
+
+@contextmanager
+def starting(folder: Path, *flags: str) -> Iterator[tuple[WarmProcess, Path]]:
+    """A console from its very start, and the file of its log."""
+    log_file = folder / "server.log"
+    with log_file.open("w") as log:
+        command = ["serve", "--port", "0", "--data", str(folder / "data"), *flags]
+        process = WarmProcess(command, clean_environment(), stderr=log.fileno())
+    try:
+        yield process, log_file
+    finally:
+        process.kill()
+        process.wait(60)
+
+
+def expiry_in_metrics(log_file: Path) -> float | None:
+    address = re.search(r"metrics on (http://\S+/metrics)", log_file.read_text())
+    if address is None:
+        return None
+    with urlopen(address[1], timeout=60) as page:
+        found = re.search(r"^cloudconsole_certificate_expiry_seconds (\d+)$", page.read().decode(), re.MULTILINE)
+    return found and float(found[1])
+
+
+def reloads(log_file: Path) -> set[int]:
+    """The processes that logged that they had nothing to reload."""
+    lines = [line for line in log_file.read_text().splitlines() if NOTHING in line]
+    return {int(line.partition('"process":')[2].partition(",")[0]) for line in lines}
+
+
+def open_files(process: int) -> set[Path]:
+    found = set()
+    for descriptor in Path(f"/proc/{process}/fd").iterdir():
+        try:
+            found.add(descriptor.readlink())
+        except OSError:
+            continue
+    return found

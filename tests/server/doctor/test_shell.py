@@ -1,0 +1,73 @@
+"""The words of a command that doctor shows: they call the same installation, as the same user."""
+
+import os
+import pwd
+import sys
+from pathlib import Path
+
+import pytest
+
+from cloudconsole.server.doctor.findings import Case
+from cloudconsole.server.doctor.shell import as_root, as_user, program, shell
+from cloudconsole.server.settings import Settings
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a program that was called by its path."""
+    program = tmp_path / "my bin" / "cloudconsole"
+    program.parent.mkdir()
+    program.touch(mode=0o755)
+    monkeypatch.setattr(sys, "argv", [str(program), "doctor"])
+    return program
+
+
+def test_a_program_on_the_path_is_called_by_its_name(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(installed.parent))
+    assert program() == ["cloudconsole"]
+
+
+def test_a_program_elsewhere_is_called_by_its_path(installed: Path) -> None:
+    assert program() == [str(installed)]
+    assert shell(*program(), "serve") == f"'{installed}' serve"
+
+
+def test_a_module_is_called_as_one() -> None:
+    assert program() == [sys.executable, "-m", "cloudconsole"]
+
+
+def test_a_command_is_prefixed_with_sudo_where_doctor_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    assert shell("chmod", "600", "a b") == "chmod 600 'a b'"
+    monkeypatch.setenv("SUDO_UID", str(os.geteuid() + 1))
+    assert shell("chmod", "600", "a b") == f"sudo -u {user} chmod 600 'a b'"
+
+
+def test_a_command_of_another_user_needs_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    daemon = pwd.getpwnam("daemon").pw_uid
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert as_user(daemon, "id") == "runuser -u daemon -- id"
+    assert as_root("id") == "id"
+    monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    assert as_user(daemon, "id") == "sudo -u daemon id"
+    assert as_root("id") == "sudo id"
+    assert as_user(4711, "id") == ""
+
+
+def test_flags_are_repeated_as_far_as_the_command_takes_them() -> None:
+    flags = {"config": "my.toml", "data": "my data", "port": "9000"}
+    case = Case(Settings(), [], 0, flags=flags)
+    assert case.command("serve").endswith("cloudconsole serve --config my.toml --data 'my data' --port 9000")
+    assert case.command("serve", port=1).endswith("cloudconsole serve --config my.toml --data 'my data' --port 1")
+    assert case.command("admin", "recount").endswith("admin recount --config my.toml --data 'my data'")
+
+
+def test_a_password_in_an_address_is_not_repeated() -> None:
+    address = "postgresql://console:hunter2@127.0.0.1/cloud"
+    case = Case(Settings(database=address), [], 0, flags={"database": address})
+    assert "hunter2" not in case.command("admin", "migrate")
+
+
+def test_a_folder_is_not_repeated_beside_a_database_of_the_settings() -> None:
+    case = Case(Settings(database="postgresql:///cloud"), [], 0, flags={"config": "my.toml", "data": "data"})
+    assert case.command("admin", "migrate").endswith("admin migrate --config my.toml")

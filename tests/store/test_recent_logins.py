@@ -1,0 +1,50 @@
+"""Which logins of late are known: those of all workers, also after a restart."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cloudconsole.server.addresses import throttle_address
+from cloudconsole.store import recent_logins as module
+from cloudconsole.store.activity import Activity, Attempt
+from cloudconsole.store.recent_logins import RECENT_SECONDS, RecentLogins
+from tests.store.logins import ACCOUNT, HERE, NOW, attempt, new_session
+from tests.stores import reading, run
+
+
+@pytest.fixture
+def recent(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RecentLogins]:
+    monkeypatch.setattr(module, "READ_EVERY_SECONDS", 0)
+    with reading(folder) as reader:
+        yield RecentLogins(reader, throttle_address)
+
+
+NETWORK = throttle_address(HERE.address)
+
+
+@pytest.mark.parametrize("event", ["login", "operator_login"])
+def test_logins_that_others_wrote_are_known_as_they_come(activity: Activity, recent: RecentLogins, event: str) -> None:
+    run(recent.read(NOW))
+    assert not recent.has("alice", NETWORK)
+    activity.open_session(Attempt("alice", NETWORK, HERE, event), ACCOUNT, new_session(), NOW)
+    run(recent.read(NOW))
+    assert recent.has("alice", NETWORK)
+    assert recent.has_network(NETWORK)
+    assert not recent.has("bob", NETWORK)
+    assert not recent.has_network("192.0.2.2")
+
+
+def test_neither_failures_nor_logins_of_long_ago_are_known(activity: Activity, recent: RecentLogins) -> None:
+    activity.count_failure(attempt(), "alice", NOW)
+    activity.open_session(attempt(), ACCOUNT, new_session(), NOW - RECENT_SECONDS)
+    run(recent.read(NOW))
+    assert not recent.has_network(NETWORK)
+
+
+def test_only_so_many_are_remembered(recent: RecentLogins, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_REMEMBERED", 2)
+    for name in ("ann", "bob", "ann", "carl"):
+        recent.note(name, name)
+    assert [recent.has(name, name) for name in ("ann", "bob", "carl")] == [True, False, True]
+    assert [recent.has_network(name) for name in ("ann", "bob", "carl")] == [True, False, True]
