@@ -22,6 +22,8 @@ DEBIAN_USER = "postgres"
 Settings = Mapping[str, str | int]
 
 QUICK: Settings = {
+    # A stop waits this long for a client that connected while the server was suspended and never logs in.
+    "authentication_timeout": "15s",
     "shared_buffers": "32MB",
     "max_connections": 100,
     "max_wal_size": "256MB",
