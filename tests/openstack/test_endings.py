@@ -133,6 +133,27 @@ def test_a_logout_makes_its_token_worthless_and_no_other_of_the_same_user(
     assert second.call("GetUsageLimits").status == 200
 
 
+def test_a_login_makes_the_token_of_the_session_before_worthless(
+    newcomer: Newcomer, wary: RunningServer, visit: Visit, admin: Connection
+) -> None:
+    guest = visit(wary).enter(newcomer.who)
+    token = token_of(wary, newcomer)
+    guest.enter(newcomer.who)
+    assert until(lambda: not is_good(admin, token))
+    assert is_good(admin, token_of(wary, newcomer))
+    assert guest.call("GetUsageLimits").status == 200
+
+
+def test_disabling_a_tenant_makes_the_tokens_of_its_sessions_worthless(
+    newcomer: Newcomer, wary: RunningServer, visit: Visit, admin: Connection
+) -> None:
+    visit(wary).enter(newcomer.who)
+    token = token_of(wary, newcomer)
+    operate(wary, "tenant", "disable", newcomer.project.name)
+    assert until(lambda: not is_good(admin, token))
+    assert not sessions_of(wary, newcomer.who.name)
+
+
 def test_a_session_ends_at_the_latest_after_the_time_set(
     newcomer: Newcomer, serve: Serve, visit: Visit, admin: Connection
 ) -> None:

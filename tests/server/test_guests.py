@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+from sqlalchemy import update
 
 from cloudconsole.backends.openstack.endpoint import Endpoint
 from cloudconsole.operator.projects import adopt_project
@@ -23,13 +24,14 @@ from tests.backends.openstack.cloud_double import Asked, CloudDouble, Reply
 from tests.harness import FORM, Caller, HeldClock, InProcess
 from tests.harness import Reply as Answered
 from tests.server.http.world import cookie_header, rows, stored_bytes
-from tests.stores import forbid, opened
+from tests.stores import changing, forbid, opened
 
 TOKEN = "gAAAAA-a-token-of-alice"
 TOKENS = "/v3/auth/tokens"
 PASSWORD = "alice-password"
 REFUSED = Reply(401, {"error": {"code": 401, "message": "-", "title": "Unauthorized"}})
 LIFE_SECONDS = 3600
+OWN = "https://local.example/v3"
 
 
 def limits(**changes: int) -> dict[str, Any]:
@@ -203,7 +205,7 @@ def test_a_name_with_an_invisible_character_is_refused_without_asking_keystone(
 def test_who_gets_in_by_one_endpoint_starts_no_count_anew_at_another(
     start: Start, keystone: Keystone, data: Path
 ) -> None:
-    guesser = start(IdentityEndpoint("https://local.example/v3"))
+    guesser = start(IdentityEndpoint(OWN))
     for number in range(9):
         assert guesser.login("alice", f"guess {number}", region="https://local.example").status == 401
     assert log_in(guesser, keystone).status == 200
@@ -211,7 +213,7 @@ def test_who_gets_in_by_one_endpoint_starts_no_count_anew_at_another(
 
 
 def test_guesses_at_one_endpoint_keep_nobody_out_of_another(start: Start, keystone: Keystone) -> None:
-    guesser = start(IdentityEndpoint("https://local.example/v3"))
+    guesser = start(IdentityEndpoint(OWN))
     for number in range(10):
         assert log_in(guesser, keystone, "demo", f"guess {number}").status == 401
     assert guesser.login(region="https://local.example").status == 200
@@ -352,6 +354,59 @@ def test_a_logout_revokes_the_token(alice: Caller, keystone: Keystone) -> None:
     assert alice.call("GetNews").error == "login_required"
 
 
+def revoked_tokens(caller: Caller, keystone: Keystone) -> list[str]:
+    """Return what Keystone was asked to revoke, after the console's background work ran twice: a sweep, its result."""
+    wire = caller.wire
+    assert isinstance(wire, InProcess)
+
+    async def beat() -> None:
+        wire.console.take_readings()
+
+    for _ in range(2):
+        wire.together(beat())
+        wire.together(*wire.under_way())
+    return [asked.headers["X-Subject-Token"] for asked in keystone.asked("DELETE")]
+
+
+def test_a_login_revokes_the_token_of_the_session_that_it_replaces(alice: Caller, keystone: Keystone) -> None:
+    assert revoked_tokens(alice, keystone) == []
+    assert log_in(alice, keystone).status == 200
+    assert revoked_tokens(alice, keystone) == [TOKEN]
+    assert alice.call("GetNews").status == 200
+
+
+def test_an_own_accounts_login_revokes_the_token_of_the_session_that_it_replaces(
+    start: Start, keystone: Keystone
+) -> None:
+    caller = start(IdentityEndpoint(OWN))
+    log_in(caller, keystone)
+    assert caller.login(region=OWN).status == 200
+    assert revoked_tokens(caller, keystone) == [TOKEN]
+
+
+def test_disabling_a_tenant_revokes_the_tokens_of_its_sessions(alice: Caller, keystone: Keystone, data: Path) -> None:
+    with changing(data, "cloud") as connection:
+        connection.execute(update(tenants).values(disabled=True))
+    assert revoked_tokens(alice, keystone) == [TOKEN]
+    assert not rows(data, sessions)
+
+
+def test_a_login_to_a_disabled_tenant_leaves_no_token(alice: Caller, keystone: Keystone, data: Path) -> None:
+    with changing(data, "cloud") as connection:
+        connection.execute(update(tenants).values(disabled=True))
+    newcomer = Caller(alice.wire)
+    assert log_in(newcomer, keystone).error == "invalid_credentials"
+    assert revoked_tokens(newcomer, keystone) == [TOKEN]
+
+
+def test_a_login_that_cannot_be_written_leaves_no_token(visitor: Caller, keystone: Keystone, data: Path) -> None:
+    visitor.open()
+    with changing(data, "activity") as connection:
+        forbid(connection, "INSERT ON sessions", "the disk is full")
+    assert log_in(visitor, keystone).status == 503
+    assert revoked_tokens(visitor, keystone) == [TOKEN]
+
+
 def test_the_token_is_nowhere_in_the_store_and_in_no_log(
     alice: Caller, data: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -405,7 +460,7 @@ def test_where_only_a_keystone_is_set_accounts_of_our_own_stay_out(visitor: Call
 
 
 def test_both_kinds_of_accounts_side_by_side(start: Start, keystone: Keystone) -> None:
-    demo = start(IdentityEndpoint("https://local.example/v3"))
+    demo = start(IdentityEndpoint(OWN))
     assert demo.login(region="https://local.example").status == 200
     assert demo.call("GetUsageLimits").data["maxTotalCores"] != 20
     alice = Caller(demo.wire)

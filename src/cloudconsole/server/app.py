@@ -116,7 +116,10 @@ class Console:
         # By the widest network that counts: one site has few places among those that are remembered.
         recent = RecentLogins(reader, lambda address: widest(throttle_address(address)))
         rehasher = Rehasher(store, hashing, Writer("rehashing", meter))
-        admission = Admission(settings, clock, sessions, doors, activity, writer, vigil, throttle, recent, rehasher)
+        revoker = None if self._openstack is None else self._openstack.revoker
+        admission = Admission(
+            settings, clock, sessions, doors, activity, writer, vigil, throttle, recent, rehasher, revoker
+        )
         login = LoginEndpoint(settings, clock, tokens, sessions, regions, admission)
 
         health = HealthEndpoint(reader, is_draining=lambda: self.draining)
@@ -243,6 +246,8 @@ class Console:
         self._meter.set(PAYLOAD_BYTES, payloads.bytes)
         self._meter.set(WATCH_LOST, int(changes.is_lost))
         self._audit.tell_left_out()
+        if self._openstack is not None:
+            self._openstack.revoker.tick()
 
     def close(self) -> None:
         self._audit.tell_left_out(until_now=True)

@@ -13,12 +13,15 @@ from cloudconsole.backends.openstack.keystone import KeystoneIdentity
 from cloudconsole.backends.openstack.sealing import Seals
 from cloudconsole.backends.openstack.upstream import Upstream
 from cloudconsole.core.clock import Clock
+from cloudconsole.core.ports import Warden
 from cloudconsole.operator.projects import adopt_project
 from cloudconsole.server.http.doors import Door
 from cloudconsole.server.http.turns import Turns
 from cloudconsole.server.settings import Settings
+from cloudconsole.server.token_revocation import TokenRevoker
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec.errors import Unavailable, UpstreamFailed
+from cloudconsole.store.activity import Activity
 from cloudconsole.store.projects import tenant_of_project
 from cloudconsole.store.reader import Reader
 from cloudconsole.store.sightings import Sightings
@@ -61,9 +64,11 @@ class OpenStack:
     places: dict[str, Place]
     engine: Engine
     adopter: Writer
+    revoker: TokenRevoker
 
     async def leave(self) -> None:
         """Close what hangs on the running event loop."""
+        await self.revoker.close()
         await self.cloud.close()
         for place in self.places.values():
             await place.upstream.close()
@@ -89,10 +94,13 @@ def open_openstack(
     seals = Seals(settings.token_key_file)
     manners = settings.manners
     places = {endpoint.address: Place(endpoint, Upstream(manners, endpoint.ca_file, watcher)) for endpoint in endpoints}
+    verifiers: dict[str, Warden] = {}
+    revoker = TokenRevoker(verifiers, reader, Activity(activity), writer)
     doors = {}
     for address, place in places.items():
-        keystone = KeystoneIdentity(place.endpoint, place.upstream, seals, projects, clock)
+        keystone = KeystoneIdentity(place.endpoint, place.upstream, seals, projects, clock, revoker.add)
+        verifiers[address] = keystone
         doors[address] = Door(keystone, Turns(LOGINS_AT_ONCE, at_once=LOGINS_AT_ONCE, retry_after=1), keystone)
     sightings = Sightings(reader, activity, writer.run)
     cloud = OpenStackCloud(places, seals, reader, sightings, manners, clock, settings.zone)
-    return OpenStack(cloud, doors, places, engine, adopter)
+    return OpenStack(cloud, doors, places, engine, adopter, revoker)

@@ -9,9 +9,9 @@ from sqlalchemy import ColumnElement, Connection, Engine, and_, delete, insert, 
 from sqlalchemy.exc import SQLAlchemyError
 
 from cloudconsole.core import throttle
-from cloudconsole.core.ports import Account, Caller, Guest
+from cloudconsole.core.ports import Access, Account, Caller, Guest
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.guests import guest_row
+from cloudconsole.store.guests import access_of, guest_row
 from cloudconsole.store.locking import lock_name, repeated
 from cloudconsole.store.login_throttle import COUNTED_FAILURES, CountedFailures, failure_parameters
 from cloudconsole.store.outdated import remove_some
@@ -91,15 +91,19 @@ class Activity:
 
         return self._transact(work)
 
-    def open_session(self, attempt: Attempt, proven: Account | Guest, session: NewSession, now: int) -> None:
-        """Let someone proven in, unless the limit of failures was reached while the password was being checked."""
+    def open_session(self, attempt: Attempt, proven: Account | Guest, session: NewSession, now: int) -> list[Access]:
+        """Let someone proven in, unless the limit of failures was reached while the password was being checked.
+
+        Return what the sessions that it replaces had in a cloud.
+        """
         account_id, version = (proven.id, proven.version) if isinstance(proven, Account) else (NO_ACCOUNT, 0)
 
-        def work(connection: Connection) -> None:
+        def work(connection: Connection) -> list[Access]:
             lock_name(connection, throttle.widest(attempt.network))
             _check_throttle(connection, attempt, now)
             connection.execute(delete(login_failures).where(_same_user(attempt)))
             remove_some(connection, sessions, sessions.c.expires_at <= now, MOST_REMOVED)
+            replaced = _take_guest_sessions(connection, session.replaces)
             _end_sessions(connection, session.replaces)
             connection.execute(
                 insert(sessions).values(
@@ -114,8 +118,9 @@ class Activity:
             if isinstance(proven, Guest):
                 connection.execute(insert(guest_sessions).values(guest_row(session.id_hash, proven, now)))
             _note(connection, attempt.event, proven.known_as, attempt.caller, now)
+            return replaced
 
-        self._transact(work)
+        return self._transact(work)
 
     def count_failure(self, attempt: Attempt, known_username: str | None, now: int) -> None:
         """Count a failed login; past the limit it is not counted but raises `TooManyRequests`, as a right one would."""
@@ -137,6 +142,10 @@ class Activity:
             _note(connection, event, username, caller, now)
 
         self._transact(work)
+
+    def take_guest_sessions(self, id_hashes: Sequence[bytes]) -> list[Access]:
+        """Remove these sessions, and return what each of them had in a cloud, where nobody else has removed it."""
+        return self._transact(lambda connection: _take_guest_sessions(connection, id_hashes))
 
     def touch_sessions(self, moments: Mapping[bytes, int]) -> None:
         """Note when sessions were last in use."""
@@ -184,6 +193,23 @@ def _check_throttle(connection: Connection, attempt: Attempt, now: int) -> None:
 
 def _end_sessions(connection: Connection, id_hashes: Iterable[bytes]) -> None:
     connection.execute(delete(sessions).where(sessions.c.id_hash.in_(tuple(id_hashes))))
+
+
+def _take_guest_sessions(connection: Connection, id_hashes: Sequence[bytes]) -> list[Access]:
+    if not id_hashes:
+        return []
+    columns = guest_sessions.c
+    wanted = select(
+        columns.id_hash,
+        columns.endpoint,
+        columns.user_id,
+        columns.project_id,
+        columns.services,
+        columns.sealed_token,
+    ).where(columns.id_hash.in_(id_hashes))
+    rows = connection.execute(wanted.with_for_update(skip_locked=True)).all()
+    _end_sessions(connection, [row.id_hash for row in rows])
+    return [access_of(row[1:]) for row in rows]
 
 
 def _note(connection: Connection, event: str, username: str | None, caller: Caller, now: int) -> None:

@@ -8,13 +8,25 @@ import msgspec
 from cloudconsole.core.ports import Access, Guest, Services
 
 # They hang on no account; an operator ends them by disabling the tenant, for good, or by giving its project away.
-LIVE_GUESTS: Final = """
+_LIVE_TENANT: Final = """
+    tenants ON tenants.id = guest.tenant_id AND NOT tenants.disabled AND tenants.guests_ended_at < guest.opened_at
+        AND tenants.project = guest.project_id || '@' || guest.endpoint
+"""
+
+LIVE_GUESTS: Final = f"""
     sessions
     JOIN guest_sessions AS guest ON guest.id_hash = sessions.id_hash
-    JOIN tenants ON tenants.id = guest.tenant_id AND tenants.guests_ended_at < guest.opened_at
-        AND tenants.project = guest.project_id || '@' || guest.endpoint
-    WHERE NOT tenants.disabled
+    JOIN {_LIVE_TENANT}
+    WHERE TRUE
 """
+
+ENDED_GUESTS: Final = f"""
+    SELECT guest.id_hash FROM guest_sessions AS guest
+    LEFT JOIN {_LIVE_TENANT}
+    WHERE tenants.id IS NULL
+    LIMIT :limit
+"""
+"""Sessions that an operator ended so; their rows stay until their tokens are revoked or they expire."""
 
 FIND_GUEST: Final = f"""
     SELECT guest.tenant_id, guest.username, sessions.csrf_seed, sessions.seen_at, sessions.expires_at, 'tenant', 0,

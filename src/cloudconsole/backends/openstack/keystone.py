@@ -1,6 +1,7 @@
 """The identity port over a Keystone: it proves who somebody is, and says whether a token is still good."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, Final, Protocol
 
 from cloudconsole.backends.openstack.answers import Answer
@@ -28,8 +29,18 @@ class Projects(Protocol):
 class KeystoneIdentity:
     """Looks after those whom one Keystone knows and after their tokens: an `Identity` and a `Warden`."""
 
-    def __init__(self, endpoint: Endpoint, upstream: Upstream, seals: Seals, projects: Projects, clock: Clock) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        upstream: Upstream,
+        seals: Seals,
+        projects: Projects,
+        clock: Clock,
+        discard: Callable[[Access, Caller], None] = lambda _access, _caller: None,
+    ) -> None:
+        """`discard` is called for the token of a login that is rejected although Keystone accepted it."""
         self._endpoint = endpoint
+        self._discard = discard
         self._upstream = upstream
         self._seals = seals
         self._projects = projects
@@ -67,7 +78,7 @@ class KeystoneIdentity:
             secret, token = self._proof(answer)
         if token.project is None:
             raise self._upstream.nonsense(answer, "a token for a project is for none")
-        return await self._guest(secret, token, token.project)
+        return await self._guest(secret, token, token.project, caller)
 
     async def recognises(self, username: str) -> bool:  # noqa: ARG002
         """Only Keystone knows its users."""
@@ -136,13 +147,14 @@ class KeystoneIdentity:
             raise self._upstream.nonsense(answer, "a token that has expired already")
         return secret, token
 
-    async def _guest(self, secret: str, token: Token, project: Project) -> Guest | None:
+    async def _guest(self, secret: str, token: Token, project: Project, caller: Caller) -> Guest | None:
         endpoint = self._endpoint
         tenant_id = await self._projects.tenant_of(f"{project.id}@{endpoint.address}", project.name)
-        if tenant_id is None:
-            return None
         services = services_of(
             token.catalog, interface=endpoint.interface, regions=endpoint.regions, project_id=project.id
         )
         access = Access(endpoint.address, token.user.id, project.id, services, self._seals.seal(secret))
+        if tenant_id is None:
+            self._discard(access, caller)
+            return None
         return Guest(token.user.name, tenant_id, access, token.expires_at.timestamp())

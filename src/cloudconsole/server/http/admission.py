@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.kinds import Role
-from cloudconsole.core.ports import Account, Caller, Guest
+from cloudconsole.core.ports import Access, Account, Caller, Guest
 from cloudconsole.core.throttle import widest
 from cloudconsole.core.usernames import fold_username
 from cloudconsole.server.addresses import throttle_address
@@ -20,8 +20,9 @@ from cloudconsole.server.http.session import TENANTS, Sessions
 from cloudconsole.server.http.turns import Tier
 from cloudconsole.server.rehashing import Rehasher
 from cloudconsole.server.settings import Settings
+from cloudconsole.server.token_revocation import TokenRevoker
 from cloudconsole.server.writing import Writer
-from cloudconsole.spec.errors import InvalidCredentials
+from cloudconsole.spec.errors import ApiError, InvalidCredentials
 from cloudconsole.store.activity import LOGIN, LOGOUT, Activity, Attempt, NewSession
 from cloudconsole.store.login_throttle import LoginThrottle
 from cloudconsole.store.recent_logins import RecentLogins
@@ -56,6 +57,8 @@ class Admission:
     throttle: LoginThrottle
     recent: RecentLogins
     rehasher: Rehasher
+    revoker: TokenRevoker | None
+    """Where there is an OpenStack behind the console."""
 
     async def recognise(self, request: Request, username: str, endpoint: str = OURS) -> None:
         """Let those who note what becomes of the request know whom it is about, if there is such an account."""
@@ -108,13 +111,24 @@ class Admission:
             expires_at=lifetime_end if isinstance(proven, Account) else min(lifetime_end, _token_end(proven)),
             replaces=tuple(hash_session_id(old) for old in wanted.replaces),
         )
-        await self.writer.run(self.activity.open_session, attempt, proven, session, now)
+        try:
+            replaced = await self.writer.run(self.activity.open_session, attempt, proven, session, now)
+        except ApiError:
+            if isinstance(proven, Guest):
+                self._discard(proven.access, attempt.caller)
+            raise
+        for access in replaced:
+            self._discard(access, attempt.caller)
         if wanted.replaces:
             # Also where they were gone: another replica may have ended them a moment ago.
             await self.writer.settle()
         if isinstance(proven, Guest):
             self.vigil.opened(session.id_hash)
         return session_id
+
+    def _discard(self, access: Access, caller: Caller) -> None:
+        if self.revoker is not None:
+            self.revoker.add(access, caller)
 
     def _now(self) -> int:
         return int(self.clock.now())

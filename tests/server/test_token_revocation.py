@@ -1,0 +1,180 @@
+"""How fast tokens are revoked in the background, and what happens where Keystone fails."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from sqlalchemy import insert
+
+from cloudconsole.core.ports import Access, Caller, Guest
+from cloudconsole.server.observing.meter import meter_alone
+from cloudconsole.server.token_revocation import MAX_ATTEMPTS, MAX_PENDING, MIN_INTERVAL, SWEEP_SIZE, TokenRevoker
+from cloudconsole.server.writing import Writer
+from cloudconsole.spec.errors import UpstreamTimeout
+from cloudconsole.store.activity import Activity, Attempt, NewSession
+from cloudconsole.store.tables import sessions, tenants
+from tests.server.http.world import rows
+from tests.stores import changing, opened, reading, run
+
+ENDPOINT = "https://cloud.example:5000"
+CLIENT = Caller("192.0.2.1", "req-1")
+NOW = 1_700_000_000
+
+
+def access(name: str) -> Access:
+    return Access(ENDPOINT, "user", "project", {}, name.encode())
+
+
+class Keystone:
+    """Records what is revoked; each call takes some seconds of its clock, and may fail."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.seconds = 0.0
+        self.hangs = self.is_down = False
+        self.revoked: list[str] = []
+
+    async def vouches(self, access: Access, caller: Caller) -> bool:
+        raise AssertionError("nobody asks")
+
+    async def revoke(self, access: Access, _caller: Caller) -> None:
+        self.now += self.seconds
+        if self.hangs:
+            await asyncio.Event().wait()
+        if self.is_down:
+            raise UpstreamTimeout
+        self.revoked.append(access.sealed_token.decode())
+
+
+class Bench:
+    def __init__(self, keystone: Keystone, revoker: TokenRevoker, activity: Activity, data: Path) -> None:
+        self.keystone = keystone
+        self.revoker = revoker
+        self.activity = activity
+        self.data = data
+
+    def add(self, *names: str) -> None:
+        for name in names:
+            self.revoker.add(access(name), CLIENT)
+
+    def tick(self, seconds: float = 0.0) -> list[str]:
+        """Let time pass, let the revoker do what is due then, and return all that was revoked so far."""
+
+        async def tick() -> None:
+            self.revoker.tick()
+            if self.revoker.task is not None:
+                await self.revoker.task
+
+        self.keystone.now += seconds
+        run(tick())
+        return self.keystone.revoked
+
+    def open_sessions(self, count: int) -> None:
+        """Open sessions of a tenant that was disabled since."""
+        with changing(self.data, "cloud") as connection:
+            row = {"id": 7, "name": "acme", "project": f"project@{ENDPOINT}", "disabled": True}
+            connection.execute(insert(tenants).values(row))
+        for number in range(count):
+            name = f"token {number:02}"
+            guest = Guest("alice", 7, access(name), NOW + 3600)
+            session = NewSession(name.encode(), "seed", NOW + 3600, ())
+            self.activity.open_session(Attempt("alice", "192.0.2.1", CLIENT), guest, session, NOW)
+
+
+Start = Callable[[], Bench]
+
+
+@pytest.fixture
+def start(folder: Path) -> Iterator[Start]:
+    """Start revokers of several workers over one store and one Keystone."""
+    keystone = Keystone()
+    with ExitStack() as stack:
+        activity = Activity(stack.enter_context(opened(folder, "activity")))
+        reader = stack.enter_context(reading(folder))
+        writer = Writer("writing", meter_alone())
+        stack.callback(writer.close)
+
+        def begin() -> Bench:
+            revoker = TokenRevoker({ENDPOINT: keystone}, reader, activity, writer, lambda: keystone.now)
+            return Bench(keystone, revoker, activity, folder)
+
+        yield begin
+
+
+@pytest.fixture
+def bench(start: Start) -> Bench:
+    return start()
+
+
+def test_revocations_are_a_second_apart(bench: Bench) -> None:
+    bench.add("first", "second")
+    assert bench.tick() == ["first"]
+    assert bench.tick(MIN_INTERVAL / 2) == ["first"]
+    assert bench.tick(MIN_INTERVAL / 2) == ["first", "second"]
+
+
+def test_a_slow_keystone_is_asked_less_often(bench: Bench) -> None:
+    bench.keystone.seconds = 2
+    bench.add("first", "second")
+    assert bench.tick() == ["first"]
+    assert bench.tick(19) == ["first"]
+    assert bench.tick(1) == ["first", "second"]
+
+
+def test_a_failed_revocation_is_repeated(bench: Bench) -> None:
+    bench.add("token")
+    bench.keystone.is_down = True
+    assert bench.tick() == []
+    bench.keystone.is_down = False
+    assert bench.tick(MIN_INTERVAL) == ["token"]
+    assert bench.tick(MIN_INTERVAL) == ["token"]
+
+
+def test_a_token_that_cannot_be_revoked_is_given_up(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    bench.add("token")
+    bench.keystone.is_down = True
+    for _ in range(MAX_ATTEMPTS):
+        bench.tick(MIN_INTERVAL)
+    bench.keystone.is_down = False
+    assert bench.tick(MIN_INTERVAL) == []
+    assert "a token could not be revoked, and is left to expire: upstream_timeout" in caplog.text
+
+
+def test_what_waits_is_bounded(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    bench.add(*(str(number) for number in range(MAX_PENDING)))
+    assert not caplog.text
+    bench.add("one too many")
+    assert "too many tokens wait for their revocation" in caplog.text
+
+
+def test_an_endpoint_that_is_no_longer_configured_is_left_alone(bench: Bench) -> None:
+    bench.revoker.add(Access("https://other.example", "user", "project", {}, b"token"), CLIENT)
+    bench.add("token")
+    bench.tick()
+    assert bench.tick(MIN_INTERVAL) == ["token"]
+
+
+def test_several_workers_revoke_each_token_once(start: Start) -> None:
+    one, other = start(), start()
+    one.open_sessions(SWEEP_SIZE + 2)
+    for _ in range(SWEEP_SIZE + 3):
+        one.tick(MIN_INTERVAL)
+        other.tick()
+    assert sorted(one.keystone.revoked) == [f"token {number:02}" for number in range(SWEEP_SIZE + 2)]
+    assert not rows(one.data, sessions)
+
+
+def test_a_stop_ends_what_is_under_way(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    bench.add("first", "second")
+    bench.keystone.hangs = True
+
+    async def stop() -> None:
+        bench.revoker.tick()
+        await asyncio.sleep(0)
+        await bench.revoker.close()
+
+    with caplog.at_level("INFO"):
+        run(stop())
+    assert "tokens that were not revoked before the stop, and expire by themselves: 1" in caplog.text
