@@ -8,22 +8,19 @@ import msgspec
 from cloudconsole.core.ports import Access, Guest, Services
 
 # They hang on no account; an operator ends them by disabling the tenant, for good, or by giving its project away.
-_LIVE_TENANT: Final = """
-    tenants ON tenants.id = guest.tenant_id AND NOT tenants.disabled AND tenants.guests_ended_at < guest.opened_at
-        AND tenants.project = guest.project_id || '@' || guest.endpoint
-"""
-
-LIVE_GUESTS: Final = f"""
+LIVE_GUESTS: Final = """
     sessions
     JOIN guest_sessions AS guest ON guest.id_hash = sessions.id_hash
-    JOIN {_LIVE_TENANT}
-    WHERE TRUE
+    JOIN tenants ON tenants.id = guest.tenant_id AND tenants.guests_ended_at < guest.opened_at
+        AND tenants.project = guest.project_id || '@' || guest.endpoint
+    WHERE NOT tenants.disabled
 """
 
-ENDED_GUESTS: Final = f"""
-    SELECT guest.id_hash FROM guest_sessions AS guest
-    LEFT JOIN {_LIVE_TENANT}
-    WHERE tenants.id IS NULL
+# A cross join, because SQLite then starts from the tenants, of which few meet the condition.
+ENDED_GUESTS: Final = """
+    SELECT guest.id_hash FROM tenants CROSS JOIN guest_sessions AS guest
+    WHERE (tenants.disabled OR tenants.guests_ended_at > 0) AND guest.tenant_id = tenants.id
+        AND (tenants.disabled OR tenants.guests_ended_at >= guest.opened_at)
     LIMIT :limit
 """
 """Sessions that an operator ended so; their rows stay until their tokens are revoked or they expire."""
