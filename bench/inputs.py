@@ -83,9 +83,11 @@ def _form_bodies(caller: Caller) -> Iterator[Input]:
     yield form("Chinese and escapes", "x=" + _filled("云%41", size))
     yield form("60 fields of escapes", "&".join(f"f{number}=" + "%41" * 330 for number in range(60)))
     yield form(
-        "60 fields and stray percent signs", "&".join(f"f{number}=" + "%41" * 340 for number in range(60)) + "%" * 16
+        "60 fields and stray percent signs",
+        "&".join(f"f{number}=" + "%41" * 16 + "x" * 970 for number in range(60)) + "%" * 16,
     )
-    yield form("one stray percent sign", "x=" + _filled("%41", size) + "%")
+    yield form("one stray percent sign", "x=" + "%41" * 999 + "%" + _filled("x", size - 3000))
+    yield form("one stray percent sign too many", "x=" + _filled("%41", size - 1) + "%", 400)
     yield form("percent signs", "x=" + _filled("%", size), 400)
     yield form("plus signs", "x=" + _filled("+", size))
 

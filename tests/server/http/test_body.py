@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudconsole.operator.nouns import NOUNS
-from cloudconsole.server.http.body import MOST_FORM_FIELDS, MOST_UNESCAPED, parse_form, parse_json
+from cloudconsole.server.http.body import MOST_FORM_FIELDS, MOST_PERCENT_SIGNS, MOST_UNESCAPED, parse_form, parse_json
 from cloudconsole.server.operator_pages.controls import UNLIMITED_SUFFIX, adding_controls
 from cloudconsole.spec.errors import MalformedBody
 
@@ -42,6 +42,13 @@ def test_a_form_may_have_64_fields_and_no_more() -> None:
 def test_a_few_unescaped_percent_signs_stand_for_themselves_and_many_are_malformed() -> None:
     assert form("name=%41" + "%" * MOST_UNESCAPED) == {"name": "A" + "%" * MOST_UNESCAPED}
     assert form("name=%41" + "%" * (MOST_UNESCAPED + 1)) is None
+
+
+def test_an_unescaped_percent_sign_beside_a_thousand_escapes_is_malformed() -> None:
+    escapes = "%41" * (MOST_PERCENT_SIGNS - 1)
+    assert form(f"name={escapes}%") == {"name": "A" * (MOST_PERCENT_SIGNS - 1) + "%"}
+    assert form(f"name={escapes}%41%") is None
+    assert form(f"name={escapes}%41%41") == {"name": "A" * (MOST_PERCENT_SIGNS + 1)}
 
 
 def test_beside_escapes_too_many_equals_signs_are_malformed() -> None:

@@ -27,6 +27,8 @@ MOST_FORM_FIELDS: Final = 64
 """Also of the operators' forms: their largest has about 35."""
 MOST_UNESCAPED: Final = 16
 """Percent signs that stand for themselves in one form, and as many equals signs in the values of one with escapes."""
+MOST_PERCENT_SIGNS: Final = 1000
+"""Of a form in which some stand for themselves: a client that escapes thousands of characters escapes those, too."""
 LONGEST_SCALAR: Final = 100
 """Bytes of a JSON value that is not text; no field takes a longer one."""
 
@@ -36,7 +38,8 @@ Fields = dict[str, Any]
 _decode_value: Final = Decoder(float_hook=float).decode
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _PLUS_AS_SPACE: Final = bytes.maketrans(b"+", b" ")
-_PERCENT_AS_EQUALS: Final = bytes.maketrans(b"%", b"=")
+_AS_QUOTED_PRINTABLE: Final = bytes.maketrans(b"+%=", b" =\xff")
+"""The same escapes, but for their first character, and decoded in C. Valid UTF-8 has no FF."""
 _HEX_AS_0: Final = bytes.maketrans(b"123456789ABCDEFabcdef", b"0" * 21)
 _INVALID: Final = ()
 """In place of a JSON value that no field takes."""
@@ -100,11 +103,9 @@ def _value(raw: Raw) -> Any:
 
 def parse_form(body: bytes) -> dict[str, str]:
     """All fields of a form; of a repeated one the last value counts."""
-    if body.count(b"&") >= MOST_FORM_FIELDS:
+    if _has_more(b"&", MOST_FORM_FIELDS - 1, body):
         raise MalformedBody
     try:
-        # Bytes that are not UTF-8 must not become so by an escape beside them.
-        body.decode()
         return {name.decode(): value.decode() for name, value in form_pairs(body)}
     except ValueError:
         raise MalformedBody from None
@@ -112,24 +113,35 @@ def parse_form(body: bytes) -> dict[str, str]:
 
 def form_pairs(text: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Decode the fields of a form or a query; `ValueError` where too much is not escaped as it should be."""
-    if b"%" in text:
+    # Bytes that are not UTF-8 must not become so by an escape beside them.
+    text.decode()
+    if percent_signs := text.count(b"%"):
         digits_as_0 = text.translate(_HEX_AS_0)
-        strays = text.count(b"%") - digits_as_0.count(b"%00")
-        if strays > MOST_UNESCAPED or text.count(b"=") > MOST_FORM_FIELDS + MOST_UNESCAPED:
+        strays = percent_signs - digits_as_0.count(b"%00")
+        most_strays = MOST_UNESCAPED if percent_signs <= MOST_PERCENT_SIGNS else 0
+        if strays > most_strays or _has_more(b"=", MOST_FORM_FIELDS + MOST_UNESCAPED, text):
             raise ValueError("too many percent or equals signs that are not escaped")
         if strays:
             text = _escape_strays(text, digits_as_0.replace(b"%00", b"000"))
-    for pair in text.translate(_PLUS_AS_SPACE).split(b"&"):
-        if pair:
-            name, _, value = pair.partition(b"=")
-            yield _unescape(name), _unescape(value)
+        for pair in text.translate(_AS_QUOTED_PRINTABLE).split(b"&"):
+            if pair:
+                name, _, value = pair.partition(b"\xff")
+                yield a2b_qp(name), a2b_qp(value.replace(b"\xff", b"=3D"))
+    else:
+        for pair in text.translate(_PLUS_AS_SPACE).split(b"&"):
+            if pair:
+                name, _, value = pair.partition(b"=")
+                yield name, value
 
 
-def _unescape(text: bytes) -> bytes:
-    if b"%" not in text:
-        return text
-    # Quoted-printable has the same escapes, but for their first character, and a decoder in C.
-    return a2b_qp(text.replace(b"=", b"%3D").translate(_PERCENT_AS_EQUALS))
+def _has_more(sign: bytes, most: int, text: bytes) -> bool:
+    # Takes a tenth of the time of `count`, which looks at each byte by itself.
+    position = -1
+    for _ in range(most + 1):
+        position = text.find(sign, position + 1)
+        if position < 0:
+            return False
+    return True
 
 
 def _escape_strays(text: bytes, marked: bytes) -> bytes:
