@@ -11,6 +11,7 @@ import sys
 import threading
 from contextlib import closing
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -281,6 +282,24 @@ class TestServersThatBehaveOddly:
             told = waiting.communicate(timeout=60)
         assert application.paths == ["/api/", "/auth/login/", "/api/", "/auth/logout/"]
         assert (waiting.returncode, told[1]) == (143, "")
+
+    def test_an_end_between_a_coroutine_and_its_first_step_is_no_warning(self) -> None:
+        program = """
+            import signal
+            from cloudconsole.cli.conformance import Terminated, _ending_in_order
+
+            async def step(): ...
+
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            try:
+                with _ending_in_order():
+                    cut_off = step()
+                    signal.raise_signal(signal.SIGTERM)
+            except Terminated:
+                del cut_off
+        """
+        done = subprocess.run([sys.executable, "-c", dedent(program)], capture_output=True, text=True, check=True)
+        assert done.stderr == ""
 
     @pytest.mark.parametrize("base", ["http://127.0.0.1:1", "https://127.0.0.1:1", "http://console.invalid"])
     def test_nobody_at_all_is_one_line(self, base: str, tmp_path: Path) -> None:

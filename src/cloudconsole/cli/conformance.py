@@ -5,6 +5,7 @@ import os
 import signal
 import ssl
 import sys
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -99,6 +100,8 @@ def _ending_in_order() -> Iterator[None]:
         if callable(signal.getsignal(signal.SIGINT)):
             signal.raise_signal(signal.SIGINT)
         else:
+            # It may strike between the creation of a coroutine and its first step, of which Python would warn.
+            warnings.simplefilter("ignore", RuntimeWarning)
             raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, interrupt)
