@@ -86,6 +86,10 @@ def _form_bodies(caller: Caller) -> Iterator[Input]:
         "60 fields and stray percent signs",
         "&".join(f"f{number}=" + "%41" * 16 + "x" * 970 for number in range(60)) + "%" * 16,
     )
+    yield form(
+        "60 fields of emoji and stray percent signs",
+        "&".join(f"f{number}=" + "%41" * 16 + "😀a" * 194 for number in range(60)) + "%" * 16,
+    )
     yield form("one stray percent sign", "x=" + "%41" * 999 + "%" + _filled("x", size - 3000))
     yield form("one stray percent sign too many", "x=" + _filled("%41", size - 1) + "%", 400)
     yield form("percent signs", "x=" + _filled("%", size), 400)

@@ -4,7 +4,6 @@ import re
 from binascii import a2b_qp
 from collections.abc import Iterator
 from functools import cache
-from itertools import accumulate, pairwise
 from typing import Any, Final
 
 from msgspec import UNSET, MsgspecError, Raw, Struct, UnsetType, defstruct
@@ -40,6 +39,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _PLUS_AS_SPACE: Final = bytes.maketrans(b"+", b" ")
 _AS_QUOTED_PRINTABLE: Final = bytes.maketrans(b"+%=", b" =\xff")
 """The same escapes, but for their first character, and decoded in C. Valid UTF-8 has no FF."""
+_STRAY: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 _HEX_AS_0: Final = bytes.maketrans(b"123456789ABCDEFabcdef", b"0" * 21)
 _INVALID: Final = ()
 """In place of a JSON value that no field takes."""
@@ -106,23 +106,23 @@ def parse_form(body: bytes) -> dict[str, str]:
     if _has_more(b"&", MOST_FORM_FIELDS - 1, body):
         raise MalformedBody
     try:
+        # Bytes that are not UTF-8 must not become so by an escape beside them.
+        body.decode()
         return {name.decode(): value.decode() for name, value in form_pairs(body)}
     except ValueError:
         raise MalformedBody from None
 
 
 def form_pairs(text: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Decode the fields of a form or a query; `ValueError` where too much is not escaped as it should be."""
-    # Bytes that are not UTF-8 must not become so by an escape beside them.
-    text.decode()
+    """Decode the fields of a form or a query in UTF-8; `ValueError` where too much is not escaped as it should be."""
     if percent_signs := text.count(b"%"):
-        digits_as_0 = text.translate(_HEX_AS_0)
-        strays = percent_signs - digits_as_0.count(b"%00")
-        most_strays = MOST_UNESCAPED if percent_signs <= MOST_PERCENT_SIGNS else 0
-        if strays > most_strays or _has_more(b"=", MOST_FORM_FIELDS + MOST_UNESCAPED, text):
+        if percent_signs <= MOST_PERCENT_SIGNS:
+            text, strays = _STRAY.subn(b"%25", text)
+            is_escaped = strays <= MOST_UNESCAPED
+        else:
+            is_escaped = text.translate(_HEX_AS_0).count(b"%00") == percent_signs
+        if not is_escaped or _has_more(b"=", MOST_FORM_FIELDS + MOST_UNESCAPED, text):
             raise ValueError("too many percent or equals signs that are not escaped")
-        if strays:
-            text = _escape_strays(text, digits_as_0.replace(b"%00", b"000"))
         for pair in text.translate(_AS_QUOTED_PRINTABLE).split(b"&"):
             if pair:
                 name, _, value = pair.partition(b"\xff")
@@ -142,12 +142,6 @@ def _has_more(sign: bytes, most: int, text: bytes) -> bool:
         if position < 0:
             return False
     return True
-
-
-def _escape_strays(text: bytes, marked: bytes) -> bytes:
-    """Escape the percent signs that are left in `marked`."""
-    ends = accumulate(len(part) + 1 for part in marked.split(b"%"))
-    return b"%25".join(text[start : end - 1] for start, end in pairwise((0, *ends)))
 
 
 def required_text(fields: Fields, name: str) -> str:

@@ -13,9 +13,12 @@ _REPLACED: Final = str.maketrans("\0", "\ufffd")
 
 def query_of(request: Request) -> dict[str, str]:
     """The first fields of the query; of a repeated one the last counts, and what is no text is none."""
-    fields = request.query[:LONGEST_QUERY].split(b"&", MOST_FORM_FIELDS)[:MOST_FORM_FIELDS]
+    query = request.query
+    if len(query) > LONGEST_QUERY:
+        query = query[:LONGEST_QUERY].rpartition(b"&")[0]
+    fields = query.split(b"&", MOST_FORM_FIELDS)[:MOST_FORM_FIELDS]
     try:
-        pairs = list(form_pairs(b"&".join(fields)))
+        pairs = list(form_pairs(b"&".join(fields).decode(errors="replace").encode()))
     except ValueError:
         return {}
     return {name.decode(errors="replace"): value.decode(errors="replace").translate(_REPLACED) for name, value in pairs}
