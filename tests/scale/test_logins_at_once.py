@@ -8,10 +8,11 @@ from typing import Any, Final
 
 import pytest
 from cluster.postgres import PostgresServer
+from msgspec.structs import replace
 from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import OperationalError
 
-from cloudconsole.core.ports import Account, Caller
+from cloudconsole.core.ports import Access, Account, Caller, Guest
 from cloudconsole.core.throttle import ADDRESS_FAILURES, USER_FAILURES, WIDER_FAILURES
 from cloudconsole.server.addresses import throttle_address
 from cloudconsole.spec.errors import TooManyRequests
@@ -25,6 +26,7 @@ from cloudconsole.store.tables import access_audit, login_failures, sessions
 NOW: Final = 1_800_000_000
 LATER: Final = NOW + 43_200
 ALICE: Final = Account(1, "alice", 41, "tenant")
+FEDERATED: Final = Guest("alice", 7, Access("https://cloud.example:5000", "user", "project", {}, b"token"), LATER)
 NETWORK: Final = "192.0.2.1"
 HERE: Final = Caller(NETWORK, "request")
 
@@ -108,26 +110,48 @@ def test_nobody_is_let_in_once_the_limit_is_reached_elsewhere(engines: list[Engi
     assert column(engines[0], sessions.c.id_hash) == []
 
 
-def test_sessions_that_are_opened_touched_and_ended_at_once_are_all_as_was_told(engines: list[Engine]) -> None:
+@pytest.mark.parametrize("user", [ALICE, FEDERATED])
+def test_sessions_that_are_opened_touched_and_ended_at_once_are_all_as_was_told(
+    engines: list[Engine], user: Account | Guest
+) -> None:
     shared = [f"shared-{number}" for number in range(20)]
     everyone = Activity(engines[0])
     for name in shared:
-        everyone.open_session(Attempt("alice", NETWORK, HERE), ALICE, session(name), NOW)
+        everyone.open_session(Attempt("alice", NETWORK, HERE), user, session(name), NOW)
 
     def come_and_go(number: int) -> str:
         """Each replaces the same sessions, in another order, in the midst of those being touched."""
         activity, attempt = Activity(engines[number % 2]), Attempt("alice", f"192.0.2.{number}", HERE)
         for turn in range(10):
-            activity.open_session(attempt, ALICE, session(f"s-{number}-{turn}", f"s-{number}-{turn - 1}"), NOW)
+            activity.open_session(attempt, user, session(f"s-{number}-{turn}", f"s-{number}-{turn - 1}"), NOW)
             activity.touch_sessions({hash_session_id(name): NOW + turn + 1 for name in shared})
             older = shared[turn::10]
             replaced = older if number % 2 else older[::-1]
-            activity.open_session(attempt, ALICE, session(f"t-{number}-{turn}", *replaced), NOW)
+            activity.open_session(attempt, user, session(f"t-{number}-{turn}", *replaced), NOW)
             activity.end_session(hash_session_id(f"t-{number}-{turn}"), "alice", HERE, NOW)
         return f"s-{number}-9"
 
     last = at_once([partial(come_and_go, number) for number in range(6)])
     assert set(column(engines[0], sessions.c.id_hash)) == {hash_session_id(name) for name in last}
+
+
+def test_each_token_of_a_session_that_ends_is_handed_to_one(engines: list[Engine]) -> None:
+    names = [f"ended-{number}" for number in range(40)]
+    id_hashes = [hash_session_id(name) for name in names]
+    attempt = Attempt("alice", NETWORK, HERE)
+    for name in names:
+        own = replace(FEDERATED, access=replace(FEDERATED.access, sealed_token=name.encode()))
+        Activity(engines[0]).open_session(attempt, own, session(name), NOW)
+
+    def sweep(number: int) -> list[Access]:
+        return Activity(engines[number % 2]).take_guest_sessions(id_hashes)
+
+    def log_in(number: int) -> list[Access]:
+        replaced = session(f"new-{number}", *names[number::4])
+        return Activity(engines[number % 2]).open_session(attempt, FEDERATED, replaced, NOW)
+
+    taken = at_once([partial(work, number) for number in range(4) for work in (sweep, log_in)])
+    assert sorted(access.sealed_token.decode() for part in taken for access in part) == sorted(names)
 
 
 def test_of_two_that_wait_for_each_other_one_gives_way_and_tries_again(engines: list[Engine]) -> None:

@@ -9,12 +9,21 @@ import pytest
 from sqlalchemy import insert
 
 from cloudconsole.core.ports import Access, Caller, Guest
+from cloudconsole.server import token_revocation
 from cloudconsole.server.observing.meter import meter_alone
-from cloudconsole.server.token_revocation import MAX_ATTEMPTS, MAX_PENDING, MIN_INTERVAL, SWEEP_SIZE, TokenRevoker
+from cloudconsole.server.token_revocation import (
+    MAX_ATTEMPTS,
+    MAX_PENDING,
+    MIN_INTERVAL,
+    RETRY_SECONDS,
+    SWEEP_SIZE,
+    TokenRevoker,
+)
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec.errors import UpstreamTimeout
 from cloudconsole.store.activity import Activity, Attempt, NewSession
 from cloudconsole.store.tables import sessions, tenants
+from tests.harness import HeldClock
 from tests.server.http.world import rows
 from tests.stores import changing, opened, reading, run
 
@@ -23,8 +32,8 @@ CLIENT = Caller("192.0.2.1", "req-1")
 NOW = 1_700_000_000
 
 
-def access(name: str) -> Access:
-    return Access(ENDPOINT, "user", "project", {}, name.encode())
+def access(name: str, endpoint: str = ENDPOINT) -> Access:
+    return Access(endpoint, "user", "project", {}, name.encode())
 
 
 class Keystone:
@@ -33,7 +42,7 @@ class Keystone:
     def __init__(self) -> None:
         self.now = 1000.0
         self.seconds = 0.0
-        self.hangs = self.is_down = False
+        self.hangs = self.is_down = self.is_broken = False
         self.revoked: list[str] = []
 
     async def vouches(self, access: Access, caller: Caller) -> bool:
@@ -45,6 +54,8 @@ class Keystone:
             await asyncio.Event().wait()
         if self.is_down:
             raise UpstreamTimeout
+        if self.is_broken:
+            raise RuntimeError("a bug")
         self.revoked.append(access.sealed_token.decode())
 
 
@@ -63,22 +74,25 @@ class Bench:
         """Let time pass, let the revoker do what is due then, and return all that was revoked so far."""
 
         async def tick() -> None:
-            self.revoker.tick()
-            if self.revoker.task is not None:
-                await self.revoker.task
+            before = object()
+            while self.revoker.task is not before:
+                before = self.revoker.task
+                self.revoker.tick()
+                if self.revoker.task is not None:
+                    await self.revoker.task
 
         self.keystone.now += seconds
         run(tick())
         return self.keystone.revoked
 
-    def open_sessions(self, count: int) -> None:
+    def open_sessions(self, count: int, endpoint: str = ENDPOINT) -> None:
         """Open sessions of a tenant that was disabled since."""
         with changing(self.data, "cloud") as connection:
-            row = {"id": 7, "name": "acme", "project": f"project@{ENDPOINT}", "disabled": True}
+            row = {"id": 7, "name": "acme", "project": f"project@{endpoint}", "disabled": True}
             connection.execute(insert(tenants).values(row))
         for number in range(count):
             name = f"token {number:02}"
-            guest = Guest("alice", 7, access(name), NOW + 3600)
+            guest = Guest("alice", 7, access(name, endpoint), NOW + 3600)
             session = NewSession(name.encode(), "seed", NOW + 3600, ())
             self.activity.open_session(Attempt("alice", "192.0.2.1", CLIENT), guest, session, NOW)
 
@@ -97,7 +111,8 @@ def start(folder: Path) -> Iterator[Start]:
         stack.callback(writer.close)
 
         def begin() -> Bench:
-            revoker = TokenRevoker({ENDPOINT: keystone}, reader, activity, writer, lambda: keystone.now)
+            arguments = (ENDPOINT, keystone, reader, activity, writer, HeldClock(NOW), 3600)
+            revoker = TokenRevoker(*arguments, monotonic=lambda: keystone.now)
             return Bench(keystone, revoker, activity, folder)
 
         yield begin
@@ -128,17 +143,18 @@ def test_a_failed_revocation_is_repeated(bench: Bench) -> None:
     bench.keystone.is_down = True
     assert bench.tick() == []
     bench.keystone.is_down = False
-    assert bench.tick(MIN_INTERVAL) == ["token"]
-    assert bench.tick(MIN_INTERVAL) == ["token"]
+    assert bench.tick(RETRY_SECONDS - 1) == []
+    assert bench.tick(1) == ["token"]
+    assert bench.tick(RETRY_SECONDS) == ["token"]
 
 
 def test_a_token_that_cannot_be_revoked_is_given_up(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     bench.add("token")
     bench.keystone.is_down = True
     for _ in range(MAX_ATTEMPTS):
-        bench.tick(MIN_INTERVAL)
+        bench.tick(RETRY_SECONDS)
     bench.keystone.is_down = False
-    assert bench.tick(MIN_INTERVAL) == []
+    assert bench.tick(RETRY_SECONDS) == []
     assert "a token could not be revoked, and is left to expire: upstream_timeout" in caplog.text
 
 
@@ -149,26 +165,62 @@ def test_what_waits_is_bounded(bench: Bench, caplog: pytest.LogCaptureFixture) -
     assert "too many tokens wait for their revocation" in caplog.text
 
 
-def test_an_endpoint_that_is_no_longer_configured_is_left_alone(bench: Bench) -> None:
-    bench.revoker.add(Access("https://other.example", "user", "project", {}, b"token"), CLIENT)
+def test_the_tokens_of_a_disabled_tenant_do_not_wait_for_others(bench: Bench) -> None:
+    bench.add(*(str(number) for number in range(MAX_PENDING)))
+    bench.open_sessions(3)
+    for _ in range(3):
+        bench.tick(MIN_INTERVAL)
+    assert sorted(bench.keystone.revoked) == ["token 00", "token 01", "token 02"]
+
+
+def test_sessions_of_another_endpoint_are_left_to_its_own_revoker(bench: Bench) -> None:
+    bench.open_sessions(1, "https://other.example")
+    assert bench.tick() == []
+    assert len(rows(bench.data, sessions)) == 1
+
+
+def test_while_keystone_fails_sessions_stay_in_the_store(bench: Bench) -> None:
+    bench.keystone.is_down = True
     bench.add("token")
     bench.tick()
-    assert bench.tick(MIN_INTERVAL) == ["token"]
+    bench.open_sessions(1)
+    bench.tick(RETRY_SECONDS - 1)
+    assert len(rows(bench.data, sessions)) == 1
+
+
+def test_a_bug_in_a_revocation_is_logged_and_stops_nothing(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    bench.keystone.is_broken = True
+    bench.add("first", "second")
+    bench.tick()
+    assert "a token could not be revoked, and is left to expire" in caplog.text
+    bench.keystone.is_broken = False
+    assert bench.tick(RETRY_SECONDS) == ["second"]
+    run(bench.revoker.close())
+
+
+def test_after_a_stop_nothing_begins(bench: Bench) -> None:
+    bench.add("token")
+    run(bench.revoker.close())
+    assert bench.tick() == []
 
 
 def test_several_workers_revoke_each_token_once(start: Start) -> None:
     one, other = start(), start()
     one.open_sessions(SWEEP_SIZE + 2)
-    for _ in range(SWEEP_SIZE + 3):
+    for _ in range(2 * SWEEP_SIZE):
         one.tick(MIN_INTERVAL)
         other.tick()
     assert sorted(one.keystone.revoked) == [f"token {number:02}" for number in range(SWEEP_SIZE + 2)]
     assert not rows(one.data, sessions)
 
 
-def test_a_stop_ends_what_is_under_way(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_stop_ends_what_is_under_way(
+    bench: Bench, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.tick()
     bench.add("first", "second")
     bench.keystone.hangs = True
+    monkeypatch.setattr(token_revocation, "CLOSE_SECONDS", 0.01)
 
     async def stop() -> None:
         bench.revoker.tick()
@@ -177,4 +229,4 @@ def test_a_stop_ends_what_is_under_way(bench: Bench, caplog: pytest.LogCaptureFi
 
     with caplog.at_level("INFO"):
         run(stop())
-    assert "tokens that were not revoked before the stop, and expire by themselves: 1" in caplog.text
+    assert "tokens that were not revoked before the stop, and expire by themselves: 2" in caplog.text

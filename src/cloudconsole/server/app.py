@@ -116,10 +116,7 @@ class Console:
         # By the widest network that counts: one site has few places among those that are remembered.
         recent = RecentLogins(reader, lambda address: widest(throttle_address(address)))
         rehasher = Rehasher(store, hashing, Writer("rehashing", meter))
-        revoker = None if self._openstack is None else self._openstack.revoker
-        admission = Admission(
-            settings, clock, sessions, doors, activity, writer, vigil, throttle, recent, rehasher, revoker
-        )
+        admission = Admission(settings, clock, sessions, doors, activity, writer, vigil, throttle, recent, rehasher)
         login = LoginEndpoint(settings, clock, tokens, sessions, regions, admission)
 
         health = HealthEndpoint(reader, is_draining=lambda: self.draining)
@@ -247,7 +244,8 @@ class Console:
         self._meter.set(WATCH_LOST, int(changes.is_lost))
         self._audit.tell_left_out()
         if self._openstack is not None:
-            self._openstack.revoker.tick()
+            for revoker in self._openstack.revokers:
+                revoker.tick()
 
     def close(self) -> None:
         self._audit.tell_left_out(until_now=True)

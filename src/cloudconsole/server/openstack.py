@@ -13,7 +13,7 @@ from cloudconsole.backends.openstack.keystone import KeystoneIdentity
 from cloudconsole.backends.openstack.sealing import Seals
 from cloudconsole.backends.openstack.upstream import Upstream
 from cloudconsole.core.clock import Clock
-from cloudconsole.core.ports import Warden
+from cloudconsole.core.ports import Access, Caller
 from cloudconsole.operator.projects import adopt_project
 from cloudconsole.server.http.doors import Door
 from cloudconsole.server.http.turns import Turns
@@ -64,11 +64,15 @@ class OpenStack:
     places: dict[str, Place]
     engine: Engine
     adopter: Writer
-    revoker: TokenRevoker
+
+    @property
+    def revokers(self) -> list[TokenRevoker]:
+        return [door.revoker for door in self.doors.values() if door.revoker is not None]
 
     async def leave(self) -> None:
         """Close what hangs on the running event loop."""
-        await self.revoker.close()
+        for revoker in self.revokers:
+            await revoker.close()
         await self.cloud.close()
         for place in self.places.values():
             await place.upstream.close()
@@ -94,13 +98,18 @@ def open_openstack(
     seals = Seals(settings.token_key_file)
     manners = settings.manners
     places = {endpoint.address: Place(endpoint, Upstream(manners, endpoint.ca_file, watcher)) for endpoint in endpoints}
-    verifiers: dict[str, Warden] = {}
-    revoker = TokenRevoker(verifiers, reader, Activity(activity), writer)
-    doors = {}
-    for address, place in places.items():
-        keystone = KeystoneIdentity(place.endpoint, place.upstream, seals, projects, clock, revoker.add)
-        verifiers[address] = keystone
-        doors[address] = Door(keystone, Turns(LOGINS_AT_ONCE, at_once=LOGINS_AT_ONCE, retry_after=1), keystone)
+
+    def open_door(place: Place) -> Door:
+        def discard(access: Access, caller: Caller) -> None:
+            revoker.add(access, caller)
+
+        keystone = KeystoneIdentity(place.endpoint, place.upstream, seals, projects, clock, discard)
+        address, lifetime = place.endpoint.address, settings.session_lifetime
+        revoker = TokenRevoker(address, keystone, reader, Activity(activity), writer, clock, lifetime)
+        turns = Turns(LOGINS_AT_ONCE, at_once=LOGINS_AT_ONCE, retry_after=1)
+        return Door(keystone, turns, keystone, revoker)
+
+    doors = {address: open_door(place) for address, place in places.items()}
     sightings = Sightings(reader, activity, writer.run)
     cloud = OpenStackCloud(places, seals, reader, sightings, manners, clock, settings.zone)
-    return OpenStack(cloud, doors, places, engine, adopter, revoker)
+    return OpenStack(cloud, doors, places, engine, adopter)

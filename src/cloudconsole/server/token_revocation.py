@@ -4,12 +4,12 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable
 from typing import Final
 
 from msgspec import Struct
 
+from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import Access, Caller, Warden
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec.errors import ApiError
@@ -20,14 +20,17 @@ from cloudconsole.store.reader import Reader
 log = logging.getLogger(__name__)
 
 MAX_PENDING: Final = 1000
-MAX_ATTEMPTS: Final = 3
+MAX_ATTEMPTS: Final = 10
 MIN_INTERVAL: Final = 1.0
 """Seconds between two revocations; each is a write in Keystone, and every later validation looks it up."""
 LOAD_FACTOR: Final = 10
 """After a revocation the pause is this many times its duration: a busy Keystone is asked less often."""
+RETRY_SECONDS: Final = 60
+"""The pause after a revocation that failed."""
 SWEEP_SECONDS: Final = 15
 SWEEP_SIZE: Final = 10
 """Few at a time: until they are taken, they outlive a restart in the store."""
+CLOSE_SECONDS: Final = 2
 SWEEPER: Final = Caller("127.0.0.1", "cloudconsole-revocation")
 
 
@@ -38,69 +41,81 @@ class _Pending(Struct):
 
 
 class TokenRevoker:
-    """Revokes what `add` is given, and the tokens of sessions that an operator ended by a change of their tenant.
+    """Revokes tokens of one identity endpoint: those given to `add`, and those of sessions ended with their tenant.
 
     A token that cannot be revoked expires by itself, so this is best effort: bounded in memory and in attempts.
     """
 
     def __init__(
         self,
-        verifiers: Mapping[str, Warden],
+        endpoint: str,
+        verifier: Warden,
         reader: Reader,
         activity: Activity,
         writer: Writer,
+        clock: Clock,
+        session_lifetime: int,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`verifiers` are those of the identity endpoints, by address; more may be added later."""
-        self._monotonic = monotonic
-        self._verifiers = verifiers
+        self._endpoint = endpoint
+        self._verifier = verifier
         self._reader = reader
         self._activity = activity
         self._writer = writer
+        self._clock = clock
+        self._session_lifetime = session_lifetime
+        self._monotonic = monotonic
         self._pending: deque[_Pending] = deque()
-        self.task: asyncio.Task[None] | None = None
-        """What is under way, or was last."""
         self._next_revocation = 0.0
         self._next_sweep = 0.0
+        self._is_closed = False
+        self.task: asyncio.Task[None] | None = None
+        """What is under way, or was last."""
 
     def add(self, access: Access, caller: Caller) -> None:
         if len(self._pending) >= MAX_PENDING:
             log.warning("too many tokens wait for their revocation: one is left to expire")
-            return
-        self._pending.append(_Pending(access, caller))
+        else:
+            self._pending.append(_Pending(access, caller))
 
     def tick(self) -> None:
         """Start what is due, in the running event loop; to be called a few times a second."""
-        if self.task is not None and not self.task.done():
+        if self._is_closed or (self.task is not None and not self.task.done()):
             return
         now = self._monotonic()
-        if self._pending and now >= self._next_revocation:
-            self.task = asyncio.create_task(self._revoke(self._pending.popleft()))
-        elif not self._pending and now >= self._next_sweep:
+        if now < self._next_revocation:
+            return
+        if now >= self._next_sweep:
+            # Whatever waits already: many logins must not keep the tokens of a disabled tenant alive.
             self._next_sweep = now + SWEEP_SECONDS
             self.task = asyncio.create_task(self._sweep())
+        elif self._pending:
+            self.task = asyncio.create_task(self._revoke(self._pending.popleft()))
 
     async def close(self) -> None:
         """Stop; call this before the connections to Keystone close."""
+        self._is_closed = True
         if self.task is not None:
+            await asyncio.wait({self.task}, timeout=CLOSE_SECONDS)
             self.task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self.task
+            await asyncio.wait({self.task})
         if self._pending:
             log.info("tokens that were not revoked before the stop, and expire by themselves: %d", len(self._pending))
 
     async def _revoke(self, pending: _Pending) -> None:
-        verifier = self._verifiers.get(pending.access.endpoint)
-        if verifier is None:
-            return  # the endpoint is no longer configured
-        started = self._monotonic()
+        started, pause = self._monotonic(), float(RETRY_SECONDS)
         try:
-            await verifier.revoke(pending.access, pending.caller)
+            await self._verifier.revoke(pending.access, pending.caller)
+            pause = max(MIN_INTERVAL, LOAD_FACTOR * (self._monotonic() - started))
         except ApiError as problem:
             self._retry(pending, problem)
+        except asyncio.CancelledError:
+            self._pending.append(pending)
+            raise
+        except Exception:
+            log.exception("a token could not be revoked, and is left to expire")
         finally:
-            ended = self._monotonic()
-            self._next_revocation = ended + max(MIN_INTERVAL, LOAD_FACTOR * (ended - started))
+            self._next_revocation = self._monotonic() + pause
 
     def _retry(self, pending: _Pending, problem: ApiError) -> None:
         pending.attempts += 1
@@ -111,11 +126,15 @@ class TokenRevoker:
 
     async def _sweep(self) -> None:
         """Take over the sessions that ended with their tenant; of several workers, one gets each."""
+        since = int(self._clock.now()) - self._session_lifetime
+        wanted = {"endpoint": self._endpoint, "since": since, "limit": SWEEP_SIZE}
         try:
-            found = await self._reader.all(ENDED_GUESTS, {"limit": SWEEP_SIZE})
+            found = await self._reader.all(ENDED_GUESTS, wanted)
             if found:
                 id_hashes = [id_hash for (id_hash,) in found]
-                for access in await self._writer.run(self._activity.take_guest_sessions, id_hashes):
-                    self.add(access, SWEEPER)
+                taken = await self._writer.run(self._activity.take_guest_sessions, id_hashes)
+                self._pending.extendleft(_Pending(access, SWEEPER) for access in taken)
         except ApiError as problem:
-            log.warning("ended sessions could not be looked for: %s", problem.__cause__ or problem.error)
+            log.warning("ended sessions could not be looked for: %r", problem.__cause__ or problem)
+        except Exception:
+            log.exception("ended sessions could not be looked for")

@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from cloudconsole.core import throttle
 from cloudconsole.core.ports import Access, Account, Caller, Guest
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.guests import access_of, guest_row
+from cloudconsole.store.guests import guest_row
 from cloudconsole.store.locking import lock_name, repeated
 from cloudconsole.store.login_throttle import COUNTED_FAILURES, CountedFailures, failure_parameters
 from cloudconsole.store.outdated import remove_some
@@ -94,7 +94,7 @@ class Activity:
     def open_session(self, attempt: Attempt, proven: Account | Guest, session: NewSession, now: int) -> list[Access]:
         """Let someone proven in, unless the limit of failures was reached while the password was being checked.
 
-        Return what the sessions that it replaces had in a cloud.
+        Return what is needed to revoke the tokens of the sessions that it replaces.
         """
         account_id, version = (proven.id, proven.version) if isinstance(proven, Account) else (NO_ACCOUNT, 0)
 
@@ -144,8 +144,8 @@ class Activity:
         self._transact(work)
 
     def take_guest_sessions(self, id_hashes: Sequence[bytes]) -> list[Access]:
-        """Remove these sessions, and return what each of them had in a cloud, where nobody else has removed it."""
-        return self._transact(lambda connection: _take_guest_sessions(connection, id_hashes))
+        """Remove these sessions, and return their tokens; those that another worker is removing are not among them."""
+        return self._transact(lambda connection: _take_guest_sessions(connection, id_hashes, skip_locked=True))
 
     def touch_sessions(self, moments: Mapping[bytes, int]) -> None:
         """Note when sessions were last in use."""
@@ -195,21 +195,24 @@ def _end_sessions(connection: Connection, id_hashes: Iterable[bytes]) -> None:
     connection.execute(delete(sessions).where(sessions.c.id_hash.in_(tuple(id_hashes))))
 
 
-def _take_guest_sessions(connection: Connection, id_hashes: Sequence[bytes]) -> list[Access]:
+def _take_guest_sessions(
+    connection: Connection, id_hashes: Sequence[bytes], *, skip_locked: bool = False
+) -> list[Access]:
+    """Remove these sessions; return what is needed to revoke their tokens."""
     if not id_hashes:
         return []
     columns = guest_sessions.c
-    wanted = select(
-        columns.id_hash,
-        columns.endpoint,
-        columns.user_id,
-        columns.project_id,
-        columns.services,
-        columns.sealed_token,
-    ).where(columns.id_hash.in_(id_hashes))
-    rows = connection.execute(wanted.with_for_update(skip_locked=True)).all()
+    wanted = (
+        select(columns.id_hash, columns.endpoint, columns.user_id, columns.project_id, columns.sealed_token)
+        .join(sessions, sessions.c.id_hash == columns.id_hash)
+        .where(columns.id_hash.in_(id_hashes))
+        .order_by(columns.id_hash)
+        # Of the table that every other transaction locks first, too.
+        .with_for_update(of=sessions, skip_locked=skip_locked)
+    )
+    rows = connection.execute(wanted).all()
     _end_sessions(connection, [row.id_hash for row in rows])
-    return [access_of(row[1:]) for row in rows]
+    return [Access(row.endpoint, row.user_id, row.project_id, {}, row.sealed_token) for row in rows]
 
 
 def _note(connection: Connection, event: str, username: str | None, caller: Caller, now: int) -> None:

@@ -16,14 +16,14 @@ LIVE_GUESTS: Final = """
     WHERE NOT tenants.disabled
 """
 
-# A cross join, because SQLite then starts from the tenants, of which few meet the condition.
+# A cross join, because SQLite then starts from the tenants, of which few meet the first condition.
 ENDED_GUESTS: Final = """
     SELECT guest.id_hash FROM tenants CROSS JOIN guest_sessions AS guest
-    WHERE (tenants.disabled OR tenants.guests_ended_at > 0) AND guest.tenant_id = tenants.id
-        AND (tenants.disabled OR tenants.guests_ended_at >= guest.opened_at)
+    WHERE (tenants.disabled OR tenants.guests_ended_at > :since) AND guest.tenant_id = tenants.id
+        AND (tenants.disabled OR tenants.guests_ended_at >= guest.opened_at) AND guest.endpoint = :endpoint
     LIMIT :limit
 """
-"""Sessions that an operator ended so; their rows stay until their tokens are revoked or they expire."""
+"""Sessions that an operator ended so, since then; their rows stay until their tokens are revoked or they expire."""
 
 FIND_GUEST: Final = f"""
     SELECT guest.tenant_id, guest.username, sessions.csrf_seed, sessions.seen_at, sessions.expires_at, 'tenant', 0,

@@ -38,7 +38,7 @@ class KeystoneIdentity:
         clock: Clock,
         discard: Callable[[Access, Caller], None] = lambda _access, _caller: None,
     ) -> None:
-        """`discard` is called for the token of a login that is rejected although Keystone accepted it."""
+        """`discard` is called for the token of a login that is rejected because its tenant is disabled."""
         self._endpoint = endpoint
         self._discard = discard
         self._upstream = upstream

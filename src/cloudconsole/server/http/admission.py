@@ -20,7 +20,6 @@ from cloudconsole.server.http.session import TENANTS, Sessions
 from cloudconsole.server.http.turns import Tier
 from cloudconsole.server.rehashing import Rehasher
 from cloudconsole.server.settings import Settings
-from cloudconsole.server.token_revocation import TokenRevoker
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec.errors import ApiError, InvalidCredentials
 from cloudconsole.store.activity import LOGIN, LOGOUT, Activity, Attempt, NewSession
@@ -57,8 +56,6 @@ class Admission:
     throttle: LoginThrottle
     recent: RecentLogins
     rehasher: Rehasher
-    revoker: TokenRevoker | None
-    """Where there is an OpenStack behind the console."""
 
     async def recognise(self, request: Request, username: str, endpoint: str = OURS) -> None:
         """Let those who note what becomes of the request know whom it is about, if there is such an account."""
@@ -127,8 +124,9 @@ class Admission:
         return session_id
 
     def _discard(self, access: Access, caller: Caller) -> None:
-        if self.revoker is not None:
-            self.revoker.add(access, caller)
+        door = self.doors.get(access.endpoint)
+        if door is not None and door.revoker is not None:
+            door.revoker.add(access, caller)
 
     def _now(self) -> int:
         return int(self.clock.now())

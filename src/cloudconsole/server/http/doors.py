@@ -10,6 +10,7 @@ from msgspec import Struct
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import Access, Caller, Identity, Warden
 from cloudconsole.server.http.turns import Turns
+from cloudconsole.server.token_revocation import TokenRevoker
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec.errors import ApiError, LoginRequired
 from cloudconsole.store.activity import Activity
@@ -29,6 +30,8 @@ class Door(Struct, frozen=True):
     turns: Turns
     warden: Warden | None = None
     """Of sessions that another than the console vouches for."""
+    revoker: TokenRevoker | None = None
+    """Of their tokens."""
 
 
 class Vigil:
