@@ -108,11 +108,15 @@ class Wire(Protocol):
 class InProcess:
     """A console in this process, called through ASGI; the caller's address can be chosen."""
 
-    def __init__(self, console: Console, base: str = "http://127.0.0.1:8000") -> None:
+    def __init__(
+        self, console: Console, base: str = "http://127.0.0.1:8000", *, beside: "InProcess | None" = None
+    ) -> None:
+        """`beside` is another whose event loop this one shares, so that both can be called at once; close it last."""
         self.console = console
         self.base = base
         self.address = "127.0.0.1"
-        self._loop = asyncio.new_event_loop()
+        self._shares_loop = beside is not None
+        self._loop = asyncio.new_event_loop() if beside is None else beside._loop
 
     def send(self, method: str, path: str, headers: HeaderPairs, body: bytes = b"") -> Reply:
         return self._loop.run_until_complete(self.asend(method, path, headers, body))
@@ -167,7 +171,8 @@ class InProcess:
             self._loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
         self._loop.run_until_complete(self.console.leave())
         self.console.close()
-        self._loop.close()
+        if not self._shares_loop:
+            self._loop.close()
 
 
 class OverHttp:

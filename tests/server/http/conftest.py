@@ -24,8 +24,8 @@ def start_console(clock: HeldClock) -> Iterator[StartConsole]:
     """Starts further consoles: a second worker over the same folder, or one with other settings."""
     started: list[InProcess] = []
 
-    def start(settings: Settings, base: str = "http://127.0.0.1:8000") -> InProcess:
-        started.append(InProcess(Console(settings, clock), base))
+    def start(settings: Settings, base: str = "http://127.0.0.1:8000", *, beside: InProcess | None = None) -> InProcess:
+        started.append(InProcess(Console(settings, clock), base, beside=beside))
         return started[-1]
 
     yield start

@@ -366,7 +366,7 @@ def test_a_success_at_one_worker_clears_the_count_of_all(
 def test_workers_count_together_also_at_the_same_moment(
     wire: InProcess, guesser: Guesser, settings: Settings, start_console: StartConsole
 ) -> None:
-    elsewhere = Guesser(start_console(settings))
+    elsewhere = Guesser(start_console(settings, beside=wire))
     replies = wire.together(*(someone.later() for _ in range(20) for someone in (guesser, elsewhere)))
     assert statuses(replies) == {401: USER_LIMIT, 429: 40 - USER_LIMIT}
 
