@@ -116,7 +116,7 @@ class InProcess:
         self.base = base
         self.address = "127.0.0.1"
         self._shares_loop = beside is not None
-        self._loop = asyncio.new_event_loop() if beside is None else beside._loop
+        self._loop: asyncio.AbstractEventLoop = asyncio.new_event_loop() if beside is None else beside._loop
 
     def send(self, method: str, path: str, headers: HeaderPairs, body: bytes = b"") -> Reply:
         return self._loop.run_until_complete(self.asend(method, path, headers, body))
