@@ -46,7 +46,7 @@ def fold_username(username: str) -> str:
 def base_letters(character: str) -> str:
     """Return what Unicode alone makes of a character: its letters without case, style and accents.
 
-    Those beyond U+FFFF are left out, since general_ci takes any of them for any other.
+    Characters beyond U+FFFF are dropped: general_ci equates all of them.
     """
     parts = normalize("NFKD", character)
     return "".join(part for part in parts if not combining(part) and not _is_supplementary(part)).casefold()

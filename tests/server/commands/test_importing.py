@@ -58,7 +58,7 @@ def test_a_refused_line_says_how_to_go_on(cloudconsole: Run, data: Path, tmp_pat
     assert done.code == 1
     assert done.out == (
         "resources: 3 added, 0 already there\n"
-        "stopped at line 4: all lines before it are in; mend it, and the same command goes on from there\n"
+        "stopped at line 4: all lines before it are in; correct it and run the command again to continue\n"
     )
     assert done.err.splitlines()[0] == f"{file}:4: id: is missing"
     assert imported(data) == 3
@@ -68,7 +68,7 @@ def test_a_refused_first_line_leaves_nothing_to_go_on_from(cloudconsole: Run, da
     done = cloudconsole("admin", "import", write(tmp_path, 0, end="\nnonsense\n"), "--data", data)
     assert done.out == (
         "resources: 0 added, 0 already there\n"
-        "stopped at line 2: nothing was added; mend it, and the same command goes on from there\n"
+        "stopped at line 2: nothing was added; correct it and run the command again to continue\n"
     )
 
 

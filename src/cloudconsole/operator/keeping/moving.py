@@ -58,7 +58,7 @@ def copy_to_postgres(
     while_served: bool = False,
     tell: Callable[[Step], object],
 ) -> Moved:
-    """All of it or nothing; `tell` is told how far it is. Unless `while_served`, a served store is refused, and
+    """All of it or nothing; `tell` receives the progress. Unless `while_served`, a served store is refused, and
     a write to it ends the copy.
     """
     for part in PARTS:

@@ -113,7 +113,7 @@ def _summary(tally: Tally, refused_lines: list[int], *, is_complete: bool) -> st
         return text
     if refused_lines:
         before = "all lines before it are in" if tally.lines else "nothing was added"
-        return f"{text}stopped at line {refused_lines[0]}: {before}; mend it, and the same command goes on from there\n"
+        return f"{text}stopped at line {refused_lines[0]}: {before}; correct it and run the command again to continue\n"
     if tally.lines:
         return f"{text}stopped after {tally.lines} lines, which are in: the same command goes on from there\n"
     return f"{text}stopped before anything was added: give the same command again\n"
