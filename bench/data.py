@@ -20,7 +20,7 @@ from msgspec import Struct
 from sqlalchemy import Connection, Table, insert, select, update
 
 from bench.client import Caller
-from cloudconsole.core.kinds import QUOTA_DEFAULTS
+from cloudconsole.core.resources import QUOTA_DEFAULTS
 from cloudconsole.operator.cloudfile import load
 from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.server.http.csrf import SEED_LENGTH, CsrfTokens

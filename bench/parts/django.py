@@ -19,7 +19,7 @@ from bench.figures import Measured, PartResult, Refused, ratio, spread
 from bench.load import Load
 from bench.rounds import Pace, Variant, measure
 from bench.servers import UVICORN_AT_ITS_FASTEST, Server, free_port, started
-from cloudconsole.core.kinds import QUOTA_DEFAULTS, QUOTA_USES
+from cloudconsole.core.resources import QUOTA_DEFAULTS, QUOTA_USES
 from cloudconsole.operator.sample import SAMPLE_PASSWORDS
 from cloudconsole.store.engine import reading
 from cloudconsole.store.sqlite.engine import opened

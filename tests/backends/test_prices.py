@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import insert
 
 from cloudconsole.backends.prices import KeptPrices
-from cloudconsole.core.kinds import Amounts
+from cloudconsole.core.resources import Amounts
 from cloudconsole.store.reader import Reader
 from cloudconsole.store.tables import nodes, prices
 from tests.backends.reading import read_prices

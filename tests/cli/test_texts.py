@@ -8,7 +8,7 @@ import pytest
 
 from cloudconsole.cli import texts
 from cloudconsole.cli.commands import COMMANDS
-from cloudconsole.spec.language import Text
+from cloudconsole.spec.i18n import Text
 
 
 def everything_said() -> Iterator[tuple[str, Text]]:

@@ -56,6 +56,6 @@ def test_what_builds_on_a_check_that_did_not_pass_is_skipped_with_the_reason() -
 
 
 def test_one_may_still_be_interrupted() -> None:
-    interruption = cast(Exception, KeyboardInterrupt())
+    interruption = cast("Exception", KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         outcomes(check("one", interruption))

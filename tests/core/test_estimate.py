@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cloudconsole.core.estimate import Hour, Price, PriceBook, amount_text, clock_hour, estimate
-from cloudconsole.core.kinds import Amounts
+from cloudconsole.core.pricing import Hour, Price, PriceBook, amount_text, clock_hour, estimate
+from cloudconsole.core.resources import Amounts
 from cloudconsole.spec.records import ConsumptionItem, ResourceType
 
 PLAIN = re.compile(r"(0|[1-9][0-9]*)\.([0-9]{2}|[0-9]{2,8}[1-9])")

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudconsole.core.flavors import flavors_record
+from cloudconsole.core.resources import flavors_record
 from cloudconsole.spec.records import Flavor, Flavors
 
 flavor_lists = st.lists(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudconsole.core.throttle import (
+from cloudconsole.core.login_throttle import (
     ADDRESS_FAILURES,
     LONGEST_WAIT_SECONDS,
     USER_FAILURES,

@@ -13,7 +13,7 @@ from cloudconsole.server.observing.scraping import PATH as METRICS_PATH
 from cloudconsole.server.operator_pages.rendering import SIGN_IN_PATH
 from cloudconsole.server.settings import Settings
 from cloudconsole.spec import errors
-from cloudconsole.spec.language import Language
+from cloudconsole.spec.i18n import Language
 
 FILE = (Path(__file__).parents[2] / "deploy/nginx/cloudconsole.conf").read_text()
 DEFAULTS = Settings()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cloudconsole.cli.main import main
-from cloudconsole.core.kinds import QUOTA_DEFAULTS
+from cloudconsole.core.resources import QUOTA_DEFAULTS
 from cloudconsole.operator.nouns import NOUNS
 from cloudconsole.server.commands.admin.accounts import VERBS
 from tests.harness import running_server

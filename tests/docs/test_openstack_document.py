@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cloudconsole.core.addresses import normalise_region
+from cloudconsole.core.hosts import normalise_region
 from cloudconsole.server.settings import SETTINGS
 from cloudconsole.server.settings_reading import load_settings
 from tests.server.commands.conftest import Run, cloudconsole

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Engine, select
 
-from cloudconsole.core.kinds import QUOTA_USES
+from cloudconsole.core.resources import QUOTA_USES
 from cloudconsole.operator.cloudfile import CloudFileError, Problem, Summary, load
 from cloudconsole.operator.cloudfile.load import read_cloud_file
 from cloudconsole.store import tables

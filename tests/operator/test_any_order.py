@@ -14,8 +14,8 @@ from sqlalchemy import Engine
 
 from cloudconsole.backends.embedded.cloud import EmbeddedCloud
 from cloudconsole.core.clock import time_text
-from cloudconsole.core.kinds import KINDS, NODELESS, SIZED_IN_GB
 from cloudconsole.core.ports import Tenant
+from cloudconsole.core.resources import KINDS, NODELESS, SIZED_IN_GB
 from cloudconsole.operator.cloudfile import dump
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import OperatorError

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from sqlalchemy import Engine, event
 
-from cloudconsole.core.kinds import QUOTA_DEFAULTS
+from cloudconsole.core.resources import QUOTA_DEFAULTS
 from cloudconsole.operator.cloudfile import dump, load
 from cloudconsole.operator.cloudfile.sync import Counts
 from cloudconsole.store import tables

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from sqlalchemy import Engine, text
 
-from cloudconsole.core.kinds import QUOTA_DEFAULTS
+from cloudconsole.core.resources import QUOTA_DEFAULTS
 from cloudconsole.operator.audit import Search, changes
 from cloudconsole.operator.cloudfile import dump
 from cloudconsole.operator.desk import at_desk, reading_desk

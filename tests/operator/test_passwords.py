@@ -2,7 +2,7 @@
 
 import pytest
 
-from cloudconsole.core.kinds import Role
+from cloudconsole.core.resources import Role
 from cloudconsole.operator.passwords import PasswordPolicy
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, delete, text, update
 
-from cloudconsole.core.kinds import Amounts
+from cloudconsole.core.resources import Amounts
 from cloudconsole.operator.keeping.recount import recount
 from cloudconsole.store import counting, tables, totals, usage
 from tests.operator.clouds import SMALL, assert_all_counted, load_text, rows

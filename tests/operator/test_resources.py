@@ -21,8 +21,8 @@ from sqlalchemy import Engine
 
 from cloudconsole.backends.embedded.cloud import EmbeddedCloud
 from cloudconsole.core.clock import time_text
-from cloudconsole.core.kinds import KINDS, NODELESS, QUOTA_DEFAULTS, SIZED_IN_GB, Kind
 from cloudconsole.core.ports import Tenant
+from cloudconsole.core.resources import KINDS, NODELESS, QUOTA_DEFAULTS, SIZED_IN_GB, Kind
 from cloudconsole.operator.cloudfile import dump
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.nouns import NODES, RESOURCES, TENANTS, Done

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from cloudconsole.core.kinds import PRICED_UNITS
+from cloudconsole.core.resources import PRICED_UNITS
 from cloudconsole.operator.cloudfile.load import read_cloud_file
 from cloudconsole.operator.cloudfile.model import CloudFile
 from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS

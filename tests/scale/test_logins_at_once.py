@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import OperationalError
 
+from cloudconsole.core.login_throttle import ADDRESS_FAILURES, USER_FAILURES, WIDER_FAILURES
 from cloudconsole.core.ports import Access, Account, Caller, Guest
-from cloudconsole.core.throttle import ADDRESS_FAILURES, USER_FAILURES, WIDER_FAILURES
 from cloudconsole.server.addresses import throttle_address
 from cloudconsole.spec.errors import TooManyRequests
 from cloudconsole.store.activity import Activity, Attempt, NewSession

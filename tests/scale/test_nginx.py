@@ -15,7 +15,7 @@ import pytest
 from cloudconsole.server.http.response import SECURITY_HEADERS
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import ApiError, BodyTooLarge, NotFound
-from cloudconsole.spec.language import Language
+from cloudconsole.spec.i18n import Language
 from tests.e2e.processes import eventually
 from tests.e2e.raw import Raw, chunked, request
 from tests.harness import CERTIFICATES, JSON, Caller, OverHttp, Reply, trusting_tests

@@ -17,7 +17,7 @@ from sqlalchemy import Engine, func, select
 
 from cloudconsole.backends.embedded.usage import USES, usage_limits
 from cloudconsole.core.clock import SystemClock
-from cloudconsole.core.kinds import QUOTA_DEFAULTS
+from cloudconsole.core.resources import QUOTA_DEFAULTS
 from cloudconsole.operator.bulk import importing
 from cloudconsole.operator.bulk.importing import LINES_PER_TRANSACTION, import_resources
 from cloudconsole.operator.cloudfile import load

@@ -14,7 +14,7 @@ from cloudconsole.server.payloads import ENTRY_OVERHEAD, Asked, Payloads
 from cloudconsole.spec import envelope
 from cloudconsole.spec.actions import GET_NEWS, GET_URL_LIST
 from cloudconsole.spec.errors import DomainNotFound
-from cloudconsole.spec.language import Language
+from cloudconsole.spec.i18n import Language
 from tests.harness import HeldClock
 
 ACME, RIVAL = Tenant(1, "acme"), Tenant(2, "rival")

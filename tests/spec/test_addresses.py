@@ -2,7 +2,7 @@
 
 import pytest
 
-from cloudconsole.spec.addresses import clean_address
+from cloudconsole.spec.urls import clean_address
 
 
 @pytest.mark.parametrize(

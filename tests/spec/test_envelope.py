@@ -8,7 +8,7 @@ import pytest
 from cloudconsole.spec import envelope
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.errors import DomainNotFound, InternalError, MissingField, UnknownRegion
-from cloudconsole.spec.language import Language, Text
+from cloudconsole.spec.i18n import Language, Text
 
 TEXT = Text('It "works".', "成功“了”。")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cloudconsole.spec.language import Text, choose_language
+from cloudconsole.spec.i18n import Text, choose_language
 
 
 @pytest.mark.parametrize(

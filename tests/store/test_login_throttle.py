@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, delete, insert
 
-from cloudconsole.core.throttle import USER_FAILURES, WIDER_FAILURES
+from cloudconsole.core.login_throttle import USER_FAILURES, WIDER_FAILURES
 from cloudconsole.server.addresses import throttle_address
 from cloudconsole.spec.errors import TooManyRequests
 from cloudconsole.store.activity import Activity, hash_username

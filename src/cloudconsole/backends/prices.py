@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 from typing import NamedTuple
 
-from cloudconsole.core.estimate import Price, PriceBook
+from cloudconsole.core.pricing import Price, PriceBook
 from cloudconsole.store.reader import Snapshot
 
 _PRICES = "SELECT kind, unit, node_id, start, billionths, type FROM prices"

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from cloudconsole.cli.parsing import Parser
 from cloudconsole.cli.speaking import say, speak, spoken
-from cloudconsole.spec.language import Text
+from cloudconsole.spec.i18n import Text
 
 
 class Command(NamedTuple):

@@ -10,8 +10,8 @@ from cloudconsole.cli.passwords import ask_password, can_ask, in_file, in_variab
 from cloudconsole.cli.problems import UsageProblem
 from cloudconsole.conformance.subject import Subject
 from cloudconsole.conformance.visitor import Account
-from cloudconsole.spec.addresses import clean_address
-from cloudconsole.spec.wire import is_sendable
+from cloudconsole.spec.constants import is_sendable
+from cloudconsole.spec.urls import clean_address
 
 MOST_DOMAINS: Final = 4
 LONGEST_PASSWORD: Final = 1024

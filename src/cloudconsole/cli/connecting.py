@@ -12,7 +12,6 @@ import httpx2
 
 from cloudconsole.cli import alarms, passwords, sessions, texts
 from cloudconsole.cli.account import Account, Source
-from cloudconsole.cli.foreign import LONG, foreign
 from cloudconsole.cli.places import sessions_file
 from cloudconsole.cli.problems import Problem, UsageProblem, tell
 from cloudconsole.cli.settings import OF_SETTINGS, read_settings
@@ -26,7 +25,8 @@ from cloudconsole.client import (
     LoginRequired,
     Session,
 )
-from cloudconsole.spec.wire import is_sendable
+from cloudconsole.spec.constants import is_sendable
+from cloudconsole.spec.text import LONG, foreign
 
 T = TypeVar("T")
 

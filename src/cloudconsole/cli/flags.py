@@ -11,7 +11,7 @@ from cloudconsole.cli.places import profiles_file
 from cloudconsole.cli.problems import UsageProblem
 from cloudconsole.cli.profiles import OUTPUTS, read_profiles
 from cloudconsole.cli.speaking import FLAG, LANGUAGES, say
-from cloudconsole.spec.addresses import clean_address
+from cloudconsole.spec.urls import clean_address
 
 LEAST_INTERVAL: Final = 0.5
 

@@ -9,12 +9,12 @@ from typing import Final
 from cloudconsole import __version__
 from cloudconsole.cli import output, texts
 from cloudconsole.cli.commands import COMMANDS, NeedsServer, command_named, loaded
-from cloudconsole.cli.foreign import LONG, foreign
 from cloudconsole.cli.parsing import NEAR, Parser
 from cloudconsole.cli.places import PREFIX
 from cloudconsole.cli.problems import REFUSED, WRONG_USAGE, tell
 from cloudconsole.cli.speaking import FLAG, LANGUAGES, language_of, say, speak
-from cloudconsole.spec.wire import is_sendable
+from cloudconsole.spec.constants import is_sendable
+from cloudconsole.spec.text import LONG, foreign
 
 INTERRUPTED: Final = 130
 COMPLETING: Final = "__complete"

@@ -11,8 +11,8 @@ from cloudconsole.cli import texts
 from cloudconsole.cli.file_trust import reject_untrusted
 from cloudconsole.cli.problems import UsageProblem
 from cloudconsole.cli.speaking import say
-from cloudconsole.spec.visible import visible
-from cloudconsole.spec.wire import is_sendable
+from cloudconsole.spec.constants import is_sendable
+from cloudconsole.spec.text import visible
 
 STANDARD_INPUT: Final = Path("-")
 _MOST_BYTES: Final = 8192

@@ -10,8 +10,7 @@ import msgspec
 
 from cloudconsole.cli import output
 from cloudconsole.cli.tables import Cell, Column, drawn, terminal, text_of
-from cloudconsole.spec.cells import cell
-from cloudconsole.spec.visible import visible, visible_json
+from cloudconsole.spec.text import cell, visible, visible_json
 
 Record = dict[str, Any]
 

@@ -3,7 +3,7 @@
 import sys
 from typing import Final
 
-from cloudconsole.spec.visible import visible
+from cloudconsole.spec.text import visible
 
 DONE: Final = 0
 REFUSED: Final = 1

@@ -12,8 +12,8 @@ from cloudconsole.cli import texts
 from cloudconsole.cli.file_trust import reject_untrusted
 from cloudconsole.cli.problems import UsageProblem
 from cloudconsole.cli.speaking import LANGUAGES, say
-from cloudconsole.spec.addresses import clean_address
-from cloudconsole.spec.language import Text
+from cloudconsole.spec.i18n import Text
+from cloudconsole.spec.urls import clean_address
 
 OUTPUTS: Final = ("table", "json", "csv")
 _TABLE: Final = "profiles"

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cloudconsole.cli import output, texts
-from cloudconsole.cli.foreign import LONG, foreign
 from cloudconsole.cli.problems import DONE, NOT_CONNECTED, REFUSED, WRONG_USAGE, Problem, tell
 from cloudconsole.cli.speaking import say
+from cloudconsole.spec.text import LONG, foreign
 
 if TYPE_CHECKING:
     from cloudconsole.cli.connecting import Call

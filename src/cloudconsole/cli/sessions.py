@@ -19,7 +19,7 @@ from cloudconsole.cli import texts
 from cloudconsole.cli.problems import Problem
 from cloudconsole.cli.speaking import say
 from cloudconsole.client import Session
-from cloudconsole.spec.addresses import clean_address
+from cloudconsole.spec.urls import clean_address
 
 _MOST: Final = 50
 """So many are kept; the oldest go first."""

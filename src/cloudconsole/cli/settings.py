@@ -12,7 +12,7 @@ from cloudconsole.cli.places import PREFIX, profiles_file
 from cloudconsole.cli.problems import UsageProblem
 from cloudconsole.cli.profiles import Profile, read_profiles
 from cloudconsole.cli.speaking import LANGUAGES, say, speak
-from cloudconsole.spec.addresses import clean_address
+from cloudconsole.spec.urls import clean_address
 
 VARIABLES: Final = frozenset(PREFIX + name for name in ("URL", "REGION", "USERNAME", "PASSWORD", "PROFILE", "DEBUG"))
 

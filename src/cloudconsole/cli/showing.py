@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from cloudconsole.cli import output, printing
 from cloudconsole.cli.running import run_call
 from cloudconsole.cli.tables import Bar, Cell, Column, Kind, Styled
-from cloudconsole.spec.cells import cell
-from cloudconsole.spec.visible import visible
+from cloudconsole.spec.text import cell, visible
 
 if TYPE_CHECKING:
     from cloudconsole.cli.connecting import Call

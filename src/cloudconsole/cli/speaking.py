@@ -5,7 +5,7 @@ from contextvars import ContextVar
 from itertools import pairwise
 from typing import Final, get_args
 
-from cloudconsole.spec.language import Language, Text
+from cloudconsole.spec.i18n import Language, Text
 
 LANGUAGES: Final[tuple[Language, ...]] = get_args(Language)
 FLAG: Final = "--lang"

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from cloudconsole.spec.language import Text
+from cloudconsole.spec.i18n import Text
 
 # The command line as such
 

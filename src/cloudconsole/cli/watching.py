@@ -13,7 +13,7 @@ from cloudconsole.cli.running import run_call, worded
 from cloudconsole.cli.showing import Sheet, table_of
 from cloudconsole.cli.speaking import say
 from cloudconsole.cli.tables import drawn, terminal
-from cloudconsole.spec.visible import visible
+from cloudconsole.spec.text import visible
 
 if TYPE_CHECKING:
     from cloudconsole.cli.connecting import Call

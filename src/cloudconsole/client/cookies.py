@@ -9,7 +9,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from cloudconsole.client.session import KeptCookie
-from cloudconsole.spec.wire import CSRF_COOKIE
+from cloudconsole.spec.constants import CSRF_COOKIE
 
 MOST_COOKIES: Final = 50
 LONGEST_LINE: Final = 4096

@@ -36,8 +36,8 @@ from cloudconsole.spec.actions import (
     GET_URL_LIST,
     GET_USAGE_LIMITS,
 )
+from cloudconsole.spec.constants import FORM, JSON, SESSION_COOKIE, is_sendable
 from cloudconsole.spec.operations import CALL, LOG_IN, LOG_OUT, OPEN
-from cloudconsole.spec.wire import FORM, JSON, SESSION_COOKIE, is_sendable
 
 T = TypeVar("T")
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from cloudconsole.client.session import Session
-from cloudconsole.spec.addresses import clean_address
-from cloudconsole.spec.wire import is_sendable
+from cloudconsole.spec.constants import is_sendable
+from cloudconsole.spec.urls import clean_address
 
 Password = str | Callable[[], str]
 """Itself, or what gives it when a login needs it: a prompt, or a reader of some vault."""

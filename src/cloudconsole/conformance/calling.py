@@ -37,7 +37,7 @@ class Calling:
         found = self._known[name]
         if isinstance(found, Exception):
             raise found
-        return cast(Found, found)
+        return cast("Found", found)
 
     def knock(self) -> None:
         """Whether there is anybody at all; raises `Unreachable` if not. What else may be wrong, checks will tell."""

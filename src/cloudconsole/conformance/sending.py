@@ -13,7 +13,7 @@ import httpx2
 from cloudconsole.conformance.answers import BUSY, Answer
 from cloudconsole.conformance.budget import LOGIN_PATH, Budget
 from cloudconsole.conformance.showing import Secrets
-from cloudconsole.spec.wire import CSRF_COOKIE, SESSION_COOKIE
+from cloudconsole.spec.constants import CSRF_COOKIE, SESSION_COOKIE
 
 LARGEST_ANSWER: Final = 8 * 1024 * 1024
 MOST_KEPT: Final = 16 * 1024 * 1024

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from cloudconsole.conformance.answers import Answer
 from cloudconsole.conformance.visitor import Account, BodyForm
 from cloudconsole.spec.actions import ACTIONS
-from cloudconsole.spec.addresses import clean_address
+from cloudconsole.spec.urls import clean_address
 
 FORMS: Final[tuple[BodyForm, ...]] = ("JSON", "form")
 ACTION_NAMES: Final = tuple(action.name for action in ACTIONS)

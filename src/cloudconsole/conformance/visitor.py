@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from cloudconsole.conformance.answers import Answer
 from cloudconsole.conformance.budget import LOGIN_PATH
 from cloudconsole.conformance.sending import NoAnswer, Sender
-from cloudconsole.spec.wire import CSRF_COOKIE, FORM, JSON, SESSION_COOKIE
+from cloudconsole.spec.constants import CSRF_COOKIE, FORM, JSON, SESSION_COOKIE
 
 BodyForm = Literal["JSON", "form"]
 Headers = Mapping[str, str | None]

@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
-from cloudconsole.core.kinds import Role
+from cloudconsole.core.resources import Role
 from cloudconsole.spec.records import (
     ConsumptionItem,
     DomainDetail,

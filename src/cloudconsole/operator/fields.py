@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final, NoReturn, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
-from cloudconsole.core.kinds import QUOTA_DEFAULTS, UNLIMITED
-from cloudconsole.core.projects import normalise_project
+from cloudconsole.core.hosts import normalise_project
+from cloudconsole.core.resources import QUOTA_DEFAULTS, UNLIMITED
 from cloudconsole.operator.gaps import OR_UNUSABLE
 from cloudconsole.operator.names import CONTROL_CHARACTERS, name_problem
 from cloudconsole.operator.rules import LARGEST

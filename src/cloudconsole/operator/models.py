@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 
-from cloudconsole.core.kinds import Kind, Role, Unit
+from cloudconsole.core.resources import Kind, Role, Unit
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import Finding, Unfit, refuse_unfit
 from cloudconsole.operator.fields import (

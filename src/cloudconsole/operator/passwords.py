@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import IO, Final
 
-from cloudconsole.core.kinds import Role
+from cloudconsole.core.resources import Role
 
 LONGEST: Final = 1024
 LEAST_VARIETY: Final = 4

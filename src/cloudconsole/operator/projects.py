@@ -6,7 +6,7 @@ from typing import Final
 
 from sqlalchemy import Connection, Engine, select
 
-from cloudconsole.core.projects import normalise_project
+from cloudconsole.core.hosts import normalise_project
 from cloudconsole.operator.desk import at_desk
 from cloudconsole.operator.names import fitted, name_problem
 from cloudconsole.operator.nouns import TENANTS

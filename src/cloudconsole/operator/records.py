@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 from cloudconsole.core.clock import time_text
-from cloudconsole.core.estimate import amount_text
-from cloudconsole.core.kinds import QUOTA_DEFAULTS
+from cloudconsole.core.pricing import amount_text
+from cloudconsole.core.resources import QUOTA_DEFAULTS
 from cloudconsole.operator.models import Domain, Flavor, News, Price, Resource, Tenant, UrlEntry
 from cloudconsole.operator.rules import SIZES
 from cloudconsole.spec.envelope import encode

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from cloudconsole.core.clock import time_text
-from cloudconsole.core.kinds import KINDS, NODELESS, PRICED_UNITS, SIZED_IN_GB, TYPED_UNITS, Kind, Unit
+from cloudconsole.core.resources import KINDS, NODELESS, PRICED_UNITS, SIZED_IN_GB, TYPED_UNITS, Kind, Unit
 from cloudconsole.operator.words import a
 from cloudconsole.spec.records import ResourceType
 

@@ -11,8 +11,8 @@ from cloudconsole.backends.embedded.cloud import EmbeddedCloud
 from cloudconsole.backends.embedded.content import EmbeddedContent
 from cloudconsole.backends.embedded.identity import AT_ONCE, QUEUE_LIMIT, QUEUE_SECONDS, EmbeddedIdentity
 from cloudconsole.core.clock import Clock
+from cloudconsole.core.login_throttle import widest
 from cloudconsole.core.ports import Cloud, NoPrice
-from cloudconsole.core.throttle import widest
 from cloudconsole.server.actions import Ports
 from cloudconsole.server.addresses import throttle_address
 from cloudconsole.server.desk.desk import Desk
@@ -61,7 +61,7 @@ from cloudconsole.server.settings import Settings
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import ApiError, InternalError, MethodNotAllowed, NotFound, Unavailable
-from cloudconsole.spec.language import Text
+from cloudconsole.spec.i18n import Text
 from cloudconsole.store.activity import Activity
 from cloudconsole.store.arrivals import Arrivals
 from cloudconsole.store.login_throttle import LoginThrottle

@@ -18,7 +18,7 @@ import msgspec
 from cloudconsole.server.journal import JournalFormat, is_journal
 from cloudconsole.server.observing.allowance import Allowance
 from cloudconsole.server.settings import Settings
-from cloudconsole.spec.visible import visible, visible_json
+from cloudconsole.spec.text import visible, visible_json
 
 NO_REQUEST: Final = "-"
 current_request_id: ContextVar[str] = ContextVar("current_request_id", default=NO_REQUEST)

@@ -11,7 +11,7 @@ from cloudconsole.server.actions import Handler, Ports
 from cloudconsole.server.observing.layout import PAYLOADS_PREPARED, PAYLOADS_REUSED
 from cloudconsole.server.observing.meter import Meter
 from cloudconsole.spec import envelope
-from cloudconsole.spec.language import Language
+from cloudconsole.spec.i18n import Language
 from cloudconsole.store.reader import Changes
 
 MOST_BYTES: Final = 32 * 1024 * 1024

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from cloudconsole.core.addresses import normalise_region
+from cloudconsole.core.hosts import normalise_region
 from cloudconsole.server.setting_endpoints import LOCAL
 
 if TYPE_CHECKING:

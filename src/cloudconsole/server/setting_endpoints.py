@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from cloudconsole.backends.openstack.endpoint import Endpoint
-from cloudconsole.core.addresses import normalise_region
+from cloudconsole.core.hosts import normalise_region
 from cloudconsole.server.setting_kinds import Choice, Kind, ListOf, Word
 from cloudconsole.server.setting_meanings import FILE, IDENTITY_ADDRESS
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from cloudconsole.core.addresses import host_of, normalise_region, parse_origin
+from cloudconsole.core.hosts import host_of, normalise_region, parse_origin
 from cloudconsole.server.addresses import Network
 from cloudconsole.server.setting_kinds import Word
 

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from cloudconsole.backends.openstack.endpoint import Manners
 from cloudconsole.cli.settings import VARIABLES
-from cloudconsole.core.addresses import host_of
+from cloudconsole.core.hosts import host_of
 from cloudconsole.operator.passwords import MINIMUM_LENGTHS, PasswordPolicy
 from cloudconsole.server import setting_meanings as meanings
 from cloudconsole.server.addresses import Network, is_loopback

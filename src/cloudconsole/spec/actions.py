@@ -4,9 +4,8 @@ from typing import Annotated, Any
 
 from msgspec import Struct
 
-from cloudconsole.spec.describing import described
 from cloudconsole.spec.errors import ApiError, DomainNotFound
-from cloudconsole.spec.language import Text
+from cloudconsole.spec.i18n import Text
 from cloudconsole.spec.records import (
     ConsumptionItem,
     DomainDetail,
@@ -14,6 +13,7 @@ from cloudconsole.spec.records import (
     NewsItem,
     UrlItem,
     UsageLimits,
+    described,
 )
 
 

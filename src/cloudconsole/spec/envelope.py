@@ -6,9 +6,9 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from cloudconsole.spec.describing import described
 from cloudconsole.spec.errors import ApiError
-from cloudconsole.spec.language import Language, Text
+from cloudconsole.spec.i18n import Language, Text
+from cloudconsole.spec.records import described
 
 encode = msgspec.json.Encoder(decimal_format="number").encode
 

@@ -25,7 +25,7 @@ ApiError
 
 from typing import ClassVar
 
-from cloudconsole.spec.language import Language, Text
+from cloudconsole.spec.i18n import Language, Text
 
 
 class ApiError(Exception):

@@ -5,7 +5,6 @@ from typing import Annotated
 from msgspec import Struct
 
 from cloudconsole.spec.actions import ACTIONS
-from cloudconsole.spec.describing import described
 from cloudconsole.spec.errors import (
     ApiError,
     BodyTooLarge,
@@ -28,6 +27,7 @@ from cloudconsole.spec.errors import (
     UpstreamFailed,
     UpstreamTimeout,
 )
+from cloudconsole.spec.records import described
 
 Errors = tuple[type[ApiError], ...]
 

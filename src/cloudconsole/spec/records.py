@@ -1,10 +1,14 @@
-"""The six payloads, exactly as they stand on the wire, and what `GET /api/` says of the console."""
+"""Payload types of the six actions and GET /api/, with field docs."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Raw, Struct, field
+from msgspec import Meta, Raw, Struct, field
 
-from cloudconsole.spec.describing import described
+
+def described(description: str, *, unit: str | None = None, **schema: Any) -> Meta:
+    """A description for `Annotated`, with a unit and further JSON Schema; none of it is looked at when decoding."""
+    return Meta(description=description, extra_json_schema=({"x-unit": unit} if unit else {}) | schema or None)
+
 
 ResourceType = Literal["instance", "image", "loadbalance", "volume"]
 

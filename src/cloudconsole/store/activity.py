@@ -8,7 +8,7 @@ from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, Engine, and_, delete, insert, select, text, update
 from sqlalchemy.exc import SQLAlchemyError
 
-from cloudconsole.core import throttle
+from cloudconsole.core import login_throttle
 from cloudconsole.core.ports import Access, Account, Caller, Guest
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.guests import guest_row
@@ -99,7 +99,7 @@ class Activity:
         account_id, version = (proven.id, proven.version) if isinstance(proven, Account) else (NO_ACCOUNT, 0)
 
         def work(connection: Connection) -> list[Access]:
-            lock_name(connection, throttle.widest(attempt.network))
+            lock_name(connection, login_throttle.widest(attempt.network))
             _check_throttle(connection, attempt, now)
             connection.execute(delete(login_failures).where(_same_user(attempt)))
             remove_some(connection, sessions, sessions.c.expires_at <= now, MOST_REMOVED)
@@ -126,9 +126,9 @@ class Activity:
         """Count a failed login; past the limit it is not counted but raises `TooManyRequests`, as a right one would."""
 
         def work(connection: Connection) -> None:
-            lock_name(connection, throttle.widest(attempt.network))
+            lock_name(connection, login_throttle.widest(attempt.network))
             _check_throttle(connection, attempt, now)
-            is_over = login_failures.c.at <= now - throttle.WINDOW_SECONDS
+            is_over = login_failures.c.at <= now - login_throttle.WINDOW_SECONDS
             remove_some(connection, login_failures, is_over, MOST_REMOVED)
             row = {"network": attempt.network, "user_hash": attempt.user_hash, "at": now}
             connection.execute(insert(login_failures).values(row))

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from cloudconsole.core.kinds import Amounts
+from cloudconsole.core.resources import Amounts
 from cloudconsole.store import totals, usage
 from cloudconsole.store.tables import tenants
 

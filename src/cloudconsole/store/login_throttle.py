@@ -4,7 +4,7 @@ import math
 import time
 from typing import Any, Final, NamedTuple
 
-from cloudconsole.core import throttle
+from cloudconsole.core import login_throttle
 from cloudconsole.spec.errors import TooManyRequests
 from cloudconsole.store.reader import Reader
 
@@ -27,10 +27,10 @@ _IN_56_BITS: Final = "network BETWEEN :first_of_home AND :last_of_home"
 _IN_48_BITS: Final = "network BETWEEN :first_of_site AND :last_of_site"
 
 COUNTED_FAILURES: Final = f"""
-    SELECT {_nth_newest("network = :network AND user_hash = :user_hash", throttle.USER_FAILURES)},
-           {_nth_newest("network = :network", throttle.ADDRESS_FAILURES)},
-           {_nth_newest(_IN_56_BITS, throttle.WIDER_FAILURES[56])},
-           {_nth_newest(_IN_48_BITS, throttle.WIDER_FAILURES[48])},
+    SELECT {_nth_newest("network = :network AND user_hash = :user_hash", login_throttle.USER_FAILURES)},
+           {_nth_newest("network = :network", login_throttle.ADDRESS_FAILURES)},
+           {_nth_newest(_IN_56_BITS, login_throttle.WIDER_FAILURES[56])},
+           {_nth_newest(_IN_48_BITS, login_throttle.WIDER_FAILURES[48])},
            EXISTS (SELECT 1 FROM login_failures WHERE {_IN_48_BITS} AND {_COUNTED})
 """
 """One row: `CountedFailures`."""
@@ -54,17 +54,19 @@ class CountedFailures(NamedTuple):
     def check(self, now: int) -> None:
         """Raise `TooManyRequests` where a limit is reached."""
         if self.decisive is not None:
-            raise TooManyRequests(throttle.wait_seconds(self.decisive, now))
+            raise TooManyRequests(login_throttle.wait_seconds(self.decisive, now))
 
 
 def failure_parameters(network: str, user_hash: bytes, now: int) -> dict[str, Any]:
     """Return the parameters of `COUNTED_FAILURES`."""
-    (first_of_home, last_of_home), (first_of_site, last_of_site) = (throttle.span(network, bits) for bits in (56, 48))
+    (first_of_home, last_of_home), (first_of_site, last_of_site) = (
+        login_throttle.span(network, bits) for bits in (56, 48)
+    )
     return {
         "network": network,
         "user_hash": user_hash,
-        "since": now - throttle.WINDOW_SECONDS + 1,
-        "until": now + throttle.SKEW_SECONDS,
+        "since": now - login_throttle.WINDOW_SECONDS + 1,
+        "until": now + login_throttle.SKEW_SECONDS,
         "first_of_home": first_of_home,
         "last_of_home": last_of_home,
         "first_of_site": first_of_site,
@@ -100,7 +102,7 @@ class LoginThrottle:
         key = network, user_hash
         blocked = self._blocked.get(key)
         if blocked is not None and self._holds(blocked, now, began):
-            raise TooManyRequests(throttle.wait_seconds(blocked.decisive, now))
+            raise TooManyRequests(login_throttle.wait_seconds(blocked.decisive, now))
         self._blocked.pop(key, None)
         row = await self._reader.seek(COUNTED_FAILURES, failure_parameters(network, user_hash, now))
         if row is None:
@@ -116,7 +118,7 @@ class LoginThrottle:
     def _holds(self, blocked: _Blocked, now: int, moment: float) -> bool:
         return (
             # `<=`, because a clock may be set back.
-            blocked.decided_at <= now < blocked.decisive + throttle.WINDOW_SECONDS
+            blocked.decided_at <= now < blocked.decisive + login_throttle.WINDOW_SECONDS
             and moment < blocked.read_at + self._remembered_seconds
             and self._reader.changes.of_session(b"") <= blocked.changes
         )

@@ -1,6 +1,6 @@
 """Which tenant a project of an OpenStack is."""
 
-from cloudconsole.core.projects import normalise_project
+from cloudconsole.core.hosts import normalise_project
 from cloudconsole.store.reader import Reading
 
 _TENANT = "SELECT id, disabled FROM tenants WHERE project = ?"

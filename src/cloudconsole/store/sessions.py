@@ -7,8 +7,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cloudconsole.core.kinds import Role
 from cloudconsole.core.ports import Access
+from cloudconsole.core.resources import Role
 from cloudconsole.store.arrivals import Arrivals
 from cloudconsole.store.guests import FIND_GUEST, LIVE_GUESTS, access_of
 from cloudconsole.store.reader import Reader

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import Connection, text
 
-from cloudconsole.core.kinds import Amounts
+from cloudconsole.core.resources import Amounts
 from cloudconsole.store.many import insert_rows
 from cloudconsole.store.tables import NO_NODE, totals
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from sqlalchemy import Connection, text
 
-from cloudconsole.core.kinds import QUOTA_USES, Amounts, QuotaUse, quota_use
+from cloudconsole.core.resources import QUOTA_USES, Amounts, QuotaUse, quota_use
 from cloudconsole.store.many import insert_rows
 from cloudconsole.store.tables import usage
 from cloudconsole.store.totals import Place

@@ -12,8 +12,8 @@ from sqlalchemy import Connection, Table, insert, select
 from cloudconsole.backends.embedded.cloud import EmbeddedCloud
 from cloudconsole.backends.embedded.content import EmbeddedContent
 from cloudconsole.core.clock import time_text
-from cloudconsole.core.kinds import Kind
 from cloudconsole.core.ports import Fresh, Tenant
+from cloudconsole.core.resources import Kind
 from cloudconsole.operator.desk import Desk, at_desk
 from cloudconsole.operator.nouns import RESOURCES
 from cloudconsole.operator.rules import SIZES

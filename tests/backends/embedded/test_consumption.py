@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import text
 
 from cloudconsole.core.clock import time_text
-from cloudconsole.core.kinds import Kind
+from cloudconsole.core.resources import Kind
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.nouns import RESOURCES
 from cloudconsole.store import counting

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import delete
 
 from cloudconsole.backends.embedded.lives import _SET_APART
-from cloudconsole.core.kinds import Kind
+from cloudconsole.core.resources import Kind
 from cloudconsole.spec.records import UsageLimits
 from cloudconsole.store import counting
 from cloudconsole.store.many import insert_rows

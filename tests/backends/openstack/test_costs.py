@@ -13,7 +13,7 @@ from sqlalchemy import insert
 from cloudconsole.backends.openstack.costs import hourly_by_kind
 from cloudconsole.backends.openstack.holdings import Holding
 from cloudconsole.backends.prices import KeptPrices, PriceList
-from cloudconsole.core.kinds import PRICED_UNITS, TYPED_UNITS, Amounts
+from cloudconsole.core.resources import PRICED_UNITS, TYPED_UNITS, Amounts
 from cloudconsole.spec.records import ResourceType
 from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.sqlite.reader import FileReader

@@ -15,7 +15,7 @@ from cloudconsole.backends.openstack.holdings import (
     ListedServer,
     ListedVolume,
 )
-from cloudconsole.core.kinds import Amounts
+from cloudconsole.core.resources import Amounts
 from tests.backends.openstack.recordings import DELETED_SERVER, HOUR, PROJECT, recorded, whole
 
 GB = 1024**3

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
-from cloudconsole.spec.cells import cell
-from cloudconsole.spec.visible import visible
+from cloudconsole.spec.text import cell, visible
 from cloudconsole.store.tables import news, operator_audit
 from tests.server.commands.conftest import Run
 from tests.stores import changing, flags_of

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from cloudconsole.core.randomness import SYSTEM
+from cloudconsole.core.entropy import SYSTEM
 from cloudconsole.server.app import Console
 from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.desk.seeding import SeededRandomness

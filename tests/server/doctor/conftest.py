@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.core import throttle
+from cloudconsole.core import login_throttle
 from cloudconsole.server.doctor.examination import CHECKS
 from cloudconsole.server.doctor.findings import Case, Finding
 from cloudconsole.server.settings import Settings
@@ -37,7 +37,7 @@ def execute(data: Path, part: str, sql: str) -> None:
 
 
 def fail_logins(
-    data: Path, username: str, network: str, times: int = throttle.USER_FAILURES, now: float = NOON
+    data: Path, username: str, network: str, times: int = login_throttle.USER_FAILURES, now: float = NOON
 ) -> None:
     row = f"('{network}', x'{hash_username(username).hex()}', {int(now) - 10})"
     rows = ", ".join([row] * times)

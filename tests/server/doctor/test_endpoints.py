@@ -10,7 +10,7 @@ import pytest
 
 from cloudconsole.backends.openstack.endpoint import Endpoint
 from cloudconsole.backends.openstack.key_file import make_keys
-from cloudconsole.core.addresses import normalise_region
+from cloudconsole.core.hosts import normalise_region
 from cloudconsole.server.doctor import endpoint_checks, probe
 from cloudconsole.server.doctor.findings import Finding, ok
 from cloudconsole.server.doctor.probe import NoAnswer, ask

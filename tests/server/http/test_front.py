@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 
-from cloudconsole.core.addresses import host_of
+from cloudconsole.core.hosts import host_of
 from cloudconsole.server.http.front import Front, FrontDoor
 from cloudconsole.server.http.head import Head
 from cloudconsole.server.http.request import Request

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from cloudconsole.core.clock import SystemClock
-from cloudconsole.core.randomness import Randomness
+from cloudconsole.core.entropy import Randomness
 from cloudconsole.server.http import session as module
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.session import Sessions

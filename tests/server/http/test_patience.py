@@ -87,11 +87,11 @@ def transport() -> FullTransport:
 
 @pytest.fixture
 def connected(loop: HeldLoop, transport: FullTransport) -> GuardedProtocol:
-    config = Config(cast(Any, _nothing), ws="none", lifespan="off", log_config=None, timeout_keep_alive=75)
+    config = Config(cast("Any", _nothing), ws="none", lifespan="off", log_config=None, timeout_keep_alive=75)
     protocol = guarded_protocol(30, Arrivals(), meter_alone(), max_connections=10)(
-        config, ServerState(), {}, cast(Any, loop)
+        config, ServerState(), {}, cast("Any", loop)
     )
-    protocol.connection_made(cast(Any, transport))
+    protocol.connection_made(cast("Any", transport))
     loop.timers.clear()
     return protocol
 

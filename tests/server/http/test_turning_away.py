@@ -73,7 +73,7 @@ class Place:
         self.board = Board(1)
         self._protocol = guarded_protocol(30, Arrivals(), self.board.meter(0), max_connections=PLACES)
         self._protocol.crowding = crowding
-        self._config = Config(cast(Any, _serve_it), ws="none", lifespan="off", log_config=None)
+        self._config = Config(cast("Any", _serve_it), ws="none", lifespan="off", log_config=None)
         self._state = ServerState()
         self.port = 0
 

@@ -7,10 +7,9 @@ from cloudconsole.backends.embedded.lives import Life, lives_set_apart, next_cha
 from cloudconsole.backends.embedded.usage import usage_limits
 from cloudconsole.backends.prices import KeptPrices
 from cloudconsole.core.clock import Clock
-from cloudconsole.core.estimate import PriceBook, clock_hour, estimate
-from cloudconsole.core.flavors import flavors_record
-from cloudconsole.core.kinds import PRICED_UNITS, Amounts
 from cloudconsole.core.ports import Fresh, NoPrice, Tenant
+from cloudconsole.core.pricing import PriceBook, clock_hour, estimate
+from cloudconsole.core.resources import PRICED_UNITS, Amounts, flavors_record
 from cloudconsole.spec.records import ConsumptionItem, Flavor, Flavors, ResourceType, UsageLimits
 from cloudconsole.store.reader import Reader, Snapshot
 from cloudconsole.store.tables import NO_NODE

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from cloudconsole.core.kinds import Amounts
+from cloudconsole.core.resources import Amounts
 from cloudconsole.store.reader import Reading
 from cloudconsole.store.totals import AMOUNTS_SQL
 

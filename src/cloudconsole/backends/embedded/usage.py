@@ -3,8 +3,8 @@
 from typing import Final
 
 from cloudconsole.backends.embedded.lives import Life, lives_set_apart, next_change
-from cloudconsole.core.kinds import QUOTA_DEFAULTS, quota_use
 from cloudconsole.core.ports import Fresh
+from cloudconsole.core.resources import QUOTA_DEFAULTS, quota_use
 from cloudconsole.spec.records import UsageLimits
 from cloudconsole.store.reader import Reader, Reading, Row
 

@@ -54,7 +54,7 @@ class Listing(Generic[Item]):
             rename={"items": key, "links": f"{key}_links"},
             frozen=True,
         )
-        self.shape = cast(type[Page[Item]], shape)
+        self.shape = cast("type[Page[Item]]", shape)
 
 
 class Asking:

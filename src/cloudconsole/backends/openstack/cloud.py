@@ -16,9 +16,9 @@ from cloudconsole.backends.openstack.sharing import Reading, Sharing
 from cloudconsole.backends.openstack.upstream import Upstream
 from cloudconsole.backends.prices import KeptPrices
 from cloudconsole.core.clock import Clock
-from cloudconsole.core.estimate import clock_hour, estimate
-from cloudconsole.core.kinds import SIZED_IN_GB, Amounts
 from cloudconsole.core.ports import Access, Fresh, Tenant
+from cloudconsole.core.pricing import clock_hour, estimate
+from cloudconsole.core.resources import SIZED_IN_GB, Amounts
 from cloudconsole.spec.errors import LoginRequired, UpstreamFailed, UpstreamTimeout
 from cloudconsole.spec.records import ConsumptionItem, Flavors, ResourceType, UsageLimits
 from cloudconsole.store.reader import Reader, Snapshot

@@ -7,10 +7,10 @@ from typing import NamedTuple
 from cloudconsole.backends.openstack.holdings import Holding
 from cloudconsole.backends.prices import PriceList
 from cloudconsole.core.clock import time_text
-from cloudconsole.core.kinds import PRICED_UNITS, TYPED_UNITS, Amounts
 from cloudconsole.core.ports import NoPrice
+from cloudconsole.core.resources import PRICED_UNITS, TYPED_UNITS, Amounts
 from cloudconsole.spec.records import ResourceType
-from cloudconsole.spec.visible import visible
+from cloudconsole.spec.text import visible
 
 
 class Likeness(NamedTuple):

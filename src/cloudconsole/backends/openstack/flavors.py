@@ -6,7 +6,7 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 
 from cloudconsole.backends.openstack.limits import Count
-from cloudconsole.core.flavors import flavors_record
+from cloudconsole.core.resources import flavors_record
 from cloudconsole.spec.records import Flavor, Flavors
 
 Id = Annotated[str, Meta(min_length=1, max_length=255)]

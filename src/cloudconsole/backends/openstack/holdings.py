@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 from cloudconsole.backends.openstack.flavors import Id
 from cloudconsole.backends.openstack.limits import Count
-from cloudconsole.core.kinds import Amounts
+from cloudconsole.core.resources import Amounts
 from cloudconsole.spec.records import ResourceType
 
 _MB_PER_GB: Final = 1024

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType, structs
 
-from cloudconsole.core.kinds import UNLIMITED
+from cloudconsole.core.resources import UNLIMITED
 from cloudconsole.spec.records import UsageLimits
 
 MOST: Final = 2**62

@@ -6,7 +6,7 @@ from typing import Final
 
 from cloudconsole.cli import output
 from cloudconsole.cli.completion.words import next_words
-from cloudconsole.spec.visible import visible
+from cloudconsole.spec.text import visible
 
 BASH: Final = """\
 _cloudconsole() {

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cloudconsole.cli import texts
 from cloudconsole.cli.flags import add_call_flags
-from cloudconsole.cli.foreign import foreign
 from cloudconsole.cli.problems import UsageProblem
 from cloudconsole.cli.running import run_call
 from cloudconsole.cli.showing import Field, Sheet, View, print_sheet, show
 from cloudconsole.cli.speaking import say
 from cloudconsole.cli.tables import Bar
 from cloudconsole.cli.tenant.flavors import with_unit
+from cloudconsole.spec.text import foreign
 
 if TYPE_CHECKING:
     from cloudconsole.cli.connecting import Call

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from cloudconsole.cli import texts
 from cloudconsole.cli.flags import add_call_flags, whole_number
-from cloudconsole.cli.foreign import foreign
 from cloudconsole.cli.problems import Problem
 from cloudconsole.cli.showing import Field, Sheet, View, show
 from cloudconsole.cli.speaking import say
-from cloudconsole.spec.language import Text
+from cloudconsole.spec.i18n import Text
+from cloudconsole.spec.text import foreign
 
 if TYPE_CHECKING:
     from cloudconsole.client import Console, Flavors

@@ -10,7 +10,7 @@ from cloudconsole.cli.problems import DONE, REFUSED
 from cloudconsole.cli.running import run_call, tell_error
 from cloudconsole.cli.showing import Field, Sheet, print_csv, print_sheet
 from cloudconsole.cli.speaking import say
-from cloudconsole.spec.language import Text
+from cloudconsole.spec.i18n import Text
 
 if TYPE_CHECKING:
     from cloudconsole.cli.connecting import Call

@@ -6,6 +6,7 @@ from cloudconsole.conformance.checks import Check, Group, hold
 from cloudconsole.conformance.console.expecting import hold_refused, hold_success
 from cloudconsole.conformance.examination import Examination
 from cloudconsole.conformance.subject import ACTION_NAMES, FORMS
+from cloudconsole.spec.constants import FORM, JSON
 from cloudconsole.spec.errors import (
     ApiError,
     BodyTooLarge,
@@ -17,7 +18,6 @@ from cloudconsole.spec.errors import (
     UnknownAction,
     UnsupportedMediaType,
 )
-from cloudconsole.spec.wire import FORM, JSON
 
 checks = Group("console")
 

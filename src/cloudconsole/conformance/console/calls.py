@@ -3,8 +3,8 @@
 from cloudconsole.conformance.checks import Group, hold
 from cloudconsole.conformance.console.expecting import hold_empty, hold_logged_in, hold_refused, hold_success
 from cloudconsole.conformance.examination import Examination
+from cloudconsole.spec.constants import CSRF_COOKIE, SESSION_COOKIE
 from cloudconsole.spec.errors import CsrfFailed, LoginRequired
-from cloudconsole.spec.wire import CSRF_COOKIE, SESSION_COOKIE
 
 checks = Group("console")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from cloudconsole.conformance.checks import Group, hold_all
 from cloudconsole.conformance.cookies import SetCookie
 from cloudconsole.conformance.examination import Examination
-from cloudconsole.spec.wire import CSRF_COOKIE, SESSION_COOKIE
+from cloudconsole.spec.constants import CSRF_COOKIE, SESSION_COOKIE
 
 checks = Group("console")
 

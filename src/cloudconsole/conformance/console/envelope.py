@@ -10,6 +10,7 @@ from cloudconsole.conformance.console.expecting import hold_refused, hold_succes
 from cloudconsole.conformance.examination import Examination
 from cloudconsole.conformance.reading import code_of, content_of, is_success, quoted
 from cloudconsole.conformance.showing import shown
+from cloudconsole.spec.constants import JSON
 from cloudconsole.spec.errors import (
     DomainNotFound,
     InvalidField,
@@ -18,7 +19,6 @@ from cloudconsole.spec.errors import (
     UnknownAction,
     UnknownRegion,
 )
-from cloudconsole.spec.wire import JSON
 
 checks = Group("console")
 

@@ -10,6 +10,7 @@ from cloudconsole.conformance.examination import Examination
 from cloudconsole.conformance.reading import succeeded, told
 from cloudconsole.conformance.sending import NoAnswer
 from cloudconsole.conformance.visitor import Account
+from cloudconsole.spec.constants import CSRF_COOKIE, JSON
 from cloudconsole.spec.errors import (
     CsrfFailed,
     InvalidCredentials,
@@ -19,7 +20,6 @@ from cloudconsole.spec.errors import (
     UnknownRegion,
     UnsupportedMediaType,
 )
-from cloudconsole.spec.wire import CSRF_COOKIE, JSON
 
 checks = Group("console")
 

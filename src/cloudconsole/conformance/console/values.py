@@ -14,8 +14,8 @@ from cloudconsole.conformance.interface.lists import KINDS, PERIODS, URL_TYPES, 
 from cloudconsole.conformance.interface.records import DOMAIN, FLAVOR, ORIGIN, USAGE_FIELDS
 from cloudconsole.conformance.shapes import unlike, values_of
 from cloudconsole.conformance.showing import shown
+from cloudconsole.spec.constants import CSRF_COOKIE
 from cloudconsole.spec.records import DECIMAL
-from cloudconsole.spec.wire import CSRF_COOKIE
 
 checks = Group("console")
 

@@ -8,7 +8,7 @@ from cloudconsole.conformance.examination import Examination
 from cloudconsole.conformance.shapes import INTEGER, TEXT, TEXTS, Kind, misfits, unlike
 from cloudconsole.conformance.showing import shown
 from cloudconsole.conformance.subject import ACTION_NAMES
-from cloudconsole.spec.wire import CSRF_COOKIE, SESSION_COOKIE
+from cloudconsole.spec.constants import CSRF_COOKIE, SESSION_COOKIE
 
 checks = Group("console")
 

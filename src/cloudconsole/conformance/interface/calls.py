@@ -10,7 +10,7 @@ from cloudconsole.conformance.sending import NoAnswer
 from cloudconsole.conformance.shapes import ARRAY, OBJECT, TEXT, Kind, is_integer, misfits
 from cloudconsole.conformance.subject import ACTION_NAMES, FORMS, OBJECTS
 from cloudconsole.conformance.visitor import BodyForm
-from cloudconsole.spec.wire import FORM, JSON
+from cloudconsole.spec.constants import FORM, JSON
 
 checks = Group("interface")
 

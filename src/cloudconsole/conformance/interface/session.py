@@ -12,7 +12,7 @@ from cloudconsole.conformance.reading import Busy, succeeded, told
 from cloudconsole.conformance.sending import NoAnswer
 from cloudconsole.conformance.showing import shown
 from cloudconsole.conformance.subject import ACTION_NAMES, Working
-from cloudconsole.spec.wire import CSRF_COOKIE, SESSION_COOKIE
+from cloudconsole.spec.constants import CSRF_COOKIE, SESSION_COOKIE
 
 checks = Group("interface")
 

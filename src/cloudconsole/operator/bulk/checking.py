@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Table, select
 
-from cloudconsole.core.kinds import PRICED_UNITS
+from cloudconsole.core.resources import PRICED_UNITS
 from cloudconsole.operator.bulk.lines import Line, ResourceLine
 from cloudconsole.operator.cloudfile.problems import Problem
 from cloudconsole.operator.desk import Desk

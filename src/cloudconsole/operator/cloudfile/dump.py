@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from sqlalchemy import Engine
 
-from cloudconsole.core.kinds import PRICED_UNITS
+from cloudconsole.core.resources import PRICED_UNITS
 from cloudconsole.operator import records
 from cloudconsole.operator.cloudfile.flow import Plain, flow
 from cloudconsole.operator.cloudfile.sync import rows_of

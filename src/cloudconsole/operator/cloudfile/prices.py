@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any, Final
 
-from cloudconsole.core.kinds import PRICED_UNITS
+from cloudconsole.core.resources import PRICED_UNITS
 from cloudconsole.operator.cloudfile.model import CloudFile
 from cloudconsole.operator.errors import Finding
 from cloudconsole.operator.fitting import price_findings

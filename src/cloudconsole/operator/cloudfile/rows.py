@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Set
 
-from cloudconsole.core.kinds import QUOTA_DEFAULTS
+from cloudconsole.core.resources import QUOTA_DEFAULTS
 from cloudconsole.operator import records
 from cloudconsole.operator.cloudfile.model import CloudFile
 from cloudconsole.operator.nouns.sessions import new_version

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from cloudconsole.core.kinds import QUOTA_DEFAULTS
+from cloudconsole.core.resources import QUOTA_DEFAULTS
 from cloudconsole.operator.audit import Line, note_all
 from cloudconsole.operator.cloudfile.sync import Changes, rows_of
 from cloudconsole.operator.desk import Desk

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from sqlalchemy import ColumnElement, Connection, Engine, Table, and_, func, or_, select
 
 from cloudconsole.core.clock import time_text
-from cloudconsole.core.throttle import WINDOW_SECONDS
+from cloudconsole.core.login_throttle import WINDOW_SECONDS
 from cloudconsole.operator.audit import note
 from cloudconsole.operator.desk import at_desk
 from cloudconsole.operator.errors import OperatorError

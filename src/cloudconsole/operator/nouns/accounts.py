@@ -5,7 +5,7 @@ from typing import Any, Final, get_args
 
 from sqlalchemy import Select, select, update
 
-from cloudconsole.core.kinds import Role
+from cloudconsole.core.resources import Role
 from cloudconsole.operator import models, records
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import OperatorError

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from sqlalchemy import Select, insert, select
 
-from cloudconsole.core.kinds import PRICED_UNITS
+from cloudconsole.core.resources import PRICED_UNITS
 from cloudconsole.operator import models, records
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import Finding, OperatorError, Unfit

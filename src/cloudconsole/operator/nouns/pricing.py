@@ -3,7 +3,7 @@
 from sqlalchemy import ColumnElement, and_, func, or_, select
 
 from cloudconsole.core.clock import time_text
-from cloudconsole.core.kinds import PRICED_UNITS
+from cloudconsole.core.resources import PRICED_UNITS
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.records import Row

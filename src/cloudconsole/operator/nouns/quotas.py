@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select
 
-from cloudconsole.core.kinds import QUOTA_DEFAULTS
+from cloudconsole.core.resources import QUOTA_DEFAULTS
 from cloudconsole.operator import models, records
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.models import read_quotas

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 from sqlalchemy import ColumnElement, Select, or_, select, union, union_all
 
 from cloudconsole.core.clock import time_text
-from cloudconsole.core.kinds import KINDS
+from cloudconsole.core.resources import KINDS
 from cloudconsole.operator import models, records
 from cloudconsole.operator.conditions import begins_with, found_in_order, unindexed
 from cloudconsole.operator.desk import Desk

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from sqlalchemy import ColumnElement, delete, insert, select
 
-from cloudconsole.core.kinds import QUOTA_DEFAULTS
-from cloudconsole.core.projects import normalise_project
+from cloudconsole.core.hosts import normalise_project
+from cloudconsole.core.resources import QUOTA_DEFAULTS
 from cloudconsole.operator import models, records
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import Unfit

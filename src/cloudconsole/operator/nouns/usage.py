@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from sqlalchemy import func, select
 
-from cloudconsole.core.kinds import QUOTA_DEFAULTS, QUOTA_USES, UNLIMITED, Amounts, quota_use
+from cloudconsole.core.resources import QUOTA_DEFAULTS, QUOTA_USES, UNLIMITED, Amounts, quota_use
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import Overridable
 from cloudconsole.operator.records import Row

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from cloudconsole.core.clock import SystemClock
-from cloudconsole.core.randomness import SYSTEM
+from cloudconsole.core.entropy import SYSTEM
 from cloudconsole.server.addresses import is_loopback
 from cloudconsole.server.desk.clock import DeskClock, read_moment
 from cloudconsole.server.desk.controls import Controls

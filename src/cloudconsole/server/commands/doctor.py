@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from cloudconsole.cli import output, printing
-from cloudconsole.core.addresses import normalise_region
 from cloudconsole.core.clock import SystemClock
+from cloudconsole.core.hosts import normalise_region
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.server.commands.passwords import add_password_arguments, read_password
 from cloudconsole.server.commands.refusing import refuse
@@ -18,7 +18,7 @@ from cloudconsole.server.doctor.findings import Case, Finding, Login
 from cloudconsole.server.doctor.setting_checks import read_case
 from cloudconsole.server.settings import SETTINGS
 from cloudconsole.server.settings_text import add_config_flag, add_setting_flags
-from cloudconsole.spec.visible import visible
+from cloudconsole.spec.text import visible
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

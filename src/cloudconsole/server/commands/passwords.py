@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from cloudconsole.core.kinds import Role
+from cloudconsole.core.resources import Role
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.passwords import LONGEST, PasswordPolicy, is_fit, read_password_file
 

@@ -23,7 +23,7 @@ from cloudconsole.server.settings import Settings
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import MissingField
-from cloudconsole.spec.language import Text
+from cloudconsole.spec.i18n import Text
 
 RESET_PATH: Final = "/_test/reset"
 CLOCK_PATH: Final = "/_test/clock"

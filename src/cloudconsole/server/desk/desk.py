@@ -7,7 +7,7 @@ from pathlib import Path
 from sqlalchemy import delete
 
 from cloudconsole.core.clock import Clock, SystemClock, time_text
-from cloudconsole.core.randomness import SYSTEM, Randomness
+from cloudconsole.core.entropy import SYSTEM, Randomness
 from cloudconsole.server.desk.clock import DeskClock
 from cloudconsole.server.desk.controls import CLOCK_PATH, FAULT_PATH, RESET_PATH, Controls
 from cloudconsole.server.desk.protocol import DroppableProtocol

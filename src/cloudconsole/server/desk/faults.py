@@ -14,8 +14,8 @@ from cloudconsole.server.http.routes import Endpoint, Route
 from cloudconsole.server.observing.layout import BEFORE_ACTION
 from cloudconsole.spec import errors
 from cloudconsole.spec.actions import ACTIONS
+from cloudconsole.spec.constants import FORM, JSON
 from cloudconsole.spec.errors import ApiError
-from cloudconsole.spec.wire import FORM, JSON
 
 ACTION_NAMES: Final = frozenset(action.name for action in ACTIONS)
 

@@ -9,9 +9,9 @@ from msgspec.json import Decoder
 
 from cloudconsole.server.http.body import Fields, json_text, media_type, read_body
 from cloudconsole.server.http.request import Request
+from cloudconsole.spec.constants import JSON
 from cloudconsole.spec.errors import InvalidField, MalformedBody
-from cloudconsole.spec.language import Text
-from cloudconsole.spec.wire import JSON
+from cloudconsole.spec.i18n import Text
 
 MOST_BYTES = 65_536
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import Column, Connection, Row, func, select
 
-from cloudconsole.core import throttle
+from cloudconsole.core import login_throttle
 from cloudconsole.operator.nouns.operators import has_accounts, operators_who_can_log_in
 from cloudconsole.operator.sample import accounts_with_sample_passwords
 from cloudconsole.server.doctor.findings import Case, Finding, argument, ok, problem, warning
@@ -18,7 +18,7 @@ from cloudconsole.store.tables import accounts, login_failures, tenants
 
 MOST_NAMED: Final = 5
 
-_PASSES_BY_ITSELF: Final = f"it passes by itself within {throttle.WINDOW_SECONDS} seconds"
+_PASSES_BY_ITSELF: Final = f"it passes by itself within {login_throttle.WINDOW_SECONDS} seconds"
 _PASSES: Final = f"nothing, if it is an attacker: {_PASSES_BY_ITSELF}"
 
 
@@ -96,7 +96,7 @@ def check_throttle(case: Case) -> Iterator[Finding]:
     held_users = [
         (network, user_hash)
         for (network, user_hash), number in failures.items()
-        if number >= throttle.USER_FAILURES and network not in held
+        if number >= login_throttle.USER_FAILURES and network not in held
     ]
     names = _names_of(case, {user_hash for _, user_hash in held_users})
     findings = [
@@ -107,14 +107,14 @@ def check_throttle(case: Case) -> Iterator[Finding]:
     if len(findings) > MOST_NAMED:
         yield warning(f"and {len(findings) - MOST_NAMED} more must wait", "nothing, if these are attackers")
     if not findings:
-        total, seconds = by_network.total(), throttle.WINDOW_SECONDS
+        total, seconds = by_network.total(), login_throttle.WINDOW_SECONDS
         yield ok(f"{total} failed logins in the last {seconds} seconds, none held back")
 
 
 def _held_networks(by_network: Counter[str]) -> dict[str, str]:
     """For each network whose logins all wait, the widest network around it that reached its limit."""
     held: dict[str, str] = {}
-    for bits, limit in {64: throttle.ADDRESS_FAILURES, **throttle.WIDER_FAILURES}.items():
+    for bits, limit in {64: login_throttle.ADDRESS_FAILURES, **login_throttle.WIDER_FAILURES}.items():
         wider = {network: _shown(network, bits) for network in by_network}
         by_wider: Counter[str] = Counter()
         for network, number in by_network.items():
@@ -134,7 +134,7 @@ def _failures(case: Case) -> dict[tuple[str, bytes], int]:
     with looking_at(case, "activity") as connection:
         rows = connection.execute(
             select(columns.network, columns.user_hash, func.count().label("number"))
-            .where(columns.at > case.now - throttle.WINDOW_SECONDS, columns.at <= case.now)
+            .where(columns.at > case.now - login_throttle.WINDOW_SECONDS, columns.at <= case.now)
             .group_by(columns.network, columns.user_hash)
             .order_by(columns.network)
         ).all()

@@ -12,7 +12,7 @@ from cloudconsole.server.doctor.shell import shell
 from cloudconsole.server.doctor.taken_ports import taken_port
 from cloudconsole.server.settings import SettingError
 from cloudconsole.server.tls import certificate_expiry
-from cloudconsole.spec.wire import CSRF_COOKIE, SESSION_COOKIE
+from cloudconsole.spec.constants import CSRF_COOKIE, SESSION_COOKIE
 
 _ATTRIBUTES: Final = {SESSION_COOKIE: {"httponly", "path=/", "samesite=lax"}, CSRF_COOKIE: {"path=/", "samesite=lax"}}
 

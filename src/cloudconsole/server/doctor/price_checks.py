@@ -6,8 +6,8 @@ from typing import Final
 from sqlalchemy import text
 
 from cloudconsole.core.clock import time_text
-from cloudconsole.core.estimate import Price, PriceBook, clock_hour
-from cloudconsole.core.kinds import PRICED_UNITS, Amounts
+from cloudconsole.core.pricing import Price, PriceBook, clock_hour
+from cloudconsole.core.resources import PRICED_UNITS, Amounts
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem
 from cloudconsole.server.doctor.store_checks import looking_at
 from cloudconsole.spec.records import ResourceType

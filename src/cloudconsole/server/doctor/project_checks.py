@@ -7,8 +7,8 @@ from typing import Final
 from cloudconsole.backends.openstack.costs import description, hourly_of, pricing_words
 from cloudconsole.backends.openstack.holdings import Holding
 from cloudconsole.backends.prices import KeptPrices, PriceList
-from cloudconsole.core.kinds import Amounts
 from cloudconsole.core.ports import Access
+from cloudconsole.core.resources import Amounts
 from cloudconsole.server.doctor.cloud_visit import Seen
 from cloudconsole.server.doctor.findings import Case, Finding, argument, ok, problem, warning
 from cloudconsole.server.doctor.obstacles import obstacle_of

@@ -7,9 +7,9 @@ from typing import Final
 from msgspec import Struct
 
 from cloudconsole.core.clock import Clock
-from cloudconsole.core.kinds import Role
+from cloudconsole.core.login_throttle import widest
 from cloudconsole.core.ports import Access, Account, Caller, Guest
-from cloudconsole.core.throttle import widest
+from cloudconsole.core.resources import Role
 from cloudconsole.core.usernames import fold_username
 from cloudconsole.server.addresses import throttle_address
 from cloudconsole.server.http.doors import Door, Vigil

@@ -7,8 +7,8 @@ from functools import cached_property, lru_cache
 from typing import Final
 
 from cloudconsole.core.clock import Clock
-from cloudconsole.core.estimate import MONTH_DAYS
 from cloudconsole.core.ports import Access, Tenant
+from cloudconsole.core.pricing import MONTH_DAYS
 from cloudconsole.server.actions import HANDLERS, Handler, Ports
 from cloudconsole.server.http.admission import caller_of
 from cloudconsole.server.http.body import (
@@ -31,10 +31,10 @@ from cloudconsole.server.payloads import Asked, Payloads
 from cloudconsole.server.settings import Settings
 from cloudconsole.spec import envelope
 from cloudconsole.spec.actions import ACTIONS
+from cloudconsole.spec.constants import FORM, JSON
 from cloudconsole.spec.errors import LoginRequired, UnknownAction, UpstreamFailed, UpstreamTimeout
-from cloudconsole.spec.language import Language, Text
+from cloudconsole.spec.i18n import Language, Text
 from cloudconsole.spec.records import Welcome
-from cloudconsole.spec.wire import FORM, JSON
 from cloudconsole.store.sessions import Session
 
 LARGEST_REMEMBERED: Final = 256

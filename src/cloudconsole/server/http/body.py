@@ -11,6 +11,7 @@ from msgspec.json import Decoder
 from msgspec.structs import asdict
 
 from cloudconsole.server.http.request import Request
+from cloudconsole.spec.constants import JSON
 from cloudconsole.spec.errors import (
     BodyTooLarge,
     InvalidField,
@@ -18,7 +19,6 @@ from cloudconsole.spec.errors import (
     MissingField,
     UnsupportedMediaType,
 )
-from cloudconsole.spec.wire import JSON
 
 LONGEST_IDENTIFIER: Final = 64
 

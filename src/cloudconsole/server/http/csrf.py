@@ -6,8 +6,8 @@ from hashlib import blake2b
 from hmac import compare_digest
 from typing import Final
 
-from cloudconsole.core.addresses import parse_origin
-from cloudconsole.core.randomness import SYSTEM, Randomness
+from cloudconsole.core.entropy import SYSTEM, Randomness
+from cloudconsole.core.hosts import parse_origin
 from cloudconsole.server.http.front import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.spec.errors import CsrfFailed

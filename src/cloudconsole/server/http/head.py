@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Final
 
 from cloudconsole.server.http.cookies import Cookies, read_cookies
-from cloudconsole.spec.language import Language, choose_language
+from cloudconsole.spec.i18n import Language, choose_language
 from cloudconsole.store.sessions import hash_session_id
 
 Pairs = list[tuple[bytes, bytes]]

@@ -9,7 +9,7 @@ from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response, json_response
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.spec.language import Text
+from cloudconsole.spec.i18n import Text
 from cloudconsole.store.migrations import known_revisions
 from cloudconsole.store.reader import Reader
 from cloudconsole.store.readiness import odd_revisions

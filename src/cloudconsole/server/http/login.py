@@ -13,8 +13,8 @@ from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Headers, Response, cookie_headers
 from cloudconsole.server.http.session import Sessions
 from cloudconsole.server.settings import Settings
+from cloudconsole.spec.constants import FORM
 from cloudconsole.spec.errors import LoginRequired
-from cloudconsole.spec.wire import FORM
 
 
 @dataclass(frozen=True)

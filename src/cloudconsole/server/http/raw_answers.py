@@ -11,7 +11,7 @@ from cloudconsole.server.http.request import new_request_id
 from cloudconsole.server.http.response import CLOSED_POLICY, JSON_TYPE, NOT_KEPT, SECURITY_HEADERS, Headers
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.spec.language import Language
+from cloudconsole.spec.i18n import Language
 
 
 def write_whole(cycle: RequestResponseCycle, crowding: Crowding, head: bytes, body: bytes) -> bool:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from cloudconsole.core.addresses import normalise_region
+from cloudconsole.core.hosts import normalise_region
 from cloudconsole.server.setting_endpoints import LOCAL
 from cloudconsole.server.settings import Settings
 from cloudconsole.spec.errors import UnknownRegion

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Final
 
 from cloudconsole.core.clock import Clock
-from cloudconsole.core.randomness import Randomness
+from cloudconsole.core.entropy import Randomness
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.writing import Writer

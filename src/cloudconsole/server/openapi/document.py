@@ -7,8 +7,8 @@ from cloudconsole.server.openapi.examples import Examples
 from cloudconsole.server.openapi.responses import HEADERS, responses
 from cloudconsole.server.openapi.schemas import all_schemas, body_name, reference
 from cloudconsole.spec.actions import ACTIONS
+from cloudconsole.spec.constants import CSRF_COOKIE, FORM, JSON, SESSION_COOKIE
 from cloudconsole.spec.operations import CALL, ELSEWHERE, LOG_IN, LOG_OUT, OPEN, OPERATIONS
-from cloudconsole.spec.wire import CSRF_COOKIE, FORM, JSON, SESSION_COOKIE
 
 Document = dict[str, Any]
 

@@ -6,9 +6,9 @@ from typing import Any, Final
 from cloudconsole.server.openapi.examples import Examples
 from cloudconsole.server.openapi.schemas import answer_name, reference
 from cloudconsole.spec.actions import ACTIONS
+from cloudconsole.spec.constants import CSRF_COOKIE, JSON, SESSION_COOKIE
 from cloudconsole.spec.errors import ApiError, TooManyRequests, Unavailable
 from cloudconsole.spec.operations import CALL, LOG_IN, LOG_OUT, OPEN, Operation
-from cloudconsole.spec.wire import CSRF_COOKIE, JSON, SESSION_COOKIE
 
 Part = dict[str, Any]
 

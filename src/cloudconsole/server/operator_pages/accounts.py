@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from cloudconsole.core.kinds import Role
+from cloudconsole.core.resources import Role
 from cloudconsole.operator.errors import Finding, Unfit, refuse_unfit
 from cloudconsole.operator.nouns import ACCOUNTS, Done
 from cloudconsole.operator.passwords import MINIMUM_LENGTHS, PasswordPolicy

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
-from cloudconsole.core.kinds import Role
+from cloudconsole.core.resources import Role
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import Finding, OperatorError, Unfit, refuse_unfit
 from cloudconsole.operator.nouns import ACCOUNTS, Done, Noun

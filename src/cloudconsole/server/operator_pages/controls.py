@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from cloudconsole.core.kinds import NODELESS, UNLIMITED
+from cloudconsole.core.resources import NODELESS, UNLIMITED
 from cloudconsole.operator.nouns import DOMAINS, NOUNS, QUOTAS, RESOURCES, Noun
 from cloudconsole.operator.nouns.inputs import Input
 from cloudconsole.operator.records import Record, json_text

@@ -5,7 +5,7 @@ from datetime import tzinfo
 from functools import partial
 from typing import Final, NamedTuple
 
-from cloudconsole.core.kinds import UNLIMITED
+from cloudconsole.core.resources import UNLIMITED
 from cloudconsole.operator.errors import Finding, OperatorError, Overridable, Unfit
 from cloudconsole.operator.records import Record
 from cloudconsole.operator.words import Path, path_text

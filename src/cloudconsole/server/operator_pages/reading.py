@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from datetime import tzinfo
 from typing import Any, Final
 
-from cloudconsole.core.kinds import UNLIMITED
+from cloudconsole.core.resources import UNLIMITED
 from cloudconsole.operator.gaps import Unreadable
 from cloudconsole.operator.nouns import DOMAINS, Noun
 from cloudconsole.operator.records import Record, json_text

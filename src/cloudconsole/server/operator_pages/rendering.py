@@ -18,8 +18,7 @@ from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Headers, Response
 from cloudconsole.server.operator_pages.controls import local_time
 from cloudconsole.server.operator_pages.labels import CURRENCY, price_name, worded
-from cloudconsole.spec.cells import cell
-from cloudconsole.spec.visible import visible
+from cloudconsole.spec.text import cell, visible
 
 HTML_TYPE: Final = (b"content-type", b"text/html; charset=utf-8")
 

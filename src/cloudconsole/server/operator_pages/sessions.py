@@ -3,8 +3,8 @@
 import re
 from typing import Final, NamedTuple
 
-from cloudconsole.core.addresses import parse_origin
 from cloudconsole.core.clock import Clock
+from cloudconsole.core.hosts import parse_origin
 from cloudconsole.server.http.body import media_type, parse_form, read_body
 from cloudconsole.server.http.cookies import read_operator_cookies
 from cloudconsole.server.http.csrf import CsrfTokens, check_origin
@@ -12,8 +12,8 @@ from cloudconsole.server.http.front import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.session import OPERATORS, Sessions
 from cloudconsole.server.operator_pages.office import OPERATOR
+from cloudconsole.spec.constants import FORM
 from cloudconsole.spec.errors import CsrfFailed, LoginRequired
-from cloudconsole.spec.wire import FORM
 from cloudconsole.store.sessions import Session, SessionReader, hash_session_id
 
 TOKEN_FIELD: Final = "csrfmiddlewaretoken"  # noqa: S105 - a name

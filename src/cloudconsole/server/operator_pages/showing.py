@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
-from cloudconsole.core.kinds import QUOTA_DEFAULTS, QUOTA_USES
+from cloudconsole.core.resources import QUOTA_DEFAULTS, QUOTA_USES
 from cloudconsole.operator.nouns import DOMAINS, NEWS, PRICES, QUOTAS, RESOURCES, Noun
 from cloudconsole.operator.nouns.inputs import Input, Shape
 from cloudconsole.operator.nouns.wording import SWITCHED

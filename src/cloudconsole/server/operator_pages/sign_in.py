@@ -17,6 +17,7 @@ from cloudconsole.server.operator_pages.office import OPERATOR
 from cloudconsole.server.operator_pages.queries import query_of
 from cloudconsole.server.operator_pages.rendering import SIGN_IN_PATH, Renderer, redirect
 from cloudconsole.server.operator_pages.sessions import TOKEN_FIELD, OperatorSessions
+from cloudconsole.spec.constants import FORM
 from cloudconsole.spec.errors import (
     ApiError,
     CsrfFailed,
@@ -25,7 +26,6 @@ from cloudconsole.spec.errors import (
     MissingField,
     TooManyRequests,
 )
-from cloudconsole.spec.wire import FORM
 from cloudconsole.store.activity import OPERATOR_LOGIN, OPERATOR_LOGOUT
 
 LOST: Final = "You are not signed in any more, and nothing was changed. Once you are, you come to the page you sent; \

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from cloudconsole.core.kinds import UNLIMITED
+from cloudconsole.core.resources import UNLIMITED
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.nouns import QUOTAS
 from cloudconsole.operator.nouns.places import find_tenant

@@ -38,7 +38,7 @@ def unpacked(file: Path) -> Iterator[IO[bytes]]:
         magic = source.peek(6)
         stream: IO[bytes] = source
         if magic.startswith(b"\x1f\x8b"):
-            stream = cast(IO[bytes], gzip.GzipFile(fileobj=source))
+            stream = cast("IO[bytes]", gzip.GzipFile(fileobj=source))
         elif magic.startswith(b"BZh"):
             stream = bz2.BZ2File(source)
         elif magic.startswith(b"\xfd7zXZ\x00"):

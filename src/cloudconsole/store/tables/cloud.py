@@ -14,7 +14,7 @@ from sqlalchemy import (
     false,
 )
 
-from cloudconsole.core.kinds import QUOTA_DEFAULTS, QUOTA_USES
+from cloudconsole.core.resources import QUOTA_DEFAULTS, QUOTA_USES
 from cloudconsole.store.tables.columns import NAMES, endless_id
 from cloudconsole.store.texts import TEXT
 

@@ -14,7 +14,7 @@ from cloudconsole.operator.errors import OperatorError, Overridable
 from cloudconsole.server.commands.admin.stores import settings_for
 from cloudconsole.server.commands.refusing import REFUSED, refuse
 from cloudconsole.server.settings import SettingError, Settings
-from cloudconsole.spec.visible import visible
+from cloudconsole.spec.text import visible
 from cloudconsole.store.engine import StoreError
 from cloudconsole.store.locking import is_busy
 

@@ -9,7 +9,7 @@ from cloudconsole.operator.keeping.copies import note_copy
 from cloudconsole.operator.records import Record
 from cloudconsole.server.commands.admin.stores import now
 from cloudconsole.server.commands.whoami import user_name
-from cloudconsole.spec.visible import visible
+from cloudconsole.spec.text import visible
 from cloudconsole.store.store import Store
 
 STANDARD_STREAM: Final = "-"

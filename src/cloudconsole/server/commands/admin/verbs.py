@@ -16,7 +16,7 @@ from cloudconsole.server.commands.admin.flags import as_typed, at_least_one, fla
 from cloudconsole.server.commands.admin.stores import looking, store, store_to_read, writing
 from cloudconsole.server.commands.passwords import read_new_password
 from cloudconsole.server.settings import Settings
-from cloudconsole.spec.visible import visible
+from cloudconsole.spec.text import visible
 from cloudconsole.store.passwords import hash_password
 
 _PAGE: Final = 1000

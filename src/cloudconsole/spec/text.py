@@ -1,8 +1,11 @@
-"""Text from elsewhere, made fit for a line that people or programs read."""
+"""Escape and truncate untrusted text; format a value for a table cell."""
 
 import json
 import unicodedata
 from collections.abc import Callable
+from typing import Any, Final
+
+from cloudconsole.spec.envelope import encode
 
 
 def visible(text: str) -> str:
@@ -24,3 +27,23 @@ def _escaped(text: str, escape: Callable[[str], str]) -> str:
 def _is_seen(character: str) -> bool:
     # Spaces of other widths, such as that of Chinese text, count as unprintable in Python.
     return character.isprintable() or unicodedata.category(character) == "Zs"
+
+
+def cell(value: Any) -> str:
+    """Like a line, it does not control what shows it."""
+    if value is None or value is False:
+        return "" if value is None else "no"
+    if value is True:
+        return "yes"
+    return visible(encode(value).decode() if isinstance(value, dict | list) else str(value))
+
+
+SHORT: Final = 40
+LONG: Final = 1000
+
+
+def foreign(text: object, most: int = SHORT) -> str:
+    """On one line, and of so many characters at the most."""
+    # Cut before, too: a console may send very much.
+    shown = visible(str(text)[: most + 1])
+    return shown if len(shown) <= most else f"{shown[: most - 1]}…"

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, tzinfo
 from typing import Final, NamedTuple
 
-from cloudconsole.core.kinds import PRICED_UNITS, TYPED_UNITS, Amounts, Unit
+from cloudconsole.core.resources import PRICED_UNITS, TYPED_UNITS, Amounts, Unit
 from cloudconsole.spec.records import ConsumptionItem, ResourceType
 
 BILLIONTHS: Final = 10**9

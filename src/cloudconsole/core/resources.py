@@ -1,9 +1,9 @@
-"""Kinds of resources, what their sizes are, which of them cost money and by which unit."""
+"""Resource kinds, billing units, quotas, flavors record."""
 
 from operator import add, sub
 from typing import Final, Literal, NamedTuple, get_args
 
-from cloudconsole.spec.records import ResourceType
+from cloudconsole.spec.records import Flavor, FlavorConfigs, Flavors, ResourceType
 
 Kind = Literal[
     "instance",
@@ -109,3 +109,13 @@ class Amounts(NamedTuple):
 def quota_use(kind: str, amounts: Amounts) -> dict[str, int]:
     """What so much of a kind takes from which quotas."""
     return {quota: getattr(amounts, amount) for quota, amount in _USES_OF_KIND[kind]}
+
+
+def flavors_record(flavors: list[Flavor]) -> Flavors:
+    """The record whose `configs` and `limits` agree with the flavors, ascending and without repeats."""
+    ram_by_vcpus: dict[int, set[int]] = {}
+    for flavor in flavors:
+        ram_by_vcpus.setdefault(flavor.vcpus, set()).add(flavor.ram)
+    configs = FlavorConfigs(vcpus=sorted(ram_by_vcpus), ram=sorted({flavor.ram for flavor in flavors}))
+    limits = {str(vcpus): sorted(ram_by_vcpus[vcpus]) for vcpus in configs.vcpus}
+    return Flavors(flavors, configs, limits)
