@@ -24,12 +24,12 @@ from cloudconsole.core.resources import QUOTA_DEFAULTS
 from cloudconsole.operator.cloudfile import load
 from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.server.http.csrf import SEED_LENGTH, CsrfTokens
-from cloudconsole.store import counting
+from cloudconsole.store import counters
 from cloudconsole.store.activity import Activity
-from cloudconsole.store.engine import Part
+from cloudconsole.store.base import Part
 from cloudconsole.store.sessions import hash_session_id
 from cloudconsole.store.sqlite.engine import opened
-from cloudconsole.store.sqlite.preparing import prepare
+from cloudconsole.store.sqlite.store import prepare
 from cloudconsole.store.tables import accounts, domains, nodes, quotas, resources, sessions, tenants
 
 VERSION: Final = 2
@@ -152,7 +152,7 @@ def _make(folder: Path, plan: Plan) -> None:
             model = connection.execute(select(domains).order_by(domains.c.id).limit(1)).mappings().one()
             owned = ({**model, "id": str(FIRST_NUMBER + key - first), "tenant_id": key} for key in ids)
             _fill(connection, domains, owned)
-        counting.recount(connection)
+        counters.recount_all(connection)
     with _writing(folder, "activity") as connection:
         _fill(connection, sessions, [session_of("demo", demo["id"], demo["version"])])
         _fill(connection, sessions, (session_of(name_of(key - first), key + 1000, 1) for key in ids))

@@ -22,7 +22,7 @@ from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS
 from cloudconsole.server.app import Console
 from cloudconsole.server.settings import Settings
 from cloudconsole.store.sqlite.engine import opened
-from cloudconsole.store.sqlite.preparing import prepare
+from cloudconsole.store.sqlite.store import prepare
 from fuzz.judge import Finding, Judge, Sent
 from fuzz.making import Maker, Session
 from fuzz.report import Result, described, write_report

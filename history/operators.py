@@ -17,8 +17,8 @@ from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.nouns import ACCOUNTS, NEWS, NOUNS, PRICES, QUOTAS, RESOURCES, Done
 from cloudconsole.server.commands.admin.stores import looking, now, settle, store, store_to_read, writing
 from cloudconsole.server.settings import Settings
-from cloudconsole.store import counting, tables
-from cloudconsole.store.engine import StoreError
+from cloudconsole.store import counters, tables
+from cloudconsole.store.base import StoreError
 from cloudconsole.store.passwords import password_matches
 from history.amounts import BILLIONTHS, LIMITS
 from history.cloud import PROVIDER, Cloud, first_password, hash_once
@@ -84,7 +84,7 @@ class Operators:
         """Which counters are not what the resources are; that they cannot be compared is as bad."""
         try:
             with store_to_read(self._settings) as engine, looking(engine, self._settings) as desk:
-                return counting.wrong(desk.connection)
+                return counters.incorrect_counters(desk.connection)
         except FAILURES as failure:
             return [_told(failure)]
 

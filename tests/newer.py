@@ -7,7 +7,7 @@ from shutil import copytree, ignore_patterns
 from typing import Final
 
 import cloudconsole
-from cloudconsole.store.engine import PARTS
+from cloudconsole.store.base import PARTS
 from cloudconsole.store.migrations import known_revisions, record_compatibility
 from cloudconsole.store.sqlite.engine import opened
 from tests.harness import clean_environment
@@ -18,7 +18,7 @@ NEWER: Final = f"{int(OWN) + 1:04}"
 _MIGRATION: Final = """
 import sqlalchemy as sa
 from alembic import op
-from cloudconsole.store.engine import PARTS
+from cloudconsole.store.base import PARTS
 from cloudconsole.store.migrations import holds
 
 revision = "{newer}"

@@ -17,9 +17,8 @@ import pytest
 from sqlalchemy import Connection, Engine
 
 from cloudconsole.server.settings import Settings
-from cloudconsole.store.engine import Part
+from cloudconsole.store.base import Part, Store
 from cloudconsole.store.reader import Reader
-from cloudconsole.store.store import Store
 
 if TYPE_CHECKING:
     from tests.databases import Databases
@@ -179,14 +178,14 @@ def _take_database(folder: Path, template: str) -> Path:
 
 
 def _hasten_the_watch() -> None:
-    from cloudconsole.store.postgres import watching
+    from cloudconsole.store.postgres import change_lease
     from cloudconsole.store.postgres.store import PostgresStore
 
     patch = pytest.MonkeyPatch()
     for holder, name in (
-        (watching, "LOOK_EVERY_SECONDS"),
-        (watching, "LEASE_SECONDS"),
-        (watching, "SETTLE_SECONDS"),
+        (change_lease, "LOOK_EVERY_SECONDS"),
+        (change_lease, "LEASE_SECONDS"),
+        (change_lease, "SETTLE_SECONDS"),
         (PostgresStore, "settle_seconds"),
     ):
         patch.setattr(holder, name, getattr(holder, name) / HASTE)

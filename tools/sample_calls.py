@@ -17,7 +17,7 @@ from cloudconsole.server.settings import Settings
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.operations import OPEN
 from cloudconsole.store.sqlite.engine import opened
-from cloudconsole.store.sqlite.preparing import prepare
+from cloudconsole.store.sqlite.store import prepare
 
 BASE: Final = "http://127.0.0.1:8000"
 PARAMETERS: Final = {"domainId": "206813"}

@@ -21,7 +21,7 @@ from bench.rounds import Pace, Variant, measure
 from bench.servers import UVICORN_AT_ITS_FASTEST, Server, free_port, started
 from cloudconsole.core.resources import QUOTA_DEFAULTS, QUOTA_USES
 from cloudconsole.operator.sample import SAMPLE_PASSWORDS
-from cloudconsole.store.engine import reading
+from cloudconsole.store.base import reading
 from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.tables import accounts, quotas, tenants, usage
 

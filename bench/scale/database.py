@@ -21,7 +21,7 @@ from cloudconsole.operator.cloudfile import load
 from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.store.activity import Activity
-from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.postgres.dsn import DatabaseAddress
 from cloudconsole.store.postgres.store import PostgresStore
 from cloudconsole.store.tables import accounts, sessions
 from cluster.postgres import PostgresServer

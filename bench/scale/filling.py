@@ -11,7 +11,7 @@ from sqlalchemy import Table, create_engine
 
 from bench.data import FAR_AHEAD, FIRST_NUMBER, Plan, quotas_of, resources_of
 from cloudconsole.server.http.csrf import SEED_LENGTH
-from cloudconsole.store import counting
+from cloudconsole.store import counters
 from cloudconsole.store.tables import domains, quotas, resources
 from cluster.postgres import PostgresServer
 
@@ -49,7 +49,7 @@ def fill(server: PostgresServer, database: str, plan: Plan) -> None:
             _timed(superuser, name, definition)
         engine = create_engine("postgresql+psycopg://", creator=connect)
         with engine.connect() as connection:
-            counting.recount(connection)
+            counters.recount_all(connection)
         engine.dispose()
         superuser.execute("DROP TABLE added")
         for table in ("tenants", "accounts"):

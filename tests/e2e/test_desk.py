@@ -19,7 +19,7 @@ from cloudconsole.server.commands.desk_flags import read_desk, refuse_reach, sta
 from cloudconsole.server.serving import ListenError, bind
 from cloudconsole.server.setting_endpoints import IdentityEndpoint
 from cloudconsole.server.settings import SettingError, Settings
-from cloudconsole.store.sqlite.preparing import prepare
+from cloudconsole.store.sqlite.store import prepare
 from cloudconsole.store.tables import sessions
 from cloudconsole.testing import ConsoleServer
 from tests.e2e.processes import command, eventually, log_lines

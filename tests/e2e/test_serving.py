@@ -26,7 +26,7 @@ from cloudconsole.operator.nouns import TENANTS
 from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.server.settings import SETTINGS
 from cloudconsole.store.sqlite.engine import open_engine, opened
-from cloudconsole.store.sqlite.preparing import prepare
+from cloudconsole.store.sqlite.store import prepare
 from tests.e2e.processes import (
     children_of,
     command,

@@ -148,7 +148,7 @@ def names(wheel: Path) -> set[str]:
         "py.typed",
         "operator/sample/cloud.yaml",
         "store/migrations/env.py",
-        "store/migrations/versions/m0001_first_tables.py",
+        "store/migrations/versions/m0001_initial_schema.py",
     ],
 )
 def test_the_wheel_has(names: set[str], name: str) -> None:

@@ -12,7 +12,7 @@ from openstack.connection import Connection
 
 from cloudconsole.operator.cloudfile import load
 from cloudconsole.store.sqlite.engine import opened
-from cloudconsole.store.sqlite.preparing import prepare
+from cloudconsole.store.sqlite.store import prepare
 from tests.harness import OverHttp, RunningServer, running_server
 from tests.openstack.direct import PRICES
 from tests.openstack.guests import Guest, point_at

@@ -82,7 +82,7 @@ def test_a_load_that_fails_half_way_changes_nothing(
         raise RuntimeError
 
     before = contents(loaded)
-    monkeypatch.setattr("cloudconsole.store.counting.recount", fail)
+    monkeypatch.setattr("cloudconsole.store.counters.recount_all", fail)
     with pytest.raises(RuntimeError):
         load_text(loaded, tmp_path, "version: 1\nnodes: [new]\n")
     assert contents(loaded) == before

@@ -21,9 +21,9 @@ import pytest
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.keeping.backup import back_up
 from cloudconsole.operator.keeping.restore import restore, staged
-from cloudconsole.store.engine import BUSY_SECONDS, StoreError
-from cloudconsole.store.sqlite.copying import put_into
-from cloudconsole.store.sqlite.preparing import prepare
+from cloudconsole.store.base import BUSY_SECONDS, StoreError
+from cloudconsole.store.sqlite.backup import put_into
+from cloudconsole.store.sqlite.store import prepare
 from tests.newer import NEWER, OWN, make_newer
 from tests.older import make_older
 
@@ -308,7 +308,7 @@ def test_a_store_that_someone_keeps_writing_to_is_left_as_it_is(
     backup: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     execute(data, "cloud", "INSERT INTO nodes (name) VALUES ('since')")
-    monkeypatch.setattr("cloudconsole.store.sqlite.copying.BUSY_SECONDS", BUSY_SECONDS / 1000)
+    monkeypatch.setattr("cloudconsole.store.sqlite.backup.BUSY_SECONDS", BUSY_SECONDS / 1000)
     with closing(sqlite3.connect(data / "activity.db", isolation_level=None)) as writer:
         writer.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreError, match="is being written to by someone else: try again"):

@@ -11,9 +11,8 @@ from sqlalchemy import Connection, Table, insert, update
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.keeping import pruning
 from cloudconsole.operator.keeping.pruning import DAY, LEAST_DAYS, Ages, count, in_batches, prune, rules
-from cloudconsole.store import counting, tables
-from cloudconsole.store.engine import Part
-from cloudconsole.store.store import Store
+from cloudconsole.store import counters, tables
+from cloudconsole.store.base import Part, Store
 from tests.operator.clouds import SMALL, assert_all_counted, load_text, rows
 from tests.operator.desks import NOW, last_line
 from tests.stores import copy_store, store_in
@@ -69,7 +68,7 @@ def test_resources_that_ended_long_ago_go_and_no_figure_changes(store: Store, tm
     with store.opened("cloud") as engine:
         assert_all_counted(engine)
         with engine.begin() as connection:
-            assert counting.wrong(connection) == []
+            assert counters.incorrect_counters(connection) == []
 
 
 def test_what_ended_in_these_days_or_ends_later_stays(store: Store, tmp_path: Path) -> None:
@@ -78,7 +77,7 @@ def test_what_ended_in_these_days_or_ends_later_stays(store: Store, tmp_path: Pa
     with changing(store, "cloud") as connection:
         for key, ended in ends.items():
             connection.execute(update(tables.resources).where(tables.resources.c.id == key).values(ended_at=ended))
-        counting.recount(connection)
+        counters.recount_all(connection)
     assert pruned(store, Ages(ended_resources=LEAST_DAYS)) == {"resources": 1}
     assert keys(store, tables.resources) == ["i-1", "k-1", "v-1"]
 

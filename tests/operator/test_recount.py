@@ -8,13 +8,13 @@ from sqlalchemy import Engine, delete, text, update
 
 from cloudconsole.core.resources import Amounts
 from cloudconsole.operator.keeping.recount import recount
-from cloudconsole.store import counting, tables, totals, usage
+from cloudconsole.store import counters, tables
 from tests.operator.clouds import SMALL, assert_all_counted, load_text, rows
 
 
 def wrong(engine: Engine) -> list[str]:
     with engine.begin() as connection:
-        return counting.wrong(connection)
+        return counters.incorrect_counters(connection)
 
 
 def test_right_totals_are_left_alone(engine: Engine, tmp_path: Path) -> None:
@@ -28,8 +28,8 @@ def test_right_totals_are_left_alone(engine: Engine, tmp_path: Path) -> None:
 def test_a_total_of_nothing_is_not_wrong(engine: Engine, tmp_path: Path) -> None:
     load_text(engine, tmp_path, SMALL)
     with engine.begin() as connection:
-        totals.add(connection, {(2, "volume", 1): Amounts()})
-        usage.add(connection, {}, {2: 1_900_000_000})
+        counters.add_cost_totals(connection, {(2, "volume", 1): Amounts()})
+        counters.add_quota_usage(connection, {}, {2: 1_900_000_000})
     assert wrong(engine) == []
 
 
@@ -39,7 +39,7 @@ def test_wrong_missing_and_needless_totals_are_found_and_mended(engine: Engine, 
     with engine.begin() as connection:
         connection.execute(update(tables.totals).where(kinds == "volume").values(size_gb=7))
         connection.execute(delete(tables.totals).where(kinds == "keypair"))
-        totals.add(connection, {(2, "snapshot", 1): Amounts(1, 0, 0, 0, 5)})
+        counters.add_cost_totals(connection, {(2, "snapshot", 1): Amounts(1, 0, 0, 0, 5)})
     assert wrong(engine) == ["keypair of tenant demo", "volume of tenant demo", "snapshot of tenant other"]
     assert recount(engine, actor="ann", now=1, zone=UTC) == 3
     assert_all_counted(engine)
@@ -66,7 +66,7 @@ def test_wrong_usage_is_found_and_mended(engine: Engine, tmp_path: Path, disorde
 def test_usage_of_a_tenant_without_resources_is_found_and_mended(engine: Engine, tmp_path: Path) -> None:
     load_text(engine, tmp_path, SMALL)
     with engine.begin() as connection:
-        usage.add(connection, {(2, "keypair", None): Amounts(1)}, {})
+        counters.add_quota_usage(connection, {(2, "keypair", None): Amounts(1)}, {})
     assert wrong(engine) == ["quotas of tenant other"]
     assert recount(engine, actor="ann", now=1, zone=UTC) == 1
     assert_all_counted(engine)

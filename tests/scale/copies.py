@@ -10,9 +10,9 @@ from cluster.postgres import PostgresServer
 from sqlalchemy import select
 
 from cloudconsole.operator.keeping.moving import copy_to_postgres
-from cloudconsole.store.postgres.address import DatabaseAddress
-from cloudconsole.store.postgres.copying import TABLES, Step
-from cloudconsole.store.postgres.engine import opened as opened_on_postgres
+from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.import_sqlite import TABLES, Step
+from cloudconsole.store.postgres.store import opened as opened_on_postgres
 from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.sqlite.store import FolderStore
 from tests.conftest import NOON

@@ -9,7 +9,7 @@ from cluster.postgres import PostgresServer
 from sqlalchemy import Column, Engine, Table, select
 
 from bench import data
-from cloudconsole.store import counting
+from cloudconsole.store import counters
 from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.tables import accounts, domains, quotas, resources, sessions, tenants, totals, usage
 
@@ -56,7 +56,7 @@ def test_the_sessions_are_the_same(made: Database, embedded: Store) -> None:
 
 def test_what_is_counted_agrees_with_the_resources(made: Database) -> None:
     with made.store.opened("cloud") as engine, engine.connect() as connection:
-        assert counting.wrong(connection) == []
+        assert counters.incorrect_counters(connection) == []
 
 
 def test_an_index_that_was_put_off_is_there_again(made: Database, postgres: PostgresServer) -> None:

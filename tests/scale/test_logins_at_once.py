@@ -17,10 +17,10 @@ from cloudconsole.core.ports import Access, Account, Caller, Guest
 from cloudconsole.server.addresses import throttle_address
 from cloudconsole.spec.errors import TooManyRequests
 from cloudconsole.store.activity import Activity, Attempt, NewSession
-from cloudconsole.store.locking import repeated
-from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.postgres.dsn import DatabaseAddress
 from cloudconsole.store.postgres.store import PostgresStore
 from cloudconsole.store.sessions import hash_session_id
+from cloudconsole.store.sql import repeated
 from cloudconsole.store.tables import access_audit, login_failures, sessions
 
 NOW: Final = 1_800_000_000

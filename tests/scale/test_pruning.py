@@ -6,9 +6,9 @@ from cluster.postgres import PostgresServer
 
 from cloudconsole.operator.keeping.pruning import ROWS_PER_TRANSACTION, Ages, count, prune, rules
 from cloudconsole.store import tables
-from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.base import Store
+from cloudconsole.store.postgres.dsn import DatabaseAddress
 from cloudconsole.store.postgres.store import PostgresStore
-from cloudconsole.store.store import Store
 from tests.operator.desks import NOW
 from tests.operator.test_pruning import IDLE, NOTHING_MORE, keys, pruned, put, session
 

@@ -6,7 +6,7 @@ import pytest
 from cluster.postgres import PostgresServer
 from cluster.replica import Replica
 
-from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.postgres.dsn import DatabaseAddress
 from cloudconsole.store.postgres.store import PostgresStore
 from tests.e2e.processes import eventually
 from tests.harness import Caller, OverHttp

@@ -25,10 +25,10 @@ from cloudconsole.operator.desk import at_desk
 from cloudconsole.operator.errors import OperatorError, Overridable
 from cloudconsole.operator.keeping.recount import recount
 from cloudconsole.operator.nouns import RESOURCES, Done
-from cloudconsole.store import counting, tables
-from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store import counters, tables
+from cloudconsole.store.base import read_with
+from cloudconsole.store.postgres.dsn import DatabaseAddress
 from cloudconsole.store.postgres.store import PostgresStore
-from cloudconsole.store.store import read_with
 from tests.e2e.processes import command, eventually
 from tests.harness import clean_environment
 from tests.operator.clouds import counted_usage, rows
@@ -186,7 +186,7 @@ def answered(address: str, tenant_id: int) -> dict[str, int]:
 def assert_exact(engine: Engine, address: str) -> None:
     """Totals, usage and the action's answer are what the resources add up to."""
     with engine.begin() as connection:
-        assert counting.wrong(connection) == []
+        assert counters.incorrect_counters(connection) == []
     counted = counted_usage(rows(engine, tables.resources))
     for row in rows(engine, tables.tenants):
         uses = counted.get(row["id"], Counter())

@@ -11,8 +11,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from cloudconsole.core.compatibility import IncompatibleDependency, require_names
 from cloudconsole.server.uvicorn_names import USED, VERSIONS, require_uvicorn
-from cloudconsole.store.engine import StoreError
-from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.base import StoreError
+from cloudconsole.store.postgres.dsn import DatabaseAddress
 from cloudconsole.store.postgres.store import PSYCOPG_VERSIONS, PostgresStore
 from tests.harness import clean_environment
 

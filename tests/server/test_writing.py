@@ -12,7 +12,7 @@ from cloudconsole.server.observing.layout import SECONDS_BOUNDS, STORE_WRITES
 from cloudconsole.server.observing.meter import Board, meter_alone
 from cloudconsole.server.writing import MOST_WAITING, Writer
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.engine import given_up_at
+from cloudconsole.store.base import given_up_at
 
 
 class HeldUp:

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import Engine, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from cloudconsole.store import many
-from cloudconsole.store.many import among, delete_rows, insert_rows, update_rows
+from cloudconsole.store import sql
+from cloudconsole.store.sql import among, delete_rows, insert_rows, update_rows
 from cloudconsole.store.tables import accounts, news, nodes, resources, tenants
 from tests.stores import open_engine
 
@@ -58,7 +58,7 @@ def test_nothing_stays_nothing(engine: Engine) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 4, 7, 8])
 def test_however_many_there_are(engine: Engine, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    monkeypatch.setattr(many, "MOST_AT_ONCE", 4)
+    monkeypatch.setattr(sql, "MOST_AT_ONCE", 4)
     with engine.begin() as connection:
         insert_rows(connection, news, (item(number) for number in range(count)))
     assert news_of(engine) == [item(number) for number in range(count)]

@@ -16,10 +16,10 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import CheckConstraint, Engine, MetaData, UniqueConstraint, insert, inspect, text
 from sqlalchemy.exc import IntegrityError
 
-from cloudconsole.store.engine import PARTS, Part, StoreError
+from cloudconsole.store.base import PARTS, Part, StoreError
 from cloudconsole.store.migrations import is_compatible, known_revisions, record_compatibility
 from cloudconsole.store.sqlite.engine import database_file, open_engine
-from cloudconsole.store.sqlite.preparing import prepare
+from cloudconsole.store.sqlite.store import prepare
 from cloudconsole.store.tables import ACTIVITY, CLOUD, nodes, prices, tenants
 
 pytestmark = pytest.mark.embedded_only
@@ -204,7 +204,7 @@ def test_nobody_else_may_read_the_store(tmp_path: Path) -> None:
 
 
 def test_several_processes_can_prepare_one_folder_at_once(tmp_path: Path, folder: Path) -> None:
-    program = "import sys; from pathlib import Path; from cloudconsole.store.sqlite.preparing import prepare; "
+    program = "import sys; from pathlib import Path; from cloudconsole.store.sqlite.store import prepare; "
     program += "sys.stdin.read(1); prepare(Path(sys.argv[1]))"
     command = [sys.executable, "-c", program, str(tmp_path / "data")]
     processes = [subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(4)]

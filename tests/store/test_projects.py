@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert
 
-from cloudconsole.store.projects import tenant_of_project
+from cloudconsole.store.openstack import tenant_of_project
 from cloudconsole.store.reader import Reader
 from cloudconsole.store.tables import tenants
 from tests.stores import opened, run

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from cloudconsole.server.addresses import throttle_address
-from cloudconsole.store import recent_logins as module
+from cloudconsole.store import login_throttle as module
 from cloudconsole.store.activity import Activity, Attempt
-from cloudconsole.store.recent_logins import RECENT_SECONDS, RecentLogins
+from cloudconsole.store.login_throttle import RECENT_SECONDS, RecentLogins
 from tests.store.logins import ACCOUNT, HERE, NOW, attempt, new_session
 from tests.stores import reading, run
 

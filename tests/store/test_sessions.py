@@ -11,9 +11,8 @@ from sqlalchemy import Engine, insert, text
 
 from cloudconsole.store import sessions as module
 from cloudconsole.store.activity import Activity
-from cloudconsole.store.arrivals import Arrivals
 from cloudconsole.store.reader import Parameters, Reader, Row
-from cloudconsole.store.sessions import Session, SessionReader, hash_session_id
+from cloudconsole.store.sessions import Arrivals, Session, SessionReader, hash_session_id
 from cloudconsole.store.sqlite.reader import FileReader
 from cloudconsole.store.tables import accounts, sessions, tenants
 from tests.store.logins import ACCOUNT, HERE, NOW, attempt, new_session

@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import text
 
 from cloudconsole.spec.errors import Unavailable
+from cloudconsole.store.base import read_with
+from cloudconsole.store.openstack import Sighting, Sightings
 from cloudconsole.store.reader import Reader
-from cloudconsole.store.sightings import Sighting, Sightings
-from cloudconsole.store.store import read_with
 from tests.stores import open_engine, run, store_in
 
 HOUR = 1_000_800

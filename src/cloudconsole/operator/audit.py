@@ -12,7 +12,7 @@ from cloudconsole.operator.conditions import begins_with, found_in_order
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.records import Record, json_text, parse_json
 from cloudconsole.spec.text import cell
-from cloudconsole.store.many import insert_rows
+from cloudconsole.store.sql import insert_rows
 from cloudconsole.store.tables import access_audit, operator_audit
 
 RESTORE: Final = "restore"

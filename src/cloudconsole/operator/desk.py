@@ -7,7 +7,7 @@ from datetime import UTC, tzinfo
 
 from sqlalchemy import Connection, Engine
 
-from cloudconsole.store.engine import reading
+from cloudconsole.store.base import reading
 
 
 @dataclass(frozen=True)

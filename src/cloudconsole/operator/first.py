@@ -12,11 +12,10 @@ from cloudconsole.operator.models import Account, Tenant
 from cloudconsole.operator.nouns import ACCOUNTS, TENANTS
 from cloudconsole.operator.nouns.operators import has_accounts
 from cloudconsole.operator.words import message_of
-from cloudconsole.store.engine import reading
+from cloudconsole.store.base import Store, reading
 from cloudconsole.store.migrations import current_revision
-from cloudconsole.store.sqlite.folders import refuse_danger
+from cloudconsole.store.sqlite.permissions import refuse_danger
 from cloudconsole.store.sqlite.store import FolderStore
-from cloudconsole.store.store import Store
 from cloudconsole.store.tables import tenants
 
 

@@ -7,9 +7,8 @@ from typing import Any, Final
 from sqlalchemy import Engine, literal, or_, select
 
 from cloudconsole.store import tables
-from cloudconsole.store.engine import reading
+from cloudconsole.store.base import Store, reading
 from cloudconsole.store.migrations import current_revision
-from cloudconsole.store.store import Store
 
 _NAMES: Final = (
     (tables.tenants, ("name",)),

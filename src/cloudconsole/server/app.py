@@ -63,11 +63,9 @@ from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import ApiError, InternalError, MethodNotAllowed, NotFound, Unavailable
 from cloudconsole.spec.i18n import Text
 from cloudconsole.store.activity import Activity
-from cloudconsole.store.arrivals import Arrivals
-from cloudconsole.store.login_throttle import LoginThrottle
+from cloudconsole.store.login_throttle import LoginThrottle, RecentLogins
 from cloudconsole.store.reader import Reader
-from cloudconsole.store.recent_logins import RecentLogins
-from cloudconsole.store.sessions import SessionReader
+from cloudconsole.store.sessions import Arrivals, SessionReader
 
 if TYPE_CHECKING:
     from cloudconsole.server.openstack import OpenStack

@@ -22,9 +22,8 @@ from cloudconsole.server.token_revocation import TokenRevoker
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec.errors import Unavailable, UpstreamFailed
 from cloudconsole.store.activity import Activity
-from cloudconsole.store.projects import tenant_of_project
+from cloudconsole.store.openstack import Sightings, tenant_of_project
 from cloudconsole.store.reader import Reader
-from cloudconsole.store.sightings import Sightings
 
 log = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from cloudconsole.core.ports import Account
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec.errors import Unavailable
+from cloudconsole.store.base import Store
 from cloudconsole.store.passwords import hash_password
-from cloudconsole.store.store import Store
 from cloudconsole.store.tables import accounts
 
 log = logging.getLogger(__name__)

@@ -69,7 +69,7 @@ def _database(text: str) -> str | None:
     if not text.startswith(("postgresql://", "postgres://")) or "\0" in text:
         return None
     try:
-        from cloudconsole.store.postgres.address import parse
+        from cloudconsole.store.postgres.dsn import parse
     except ImportError:
         raise ValueError("PostgreSQL needs more than is installed: pip install 'cloudconsole[postgres]'") from None
     parse(text)

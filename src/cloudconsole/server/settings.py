@@ -18,8 +18,8 @@ from cloudconsole.server.setting_contradictions import contradictions
 from cloudconsole.server.setting_endpoints import KEYSTONE, LOCAL, Endpoints, IdentityEndpoint
 from cloudconsole.server.setting_kinds import Choice, Kind, ListOf, Switch, WholeNumber
 from cloudconsole.server.setting_meanings import ListenAddress
+from cloudconsole.store.base import Store
 from cloudconsole.store.sqlite.store import FolderStore
-from cloudconsole.store.store import Store
 
 ENVIRONMENT_PREFIX: Final = "CLOUDCONSOLE_"
 CONFIG_FLAG: Final = "--config"
@@ -173,7 +173,7 @@ class Settings:
         if self.database is None:
             return FolderStore(self.data)
         # Only now: without a database, what speaks to one is neither loaded nor needed.
-        from cloudconsole.store.postgres.address import DatabaseAddress
+        from cloudconsole.store.postgres.dsn import DatabaseAddress
         from cloudconsole.store.postgres.store import PostgresStore
 
         return PostgresStore(DatabaseAddress(self.database, self.database_password_file))

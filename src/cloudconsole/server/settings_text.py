@@ -85,7 +85,7 @@ def flag_words(given: Mapping[str, object]) -> list[str]:
         if value is None:
             continue
         if name == "database":
-            from cloudconsole.store.postgres.address import without_password
+            from cloudconsole.store.postgres.dsn import without_password
 
             value = without_password(str(value))
         words += [f"--{name.replace('_', '-')}", str(value)]

@@ -14,8 +14,8 @@ from cloudconsole.core.ports import Access, Caller, Warden
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec.errors import ApiError
 from cloudconsole.store.activity import Activity
-from cloudconsole.store.guests import ENDED_GUESTS
 from cloudconsole.store.reader import Reader
+from cloudconsole.store.sessions import ENDED_GUESTS
 
 log = logging.getLogger(__name__)
 

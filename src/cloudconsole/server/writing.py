@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
 from cloudconsole.server.observing.layout import STORE_WRITES
 from cloudconsole.server.observing.meter import Meter
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.engine import BUSY_SECONDS, given_up_at
+from cloudconsole.store.base import BUSY_SECONDS, given_up_at
 
 MOST_WAITING: Final = 500
 """Far more than the logins that can be under way; beyond it, something holds the store up."""

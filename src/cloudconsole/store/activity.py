@@ -11,10 +11,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from cloudconsole.core import login_throttle
 from cloudconsole.core.ports import Access, Account, Caller, Guest
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.guests import guest_row
-from cloudconsole.store.locking import lock_name, repeated
 from cloudconsole.store.login_throttle import COUNTED_FAILURES, CountedFailures, failure_parameters
-from cloudconsole.store.outdated import remove_some
+from cloudconsole.store.sessions import guest_row
+from cloudconsole.store.sql import lock_name, remove_some, repeated
 from cloudconsole.store.tables import (
     NO_ACCOUNT,
     access_audit,
@@ -24,6 +23,7 @@ from cloudconsole.store.tables import (
     sessions,
     undeclared_proxies,
 )
+from cloudconsole.store.tables.activity import LOGIN, LOGOUT
 
 Result = TypeVar("Result")
 
@@ -38,11 +38,6 @@ TOUCH_SECONDS: Final = 60
 
 TOUCHED_AT_ONCE: Final = 10_000
 """Sessions of one statement, which cannot have any number of parameters."""
-
-LOGIN: Final = "login"
-LOGOUT: Final = "logout"
-OPERATOR_LOGIN: Final = "operator_login"
-OPERATOR_LOGOUT: Final = "operator_logout"
 
 
 class Attempt(Struct, frozen=True):

@@ -18,7 +18,7 @@ from cloudconsole.operator.desk import Desk, at_desk
 from cloudconsole.operator.nouns import RESOURCES
 from cloudconsole.operator.rules import SIZES
 from cloudconsole.spec.records import ConsumptionItem, DomainDetail, NewsItem, UrlItem, UsageLimits
-from cloudconsole.store.engine import reading
+from cloudconsole.store.base import reading
 from cloudconsole.store.tables import nodes, prices, tenants
 from tests.harness import HeldClock
 from tests.stores import open_engine, run, settle, store_in

@@ -15,8 +15,8 @@ from cloudconsole.core.clock import time_text
 from cloudconsole.core.resources import Kind
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.nouns import RESOURCES
-from cloudconsole.store import counting
-from cloudconsole.store.many import insert_rows
+from cloudconsole.store import counters
+from cloudconsole.store.sql import insert_rows
 from cloudconsole.store.tables import nodes, prices, resources
 from tests.backends.embedded.small_cloud import ACME, LONG_AGO, NORTH, ONE, RIVAL, SOUTH, SmallCloud, at
 from tests.harness import Caller
@@ -612,7 +612,7 @@ def test_ten_thousand_resources_cost_what_each_of_them_costs(
     things = [random_thing(chance, number) for number in range(10_000)]
     with cloud.engine.begin() as connection:
         insert_rows(connection, resources, [columns(thing) for thing in things])
-        counting.recount(connection)
+        counters.recount_all(connection)
     for now in MOMENTS:
         cloud.clock.moment = now
         for minutes_ahead in (0, 345):
@@ -666,7 +666,7 @@ def test_recounting_changes_no_total(tagged: tuple[SmallCloud, random.Random, li
     query = text("SELECT * FROM totals WHERE items <> 0 ORDER BY tenant_id, kind, node_id")
     with cloud.engine.begin() as connection:
         before = connection.execute(query).all()
-        counting.recount(connection)
+        counters.recount_all(connection)
         assert connection.execute(query).all() == before
 
 

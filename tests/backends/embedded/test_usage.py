@@ -11,8 +11,8 @@ from sqlalchemy import delete
 from cloudconsole.backends.embedded.lives import _SET_APART
 from cloudconsole.core.resources import Kind
 from cloudconsole.spec.records import UsageLimits
-from cloudconsole.store import counting
-from cloudconsole.store.many import insert_rows
+from cloudconsole.store import counters
+from cloudconsole.store.sql import insert_rows
 from cloudconsole.store.tables import quotas, resources
 from tests.backends.embedded.small_cloud import ACME, LONG_AGO, NORTH, ONE, RIVAL, SOUTH, SmallCloud, at
 
@@ -231,7 +231,7 @@ def test_of_thousands_as_many_are_in_use_as_can_be_counted(free: SmallCloud) -> 
         )
     with free.engine.begin() as connection:
         insert_rows(connection, resources, rows)
-        counting.recount(connection)
+        counters.recount_all(connection)
     for now in (at("11:00"), at("12:19:59"), at("12:20"), at("12:20") + 0.5, at("13:00"), at("20:00")):
         free.clock.moment = now
         for tenant in (ACME, RIVAL):

@@ -14,7 +14,7 @@ from cloudconsole.backends.openstack.endpoint import Endpoint, Manners
 from cloudconsole.backends.openstack.upstream import Upstream
 from cloudconsole.core.ports import Access, Caller, Fresh, Tenant
 from cloudconsole.spec.records import ConsumptionItem, Flavors, UsageLimits
-from cloudconsole.store.sightings import Sightings
+from cloudconsole.store.openstack import Sightings
 from cloudconsole.store.sqlite.engine import open_engine, opened
 from cloudconsole.store.sqlite.reader import FileReader
 from cloudconsole.store.tables import nodes, prices

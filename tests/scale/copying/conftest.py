@@ -7,7 +7,7 @@ from shutil import copytree
 import pytest
 from cluster.postgres import PostgresServer
 
-from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.postgres.dsn import DatabaseAddress
 from cloudconsole.store.postgres.store import PostgresStore
 from tests.scale.copies import fill_every_table
 

@@ -7,10 +7,10 @@ import pytest
 from cluster.postgres import PostgresServer
 
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.store.engine import PARTS, StoreError
-from cloudconsole.store.postgres.address import DatabaseAddress
-from cloudconsole.store.postgres.copying import Copying, Step, filling
-from cloudconsole.store.sqlite.copying import one_moment
+from cloudconsole.store.base import PARTS, StoreError
+from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.import_sqlite import Copying, Step, filling
+from cloudconsole.store.sqlite.backup import consistent_snapshot
 from tests.scale.copies import NO_TABLES, change, copy, in_database, in_folder, made_of
 from tests.server.commands.conftest import Run
 
@@ -89,7 +89,7 @@ def test_it_is_told_that_later_changes_are_not_in_the_copy(
     ],
 )
 def test_a_copy_that_is_not_equal_is_found_out(data: Path, postgres: PostgresServer, migrated: str, harm: str) -> None:
-    with filling(DatabaseAddress(postgres.address(migrated))) as target, one_moment(data, PARTS) as source:
+    with filling(DatabaseAddress(postgres.address(migrated))) as target, consistent_snapshot(data, PARTS) as source:
         copying = Copying(source, target, lambda step: None)
         copying.copy()
         copying.compare()

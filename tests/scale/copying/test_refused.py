@@ -6,9 +6,9 @@ import psycopg
 import pytest
 from cluster.postgres import PostgresServer
 
-from cloudconsole.store.engine import StoreError
-from cloudconsole.store.postgres.engine import MIGRATION_LOCK
-from cloudconsole.store.sqlite.serving_lock import is_served
+from cloudconsole.store.base import StoreError
+from cloudconsole.store.postgres.store import MIGRATION_LOCK
+from cloudconsole.store.sqlite.store import is_served
 from tests.e2e.processes import command
 from tests.harness import running_server
 from tests.newer import OWN, make_newer

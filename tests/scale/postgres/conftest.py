@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from cluster.postgres import PostgresServer
 
-from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.postgres.dsn import DatabaseAddress
 from tests.databases import Databases
 
 

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from cluster.postgres import PostgresServer
 
-from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.postgres.dsn import DatabaseAddress
 
 CONTRARY = {"synchronous_commit": "off", "default_transaction_isolation": "'serializable'"}
 

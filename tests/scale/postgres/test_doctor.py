@@ -19,7 +19,7 @@ from cloudconsole.server.doctor.examination import examine as examine_all
 from cloudconsole.server.doctor.findings import Case, Finding
 from cloudconsole.server.setting_endpoints import KEYSTONE, IdentityEndpoint
 from cloudconsole.server.settings import Settings
-from cloudconsole.store.postgres.address import DatabaseAddress, without_password
+from cloudconsole.store.postgres.dsn import DatabaseAddress, without_password
 from tests.databases import Databases
 from tests.harness import CERTIFICATES
 from tests.scale.postgres.watching import execute

@@ -21,7 +21,7 @@ from cloudconsole.server.observing.layout import STORE_ERRORS
 from cloudconsole.server.observing.meter import Board
 from cloudconsole.server.settings import Settings
 from cloudconsole.store import tables
-from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.postgres.dsn import DatabaseAddress
 from cloudconsole.store.postgres.store import PostgresStore
 from tests.e2e.processes import command, eventually
 from tests.harness import Caller, InProcess, OverHttp

@@ -9,7 +9,7 @@ from cluster.faulty_wire import FaultyWire
 from cluster.postgres import PostgresServer
 from cluster.replica import Replica
 
-from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.postgres.dsn import DatabaseAddress
 from cloudconsole.store.postgres.store import PostgresStore
 from tests.e2e.processes import eventually
 from tests.harness import Caller, OverHttp, Reply

@@ -8,9 +8,9 @@ from sqlalchemy.exc import DBAPIError
 
 from cloudconsole.server.commands.admin.stores import looking
 from cloudconsole.server.settings import Settings
-from cloudconsole.store.engine import reading
-from cloudconsole.store.postgres.address import DatabaseAddress
-from cloudconsole.store.postgres.engine import opened
+from cloudconsole.store.base import reading
+from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.store import opened
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from sqlalchemy import Connection
 
 from cloudconsole.operator.cloudfile.load import make_equal, read_cloud_file
 from cloudconsole.operator.sample import SAMPLE_FILE
-from cloudconsole.store.postgres.address import DatabaseAddress
-from cloudconsole.store.postgres.engine import opened
+from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.store import opened
 
 
 def test_it_is_not_taken_for_a_replica_that_stands_still(address: DatabaseAddress) -> None:

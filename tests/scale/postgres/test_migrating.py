@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from cluster.postgres import PostgresServer
 
-from cloudconsole.store.engine import PARTS, StoreError
+from cloudconsole.store.base import PARTS, StoreError
 from cloudconsole.store.migrations import current_revision, known_revisions, migrate
-from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.postgres.dsn import DatabaseAddress
 from cloudconsole.store.postgres.store import PostgresStore
 from tests.harness import clean_environment
 from tests.scale.postgres.watching import execute

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Engine, func, insert, select
 
-from cloudconsole.store.outdated import remove_some
-from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.postgres.dsn import DatabaseAddress
 from cloudconsole.store.postgres.store import PostgresStore
+from cloudconsole.store.sql import remove_some
 from cloudconsole.store.tables import login_failures
 
 NOW = 1_800_000_000

@@ -11,9 +11,9 @@ from cluster.postgres import PostgresServer
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
-from cloudconsole.store.engine import given_up_at
-from cloudconsole.store.postgres.address import DatabaseAddress
-from cloudconsole.store.postgres.engine import opened
+from cloudconsole.store.base import given_up_at
+from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.store import opened
 
 
 @pytest.fixture

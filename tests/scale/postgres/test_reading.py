@@ -14,12 +14,12 @@ from cloudconsole.server.http.head import Head
 from cloudconsole.server.http.health import HealthEndpoint
 from cloudconsole.server.http.request import Request
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.postgres import connections, places
-from cloudconsole.store.postgres.address import DatabaseAddress
-from cloudconsole.store.postgres.connections import Connections
+from cloudconsole.store.base import read_with
+from cloudconsole.store.postgres import pool
+from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.pool import Connections
 from cloudconsole.store.postgres.store import PostgresStore
 from cloudconsole.store.reader import Row
-from cloudconsole.store.store import read_with
 from tests.e2e.processes import eventually
 from tests.scale.postgres.watching import PATIENCE, execute
 
@@ -83,9 +83,9 @@ def test_a_connection_that_saw_an_error_is_not_used_again(address: DatabaseAddre
 def test_so_many_read_at_once_and_in_a_crowd_few_wait(
     address: DatabaseAddress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "MOST_HELD", 1)
-    monkeypatch.setattr(places, "BURST", 1)
-    monkeypatch.setattr(places, "FEW_EACH", 1)
+    monkeypatch.setattr(pool, "MOST_HELD", 1)
+    monkeypatch.setattr(pool, "BURST", 1)
+    monkeypatch.setattr(pool, "FEW_EACH", 1)
 
     async def crowd() -> list[Row | BaseException | None]:
         async with read_with(PostgresStore(address)) as reader:
@@ -121,7 +121,7 @@ def test_what_does_not_answer_is_given_up_and_leaves_nothing_hanging(
     back: Callable[[PostgresServer], object],
     is_connected: bool,
 ) -> None:
-    monkeypatch.setattr(connections, "READ_SECONDS", 0.5)
+    monkeypatch.setattr(pool, "READ_SECONDS", 0.5)
 
     async def read() -> None:
         async with read_with(PostgresStore(own_address)) as reader:
@@ -133,7 +133,7 @@ def test_what_does_not_answer_is_given_up_and_leaves_nothing_hanging(
                     await reader.one("SELECT 1")
             finally:
                 await asyncio.to_thread(back, own)
-            monkeypatch.setattr(connections, "READ_SECONDS", PATIENCE)
+            monkeypatch.setattr(pool, "READ_SECONDS", PATIENCE)
             assert await reader.one("SELECT 1") == (1,)
         async with asyncio.timeout(PATIENCE):
             while len(asyncio.all_tasks()) > 1:  # noqa: ASYNC110 - there is nothing that tells
@@ -145,8 +145,8 @@ def test_what_does_not_answer_is_given_up_and_leaves_nothing_hanging(
 def test_what_was_given_up_ends_at_the_server_before_long(
     own: PostgresServer, own_address: DatabaseAddress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "READ_SECONDS", 0.2)
-    monkeypatch.setattr(connections, "STATEMENT_SECONDS", 1)
+    monkeypatch.setattr(pool, "READ_SECONDS", 0.2)
+    monkeypatch.setattr(pool, "STATEMENT_SECONDS", 1)
 
     async def read() -> None:
         async with read_with(PostgresStore(own_address)) as reader:
@@ -159,7 +159,7 @@ def test_what_was_given_up_ends_at_the_server_before_long(
 
 
 def test_a_server_that_takes_connections_and_says_nothing_leaves_none_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "READ_SECONDS", 0.1)
+    monkeypatch.setattr(pool, "READ_SECONDS", 0.1)
 
     async def read(silent: socket.socket) -> int:
         address = DatabaseAddress(f"postgresql://console@127.0.0.1:{silent.getsockname()[1]}/cloud")
@@ -194,7 +194,7 @@ def test_a_worker_that_cannot_look_for_changes_is_not_ready(address: DatabaseAdd
 
 
 def test_all_that_a_read_takes_has_one_deadline(address: DatabaseAddress, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "READ_SECONDS", 1)
+    monkeypatch.setattr(pool, "READ_SECONDS", 1)
 
     read = list[object]()
 
@@ -209,7 +209,7 @@ def test_all_that_a_read_takes_has_one_deadline(address: DatabaseAddress, monkey
 
 
 def test_a_place_that_came_late_leaves_less_time(address: DatabaseAddress, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "MOST_HELD", 1)
+    monkeypatch.setattr(pool, "MOST_HELD", 1)
 
     async def read() -> list[float]:
         held, loop = Connections(address), asyncio.get_running_loop()
@@ -224,7 +224,7 @@ def test_a_place_that_came_late_leaves_less_time(address: DatabaseAddress, monke
         await is_used.wait()
         asked = loop.time()
         async with held.taken() as taken:
-            times = [asked + connections.READ_SECONDS, taken.until, loop.time() + connections.READ_SECONDS]
+            times = [asked + pool.READ_SECONDS, taken.until, loop.time() + pool.READ_SECONDS]
         await first
         await held.close()
         return times

@@ -7,10 +7,10 @@ from cluster.faulty_wire import FaultyWire
 from cluster.postgres import PostgresServer
 
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.base import read_with
+from cloudconsole.store.postgres.dsn import DatabaseAddress
 from cloudconsole.store.postgres.store import PostgresStore
 from cloudconsole.store.reader import Reader
-from cloudconsole.store.store import read_with
 from tests.databases import Databases
 from tests.scale.postgres.watching import PATIENCE
 

@@ -7,11 +7,10 @@ from contextlib import asynccontextmanager
 import psycopg
 import pytest
 
-from cloudconsole.store.postgres import signals, sweeping, watching
-from cloudconsole.store.postgres.address import DatabaseAddress
-from cloudconsole.store.postgres.connections import Held, connect
-from cloudconsole.store.postgres.signals import KEPT_SECONDS
-from cloudconsole.store.postgres.sweeping import NOTE_EVERY_SECONDS, Sweeper
+from cloudconsole.store.postgres import change_lease, change_log
+from cloudconsole.store.postgres.change_log import KEPT_SECONDS, NOTE_EVERY_SECONDS, Sweeper
+from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.pool import Held, connect
 from tests.scale.postgres.watching import PATIENCE, Seconds, eventually_held, execute, watched
 
 ONE, TWO = 1, 2
@@ -37,7 +36,7 @@ class Swept:
 
     async def note_after(self, seconds: float) -> None:
         self.seconds.moment += seconds
-        self._sweeper.saw(await signals.look(self._connection, None))
+        self._sweeper.saw(await change_log.look(self._connection, None))
 
     def left(self) -> list[object]:
         """The tenants of signals that are there."""
@@ -83,7 +82,7 @@ def test_what_had_ended_long_ago_is_swept_and_nothing_else(peopled: DatabaseAddr
 def test_the_signals_of_a_long_change_wait_until_it_has_ended_and_was_seen(
     peopled: DatabaseAddress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watching, "LOOK_EVERY_SECONDS", 3600)
+    monkeypatch.setattr(change_lease, "LOOK_EVERY_SECONDS", 3600)
 
     async def sweep() -> None:
         async with sweeper(peopled) as found, watched(peopled) as other:
@@ -106,8 +105,8 @@ def test_a_floor_of_another_server_says_nothing_here(peopled: DatabaseAddress) -
     async def sweep() -> list[int]:
         execute(peopled, f"{CHANGE} 1")
         connection = await connect(peopled)
-        sight = await signals.look(connection, None)
-        swept = [await signals.sweep(connection, sight.floor, server) for server in ("another", sight.server)]
+        sight = await change_log.look(connection, None)
+        swept = [await change_log.sweep(connection, sight.floor, server) for server in ("another", sight.server)]
         await connection.close()
         return swept
 
@@ -117,7 +116,7 @@ def test_a_floor_of_another_server_says_nothing_here(peopled: DatabaseAddress) -
 def test_however_many_there_are_all_are_swept_at_once(peopled: DatabaseAddress) -> None:
     async def sweep() -> None:
         async with sweeper(peopled) as found:
-            execute(peopled, f"INSERT INTO signals SELECT FROM generate_series(0, {2 * signals.SWEPT_AT_ONCE})")
+            execute(peopled, f"INSERT INTO signals SELECT FROM generate_series(0, {2 * change_log.SWEPT_AT_ONCE})")
             await found.note_after(NOTE_EVERY_SECONDS)
             await found.note_after(KEPT_SECONDS)
             await found.swept([])
@@ -126,7 +125,7 @@ def test_however_many_there_are_all_are_swept_at_once(peopled: DatabaseAddress) 
 
 
 def test_looks_go_on_while_a_sweep_is_held_up(peopled: DatabaseAddress, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "LOOK_EVERY_SECONDS", 0.02)
+    monkeypatch.setattr(change_lease, "LOOK_EVERY_SECONDS", 0.02)
 
     def is_held_up() -> bool:
         waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
@@ -153,7 +152,7 @@ def test_looks_go_on_while_a_sweep_is_held_up(peopled: DatabaseAddress, monkeypa
 def test_a_sweep_that_fails_is_told(
     peopled: DatabaseAddress, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(sweeping, "SWEEP_SECONDS", 0.2)
+    monkeypatch.setattr(change_log, "SWEEP_SECONDS", 0.2)
 
     async def sweep() -> None:
         with psycopg.connect(peopled.conninfo()) as other:

@@ -10,10 +10,10 @@ import pytest
 from cluster.postgres import PostgresServer
 
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.postgres import signals, watching
-from cloudconsole.store.postgres.address import DatabaseAddress
-from cloudconsole.store.postgres.connections import connect
-from cloudconsole.store.postgres.signals import KEPT_SECONDS
+from cloudconsole.store.postgres import change_lease, change_log
+from cloudconsole.store.postgres.change_log import KEPT_SECONDS
+from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.pool import connect
 from cloudconsole.store.postgres.store import PostgresStore
 from tests.scale.postgres.watching import ANOTHER_TABLE, Watched, eventually_held, execute, watched
 
@@ -31,7 +31,7 @@ TOLD_ONE_BY_ONE = 1000
 
 @pytest.fixture(autouse=True)
 def _no_looks_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "LOOK_EVERY_SECONDS", 3600)
+    monkeypatch.setattr(change_lease, "LOOK_EVERY_SECONDS", 3600)
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_very_many_sessions_end_without_waiting_for_who_changes_what_is_shared(a
 def test_more_changes_than_a_look_takes_in_are_one_of_everything(
     peopled: DatabaseAddress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(signals, "MOST_SEEN", 1)
+    monkeypatch.setattr(change_log, "MOST_SEEN", 1)
     assert after(peopled, CHANGE_ONE) == [ONE]
     assert after(peopled, "UPDATE tenants SET disabled = true") == EVERYTHING
 
@@ -173,11 +173,11 @@ def test_a_transaction_that_is_open_for_long_lets_no_signal_be_handed_over_twice
         try:
             with psycopg.connect(peopled.conninfo()) as first:
                 first.execute(CHANGE_ONE)
-                sights = [await signals.look(connection, None)]
+                sights = [await change_log.look(connection, None)]
                 execute(peopled, "UPDATE tenants SET disabled = true WHERE id = 2")
                 for _ in range(2):
-                    sights.append(await signals.look(connection, sights[-1]))
-            sights.append(await signals.look(connection, sights[-1]))
+                    sights.append(await change_log.look(connection, sights[-1]))
+            sights.append(await change_log.look(connection, sights[-1]))
         finally:
             await connection.close()
         return [sight.news for sight in sights]
@@ -190,7 +190,7 @@ def test_under_the_lease_nobody_looks(peopled: DatabaseAddress) -> None:
         async with watched(peopled) as found:
             execute(peopled, "UPDATE tenants SET disabled = true")
             before = found.watch.latest
-            found.seconds.moment += watching.LEASE_SECONDS * 0.9
+            found.seconds.moment += change_lease.LEASE_SECONDS * 0.9
             await found.watch.look()
             return found.watch.latest == before
 
@@ -215,7 +215,7 @@ def test_after_a_long_pause_by_the_servers_clock_everything_may_have_changed(
     peopled: DatabaseAddress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert after(peopled, CHANGE_ONE) == [ONE]
-    monkeypatch.setattr(signals, "KEPT_SECONDS", 0)
+    monkeypatch.setattr(change_log, "KEPT_SECONDS", 0)
     assert after(peopled, CHANGE_ONE) == EVERYTHING
 
 
@@ -231,21 +231,21 @@ def test_once_the_table_of_signals_is_another_everything_may_have_changed(people
 
 def test_the_clock_goes_on_while_the_machine_is_suspended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "clock_gettime", {time.CLOCK_BOOTTIME: 7.0}.__getitem__)
-    assert watching.elapsed_seconds() == 7
+    assert change_lease.elapsed_seconds() == 7
     monkeypatch.delattr(time, "CLOCK_BOOTTIME")
     monkeypatch.setattr(time, "monotonic", lambda: 5.0)
-    assert watching.elapsed_seconds() == 5
+    assert change_lease.elapsed_seconds() == 5
 
 
 def test_looks_that_came_to_an_end_begin_again(
     peopled: DatabaseAddress, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(watching, "LOOK_EVERY_SECONDS", "no number")
+    monkeypatch.setattr(change_lease, "LOOK_EVERY_SECONDS", "no number")
 
     async def see() -> None:
         async with watched(peopled) as found:
             await found.changed()
-            monkeypatch.setattr(watching, "LOOK_EVERY_SECONDS", 0.01)
+            monkeypatch.setattr(change_lease, "LOOK_EVERY_SECONDS", 0.01)
             await found.changed()
             found.seconds.end_lease()
             await eventually_held(found.watch)
@@ -261,7 +261,7 @@ def test_a_look_that_fails_unexpectedly_fails_closed_and_is_told(
 ) -> None:
     async def see() -> None:
         async with watched(peopled) as found:
-            monkeypatch.setattr(signals, "_LOOK", None)
+            monkeypatch.setattr(change_log, "_LOOK", None)
             await _refused(found)
             assert found.watch.is_lost
 
@@ -273,7 +273,7 @@ def test_a_look_that_fails_unexpectedly_fails_closed_and_is_told(
 def test_more_changes_than_are_remembered_are_one_of_everything(
     peopled: DatabaseAddress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watching, "MOST_KNOWN", 1)
+    monkeypatch.setattr(change_lease, "MOST_KNOWN", 1)
     assert after(peopled, "UPDATE tenants SET disabled = true WHERE id = 1") == [ONE]
     assert after(peopled, "UPDATE tenants SET disabled = true") == EVERYTHING
 
@@ -281,7 +281,7 @@ def test_more_changes_than_are_remembered_are_one_of_everything(
 def test_only_so_many_wait_for_a_look(peopled: DatabaseAddress, monkeypatch: pytest.MonkeyPatch) -> None:
     async def see() -> None:
         async with watched(peopled) as found:
-            monkeypatch.setattr(watching, "MOST_WAITING", 0)
+            monkeypatch.setattr(change_lease, "MOST_WAITING", 0)
             with pytest.raises(Unavailable) as refusal:
                 await found.changed()
             assert not refusal.value.closes
@@ -317,8 +317,8 @@ def test_while_it_cannot_look_nobody_waits_and_nobody_is_told_what_was(
     away: Callable[[PostgresServer], object],
     back: Callable[[PostgresServer], object],
 ) -> None:
-    monkeypatch.setattr(watching, "LOOK_SECONDS", 0.3)
-    monkeypatch.setattr(watching, "LOOK_EVERY_SECONDS", 0.05)
+    monkeypatch.setattr(change_lease, "LOOK_SECONDS", 0.3)
+    monkeypatch.setattr(change_lease, "LOOK_EVERY_SECONDS", 0.05)
 
     async def see() -> None:
         async with watched(own_address) as found:
@@ -326,13 +326,13 @@ def test_while_it_cannot_look_nobody_waits_and_nobody_is_told_what_was(
             try:
                 await _refused(found)
                 # It is known by now that it fails: a look would take as long as it takes, and is not waited for.
-                monkeypatch.setattr(watching, "LOOK_SECONDS", 20)
+                monkeypatch.setattr(change_lease, "LOOK_SECONDS", 20)
                 await asyncio.wait_for(_refused(found), 10)
                 assert not found.watch.is_held
             finally:
-                monkeypatch.setattr(watching, "LOOK_SECONDS", 0.3)
+                monkeypatch.setattr(change_lease, "LOOK_SECONDS", 0.3)
                 await asyncio.to_thread(back, own)
-            monkeypatch.setattr(watching, "LOOK_SECONDS", 5)
+            monkeypatch.setattr(change_lease, "LOOK_SECONDS", 5)
             await eventually_held(found.watch)
             await found.watch.look()
 

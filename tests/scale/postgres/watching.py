@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 
 import psycopg
 
-from cloudconsole.store.postgres import watching
-from cloudconsole.store.postgres.address import DatabaseAddress
-from cloudconsole.store.postgres.watching import Watch
+from cloudconsole.store.postgres import change_lease
+from cloudconsole.store.postgres.change_lease import Watch
+from cloudconsole.store.postgres.dsn import DatabaseAddress
 
 PATIENCE = 20
 ANOTHER_TABLE = (
@@ -29,7 +29,7 @@ class Seconds:
         return self.moment
 
     def end_lease(self) -> None:
-        self.moment += watching.LEASE_SECONDS
+        self.moment += change_lease.LEASE_SECONDS
 
 
 class Watched:

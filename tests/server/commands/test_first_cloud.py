@@ -10,7 +10,7 @@ import pytest
 from cloudconsole.server.commands import first_cloud
 from cloudconsole.server.commands.first_cloud import load_first_cloud, read_first_cloud
 from cloudconsole.server.settings import Settings
-from cloudconsole.store.sqlite.preparing import prepare
+from cloudconsole.store.sqlite.store import prepare
 from cloudconsole.store.tables import operator_audit
 from tests.conftest import NOON
 from tests.operator.clouds import rows

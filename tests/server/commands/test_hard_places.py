@@ -12,8 +12,8 @@ from shutil import copytree
 
 import pytest
 
-from cloudconsole.store.engine import PARTS, StoreError
-from cloudconsole.store.sqlite.unwritable import one_still_moment
+from cloudconsole.store.base import PARTS, StoreError
+from cloudconsole.store.sqlite.backup import read_only_snapshot
 from tests.server.commands.conftest import Run
 from tests.strangers import STRANGER
 
@@ -155,7 +155,7 @@ def test_a_log_that_cannot_be_read_is_not_passed_over(cloudconsole: Run, data: P
 @pytest.mark.parametrize("part", PARTS)
 def test_what_others_write_meanwhile_is_noticed(data: Path, part: str) -> None:
     held = ExitStack()
-    held.enter_context(one_still_moment(data, PARTS))
+    held.enter_context(read_only_snapshot(data, PARTS))
     with closing(sqlite3.connect(data / f"{part}.db")) as writer, writer:
         writer.execute("CREATE TABLE more (id INTEGER)")
     with pytest.raises(StoreError, match="was written to meanwhile: try again"):

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import func, select
 
 from cloudconsole.operator.bulk.importing import LINES_PER_TRANSACTION as SHARE
-from cloudconsole.store.engine import reading
+from cloudconsole.store.base import reading
 from cloudconsole.store.tables import resources
 from tests.e2e.processes import eventually
 from tests.e2e.test_durability import assert_sound, assert_totals_right

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.store.sqlite.folders import user_named
+from cloudconsole.store.sqlite.permissions import user_named
 from tests.harness import clean_environment
 
 IS_ROOT = os.geteuid() == 0

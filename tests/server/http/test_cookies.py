@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from cloudconsole.server.addresses import Network
 from cloudconsole.server.http.cookies import read_cookies
 from cloudconsole.server.settings import Settings
-from cloudconsole.store.engine import PARTS
+from cloudconsole.store.base import PARTS
 from cloudconsole.store.sqlite.engine import database_file
 from cloudconsole.store.tables import ACTIVITY, CLOUD
 from tests.harness import Caller, HeaderPairs, HeldClock, InProcess, Reply

@@ -17,11 +17,10 @@ from cloudconsole.server.observing.meter import meter_alone
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec.errors import LoginRequired, UpstreamFailed, UpstreamTimeout
 from cloudconsole.store.activity import Activity, Attempt, NewSession
-from cloudconsole.store.arrivals import Arrivals
-from cloudconsole.store.sessions import Session, SessionReader
+from cloudconsole.store.sessions import Arrivals, Session, SessionReader
 from cloudconsole.store.sqlite.engine import open_engine
-from cloudconsole.store.sqlite.preparing import prepare
 from cloudconsole.store.sqlite.reader import FileReader
+from cloudconsole.store.sqlite.store import prepare
 from cloudconsole.store.tables import access_audit, guest_sessions, sessions, tenants
 from tests.harness import HeldClock
 

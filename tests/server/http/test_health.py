@@ -6,7 +6,7 @@ import pytest
 
 from cloudconsole.server.http import health
 from cloudconsole.server.settings import Settings
-from cloudconsole.store.engine import Part
+from cloudconsole.store.base import Part
 from cloudconsole.store.migrations import known_revisions
 from tests.harness import Caller, InProcess
 from tests.server.http.conftest import StartConsole

@@ -9,7 +9,7 @@ from uvicorn.server import ServerState
 
 from cloudconsole.server.http.protocol import GuardedProtocol, guarded_protocol
 from cloudconsole.server.observing.meter import meter_alone
-from cloudconsole.store.arrivals import Arrivals
+from cloudconsole.store.sessions import Arrivals
 
 
 class Timer:

@@ -16,7 +16,7 @@ from cloudconsole.server.http.protocol import guarded_protocol
 from cloudconsole.server.http.response import CLOSED_POLICY, NOT_KEPT, SECURITY_HEADERS
 from cloudconsole.server.observing.layout import CONNECTION_REFUSALS, TURNED_AWAY
 from cloudconsole.server.observing.meter import Board
-from cloudconsole.store.arrivals import Arrivals
+from cloudconsole.store.sessions import Arrivals
 from tests.e2e.raw import request
 from tests.harness import HeaderPairs, Reply
 

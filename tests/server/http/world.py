@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Row, Table, delete, select, update
 
 from cloudconsole.server.writing import Writer
-from cloudconsole.store.engine import Part
+from cloudconsole.store.base import Part
 from cloudconsole.store.tables import ACTIVITY, CLOUD, accounts
 from tests.harness import FORM, JSON, HeaderPairs, InProcess, Reply
 from tests.stores import changing, database_of, opened

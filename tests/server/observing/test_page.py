@@ -18,7 +18,7 @@ from cloudconsole.server.observing.store_readings import REST, REST_OF_DATABASE,
 from cloudconsole.server.observing.upstream import UpstreamMeter
 from cloudconsole.server.settings import Settings
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store import figures
+from cloudconsole.store import health
 from cloudconsole.store.reader import Reading
 from tests.harness import JSON, Caller, HeldClock, InProcess
 from tests.server.observing.conftest import Scrape, page_text
@@ -206,8 +206,8 @@ def test_whether_the_store_can_be_read_is_told_while_counting_rests(
         raise Unavailable
 
     told = []
-    for probe in (figures.probe, fail, figures.probe):
-        monkeypatch.setattr(figures, "probe", probe)
+    for probe in (health.probe, fail, health.probe):
+        monkeypatch.setattr(health, "probe", probe)
         text = page.text()
         told.append(("cloudconsole_store_readable 1\n" in text, "cloudconsole_sessions " in text))
     assert told == [(True, True), (False, False), (True, True)]

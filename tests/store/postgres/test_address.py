@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
-from cloudconsole.store.engine import StoreError
-from cloudconsole.store.postgres import address
-from cloudconsole.store.postgres.address import DatabaseAddress, holds_password, parse, without_password
+from cloudconsole.store.base import StoreError
+from cloudconsole.store.postgres import dsn
+from cloudconsole.store.postgres.dsn import DatabaseAddress, holds_password, parse, without_password
 
 HERE = "postgresql://console@127.0.0.1/cloud"
 
@@ -22,7 +22,7 @@ def authorities(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
     file = tmp_path / "authorities.pem"
     file.touch()
-    monkeypatch.setattr(address, "_AUTHORITIES", (str(tmp_path / "neither.pem"), str(file)))
+    monkeypatch.setattr(dsn, "_AUTHORITIES", (str(tmp_path / "neither.pem"), str(file)))
     return file
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.store.engine import PARTS, Part
-from cloudconsole.store.postgres.fitting import first_misfit
+from cloudconsole.store.base import PARTS, Part
+from cloudconsole.store.postgres.import_sqlite import first_misfit
 from cloudconsole.store.tables import ACTIVITY, CLOUD
 
 pytestmark = pytest.mark.embedded_only

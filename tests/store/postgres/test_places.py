@@ -7,8 +7,8 @@ from functools import wraps
 import pytest
 
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.postgres import places
-from cloudconsole.store.postgres.places import FEW_EACH, Places
+from cloudconsole.store.postgres import pool
+from cloudconsole.store.postgres.pool import FEW_EACH, Places
 
 NUMBER = 2
 FEW = NUMBER * FEW_EACH
@@ -64,7 +64,7 @@ Scene = Callable[[Readers], Awaitable[None]]
 
 @pytest.fixture(autouse=True)
 def _small_bursts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(places, "BURST", BURST)
+    monkeypatch.setattr(pool, "BURST", BURST)
 
 
 def scene(played: Scene) -> Callable[[], None]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.store.postgres.signals import KEPT_SECONDS, Sight
+from cloudconsole.store.postgres.change_log import KEPT_SECONDS, Sight
 
 BEFORE = Sight(snapshot="10:12:10", floor=10, server="one", clock=1000.0, shared=5, news=frozenset())
 

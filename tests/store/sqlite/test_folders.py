@@ -7,9 +7,9 @@ from stat import S_IMODE
 
 import pytest
 
-from cloudconsole.store.engine import StoreError
-from cloudconsole.store.sqlite.folders import danger_of
-from cloudconsole.store.sqlite.preparing import prepare, require_current
+from cloudconsole.store.base import StoreError
+from cloudconsole.store.sqlite.permissions import danger_of
+from cloudconsole.store.sqlite.store import prepare, require_current
 from tests.strangers import give_to_a_stranger
 
 pytestmark = pytest.mark.embedded_only

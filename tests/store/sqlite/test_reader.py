@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.engine import Part
+from cloudconsole.store.base import Part
 from cloudconsole.store.sqlite.engine import open_engine
 from cloudconsole.store.sqlite.reader import FileReader
 

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.store.sqlite.preparing import prepare
-from cloudconsole.store.sqlite.scratch import YOUNG_SECONDS, clear_left, scratch
+from cloudconsole.store.sqlite.backup import MIN_AGE_SECONDS, remove_stale_directories, temporary_directory
+from cloudconsole.store.sqlite.store import prepare
 
 pytestmark = pytest.mark.embedded_only
 
 
 def make_old(folder: Path) -> None:
-    before = folder.stat().st_mtime - 2 * YOUNG_SECONDS
+    before = folder.stat().st_mtime - 2 * MIN_AGE_SECONDS
     os.utime(folder, (before, before))
 
 
@@ -26,7 +26,7 @@ def leave(place: Path, name: str) -> Path:
 
 
 def test_it_is_for_its_owner_alone_and_gone_afterwards(tmp_path: Path) -> None:
-    with scratch(tmp_path, "dry-run") as folder:
+    with temporary_directory(tmp_path, "dry-run") as folder:
         assert folder.stat().st_mode & 0o777 == 0o700
         (folder / "cloud.db").write_text("secret")
     assert list(tmp_path.iterdir()) == []
@@ -40,15 +40,15 @@ def test_what_was_left_is_removed_when_a_store_is_prepared(tmp_path: Path, name:
 
 
 def test_what_is_held_stays(tmp_path: Path) -> None:
-    with scratch(tmp_path, "restore") as folder:
+    with temporary_directory(tmp_path, "restore") as folder:
         make_old(folder)
-        clear_left(tmp_path)
+        remove_stale_directories(tmp_path)
         assert folder.is_dir()
 
 
 def test_what_was_made_just_now_stays(tmp_path: Path) -> None:
     (tmp_path / ".dry-run-abc").mkdir()
-    clear_left(tmp_path)
+    remove_stale_directories(tmp_path)
     assert (tmp_path / ".dry-run-abc").is_dir()
 
 
@@ -57,5 +57,5 @@ def test_nothing_else_is_removed_nor_a_link_followed(tmp_path: Path) -> None:
     (tmp_path / ".restore-link").symlink_to(others[0])
     (tmp_path / ".restore-file").write_text("precious")
     before = sorted(tmp_path.rglob("*"))
-    clear_left(tmp_path)
+    remove_stale_directories(tmp_path)
     assert sorted(tmp_path.rglob("*")) == before

@@ -8,10 +8,9 @@ import pytest
 from sqlalchemy import select
 
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.engine import PARTS, Part, StoreError
-from cloudconsole.store.readiness import odd_revisions
+from cloudconsole.store.base import PARTS, Part, Store, StoreError, read_with
+from cloudconsole.store.health import odd_revisions
 from cloudconsole.store.sqlite.store import FolderStore
-from cloudconsole.store.store import Store, read_with
 from cloudconsole.store.tables import nodes
 
 pytestmark = pytest.mark.embedded_only

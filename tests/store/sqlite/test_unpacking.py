@@ -14,7 +14,7 @@ from shutil import disk_usage
 import pytest
 
 from cloudconsole.operator.keeping.backup import back_up
-from cloudconsole.store.engine import PARTS, StoreError
+from cloudconsole.store.base import PARTS, StoreError
 from cloudconsole.store.sqlite import archive
 from cloudconsole.store.sqlite.archive import MANIFEST, read_archive
 from cloudconsole.store.sqlite.engine import database_file

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from cloudconsole.core.resources import Amounts
+from cloudconsole.store.counters import AMOUNTS_SQL
 from cloudconsole.store.reader import Reading
-from cloudconsole.store.totals import AMOUNTS_SQL
 
 _LIFE: Final = f"SELECT kind, node_id, started_at, ended_at, {AMOUNTS_SQL} FROM resources WHERE tenant_id = :tenant"
 _SET_APART: Final = f"""

@@ -21,8 +21,8 @@ from cloudconsole.core.pricing import clock_hour, estimate
 from cloudconsole.core.resources import SIZED_IN_GB, Amounts
 from cloudconsole.spec.errors import LoginRequired, UpstreamFailed, UpstreamTimeout
 from cloudconsole.spec.records import ConsumptionItem, Flavors, ResourceType, UsageLimits
+from cloudconsole.store.openstack import Sighting, Sightings
 from cloudconsole.store.reader import Reader, Snapshot
-from cloudconsole.store.sightings import Sighting, Sightings
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from cryptography.fernet import Fernet
 
-from cloudconsole.store.engine import StoreError
+from cloudconsole.store.base import StoreError
 
 MOST_BYTES: Final = 64 * 1024
 FOR_OTHERS: Final = stat.S_IRWXO | stat.S_IWGRP

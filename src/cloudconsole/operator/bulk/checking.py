@@ -19,7 +19,7 @@ from cloudconsole.operator.records import Row, resource_row
 from cloudconsole.operator.rules import SIZES, Starts, disabled_refusal, unpriced_problem
 from cloudconsole.operator.words import path_text
 from cloudconsole.store import tables
-from cloudconsole.store.many import among
+from cloudconsole.store.sql import among
 
 _UNKNOWN: Final = -1
 _FIELDS: Final = {column: name for name, column in SIZES.items()} | {

@@ -14,8 +14,8 @@ from cloudconsole.operator.cloudfile.problems import CloudFileError, Problem
 from cloudconsole.operator.desk import Desk, at_desk
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.kept import StoredNames
-from cloudconsole.store import counting
-from cloudconsole.store.many import insert_rows
+from cloudconsole.store import counters
+from cloudconsole.store.sql import insert_rows
 from cloudconsole.store.tables import resources
 
 LINES_PER_TRANSACTION: Final = 1_000
@@ -87,6 +87,6 @@ def _write(desk: Desk, name: str, batch: Batch, checked: Checked) -> None:
         return
     rows = list(checked.rows.values())
     insert_rows(desk.connection, resources, rows)
-    counting.follow(desk.connection, [], rows)
+    counters.update_counters(desk.connection, [], rows)
     last = checked.problems[0].line - 1 if checked.problems else batch.lines[-1].number
     note(desk, "import", name, None, {"lines": [batch.lines[0].number, last], "resources": len(rows)})

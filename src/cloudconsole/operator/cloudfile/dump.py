@@ -11,7 +11,7 @@ from cloudconsole.operator.cloudfile.flow import Plain, flow
 from cloudconsole.operator.cloudfile.sync import rows_of
 from cloudconsole.operator.records import Record, Row
 from cloudconsole.store import tables
-from cloudconsole.store.engine import reading
+from cloudconsole.store.base import reading
 
 _HEADER: Final = """\
 # A cloud in a file. `cloudconsole admin load FILE` makes a store equal to it.

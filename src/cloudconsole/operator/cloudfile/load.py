@@ -26,9 +26,9 @@ from cloudconsole.operator.kept import StoredNames
 from cloudconsole.operator.nouns.operators import keeping_an_operator
 from cloudconsole.operator.nouns.sessions import end_sessions_of_guests, ends_sessions_of_guests
 from cloudconsole.operator.passwords import DEFAULT_POLICY, PasswordPolicy
-from cloudconsole.store import counting, tables
-from cloudconsole.store.engine import reading
-from cloudconsole.store.locking import allow_long_thought
+from cloudconsole.store import counters, tables
+from cloudconsole.store.base import reading
+from cloudconsole.store.sql import allow_long_thought
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ def _change(desk: Desk, file: CloudFile, hashes: Mapping[str, str]) -> dict[str,
         part.write(connection)
     resources = next(part for part in children if part.table is tables.resources)
     if tenants.removed or any(resources.counts):
-        counting.recount(connection)
+        counters.recount_all(connection)
     refuse_disabled(connection, resources, tenants=tenants, nodes=nodes)
     refuse_over_quota(desk, resources)
     parts = (nodes, tenants, *children)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Table, select
 
 from cloudconsole.operator.records import Row
-from cloudconsole.store.many import delete_rows, insert_rows, update_rows
+from cloudconsole.store.sql import delete_rows, insert_rows, update_rows
 
 Key = Any
 

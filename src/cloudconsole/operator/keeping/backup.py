@@ -5,13 +5,19 @@ from pathlib import Path
 
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.keeping.outfile import refuse_as_outfile, replacing
-from cloudconsole.store.engine import PARTS, Part, StoreError
+from cloudconsole.store.base import PARTS, Part, StoreError
 from cloudconsole.store.sqlite.archive import Manifest, describe, write_archive
-from cloudconsole.store.sqlite.copying import connect, copy_to, damage, one_moment
+from cloudconsole.store.sqlite.backup import (
+    connect,
+    consistent_snapshot,
+    copy_to,
+    damage,
+    is_unwritable,
+    read_only_snapshot,
+)
 from cloudconsole.store.sqlite.engine import database_file
-from cloudconsole.store.sqlite.folders import refuse_danger
-from cloudconsole.store.sqlite.preparing import alone
-from cloudconsole.store.sqlite.unwritable import is_unwritable, one_still_moment
+from cloudconsole.store.sqlite.permissions import refuse_danger
+from cloudconsole.store.sqlite.store import alone
 
 
 def back_up(folder: Path, file: Path, *, now: int, force: bool = False) -> Manifest:
@@ -21,7 +27,7 @@ def back_up(folder: Path, file: Path, *, now: int, force: bool = False) -> Manif
     if file.exists() and not force:
         raise OperatorError(f"{file} is there already: give another name, or --force to replace it")
     with ExitStack() as held:
-        moment = one_still_moment if is_unwritable(folder, PARTS) else one_moment
+        moment = read_only_snapshot if is_unwritable(folder, PARTS) else consistent_snapshot
         # Not while a restore has put back one part and not yet the other.
         with alone(folder, must_write=False):
             connections = held.enter_context(moment(folder, PARTS))

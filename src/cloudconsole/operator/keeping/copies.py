@@ -7,9 +7,8 @@ from sqlalchemy.exc import DBAPIError
 from cloudconsole.operator.audit import note
 from cloudconsole.operator.desk import at_desk
 from cloudconsole.operator.records import Record
-from cloudconsole.store.engine import StoreError
+from cloudconsole.store.base import Store, StoreError
 from cloudconsole.store.migrations import is_usable
-from cloudconsole.store.store import Store
 
 
 def note_copy(store: Store, change: str, subject: str, after: Record | None, *, actor: str, now: int) -> str | None:

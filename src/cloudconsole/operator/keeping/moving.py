@@ -9,17 +9,15 @@ from cloudconsole.core.clock import time_text
 from cloudconsole.operator.audit import note
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.store import counting
-from cloudconsole.store.engine import PARTS
+from cloudconsole.store import counters
+from cloudconsole.store.base import PARTS
 from cloudconsole.store.migrations import refuse_newer
-from cloudconsole.store.postgres.address import DatabaseAddress
-from cloudconsole.store.postgres.copying import Copying, Step, filling
-from cloudconsole.store.sqlite.copying import connect, one_moment
-from cloudconsole.store.sqlite.desk_mark import refuse_desks
+from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.import_sqlite import Copying, Step, filling
+from cloudconsole.store.sqlite.backup import connect, consistent_snapshot
 from cloudconsole.store.sqlite.engine import database_file
-from cloudconsole.store.sqlite.preparing import alone
-from cloudconsole.store.sqlite.serving_lock import is_served
-from cloudconsole.store.sqlite.store import FolderStore
+from cloudconsole.store.sqlite.store import FolderStore, alone, is_served
+from cloudconsole.store.sqlite.test_marker import refuse_desks
 
 COPY_TO = "copy-to"
 """What it is called in the trails, of both stores."""
@@ -72,7 +70,7 @@ def copy_to_postgres(
         target = held.enter_context(filling(address))
         watch = held.enter_context(closing(_Watch(store)))
         with alone(store.folder, must_write=False):
-            source = held.enter_context(one_moment(store.folder, PARTS))
+            source = held.enter_context(consistent_snapshot(store.folder, PARTS))
 
         def step(progress: Step) -> None:
             if not while_served and watch.saw_a_write():
@@ -83,7 +81,7 @@ def copy_to_postgres(
         copying.refuse_misfits()
         copying.copy()
         copying.compare()
-        wrong = counting.wrong(target)
+        wrong = counters.incorrect_counters(target)
         if wrong:
             raise OperatorError(
                 f"{store} has totals that are not what its resources say ({', '.join(wrong[:3])}), "

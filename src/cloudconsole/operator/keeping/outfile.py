@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.store.sqlite.folders import refuse_open_to_all
+from cloudconsole.store.sqlite.permissions import refuse_open_to_all
 
 
 def refuse_as_outfile(file: Path) -> None:

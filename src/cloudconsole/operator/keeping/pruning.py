@@ -15,10 +15,8 @@ from cloudconsole.operator.audit import note
 from cloudconsole.operator.desk import at_desk
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.store.activity import UNDECLARED_SECONDS
-from cloudconsole.store.engine import PARTS, Part, reading
-from cloudconsole.store.locking import repeated
-from cloudconsole.store.outdated import remove_some
-from cloudconsole.store.store import Store
+from cloudconsole.store.base import PARTS, Part, Store, reading
+from cloudconsole.store.sql import remove_some, repeated
 from cloudconsole.store.tables import (
     access_audit,
     login_failures,

@@ -12,16 +12,15 @@ from sqlalchemy import Table, delete, func, insert, select
 from cloudconsole.operator.audit import RESTORE, note
 from cloudconsole.operator.desk import at_desk
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.store.engine import PARTS, Part, StoreError, reading
+from cloudconsole.store.base import PARTS, Part, StoreError, reading
 from cloudconsole.store.migrations import current_revision, known_revisions, migrate, refuse_newer
 from cloudconsole.store.sqlite.archive import Manifest, read_archive
-from cloudconsole.store.sqlite.copying import add_missing, damage, put_into
-from cloudconsole.store.sqlite.desk_mark import is_marked
+from cloudconsole.store.sqlite.backup import add_missing, damage, put_into, temporary_directory
 from cloudconsole.store.sqlite.engine import database_file, opened
-from cloudconsole.store.sqlite.folders import refuse_danger, refuse_open_to_all
-from cloudconsole.store.sqlite.preparing import alone, prepare
-from cloudconsole.store.sqlite.schema import odd_parts
-from cloudconsole.store.sqlite.scratch import scratch
+from cloudconsole.store.sqlite.integrity import odd_parts
+from cloudconsole.store.sqlite.permissions import refuse_danger, refuse_open_to_all
+from cloudconsole.store.sqlite.store import alone, prepare
+from cloudconsole.store.sqlite.test_marker import is_marked
 from cloudconsole.store.tables import access_audit, accounts, operator_audit, resources, secrets, sessions, tenants
 
 
@@ -44,7 +43,7 @@ def staged(file: Path, beside: Path) -> Iterator[Staged]:
         refuse_danger(beside)
     place = _existing(beside)
     refuse_open_to_all(place)
-    with scratch(place, "restore") as folder:
+    with temporary_directory(place, "restore") as folder:
         manifest = read_archive(file, folder)
         for part in PARTS:
             _prove(file, folder, part, manifest.files[part].revision)

@@ -22,7 +22,7 @@ from cloudconsole.operator.nouns.traits import Values
 from cloudconsole.operator.nouns.usage import check_quotas
 from cloudconsole.operator.records import Record, Row
 from cloudconsole.operator.rules import disabled_refusal
-from cloudconsole.store import counting, tables
+from cloudconsole.store import counters, tables
 
 _MANY_RUNNING: Final = 100_000
 """So many are soon found by walking through all; fewer are soon put in order."""
@@ -143,7 +143,7 @@ class Resources(Noun):
         check_quotas(desk, before, after)
 
     def _follow(self, desk: Desk, before: Row | None, after: Row | None) -> None:
-        counting.follow(desk.connection, *([] if row is None else [row] for row in (before, after)))
+        counters.update_counters(desk.connection, *([] if row is None else [row] for row in (before, after)))
 
 
 def _refuse_disabled(desk: Desk, table: Any, thing: str, place_id: int) -> None:

@@ -6,7 +6,7 @@ from sqlalchemy import select, update
 
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.records import Row
-from cloudconsole.store.many import update_rows
+from cloudconsole.store.sql import update_rows
 from cloudconsole.store.tables import accounts, tenants
 
 

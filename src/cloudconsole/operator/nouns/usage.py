@@ -13,8 +13,8 @@ from cloudconsole.core.resources import QUOTA_DEFAULTS, QUOTA_USES, UNLIMITED, A
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import Overridable
 from cloudconsole.operator.records import Row
-from cloudconsole.store.counting import amounts_of
-from cloudconsole.store.many import among
+from cloudconsole.store.counters import amounts_of
+from cloudconsole.store.sql import among
 from cloudconsole.store.tables import quotas, resources, usage
 
 

@@ -13,7 +13,7 @@ from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.server.commands.admin.stores import settle
 from cloudconsole.server.settings import Settings
 from cloudconsole.store import tables
-from cloudconsole.store.engine import reading
+from cloudconsole.store.base import reading
 
 
 class FirstCloud(NamedTuple):

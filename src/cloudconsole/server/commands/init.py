@@ -63,7 +63,7 @@ def _flags(arguments: argparse.Namespace) -> tuple[str, str]:
     given = {name: getattr(arguments, name) for name in ("config", *STORE_SETTINGS)}
     remark = ""
     if given["database"] is not None:
-        from cloudconsole.store.postgres.address import holds_password
+        from cloudconsole.store.postgres.dsn import holds_password
 
         if holds_password(given["database"]):
             remark = "  # its password is not shown: give it by --database-password-file"

@@ -31,11 +31,9 @@ from cloudconsole.server.settings_text import add_config_flag, add_setting_flags
 from cloudconsole.server.supervising import serve
 from cloudconsole.server.tls import read_certificate
 from cloudconsole.server.uvicorn_names import require_uvicorn
-from cloudconsole.store.engine import StoreError, reading
-from cloudconsole.store.sqlite.desk_mark import hold_until_the_end, refuse_desks
-from cloudconsole.store.sqlite.preparing import prepare
-from cloudconsole.store.sqlite.serving_lock import hold_serving_lock
-from cloudconsole.store.sqlite.store import FolderStore
+from cloudconsole.store.base import StoreError, reading
+from cloudconsole.store.sqlite.store import FolderStore, hold_serving_lock, prepare
+from cloudconsole.store.sqlite.test_marker import hold_until_the_end, refuse_desks
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

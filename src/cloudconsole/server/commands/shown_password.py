@@ -15,7 +15,7 @@ def warn_of_shown_password(database: str | None) -> None:
 
 def _has_password(database: str) -> bool:
     try:
-        from cloudconsole.store.postgres.address import holds_password
+        from cloudconsole.store.postgres.dsn import holds_password
 
         return holds_password(database)
     except (ImportError, ValueError):

@@ -5,8 +5,8 @@ from contextlib import closing
 from pathlib import Path
 
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.engine import PARTS
-from cloudconsole.store.sqlite.copying import connect, one_moment
+from cloudconsole.store.base import PARTS
+from cloudconsole.store.sqlite.backup import connect, consistent_snapshot
 from cloudconsole.store.sqlite.engine import database_file
 
 
@@ -15,7 +15,7 @@ class StartingStore:
         self._folder = folder
         # Made by one thread and put back by another, never at once.
         self._kept = {part: sqlite3.connect(":memory:", check_same_thread=False) for part in PARTS}
-        with one_moment(folder, PARTS) as connections:
+        with consistent_snapshot(folder, PARTS) as connections:
             for part, connection in connections.items():
                 connection.backup(self._kept[part])
 

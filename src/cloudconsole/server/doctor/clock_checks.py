@@ -12,7 +12,7 @@ from cloudconsole.core.clock import is_moment, time_text
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
 from cloudconsole.server.doctor.shell import pip_install
 from cloudconsole.server.doctor.store_checks import looking_at
-from cloudconsole.store.engine import Part
+from cloudconsole.store.base import Part
 
 EARLIEST: Final = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 TOLERANCE_SECONDS: Final = 5

@@ -13,7 +13,7 @@ from sqlalchemy.exc import DBAPIError
 from cloudconsole.server.doctor.database_failures import advice_on
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
 from cloudconsole.server.doctor.shell import shell
-from cloudconsole.store.engine import BUSY_SECONDS, StoreError, reading
+from cloudconsole.store.base import BUSY_SECONDS, StoreError, reading
 from cloudconsole.store.migrations import current_revision, is_compatible, known_revisions
 
 OLDEST_VERSION: Final = 13
@@ -165,7 +165,7 @@ def _locks(case: Case, connection: Connection) -> Iterator[Finding]:
 
 def _psql(case: Case, statement: str) -> str:
     """Return the command that executes a statement as the role of the console."""
-    from cloudconsole.store.postgres.address import without_password
+    from cloudconsole.store.postgres.dsn import without_password
 
     file, address = case.settings.database_password_file, without_password(str(case.settings.database))
     psql = shell("psql", address, "-c", statement)

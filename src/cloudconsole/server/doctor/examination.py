@@ -20,7 +20,7 @@ from cloudconsole.server.doctor.price_checks import check_prices
 from cloudconsole.server.doctor.setting_checks import check_settings
 from cloudconsole.server.doctor.store_checks import check_databases, check_totals
 from cloudconsole.server.doctor.token_key_checks import check_token_keys
-from cloudconsole.store.engine import StoreError
+from cloudconsole.store.base import StoreError
 
 _STORE: Final = ("database", "database_password_file")
 """They decide whether the data folder is the store at all."""

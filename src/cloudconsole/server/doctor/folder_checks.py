@@ -10,9 +10,9 @@ from typing import Final
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
 from cloudconsole.server.doctor.obstacles import files_of, obstacle_of
 from cloudconsole.server.doctor.shell import ROOT, as_root, as_user, shell
-from cloudconsole.store.engine import PARTS
+from cloudconsole.store.base import PARTS
 from cloudconsole.store.sqlite.engine import database_file
-from cloudconsole.store.sqlite.folders import LEAST_FREE, danger_of, user_named
+from cloudconsole.store.sqlite.permissions import LEAST_FREE, danger_of, user_named
 
 LEFT_SECONDS: Final = 3600
 """After this time a restore or a dry run is no longer at work in its folder."""

@@ -9,9 +9,9 @@ from cloudconsole.server.doctor.findings import Finding, problem
 from cloudconsole.server.doctor.obstacles import files_of
 from cloudconsole.server.doctor.processes import lock_holders
 from cloudconsole.server.doctor.shell import shell
-from cloudconsole.store.engine import BUSY_SECONDS
-from cloudconsole.store.locking import is_busy
-from cloudconsole.store.sqlite.copying import connect
+from cloudconsole.store.base import BUSY_SECONDS
+from cloudconsole.store.sql import is_busy
+from cloudconsole.store.sqlite.backup import connect
 
 LONGEST_SECONDS: float = BUSY_SECONDS
 """As long as the console waits before it answers 503."""

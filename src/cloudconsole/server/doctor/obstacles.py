@@ -5,7 +5,7 @@ from pathlib import Path
 
 from cloudconsole.server.doctor.findings import Case, Finding, problem
 from cloudconsole.server.doctor.shell import as_user, shell
-from cloudconsole.store.sqlite.folders import user_named
+from cloudconsole.store.sqlite.permissions import user_named
 
 
 def obstacle_of(case: Case) -> Finding | None:

@@ -16,10 +16,9 @@ from cloudconsole.server.doctor.price_checks import PRICE_IT
 from cloudconsole.server.doctor.probe import quote
 from cloudconsole.server.doctor.reasons import reason_of
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.engine import PARTS
-from cloudconsole.store.projects import tenant_of_project
+from cloudconsole.store.base import PARTS, Store, read_with
+from cloudconsole.store.openstack import tenant_of_project
 from cloudconsole.store.sqlite.engine import database_file
-from cloudconsole.store.store import Store, read_with
 
 MOST_NAMED: Final = 10
 _MB_PER_GB: Final = 1024

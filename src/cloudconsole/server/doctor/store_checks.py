@@ -12,14 +12,14 @@ from cloudconsole.server.doctor.database_checks import check_database
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
 from cloudconsole.server.doctor.lock_checks import lock_findings, locked
 from cloudconsole.server.doctor.obstacles import obstacle_at
-from cloudconsole.store import counting
-from cloudconsole.store.engine import PARTS, Part, reading
-from cloudconsole.store.locking import is_busy
+from cloudconsole.store import counters
+from cloudconsole.store.base import PARTS, Part, reading
 from cloudconsole.store.migrations import is_compatible, known_revisions
-from cloudconsole.store.sqlite.copying import connect, damage
-from cloudconsole.store.sqlite.desk_mark import has_mark
+from cloudconsole.store.sql import is_busy
+from cloudconsole.store.sqlite.backup import connect, damage
 from cloudconsole.store.sqlite.engine import database_file
-from cloudconsole.store.sqlite.schema import odd_parts
+from cloudconsole.store.sqlite.integrity import odd_parts
+from cloudconsole.store.sqlite.test_marker import has_mark
 
 LONGEST_LOG: Final = 64 * 1024 * 1024
 LOOK_SECONDS: Final = 2
@@ -85,7 +85,7 @@ def _desks(case: Case) -> Iterator[Finding]:
 
 def check_totals(case: Case) -> Iterator[Finding]:
     with looking_at(case, "cloud") as connection:
-        wrong = counting.wrong(connection)
+        wrong = counters.incorrect_counters(connection)
     if wrong:
         yield problem(
             f"{len(wrong)} totals are not what the resources add up to, such as {wrong[0]}: usage and costs are wrong",

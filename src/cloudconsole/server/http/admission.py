@@ -22,10 +22,10 @@ from cloudconsole.server.rehashing import Rehasher
 from cloudconsole.server.settings import Settings
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec.errors import ApiError, InvalidCredentials
-from cloudconsole.store.activity import LOGIN, LOGOUT, Activity, Attempt, NewSession
-from cloudconsole.store.login_throttle import LoginThrottle
-from cloudconsole.store.recent_logins import RecentLogins
+from cloudconsole.store.activity import Activity, Attempt, NewSession
+from cloudconsole.store.login_throttle import LoginThrottle, RecentLogins
 from cloudconsole.store.sessions import Session, hash_session_id
+from cloudconsole.store.tables.activity import LOGIN, LOGOUT
 
 TOKEN_MARGIN_SECONDS: Final = 30
 

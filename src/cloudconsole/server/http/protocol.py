@@ -16,7 +16,7 @@ from cloudconsole.server.http.raw_answers import bare_answer, no_place_answer, w
 from cloudconsole.server.http.request import ARRIVAL, WHOLE_BODY, WRITE_WHOLE
 from cloudconsole.server.observing.layout import CONNECTION_REFUSALS
 from cloudconsole.server.observing.meter import Meter
-from cloudconsole.store.arrivals import Arrivals
+from cloudconsole.store.sessions import Arrivals
 
 MOST_HEAD_BYTES: Final = 32 * 1024
 MOST_HEADERS: Final = 100

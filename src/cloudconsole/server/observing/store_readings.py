@@ -11,13 +11,12 @@ from typing import Final, TypeVar
 from cloudconsole.core.clock import Clock
 from cloudconsole.server.settings import Settings
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store import figures
-from cloudconsole.store.engine import PARTS
-from cloudconsole.store.figures import Counts
+from cloudconsole.store import health
+from cloudconsole.store.base import PARTS, read_with
+from cloudconsole.store.health import Counts
 from cloudconsole.store.reader import Reader
 from cloudconsole.store.sqlite.engine import database_file
 from cloudconsole.store.sqlite.store import FolderStore
-from cloudconsole.store.store import read_with
 
 Result = TypeVar("Result")
 
@@ -40,24 +39,24 @@ class StoreReadings:
 
     def is_readable(self) -> bool:
         """Whether it can be read now: that takes no time to tell, however long counting does."""
-        return self._read(figures.probe) or False
+        return self._read(health.probe) or False
 
     def counts(self) -> Counts | None:
         """To be asked for while the store can be read; None where counting failed all the same."""
         started = self._seconds()
         if started >= self._again_at:
-            self._counts = self._read(lambda reader: figures.count(reader, self._clock.now(), self._idle_seconds))
+            self._counts = self._read(lambda reader: health.count(reader, self._clock.now(), self._idle_seconds))
             finished = self._seconds()
             self._again_at = finished + self._rest * (finished - started)
         return self._counts
 
     def file_sizes(self) -> dict[str, int]:
-        return {} if self._folder is None else figures.file_sizes(self._folder)
+        return {} if self._folder is None else health.file_sizes(self._folder)
 
     def free_bytes(self) -> list[int]:
         """One figure, or none where the folder is gone, or there is none."""
         with suppress(OSError):
-            return [] if self._folder is None else [figures.free_bytes(self._folder)]
+            return [] if self._folder is None else [health.free_bytes(self._folder)]
         return []
 
     def _read(self, ask: Callable[[Reader], Awaitable[Result]]) -> Result | None:

@@ -14,9 +14,8 @@ from cloudconsole.operator.passwords import DEFAULT_POLICY, PasswordPolicy
 from cloudconsole.server.observing.meter import Meter
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec.errors import LoginRequired, Unavailable
-from cloudconsole.store.engine import reading
+from cloudconsole.store.base import Store, reading
 from cloudconsole.store.sessions import Session
-from cloudconsole.store.store import Store
 from cloudconsole.store.tables import accounts
 
 Result = TypeVar("Result")

@@ -26,7 +26,7 @@ from cloudconsole.spec.errors import (
     MissingField,
     TooManyRequests,
 )
-from cloudconsole.store.activity import OPERATOR_LOGIN, OPERATOR_LOGOUT
+from cloudconsole.store.tables.activity import OPERATOR_LOGIN, OPERATOR_LOGOUT
 
 LOST: Final = "You are not signed in any more, and nothing was changed. Once you are, you come to the page you sent; \
 going back in your browser's history, past this sign-in, may still show what you typed."

@@ -17,7 +17,7 @@ from typing import Final
 from sqlalchemy import Connection, Engine, column, func, insert, inspect, select, table
 
 from cloudconsole.core.clock import SystemClock
-from cloudconsole.store.engine import Part, StoreError, reading
+from cloudconsole.store.base import Part, StoreError, reading
 from cloudconsole.store.tables import operator_audit
 
 log = logging.getLogger(__name__)

@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager
 from functools import lru_cache
 from typing import Final
 
-from cloudconsole.store.postgres.address import DatabaseAddress
-from cloudconsole.store.postgres.connections import Connections, Taken
-from cloudconsole.store.postgres.patience import Servers
-from cloudconsole.store.postgres.signals import HISTORY
-from cloudconsole.store.postgres.watching import Watch
+from cloudconsole.store.postgres.change_lease import Watch
+from cloudconsole.store.postgres.change_log import HISTORY
+from cloudconsole.store.postgres.connection import Servers
+from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.pool import Connections, Taken
 from cloudconsole.store.reader import Parameters, Row
 
 _SIGNS: Final = re.compile(r"(?P<each>\?)|:(?P<name>[a-z_]+)|%")

@@ -1,21 +1,64 @@
-"""The store on PostgreSQL as a whole."""
+"""PostgresStore: engines, cloud and migration locks."""
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
 import psycopg
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
 from cloudconsole.core.compatibility import IncompatibleDependency, require_names
-from cloudconsole.store.engine import PARTS, Part, StoreError
+from cloudconsole.store.base import PARTS, Part, StoreError
 from cloudconsole.store.migrations import current_revision, is_usable, migrate
-from cloudconsole.store.postgres.address import DatabaseAddress
-from cloudconsole.store.postgres.connections import Held
-from cloudconsole.store.postgres.engine import MIGRATION_LOCK, open_engine, opened, take_lock
-from cloudconsole.store.postgres.patience import BoundedConnection, Servers
+from cloudconsole.store.postgres.change_lease import SETTLE_SECONDS
+from cloudconsole.store.postgres.connection import BoundedConnection, Servers, connect
+from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.pool import Held
 from cloudconsole.store.postgres.reader import PostgresReader
-from cloudconsole.store.postgres.watching import SETTLE_SECONDS
+
+CLOUD_LOCK: Final = 1
+"""Held by every transaction that changes the cloud: what it has looked at before it writes, nobody else changes."""
+MIGRATION_LOCK: Final = 2
+
+_ONE_MOMENT: Final = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+
+
+def open_engine(address: DatabaseAddress, part: Part | None, servers: Servers) -> Engine:
+    """An engine for one part, or for the whole, without any lock of ours."""
+    engine = create_engine(
+        "postgresql+psycopg://",
+        creator=lambda: connect(address, servers),
+        # An error's text may go to a log, what was being written may not.
+        hide_parameters=True,
+        pool_size=2,
+        # The database may have been restarted since, or another may have taken over.
+        pool_pre_ping=True,
+    )
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        if connection.get_execution_options().get("reads_only"):
+            connection.exec_driver_sql(_ONE_MOMENT)
+        elif part == "cloud":
+            take_lock(connection, CLOUD_LOCK)
+
+    return engine
+
+
+@contextmanager
+def opened(address: DatabaseAddress, part: Part | None) -> Iterator[Engine]:
+    engine = open_engine(address, part, Servers())
+    try:
+        yield engine
+    finally:
+        engine.dispose()
+
+
+def take_lock(connection: Connection, lock: int) -> None:
+    """Held until the transaction ends, over all replicas."""
+    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({lock})")
+
 
 PSYCOPG_VERSIONS: Final = ">=3.3,<3.4"
 """As pyproject.toml has it."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 
-from cloudconsole.store.engine import BUSY_SECONDS, Part
+from cloudconsole.store.base import BUSY_SECONDS, Part
 
 
 def database_file(folder: Path, part: Part) -> Path:

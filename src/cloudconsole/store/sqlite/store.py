@@ -1,15 +1,95 @@
-"""The embedded store as a whole."""
+"""The embedded store: SQLite databases in a data directory, created, migrated and locked while they are served."""
 
-from contextlib import AbstractContextManager
+import errno
+import fcntl
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
 from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
 
-from cloudconsole.store.engine import Part
-from cloudconsole.store.sqlite import preparing
+from cloudconsole.store.base import PARTS, Part, StoreError
+from cloudconsole.store.migrations import current_revision, is_usable, migrate
+from cloudconsole.store.sqlite.backup import remove_stale_directories
 from cloudconsole.store.sqlite.engine import database_file, open_engine, opened
+from cloudconsole.store.sqlite.permissions import refuse_danger
 from cloudconsole.store.sqlite.reader import FileReader
+from cloudconsole.store.sqlite.test_marker import mark, refuse_unless_desks
+
+_UNWRITABLE: Final = (errno.EROFS, errno.EACCES, errno.EPERM)
+
+
+def prepare(folder: Path, *, for_desk: bool = False, actor: str | None = None) -> None:
+    """Make the store if there is none and bring its tables up to date; safe when several start at once.
+
+    For a desk, one that is there must be a desk's already; a new one becomes it. With an
+    `actor`, a migration is logged and audited.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        refuse_danger(folder)
+        remove_stale_directories(folder)
+        with alone(folder):
+            if for_desk:
+                refuse_unless_desks(folder)
+            for part in PARTS:
+                database_file(folder, part).touch(mode=0o600)
+                with opened(folder, part) as engine:
+                    migrate(engine, {part}, actor=actor)
+            if for_desk:
+                mark(folder)
+    except OSError as problem:
+        raise StoreError(f"the data folder {folder} cannot be used: {problem.strerror}") from problem
+    except DBAPIError as problem:
+        raise StoreError(f"the data folder {folder} cannot be used: {problem.orig}") from problem
+
+
+def require_current(folder: Path, part: Part) -> None:
+    """Refuse to read tables that this program cannot serve: reading changes nothing, so it does not migrate either."""
+    refuse_danger(folder)
+    file = database_file(folder, part)
+    if not file.is_file():
+        raise StoreError(f"there is no {file}: restore a backup, or start cloudconsole serve, which makes it anew")
+    with opened(folder, part) as engine:
+        if is_usable(engine):
+            return
+        revision = current_revision(engine)
+    if revision is None:
+        raise StoreError(f"{file} is not of a store of Cloud Console: give a store's folder with --data")
+    raise StoreError(
+        f"the store in {folder} is of an older Cloud Console (revision {revision}): "
+        "take a backup, then start cloudconsole serve anew, which brings it up to date"
+    )
+
+
+@contextmanager
+def alone(folder: Path, *, must_write: bool = True) -> Iterator[None]:
+    """Holds the folder's lock: nobody else makes, migrates or restores the store.
+
+    Unless one `must_write`, a lock that cannot be written to is held for reading, and one that cannot be made is not.
+    """
+    with ExitStack() as stack:
+        handle = _open_lock(folder / "lock", must_write=must_write)
+        if handle is not None:
+            stack.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _open_lock(file: Path, *, must_write: bool) -> int | None:
+    try:
+        return os.open(file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, mode=0o600)
+    except OSError as problem:
+        if must_write or problem.errno not in _UNWRITABLE:
+            raise
+    try:
+        return os.open(file, os.O_RDONLY | os.O_NOFOLLOW)
+    except (FileNotFoundError, PermissionError):
+        return None
 
 
 class FolderStore:
@@ -39,10 +119,40 @@ class FolderStore:
         return database_file(self.folder, "cloud").exists()
 
     def migrate(self, actor: str | None = None) -> None:
-        preparing.prepare(self.folder, actor=actor)
+        prepare(self.folder, actor=actor)
 
     def prepare(self, actor: str | None = None) -> None:
         self.migrate(actor)
 
     def require_current(self, part: Part) -> None:
-        preparing.require_current(self.folder, part)
+        require_current(self.folder, part)
+
+
+log = logging.getLogger(__name__)
+
+_UNSUPPORTED: Final = (errno.ENOLCK, errno.EOPNOTSUPP, errno.EBADF, errno.EINVAL)
+"""What file systems say that have no such locks."""
+
+
+def hold_serving_lock(folder: Path) -> None:
+    """Hold it until this process and all its workers have ended, however they end."""
+    try:
+        fcntl.flock(os.open(folder, os.O_RDONLY | os.O_DIRECTORY), fcntl.LOCK_SH)
+    except OSError as problem:
+        if problem.errno not in _UNSUPPORTED:
+            raise
+        log.warning("copy-to cannot tell that %s is served: its file system has no locks", folder)
+
+
+def is_served(folder: Path) -> bool:
+    """Return whether a process serves the store in a folder, or may do so unseen."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as problem:
+        if isinstance(problem, BlockingIOError) or problem.errno in _UNSUPPORTED:
+            return True
+        raise
+    finally:
+        os.close(handle)
+    return False

@@ -1,5 +1,7 @@
 """What logins and calls write."""
 
+from typing import Final
+
 from sqlalchemy import (
     BigInteger,
     Column,
@@ -11,8 +13,13 @@ from sqlalchemy import (
     Table,
 )
 
-from cloudconsole.store.tables.columns import NAMES, endless_id
-from cloudconsole.store.texts import TEXT
+from cloudconsole.store.tables.types import NAMES, TEXT, endless_id
+
+# Events of the access audit log.
+LOGIN: Final = "login"
+LOGOUT: Final = "logout"
+OPERATOR_LOGIN: Final = "operator_login"
+OPERATOR_LOGOUT: Final = "operator_logout"
 
 ACTIVITY = MetaData(naming_convention=NAMES)
 

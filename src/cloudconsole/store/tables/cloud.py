@@ -15,8 +15,7 @@ from sqlalchemy import (
 )
 
 from cloudconsole.core.resources import QUOTA_DEFAULTS, QUOTA_USES
-from cloudconsole.store.tables.columns import NAMES, endless_id
-from cloudconsole.store.texts import TEXT
+from cloudconsole.store.tables.types import NAMES, TEXT, endless_id
 
 CLOUD = MetaData(naming_convention=NAMES)
 

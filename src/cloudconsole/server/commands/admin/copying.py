@@ -15,7 +15,7 @@ from cloudconsole.server.commands.whoami import user_name
 from cloudconsole.server.setting_meanings import DATABASE
 from cloudconsole.server.settings import Settings
 from cloudconsole.server.settings_text import add_config_flag
-from cloudconsole.store.engine import StoreError
+from cloudconsole.store.base import StoreError
 from cloudconsole.store.sqlite.store import FolderStore
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _address(text: str) -> str:
 def _copy_to(arguments: argparse.Namespace, settings: Settings) -> None:
     # Only now: most commands need no PostgreSQL.
     from cloudconsole.operator.keeping.moving import COPY_TO, copy_to_postgres
-    from cloudconsole.store.postgres.address import DatabaseAddress
+    from cloudconsole.store.postgres.dsn import DatabaseAddress
     from cloudconsole.store.postgres.store import PostgresStore
 
     warn_of_shown_password(arguments.address)

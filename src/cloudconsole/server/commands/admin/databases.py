@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from cloudconsole.server.settings import Settings
 
 if TYPE_CHECKING:
-    from cloudconsole.store.postgres.address import DatabaseAddress
+    from cloudconsole.store.postgres.dsn import DatabaseAddress
 
 
 def how_to_back_up(settings: Settings, file: str) -> str:
-    from cloudconsole.store.postgres.programs import backup_command
+    from cloudconsole.store.postgres.dsn import backup_command
 
     return (
         f"{settings.store} is backed up by PostgreSQL's own program; the file will hold secrets: "
@@ -20,8 +20,7 @@ def how_to_back_up(settings: Settings, file: str) -> str:
 
 
 def how_to_restore(settings: Settings, arguments: argparse.Namespace) -> str:
-    from cloudconsole.store.postgres.address import holds_password
-    from cloudconsole.store.postgres.programs import restore_command
+    from cloudconsole.store.postgres.dsn import holds_password, restore_command
 
     address = _address(settings)
     is_hidden = holds_password(address.given) and address.password_file is None
@@ -36,14 +35,14 @@ def how_to_restore(settings: Settings, arguments: argparse.Namespace) -> str:
 
 
 def _address(settings: Settings) -> "DatabaseAddress":
-    from cloudconsole.store.postgres.address import DatabaseAddress
+    from cloudconsole.store.postgres.dsn import DatabaseAddress
 
     return DatabaseAddress(settings.database or "", settings.database_password_file)
 
 
 def _same_store(address: "DatabaseAddress", config: str | None) -> str:
     """Flags that name this store, wherever it was named: what is pasted must act on no other."""
-    from cloudconsole.store.postgres.address import without_password
+    from cloudconsole.store.postgres.dsn import without_password
 
     given = {
         "--config": config,

@@ -26,12 +26,11 @@ from cloudconsole.server.commands.admin.stores import (
 )
 from cloudconsole.server.commands.whoami import user_name
 from cloudconsole.server.settings import Settings
-from cloudconsole.store.carrying import copy_rows
 from cloudconsole.store.migrations import migrate
-from cloudconsole.store.sqlite.copying import copy_to, one_moment
+from cloudconsole.store.sql import copy_rows
+from cloudconsole.store.sqlite.backup import consistent_snapshot, copy_to, remove_stale_directories, temporary_directory
 from cloudconsole.store.sqlite.engine import database_file, opened
-from cloudconsole.store.sqlite.folders import refuse_danger
-from cloudconsole.store.sqlite.scratch import clear_left, scratch
+from cloudconsole.store.sqlite.permissions import refuse_danger
 from cloudconsole.store.sqlite.store import FolderStore
 from cloudconsole.store.tables import CLOUD
 
@@ -161,9 +160,9 @@ def _copied_folder(settings: Settings) -> Iterator[Engine]:
     require_store(settings)
     folder = settings.data
     refuse_danger(folder)
-    clear_left(folder)
-    with scratch(folder, "dry-run") as copy:
-        with one_moment(folder, ["cloud"]) as connections:
+    remove_stale_directories(folder)
+    with temporary_directory(folder, "dry-run") as copy:
+        with consistent_snapshot(folder, ["cloud"]) as connections:
             copy_to(connections["cloud"], database_file(copy, "cloud"))
         with opened(copy, "cloud") as engine:
             migrate(engine, {"cloud"})
@@ -174,9 +173,9 @@ def _copied_folder(settings: Settings) -> Iterator[Engine]:
 def _copied_database(settings: Settings) -> Iterator[Engine]:
     """A copy of a database's cloud as an embedded one, among this machine's temporary files."""
     place = Path(tempfile.gettempdir())
-    clear_left(place)
+    remove_stale_directories(place)
     with (
-        scratch(place, "dry-run") as copy,
+        temporary_directory(place, "dry-run") as copy,
         store_to_read(settings) as source,
         opened(copy, "cloud") as engine,
     ):

@@ -15,8 +15,8 @@ from cloudconsole.server.commands.admin.stores import settings_for
 from cloudconsole.server.commands.refusing import REFUSED, refuse
 from cloudconsole.server.settings import SettingError, Settings
 from cloudconsole.spec.text import visible
-from cloudconsole.store.engine import StoreError
-from cloudconsole.store.locking import is_busy
+from cloudconsole.store.base import StoreError
+from cloudconsole.store.sql import is_busy
 
 DONE: Final = 0
 

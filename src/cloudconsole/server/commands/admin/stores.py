@@ -15,8 +15,8 @@ from cloudconsole.server.commands.whoami import user_name
 from cloudconsole.server.settings import STORE_SETTINGS, SettingError, Settings
 from cloudconsole.server.settings_reading import load_settings
 from cloudconsole.server.settings_text import add_config_flag
-from cloudconsole.store.engine import Part, StoreError
-from cloudconsole.store.locking import allow_long_thought
+from cloudconsole.store.base import Part, StoreError
+from cloudconsole.store.sql import allow_long_thought
 from cloudconsole.store.sqlite.store import FolderStore
 
 PAGING_MINUTES: Final = 60

@@ -10,7 +10,7 @@ from cloudconsole.operator.records import Record
 from cloudconsole.server.commands.admin.stores import now
 from cloudconsole.server.commands.whoami import user_name
 from cloudconsole.spec.text import visible
-from cloudconsole.store.store import Store
+from cloudconsole.store.base import Store
 
 STANDARD_STREAM: Final = "-"
 _STANDARD_OUTPUT: Final = (STANDARD_STREAM, "/dev/stdout", "/dev/fd/1")

@@ -6,7 +6,7 @@ Revision ID: 0010
 import sqlalchemy as sa
 from alembic import op
 
-from cloudconsole.store.texts import TEXT
+from cloudconsole.store.tables.types import TEXT
 
 revision = "0010"
 down_revision = "0009"

@@ -8,9 +8,9 @@ from typing import Final
 
 from sqlalchemy import create_engine, text
 
-from cloudconsole.store.engine import Part
+from cloudconsole.store.base import Part
 from cloudconsole.store.migrations import migrate
-from cloudconsole.store.sqlite.copying import connect
+from cloudconsole.store.sqlite.backup import connect
 
 Schema = frozenset[tuple[str, str, str, str]]
 """Type, name, table and text of everything in a database."""

@@ -1,7 +1,8 @@
-"""Where the database is and how it is spoken to: libpq's own form of address, with manners for what it leaves open."""
+"""DSN parsing, redaction, pg_dump/pg_restore commands."""
 
 import ipaddress
 import os
+import shlex
 import ssl
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -10,7 +11,7 @@ from urllib.parse import quote, urlencode
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from cloudconsole.store.engine import BUSY_SECONDS, StoreError
+from cloudconsole.store.base import BUSY_SECONDS, StoreError
 
 Parameters = dict[str, str]
 
@@ -139,3 +140,37 @@ def _read_password(file: Path) -> str:
         raise StoreError(f"database_password_file: {file} cannot be read: {problem.strerror}") from problem
     except UnicodeDecodeError:
         raise StoreError(f"database_password_file: {file} is not UTF-8 text") from None
+
+
+_OURS: Final = ("sslmode", "sslrootcert", "target_session_attrs")
+"""What we ask for where the address does not say, and a program should, too; the rest is for serving."""
+
+
+def backup_command(address: DatabaseAddress, file: str) -> str:
+    """Everything as it is at one moment; signals are of the database that they were written in."""
+    options = "--format=custom --no-owner --no-privileges --exclude-table-data=signals"
+    return f"{_password(address)}pg_dump {options} {_place(address)} --file={shlex.quote(file)}"
+
+
+def restore_command(address: DatabaseAddress, file: str) -> str:
+    """All of it or nothing, in the place of what is there."""
+    options = "--clean --if-exists --single-transaction --no-owner --no-privileges"
+    return f"{_password(address)}pg_restore {options} {_place(address)} {shlex.quote(file)}"
+
+
+def _place(address: DatabaseAddress) -> str:
+    """Without a password, which a program's arguments would show to everyone on the machine."""
+    given, asked = parse(without_password(address.given)), parse(address.conninfo())
+    place = {name: asked[name] for name in (*_OURS, *given) if name in asked}
+    return shlex.quote(f"--dbname={make_conninfo(**place | _options(given))}")
+
+
+def _options(given: Parameters) -> Parameters:
+    """Those that were given, without ours: a backup may wait longer for a lock than a call."""
+    return {"options": given["options"]} if "options" in given else {}
+
+
+def _password(address: DatabaseAddress) -> str:
+    """From the file, where there is one; else the program asks, or finds it in ~/.pgpass."""
+    file = address.password_file
+    return "" if file is None else f'PGPASSWORD="$(cat {shlex.quote(str(file))})" '

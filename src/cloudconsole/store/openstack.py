@@ -1,4 +1,4 @@
-"""What was seen in a cloud that lists nothing any more once it is deleted, so that it still counts in its hour."""
+"""Project→tenant lookup; resources observed in a cloud."""
 
 import math
 from collections.abc import Awaitable, Callable, Iterable
@@ -7,11 +7,20 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Engine, delete
 from sqlalchemy.exc import SQLAlchemyError
 
+from cloudconsole.core.hosts import normalise_project
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.locking import repeated
-from cloudconsole.store.many import insert_rows
 from cloudconsole.store.reader import Reading
+from cloudconsole.store.sql import insert_rows, repeated
 from cloudconsole.store.tables import sightings
+
+_TENANT = "SELECT id, disabled FROM tenants WHERE project = ?"
+
+
+async def tenant_of_project(reader: Reading, project: str) -> tuple[int, bool] | None:
+    """The id of the tenant that is this project, and whether it is disabled; None where there is none yet."""
+    row = await reader.one(_TENANT, (normalise_project(project),))
+    return None if row is None else (row[0], bool(row[1]))
+
 
 _SEEN: Final = """
     SELECT region, kind, resource_id, type, size_gb, seen_at FROM sightings

@@ -7,7 +7,7 @@ from shlex import quote
 from stat import S_ISVTX, S_IWOTH
 from typing import Final, NamedTuple
 
-from cloudconsole.store.engine import StoreError
+from cloudconsole.store.base import StoreError
 
 ROOT: Final = 0
 LEAST_FREE: Final = 64 * 1024 * 1024

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from alembic import op
 
 from cloudconsole.store.migrations import holds
-from cloudconsole.store.texts import TEXT
+from cloudconsole.store.tables.types import TEXT
 
 revision = "0001"
 down_revision = None

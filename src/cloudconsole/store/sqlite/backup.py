@@ -1,15 +1,18 @@
-"""Copying databases that are in use, by SQLite's own online backup, and putting a copy back into one."""
+"""Consistent online copy, temp dirs, read-only media."""
 
 import errno
+import fcntl
 import os
+import shutil
 import sqlite3
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
-from cloudconsole.store.engine import BUSY_SECONDS, Part, StoreError
+from cloudconsole.store.base import BUSY_SECONDS, Part, StoreError
 from cloudconsole.store.sqlite.engine import database_file
 
 _FAILED_WRITES: Final = {
@@ -21,14 +24,14 @@ _FAILED_WRITES: Final = {
 
 
 @contextmanager
-def one_moment(folder: Path, parts: Iterable[Part]) -> Iterator[dict[Part, sqlite3.Connection]]:
+def consistent_snapshot(folder: Path, parts: Iterable[Part]) -> Iterator[dict[Part, sqlite3.Connection]]:
     """Connections that all see the same moment, for as long as they are held; nobody waits for them."""
     with ExitStack() as stack:
-        connections = {part: stack.enter_context(closing(_open(folder, part))) for part in parts}
+        connections = {part: stack.enter_context(closing(_open_database(folder, part))) for part in parts}
         with ExitStack() as stillness:
             # While nobody can write to any of them, each begins to read. It takes no time, and all lock in this order.
             for part in connections:
-                writer = stillness.enter_context(closing(_open(folder, part)))
+                writer = stillness.enter_context(closing(_open_database(folder, part)))
                 writer.execute("BEGIN IMMEDIATE")
             for connection in connections.values():
                 connection.execute("BEGIN")
@@ -66,7 +69,7 @@ def put_into(folder: Path, part: Part, file: Path, *, when_still: Callable[[], o
         elif waits and time.monotonic() > give_up_at:
             raise StoreError(f"the store in {folder} is being written to by someone else: try again")
 
-    with closing(sqlite3.connect(file)) as source, closing(_open(folder, part)) as target:
+    with closing(sqlite3.connect(file)) as source, closing(_open_database(folder, part)) as target:
         (page_size,) = target.execute("PRAGMA page_size").fetchone()
         if source.execute("PRAGMA page_size").fetchone() != (page_size,):
             # A database in use cannot change its page size.
@@ -105,7 +108,7 @@ def damage(file: Path, *, quick: bool = False, is_still: bool = False) -> str | 
     return "; ".join(f"a row of {row[0]} refers to nothing in {row[2]}" for row in foreign) or None
 
 
-def _open(folder: Path, part: Part) -> sqlite3.Connection:
+def _open_database(folder: Path, part: Part) -> sqlite3.Connection:
     return connect(database_file(folder, part))
 
 
@@ -121,3 +124,96 @@ def connect(file: Path, *, is_still: bool = False, timeout: float = BUSY_SECONDS
 
 def _address(file: Path) -> str:
     return f"{file.absolute().as_uri()}?mode=rw"
+
+
+Purpose = Literal["dry-run", "restore"]
+PURPOSES: Final[tuple[Purpose, ...]] = ("dry-run", "restore")
+MIN_AGE_SECONDS: Final = 60
+"""One that was made so lately may be about to be held."""
+
+
+@contextmanager
+def temporary_directory(place: Path, purpose: Purpose) -> Iterator[Path]:
+    """A folder that only we can look into, held while it is used and gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix=f".{purpose}-", dir=place) as name:
+        handle = _open_directory(Path(name))
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield Path(name)
+        finally:
+            os.close(handle)
+
+
+def remove_stale_directories(place: Path) -> None:
+    """Remove the folders that nobody holds any more; one that we may not remove stays."""
+    for purpose in PURPOSES:
+        for folder in place.glob(f".{purpose}-*"):
+            _remove_unless_held(folder)
+
+
+def _remove_unless_held(folder: Path) -> None:
+    try:
+        handle = _open_directory(folder)
+    except OSError:
+        return
+    try:
+        if os.fstat(handle).st_mtime < time.time() - MIN_AGE_SECONDS:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(folder, ignore_errors=True)
+    except BlockingIOError:
+        pass
+    finally:
+        os.close(handle)
+
+
+def _open_directory(folder: Path) -> int:
+    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+
+
+def is_unwritable(folder: Path, parts: Iterable[Part]) -> bool:
+    """Whether we may not write to the store, or nobody may: so it is on a file system that is read-only."""
+    places = (folder, *(database_file(folder, part) for part in parts))
+    return not all(os.access(place, os.W_OK, effective_ids=True) for place in places)
+
+
+@contextmanager
+def read_only_snapshot(folder: Path, parts: tuple[Part, ...]) -> Iterator[dict[Part, sqlite3.Connection]]:
+    """Connections that all see the same moment; `StoreError` at the end if someone who can has written meanwhile."""
+    before = _file_states(folder, parts)
+    with ExitStack() as stack:
+        connections = {part: stack.enter_context(closing(_open_read_only(folder, part))) for part in parts}
+        for connection in connections.values():
+            connection.execute("BEGIN")
+            connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+        yield connections
+        if _file_states(folder, parts) != before:
+            raise StoreError(
+                f"the store in {folder} was written to meanwhile: try again, or do it as a user who can write to it"
+            )
+
+
+def _open_read_only(folder: Path, part: Part) -> sqlite3.Connection:
+    """What was written last is in the log; without one, the file alone is the whole database."""
+    file = database_file(folder, part)
+    log, index = Path(f"{file}-wal"), Path(f"{file}-shm")
+    has_log = log.exists() and log.stat().st_size > 0
+    if has_log and not index.exists():
+        raise StoreError(
+            f"{log} cannot be read in a folder that cannot be written to: copy the folder to where it can be, "
+            "and give the copy with --data"
+        )
+    return connect(file, is_still=not has_log)
+
+
+def _file_states(folder: Path, parts: Iterable[Part]) -> list[tuple[int, int, int] | None]:
+    """What is different about the files as soon as anything was written to them."""
+    files = [Path(f"{database_file(folder, part)}{end}") for part in parts for end in ("", "-wal")]
+    return [_file_state(file) for file in files]
+
+
+def _file_state(file: Path) -> tuple[int, int, int] | None:
+    try:
+        status = file.stat()
+    except FileNotFoundError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns

@@ -20,11 +20,10 @@ from contextlib import suppress
 from typing import Final
 
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.postgres import signals
-from cloudconsole.store.postgres.address import DatabaseAddress
-from cloudconsole.store.postgres.connections import Held, connect, is_alive, translated, within
-from cloudconsole.store.postgres.signals import KEPT_SECONDS, Sight, Subject
-from cloudconsole.store.postgres.sweeping import Sweeper
+from cloudconsole.store.postgres import change_log
+from cloudconsole.store.postgres.change_log import KEPT_SECONDS, Sight, Subject, Sweeper
+from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.pool import Held, connect, is_alive, translated, within
 
 log = logging.getLogger(__name__)
 
@@ -159,7 +158,7 @@ class Watch:
         if began - self._began > KEPT_SECONDS / 2:
             self._last = None
         try:
-            sight = await signals.look(connection, self._last)
+            sight = await change_log.look(connection, self._last)
         except BaseException:
             # What is half-way through is never used again.
             await connection.close()

@@ -1,19 +1,15 @@
-"""What triggers write down of every change, and how a look finds those signals that it has not seen.
+"""Read and purge the trigger-written change log."""
 
-A signal carries the number of its transaction. Transactions end in another order than they began in, so the number of
-the last signal seen says nothing of the next. But each snapshot knows which transactions were still under way, and
-below which number (its floor) none was. A look therefore asks for the signals of those that the last look's snapshot
-knew to be under way, and of all that have begun since: these and no others it has not seen. However long a transaction
-stays open, no signal is handed over twice.
-
-Signals are swept by such floors, too, not by their age. What is below the floor of a look had ended when that look was
-over, so whoever began to look later has seen it. Once the look is `KEPT_SECONDS` ago, anyone else has not looked for as
-long, and takes everything for changed (after half as long already, because clocks and looks take their time).
-"""
-
+import asyncio
+import logging
+import random
+from collections import deque
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from cloudconsole.store.postgres.connections import Held, rows
+from cloudconsole.spec.errors import Unavailable
+from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.pool import Held, connect, rows, translated, within
 
 KEPT_SECONDS: Final = 600
 """Whoever has not looked for half as long must take everything for changed."""
@@ -93,3 +89,61 @@ async def look(connection: Held, last: Sight | None) -> Sight:
 async def sweep(connection: Held, floor: int, server: str) -> int:
     """Remove some signals below a floor that was seen there, and only there; gives how many those were."""
     return (await connection.execute(_SWEEP, {"floor": str(floor), "server": server})).rowcount
+
+
+log = logging.getLogger(__name__)
+
+NOTE_EVERY_SECONDS: Final = 60
+SWEEP_SECONDS: Final = 30
+"""What is left by then, a later sweep takes."""
+
+
+class Note(NamedTuple):
+    at: float
+    """When the look was over."""
+    floor: int
+    server: str
+
+
+class Sweeper:
+    def __init__(self, address: DatabaseAddress, seconds: Callable[[], float]) -> None:
+        self._address = address
+        self._seconds = seconds
+        self._notes = deque[Note]()
+        self._note_at = seconds() + random.uniform(0, NOTE_EVERY_SECONDS)  # noqa: S311 - so that workers take turns
+        self._sweeping: asyncio.Task[None] | None = None
+
+    def saw(self, sight: Sight) -> None:
+        """After each look; a sweep that is due goes on by itself."""
+        now = self._seconds()
+        if now < self._note_at:
+            return
+        self._note_at = now + NOTE_EVERY_SECONDS
+        self._notes.append(Note(now, sight.floor, sight.server))
+        due = None
+        while self._notes[0].at <= now - KEPT_SECONDS:
+            due = self._notes.popleft()
+        if due is not None and (self._sweeping is None or self._sweeping.done()):
+            self._sweeping = asyncio.create_task(self._sweep(due))
+
+    async def _sweep(self, note: Note) -> None:
+        try:
+            with translated():
+                await within(SWEEP_SECONDS, self._remove(note))
+        except Unavailable as problem:
+            log.warning("signals of changes cannot be swept: %s", problem.__cause__)
+
+    async def _remove(self, note: Note) -> None:
+        """By a connection of its own, so that no look has to wait; it may lead to another server, which says so."""
+        connection = await connect(self._address)
+        try:
+            while await sweep(connection, note.floor, note.server) == SWEPT_AT_ONCE:
+                pass
+        finally:
+            # This does not wait for the server, which may be what does not answer.
+            await connection.close()
+
+    async def leave(self) -> None:
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+            await asyncio.wait({self._sweeping})

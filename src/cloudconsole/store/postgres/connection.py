@@ -15,8 +15,8 @@ from psycopg.pq import TransactionStatus
 from psycopg.waiting import Ready
 from typing_extensions import override
 
-from cloudconsole.store.engine import StoreError, given_up_at
-from cloudconsole.store.postgres.address import DatabaseAddress
+from cloudconsole.store.base import StoreError, given_up_at
+from cloudconsole.store.postgres.dsn import DatabaseAddress
 
 Wanted = TypeVar("Wanted")
 Result = TypeVar("Result")

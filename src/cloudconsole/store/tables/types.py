@@ -1,8 +1,8 @@
-"""What the tables of both parts have in common: how constraints are named, and ids that never run out."""
+"""Column types and naming convention."""
 
 from typing import Final
 
-from sqlalchemy import BigInteger, Column, Integer
+from sqlalchemy import BigInteger, Column, Integer, Text
 
 NAMES: Final = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
@@ -16,3 +16,7 @@ NAMES: Final = {
 def endless_id() -> Column[int]:
     """Of what is written for years: more than 32 bits hold. SQLite's integers have 64 whatever they are called."""
     return Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
+
+
+TEXT: Final = Text().with_variant(Text(collation="C"), "postgresql")
+"""In order by its characters' numbers, in every database."""

@@ -11,9 +11,8 @@ from typing import Final
 
 from sqlalchemy import Connection, insert, select
 
-from cloudconsole.store.engine import PARTS, StoreError, reading
+from cloudconsole.store.base import PARTS, Store, StoreError, reading
 from cloudconsole.store.sqlite.engine import database_file, opened
-from cloudconsole.store.store import Store
 from cloudconsole.store.tables import secrets
 
 MARK: Final = "desk"
