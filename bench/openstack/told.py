@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from cloudconsole.cli.entry import main
 
-TELLING: Final = "cloudconsole.backends.openstack.upstream"
+TELLING: Final = "cloudconsole.backends.openstack.client"
 
 
 class Line(Struct, frozen=True):

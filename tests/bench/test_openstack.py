@@ -94,10 +94,10 @@ def test_times_are_compared_by_the_median_of_each_round() -> None:
 
 def test_the_slowest_call_of_each_request_is_found_in_the_log() -> None:
     log = b"""Serving at http://127.0.0.1
-{"logger":"cloudconsole.backends.openstack.upstream","request_id":"one","message":"asked","ms":3.5}
-{"logger":"cloudconsole.backends.openstack.upstream","request_id":"two","message":"asked","ms":9}
-{"logger":"cloudconsole.backends.openstack.upstream","request_id":"one","message":"asked","ms":7.25}
-{"logger":"cloudconsole.backends.openstack.upstream","request_id":"two","message":"a service failed"}
+{"logger":"cloudconsole.backends.openstack.client","request_id":"one","message":"asked","ms":3.5}
+{"logger":"cloudconsole.backends.openstack.client","request_id":"two","message":"asked","ms":9}
+{"logger":"cloudconsole.backends.openstack.client","request_id":"one","message":"asked","ms":7.25}
+{"logger":"cloudconsole.backends.openstack.client","request_id":"two","message":"a service failed"}
 {"logger":"cloudconsole.other","request_id":"one","message":"other","ms":100}
 """
     assert slowest_calls(log) == {"one": 7.25, "two": 9}

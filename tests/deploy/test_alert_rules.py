@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from cloudconsole.backends.openstack.endpoint import SERVICES
+from cloudconsole.backends.openstack.config import SERVICES
 from cloudconsole.server.observing import layout
 from cloudconsole.server.observing.families import FAMILIES, PREFIX
 from tests.deploy.alert_rules import FILE, read_rules

@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import closing
 from typing import NamedTuple
 
-from cloudconsole.backends.openstack.sealing import Seals
+from cloudconsole.backends.openstack.token_encryption import Seals
 from tests.harness import RunningServer
 from tests.openstack.direct import Connection
 from tests.openstack.operating import data_of

@@ -12,7 +12,7 @@ from lab.cloud import User, identity_of
 from openstack.connection import Connection
 from openstack.identity.v3._proxy import Proxy as Identity
 
-from cloudconsole.backends.openstack.sealing import LOOK_SECONDS
+from cloudconsole.backends.openstack.token_encryption import LOOK_SECONDS
 from tests.harness import RunningServer, running_server
 from tests.openstack.conftest import Serve
 from tests.openstack.guests import Guest

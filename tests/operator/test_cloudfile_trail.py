@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Engine
 
 from cloudconsole.operator.audit import Search, changes
-from cloudconsole.operator.cloudfile import load, trail
+from cloudconsole.operator.cloudfile import load
 from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.nouns import (
     ACCOUNTS,

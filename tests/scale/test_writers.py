@@ -15,7 +15,7 @@ import pytest
 from cluster.postgres import PostgresServer
 from sqlalchemy import Engine, func, select
 
-from cloudconsole.backends.embedded.usage import USES, usage_limits
+from cloudconsole.backends.embedded.cloud import USES, usage_limits
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.core.resources import QUOTA_DEFAULTS
 from cloudconsole.operator.bulk import importing

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import pytest
 from sqlalchemy import update
 
-from cloudconsole.backends.openstack.endpoint import Endpoint
+from cloudconsole.backends.openstack.config import Endpoint
 from cloudconsole.operator.projects import adopt_project
 from cloudconsole.server import openstack
 from cloudconsole.server.app import Console

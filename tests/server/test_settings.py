@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from cloudconsole.backends.openstack.endpoint import Endpoint
+from cloudconsole.backends.openstack.config import Endpoint
 from cloudconsole.server.setting_endpoints import IdentityEndpoint
 from cloudconsole.server.setting_meanings import ListenAddress
 from cloudconsole.server.settings import CLIENT_VARIABLES, SETTINGS, Setting, SettingError, Settings

@@ -4,7 +4,8 @@ from sqlalchemy import Connection, delete
 
 from cloudconsole.operator.audit import note
 from cloudconsole.operator.desk import Desk
-from cloudconsole.operator.nouns import ACCOUNTS, Done
+from cloudconsole.operator.nouns.accounts import ACCOUNTS
+from cloudconsole.operator.nouns.noun import Done
 from cloudconsole.store.activity import hash_username
 from cloudconsole.store.tables import login_failures
 

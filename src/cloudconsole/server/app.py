@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 
 from sqlalchemy import Engine
 
-from cloudconsole.backends.chosen import ChosenCloud
 from cloudconsole.backends.embedded.cloud import EmbeddedCloud
 from cloudconsole.backends.embedded.content import EmbeddedContent
 from cloudconsole.backends.embedded.identity import AT_ONCE, QUEUE_LIMIT, QUEUE_SECONDS, EmbeddedIdentity
+from cloudconsole.backends.router import ChosenCloud
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.login_throttle import widest
 from cloudconsole.core.ports import Cloud, NoPrice

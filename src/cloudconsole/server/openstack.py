@@ -7,11 +7,11 @@ from typing import Final
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from cloudconsole.backends.openstack.client import Upstream
 from cloudconsole.backends.openstack.cloud import OpenStackCloud, Place
-from cloudconsole.backends.openstack.endpoint import Watcher
+from cloudconsole.backends.openstack.config import Watcher
 from cloudconsole.backends.openstack.keystone import KeystoneIdentity
-from cloudconsole.backends.openstack.sealing import Seals
-from cloudconsole.backends.openstack.upstream import Upstream
+from cloudconsole.backends.openstack.token_encryption import Seals
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import Access, Caller
 from cloudconsole.operator.projects import adopt_project

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from cloudconsole.backends.openstack.endpoint import Endpoint
+from cloudconsole.backends.openstack.config import Endpoint
 from cloudconsole.core.hosts import normalise_region
 from cloudconsole.server.setting_kinds import Choice, Kind, ListOf, Word
 from cloudconsole.server.setting_meanings import FILE, IDENTITY_ADDRESS

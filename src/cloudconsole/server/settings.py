@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
-from cloudconsole.backends.openstack.endpoint import Manners
+from cloudconsole.backends.openstack.config import Manners
 from cloudconsole.cli.settings import VARIABLES
 from cloudconsole.core.hosts import host_of
 from cloudconsole.operator.passwords import MINIMUM_LENGTHS, PasswordPolicy

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from sqlalchemy import delete
 
-from cloudconsole.backends.embedded.lives import _SET_APART
+from cloudconsole.backends.embedded.cloud import _SET_APART
 from cloudconsole.core.resources import Kind
 from cloudconsole.spec.records import UsageLimits
 from cloudconsole.store import counters

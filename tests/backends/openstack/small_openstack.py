@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from sqlalchemy import insert
 
+from cloudconsole.backends.openstack.client import Upstream
 from cloudconsole.backends.openstack.cloud import OpenStackCloud, Place
-from cloudconsole.backends.openstack.endpoint import Endpoint, Manners
-from cloudconsole.backends.openstack.upstream import Upstream
+from cloudconsole.backends.openstack.config import Endpoint, Manners
 from cloudconsole.core.ports import Access, Caller, Fresh, Tenant
 from cloudconsole.spec.records import ConsumptionItem, Flavors, UsageLimits
 from cloudconsole.store.openstack import Sightings

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.backends.openstack import asking
-from cloudconsole.backends.openstack.asking import Asking, Listing
-from cloudconsole.backends.openstack.endpoint import Manners
-from cloudconsole.backends.openstack.holdings import ListedVolume
-from cloudconsole.backends.openstack.upstream import Upstream
+from cloudconsole.backends.openstack import pagination
+from cloudconsole.backends.openstack.billable import ListedVolume
+from cloudconsole.backends.openstack.client import Upstream
+from cloudconsole.backends.openstack.config import Manners
+from cloudconsole.backends.openstack.pagination import Asking, Listing
 from cloudconsole.core.ports import Caller
 from cloudconsole.spec.errors import UpstreamFailed
 from tests.backends.openstack.cloud_double import Asked, CloudDouble, Reply
@@ -73,7 +73,7 @@ def test_a_page_that_leads_to_nothing_new_is_a_failure(cloud: CloudDouble, calle
 def test_a_list_without_an_end_is_a_failure(
     cloud: CloudDouble, caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "MOST_PAGES", 5)
+    monkeypatch.setattr(pagination, "MOST_PAGES", 5)
 
     def more(_asked: Asked) -> Reply:
         return Reply(body={"volumes": volumes(str(len(cloud.asked))), "next": "x"})

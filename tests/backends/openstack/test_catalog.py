@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.backends.openstack.catalog import services_of
+from cloudconsole.backends.openstack.keystone import services_of
 
 PROJECT = "603f0ff1af5b46218e889259439807ec"
 

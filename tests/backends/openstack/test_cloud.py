@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cloudconsole.backends.openstack.cloud import OpenStackCloud
-from cloudconsole.backends.openstack.endpoint import Endpoint, Manners
+from cloudconsole.backends.openstack.config import Endpoint, Manners
 from cloudconsole.core.ports import Access, Tenant
 from cloudconsole.spec.errors import ApiError, LoginRequired, UpstreamFailed, UpstreamTimeout
 from tests.backends.openstack.cloud_double import Asked, Reply

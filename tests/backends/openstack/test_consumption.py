@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cloudconsole.backends.openstack.cloud import OpenStackCloud
-from cloudconsole.backends.openstack.endpoint import Endpoint, Manners
+from cloudconsole.backends.openstack.config import Endpoint, Manners
 from cloudconsole.cli.main import main
 from cloudconsole.core.ports import NoPrice
 from cloudconsole.spec.errors import Unavailable, UpstreamFailed

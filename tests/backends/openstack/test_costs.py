@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import insert
 
+from cloudconsole.backends.openstack.billable import Holding
 from cloudconsole.backends.openstack.costs import hourly_by_kind
-from cloudconsole.backends.openstack.holdings import Holding
 from cloudconsole.backends.prices import KeptPrices, PriceList
 from cloudconsole.core.resources import PRICED_UNITS, TYPED_UNITS, Amounts
 from cloudconsole.spec.records import ResourceType

@@ -7,14 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from cloudconsole.backends.openstack import holdings
-from cloudconsole.backends.openstack.holdings import (
-    Holding,
-    ListedBalancer,
-    ListedImage,
-    ListedServer,
-    ListedVolume,
-)
+from cloudconsole.backends.openstack import billable
+from cloudconsole.backends.openstack.billable import Holding, ListedBalancer, ListedImage, ListedServer, ListedVolume
 from cloudconsole.core.resources import Amounts
 from tests.backends.openstack.recordings import DELETED_SERVER, HOUR, PROJECT, recorded, whole
 
@@ -31,7 +25,7 @@ def image(**changes: Any) -> ListedImage:
 
 
 def of(listed: ListedServer, since: float = HOUR) -> list[Holding]:
-    return list(holdings.servers("north", [listed], since))
+    return list(billable.servers("north", [listed], since))
 
 
 # Servers
@@ -55,7 +49,7 @@ def test_a_time_without_a_zone_is_utc_wherever_the_console_runs() -> None:
 
 def test_servers_are_what_they_were_made_of_and_those_deleted_this_hour_have_an_end() -> None:
     raw = [*whole("nova_servers", "servers")["servers"], *whole("nova_servers_changed", "servers")["servers"]]
-    found = list(holdings.servers("north", msgspec.convert(raw, list[ListedServer]), HOUR))
+    found = list(billable.servers("north", msgspec.convert(raw, list[ListedServer]), HOUR))
     assert {holding.type: holding.amounts for holding in found} == {
         "m1.tiny": Amounts(items=1, vcpus=1, ram_mb=512, ram_gb=1),
         "m1.small": Amounts(items=1, vcpus=1, ram_mb=2048, ram_gb=2),
@@ -117,13 +111,13 @@ def test_a_server_that_nova_cannot_tell_of_is_no_server(wrong: dict[str, Any]) -
 
 def test_volumes_have_their_size_and_the_name_of_their_type() -> None:
     listed = msgspec.convert(whole("cinder_volumes", "volumes")["volumes"], list[ListedVolume])
-    found = list(holdings.volumes("north", listed))
+    found = list(billable.volumes("north", listed))
     assert sorted(holding.amounts.size_gb for holding in found) == [1, 2, 3]
     assert {holding.type for holding in found} == {"__DEFAULT__"}
 
 
 def test_a_volume_without_size_or_type_counts_as_one_gb_of_no_type() -> None:
-    (holding,) = holdings.volumes("north", [ListedVolume("v", 0, None)])
+    (holding,) = billable.volumes("north", [ListedVolume("v", 0, None)])
     assert (holding.amounts.size_gb, holding.type) == (1, None)
 
 
@@ -132,32 +126,32 @@ def test_a_volume_without_size_or_type_counts_as_one_gb_of_no_type() -> None:
 
 def test_own_images_with_data_count_hidden_or_not_and_once() -> None:
     raw = [*whole("glance_images", "images")["images"], *recorded("glance_images_hidden")["images"]]
-    found = list(holdings.images("north", msgspec.convert([*raw, *raw], list[ListedImage]), PROJECT))
+    found = list(billable.images("north", msgspec.convert([*raw, *raw], list[ListedImage]), PROJECT))
     assert len(raw) == 4
     assert [holding.amounts.size_gb for holding in found] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(("size", "gb"), [(0, 1), (1, 1), (GB, 1), (GB + 1, 2), (2**61 + 1, 2**31 + 1)])
 def test_an_image_is_as_many_gb_as_it_needs(size: int, gb: int) -> None:
-    (holding,) = holdings.images("north", [image(size=size)], PROJECT)
+    (holding,) = billable.images("north", [image(size=size)], PROJECT)
     assert holding.amounts.size_gb == gb
 
 
 @pytest.mark.parametrize("owner", ["another", None])
 def test_anothers_image_does_not_count(owner: str | None) -> None:
-    assert list(holdings.images("north", [image(owner=owner)], PROJECT)) == []
+    assert list(billable.images("north", [image(owner=owner)], PROJECT)) == []
 
 
 @pytest.mark.parametrize(
     "status", ["queued", "saving", "uploading", "importing", "killed", "deleted", "pending_delete"]
 )
 def test_an_image_without_data_does_not_count(status: str) -> None:
-    assert list(holdings.images("north", [image(status=status, size=None)], PROJECT)) == []
+    assert list(billable.images("north", [image(status=status, size=None)], PROJECT)) == []
 
 
 @pytest.mark.parametrize("status", ["active", "deactivated", "of tomorrow"])
 def test_an_image_with_data_counts_and_must_have_a_size(status: str) -> None:
-    assert len(list(holdings.images("north", [image(status=status)], PROJECT))) == 1
+    assert len(list(billable.images("north", [image(status=status)], PROJECT))) == 1
     with pytest.raises(msgspec.ValidationError):
         image(status=status, size=None)
 
@@ -167,10 +161,10 @@ def test_an_image_with_data_counts_and_must_have_a_size(status: str) -> None:
 
 def test_own_load_balancers_count_in_every_state_but_deleted() -> None:
     listed = msgspec.convert(whole("octavia_loadbalancers", "loadbalancers")["loadbalancers"], list[ListedBalancer])
-    assert len(list(holdings.balancers("north", listed, PROJECT))) == 2
+    assert len(list(billable.balancers("north", listed, PROJECT))) == 2
     others = [
         ListedBalancer("a", PROJECT, "ERROR"),
         ListedBalancer("b", PROJECT, "DELETED"),
         ListedBalancer("c", "another", "ACTIVE"),
     ]
-    assert [holding.id for holding in holdings.balancers("north", others, PROJECT)] == ["a"]
+    assert [holding.id for holding in billable.balancers("north", others, PROJECT)] == ["a"]

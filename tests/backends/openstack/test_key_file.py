@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cryptography.fernet import Fernet
 
-from cloudconsole.backends.openstack.key_file import KeyFileError, make_keys, read_keys, rotate
+from cloudconsole.backends.openstack.token_encryption import KeyFileError, make_keys, read_keys, rotate
 
 
 @pytest.fixture

@@ -10,11 +10,10 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 
-from cloudconsole.backends.openstack.endpoint import Endpoint, Manners
-from cloudconsole.backends.openstack.key_file import rotate
+from cloudconsole.backends.openstack.client import Upstream
+from cloudconsole.backends.openstack.config import Endpoint, Manners
 from cloudconsole.backends.openstack.keystone import KeystoneIdentity
-from cloudconsole.backends.openstack.sealing import Seals
-from cloudconsole.backends.openstack.upstream import Upstream
+from cloudconsole.backends.openstack.token_encryption import Seals, rotate
 from cloudconsole.core.ports import Access, Caller, Guest
 from cloudconsole.spec.errors import NoProject, UpstreamFailed, UpstreamTimeout
 from tests.backends.openstack.cloud_double import CloudDouble, Reply

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudconsole.backends.openstack.limits import (
+from cloudconsole.backends.openstack.quotas import (
     LEAST,
     ComputeLimits,
     NetworkQuotas,

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from cryptography.fernet import Fernet
 
-from cloudconsole.backends.openstack.key_file import KeyFileError, read_keys, rotate
-from cloudconsole.backends.openstack.sealing import Seals
+from cloudconsole.backends.openstack.token_encryption import KeyFileError, Seals, read_keys, rotate
 
 TOKEN = "gAAAA-the-token"
 

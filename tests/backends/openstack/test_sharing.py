@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.backends.openstack.answers import TokenRefused
+from cloudconsole.backends.openstack.cache import Reading, Sharing
+from cloudconsole.backends.openstack.client import TokenRefused
 from cloudconsole.backends.openstack.cloud import OpenStackCloud
-from cloudconsole.backends.openstack.endpoint import Manners
-from cloudconsole.backends.openstack.sharing import Reading, Sharing
+from cloudconsole.backends.openstack.config import Manners
 from cloudconsole.spec.errors import LoginRequired, UpstreamFailed
 from tests.backends.openstack.cloud_double import Asked, Reply
 from tests.backends.openstack.recordings import HOUR, recorded

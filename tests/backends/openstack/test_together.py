@@ -5,8 +5,8 @@ from itertools import permutations
 
 import pytest
 
-from cloudconsole.backends.openstack.answers import TokenRefused
-from cloudconsole.backends.openstack.together import together
+from cloudconsole.backends.openstack.client import TokenRefused
+from cloudconsole.backends.openstack.pagination import together
 from cloudconsole.spec.errors import UpstreamFailed, UpstreamTimeout
 
 BY_GRAVITY = (ZeroDivisionError(), TokenRefused("t"), UpstreamFailed(), UpstreamTimeout())

@@ -13,10 +13,9 @@ import pytest
 from msgspec import Struct
 
 from cloudconsole import __version__
-from cloudconsole.backends.openstack import upstream as module
-from cloudconsole.backends.openstack.answers import Answer, TokenRefused
-from cloudconsole.backends.openstack.endpoint import Manners, Service, Watcher
-from cloudconsole.backends.openstack.upstream import Upstream, openstack_request_id, service_of
+from cloudconsole.backends.openstack import client as module
+from cloudconsole.backends.openstack.client import Answer, TokenRefused, Upstream, openstack_request_id, service_of
+from cloudconsole.backends.openstack.config import Manners, Service, Watcher
 from cloudconsole.core.ports import Caller
 from cloudconsole.spec.errors import ApiError, UpstreamFailed, UpstreamTimeout
 from tests.backends.openstack.cloud_double import CloudDouble, Reply
@@ -467,7 +466,7 @@ def test_how_long_a_call_took_is_told_to_who_wants_it_all(cloud: CloudDouble, ca
     cloud.answers("GET", "/it", Reply(body={}))
     with caplog.at_level(logging.DEBUG, logger="cloudconsole"):
         ask(cloud.address, token=TOKEN, params={"q": "secret"})
-    [record] = [record for record in caplog.records if record.name.endswith(".upstream")]
+    [record] = [record for record in caplog.records if record.name.endswith(".openstack.client")]
     fields = record.__dict__["fields"]
     assert fields["call"] == f"GET {cloud.address}/it"
     assert 0 < fields["ms"] < 60_000

@@ -9,8 +9,7 @@ from shutil import copy2
 
 import pytest
 
-from cloudconsole.backends.openstack.key_file import make_keys, read_keys
-from cloudconsole.backends.openstack.sealing import Seals
+from cloudconsole.backends.openstack.token_encryption import Seals, make_keys, read_keys
 from tests.server.commands.conftest import Run
 from tests.server.commands.test_copies_taken import newest
 
@@ -90,7 +89,7 @@ def test_a_rotation_needs_a_store(cloudconsole: Run, tmp_path: Path) -> None:
 def test_without_the_library_the_command_says_what_to_install(
     cloudconsole: Run, data: Path, keys: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, "cloudconsole.backends.openstack.key_file")
+    monkeypatch.delitem(sys.modules, "cloudconsole.backends.openstack.token_encryption")
     monkeypatch.setitem(sys.modules, "cryptography.fernet", None)
     done = cloudconsole("admin", "token-keys", "rotate", "--data", data)
     assert (done.code, "pip install 'cloudconsole[openstack]'" in done.err) == (1, True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.backends.openstack.endpoint import Endpoint
+from cloudconsole.backends.openstack.config import Endpoint
 from cloudconsole.server.doctor import cloud_checks, cloud_visit, project_checks
 from cloudconsole.server.doctor.findings import Case, Finding, Login
 from cloudconsole.server.setting_endpoints import KEYSTONE, IdentityEndpoint

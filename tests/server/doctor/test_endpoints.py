@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.backends.openstack.endpoint import Endpoint
-from cloudconsole.backends.openstack.key_file import make_keys
+from cloudconsole.backends.openstack.config import Endpoint
+from cloudconsole.backends.openstack.token_encryption import make_keys
 from cloudconsole.core.hosts import normalise_region
 from cloudconsole.server.doctor import endpoint_checks, probe
 from cloudconsole.server.doctor.findings import Finding, ok
@@ -205,7 +205,7 @@ def test_garbled_keys_are_a_problem_and_are_not_shown(check: Check, data: Path, 
 
 
 def test_a_missing_library_is_told_with_what_brings_it(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith("cloudconsole.backends.openstack.key_file")]:
+    for name in [name for name in sys.modules if name.startswith("cloudconsole.backends.openstack.token_encryption")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "cryptography.fernet", None)
     finding = keys_found(check)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cloudconsole.backends.openstack.endpoint import Endpoint
+from cloudconsole.backends.openstack.config import Endpoint
 from cloudconsole.server.setting_endpoints import KEYSTONE, IdentityEndpoint
 from cloudconsole.server.settings import Settings
 from tests.harness import Caller, HeldClock, InProcess

@@ -6,14 +6,13 @@ from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping
 from datetime import tzinfo
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
-from cloudconsole.backends.openstack.answers import TokenRefused
-from cloudconsole.backends.openstack.asking import Asking
+from cloudconsole.backends.openstack.billable import Holding
+from cloudconsole.backends.openstack.cache import Reading, Sharing
+from cloudconsole.backends.openstack.client import TokenRefused, Upstream
+from cloudconsole.backends.openstack.config import Endpoint, Manners
 from cloudconsole.backends.openstack.costs import hourly_by_kind
-from cloudconsole.backends.openstack.endpoint import Endpoint, Manners
-from cloudconsole.backends.openstack.holdings import Holding
-from cloudconsole.backends.openstack.readings import read_flavors, read_holdings, read_limits
-from cloudconsole.backends.openstack.sharing import Reading, Sharing
-from cloudconsole.backends.openstack.upstream import Upstream
+from cloudconsole.backends.openstack.fetch import read_flavors, read_holdings, read_limits
+from cloudconsole.backends.openstack.pagination import Asking
 from cloudconsole.backends.prices import KeptPrices
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import Access, Fresh, Tenant

@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from cloudconsole.backends.openstack.holdings import Holding
+from cloudconsole.backends.openstack.billable import Holding
 from cloudconsole.backends.prices import PriceList
 from cloudconsole.core.clock import time_text
 from cloudconsole.core.ports import NoPrice

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from cloudconsole.backends.openstack.limits import Count
+from cloudconsole.backends.openstack.quotas import Count
 from cloudconsole.core.resources import flavors_record
 from cloudconsole.spec.records import Flavor, Flavors
 

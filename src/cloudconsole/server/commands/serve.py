@@ -121,7 +121,7 @@ def _prepare_store(settings: Settings, desk: Desk) -> None:
 
 def _see_token_keys(file: Path) -> None:
     """Make them where there are none, before there are workers; refuse those that cannot be used."""
-    from cloudconsole.backends.openstack.sealing import Seals
+    from cloudconsole.backends.openstack.token_encryption import Seals
 
     Seals(file)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from cloudconsole.backends.openstack.endpoint import SERVICES, Endpoint
+from cloudconsole.backends.openstack.config import SERVICES, Endpoint
 from cloudconsole.core.pricing import clock_hour
 from cloudconsole.server.doctor.deadline import within
 from cloudconsole.server.doctor.endpoint_checks import endpoints_of

@@ -10,15 +10,14 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from cloudconsole.backends.openstack.answers import TokenRefused
-from cloudconsole.backends.openstack.asking import Asking, Listing
-from cloudconsole.backends.openstack.endpoint import SERVICES, Endpoint, Manners, Service
+from cloudconsole.backends.openstack.billable import Holding
+from cloudconsole.backends.openstack.client import TokenRefused, Upstream
+from cloudconsole.backends.openstack.config import SERVICES, Endpoint, Manners, Service
+from cloudconsole.backends.openstack.fetch import FLAVORS, read_holdings
 from cloudconsole.backends.openstack.flavors import Id, ListedFlavor
-from cloudconsole.backends.openstack.holdings import Holding
 from cloudconsole.backends.openstack.keystone import KeystoneIdentity
-from cloudconsole.backends.openstack.readings import FLAVORS, read_holdings
-from cloudconsole.backends.openstack.sealing import Seals
-from cloudconsole.backends.openstack.upstream import Upstream
+from cloudconsole.backends.openstack.pagination import Asking, Listing
+from cloudconsole.backends.openstack.token_encryption import Seals
 from cloudconsole.core.clock import Clock, SystemClock
 from cloudconsole.core.ports import Caller, Guest
 from cloudconsole.server.doctor.findings import Login

@@ -5,7 +5,7 @@ from ssl import SSLCertVerificationError, SSLError
 from typing import Final
 from urllib.parse import urlsplit
 
-from cloudconsole.backends.openstack.endpoint import Endpoint
+from cloudconsole.backends.openstack.config import Endpoint
 from cloudconsole.server.addresses import is_loopback
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
 from cloudconsole.server.doctor.outside import certificate_findings, clock_findings

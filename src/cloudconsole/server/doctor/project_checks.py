@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from cloudconsole.backends.openstack.billable import Holding
 from cloudconsole.backends.openstack.costs import description, hourly_of, pricing_words
-from cloudconsole.backends.openstack.holdings import Holding
 from cloudconsole.backends.prices import KeptPrices, PriceList
 from cloudconsole.core.ports import Access
 from cloudconsole.core.resources import Amounts

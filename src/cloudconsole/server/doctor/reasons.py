@@ -2,7 +2,7 @@
 
 import httpx2
 
-from cloudconsole.backends.openstack.answers import BadAnswer, TokenRefused
+from cloudconsole.backends.openstack.client import BadAnswer, TokenRefused
 from cloudconsole.server.doctor.probe import quote
 
 

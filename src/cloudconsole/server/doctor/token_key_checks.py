@@ -21,7 +21,7 @@ def check_token_keys(case: Case) -> Iterator[Finding]:
         yield ok("none are needed: no identity endpoint is of kind keystone")
         return
     try:
-        from cloudconsole.backends.openstack.key_file import FOR_OTHERS, KeyFileError, read_keys
+        from cloudconsole.backends.openstack.token_encryption import FOR_OTHERS, KeyFileError, read_keys
     except ModuleNotFoundError as missing:
         yield problem(f"{missing.name} is not installed, which an endpoint of kind keystone needs", *install_extra())
         return

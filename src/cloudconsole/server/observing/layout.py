@@ -6,7 +6,7 @@ Every label's values are known here, so the layout is fixed: a figure is one who
 from collections.abc import Iterator
 from typing import Final
 
-from cloudconsole.backends.openstack.endpoint import SERVICES
+from cloudconsole.backends.openstack.config import SERVICES
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.errors import ApiError, UpstreamFailed, UpstreamTimeout
 

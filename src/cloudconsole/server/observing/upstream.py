@@ -1,6 +1,6 @@
 """Counts the calls to the services of a cloud behind the console."""
 
-from cloudconsole.backends.openstack.endpoint import Service
+from cloudconsole.backends.openstack.config import Service
 from cloudconsole.server.observing.layout import UPSTREAM_FAILURES, UPSTREAM_IN_FLIGHT, UPSTREAM_PLACES
 from cloudconsole.server.observing.meter import Meter
 from cloudconsole.spec.errors import UpstreamFailed, UpstreamTimeout

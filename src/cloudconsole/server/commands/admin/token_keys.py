@@ -28,7 +28,7 @@ def add_commands(subparsers: Any) -> None:
 
 def _rotate(arguments: argparse.Namespace, settings: Settings) -> None:
     try:
-        from cloudconsole.backends.openstack.key_file import read_keys, rotate
+        from cloudconsole.backends.openstack.token_encryption import read_keys, rotate
     except ModuleNotFoundError as missing:
         raise OperatorError(f"token keys need {missing.name}: pip install 'cloudconsole[openstack]'") from missing
     require_store(settings)

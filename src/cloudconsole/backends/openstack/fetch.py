@@ -8,26 +8,19 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from cloudconsole.backends.openstack import holdings
-from cloudconsole.backends.openstack.asking import Asking, Listing
+from cloudconsole.backends.openstack import billable
+from cloudconsole.backends.openstack.billable import Holding
 from cloudconsole.backends.openstack.flavors import ListedFlavor, merged
-from cloudconsole.backends.openstack.holdings import Holding
-from cloudconsole.backends.openstack.limits import (
-    ComputeLimits,
-    Figures,
-    NetworkQuotas,
-    VolumeLimits,
-    usage_limits,
-)
-from cloudconsole.backends.openstack.together import together
+from cloudconsole.backends.openstack.pagination import Asking, Listing, together
+from cloudconsole.backends.openstack.quotas import ComputeLimits, Figures, NetworkQuotas, VolumeLimits, usage_limits
 from cloudconsole.spec.records import Flavors, UsageLimits
 
 FLAVORS: Final = Listing("/flavors/detail", "flavors", ListedFlavor)
 # From 2.47 on a server comes with what it was made of, and from 2.69 on one that Nova cannot reach is listed, too.
-SERVERS: Final = Listing("/servers/detail", "servers", holdings.ListedServer, {"X-OpenStack-Nova-API-Version": "2.69"})
-VOLUMES: Final = Listing("/volumes/detail", "volumes", holdings.ListedVolume)
-IMAGES: Final = Listing("/images", "images", holdings.ListedImage)
-BALANCERS: Final = Listing("/lbaas/loadbalancers", "loadbalancers", holdings.ListedBalancer)
+SERVERS: Final = Listing("/servers/detail", "servers", billable.ListedServer, {"X-OpenStack-Nova-API-Version": "2.69"})
+VOLUMES: Final = Listing("/volumes/detail", "volumes", billable.ListedVolume)
+IMAGES: Final = Listing("/images", "images", billable.ListedImage)
+BALANCERS: Final = Listing("/lbaas/loadbalancers", "loadbalancers", billable.ListedBalancer)
 
 _IMAGES_A_PAGE: Final = "1000"
 """Glance gives 25 where nothing is said; the others as many as they ever give."""
@@ -99,19 +92,19 @@ async def _servers(region: Asking, _project_id: str, since: int) -> Iterable[Hol
     present = await region.all("compute", SERVERS)
     start = datetime.fromtimestamp(since, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     changed = await region.all("compute", SERVERS, {"changes-since": start})
-    return holdings.servers(region.region, [*present, *changed], since)
+    return billable.servers(region.region, [*present, *changed], since)
 
 
 async def _volumes(region: Asking, _project_id: str, _since: int) -> Iterable[Holding]:
-    return holdings.volumes(region.region, await region.all("volume", VOLUMES))
+    return billable.volumes(region.region, await region.all("volume", VOLUMES))
 
 
 async def _images(region: Asking, project_id: str, _since: int) -> Iterable[Holding]:
     shown = {"owner": project_id, "limit": _IMAGES_A_PAGE}
     listed = await together(region.all("image", IMAGES, params) for params in (shown, {**shown, "os_hidden": "true"}))
-    return holdings.images(region.region, itertools.chain(*listed), project_id)
+    return billable.images(region.region, itertools.chain(*listed), project_id)
 
 
 async def _balancers(region: Asking, project_id: str, _since: int) -> Iterable[Holding]:
     listed = await region.all("load-balancer", BALANCERS, {"project_id": project_id})
-    return holdings.balancers(region.region, listed, project_id)
+    return billable.balancers(region.region, listed, project_id)

@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from cloudconsole.backends.openstack.flavors import Id
-from cloudconsole.backends.openstack.limits import Count
+from cloudconsole.backends.openstack.quotas import Count
 from cloudconsole.core.resources import Amounts
 from cloudconsole.spec.records import ResourceType
 

@@ -1,15 +1,16 @@
-"""One tenant's questions to the services of one region: a single answer, or a list with all its pages."""
+"""One object or all pages; gather with error precedence."""
 
-from collections.abc import Mapping
-from typing import Final, Generic, Protocol, TypeVar, cast
+import asyncio
+from collections.abc import Coroutine, Iterable, Mapping
+from typing import Any, Final, Generic, Protocol, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
 
-from cloudconsole.backends.openstack.answers import Answer
-from cloudconsole.backends.openstack.endpoint import Service
-from cloudconsole.backends.openstack.upstream import Upstream
+from cloudconsole.backends.openstack.client import Answer, TokenRefused, Upstream
+from cloudconsole.backends.openstack.config import Service
 from cloudconsole.core.ports import Caller
+from cloudconsole.spec.errors import UpstreamFailed, UpstreamTimeout
 
 MOST_PAGES: Final = 1000
 """Of one list: a service that goes on for longer would go on for ever."""
@@ -110,3 +111,35 @@ class Asking:
             headers=headers or {},
             params=params or None,
         )
+
+
+Result = TypeVar("Result")
+
+_GRAVEST_LAST: Final = (UpstreamTimeout, UpstreamFailed, TokenRefused)
+
+
+async def together(questions: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+    """The answers, in the order of the questions."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(question) for question in questions]
+    except BaseExceptionGroup as failures:
+        gravest = max(_singly(failures), key=_gravity)
+        raise gravest from gravest.__cause__
+    return [task.result() for task in tasks]
+
+
+def _singly(failures: BaseExceptionGroup[BaseException]) -> Iterable[BaseException]:
+    for failure in failures.exceptions:
+        if isinstance(failure, BaseExceptionGroup):
+            yield from _singly(failure)
+        else:
+            yield failure
+
+
+def _gravity(failure: BaseException) -> int:
+    """That of a fault of our own is the greatest: it must not hide behind another's."""
+    for gravity, kind in enumerate(_GRAVEST_LAST):
+        if isinstance(failure, kind):
+            return gravity
+    return len(_GRAVEST_LAST)

@@ -7,7 +7,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from msgspec import Struct
 
-from cloudconsole.backends.openstack.answers import TokenRefused
+from cloudconsole.backends.openstack.client import TokenRefused
 from cloudconsole.core.clock import Clock
 
 Value = TypeVar("Value")
