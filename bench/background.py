@@ -21,9 +21,9 @@ from bench.client import Caller, Connection, login_request
 from bench.data import Plan, Store
 from bench.figures import Refused
 from bench.servers import LOAD_CORE, Server, on_core
-from cloudconsole.operator.desk import at_desk
-from cloudconsole.operator.nouns import RESOURCES
+from cloudconsole.operator.entities import RESOURCES
 from cloudconsole.operator.sample import SAMPLE_PASSWORDS
+from cloudconsole.operator.transaction import at_desk
 from cloudconsole.store.sqlite.engine import open_engine
 
 CHANGED: Final = "v-o0000001"

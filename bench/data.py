@@ -21,7 +21,7 @@ from sqlalchemy import Connection, Table, insert, select, update
 
 from bench.client import Caller
 from cloudconsole.core.resources import QUOTA_DEFAULTS
-from cloudconsole.operator.cloudfile import load
+from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.server.http.csrf import SEED_LENGTH, CsrfTokens
 from cloudconsole.store import counters

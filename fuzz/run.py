@@ -17,7 +17,7 @@ from typing import Final
 
 from tests.harness import Caller, HeldClock, InProcess, OverHttp, Reply, Wire, running_server
 
-from cloudconsole.operator.cloudfile import load
+from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS
 from cloudconsole.server.app import Console
 from cloudconsole.server.settings import Settings

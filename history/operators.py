@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
-from cloudconsole.operator.cloudfile import load
-from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.cloud_file import load
+from cloudconsole.operator.entities import ACCOUNTS, NEWS, NOUNS, PRICES, QUOTAS, RESOURCES, Done
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.nouns import ACCOUNTS, NEWS, NOUNS, PRICES, QUOTAS, RESOURCES, Done
+from cloudconsole.operator.transaction import Desk
 from cloudconsole.server.commands.admin.stores import looking, now, settle, store, store_to_read, writing
 from cloudconsole.server.settings import Settings
 from cloudconsole.store import counters, tables

@@ -23,7 +23,7 @@ from urllib.parse import urlencode
 from argon2 import PasswordHasher
 from sqlalchemy import update
 
-from cloudconsole.operator.cloudfile import load
+from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS
 from cloudconsole.server.app import Console
 from cloudconsole.store.tables import accounts

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import yaml
 
-from cloudconsole.operator.cloudfile import load
+from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS
 from cloudconsole.server.app import Console
 from cloudconsole.server.settings import Settings

@@ -17,7 +17,7 @@ from bench import data
 from bench.client import Caller
 from bench.data import FIRST_NUMBER, Plan, caller_of, lines_of, name_of, session_of
 from bench.scale.filling import fill
-from cloudconsole.operator.cloudfile import load
+from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.store.activity import Activity

@@ -25,7 +25,7 @@ from bench.scale.peers import REQUIREMENTS, versions
 from bench.scale.plots import costs_of, plots
 from bench.scale.spending import spent_between, times_of
 
-from cloudconsole.operator.bulk.lines import read_batches
+from cloudconsole.operator.bulk_import import read_batches
 from cloudconsole.store.activity import TOUCH_SECONDS
 from tests.bench.serving import answering
 

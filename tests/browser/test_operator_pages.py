@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from cloudconsole import Console
-from cloudconsole.operator.written import json_of
+from cloudconsole.operator.parsing import json_of
 from tests.browser.looking import DESKTOP, PHONE, SIZES, Eyes, faults_of, is_cut_off, shoot, sign_in
 
 PAGES = {

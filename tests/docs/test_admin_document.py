@@ -9,7 +9,7 @@ import pytest
 
 from cloudconsole.cli.main import main
 from cloudconsole.core.resources import QUOTA_DEFAULTS
-from cloudconsole.operator.nouns import NOUNS
+from cloudconsole.operator.entities import NOUNS
 from cloudconsole.server.commands.admin.accounts import VERBS
 from tests.harness import running_server
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.operator.cloudfile.load import read_cloud_file
-from cloudconsole.operator.cloudfile.problems import CloudFileError
+from cloudconsole.operator.cloud_file.errors import CloudFileError
+from cloudconsole.operator.cloud_file.loader import read_cloud_file
 from cloudconsole.server.settings import SETTINGS, Setting, Settings
 from cloudconsole.server.settings_reading import load_settings
 

@@ -7,8 +7,8 @@ import sys
 import time
 from pathlib import Path
 
-from cloudconsole.operator.desk import at_desk
-from cloudconsole.operator.nouns import NODES, RESOURCES
+from cloudconsole.operator.entities import NODES, RESOURCES
+from cloudconsole.operator.transaction import at_desk
 from cloudconsole.store.sqlite.engine import open_engine
 
 

@@ -20,10 +20,10 @@ from typing import NamedTuple
 import pytest
 
 from cloudconsole import __version__
-from cloudconsole.operator import cloudfile
-from cloudconsole.operator.desk import at_desk
-from cloudconsole.operator.nouns import TENANTS
+from cloudconsole.operator import cloud_file
+from cloudconsole.operator.entities import TENANTS
 from cloudconsole.operator.sample import SAMPLE_FILE
+from cloudconsole.operator.transaction import at_desk
 from cloudconsole.server.settings import SETTINGS
 from cloudconsole.store.sqlite.engine import open_engine, opened
 from cloudconsole.store.sqlite.store import prepare
@@ -72,7 +72,7 @@ def load(data: Path, file: Path) -> None:
 def load_here(data: Path, file: Path) -> None:
     """The same from this process, where only its effect matters."""
     engine = open_engine(data, "cloud")
-    cloudfile.load(engine, file, zone=UTC, now=int(time.time()), actor="tests")
+    cloud_file.load(engine, file, zone=UTC, now=int(time.time()), actor="tests")
     engine.dispose()
 
 

@@ -10,7 +10,7 @@ import pytest
 from lab.cloud import Lab
 from openstack.connection import Connection
 
-from cloudconsole.operator.cloudfile import load
+from cloudconsole.operator.cloud_file import load
 from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.sqlite.store import prepare
 from tests.harness import OverHttp, RunningServer, running_server

@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import Engine, select
 
 from cloudconsole.core.resources import QUOTA_USES
-from cloudconsole.operator.cloudfile import CloudFileError, Problem, Summary, load
-from cloudconsole.operator.cloudfile.load import read_cloud_file
+from cloudconsole.operator.cloud_file import CloudFileError, Problem, Summary, load
+from cloudconsole.operator.cloud_file.loader import read_cloud_file
 from cloudconsole.store import tables
 from cloudconsole.store.passwords import HASHER
 

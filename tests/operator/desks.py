@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from cloudconsole.operator.desk import Desk, at_desk
 from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.transaction import Desk, at_desk
 from cloudconsole.store import tables
 from tests.operator.clouds import contents, rows
 

@@ -16,10 +16,10 @@ from cloudconsole.backends.embedded.cloud import EmbeddedCloud
 from cloudconsole.core.clock import time_text
 from cloudconsole.core.ports import Tenant
 from cloudconsole.core.resources import KINDS, NODELESS, SIZED_IN_GB
-from cloudconsole.operator.cloudfile import dump
-from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.cloud_file import dump
+from cloudconsole.operator.entities import NODES, PRICES, QUOTAS, RESOURCES, TENANTS
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.nouns import NODES, PRICES, QUOTAS, RESOURCES, TENANTS
+from cloudconsole.operator.transaction import Desk
 from cloudconsole.store import tables
 from cloudconsole.store.reader import Reader
 from tests.harness import HeldClock

@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy import Engine, insert
 
 from cloudconsole.operator.audit import Search, accesses, changes, note
-from cloudconsole.operator.desk import at_desk
-from cloudconsole.operator.nouns import ACCOUNTS, Done
-from cloudconsole.operator.throttles import clear_throttle
+from cloudconsole.operator.entities import ACCOUNTS, Done
+from cloudconsole.operator.entities.accounts import clear_throttle
+from cloudconsole.operator.transaction import at_desk
 from cloudconsole.store.activity import hash_username
 from cloudconsole.store.tables import access_audit, login_failures
 from tests.operator.clouds import SMALL, load_text, rows

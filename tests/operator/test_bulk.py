@@ -11,13 +11,11 @@ from zoneinfo import ZoneInfo
 import pytest
 from sqlalchemy import Engine, update
 
-from cloudconsole.operator.bulk import importing
-from cloudconsole.operator.bulk.importing import RestoredMeanwhile, Tally, import_resources
-from cloudconsole.operator.bulk.lines import LONGEST_LINE
-from cloudconsole.operator.cloudfile import CloudFileError, Problem
-from cloudconsole.operator.keeping.backup import back_up
-from cloudconsole.operator.keeping.restore import restore, staged
-from cloudconsole.operator.nouns import NODES, PRICES, TENANTS, Noun
+from cloudconsole.operator import bulk_import
+from cloudconsole.operator.bulk_import import LONGEST_LINE, RestoredMeanwhile, Tally, import_resources
+from cloudconsole.operator.cloud_file import CloudFileError, Problem
+from cloudconsole.operator.entities import NODES, PRICES, TENANTS, Noun
+from cloudconsole.operator.maintenance.backup import back_up, restore, staged
 from cloudconsole.store import tables
 from tests.harness import HeldClock
 from tests.operator.clouds import SMALL, assert_all_counted, by_name, rows
@@ -117,7 +115,7 @@ def test_an_empty_file_is_no_mistake(cloud: Engine) -> None:
 
 
 def test_each_transaction_leaves_a_line_in_the_trail(cloud: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importing, "LINES_PER_TRANSACTION", 2)
+    monkeypatch.setattr(bulk_import, "LINES_PER_TRANSACTION", 2)
     run(cloud, text_of(*(VOLUME | {"id": f"v-{number}"} for number in range(10, 13))))
     lines = [row for row in rows(cloud, tables.operator_audit) if row["change"] == "import"]
     assert [(line["actor"], line["at"]) for line in lines] == [("ann", NOW)] * 2
@@ -174,7 +172,7 @@ def test_a_mended_file_goes_on_where_it_stopped(cloud: Engine) -> None:
 
 
 def test_an_import_that_is_left_in_the_middle_goes_on(cloud: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importing, "LINES_PER_TRANSACTION", 2)
+    monkeypatch.setattr(bulk_import, "LINES_PER_TRANSACTION", 2)
     content = text_of(*(VOLUME | {"id": f"v-{number}", "size": 1} for number in range(10, 17)))
     source = io.BytesIO(content)
     steps = import_resources(cloud, source, "f.jsonl", actor="ann", clock=HeldClock(NOW), zone=UTC)
@@ -202,7 +200,7 @@ def bring_back(file: Path, folder: Path) -> None:
 def test_imports_notice_that_the_store_was_restored(
     cloud: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importing, "LINES_PER_TRANSACTION", 2)
+    monkeypatch.setattr(bulk_import, "LINES_PER_TRANSACTION", 2)
     data, file = tmp_path / "data", tmp_path / "b.tar"
     contents = [text_of(*(VOLUME | {"id": f"{name}-{number}"} for number in range(6))) for name in "ab"]
     # What is there already leaves no line of its own in the trail.
@@ -225,7 +223,7 @@ def test_imports_notice_that_the_store_was_restored(
 def test_a_restore_of_another_stores_longer_trail_is_noticed(
     cloud: Engine, empty_store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importing, "LINES_PER_TRANSACTION", 1)
+    monkeypatch.setattr(bulk_import, "LINES_PER_TRANSACTION", 1)
     other, file = copy_store(empty_store, tmp_path / "other"), tmp_path / "b.tar"
     with opened(other, "cloud") as engine:
         for number in range(20):
@@ -243,7 +241,7 @@ def test_a_restore_of_another_stores_longer_trail_is_noticed(
 def test_an_earlier_restore_and_another_import_stop_nothing(
     cloud: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(importing, "LINES_PER_TRANSACTION", 1)
+    monkeypatch.setattr(bulk_import, "LINES_PER_TRANSACTION", 1)
     back_up(tmp_path / "data", tmp_path / "b.tar", now=NOW)
     bring_back(tmp_path / "b.tar", tmp_path / "data")
     one, two = (steps_of(cloud, text_of(*(VOLUME | {"id": f"{name}-{n}"} for n in range(3)))) for name in "ab")

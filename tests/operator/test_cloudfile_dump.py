@@ -11,9 +11,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine
 
-from cloudconsole.operator.cloudfile import dump
-from cloudconsole.operator.cloudfile.flow import flow
-from cloudconsole.operator.cloudfile.reading import read_document
+from cloudconsole.operator.cloud_file import dump
+from cloudconsole.operator.cloud_file.yaml import flow, read_document
 from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.store import tables
 from tests.operator.clouds import SMALL, contents, load_text, rows

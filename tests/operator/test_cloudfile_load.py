@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import Engine, event
 
 from cloudconsole.core.resources import QUOTA_DEFAULTS
-from cloudconsole.operator.cloudfile import dump, load
-from cloudconsole.operator.cloudfile.sync import Counts
+from cloudconsole.operator.cloud_file import dump, load
+from cloudconsole.operator.cloud_file.diff import Counts
 from cloudconsole.store import tables
 from cloudconsole.store.passwords import password_matches
 from tests.operator.clouds import (

@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine
 
-from cloudconsole.operator.cloudfile import CloudFileError, Problem
-from cloudconsole.operator.cloudfile.load import read_cloud_file
+from cloudconsole.operator.cloud_file import CloudFileError, Problem
+from cloudconsole.operator.cloud_file.loader import read_cloud_file
 from cloudconsole.operator.errors import OperatorError
 from tests.operator.clouds import HEAD, SECRET_HASH, SMALL, contents, load_text, problems_of, write
 

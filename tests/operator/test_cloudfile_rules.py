@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from cloudconsole.operator.cloudfile import dump
+from cloudconsole.operator.cloud_file import dump
 from cloudconsole.operator.errors import OperatorError, Overridable
 from tests.operator.clouds import HEAD, SECRET_HASH, contents, load_text
 from tests.operator.desks import last_line

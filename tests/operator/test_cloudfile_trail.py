@@ -10,9 +10,8 @@ import pytest
 from sqlalchemy import Engine
 
 from cloudconsole.operator.audit import Search, changes
-from cloudconsole.operator.cloudfile import load
-from cloudconsole.operator.desk import Desk
-from cloudconsole.operator.nouns import (
+from cloudconsole.operator.cloud_file import load, loader
+from cloudconsole.operator.entities import (
     ACCOUNTS,
     DOMAINS,
     FLAVORS,
@@ -25,6 +24,7 @@ from cloudconsole.operator.nouns import (
     URLS,
     Done,
 )
+from cloudconsole.operator.transaction import Desk
 from cloudconsole.store import tables
 from tests.operator.clouds import OTHER_HASH, SECRET_HASH, SMALL, contents, load_text, rows, write
 from tests.operator.desks import NOW, desk_of
@@ -251,10 +251,10 @@ def test_of_too_many_resources_only_the_count_is_noted(
     loaded: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = edited("ram: 512", "ram: 640").replace(KEYPAIR, "").replace("size: 100", "size: 101")
-    monkeypatch.setattr(trail, "MOST_RESOURCES", 1)
+    monkeypatch.setattr(loader, "MOST_RESOURCES", 1)
     assert [line[:2] for line in told_by(loaded, tmp_path, text)] == [("flavor.change", "1")]
     summary = told(loaded)[-1][3]
     assert summary is not None
     assert summary["resources"] == {"added": 0, "changed": 1, "removed": 1}
-    monkeypatch.setattr(trail, "MOST_RESOURCES", 2)
+    monkeypatch.setattr(loader, "MOST_RESOURCES", 2)
     assert ("resource.change", "v-1") in [line[:2] for line in told_by(loaded, tmp_path, SMALL)]

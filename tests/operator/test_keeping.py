@@ -19,8 +19,7 @@ from stat import S_IMODE
 import pytest
 
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.keeping.backup import back_up
-from cloudconsole.operator.keeping.restore import restore, staged
+from cloudconsole.operator.maintenance.backup import back_up, restore, staged
 from cloudconsole.store.base import BUSY_SECONDS, StoreError
 from cloudconsole.store.sqlite.backup import put_into
 from cloudconsole.store.sqlite.store import prepare

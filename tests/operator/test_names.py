@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Engine, update
 
-from cloudconsole.operator.cloudfile import dump
-from cloudconsole.operator.cloudfile.flow import flow
+from cloudconsole.operator.bootstrap import check_names
+from cloudconsole.operator.cloud_file import dump
+from cloudconsole.operator.cloud_file.yaml import flow
+from cloudconsole.operator.entities import ACCOUNTS, NEWS, NODES, NOUNS, PRICES, RESOURCES, TENANTS
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.first import check_names
 from cloudconsole.operator.names import name_problem
-from cloudconsole.operator.nouns import ACCOUNTS, NEWS, NODES, NOUNS, PRICES, RESOURCES, TENANTS
 from cloudconsole.store import tables
 from tests.operator.clouds import SECRET_HASH, SMALL, by_name, load_text, problems_of, rows
 from tests.operator.desks import desk_of, refused

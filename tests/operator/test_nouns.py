@@ -10,10 +10,8 @@ from sqlalchemy import Engine, text
 
 from cloudconsole.core.resources import QUOTA_DEFAULTS
 from cloudconsole.operator.audit import Search, changes
-from cloudconsole.operator.cloudfile import dump
-from cloudconsole.operator.desk import at_desk, reading_desk
-from cloudconsole.operator.errors import OperatorError, Unfit
-from cloudconsole.operator.nouns import (
+from cloudconsole.operator.cloud_file import dump
+from cloudconsole.operator.entities import (
     ACCOUNTS,
     DOMAINS,
     FLAVORS,
@@ -27,6 +25,8 @@ from cloudconsole.operator.nouns import (
     URLS,
     Noun,
 )
+from cloudconsole.operator.errors import OperatorError, Unfit
+from cloudconsole.operator.transaction import at_desk, reading_desk
 from cloudconsole.store import tables
 from tests.operator.clouds import OTHER_HASH, SECRET_HASH, SMALL, by_name, contents, load_text, rows
 from tests.operator.desks import NOW, desk_of, last_line, refused

@@ -7,7 +7,7 @@ from stat import S_IMODE
 import pytest
 
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.keeping.outfile import refuse_as_outfile, replacing
+from cloudconsole.operator.maintenance.backup import refuse_as_outfile, replacing
 
 
 def write(file: Path, content: bytes) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from cloudconsole.core.resources import Role
-from cloudconsole.operator.passwords import PasswordPolicy
+from cloudconsole.operator.parsing import PasswordPolicy
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from cloudconsole.operator.nouns import PRICES, RESOURCES
+from cloudconsole.operator.entities import PRICES, RESOURCES
 from tests.operator.desks import desk_of, last_line, refused
 
 CLOUD = """\

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine
 
+from cloudconsole.operator.entities import QUOTAS, TENANTS
 from cloudconsole.operator.names import fitted, name_problem
-from cloudconsole.operator.nouns import QUOTAS, TENANTS
-from cloudconsole.operator.projects import CONSOLE, adopt_project
+from cloudconsole.operator.provisioning import CONSOLE, adopt_project
 from cloudconsole.store import tables
 from tests.operator.clouds import by_name, contents, load_text, rows
 from tests.operator.desks import NOW, desk_of, last_line, refused

@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import Connection, Table, insert, update
 
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.keeping import pruning
-from cloudconsole.operator.keeping.pruning import DAY, LEAST_DAYS, Ages, count, in_batches, prune, rules
+from cloudconsole.operator.maintenance import retention
+from cloudconsole.operator.maintenance.retention import DAY, LEAST_DAYS, Ages, count, in_batches, prune, rules
 from cloudconsole.store import counters, tables
 from cloudconsole.store.base import Part, Store
 from tests.operator.clouds import SMALL, assert_all_counted, load_text, rows
@@ -152,7 +152,7 @@ def test_failures_sightings_and_proxies_go_once_they_no_longer_count(store: Stor
 
 
 def test_many_go_in_several_transactions(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pruning, "ROWS_PER_TRANSACTION", 3)
+    monkeypatch.setattr(retention, "ROWS_PER_TRANSACTION", 3)
     put(store, tables.sessions, *(session(bytes([n]), seen_at=1, expires_at=1) for n in range(10)))
     (rule,) = (rule for rule in rules(NOTHING_MORE, now=NOW, session_idle=IDLE) if rule.table is tables.sessions)
     with store.opened("activity") as engine:

@@ -8,8 +8,8 @@ from sqlalchemy import Engine
 
 from cloudconsole.core.clock import time_text
 from cloudconsole.operator.audit import Search, changes
+from cloudconsole.operator.entities import QUOTAS, RESOURCES
 from cloudconsole.operator.errors import Overridable
-from cloudconsole.operator.nouns import QUOTAS, RESOURCES
 from tests.operator.clouds import assert_all_counted
 from tests.operator.desks import NOW, desk_of, refused
 

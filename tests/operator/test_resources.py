@@ -23,9 +23,9 @@ from cloudconsole.backends.embedded.cloud import EmbeddedCloud
 from cloudconsole.core.clock import time_text
 from cloudconsole.core.ports import Tenant
 from cloudconsole.core.resources import KINDS, NODELESS, QUOTA_DEFAULTS, SIZED_IN_GB, Kind
-from cloudconsole.operator.cloudfile import dump
-from cloudconsole.operator.desk import Desk
-from cloudconsole.operator.nouns import NODES, RESOURCES, TENANTS, Done
+from cloudconsole.operator.cloud_file import dump
+from cloudconsole.operator.entities import NODES, RESOURCES, TENANTS, Done
+from cloudconsole.operator.transaction import Desk
 from cloudconsole.store import tables
 from tests.harness import HeldClock
 from tests.operator.clouds import (
@@ -95,7 +95,7 @@ def test_a_resource_that_has_ended_can_be_recorded(store: Engine) -> None:
 def test_those_that_run_now_are_listed_however_many_there_are(
     store: Engine, many: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cloudconsole.operator.nouns.resources._MANY_RUNNING", many)
+    monkeypatch.setattr("cloudconsole.operator.entities.resources._MANY_RUNNING", many)
     hour = 3600
     lives = {
         "a-ended": (NOW - 2 * hour, NOW - hour),

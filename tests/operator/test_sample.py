@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy import Engine
 
 from cloudconsole.core.resources import PRICED_UNITS
-from cloudconsole.operator.cloudfile.load import read_cloud_file
-from cloudconsole.operator.cloudfile.model import CloudFile
+from cloudconsole.operator.cloud_file.loader import read_cloud_file
+from cloudconsole.operator.cloud_file.model import CloudFile
 from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS
 from cloudconsole.store import tables
 from cloudconsole.store.passwords import password_matches

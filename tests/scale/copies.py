@@ -9,7 +9,7 @@ from typing import Any
 from cluster.postgres import PostgresServer
 from sqlalchemy import select
 
-from cloudconsole.operator.keeping.moving import copy_to_postgres
+from cloudconsole.operator.maintenance.postgres_copy import copy_to_postgres
 from cloudconsole.store.postgres.dsn import DatabaseAddress
 from cloudconsole.store.postgres.import_sqlite import TABLES, Step
 from cloudconsole.store.postgres.store import opened as opened_on_postgres

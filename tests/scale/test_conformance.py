@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cluster.postgres import PostgresServer
 
-from cloudconsole.operator.cloudfile import load
+from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS
 from tests.e2e.processes import command
 from tests.harness import CERTIFICATES, make_logins_quick

@@ -19,7 +19,7 @@ from bench.client import action_request, login_request
 from cluster.crowd import Crowd, Outcome
 from cluster.postgres import PostgresServer
 
-from cloudconsole.operator.cloudfile import load
+from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.server.serving import OTHER_FILES
 from cloudconsole.store.postgres.dsn import DatabaseAddress

@@ -4,7 +4,7 @@ import psycopg
 import pytest
 from cluster.postgres import PostgresServer
 
-from cloudconsole.operator.keeping.pruning import ROWS_PER_TRANSACTION, Ages, count, prune, rules
+from cloudconsole.operator.maintenance.retention import ROWS_PER_TRANSACTION, Ages, count, prune, rules
 from cloudconsole.store import tables
 from cloudconsole.store.base import Store
 from cloudconsole.store.postgres.dsn import DatabaseAddress

@@ -18,13 +18,13 @@ from sqlalchemy import Engine, func, select
 from cloudconsole.backends.embedded.cloud import USES, usage_limits
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.core.resources import QUOTA_DEFAULTS
-from cloudconsole.operator.bulk import importing
-from cloudconsole.operator.bulk.importing import LINES_PER_TRANSACTION, import_resources
-from cloudconsole.operator.cloudfile import load
-from cloudconsole.operator.desk import at_desk
+from cloudconsole.operator import bulk_import
+from cloudconsole.operator.bulk_import import LINES_PER_TRANSACTION, import_resources
+from cloudconsole.operator.cloud_file import load
+from cloudconsole.operator.entities import RESOURCES, Done
 from cloudconsole.operator.errors import OperatorError, Overridable
-from cloudconsole.operator.keeping.recount import recount
-from cloudconsole.operator.nouns import RESOURCES, Done
+from cloudconsole.operator.maintenance.repair import recount
+from cloudconsole.operator.transaction import at_desk
 from cloudconsole.store import counters, tables
 from cloudconsole.store.base import read_with
 from cloudconsole.store.postgres.dsn import DatabaseAddress
@@ -86,7 +86,7 @@ def load_it(address: str, file: Path) -> Trail:
 
 
 def import_it(address: str, file: Path) -> Trail:
-    importing.LINES_PER_TRANSACTION = 50  # type: ignore[misc] # so that there are many in a short time
+    bulk_import.LINES_PER_TRANSACTION = 50  # type: ignore[misc] # so that there are many in a short time
     told: Trail = []
     with PostgresStore(DatabaseAddress(address)).opened("cloud") as engine, file.open("rb") as source:
         for tally in import_resources(engine, source, file.name, actor=file.stem, clock=SystemClock(), zone=UTC):

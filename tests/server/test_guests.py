@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import update
 
 from cloudconsole.backends.openstack.config import Endpoint
-from cloudconsole.operator.projects import adopt_project
+from cloudconsole.operator.provisioning import adopt_project
 from cloudconsole.server import openstack
 from cloudconsole.server.app import Console
 from cloudconsole.server.setting_endpoints import IdentityEndpoint

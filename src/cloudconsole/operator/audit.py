@@ -1,17 +1,21 @@
-"""The trails: what operators changed, in the very transaction of each change, and who logged in or out."""
+"""Write and query the audit log."""
 
+import sqlite3
 from collections.abc import Iterable
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 from msgspec import Struct
 from sqlalchemy import Column, ColumnElement, Connection, and_, func, select
+from sqlalchemy.exc import DBAPIError
 
 from cloudconsole.core.clock import time_text
-from cloudconsole.operator.conditions import begins_with, found_in_order
-from cloudconsole.operator.desk import Desk
-from cloudconsole.operator.records import Record, json_text, parse_json
+from cloudconsole.operator.queries import begins_with, found_in_order
+from cloudconsole.operator.serializers import Record, json_text, parse_json
+from cloudconsole.operator.transaction import Desk, at_desk
 from cloudconsole.spec.text import cell
+from cloudconsole.store.base import Store, StoreError
+from cloudconsole.store.migrations import is_usable
 from cloudconsole.store.sql import insert_rows
 from cloudconsole.store.tables import access_audit, operator_audit
 
@@ -128,3 +132,16 @@ def _change(row: Record) -> Record:
 
 def _text(record: Record | None) -> str | None:
     return None if record is None else json_text(record)
+
+
+def note_copy(store: Store, change: str, subject: str, after: Record | None, *, actor: str, now: int) -> str | None:
+    """Note who took a copy; gives why that could not be, which makes the copy no worse."""
+    try:
+        with store.opened("cloud") as engine:
+            if not is_usable(engine):
+                return "the store is of an older Cloud Console"
+            with at_desk(engine, actor=actor, now=now) as desk:
+                note(desk, change, subject, None, after)
+    except (StoreError, DBAPIError, sqlite3.Error) as problem:
+        return str(problem.orig if isinstance(problem, DBAPIError) else problem)
+    return None

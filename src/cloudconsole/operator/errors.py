@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from cloudconsole.operator.words import Path, path_text
+from cloudconsole.operator.validation import Path, path_text
 
 Finding = tuple[Path, str]
 """What is wrong with a thing: the way to the field, and the words."""

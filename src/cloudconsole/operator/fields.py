@@ -10,9 +10,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
 from cloudconsole.core.hosts import normalise_project
 from cloudconsole.core.resources import QUOTA_DEFAULTS, UNLIMITED
-from cloudconsole.operator.gaps import OR_UNUSABLE
 from cloudconsole.operator.names import CONTROL_CHARACTERS, name_problem
 from cloudconsole.operator.rules import LARGEST
+from cloudconsole.operator.validation import OR_UNUSABLE
 from cloudconsole.store.passwords import LEAST_COST, is_usable_hash
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")

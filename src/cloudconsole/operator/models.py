@@ -1,12 +1,12 @@
-"""The things that operators keep, by the names of a cloud file: what each field takes, and what it is for."""
+"""Pydantic models of everything operators manage, with cross-field checks."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 
+from cloudconsole.core.clock import time_text
 from cloudconsole.core.resources import Kind, Role, Unit
-from cloudconsole.operator.desk import Desk
 from cloudconsole.operator.errors import Finding, Unfit, refuse_unfit
 from cloudconsole.operator.fields import (
     SHALLOW,
@@ -29,8 +29,9 @@ from cloudconsole.operator.fields import (
     Url,
     UrlId,
 )
-from cloudconsole.operator.gaps import pass_unusable, with_gaps
-from cloudconsole.operator.words import message_of, path_of
+from cloudconsole.operator.rules import node_problem, size_problems, type_problem, unit_problem
+from cloudconsole.operator.transaction import Desk
+from cloudconsole.operator.validation import UNUSABLE, message_of, pass_unusable, path_of, with_gaps
 from cloudconsole.spec.records import ResourceType
 
 
@@ -186,3 +187,39 @@ def read_quotas(values: Mapping[str, Any]) -> dict[str, int]:
 def _refusal(error: ValidationError) -> Unfit:
     # The words never repeat what was given: it may be a password in the wrong place.
     return Unfit((path_of(detail), message_of(detail)) for detail in error.errors(include_url=False))
+
+
+def price_findings(price: Price) -> Iterator[Finding]:
+    if UNUSABLE in (price.kind, price.unit):
+        return
+    problem = unit_problem(price.kind, price.unit)
+    if problem is not None:
+        yield ("unit",), problem
+    elif price.type not in (None, UNUSABLE):
+        problem = type_problem(price.kind, price.unit)
+        if problem is not None:
+            yield ("type",), problem
+
+
+def resource_findings(resource: Resource) -> Iterator[Finding]:
+    if resource.kind is not UNUSABLE:
+        yield from _size_findings(resource)
+        yield from _node_findings(resource)
+    times = (resource.started, resource.ended)
+    if UNUSABLE not in times and resource.ended is not None and resource.ended < resource.started:
+        yield ("ended",), f"must not be before its start, {time_text(resource.started)}"
+
+
+def _size_findings(resource: Resource) -> Iterator[Finding]:
+    sizes = resource.sizes
+    given = {name: sizes[name] for name in sizes if name in resource.model_fields_set}
+    numbers = {name: 0 if size is UNUSABLE else size for name, size in given.items()}
+    for name, message in size_problems(resource.kind, numbers):
+        if sizes[name] is not UNUSABLE:
+            yield (name,), message
+
+
+def _node_findings(resource: Resource) -> Iterator[Finding]:
+    problem = None if resource.node is UNUSABLE else node_problem(resource.kind, resource.node)
+    if problem is not None:
+        yield ("node",), problem

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from cloudconsole.core.clock import time_text
 from cloudconsole.core.resources import KINDS, NODELESS, PRICED_UNITS, SIZED_IN_GB, TYPED_UNITS, Kind, Unit
-from cloudconsole.operator.words import a
+from cloudconsole.operator.validation import a
 from cloudconsole.spec.records import ResourceType
 
 LARGEST: Final = 2**31 - 1

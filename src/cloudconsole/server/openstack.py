@@ -14,7 +14,7 @@ from cloudconsole.backends.openstack.keystone import KeystoneIdentity
 from cloudconsole.backends.openstack.token_encryption import Seals
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import Access, Caller
-from cloudconsole.operator.projects import adopt_project
+from cloudconsole.operator.provisioning import adopt_project
 from cloudconsole.server.http.doors import Door
 from cloudconsole.server.http.turns import Turns
 from cloudconsole.server.settings import Settings

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from cloudconsole.backends.openstack.config import Manners
 from cloudconsole.cli.settings import VARIABLES
 from cloudconsole.core.hosts import host_of
-from cloudconsole.operator.passwords import MINIMUM_LENGTHS, PasswordPolicy
+from cloudconsole.operator.parsing import MINIMUM_LENGTHS, PasswordPolicy
 from cloudconsole.server import setting_meanings as meanings
 from cloudconsole.server.addresses import Network, is_loopback
 from cloudconsole.server.setting_contradictions import contradictions

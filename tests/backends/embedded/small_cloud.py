@@ -14,9 +14,9 @@ from cloudconsole.backends.embedded.content import EmbeddedContent
 from cloudconsole.core.clock import time_text
 from cloudconsole.core.ports import Fresh, Tenant
 from cloudconsole.core.resources import Kind
-from cloudconsole.operator.desk import Desk, at_desk
-from cloudconsole.operator.nouns import RESOURCES
+from cloudconsole.operator.entities import RESOURCES
 from cloudconsole.operator.rules import SIZES
+from cloudconsole.operator.transaction import Desk, at_desk
 from cloudconsole.spec.records import ConsumptionItem, DomainDetail, NewsItem, UrlItem, UsageLimits
 from cloudconsole.store.base import reading
 from cloudconsole.store.tables import nodes, prices, tenants

@@ -13,8 +13,8 @@ from sqlalchemy import text
 
 from cloudconsole.core.clock import time_text
 from cloudconsole.core.resources import Kind
+from cloudconsole.operator.entities import RESOURCES
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.nouns import RESOURCES
 from cloudconsole.store import counters
 from cloudconsole.store.sql import insert_rows
 from cloudconsole.store.tables import nodes, prices, resources

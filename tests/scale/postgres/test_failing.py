@@ -14,8 +14,8 @@ from cluster.postgres import PostgresServer
 from cluster.replica import Replica
 from sqlalchemy import Engine, select
 
-from cloudconsole.operator.desk import at_desk
-from cloudconsole.operator.nouns import TENANTS
+from cloudconsole.operator.entities import TENANTS
+from cloudconsole.operator.transaction import at_desk
 from cloudconsole.server.app import Console
 from cloudconsole.server.observing.layout import STORE_ERRORS
 from cloudconsole.server.observing.meter import Board

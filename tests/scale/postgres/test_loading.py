@@ -4,7 +4,7 @@ from datetime import UTC
 
 from sqlalchemy import Connection
 
-from cloudconsole.operator.cloudfile.load import make_equal, read_cloud_file
+from cloudconsole.operator.cloud_file.loader import make_equal, read_cloud_file
 from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.store.postgres.dsn import DatabaseAddress
 from cloudconsole.store.postgres.store import opened

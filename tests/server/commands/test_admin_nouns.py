@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import insert
 
 from cloudconsole.cli.main import main
-from cloudconsole.operator.nouns import NOUNS
+from cloudconsole.operator.entities import NOUNS
 from cloudconsole.store.activity import hash_username
 from cloudconsole.store.passwords import password_matches
 from cloudconsole.store.tables import accounts, login_failures, tenants

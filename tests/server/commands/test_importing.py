@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from cloudconsole.operator.bulk.importing import LINES_PER_TRANSACTION as SHARE
+from cloudconsole.operator.bulk_import import LINES_PER_TRANSACTION as SHARE
 from cloudconsole.store.base import reading
 from cloudconsole.store.tables import resources
 from tests.e2e.processes import eventually

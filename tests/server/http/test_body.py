@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudconsole.operator.nouns import NOUNS
+from cloudconsole.operator.entities import NOUNS
 from cloudconsole.server.http.body import MOST_FORM_FIELDS, MOST_PERCENT_SIGNS, MOST_UNESCAPED, parse_form, parse_json
 from cloudconsole.server.operator_pages.controls import UNLIMITED_SUFFIX, adding_controls
 from cloudconsole.spec.errors import MalformedBody

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import Engine, insert, select
 
 from cloudconsole.core.ports import Access, Caller, Guest
-from cloudconsole.operator.desk import at_desk
-from cloudconsole.operator.nouns import TENANTS
+from cloudconsole.operator.entities import TENANTS
+from cloudconsole.operator.transaction import at_desk
 from cloudconsole.server.http import doors
 from cloudconsole.server.http.doors import Door, Vigil
 from cloudconsole.server.http.turns import Turns

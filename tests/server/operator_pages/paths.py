@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from cloudconsole.operator.nouns import ACCOUNTS, NOUNS
+from cloudconsole.operator.entities import ACCOUNTS, NOUNS
 from cloudconsole.server.commands.admin.accounts import VERBS
 
 _VERBS: Final = {

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.operator.desk import at_desk
-from cloudconsole.operator.nouns import TENANTS
+from cloudconsole.operator.entities import TENANTS
+from cloudconsole.operator.transaction import at_desk
 from cloudconsole.server.operator_pages.sessions import LARGEST_FORM
 from cloudconsole.store.tables import accounts, operator_audit, quotas, resources, tenants, urls
 from tests.harness import FORM, Caller, InProcess

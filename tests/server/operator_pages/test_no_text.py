@@ -2,7 +2,7 @@
 
 import pytest
 
-from cloudconsole.operator.nouns import NOUNS
+from cloudconsole.operator.entities import NOUNS
 from tests.server.operator_pages.looking import Operator, Page
 from tests.server.operator_pages.paths import POSTS
 from tests.server.operator_pages.test_forms import TOKEN, token_of

@@ -7,9 +7,9 @@ from urllib.parse import quote, urlencode
 import pytest
 from sqlalchemy import insert, update
 
-from cloudconsole.operator import conditions
-from cloudconsole.operator.desk import at_desk
-from cloudconsole.operator.nouns import NOUNS, RESOURCES, Noun
+from cloudconsole.operator import queries
+from cloudconsole.operator.entities import NOUNS, RESOURCES, Noun
+from cloudconsole.operator.transaction import at_desk
 from cloudconsole.server.app import Console
 from cloudconsole.store import tables
 from tests.harness import Caller, HeldClock, InProcess
@@ -137,7 +137,7 @@ def test_any_key_leads_to_its_page(operator: Operator, name: str) -> None:
 @pytest.fixture(params=[1, 10_000], ids=["as of many", "as of few"])
 def searching(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many rows meet a condition, it is searched for in both ways."""
-    monkeypatch.setattr(conditions, "_MANY", request.param)
+    monkeypatch.setattr(queries, "_MANY", request.param)
 
 
 @pytest.fixture

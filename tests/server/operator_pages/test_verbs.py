@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 import pytest
 
 from cloudconsole.cli.main import main
-from cloudconsole.operator.nouns import NOUNS
-from cloudconsole.operator.records import parse_json
+from cloudconsole.operator.entities import NOUNS
+from cloudconsole.operator.serializers import parse_json
 from cloudconsole.server.commands.admin.accounts import VERBS as ACCOUNT_VERBS
 from cloudconsole.store.tables import operator_audit
 from tests.server.http.world import rows

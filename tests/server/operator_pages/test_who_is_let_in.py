@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.operator.nouns import NOUNS
+from cloudconsole.operator.entities import NOUNS
 from cloudconsole.server.app import Console
 from cloudconsole.store.tables import access_audit, login_failures, sessions, tenants
 from tests.harness import FORM, Caller, HeldClock, InProcess

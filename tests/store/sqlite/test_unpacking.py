@@ -13,7 +13,7 @@ from shutil import disk_usage
 
 import pytest
 
-from cloudconsole.operator.keeping.backup import back_up
+from cloudconsole.operator.maintenance.backup import back_up
 from cloudconsole.store.base import PARTS, StoreError
 from cloudconsole.store.sqlite import archive
 from cloudconsole.store.sqlite.archive import MANIFEST, read_archive

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, select
 
-from cloudconsole.operator.cloudfile.load import make_equal, read_cloud_file
-from cloudconsole.operator.cloudfile.model import CloudFile
+from cloudconsole.operator.cloud_file.loader import make_equal, read_cloud_file
+from cloudconsole.operator.cloud_file.model import CloudFile
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.server.commands.admin.stores import settle

@@ -4,7 +4,7 @@ import argparse
 import shlex
 
 from cloudconsole.cli import printing
-from cloudconsole.operator.first import add_first_operator, check_names, refuse_if_inhabited
+from cloudconsole.operator.bootstrap import add_first_operator, check_names, refuse_if_inhabited
 from cloudconsole.server.commands.admin.running import run_with_settings
 from cloudconsole.server.commands.admin.stores import (
     add_json_argument,

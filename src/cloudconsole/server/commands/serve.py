@@ -9,8 +9,8 @@ from typing import Any
 
 from cloudconsole.cli import output
 from cloudconsole.core.compatibility import IncompatibleDependency
+from cloudconsole.operator.entities.accounts import has_accounts
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.nouns.operators import has_accounts
 from cloudconsole.operator.sample import accounts_with_sample_passwords
 from cloudconsole.server.commands.desk_flags import add_desk_flags, read_desk, refuse_reach, stand_in_defaults
 from cloudconsole.server.commands.first_cloud import add_first_cloud_flags, load_first_cloud, read_first_cloud

@@ -9,7 +9,7 @@ from typing import Any, Final
 from sqlalchemy import Column, Connection, Row, func, select
 
 from cloudconsole.core import login_throttle
-from cloudconsole.operator.nouns.operators import has_accounts, operators_who_can_log_in
+from cloudconsole.operator.entities.accounts import has_accounts, operators_who_can_log_in
 from cloudconsole.operator.sample import accounts_with_sample_passwords
 from cloudconsole.server.doctor.findings import Case, Finding, argument, ok, problem, warning
 from cloudconsole.server.doctor.store_checks import looking_at

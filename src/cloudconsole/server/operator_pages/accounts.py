@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from cloudconsole.core.resources import Role
+from cloudconsole.operator.entities import ACCOUNTS, Done
+from cloudconsole.operator.entities.accounts import clear_throttle
 from cloudconsole.operator.errors import Finding, Unfit, refuse_unfit
-from cloudconsole.operator.nouns import ACCOUNTS, Done
-from cloudconsole.operator.passwords import MINIMUM_LENGTHS, PasswordPolicy
-from cloudconsole.operator.throttles import clear_throttle
+from cloudconsole.operator.parsing import MINIMUM_LENGTHS, PasswordPolicy
 from cloudconsole.server.addresses import forwarded_address, throttle_address
 from cloudconsole.server.operator_pages.controls import Control
 from cloudconsole.server.operator_pages.office import Office

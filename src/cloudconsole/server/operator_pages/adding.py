@@ -5,10 +5,10 @@ from functools import partial
 from typing import Final
 
 from cloudconsole.core.resources import Role
-from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.entities import ACCOUNTS, Done, Noun
+from cloudconsole.operator.entities.base import PAST
 from cloudconsole.operator.errors import Finding, OperatorError, Unfit, refuse_unfit
-from cloudconsole.operator.nouns import ACCOUNTS, Done, Noun
-from cloudconsole.operator.nouns.wording import PAST
+from cloudconsole.operator.transaction import Desk
 from cloudconsole.server.http.front import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response

@@ -2,10 +2,10 @@
 
 from functools import partial
 
-from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.entities.base import NOTHING_TO_CHANGE
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.nouns.wording import NOTHING_TO_CHANGE
-from cloudconsole.operator.records import Record
+from cloudconsole.operator.serializers import Record
+from cloudconsole.operator.transaction import Desk
 from cloudconsole.server.http.front import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response

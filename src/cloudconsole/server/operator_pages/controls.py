@@ -9,11 +9,11 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from cloudconsole.core.resources import NODELESS, UNLIMITED
-from cloudconsole.operator.nouns import DOMAINS, NOUNS, QUOTAS, RESOURCES, Noun
-from cloudconsole.operator.nouns.inputs import Input
-from cloudconsole.operator.records import Record, json_text
+from cloudconsole.operator.entities import DOMAINS, NOUNS, QUOTAS, RESOURCES, Noun
+from cloudconsole.operator.entities.schema import Input
 from cloudconsole.operator.rules import SIZES, sizes_of
-from cloudconsole.operator.words import Path
+from cloudconsole.operator.serializers import Record, json_text
+from cloudconsole.operator.validation import Path
 from cloudconsole.server.operator_pages.labels import group_of, help_of, label_of, unit_of
 
 Kind = Literal["text", "number", "switch", "choice", "time", "json", "lines", "limit", "password"]

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
-from cloudconsole.operator.nouns import ACCOUNTS, RESOURCES, Done, Noun
-from cloudconsole.operator.nouns.wording import PAST
-from cloudconsole.operator.records import Record
-from cloudconsole.operator.throttles import throttle_cleared
+from cloudconsole.operator.entities import ACCOUNTS, RESOURCES, Done, Noun
+from cloudconsole.operator.entities.accounts import throttle_cleared
+from cloudconsole.operator.entities.base import PAST
+from cloudconsole.operator.serializers import Record
 from cloudconsole.server.operator_pages import accounts
 from cloudconsole.server.operator_pages.controls import Control, sent
 from cloudconsole.server.operator_pages.office import Office

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 from cloudconsole.core.resources import UNLIMITED
 from cloudconsole.operator.errors import Finding, OperatorError, Overridable, Unfit
-from cloudconsole.operator.records import Record
-from cloudconsole.operator.words import Path, path_text
+from cloudconsole.operator.serializers import Record
+from cloudconsole.operator.validation import Path, path_text
 from cloudconsole.server.operator_pages.controls import UNLIMITED_SUFFIX, Control, sent, shown, value_at
 from cloudconsole.server.operator_pages.labels import label_of
 

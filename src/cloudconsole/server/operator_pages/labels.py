@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from cloudconsole.operator.nouns.inputs import Input
-from cloudconsole.operator.nouns.prices import unescaped
+from cloudconsole.operator.entities.prices import unescaped
+from cloudconsole.operator.entities.schema import Input
 
 CURRENCY: Final = "¤"
 """In a unit, the place of the console's currency."""

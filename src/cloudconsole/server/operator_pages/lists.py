@@ -5,11 +5,11 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from cloudconsole.core.clock import time_text
-from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.entities import PRICES, Noun
+from cloudconsole.operator.entities.schema import Filter
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.nouns import PRICES, Noun
-from cloudconsole.operator.nouns.filters import Filter
-from cloudconsole.operator.records import Record
+from cloudconsole.operator.serializers import Record
+from cloudconsole.operator.transaction import Desk
 from cloudconsole.server.http.front import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response

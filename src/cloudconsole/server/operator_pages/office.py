@@ -9,8 +9,8 @@ from sqlalchemy import Connection, Engine, Select, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from cloudconsole.core.clock import Clock
-from cloudconsole.operator.desk import Desk, at_desk, reading_desk
-from cloudconsole.operator.passwords import DEFAULT_POLICY, PasswordPolicy
+from cloudconsole.operator.parsing import DEFAULT_POLICY, PasswordPolicy
+from cloudconsole.operator.transaction import Desk, at_desk, reading_desk
 from cloudconsole.server.observing.meter import Meter
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec.errors import LoginRequired, Unavailable

@@ -5,7 +5,7 @@ from typing import Final
 from sqlalchemy import Engine
 
 from cloudconsole.core.clock import Clock
-from cloudconsole.operator.nouns import NOUNS, Noun
+from cloudconsole.operator.entities import NOUNS, Noun
 from cloudconsole.server.http.admission import Admission
 from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.http.csrf import CsrfTokens

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from cloudconsole.operator.desk import Desk
-from cloudconsole.operator.nouns import NEWS, Done, Noun
-from cloudconsole.operator.records import Record
+from cloudconsole.operator.entities import NEWS, Done, Noun
+from cloudconsole.operator.serializers import Record
+from cloudconsole.operator.transaction import Desk
 from cloudconsole.server.operator_pages.office import Office
 from cloudconsole.store.sessions import Session
 

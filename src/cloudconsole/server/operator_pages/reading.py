@@ -6,10 +6,10 @@ from datetime import tzinfo
 from typing import Any, Final
 
 from cloudconsole.core.resources import UNLIMITED
-from cloudconsole.operator.gaps import Unreadable
-from cloudconsole.operator.nouns import DOMAINS, Noun
-from cloudconsole.operator.records import Record, json_text
-from cloudconsole.operator.written import json_of, number_of, switch_of
+from cloudconsole.operator.entities import DOMAINS, Noun
+from cloudconsole.operator.parsing import json_of, number_of, switch_of
+from cloudconsole.operator.serializers import Record, json_text
+from cloudconsole.operator.validation import Unreadable
 from cloudconsole.server.operator_pages.controls import Control, sent, shown, value_at, was_sent
 
 Fields = Mapping[str, str]

@@ -11,7 +11,7 @@ from jinja2 import BytecodeCache, Environment, PackageLoader, StrictUndefined
 from jinja2.bccache import Bucket
 from markupsafe import Markup
 
-from cloudconsole.operator.nouns import NOUNS, PRICES, Noun
+from cloudconsole.operator.entities import NOUNS, PRICES, Noun
 from cloudconsole.server.http.assets import ASSETS, PAGE_POLICY
 from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.http.request import Request

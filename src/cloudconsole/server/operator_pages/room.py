@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cloudconsole.operator.desk import Desk
-from cloudconsole.operator.nouns import NODES, TENANTS, Noun
+from cloudconsole.operator.entities import NODES, TENANTS, Noun
+from cloudconsole.operator.transaction import Desk
 from cloudconsole.server.http.cookies import clear_notice_cookie, notice_cookie, read_notice
 from cloudconsole.server.http.front import Front
 from cloudconsole.server.http.request import Request

@@ -5,10 +5,10 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from cloudconsole.core.resources import QUOTA_DEFAULTS, QUOTA_USES
-from cloudconsole.operator.nouns import DOMAINS, NEWS, PRICES, QUOTAS, RESOURCES, Noun
-from cloudconsole.operator.nouns.inputs import Input, Shape
-from cloudconsole.operator.nouns.wording import SWITCHED
-from cloudconsole.operator.records import Record
+from cloudconsole.operator.entities import DOMAINS, NEWS, PRICES, QUOTAS, RESOURCES, Noun
+from cloudconsole.operator.entities.base import SWITCHED
+from cloudconsole.operator.entities.schema import Input, Shape
+from cloudconsole.operator.serializers import Record
 from cloudconsole.server.operator_pages.deeds import ENDED
 from cloudconsole.server.operator_pages.labels import label_of, unit_of
 from cloudconsole.server.operator_pages.rendering import link

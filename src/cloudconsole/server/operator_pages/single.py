@@ -4,13 +4,13 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from cloudconsole.core.clock import time_text
-from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.entities import QUOTAS, RESOURCES, TENANTS, Done, Noun
+from cloudconsole.operator.entities.base import NOTHING_TO_CHANGE, PAST
+from cloudconsole.operator.entities.quotas import used_by
+from cloudconsole.operator.entities.references import find_tenant
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.nouns import QUOTAS, RESOURCES, TENANTS, Done, Noun
-from cloudconsole.operator.nouns.places import find_tenant
-from cloudconsole.operator.nouns.usage import used_by
-from cloudconsole.operator.nouns.wording import NOTHING_TO_CHANGE, PAST
-from cloudconsole.operator.records import Record
+from cloudconsole.operator.serializers import Record
+from cloudconsole.operator.transaction import Desk
 from cloudconsole.server.http.front import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response

@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 from cloudconsole.core.resources import UNLIMITED
-from cloudconsole.operator.desk import Desk
-from cloudconsole.operator.nouns import QUOTAS
-from cloudconsole.operator.nouns.places import find_tenant
-from cloudconsole.operator.nouns.usage import used_by
+from cloudconsole.operator.entities import QUOTAS
+from cloudconsole.operator.entities.quotas import used_by
+from cloudconsole.operator.entities.references import find_tenant
+from cloudconsole.operator.transaction import Desk
 from cloudconsole.server.operator_pages.labels import label_of, unit_of
 
 

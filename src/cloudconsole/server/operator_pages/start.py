@@ -5,9 +5,9 @@ from typing import Final
 from sqlalchemy import select
 
 from cloudconsole.operator.audit import Search
-from cloudconsole.operator.desk import Desk
-from cloudconsole.operator.nouns import NEWS
-from cloudconsole.operator.records import Record
+from cloudconsole.operator.entities import NEWS
+from cloudconsole.operator.serializers import Record
+from cloudconsole.operator.transaction import Desk
 from cloudconsole.server.http.front import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response

@@ -5,11 +5,11 @@ from datetime import tzinfo
 from typing import Any, Final
 
 from cloudconsole.operator.audit import Search, accesses, changes, what
-from cloudconsole.operator.desk import Desk
+from cloudconsole.operator.entities import NOUNS
 from cloudconsole.operator.errors import OperatorError, Unfit
 from cloudconsole.operator.fields import seconds_of
-from cloudconsole.operator.nouns import NOUNS
-from cloudconsole.operator.records import Record
+from cloudconsole.operator.serializers import Record
+from cloudconsole.operator.transaction import Desk
 from cloudconsole.server.http.front import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response

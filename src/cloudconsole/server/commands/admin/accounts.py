@@ -4,8 +4,8 @@ import argparse
 from typing import Any, Final
 
 from cloudconsole.cli import printing
-from cloudconsole.operator.nouns import ACCOUNTS, Done
-from cloudconsole.operator.throttles import clear_throttle, throttle_cleared
+from cloudconsole.operator.entities import ACCOUNTS, Done
+from cloudconsole.operator.entities.accounts import clear_throttle, throttle_cleared
 from cloudconsole.server.addresses import forwarded_address, throttle_address
 from cloudconsole.server.commands.admin.stores import add_json_argument, add_store_arguments, looking, store, writing
 from cloudconsole.server.commands.passwords import add_password_arguments, read_new_password

@@ -19,7 +19,7 @@ from cloudconsole.store.base import StoreError
 from cloudconsole.store.sqlite.store import FolderStore
 
 if TYPE_CHECKING:
-    from cloudconsole.operator.keeping.moving import Moved
+    from cloudconsole.operator.maintenance.postgres_copy import Moved
 
 
 def add_commands(subparsers: Any) -> None:
@@ -52,7 +52,7 @@ def _address(text: str) -> str:
 
 def _copy_to(arguments: argparse.Namespace, settings: Settings) -> None:
     # Only now: most commands need no PostgreSQL.
-    from cloudconsole.operator.keeping.moving import COPY_TO, copy_to_postgres
+    from cloudconsole.operator.maintenance.postgres_copy import COPY_TO, copy_to_postgres
     from cloudconsole.store.postgres.dsn import DatabaseAddress
     from cloudconsole.store.postgres.store import PostgresStore
 

@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from cloudconsole.cli import printing
-from cloudconsole.operator.keeping.log_out import end_all_sessions
+from cloudconsole.operator.maintenance.repair import end_all_sessions
 from cloudconsole.server.commands.admin.stores import add_json_argument, add_store_arguments, store, writing
 from cloudconsole.server.settings import Settings
 

@@ -11,11 +11,11 @@ from typing import Any, Final
 from sqlalchemy import Engine
 
 from cloudconsole.cli import printing
-from cloudconsole.operator.cloudfile.dump import dump
-from cloudconsole.operator.cloudfile.load import Summary, make_equal, read_cloud, read_cloud_file
-from cloudconsole.operator.cloudfile.model import CloudFile
-from cloudconsole.operator.keeping.outfile import refuse_as_outfile, replacing
-from cloudconsole.operator.kept import names_kept_in
+from cloudconsole.operator.cloud_file.dumper import dump
+from cloudconsole.operator.cloud_file.loader import Summary, make_equal, read_cloud, read_cloud_file
+from cloudconsole.operator.cloud_file.model import CloudFile
+from cloudconsole.operator.maintenance.backup import refuse_as_outfile, replacing
+from cloudconsole.operator.names import names_kept_in
 from cloudconsole.server.commands.admin.stores import (
     add_json_argument,
     add_store_arguments,

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path as FilePath
 from typing import Any, Final, TypeVar
 
+from cloudconsole.operator.entities.schema import Input
 from cloudconsole.operator.errors import OperatorError, Unfit
-from cloudconsole.operator.nouns.inputs import Input
-from cloudconsole.operator.words import Path, path_text
-from cloudconsole.operator.written import json_of, number_of, switch_of
+from cloudconsole.operator.parsing import json_of, number_of, switch_of
+from cloudconsole.operator.validation import Path, path_text
 
 _PREFIX: Final = "field_"
 Value = TypeVar("Value")

@@ -12,8 +12,8 @@ from typing import Any, BinaryIO
 from sqlalchemy import Engine
 
 from cloudconsole.core.clock import SystemClock
-from cloudconsole.operator.bulk.importing import RestoredMeanwhile, Tally, import_resources
-from cloudconsole.operator.cloudfile.problems import CloudFileError, Problem
+from cloudconsole.operator.bulk_import import RestoredMeanwhile, Tally, import_resources
+from cloudconsole.operator.cloud_file.errors import CloudFileError, Problem
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.server.commands.admin.progress import show_progress
 from cloudconsole.server.commands.admin.stores import (

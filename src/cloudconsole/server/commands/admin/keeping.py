@@ -7,9 +7,8 @@ from typing import Any
 
 from cloudconsole.cli import printing
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.keeping.backup import back_up
-from cloudconsole.operator.keeping.recount import recount
-from cloudconsole.operator.keeping.restore import Staged, restore, staged
+from cloudconsole.operator.maintenance.backup import Staged, back_up, restore, staged
+from cloudconsole.operator.maintenance.repair import recount
 from cloudconsole.server.commands.admin.databases import how_to_back_up, how_to_restore
 from cloudconsole.server.commands.admin.stores import (
     add_json_argument,

@@ -5,9 +5,9 @@ from functools import partial
 from typing import Any, Final
 
 from cloudconsole.cli.parsing import Parser
-from cloudconsole.operator.nouns import ACCOUNTS, NOUNS, PRICES, RESOURCES, Noun
-from cloudconsole.operator.nouns.inputs import Input
-from cloudconsole.operator.nouns.prices import KEY_FORM
+from cloudconsole.operator.entities import ACCOUNTS, NOUNS, PRICES, RESOURCES, Noun
+from cloudconsole.operator.entities.prices import KEY_FORM
+from cloudconsole.operator.entities.schema import Input
 from cloudconsole.server.commands.admin import accounts, verbs
 from cloudconsole.server.commands.admin.flags import add_flags, at_least_one
 from cloudconsole.server.commands.admin.stores import add_json_argument, add_store_arguments, add_zone_argument

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from os import fstat
 from typing import BinaryIO, Protocol
 
-from cloudconsole.operator.bulk.importing import Tally
+from cloudconsole.operator.bulk_import import Tally
 
 
 def show_progress(steps: Iterable[Tally], source: BinaryIO) -> Iterator[Tally]:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from cloudconsole.cli import printing
 from cloudconsole.core.clock import time_text
-from cloudconsole.operator.keeping.pruning import LEAST_DAYS, Ages, Rule, count, prune, rules
+from cloudconsole.operator.maintenance.retention import LEAST_DAYS, Ages, Rule, count, prune, rules
 from cloudconsole.server.commands.admin.stores import (
     add_json_argument,
     add_store_arguments,

@@ -9,7 +9,7 @@ from typing import Final
 from sqlalchemy.exc import DBAPIError
 
 from cloudconsole.cli import output
-from cloudconsole.operator.cloudfile.problems import CloudFileError
+from cloudconsole.operator.cloud_file.errors import CloudFileError
 from cloudconsole.operator.errors import OperatorError, Overridable
 from cloudconsole.server.commands.admin.stores import settings_for
 from cloudconsole.server.commands.refusing import REFUSED, refuse

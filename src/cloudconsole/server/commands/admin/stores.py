@@ -9,7 +9,7 @@ from typing import Final
 from sqlalchemy import Engine
 
 from cloudconsole.core.clock import SystemClock
-from cloudconsole.operator.desk import Desk, at_desk, reading_desk
+from cloudconsole.operator.transaction import Desk, at_desk, reading_desk
 from cloudconsole.server.commands.shown_password import warn_of_shown_password
 from cloudconsole.server.commands.whoami import user_name
 from cloudconsole.server.settings import STORE_SETTINGS, SettingError, Settings

@@ -5,8 +5,8 @@ import re
 import sys
 from typing import IO, Final
 
-from cloudconsole.operator.keeping.copies import note_copy
-from cloudconsole.operator.records import Record
+from cloudconsole.operator.audit import note_copy
+from cloudconsole.operator.serializers import Record
 from cloudconsole.server.commands.admin.stores import now
 from cloudconsole.server.commands.whoami import user_name
 from cloudconsole.spec.text import visible

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from cloudconsole.operator.audit import Search, accesses, changes, what
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.fields import seconds_of
-from cloudconsole.operator.records import Record
+from cloudconsole.operator.serializers import Record
 from cloudconsole.server.commands.admin.stores import (
     add_json_argument,
     add_store_arguments,

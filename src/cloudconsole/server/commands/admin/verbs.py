@@ -7,11 +7,11 @@ from itertools import chain, islice
 from typing import Any, Final
 
 from cloudconsole.cli import output, printing
-from cloudconsole.operator.desk import Desk
-from cloudconsole.operator.nouns import ACCOUNTS, RESOURCES, Done, Noun
-from cloudconsole.operator.nouns.inputs import Input
-from cloudconsole.operator.nouns.wording import NOTHING_TO_CHANGE, PAST
-from cloudconsole.operator.records import Record
+from cloudconsole.operator.entities import ACCOUNTS, RESOURCES, Done, Noun
+from cloudconsole.operator.entities.base import NOTHING_TO_CHANGE, PAST
+from cloudconsole.operator.entities.schema import Input
+from cloudconsole.operator.serializers import Record
+from cloudconsole.operator.transaction import Desk
 from cloudconsole.server.commands.admin.flags import as_typed, at_least_one, flag_of, values_of
 from cloudconsole.server.commands.admin.stores import looking, store, store_to_read, writing
 from cloudconsole.server.commands.passwords import read_new_password

@@ -1,0 +1,58 @@
+"""The first operator of a store that has no accounts."""
+
+from collections.abc import Callable
+from typing import Any
+
+from pydantic import ValidationError
+from sqlalchemy import Connection, select
+
+from cloudconsole.operator.entities import ACCOUNTS, TENANTS
+from cloudconsole.operator.entities.accounts import has_accounts
+from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.models import Account, Tenant
+from cloudconsole.operator.transaction import Desk
+from cloudconsole.operator.validation import message_of
+from cloudconsole.store.base import Store, reading
+from cloudconsole.store.migrations import current_revision
+from cloudconsole.store.sqlite.permissions import refuse_danger
+from cloudconsole.store.sqlite.store import FolderStore
+from cloudconsole.store.tables import tenants
+
+
+def check_names(*, username: str, tenant: str) -> None:
+    """Refuse names that a cloud file would not take either."""
+    _check("--username", lambda: Account.model_validate({"username": username}))
+    _check("--tenant", lambda: Tenant.model_validate({"name": tenant}))
+
+
+def refuse_if_inhabited(store: Store) -> None:
+    """Refuse a store that has accounts, or whose folder others can write to; looks, and changes nothing."""
+    if isinstance(store, FolderStore) and store.folder.is_dir():
+        refuse_danger(store.folder)
+    if not store.is_there():
+        return
+    with store.opened("cloud") as engine:
+        if current_revision(engine) is not None:
+            with reading(engine).connect() as connection:
+                _refuse_accounts(connection)
+
+
+def add_first_operator(desk: Desk, *, username: str, tenant: str, password_hash: str) -> None:
+    """Add the account, and its tenant where there is none of that name."""
+    _refuse_accounts(desk.connection)
+    if desk.connection.scalar(select(tenants.c.id).where(tenants.c.name == tenant)) is None:
+        TENANTS.add(desk, {"name": tenant})
+    account = {"tenant": tenant, "username": username, "role": "operator"}
+    ACCOUNTS.add(desk, {**account, "password_hash": password_hash})
+
+
+def _check(flag: str, validate: Callable[[], Any]) -> None:
+    try:
+        validate()
+    except ValidationError as error:
+        raise OperatorError(f"{flag}: {message_of(error.errors(include_url=False)[0])}") from None
+
+
+def _refuse_accounts(connection: Connection) -> None:
+    if has_accounts(connection):
+        raise OperatorError("the store has accounts already; nothing was changed: use cloudconsole admin to add more")

@@ -1,0 +1,325 @@
+"""JSON-lines import of resources."""
+
+import json
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from typing import Any, BinaryIO, Final, NamedTuple, NoReturn
+
+from pydantic import ValidationError
+from sqlalchemy import Engine, Table, select
+
+from cloudconsole.core.clock import Clock
+from cloudconsole.core.resources import PRICED_UNITS
+from cloudconsole.operator.audit import is_restored_since, newest_line, note
+from cloudconsole.operator.cloud_file.errors import CloudFileError, Problem
+from cloudconsole.operator.entities.prices import price_starts
+from cloudconsole.operator.entities.quotas import Room, over_quota
+from cloudconsole.operator.errors import Finding, OperatorError
+from cloudconsole.operator.fields import Reference
+from cloudconsole.operator.models import Resource, resource_findings
+from cloudconsole.operator.names import StoredNames
+from cloudconsole.operator.rules import SIZES, Starts, disabled_refusal, unpriced_problem
+from cloudconsole.operator.serializers import Row, resource_row
+from cloudconsole.operator.transaction import Desk, at_desk
+from cloudconsole.operator.validation import UNUSABLE, message_of, path_of, path_text, with_gaps
+from cloudconsole.store import counters, tables
+from cloudconsole.store.sql import among, insert_rows
+from cloudconsole.store.tables import resources
+
+LONGEST_LINE: Final = 65_536
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+
+
+class ResourceLine(Resource):
+    """A resource as a cloud file has it, and whose it is."""
+
+    tenant: Reference
+
+
+class Line(NamedTuple):
+    number: int
+    resource: ResourceLine
+    findings: tuple[Finding, ...] = ()
+    """What is wrong with single fields, which are `UNUSABLE` then."""
+
+
+class Batch(NamedTuple):
+    lines: list[Line]
+    problems: list[Problem]
+    """Of lines that cannot be read at all."""
+    position: int
+    """Bytes read so far."""
+
+
+class Unreadable(Exception):
+    """A line that is not taken."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__()
+        self.problems = problems
+
+
+def read_batches(
+    source: BinaryIO, zone: tzinfo, size: int, kept: Container[str] = (), *, stops: bool = True
+) -> Iterator[Batch]:
+    """The lines in order; empty lines are passed over. With `stops`, the first invalid line is the last."""
+    context = {"zone": zone, "kept": kept}
+    number = position = 0
+    lines: list[Line] = []
+    problems: list[Problem] = []
+    while content := source.readline(LONGEST_LINE + 1):
+        number, position = number + 1, position + len(content)
+        try:
+            data = _read(content.removeprefix(_BYTE_ORDER_MARK) if number == 1 else content, number)
+            if data is not None:
+                lines.append(_line(data, number, context))
+        except Unreadable as refused:
+            problems += refused.problems
+        if stops and (problems or (lines and lines[-1].findings)):
+            break
+        if len(lines) + len(problems) >= size:
+            yield Batch(lines, problems, position)
+            lines, problems = [], []
+    if lines or problems:
+        yield Batch(lines, problems, position)
+
+
+def _read(content: bytes, number: int) -> dict[str, Any] | None:
+    if len(content) > LONGEST_LINE:
+        raise Unreadable([Problem(number, "", f"is longer than {LONGEST_LINE} bytes: give each resource its own line")])
+    try:
+        text = content.decode()
+        if not text.strip():
+            return None
+        data = _DECODER.decode(text)
+    except UnicodeDecodeError:
+        message = "is not UTF-8 text"
+    except json.JSONDecodeError as error:
+        message = f"is not JSON: {error.msg} at character {error.pos + 1}"
+    except RecursionError:
+        message = "is nested too deeply"
+    except ValueError as error:
+        message = str(error) if isinstance(error, _Refused) else "has a number too large to hold"
+    else:
+        if isinstance(data, dict):
+            return data
+        message = 'must be an object, such as {"tenant": "demo", "id": "v-1", ...}'
+    raise Unreadable([Problem(number, "", message)])
+
+
+class _Refused(ValueError):
+    """JSON that is not taken, for the reason in its text."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise _Refused(f"{path_text((twice,))}: is there twice")
+    return data
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    raise _Refused(f"has {word}, which JSON does not have")
+
+
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant)
+
+
+def _line(data: dict[str, Any], number: int, context: dict[str, Any]) -> Line:
+    try:
+        return Line(number, ResourceLine.model_validate(data, context=context))
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+    resource = ResourceLine.model_validate(with_gaps(data, details), context=context)
+    return Line(number, resource, tuple((path_of(detail), message_of(detail)) for detail in details))
+
+
+_UNKNOWN: Final = -1
+_FIELDS: Final = {column: name for name, column in SIZES.items()} | {
+    "tenant_id": "tenant",
+    "node_id": "node",
+    "started_at": "started",
+    "ended_at": "ended",
+}
+"""The fields by the names of their columns, where those differ."""
+_TAKING: Final = ("kind", *SIZES.values(), "ended_at")
+"""The columns that say what is taken of a quota."""
+
+
+@dataclass
+class Checked:
+    """What to do about a batch: rows to add, how many lines are in already, and why lines are refused."""
+
+    rows: dict[str, Row] = field(default_factory=dict)
+    passed: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+
+class _View(NamedTuple):
+    """What the store has that these lines speak of."""
+
+    tenants: dict[str, Row]
+    nodes: dict[str, Row]
+    prices: dict[str, Starts]
+    there: dict[str, Row]
+    room: Room | None
+
+
+def check_batch(desk: Desk, lines: list[Line], *, stops: bool = True) -> Checked:
+    """Check lines in order; with `stops`, up to the first that is refused."""
+    view = _look(desk, lines)
+    checked = Checked()
+    for number, resource, faults in lines:
+        row = _row(view, resource)
+        known = view.there.get(resource.id) or checked.rows.get(resource.id)
+        if known is not None and known == row and not faults:
+            checked.passed += 1
+            continue
+        findings = [*faults, *_findings(view, resource, row, known)]
+        if findings:
+            checked.problems += [Problem(number, path_text(path), message) for path, message in findings]
+            if stops:
+                break
+            continue
+        checked.rows[resource.id] = row
+    return checked
+
+
+def _look(desk: Desk, lines: list[Line]) -> _View:
+    tenants = _named(desk, tables.tenants, {line.resource.tenant for line in lines} - {UNUSABLE})
+    ids = {line.resource.id for line in lines} - {UNUSABLE}
+    known = among(desk.connection, tables.resources.c.id, ids)
+    there = desk.connection.execute(select(tables.resources).where(known)).mappings()
+    return _View(
+        tenants,
+        _named(desk, tables.nodes),
+        {kind: price_starts(desk, kind) for kind in PRICED_UNITS},
+        {row["id"]: dict(row) for row in there},
+        None if desk.force else Room(desk, [tenant["id"] for tenant in tenants.values()]),
+    )
+
+
+def _named(desk: Desk, table: Table, names: set[str] | None = None) -> dict[str, Row]:
+    query = select(table) if names is None else select(table).where(among(desk.connection, table.c.name, names))
+    return {row["name"]: dict(row) for row in desk.connection.execute(query).mappings()}
+
+
+def _row(view: _View, resource: ResourceLine) -> Row:
+    """The resource as a row, in which an unknown tenant or node is `_UNKNOWN`, and so equal to none that is there."""
+    tenant_id, node_id = _id(view.tenants, resource.tenant), None
+    if resource.node is not None:
+        node_id = _id(view.nodes, resource.node)
+    return resource_row(resource, tenant_id, node_id)
+
+
+def _id(places: dict[str, Row], name: str) -> int:
+    return int(places[name]["id"]) if name in places else _UNKNOWN
+
+
+def _findings(view: _View, resource: ResourceLine, row: Row, known: Row | None) -> Iterator[Finding]:
+    for thing, name, column in (("tenant", resource.tenant, "tenant_id"), ("node", resource.node, "node_id")):
+        if name is not UNUSABLE and row[column] == _UNKNOWN:
+            yield (thing,), f"there is no such {thing}: add it first"
+    yield from resource_findings(resource)
+    if known is None:
+        yield from _findings_of_new(view, resource, row)
+    elif different := [_FIELDS.get(name, name) for name in row if _differ(row[name], known[name])]:
+        yield ("id",), f"there is a resource {resource.id} already, and it differs in {', '.join(different)}"
+
+
+def _differ(value: Any, known: Any) -> bool:
+    """Whether two values surely do; of one that is faulty there is enough to say already."""
+    return value is not UNUSABLE and value not in (known, _UNKNOWN)
+
+
+def _findings_of_new(view: _View, resource: ResourceLine, row: Row) -> Iterator[Finding]:
+    places = (("tenant", view.tenants, resource.tenant), ("node", view.nodes, resource.node))
+    for thing, known, name in places:
+        if name in known and known[name]["disabled"]:
+            yield (thing,), disabled_refusal(thing, name)
+    if UNUSABLE not in (row["kind"], row["started_at"]) and row["node_id"] not in (None, _UNKNOWN):
+        starts = view.prices.get(resource.kind, {})
+        problem = unpriced_problem(resource.kind, row["node_id"], resource.started, starts)
+        if problem is not None:
+            yield ("started",), problem
+    if view.room is not None and row["tenant_id"] != _UNKNOWN and not any(row[name] is UNUSABLE for name in _TAKING):
+        over = view.room.take(row)
+        if over:
+            yield (), f"{over_quota(over)}: raise the quota of {resource.tenant}, or give --force"
+
+
+LINES_PER_TRANSACTION: Final = 1_000
+"""Some tenths of a second, so that nobody else who writes is kept waiting for long: a login may be among them."""
+
+
+class Tally(NamedTuple):
+    """How far an import is: what it counts is in the store for good."""
+
+    added: int = 0
+    passed: int = 0
+    """Lines that were in already."""
+    position: int = 0
+    """Bytes read."""
+
+    @property
+    def lines(self) -> int:
+        return self.added + self.passed
+
+
+class RestoredMeanwhile(OperatorError):
+    """The store was restored between two transactions: nobody knows which of the lines so far are in."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the store was restored meanwhile, and lines that were in may be gone: the same command begins anew"
+        )
+
+
+def import_resources(
+    engine: Engine,
+    source: BinaryIO,
+    name: str,
+    *,
+    actor: str,
+    clock: Clock,
+    zone: tzinfo,
+    force: bool = False,
+    refused_lines: int = 1,
+) -> Iterator[Tally]:
+    """Gives the tally after each transaction; a refused line raises `CloudFileError` once all before it are in.
+
+    A trial asks for more `refused_lines`: it continues until it has found that many, and adds all other lines.
+    `RestoredMeanwhile` ends it where the lines of earlier transactions are no longer surely in.
+    """
+    tally = Tally()
+    seen: int | None = None
+    stops = refused_lines == 1
+    problems: list[Problem] = []
+    for batch in read_batches(source, zone, LINES_PER_TRANSACTION, StoredNames(engine), stops=stops):
+        with at_desk(engine, actor=actor, now=int(clock.now()), zone=zone, force=force) as desk:
+            if seen is not None and is_restored_since(desk.connection, seen):
+                raise RestoredMeanwhile
+            checked = check_batch(desk, batch.lines, stops=stops)
+            _write(desk, name, batch, checked)
+            seen = newest_line(desk.connection)
+        tally = Tally(tally.added + len(checked.rows), tally.passed + checked.passed, batch.position)
+        yield tally
+        problems += checked.problems + batch.problems
+        if len({problem.line for problem in problems}) >= refused_lines:
+            break
+    if problems:
+        listed = sorted({problem.line for problem in problems})[:refused_lines]
+        raise CloudFileError(name, [problem for problem in problems if problem.line in listed])
+
+
+def _write(desk: Desk, name: str, batch: Batch, checked: Checked) -> None:
+    if not checked.rows:
+        return
+    rows = list(checked.rows.values())
+    insert_rows(desk.connection, resources, rows)
+    counters.update_counters(desk.connection, [], rows)
+    last = checked.problems[0].line - 1 if checked.problems else batch.lines[-1].number
+    note(desk, "import", name, None, {"lines": [batch.lines[0].number, last], "resources": len(rows)})

@@ -1,0 +1,255 @@
+"""Apply a file to the store."""
+
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from datetime import tzinfo
+from operator import itemgetter
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import Connection, Engine, Table
+
+from cloudconsole.core.resources import QUOTA_DEFAULTS
+from cloudconsole.operator.audit import Line, note, note_all
+from cloudconsole.operator.cloud_file import model
+from cloudconsole.operator.cloud_file.diff import Changes, Counts, compare, rows_of
+from cloudconsole.operator.cloud_file.errors import CloudFileError
+from cloudconsole.operator.cloud_file.model import CloudFile, read_model, read_passwords
+from cloudconsole.operator.cloud_file.validation import check, refuse_disabled, refuse_over_quota
+from cloudconsole.operator.cloud_file.yaml import read_document
+from cloudconsole.operator.entities import ACCOUNTS, NOUNS, QUOTAS
+from cloudconsole.operator.entities.accounts import (
+    PASSWORD_CHANGED,
+    end_sessions_of_guests,
+    ends_sessions_of_guests,
+    keeping_an_operator,
+)
+from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.names import StoredNames
+from cloudconsole.operator.parsing import DEFAULT_POLICY, PasswordPolicy
+from cloudconsole.operator.serializers import Record, Row
+from cloudconsole.operator.transaction import Desk
+from cloudconsole.store import counters, tables
+from cloudconsole.store.base import reading
+from cloudconsole.store.sql import allow_long_thought
+
+MOST_RESOURCES: Final = 10_000
+"""Where a load touches more, only its own line says how many."""
+
+_NOUNS: Final = {noun.table: noun for noun in NOUNS}
+
+
+def note_each(desk: Desk, parts: Sequence[Changes]) -> None:
+    """Note what was written and what will go, while the tenants and nodes of both are there to be named.
+
+    Nothing where the store was empty: all is new then.
+    """
+    if all(part.was_empty for part in parts):
+        return
+    tenants, nodes = (
+        {row["id"]: row["name"] for row in rows_of(desk.connection, table)} for table in (tables.tenants, tables.nodes)
+    )
+
+    def named(row: Row) -> Row:
+        return {**row, "tenant": tenants.get(row.get("tenant_id")), "node": nodes.get(row.get("node_id"))}
+
+    note_all(desk, (line for part in parts if not _are_too_many(part) for line in _lines(part, named)))
+
+
+def _are_too_many(part: Changes) -> bool:
+    return part.table is tables.resources and sum(part.counts) > MOST_RESOURCES
+
+
+def _lines(part: Changes, named: Callable[[Row], Row]) -> Iterator[Line]:
+    noun = _NOUNS[part.table]
+    part = _from_defaults(part) if noun is QUOTAS else part
+    for row in part.added:
+        record = noun.record_of(named(row))
+        yield Line(f"{noun.name}.add", noun.key_of(record), None, record)
+    for before, after in zip(part.replaced, part.changed, strict=True):
+        was, now = (noun.record_of(named(row)) for row in (before, after))
+        if noun is ACCOUNTS:
+            yield from _account_lines(before, after, was, now)
+        else:
+            yield Line(f"{noun.name}.change", noun.key_of(now), was, now)
+    for row in part.removed:
+        record = noun.record_of(named(row))
+        yield Line(f"{noun.name}.remove", noun.key_of(record), record, None)
+
+
+def _from_defaults(quotas: Changes) -> Changes:
+    """Quotas come with their tenant, at their defaults, and go with it."""
+    since = Changes(quotas.table)
+    for before, after in quotas.written():
+        known = {"tenant_id": after["tenant_id"], **QUOTA_DEFAULTS} if before is None else before
+        if known != after:
+            since.replaced.append(known)
+            since.changed.append(after)
+    return since
+
+
+def _account_lines(before: Row, after: Row, was: Record, now: Record) -> Iterator[Line]:
+    """Neither where only its sessions end, since its tenant is disabled."""
+    key = ACCOUNTS.key_of(now)
+    if was != now:
+        yield Line("account.change", key, was, now)
+    if before["password_hash"] != after["password_hash"]:
+        yield Line("account.password", key, None, PASSWORD_CHANGED)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a load did, by table; tables in which nothing changed are left out."""
+
+    counts: Mapping[str, Counts]
+
+    @property
+    def changed(self) -> bool:
+        return bool(self.counts)
+
+    def __str__(self) -> str:
+        if not self.counts:
+            return "nothing to change"
+        return "\n".join(f"{table}: {_count_text(counts)}" for table, counts in self.counts.items())
+
+
+def _refuse_nothing(_connection: Connection) -> None:
+    """Whatever is there may be changed."""
+
+
+def load(
+    engine: Engine,
+    source: Path,
+    *,
+    zone: tzinfo,
+    now: int,
+    actor: str,
+    dry_run: bool = False,
+    force: bool = False,
+) -> Summary:
+    """Make the store what the file says; a file with problems raises `CloudFileError` with every one of them."""
+    file, passwords = read_cloud_file(source, zone, StoredNames(engine))
+    return make_equal(engine, file, passwords, name=source.name, now=now, actor=actor, dry_run=dry_run, force=force)
+
+
+def make_equal(
+    engine: Engine,
+    file: CloudFile,
+    passwords: Mapping[str, str],
+    *,
+    name: str,
+    now: int,
+    actor: str,
+    dry_run: bool = False,
+    force: bool = False,
+    refuse: Callable[[Connection], None] = _refuse_nothing,
+) -> Summary:
+    """Add, change and remove until the store is what the file of this name says; a dry run takes it all back.
+
+    It is held to the rules of single changes: quotas, what is disabled, and that an operator can log in. `refuse` may
+    look at the store in the very transaction, and raise.
+    """
+    # Hashed before the transaction: it takes its time, in which others could not write.
+    hashes = model.hash_passwords(passwords, _current_hashes(engine))
+    with engine.connect() as connection, connection.begin() as transaction:
+        allow_long_thought(connection)
+        refuse(connection)
+        desk = Desk(connection, actor, now, force=force)
+        with keeping_an_operator(desk):
+            summary = Summary(_change(desk, file, hashes))
+        if summary.changed:
+            after = {table: counts._asdict() for table, counts in summary.counts.items()}
+            note(desk, "load", name, None, after)
+        if dry_run:
+            transaction.rollback()
+    return summary
+
+
+def read_cloud_file(
+    source: Path, zone: tzinfo, kept: Container[str] = (), policy: PasswordPolicy = DEFAULT_POLICY
+) -> tuple[CloudFile, dict[str, str]]:
+    """A file without problems, and the passwords from the files it names; names that are kept may stay as they are."""
+    try:
+        content = source.read_bytes()
+    except OSError as error:
+        raise OperatorError(f"{source} cannot be read: {error.strerror}") from error
+    return read_cloud(content, str(source), zone, kept, policy, beside=source.parent)
+
+
+def read_cloud(
+    content: bytes,
+    name: str,
+    zone: tzinfo,
+    kept: Container[str] = (),
+    policy: PasswordPolicy = DEFAULT_POLICY,
+    *,
+    beside: Path,
+) -> tuple[CloudFile, dict[str, str]]:
+    """The content of a file without problems, and the passwords from the files it names, as seen from a folder."""
+    document = read_document(content)
+    if document.data is None:
+        raise CloudFileError(name, document.problems)
+    file, shape_problems = read_model(document, zone, kept)
+    passwords, password_problems = read_passwords(file, beside, document, policy)
+    problems = [*document.problems, *shape_problems, *check(file, document), *password_problems]
+    if problems:
+        raise CloudFileError(name, problems)
+    return file, passwords
+
+
+def _change(desk: Desk, file: CloudFile, hashes: Mapping[str, str]) -> dict[str, Counts]:
+    connection = desk.connection
+    nodes = compare(connection, tables.nodes, itemgetter("name"), model.node_rows(file))
+    tenants = compare(connection, tables.tenants, itemgetter("name"), model.tenant_rows(file))
+    # Tenants may swap their projects, or one may have that of another which is removed at the end.
+    tenants.clear(connection, "project")
+    for parents in (nodes, tenants):
+        parents.write_in_place(connection)
+    shut_out = {now["name"] for was, now in tenants.written() if was and now["disabled"] and not was["disabled"]}
+    for was, now in tenants.written():
+        if was and ends_sessions_of_guests(was, now):
+            end_sessions_of_guests(desk, now["id"])
+    children = _children(connection, file, hashes, shut_out)
+    for part in children:
+        part.remove(connection)
+        part.write(connection)
+    resources = next(part for part in children if part.table is tables.resources)
+    if tenants.removed or any(resources.counts):
+        counters.recount_all(connection)
+    refuse_disabled(connection, resources, tenants=tenants, nodes=nodes)
+    refuse_over_quota(desk, resources)
+    parts = (nodes, tenants, *children)
+    note_each(desk, parts)
+    for parents in (nodes, tenants):
+        parents.remove(connection)
+    return {part.table.name: part.counts for part in parts if any(part.counts)}
+
+
+def _children(connection: Connection, file: CloudFile, hashes: Mapping[str, str], shut_out: Set[str]) -> list[Changes]:
+    tenants = _ids(connection, tables.tenants)
+    nodes = _ids(connection, tables.nodes)
+    accounts = {row["username"]: row for row in rows_of(connection, tables.accounts)}
+    wanted = (
+        (tables.flavors, itemgetter("id"), model.flavor_rows(file)),
+        (tables.prices, itemgetter("kind", "unit", "type", "node_id", "start"), model.price_rows(file, nodes)),
+        (tables.news, itemgetter("id"), model.news_rows(file)),
+        (tables.urls, itemgetter("id"), model.url_rows(file, tenants)),
+        (tables.quotas, itemgetter("tenant_id"), model.quota_rows(file, tenants)),
+        (tables.accounts, itemgetter("username"), model.account_rows(file, tenants, hashes, accounts, shut_out)),
+        (tables.domains, itemgetter("id"), model.domain_rows(file, tenants)),
+        (tables.resources, itemgetter("id"), model.resource_rows(file, tenants, nodes)),
+    )
+    return [compare(connection, table, key, these) for table, key, these in wanted]
+
+
+def _current_hashes(engine: Engine) -> dict[str, str]:
+    with reading(engine).connect() as connection:
+        return {row["username"]: row["password_hash"] for row in rows_of(connection, tables.accounts)}
+
+
+def _ids(connection: Connection, table: Table) -> dict[str, int]:
+    return {row["name"]: row["id"] for row in rows_of(connection, table)}
+
+
+def _count_text(counts: Counts) -> str:
+    return ", ".join(f"{count} {word}" for word, count in counts._asdict().items() if count)

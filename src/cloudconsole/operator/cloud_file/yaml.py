@@ -1,0 +1,327 @@
+"""YAML parsing with line numbers and limits; flow-style output."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final, NamedTuple
+
+import yaml
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    Event,
+    MappingEndEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+from yaml.reader import Reader
+
+from cloudconsole.operator.cloud_file.errors import Problem
+from cloudconsole.operator.validation import Path, path_text
+
+
+class TimeText(str):
+    """A date or time that stood in the file without quotes, as it stood there."""
+
+    __slots__ = ()
+
+
+def _boolean(text: str) -> bool:
+    return text.lower() == "true"
+
+
+def _whole(text: str) -> int:
+    number = int(text, 0)
+    # Python reads hexadecimal digits without end, but does not write as many decimal ones.
+    str(number)
+    return number
+
+
+def _special(text: str) -> Decimal:
+    return Decimal(text.replace(".", ""))
+
+
+_MEANINGS: Final[tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...]] = (
+    (re.compile(r"|~|null|Null|NULL"), lambda _text: None),
+    (re.compile(r"true|True|TRUE|false|False|FALSE"), _boolean),
+    (re.compile(r"[-+]?(?:0|[1-9][0-9]*)|0o[0-7]+|0x[0-9a-fA-F]+"), _whole),
+    (re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"), Decimal),
+    (re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"), _special),
+    (re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:(?:[Tt]|[ \t]+)[0-9]{1,2}:.*)?"), TimeText),
+)
+_FIRST_CHARACTERS: Final = frozenset("~nNtTfF+-.0123456789")
+
+
+def meaning_of(text: str) -> Any:
+    """The value of a word without quotes; ValueError where no computer can hold it."""
+    if text and text[0] not in _FIRST_CHARACTERS:
+        return text
+    for pattern, make in _MEANINGS:
+        if pattern.fullmatch(text):
+            try:
+                return make(text)
+            except (ValueError, InvalidOperation):
+                raise ValueError("is a number too large to hold") from None
+    return text
+
+
+Lines = dict[int, dict[str | int, int]]
+"""Where the parts of each mapping and list stand, by the `id` of the mapping or list."""
+
+
+class Unreadable(Exception):
+    """Text that cannot be read on from here."""
+
+    def __init__(self, line: int, message: str, path: Path = ()) -> None:
+        super().__init__(message)
+        self.problem = Problem(line, path_text(path), message)
+
+
+@dataclass
+class Document:
+    """The data of a file, or None where it could not be read to its end, and the problems met on the way."""
+
+    data: dict[str, Any] | None = None
+    problems: list[Problem] = field(default_factory=list)
+    faulty: set[Path] = field(default_factory=set)
+    """Paths of values that could not be had, and about which there is nothing more to say."""
+    lines: Lines = field(default_factory=dict)
+
+    def line_of(self, path: Path) -> int:
+        """The line of a value, or of the nearest thing around it that is there."""
+        line = 1
+        value: Any = self.data
+        for step in path:
+            lines = self.lines.get(id(value), {})
+            if step not in lines:
+                break
+            line, value = lines[step], value[step]
+        return line
+
+
+DEEPEST: Final = 100
+MOST_REPEATED: Final = 100_000
+"""How many values aliases may stand for in all."""
+
+_Parser: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_TEXT_TAGS: Final = ("!", "tag:yaml.org,2002:str")
+_BEING_READ: Final = object()
+
+
+def read_document(content: bytes) -> Document:
+    document = Document()
+    try:
+        parser = _Parser(_readable(content))
+        try:
+            document.data = _Builder(parser, document).read()
+        finally:
+            parser.dispose()
+    except Unreadable as end:
+        document.problems.append(end.problem)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        document.problems.append(Problem(mark.line + 1 if mark else 1, "", f"is not YAML: {error.problem}"))
+    return document
+
+
+class _Read(NamedTuple):
+    """A value, how many values it has in it, itself included, and how deeply it is nested."""
+
+    value: Any
+    size: int
+    height: int
+
+
+_NOTHING: Final = _Read(None, 1, 1)
+
+
+class _Builder:
+    def __init__(self, parser: Any, document: Document) -> None:
+        self._parser = parser
+        self._document = document
+        self._repeated = 0
+        self._anchors: dict[str, _Read] = {}
+
+    def read(self) -> dict[str, Any]:
+        self._next()
+        if isinstance(self._next(), StreamEndEvent):
+            raise Unreadable(1, "is empty: a cloud file begins with version: 1")
+        first = self._next()
+        data = self._value(first, ()).value
+        while not isinstance(event := self._next(), StreamEndEvent):
+            if isinstance(event, DocumentStartEvent):
+                raise Unreadable(_line(event), "a second document begins here: a cloud file has only one")
+        if not isinstance(data, dict):
+            raise Unreadable(_line(first), "must be a mapping that begins with version: 1")
+        return data
+
+    def _next(self) -> Event:
+        event: Event = self._parser.get_event()
+        return event
+
+    def _value(self, event: Event, path: Path) -> _Read:
+        if isinstance(event, AliasEvent):
+            return self._aliased(event, path)
+        _check_depth(event, path, 1)
+        anchor = getattr(event, "anchor", None)
+        if anchor:
+            self._anchors[anchor] = _Read(_BEING_READ, 0, 0)
+        if isinstance(event, ScalarEvent):
+            read = _Read(self._scalar(event, path), 1, 1)
+        elif isinstance(event, SequenceStartEvent):
+            read = self._list(event, path)
+        else:
+            read = self._mapping(event, path)
+        if anchor:
+            self._anchors[anchor] = read
+        return read
+
+    def _aliased(self, event: AliasEvent, path: Path) -> _Read:
+        name = str(event.anchor)
+        read = self._anchors.get(name)
+        if read is None:
+            self._complain(event, path, f"*{name} refers to nothing: there is no &{name} before it")
+            return _NOTHING
+        if read.value is _BEING_READ:
+            self._complain(event, path, f"*{name} refers to something that it is itself a part of")
+            return _NOTHING
+        _check_depth(event, path, read.height)
+        self._repeated += read.size
+        if self._repeated > MOST_REPEATED:
+            raise Unreadable(_line(event), f"aliases stand for more than {MOST_REPEATED} values", path)
+        return read
+
+    def _scalar(self, event: ScalarEvent, path: Path) -> Any:
+        text: str = event.value
+        if event.tag is not None and event.tag not in _TEXT_TAGS:
+            self._complain(event, path, f"has the tag {event.tag!a}, and tags are not taken")
+        if any("\ud800" <= character <= "\udfff" for character in text):
+            self._complain(event, path, "has half of a character: write the character itself")
+        if event.tag is not None or not event.implicit[0]:
+            return text
+        try:
+            return meaning_of(text)
+        except ValueError as error:
+            self._complain(event, path, str(error))
+            return None
+
+    def _list(self, start: Any, path: Path) -> _Read:
+        self._refuse_tag(start, path)
+        items: list[Any] = []
+        lines = self._document.lines[id(items)] = {}
+        size = height = 0
+        while not isinstance(event := self._next(), SequenceEndEvent):
+            place = len(items)
+            lines[place] = _line(event)
+            item = self._value(event, (*path, place))
+            items.append(item.value)
+            size, height = size + item.size, max(height, item.height)
+        return _Read(items, size + 1, height + 1)
+
+    def _mapping(self, start: Any, path: Path) -> _Read:
+        self._refuse_tag(start, path)
+        entries: dict[str, Any] = {}
+        lines = self._document.lines[id(entries)] = {}
+        size = height = 0
+        while not isinstance(event := self._next(), MappingEndEvent):
+            key = self._key(event, path, lines)
+            entry = self._value(self._next(), (*path, key or ""))
+            size, height = size + entry.size, max(height, entry.height)
+            if key is not None:
+                lines.setdefault(key, _line(event))
+                entries[key] = entry.value
+        return _Read(entries, size + 1, height + 1)
+
+    def _key(self, event: Event, path: Path, earlier: dict[str | int, int]) -> str | None:
+        """A mapping's next key, or None where it is not one that can be taken."""
+        key = self._value(event, path).value
+        if not isinstance(key, str):
+            self._note(event, path, "has a key that is not text: put the key in quotes")
+            return None
+        if key in earlier:
+            self._note(event, (*path, key), f"is there twice: first in line {earlier[key]}")
+        elif key == "<<" and isinstance(event, ScalarEvent) and event.implicit[0]:
+            self._complain(event, (*path, key), "merging mappings is not taken: write the keys out")
+        return str(key)
+
+    def _refuse_tag(self, start: Any, path: Path) -> None:
+        if start.tag is not None and start.tag != "!":
+            self._complain(start, path, f"has the tag {start.tag!a}, and tags are not taken")
+
+    def _complain(self, event: Event, path: Path, message: str) -> None:
+        """Note a problem that leaves nothing more to say about the value there."""
+        self._note(event, path, message)
+        self._document.faulty.add(path)
+
+    def _note(self, event: Event, path: Path, message: str) -> None:
+        self._document.problems.append(Problem(_line(event), path_text(path), message))
+
+
+def _check_depth(event: Event, path: Path, height: int) -> None:
+    if len(path) + height > DEEPEST:
+        raise Unreadable(_line(event), "is nested too deeply", path[:3])
+
+
+def _line(event: Event) -> int:
+    return event.start_mark.line + 1 if event.start_mark else 1
+
+
+def _readable(content: bytes) -> str:
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise Unreadable(line, "is not UTF-8 text") from None
+    unreadable = Reader.NON_PRINTABLE.search(text)
+    if unreadable:
+        line = text.count("\n", 0, unreadable.start()) + 1
+        raise Unreadable(line, f"has the character {unreadable.group()!a}, which YAML does not allow")
+    return text
+
+
+_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+_NOT_PLAIN: Final = frozenset(("null", "true", "false", "yes", "no", "on", "off", "y", "n"))
+"""Words that mean something else to one YAML reader or another."""
+
+# Characters that JSON leaves as they are and YAML takes for line breaks or refuses.
+_ESCAPED: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+_LONGEST_PLAIN_KEY: Final = 128
+
+
+class Plain(str):
+    """Text that is known to read back as it stands, such as a time."""
+
+    __slots__ = ()
+
+
+def flow(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_key(key)}: {flow(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(flow, value)) + "]"
+    if isinstance(value, str):
+        return _text(value)
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | Decimal):
+        return str(value)
+    raise TypeError(f"a cloud file holds no {type(value).__name__}")
+
+
+def _key(key: str) -> str:
+    text = _text(key)
+    # YAML takes a longer key only where a question mark announces it.
+    return text if len(text) <= _LONGEST_PLAIN_KEY else f"? {text} "
+
+
+def _text(text: str) -> str:
+    if isinstance(text, Plain) or (_PLAIN.fullmatch(text) and text.lower() not in _NOT_PLAIN):
+        return str(text)
+    quoted = json.dumps(text, ensure_ascii=False)
+    return _ESCAPED.sub(lambda match: f"\\u{ord(match.group()):04x}", quoted)

@@ -1,0 +1,44 @@
+"""The table of nouns: what operators keep, and for each the verbs that change it or show it."""
+
+from typing import Final
+
+from cloudconsole.operator.entities.accounts import ACCOUNTS
+from cloudconsole.operator.entities.base import Done, Noun
+from cloudconsole.operator.entities.content import Domains, Flavors, News, Urls
+from cloudconsole.operator.entities.nodes import Nodes
+from cloudconsole.operator.entities.prices import Prices
+from cloudconsole.operator.entities.quotas import Quotas
+from cloudconsole.operator.entities.resources import Resources
+from cloudconsole.operator.entities.schema import Filter
+from cloudconsole.operator.entities.tenants import Tenants
+
+TENANTS: Final = Tenants()
+QUOTAS: Final = Quotas()
+NODES: Final = Nodes()
+PRICES: Final = Prices()
+RESOURCES: Final = Resources()
+FLAVORS: Final = Flavors()
+URLS: Final = Urls()
+DOMAINS: Final = Domains()
+NEWS: Final = News()
+
+NOUNS: Final[tuple[Noun, ...]] = (
+    TENANTS, ACCOUNTS, QUOTAS, NODES, PRICES, RESOURCES, FLAVORS, URLS, DOMAINS, NEWS,
+)  # fmt: skip
+
+__all__ = [
+    "ACCOUNTS",
+    "DOMAINS",
+    "FLAVORS",
+    "NEWS",
+    "NODES",
+    "NOUNS",
+    "PRICES",
+    "QUOTAS",
+    "RESOURCES",
+    "TENANTS",
+    "URLS",
+    "Done",
+    "Filter",
+    "Noun",
+]

@@ -1,0 +1,179 @@
+"""Accounts, last-operator guard, session revocation, throttle reset."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from secrets import randbits
+from typing import Any, Final, get_args
+
+from sqlalchemy import ColumnElement, Connection, Select, delete, select, update
+
+from cloudconsole.core.resources import Role
+from cloudconsole.operator import models, serializers
+from cloudconsole.operator.audit import note
+from cloudconsole.operator.entities.base import Done, Noun, Values
+from cloudconsole.operator.entities.references import require_owner, with_tenant
+from cloudconsole.operator.entities.schema import Filter, prefix_filter, switch_filter, tenant_filter
+from cloudconsole.operator.errors import OperatorError, Overridable
+from cloudconsole.operator.models import read_part
+from cloudconsole.operator.serializers import Record, Row
+from cloudconsole.operator.transaction import Desk
+from cloudconsole.store import tables
+from cloudconsole.store.activity import hash_username
+from cloudconsole.store.sql import update_rows
+from cloudconsole.store.tables import accounts, login_failures, tenants
+
+
+def has_accounts(connection: Connection) -> bool:
+    return connection.scalar(select(accounts.c.id).limit(1)) is not None
+
+
+def operators_who_can_log_in() -> Select[tuple[str]]:
+    """Their usernames."""
+    operators = select(accounts.c.username).join(tenants, tenants.c.id == accounts.c.tenant_id)
+    return operators.where(accounts.c.role == "operator", ~accounts.c.disabled, ~tenants.c.disabled)
+
+
+@contextmanager
+def keeping_an_operator(desk: Desk) -> Iterator[None]:
+    """Refuse what is done within if no operator can log in afterwards, where one could before."""
+    can_log_in = operators_who_can_log_in().limit(1)
+    could = desk.connection.scalar(can_log_in)
+    yield
+    if could is not None and not desk.force and desk.connection.scalar(can_log_in) is None:
+        raise Overridable(f"this leaves no operator who can log in, as {could} can now: keep one")
+
+
+def refuse_no_operator_left(desk: Desk, going: ColumnElement[bool]) -> None:
+    """Refuse a change after which no operator could log in, where one can now; `going` says whom it concerns."""
+    if desk.force:
+        return
+    can_log_in = operators_who_can_log_in()
+    last = desk.connection.scalar(can_log_in.where(going).limit(1))
+    if last is not None and desk.connection.scalar(can_log_in.where(~going).limit(1)) is None:
+        raise Overridable(f"the account {last} is the last operator who can log in: make another one first")
+
+
+def new_version() -> int:
+    return randbits(63)
+
+
+def end_sessions_of_accounts(desk: Desk, tenant_id: int) -> None:
+    ids = desk.connection.scalars(select(accounts.c.id).where(accounts.c.tenant_id == tenant_id))
+    update_rows(desk.connection, accounts, [{"id": account, "version": new_version()} for account in ids])
+
+
+def ends_sessions_of_guests(before: Row, after: Row) -> bool:
+    """Whether a tenant's change does. Enabling, too: a login under way when it was disabled may have opened one."""
+    return any(before[field] != after[field] for field in ("disabled", "project"))
+
+
+def end_sessions_of_guests(desk: Desk, tenant_id: int) -> None:
+    """Of those that an identity endpoint behind us vouches for: all that were opened before, or are in this second."""
+    desk.connection.execute(update(tenants).where(tenants.c.id == tenant_id).values(guests_ended_at=desk.now))
+
+
+PASSWORD_CHANGED: Final[Record] = {"password": "changed"}
+"""All that is ever noted of a password."""
+
+
+class Accounts(Noun):
+    name = "account"
+    thing = "account"
+    plural = "accounts"
+    model = models.Account
+    table = tables.accounts
+    key = "username"
+    owner = "the tenant it acts for"
+    fixed = frozenset({"username"})
+    overridable = frozenset({"change", "disable", "remove"})
+
+    def filters(self) -> Mapping[str, Filter]:
+        columns = self.table.c
+        return {
+            "tenant": tenant_filter(columns.tenant_id),
+            "role": Filter("only those of this role", lambda _desk, role: columns.role == role, choices=get_args(Role)),
+            "prefix": prefix_filter(columns.username, "name"),
+            "disabled": switch_filter(columns.disabled, "only the disabled ones"),
+        }
+
+    def add(self, desk: Desk, values: Values) -> Done:
+        """Add an account; of its password, `password_hash` is given."""
+        if values.get("password_hash") is None:
+            raise OperatorError("password_hash: is missing")
+        return super().add(desk, values)
+
+    def check_new(self, desk: Desk, values: Values) -> None:
+        """Refuse what could not be added, before anyone is asked for its password."""
+        self._new_row(desk, values)
+
+    def change(self, desk: Desk, key: str, values: Values) -> Done:
+        if "password_hash" in values:
+            raise OperatorError("password_hash: is changed by resetting the password")
+        return super().change(desk, key, values)
+
+    def reset_password(self, desk: Desk, key: str, password_hash: str) -> Done:
+        current = self._require(desk, key)
+        values = {"username": current["username"], "password_hash": password_hash}
+        given = read_part(models.Account, values, desk.keeping([current["username"]]))
+        self._renew(desk, current, password_hash=given.password_hash)
+        return self._noted(desk, "password", key, None, PASSWORD_CHANGED)
+
+    def end_sessions(self, desk: Desk, key: str) -> Done:
+        self._renew(desk, self._require(desk, key))
+        return self._noted(desk, "end-sessions", key, None, {"sessions": "ended"})
+
+    def _renew(self, desk: Desk, current: Row, **columns: Any) -> None:
+        renewed = update(self.table).where(self._is(current)).values(version=new_version(), **columns)
+        desk.connection.execute(renewed)
+
+    def _query(self) -> Select[Any]:
+        return with_tenant(self.table)
+
+    def record_of(self, row: Row) -> Record:
+        return {"tenant": row["tenant"], **serializers.account_record(row)}
+
+    def _row(self, desk: Desk, values: Values) -> Row:
+        tenant_id, others, findings = require_owner(desk, values)
+        if "password_file" in others:
+            raise OperatorError("password_file: is not taken here")
+        account = read_part(models.Account, others, desk, findings)
+        row = {"tenant_id": tenant_id, "username": account.username, "role": account.role, "disabled": account.disabled}
+        return row if account.password_hash is None else {**row, "password_hash": account.password_hash}
+
+    def _written(self, row: Row) -> Row:
+        return {**row, "version": new_version()}
+
+    def _check(self, desk: Desk, before: Row | None, after: Row | None) -> None:
+        if before is not None and not self._is_operator(desk, after):
+            refuse_no_operator_left(desk, self._is(before))
+
+    def _is_operator(self, desk: Desk, row: Row | None) -> bool:
+        """Whether this will be an operator who can log in."""
+        if row is None or row["disabled"] or row["role"] != "operator":
+            return False
+        tenants = tables.tenants.c
+        return desk.connection.scalar(select(tenants.disabled).where(tenants.id == row["tenant_id"])) is False
+
+
+ACCOUNTS: Final = Accounts()
+
+
+def clear_throttle(desk: Desk, activity: Connection, username: str, network: str | None = None) -> Done:
+    """Forget an account's failed logins, from one network or from all, and say how many there were.
+
+    They are in the other database, which the caller commits once the desk is done: should the machine stop between
+    the two, there is a line too many in the trail, and none is missing.
+    """
+    ACCOUNTS.show(desk, username)
+    failures = delete(login_failures).where(login_failures.c.user_hash == hash_username(username))
+    if network is not None:
+        failures = failures.where(login_failures.c.network == network)
+    forgotten = activity.execute(failures).rowcount
+    after = {**({} if network is None else {"address": network}), "failures": forgotten}
+    note(desk, "account.clear-throttle", username, None, after)
+    return Done(username, None, after)
+
+
+def throttle_cleared(done: Done) -> str:
+    """What was done, in words."""
+    return f"{0 if done.after is None else done.after['failures']} failed logins forgotten"

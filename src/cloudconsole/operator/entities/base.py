@@ -1,0 +1,278 @@
+"""Entity base class: CRUD verbs, hooks, paging."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Container, Mapping
+from typing import Any, ClassVar, Final, NamedTuple
+
+from sqlalchemy import ColumnElement, Select, Table, delete, func, insert, select, tuple_, update
+
+from cloudconsole.operator.audit import note
+from cloudconsole.operator.entities.schema import Filter, Input, inputs_of
+from cloudconsole.operator.errors import OperatorError, Unfit
+from cloudconsole.operator.models import Part
+from cloudconsole.operator.names import texts_in
+from cloudconsole.operator.serializers import Record, Row
+from cloudconsole.operator.transaction import Desk
+from cloudconsole.operator.validation import a
+
+SWITCHED: Final = ("disabled", "enabled")
+"""Fields that have verbs of their own."""
+
+PAST: Final[Mapping[str, str]] = {
+    "add": "added",
+    "change": "changed",
+    "disable": "disabled",
+    "enable": "enabled",
+    "end": "ended",
+    "reset": "reset to the defaults",
+    "remove": "removed",
+}
+"""What a verb did."""
+
+NOTHING_TO_CHANGE: Final = "nothing to change"
+
+
+Values = Mapping[str, Any]
+
+
+class Traits(ABC):
+    """One kind of thing that operators keep. Values and records have the names of a cloud file."""
+
+    name: ClassVar[str]
+    thing: ClassVar[str]
+    """What people call one."""
+    plural: ClassVar[str]
+    model: ClassVar[type[Part]]
+    table: ClassVar[Table]
+    key: ClassVar[str] = "id"
+    """The field, and the column, that names one."""
+    owner: ClassVar[str | None] = None
+    """What is said of the field `tenant`, where there is one."""
+    may_lack_owner: ClassVar[bool] = False
+    fixed: ClassVar[frozenset[str]] = frozenset()
+    """Fields that stay as they were added."""
+    verbs: ClassVar[tuple[str, ...]] = ("add", "change", "disable", "enable", "remove", "show", "list")
+    made_up: ClassVar[Mapping[str, str]] = {}
+    """Required fields that need not be given, and what they are then."""
+    overridable: ClassVar[frozenset[str]] = frozenset()
+    """Verbs with a rule that a desk with `force` overrides."""
+
+    def inputs(self) -> tuple[Input, ...]:
+        """The fields that adding one takes, and a record has."""
+        own = inputs_of(self.model, self.made_up)
+        if self.owner is None:
+            return own
+        may_lack = self.may_lack_owner
+        return Input("tenant", self.owner, "text", is_required=not may_lack, may_be_nothing=may_lack), *own
+
+    def changeable(self) -> tuple[Input, ...]:
+        """The fields that changing one takes: those with verbs of their own are none."""
+        return tuple(given for given in self.inputs() if given.name not in (*self.fixed, *SWITCHED))
+
+    def filters(self) -> Mapping[str, Filter]:
+        return {}
+
+    def _filters_for(self, wanted: Container[str]) -> Mapping[str, Filter]:
+        """The filters as they serve best where these are wanted together."""
+        del wanted
+        return self.filters()
+
+    def key_of(self, record: Record) -> str:
+        """The key of a record, which the other verbs take."""
+        return str(record[self.key])
+
+    @abstractmethod
+    def record_of(self, row: Row) -> Record:
+        """A row, with the column names of the table and its `tenant` and `node` named, in the names of a cloud file."""
+
+    @abstractmethod
+    def _row(self, desk: Desk, values: Values) -> Row:
+        """Values that were found to fit, as columns."""
+
+    def _complete(self, desk: Desk, values: Values) -> Values:
+        """Values for a new one, with what is made up where it is not given."""
+        del desk
+        return values
+
+    def _check(self, desk: Desk, before: Row | None, after: Row | None) -> None:  # noqa: B027 - many need none
+        """Refuse what would leave the cloud wrong."""
+
+    def _written(self, row: Row) -> Row:
+        """The columns to write where something changed."""
+        return row
+
+    def _follow(self, desk: Desk, before: Row | None, after: Row | None) -> None:  # noqa: B027 - many need none
+        """Do what a change brings with it; before a removal and after any other change."""
+
+    def _query(self) -> Select[Any]:
+        return select(self.table)
+
+    def _order(self) -> tuple[ColumnElement[Any], ...]:
+        return (self.table.c[self.key],)
+
+    def _place(self, key: str) -> tuple[Any, ...]:
+        """Where a key stands in that order."""
+        return (self._value_of(key),)
+
+    def _value_of(self, key: str) -> Any:
+        """A key as its column has it."""
+        return key
+
+
+Records = list[Record]
+PAGE: Final = 100
+
+
+class Done(NamedTuple):
+    """A thing before and after a change; None where it was not there. Equal where there was nothing to change."""
+
+    subject: str
+    before: Record | None
+    after: Record | None
+
+    @property
+    def changed(self) -> bool:
+        return self.before != self.after
+
+
+class Noun(Traits):
+    """A kind of thing, and the verbs by which operators keep it."""
+
+    # The verbs
+
+    def add(self, desk: Desk, values: Values) -> Done:
+        row = self._new_row(desk, values)
+        key = str(row[self.key])
+        desk.connection.execute(insert(self.table).values(self._written(row)))
+        self._follow(desk, None, row)
+        return self._noted(desk, "add", key, None, self.show(desk, key))
+
+    def fresh_key(self, desk: Desk) -> str | None:
+        """A key for a new one, for `add_once`; None where keys are not made up."""
+        return str(self._complete(desk, {})[self.key]) if self.key in self.made_up else None
+
+    def add_once(self, desk: Desk, key: str, values: Values) -> Done:
+        """Add one under a fresh key. The same again changes nothing; a key that another took meanwhile is made anew."""
+        current = self._find(desk, key)
+        if current is None:
+            return self.add(desk, {**values, self.key: self._value_of(key)})
+        record = self.record_of(current)
+        row = self._row(desk, {**{name: record[name] for name in self.made_up}, **values})
+        if row == {column: current[column] for column in row}:
+            return Done(key, record, record)
+        return self.add(desk, values)
+
+    def change(self, desk: Desk, key: str, values: Values) -> Done:
+        return self._change(desk, "change", self._require(desk, key), values)
+
+    def disable(self, desk: Desk, key: str) -> Done:
+        return self._change(desk, "disable", self._require(desk, key), {"disabled": True})
+
+    def enable(self, desk: Desk, key: str) -> Done:
+        return self._change(desk, "enable", self._require(desk, key), {"disabled": False})
+
+    def remove(self, desk: Desk, key: str) -> Done:
+        current = self._require(desk, key)
+        self._check(desk, current, None)
+        self._follow(desk, current, None)
+        desk.connection.execute(delete(self.table).where(self._is(current)))
+        return self._noted(desk, "remove", key, self.record_of(current), None)
+
+    def show(self, desk: Desk, key: str) -> Record:
+        return self.record_of(self._require(desk, key))
+
+    def list(
+        self, desk: Desk, filters: Values | None = None, after: str | None = None, limit: int | None = PAGE
+    ) -> Records:
+        """Those that all filters let through, in order, from behind the key `after` on."""
+        query = self._paged(desk, self._query(), filters or {}, after, limit)
+        return [self.record_of(dict(row)) for row in desk.connection.execute(query).mappings()]
+
+    # How they do it
+
+    def _paged(
+        self, desk: Desk, query: Select[Any], filters: Values, after: str | None, limit: int | None
+    ) -> Select[Any]:
+        """A query for no more than a page."""
+        known = self._filters_for(filters)
+        for name, value in filters.items():
+            query = query.where(known[name].condition(desk, value))
+        order = self._order()
+        if after is not None:
+            query = query.where(tuple_(*order) > tuple_(*self._place(after)))
+        return query.order_by(*order).limit(limit)
+
+    def _new_row(self, desk: Desk, values: Values) -> Row:
+        """The row of a new one, if it can be added."""
+        row = self._row(desk, self._complete(desk, values))
+        key = str(row[self.key])
+        if self._find(desk, key) is not None:
+            raise Unfit([((self.key,), f"there is {a(self.thing)} {key} already")])
+        self._check(desk, None, row)
+        return row
+
+    def _change(self, desk: Desk, verb: str, current: Row, values: Values) -> Done:
+        before = self.record_of(current)
+        for field in self.fixed.intersection(values):
+            if values[field] != before.get(field):
+                raise OperatorError(f"{field}: cannot be changed")
+        return self._write(desk, verb, current, self._changed_row(desk, before, values))
+
+    def _changed_row(self, desk: Desk, before: Record, values: Values) -> Row:
+        """The row of one with other values; names that it has already may stay."""
+        return self._row(desk.keeping(frozenset(texts_in(before))), before | dict(values))
+
+    def _write(self, desk: Desk, verb: str, current: Row, row: Row) -> Done:
+        """Make the current row this one, if it is not."""
+        before = self.record_of(current)
+        key = self.key_of(before)
+        if row == {column: current[column] for column in row}:
+            return Done(key, before, before)
+        self._check(desk, current, row)
+        desk.connection.execute(update(self.table).where(self._is(current)).values(self._written(row)))
+        self._follow(desk, current, current | row)
+        (after,) = desk.connection.execute(self._query().where(self._is(current))).mappings()
+        record = self.record_of(dict(after))
+        if (other := self.key_of(record)) != key:
+            # Under the new key, too: whoever looks for that one finds what it was called before.
+            note(desk, f"{self.name}.rename", other, before, record)
+        return self._noted(desk, verb, key, before, record)
+
+    def _noted(self, desk: Desk, verb: str, key: str, before: Record | None, after: Record | None) -> Done:
+        note(desk, f"{self.name}.{verb}", key, before, after)
+        return Done(key, before, after)
+
+    def _is(self, current: Row) -> ColumnElement[bool]:
+        (primary,) = self.table.primary_key.columns
+        condition: ColumnElement[bool] = primary == current[primary.name]
+        return condition
+
+    def _find(self, desk: Desk, key: str) -> Row | None:
+        query = self._query().where(self.table.c[self.key] == self._value_of(key))
+        row = desk.connection.execute(query).mappings().one_or_none()
+        return None if row is None else dict(row)
+
+    def _require(self, desk: Desk, key: str) -> Row:
+        row = self._find(desk, key)
+        if row is None:
+            raise OperatorError(f"there is no {self.thing} {key}")
+        return row
+
+    def _refuse_taken_name(self, desk: Desk, before: Row | None, after: Row) -> None:
+        """Refuse a name that another one has already."""
+        columns = self.table.c
+        if before is not None and before["name"] == after["name"]:
+            return
+        if desk.connection.scalar(select(columns.id).where(columns.name == after["name"])) is not None:
+            raise Unfit([(("name",), f"there is {a(self.thing)} {after['name']} already")])
+
+
+class NumberedNoun(Noun):
+    """A noun whose ids are digits as text: listed by number."""
+
+    def _order(self) -> tuple[ColumnElement[Any], ...]:
+        key = self.table.c[self.key]
+        return func.length(key), key
+
+    def _place(self, key: str) -> tuple[Any, ...]:
+        return len(key), key

@@ -1,0 +1,151 @@
+"""Flavors, URLs, domains, news."""
+
+import secrets
+import string
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from sqlalchemy import ColumnElement, Select, func, or_, select
+
+from cloudconsole.core.clock import time_text
+from cloudconsole.operator import models, serializers
+from cloudconsole.operator.entities.base import Done, Noun, NumberedNoun, Values
+from cloudconsole.operator.entities.references import require_owner, split_owner, with_tenant
+from cloudconsole.operator.entities.schema import Filter, name_filters, switch_filter, tenant_filter
+from cloudconsole.operator.models import read_part
+from cloudconsole.operator.queries import begins_with
+from cloudconsole.operator.rules import LARGEST
+from cloudconsole.operator.serializers import Record, Row
+from cloudconsole.operator.transaction import Desk
+from cloudconsole.store import tables
+
+
+class Flavors(NumberedNoun):
+    name = "flavor"
+    thing = "flavor"
+    plural = "flavors"
+    model = models.Flavor
+    table = tables.flavors
+    fixed = frozenset({"id"})
+
+    def filters(self) -> Mapping[str, Filter]:
+        return name_filters(self.table)
+
+    def record_of(self, row: Row) -> Record:
+        return serializers.flavor_record(row)
+
+    def _row(self, desk: Desk, values: Values) -> Row:
+        return serializers.flavor_row(read_part(models.Flavor, values, desk))
+
+    def _check(self, desk: Desk, before: Row | None, after: Row | None) -> None:
+        if after is not None:
+            self._refuse_taken_name(desk, before, after)
+
+
+_LETTERS: Final = string.ascii_lowercase + string.digits
+
+
+class Urls(Noun):
+    name = "url"
+    thing = "URL"
+    plural = "URLs"
+    model = models.UrlEntry
+    table = tables.urls
+    owner = "the tenant it is published to (default: all)"
+    may_lack_owner = True
+    fixed = frozenset({"id"})
+    made_up: ClassVar[Mapping[str, str]] = {"id": "one is made up"}
+
+    def filters(self) -> Mapping[str, Filter]:
+        columns = self.table.c
+        return {
+            "tenant": tenant_filter(columns.tenant_id),
+            "shared": switch_filter(columns.tenant_id.is_(None), "only those published to all"),
+            "disabled": switch_filter(columns.disabled, "only the disabled ones"),
+        }
+
+    def _complete(self, desk: Desk, values: Values) -> Values:
+        del desk
+        return {"id": "url-" + "".join(secrets.choice(_LETTERS) for _ in range(8)), **values}
+
+    def _query(self) -> Select[Any]:
+        return with_tenant(self.table, may_lack=True)
+
+    def record_of(self, row: Row) -> Record:
+        owner = {} if row["tenant"] is None else {"tenant": row["tenant"]}
+        return {**owner, **serializers.url_record(row)}
+
+    def _row(self, desk: Desk, values: Values) -> Row:
+        tenant_id, others, findings = split_owner(desk, values)
+        return serializers.url_row(read_part(models.UrlEntry, others, desk, findings), tenant_id)
+
+
+class Domains(NumberedNoun):
+    name = "domain"
+    thing = "domain"
+    plural = "domains"
+    model = models.Domain
+    table = tables.domains
+    owner = "the tenant it belongs to"
+    fixed = frozenset({"id"})
+
+    def filters(self) -> Mapping[str, Filter]:
+        columns = self.table.c
+        return {
+            "tenant": tenant_filter(columns.tenant_id),
+            "prefix": Filter("only those whose id or name begins so", self._begins),
+            "disabled": switch_filter(~columns.enabled, "only those not in service"),
+        }
+
+    def disable(self, desk: Desk, key: str) -> Done:
+        return self._change(desk, "disable", self._require(desk, key), {"enabled": False})
+
+    def enable(self, desk: Desk, key: str) -> Done:
+        return self._change(desk, "enable", self._require(desk, key), {"enabled": True})
+
+    def _begins(self, _desk: Desk, prefix: str) -> ColumnElement[bool]:
+        columns = self.table.c
+        return or_(begins_with(columns.id, prefix), begins_with(columns.name, prefix))
+
+    def _query(self) -> Select[Any]:
+        return with_tenant(self.table)
+
+    def record_of(self, row: Row) -> Record:
+        return {"tenant": row["tenant"], **serializers.domain_record(row)}
+
+    def _row(self, desk: Desk, values: Values) -> Row:
+        tenant_id, others, findings = require_owner(desk, values)
+        return serializers.domain_row(read_part(models.Domain, others, desk, findings), tenant_id)
+
+
+class News(Noun):
+    name = "news"
+    thing = "news item"
+    plural = "news"
+    model = models.News
+    table = tables.news
+    fixed = frozenset({"id"})
+    made_up: ClassVar[Mapping[str, str]] = {"id": "the next one", "date": "now"}
+
+    def filters(self) -> Mapping[str, Filter]:
+        columns = self.table.c
+        return {
+            "upcoming": Filter(
+                "only those still to appear", lambda desk, _value: columns.published_at > desk.now, is_switch=True
+            ),
+            "disabled": switch_filter(columns.disabled, "only the withdrawn ones"),
+        }
+
+    def _complete(self, desk: Desk, values: Values) -> Values:
+        last = desk.connection.scalar(select(func.max(self.table.c.id))) or 0
+        return {"id": last + 1, "date": time_text(desk.now), **values}
+
+    def record_of(self, row: Row) -> Record:
+        return serializers.news_record(row)
+
+    def _row(self, desk: Desk, values: Values) -> Row:
+        return serializers.news_row(read_part(models.News, values, desk))
+
+    def _value_of(self, key: str) -> Any:
+        is_number = key.isascii() and key.isdecimal() and len(key) <= len(str(LARGEST))
+        return int(key) if is_number else 0

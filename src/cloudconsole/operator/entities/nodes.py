@@ -1,0 +1,45 @@
+"""Nodes. A disabled one takes no new resources; those on it stay."""
+
+from collections.abc import Mapping
+
+from sqlalchemy import delete
+
+from cloudconsole.operator import models, serializers
+from cloudconsole.operator.entities.base import Noun, Values
+from cloudconsole.operator.entities.references import refuse_needed
+from cloudconsole.operator.entities.schema import Filter, name_filters
+from cloudconsole.operator.models import read_part
+from cloudconsole.operator.serializers import Record, Row
+from cloudconsole.operator.transaction import Desk
+from cloudconsole.store import tables
+
+
+class Nodes(Noun):
+    name = "node"
+    thing = "node"
+    plural = "nodes"
+    model = models.Node
+    table = tables.nodes
+    key = "name"
+
+    def filters(self) -> Mapping[str, Filter]:
+        return name_filters(self.table)
+
+    def record_of(self, row: Row) -> Record:
+        return serializers.node_record(row)
+
+    def _row(self, desk: Desk, values: Values) -> Row:
+        node = read_part(models.Node, values, desk)
+        return {"name": node.name, "disabled": node.disabled}
+
+    def _check(self, desk: Desk, before: Row | None, after: Row | None) -> None:
+        if after is not None:
+            self._refuse_taken_name(desk, before, after)
+        elif before is not None:
+            users = {"price": (tables.prices, "node_id"), "resource": (tables.resources, "node_id")}
+            refuse_needed(desk, f"the node {before['name']}", users, before["id"])
+
+    def _follow(self, desk: Desk, before: Row | None, after: Row | None) -> None:
+        if before is not None and after is None:
+            # Zeros are all that is left there, and the node's number may be given to another one.
+            desk.connection.execute(delete(tables.totals).where(tables.totals.c.node_id == before["id"]))

@@ -1,0 +1,177 @@
+"""Prices and the must-stay-priced check."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Select, and_, func, insert, or_, select
+
+from cloudconsole.core.clock import time_text
+from cloudconsole.core.resources import PRICED_UNITS
+from cloudconsole.operator import models, serializers
+from cloudconsole.operator.entities.base import PAGE, Done, Noun, Records, Values
+from cloudconsole.operator.entities.references import find_node, node_findings
+from cloudconsole.operator.entities.schema import Filter, kind_filter, node_filter, value_filter
+from cloudconsole.operator.errors import Finding, OperatorError, Unfit
+from cloudconsole.operator.models import Price, price_findings, read_part
+from cloudconsole.operator.rules import Starts, start_on, unpriced_problem
+from cloudconsole.operator.serializers import Record, Row
+from cloudconsole.operator.transaction import Desk
+from cloudconsole.store import tables
+from cloudconsole.store.tables import nodes, prices, resources
+
+
+def price_starts(desk: Desk, kind: str, *, without: int | None = None) -> dict[int | None, int]:
+    """The starts of a kind's prices, or as they would be without one of them."""
+    columns = prices.c
+    query = select(columns.node_id, func.min(columns.start)).group_by(columns.node_id)
+    query = query.where(columns.kind == kind, columns.type.is_(None))
+    if without is not None:
+        query = query.where(columns.id != without)
+    return {row[0]: row[1] for row in desk.connection.execute(query)}
+
+
+def check_priced(desk: Desk, resource: Row) -> None:
+    """Refuse a billable resource that would have no price when it starts."""
+    kind = resource["kind"]
+    if kind not in PRICED_UNITS:
+        return
+    problem = unpriced_problem(kind, resource["node_id"], resource["started_at"], price_starts(desk, kind))
+    if problem is not None:
+        raise OperatorError(problem)
+
+
+def refuse_unpriced(desk: Desk, kind: str, current: Starts, changed: Starts) -> None:
+    """Refuse a change of prices that leaves a resource without one that it has now."""
+    lost = _left_without(desk, current, changed)
+    if lost is None:
+        return
+    columns = resources.c
+    query = select(columns.id, nodes.c.name, columns.started_at).join(nodes, nodes.c.id == columns.node_id)
+    query = query.where(columns.kind == kind, lost).order_by(columns.id)
+    count = desk.connection.scalar(select(func.count()).select_from(query.subquery()))
+    first = desk.connection.execute(query.limit(1)).one_or_none()
+    if first is not None:
+        such = f"{first.id} on {first.name}, started {time_text(first.started_at)}"
+        who = f"the {kind} {such} needs" if count == 1 else f"{count} resources of kind {kind}, such as {such}, need"
+        raise OperatorError(f"{who} this price: no other is in force on its node from its start on")
+
+
+def _left_without(desk: Desk, current: Starts, changed: Starts) -> ColumnElement[bool] | None:
+    columns = resources.c
+    spans = [
+        and_(columns.node_id == node_id, columns.started_at >= now_from, columns.started_at < then_from)
+        for node_id in desk.connection.scalars(select(nodes.c.id))
+        if (now_from := start_on(current, node_id)) < (then_from := start_on(changed, node_id))
+    ]
+    return or_(*spans) if spans else None
+
+
+KEY_FORM: Final = "KIND/UNIT/FROM, with :TYPE behind the kind and /NODE at the end where it is for one"
+
+
+class Prices(Noun):
+    name = "price"
+    thing = "price"
+    plural = "prices"
+    model = models.Price
+    table = tables.prices
+    verbs = ("add", "change", "remove", "show", "list")
+
+    def filters(self) -> Mapping[str, Filter]:
+        columns = self.table.c
+        return {
+            "kind": kind_filter(columns.kind, "only this kind's", PRICED_UNITS),
+            "type": value_filter(columns.type, "only those for this flavor or volume type"),
+            "node": node_filter(columns.node_id, "only those for this node"),
+        }
+
+    def key_of(self, record: Record) -> str:
+        kind = f"{record['kind']}:{_escaped(record['type'])}" if "type" in record else record["kind"]
+        parts = [kind, record["unit"], record["from"], record.get("node")]
+        return "/".join(part for part in parts if part is not None)
+
+    def add(self, desk: Desk, values: Values) -> Done:
+        row = self._row(desk, values)
+        self._check(desk, None, row)
+        desk.connection.execute(insert(self.table).values(row))
+        record = serializers.price_record(row, values.get("node"))
+        return self._noted(desk, "add", self.key_of(record), None, record)
+
+    def list(
+        self, desk: Desk, filters: Values | None = None, after: str | None = None, limit: int | None = PAGE
+    ) -> Records:
+        # There are thousands at the most, and their order is no column's: general prices go before those of nodes.
+        query = self._query()
+        for name, value in (filters or {}).items():
+            query = query.where(self.filters()[name].condition(desk, value))
+        found = [self.record_of(dict(row)) for row in desk.connection.execute(query).mappings()]
+        found.sort(key=_order)
+        if after is not None:
+            last = _order(self.show(desk, after))
+            found = [record for record in found if _order(record) > last]
+        return found[:limit]
+
+    def _query(self) -> Select[Any]:
+        nodes = tables.nodes.c
+        return select(self.table, nodes.name.label("node")).outerjoin(tables.nodes, nodes.id == self.table.c.node_id)
+
+    def _find(self, desk: Desk, key: str) -> Row | None:
+        what, unit, start, node, *_ = (*key.split("/", 3), None, None, None, None)
+        kind, sign, escaped = (what or "").partition(":")
+        try:
+            price = read_part(Price, {"kind": kind, "unit": unit, "from": start, "node": node, "price": "0"}, desk)
+        except OperatorError:
+            raise OperatorError(f"a price's key is {KEY_FORM}, not {key}") from None
+        columns, node_name = self.table.c, tables.nodes.c.name
+        query = self._query().where(columns.kind == price.kind, columns.unit == price.unit)
+        query = query.where(columns.start == price.start, node_name.is_not_distinct_from(price.node))
+        query = query.where(columns.type.is_not_distinct_from(unescaped(escaped) if sign else None))
+        row = desk.connection.execute(query).mappings().one_or_none()
+        return None if row is None else dict(row)
+
+    def record_of(self, row: Row) -> Record:
+        return serializers.price_record(row, row["node"])
+
+    def _row(self, desk: Desk, values: Values) -> Row:
+        def findings(price: Price) -> Iterator[Finding]:
+            yield from price_findings(price)
+            yield from node_findings(desk, price.node)
+
+        price = read_part(Price, values, desk, check=findings)
+        return serializers.price_row(price, None if price.node is None else find_node(desk, price.node)["id"])
+
+    def _check(self, desk: Desk, before: Row | None, after: Row | None) -> None:
+        self._refuse_second(desk, before, after)
+        if before is not None:
+            current = price_starts(desk, before["kind"])
+            changed = self._starts_after(desk, before, after)
+            refuse_unpriced(desk, before["kind"], current, changed)
+
+    def _refuse_second(self, desk: Desk, before: Row | None, after: Row | None) -> None:
+        if after is None:
+            return
+        columns, same = self.table.c, ("kind", "unit", "type", "node_id", "start")
+        query = select(columns.id).where(*(columns[name].is_not_distinct_from(after[name]) for name in same))
+        found = desk.connection.scalar(query)
+        if found is not None and (before is None or found != before["id"]):
+            raise Unfit([(("from",), "there is a price of this kind, unit, type, node and moment already")])
+
+    def _starts_after(self, desk: Desk, before: Row, after: Row | None) -> Starts:
+        """When the kind's prices will start once this one is changed or gone."""
+        starts = price_starts(desk, before["kind"], without=before["id"])
+        if after is not None and after["kind"] == before["kind"] and after["type"] is None:
+            starts[after["node_id"]] = min(after["start"], starts.get(after["node_id"], after["start"]))
+        return starts
+
+
+def _order(record: Record) -> tuple[str, ...]:
+    return record["kind"], record["unit"], record.get("type", ""), record.get("node", ""), record["from"]
+
+
+def _escaped(type_name: str) -> str:
+    """A type as it stands in a key, whose parts are told apart by slashes."""
+    return type_name.replace("%", "%25").replace("/", "%2F")
+
+
+def unescaped(part: str) -> str:
+    return part.replace("%2F", "/").replace("%25", "%")

@@ -1,0 +1,152 @@
+"""Quotas, usage and the over-quota check."""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Select, func, select
+
+from cloudconsole.core.resources import QUOTA_DEFAULTS, QUOTA_USES, UNLIMITED, Amounts, quota_use
+from cloudconsole.operator import models, serializers
+from cloudconsole.operator.entities.base import Done, Noun, Values
+from cloudconsole.operator.entities.references import with_tenant
+from cloudconsole.operator.entities.schema import Filter, Input, prefix_filter
+from cloudconsole.operator.errors import Overridable
+from cloudconsole.operator.models import read_quotas
+from cloudconsole.operator.serializers import Record, Row
+from cloudconsole.operator.transaction import Desk
+from cloudconsole.store import tables
+from cloudconsole.store.counters import amounts_of
+from cloudconsole.store.sql import among
+from cloudconsole.store.tables import quotas, resources, usage
+
+
+class Quotas(Noun):
+    name = "quota"
+    thing = "tenant"
+    plural = "quotas"
+    model = models.Part
+    table = tables.quotas
+    key = "tenant"
+    fixed = frozenset({"tenant"})
+    verbs = ("change", "reset", "show", "list")
+
+    def reset(self, desk: Desk, key: str) -> Done:
+        """Give a tenant what tenants get where nothing is said."""
+        return self._change(desk, "reset", self._require(desk, key), QUOTA_DEFAULTS)
+
+    def inputs(self) -> tuple[Input, ...]:
+        limits = (Input(name, f"default {default}", "number") for name, default in QUOTA_DEFAULTS.items())
+        return Input("tenant", "the tenant's name", "text", is_required=True), *limits
+
+    def filters(self) -> Mapping[str, Filter]:
+        return {"prefix": prefix_filter(tables.tenants.c.name, "tenant")}
+
+    def _query(self) -> Select[Any]:
+        return with_tenant(self.table)
+
+    def _order(self) -> tuple[ColumnElement[Any], ...]:
+        return (tables.tenants.c.name,)
+
+    def _find(self, desk: Desk, key: str) -> Row | None:
+        row = desk.connection.execute(self._query().where(tables.tenants.c.name == key)).mappings().one_or_none()
+        return None if row is None else dict(row)
+
+    def record_of(self, row: Row) -> Record:
+        return {"tenant": row["tenant"], **serializers.quota_record(row)}
+
+    def _row(self, desk: Desk, values: Values) -> Row:
+        del desk
+        return read_quotas({name: value for name, value in values.items() if name != "tenant"})
+
+
+class Over(NamedTuple):
+    """A quota that would be exceeded."""
+
+    quota: str
+    used: int
+    limit: int
+    more: int
+
+    def __str__(self) -> str:
+        return f"{self.quota}: {self.used} of {self.limit} in use, {self.more} more asked for"
+
+
+class Room:
+    """What some tenants have in use of their quotas or spoken for; what is taken counts from then on."""
+
+    def __init__(self, desk: Desk, tenant_ids: Collection[int]) -> None:
+        self._now = desk.now
+        self._limits: dict[int, Mapping[str, int]] = dict.fromkeys(tenant_ids, QUOTA_DEFAULTS)
+        theirs = among(desk.connection, quotas.c.tenant_id, tenant_ids)
+        for own in desk.connection.execute(select(quotas).where(theirs)).mappings():
+            self._limits[own["tenant_id"]] = {name: own[name] for name in QUOTA_DEFAULTS}
+        self._used: dict[int, Counter[str]] = {tenant_id: Counter() for tenant_id in tenant_ids}
+        for tenant_id, uses in _used(desk, tenant_ids):
+            self._used[tenant_id].update(uses)
+
+    def take(self, resource: Row, before: Row | None = None) -> list[Over]:
+        """Count a resource that is new, or was another before; gives the quotas that it exceeds."""
+        tenant_id = resource["tenant_id"]
+        asked = asked_for(resource, before, self._now)
+        self._used[tenant_id].update(asked)
+        return self.exceeded(tenant_id, asked)
+
+    def exceeded(self, tenant_id: int, taken: Mapping[str, int]) -> list[Over]:
+        """The quotas that are exceeded, of those from which this much was taken and has been counted."""
+        limits, used = self._limits[tenant_id], self._used[tenant_id]
+        return [
+            Over(name, used[name] - more, limits[name], more)
+            for name, more in taken.items()
+            if limits[name] != UNLIMITED and used[name] > limits[name]
+        ]
+
+
+def used_by(desk: Desk, tenant_id: int) -> Mapping[str, int]:
+    """What a tenant has in use of the quotas from which resources take, or spoken for."""
+    used = Counter(dict.fromkeys(QUOTA_USES, 0))
+    for _, uses in _used(desk, [tenant_id]):
+        used.update(uses)
+    return used
+
+
+def check_quotas(desk: Desk, before: Row | None, after: Row) -> None:
+    """Refuse a resource, new or grown, that would take more than a quota leaves."""
+    if desk.force or not asked_for(after, before, desk.now):
+        return
+    over = Room(desk, [after["tenant_id"]]).take(after, before)
+    if over:
+        raise Overridable(over_quota(over))
+
+
+def over_quota(over: list[Over]) -> str:
+    return f"over quota ({'; '.join(map(str, over))})"
+
+
+def asked_for(resource: Row, before: Row | None, now: int) -> dict[str, int]:
+    """What a resource takes now or later, beyond what it took before; nothing once it has ended."""
+    had, wants = (
+        {} if row is None or _has_ended(row, now) else quota_use(row["kind"], amounts_of(row))
+        for row in (before, resource)
+    )
+    return {name: amount - had.get(name, 0) for name, amount in wants.items() if amount > had.get(name, 0)}
+
+
+def _has_ended(resource: Row, now: int) -> bool:
+    return resource["ended_at"] is not None and resource["ended_at"] <= now
+
+
+def _used(desk: Desk, tenant_ids: Collection[int]) -> Iterator[tuple[int, Mapping[str, int]]]:
+    """By tenant: what resources without an end take, and those whose end is still to come, by kind."""
+    theirs = among(desk.connection, usage.c.tenant_id, tenant_ids)
+    for row in desk.connection.execute(select(usage).where(theirs)).mappings():
+        yield row["tenant_id"], {quota: row[quota] for quota in QUOTA_USES}
+    columns = resources.c
+    sums = [func.sum(columns[name]).label(name) for name in ("vcpus", "ram_mb", "size_gb")]
+    ending = (
+        select(columns.tenant_id, columns.kind, func.count().label("items"), *sums)
+        .where(among(desk.connection, columns.tenant_id, tenant_ids), columns.ended_at > desk.now)
+        .group_by(columns.tenant_id, columns.kind)
+    )
+    for tenant_id, kind, items, vcpus, ram_mb, size_gb in desk.connection.execute(ending):
+        yield tenant_id, quota_use(kind, Amounts(items=items, vcpus=vcpus, ram_mb=ram_mb, size_gb=size_gb))

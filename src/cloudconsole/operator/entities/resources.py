@@ -1,0 +1,150 @@
+"""Resources: recorded, resized, moved, ended, removed; the totals move in the same transaction."""
+
+from collections.abc import Container, Iterator, Mapping
+from functools import partial
+from typing import Any, ClassVar, Final
+
+from sqlalchemy import ColumnElement, Select, or_, select, union, union_all
+
+from cloudconsole.core.clock import time_text
+from cloudconsole.core.resources import KINDS
+from cloudconsole.operator import models, serializers
+from cloudconsole.operator.entities.base import PAGE, Done, Noun, Records, Values
+from cloudconsole.operator.entities.prices import check_priced
+from cloudconsole.operator.entities.quotas import check_quotas
+from cloudconsole.operator.entities.references import find_node, node_findings, require_owner, with_tenant
+from cloudconsole.operator.entities.schema import Filter, kind_filter, node_filter, tenant_filter
+from cloudconsole.operator.errors import Finding, OperatorError
+from cloudconsole.operator.models import Resource, read_part, resource_findings
+from cloudconsole.operator.queries import begins_with, found_in_order, unindexed
+from cloudconsole.operator.rules import disabled_refusal
+from cloudconsole.operator.serializers import Record, Row
+from cloudconsole.operator.transaction import Desk
+from cloudconsole.store import counters, tables
+
+_MANY_RUNNING: Final = 100_000
+"""So many are soon found by walking through all; fewer are soon put in order."""
+
+
+class Resources(Noun):
+    name = "resource"
+    thing = "resource"
+    plural = "resources"
+    model = models.Resource
+    table = tables.resources
+    owner = "the tenant it belongs to"
+    fixed = frozenset({"id", "tenant", "kind", "started", "ended"})
+    verbs = ("add", "change", "end", "remove", "show", "list")
+    made_up: ClassVar[Mapping[str, str]] = {"started": "now"}
+    overridable = frozenset({"add", "change"})
+
+    def filters(self) -> Mapping[str, Filter]:
+        return self._filters_for(())
+
+    def _filters_for(self, wanted: Container[str]) -> Mapping[str, Filter]:
+        # One index serves a page: that of the narrowest condition.
+        columns = self.table.c
+        leading = next((name for name in ("tenant", "node", "kind") if name in wanted), None)
+        tenant, node, kind = (
+            column if name == leading else unindexed(column)
+            for name, column in {"tenant": columns.tenant_id, "node": columns.node_id, "kind": columns.kind}.items()
+        )
+        return {
+            "tenant": tenant_filter(tenant),
+            "kind": kind_filter(kind, "only of this kind", KINDS),
+            "node": node_filter(node, "only those on this node"),
+            "prefix": Filter("only those whose id or name begins so", self._begins),
+            "running": Filter("only those that run now", self._runs, is_switch=True),
+        }
+
+    def change(self, desk: Desk, key: str, values: Values) -> Done:
+        """Give a resource another name or other sizes, or move it to another node, from now on."""
+        return self._change(desk, "change", self._live(desk, key), values)
+
+    def end(self, desk: Desk, key: str, at: str | None = None) -> Done:
+        """End a resource, not before its start; it counts in that moment's hour and in no later one.
+
+        An end that is still ahead can be set anew.
+        """
+        current = self._live(desk, key)
+        row = self._changed_row(desk, self.record_of(current), {"ended": time_text(desk.now) if at is None else at})
+        return self._write(desk, "end", current, row)
+
+    def list(
+        self, desk: Desk, filters: Values | None = None, after: str | None = None, limit: int | None = PAGE
+    ) -> Records:
+        """By a prefix, two searches for a page each, by ids and by names: one for both would have to sort all."""
+        others = dict(filters or {})
+        prefix = others.pop("prefix", None)
+        if prefix is None:
+            return super().list(desk, others, after, limit)
+        columns = self.table.c
+        named = found_in_order(desk.connection, columns.name, partial(begins_with, prefix=prefix))
+        searches = [
+            self._paged(desk, select(columns.id).where(condition), others, after, limit).subquery()
+            for condition in (begins_with(columns.id, prefix), named)
+        ]
+        either = union(*(select(search.c.id) for search in searches))
+        query = self._query().where(columns.id.in_(either)).order_by(columns.id).limit(limit)
+        return [self.record_of(dict(row)) for row in desk.connection.execute(query).mappings()]
+
+    def _begins(self, _desk: Desk, prefix: str) -> ColumnElement[bool]:
+        columns = self.table.c
+        return or_(begins_with(columns.id, prefix), begins_with(columns.name, prefix))
+
+    def _runs(self, desk: Desk, _value: Any) -> ColumnElement[bool]:
+        columns = self.table.c
+        started, ended = unindexed(columns.started_at), unindexed(columns.ended_at)
+        lasting = columns.ended_at.is_(None)
+        if desk.connection.execute(select(columns.id).where(lasting).offset(_MANY_RUNNING).limit(1)).first() is None:
+            # In a store of years most have ended, and those that have not may be anywhere: the index has them together.
+            few = self.table.alias().c
+            ids = (select(few.id).where(condition) for condition in (few.ended_at.is_(None), few.ended_at > desk.now))
+            return (started <= desk.now) & columns.id.in_(union_all(*ids))
+        return (started <= desk.now) & (ended.is_(None) | (ended > desk.now))
+
+    def _live(self, desk: Desk, key: str) -> Row:
+        current = self._require(desk, key)
+        if current["ended_at"] is not None and current["ended_at"] <= desk.now:
+            raise OperatorError(f"the resource {key} has ended already")
+        return current
+
+    def _complete(self, desk: Desk, values: Values) -> Values:
+        return {"started": time_text(desk.now), **values}
+
+    def _query(self) -> Select[Any]:
+        nodes = tables.nodes
+        placed = with_tenant(self.table).outerjoin(nodes, nodes.c.id == self.table.c.node_id)
+        return placed.add_columns(nodes.c.name.label("node"))
+
+    def record_of(self, row: Row) -> Record:
+        return {"tenant": row["tenant"], **serializers.resource_record(row, row["node"])}
+
+    def _row(self, desk: Desk, values: Values) -> Row:
+        def findings(resource: Resource) -> Iterator[Finding]:
+            yield from resource_findings(resource)
+            yield from node_findings(desk, resource.node)
+
+        tenant_id, others, of_owner = require_owner(desk, values)
+        resource = read_part(Resource, others, desk, of_owner, findings)
+        node_id = None if resource.node is None else find_node(desk, resource.node)["id"]
+        return serializers.resource_row(resource, tenant_id, node_id)
+
+    def _check(self, desk: Desk, before: Row | None, after: Row | None) -> None:
+        if after is None:
+            return
+        if before is None:
+            _refuse_disabled(desk, tables.tenants, "tenant", after["tenant_id"])
+        if after["node_id"] is not None and (before is None or before["node_id"] != after["node_id"]):
+            _refuse_disabled(desk, tables.nodes, "node", after["node_id"])
+        check_priced(desk, after)
+        check_quotas(desk, before, after)
+
+    def _follow(self, desk: Desk, before: Row | None, after: Row | None) -> None:
+        counters.update_counters(desk.connection, *([] if row is None else [row] for row in (before, after)))
+
+
+def _refuse_disabled(desk: Desk, table: Any, thing: str, place_id: int) -> None:
+    place = desk.connection.execute(select(table).where(table.c.id == place_id)).mappings().one()
+    if place["disabled"]:
+        raise OperatorError(disabled_refusal(thing, place["name"]))

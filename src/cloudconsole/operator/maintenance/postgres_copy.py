@@ -1,0 +1,118 @@
+"""Moving an embedded store to PostgreSQL: as it is at one moment, and proved equal before it is called done."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from typing import NamedTuple
+
+from cloudconsole.core.clock import time_text
+from cloudconsole.operator.audit import note
+from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.transaction import Desk
+from cloudconsole.store import counters
+from cloudconsole.store.base import PARTS
+from cloudconsole.store.migrations import refuse_newer
+from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.import_sqlite import Copying, Step, filling
+from cloudconsole.store.sqlite.backup import connect, consistent_snapshot
+from cloudconsole.store.sqlite.engine import database_file
+from cloudconsole.store.sqlite.store import FolderStore, alone, is_served
+from cloudconsole.store.sqlite.test_marker import refuse_desks
+
+COPY_TO = "copy-to"
+"""What it is called in the trails, of both stores."""
+
+
+class Moved(NamedTuple):
+    moment: str
+    rows: dict[str, int]
+    """By table."""
+    is_behind: bool
+    """Whether the store was written to since that moment."""
+
+
+class StillServed(OperatorError):
+    def __init__(self, store: FolderStore) -> None:
+        super().__init__(
+            f"{store} is being served, and nothing was copied: stop cloudconsole serve, and give the same command "
+            "again; --while-served copies it as it is now, without any later change"
+        )
+
+
+class WrittenMeanwhile(OperatorError):
+    def __init__(self, store: FolderStore) -> None:
+        super().__init__(
+            f"{store} was written to meanwhile, and nothing was copied: stop cloudconsole serve, "
+            "and give the same command again; --while-served copies it as it was at the beginning"
+        )
+
+
+def copy_to_postgres(
+    store: FolderStore,
+    address: DatabaseAddress,
+    *,
+    actor: str,
+    now: int,
+    while_served: bool = False,
+    tell: Callable[[Step], object],
+) -> Moved:
+    """All of it or nothing; `tell` receives the progress. Unless `while_served`, a served store is refused, and
+    a write to it ends the copy.
+    """
+    for part in PARTS:
+        store.require_current(part)
+        with store.opened(part) as engine:
+            refuse_newer(engine)
+    refuse_desks(store)
+    if not while_served and is_served(store.folder):
+        raise StillServed(store)
+    with ExitStack() as held:
+        target = held.enter_context(filling(address))
+        watch = held.enter_context(closing(_Watch(store)))
+        with alone(store.folder, must_write=False):
+            source = held.enter_context(consistent_snapshot(store.folder, PARTS))
+
+        def step(progress: Step) -> None:
+            if not while_served and watch.saw_a_write():
+                raise WrittenMeanwhile(store)
+            tell(progress)
+
+        copying = Copying(source, target, step)
+        copying.refuse_misfits()
+        copying.copy()
+        copying.compare()
+        wrong = counters.incorrect_counters(target)
+        if wrong:
+            raise OperatorError(
+                f"{store} has totals that are not what its resources say ({', '.join(wrong[:3])}), "
+                f"and nothing was copied: run cloudconsole admin recount --data {store.folder}, then this again"
+            )
+        is_behind = watch.saw_a_write()
+        if is_behind and not while_served:
+            raise WrittenMeanwhile(store)
+        rows = {table.name: count for table, count in copying.counts.items()}
+        after = {"moment": time_text(now), **{name: rows[name] for name in ("tenants", "accounts", "resources")}}
+        note(Desk(target, actor, now), COPY_TO, str(store.folder.resolve()), None, after)
+    return Moved(time_text(now), rows, is_behind)
+
+
+class _Watch:
+    """Sees whether anyone writes to a store from now on."""
+
+    def __init__(self, store: FolderStore) -> None:
+        self._connections = [connect(database_file(store.folder, part)) for part in PARTS]
+        self._before = self._versions()
+
+    def saw_a_write(self) -> bool:
+        return self._versions() != self._before
+
+    def _versions(self) -> list[int]:
+        return [_version(connection) for connection in self._connections]
+
+    def close(self) -> None:
+        for connection in self._connections:
+            connection.close()
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA data_version").fetchone()[0])

@@ -1,0 +1,125 @@
+"""Flag/form text → typed values, password files."""
+
+import json
+import re
+import stat
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import IO, Any, Final
+
+import msgspec
+
+from cloudconsole.core.resources import Role
+from cloudconsole.operator.rules import LARGEST
+
+_MOST_DIGITS: Final = 18
+"""More would fit no field; whether fewer do, the field says."""
+_DECODER: Final = msgspec.json.Decoder(float_hook=Decimal)
+
+
+def number_of(text: str) -> int:
+    if not re.fullmatch(r"-?[0-9]+", text):
+        raise ValueError("must be a whole number")
+    if len(text) > _MOST_DIGITS:
+        raise ValueError(f"must be at most {LARGEST}")
+    return int(text)
+
+
+def switch_of(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise ValueError("must be true or false")
+    return text == "true"
+
+
+def json_of(text: str | bytes) -> Any:
+    """JSON in which every number is as exact as it is written."""
+    try:
+        return _DECODER.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError, ArithmeticError):
+        raise ValueError(f"must be JSON{_where(text)}") from None
+
+
+def _where(text: str | bytes) -> str:
+    """In which line and column it goes wrong, as far as can be told."""
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as problem:
+        return f"; line {problem.lineno}, column {problem.colno}: {_lower(problem.msg)}"
+    except (RecursionError, ValueError):
+        pass
+    return ""
+
+
+def _lower(words: str) -> str:
+    return words[:1].lower() + words[1:].removesuffix(" at")
+
+
+LONGEST: Final = 1024
+LEAST_VARIETY: Final = 4
+MINIMUM_LENGTHS: Final[dict[Role, int]] = {"tenant": 8, "operator": 12}
+
+
+@dataclass(frozen=True)
+class PasswordPolicy:
+    """Requirements for new passwords: a minimum length per role, and no common password.
+
+    Existing passwords stay valid; only their hashes are stored, so they cannot be checked.
+    """
+
+    min_length: int = MINIMUM_LENGTHS["tenant"]
+    """The operator's setting; it can only raise the built-in minimum of a role."""
+
+    def problem(self, password: str, role: Role) -> str | None:
+        """Say what is wrong with a new password; the text never contains it."""
+        shortest = max(self.min_length, MINIMUM_LENGTHS[role])
+        if not shortest <= len(password) <= LONGEST:
+            owner = "an operator's password" if role == "operator" else "a password"
+            return f"{owner} must have {shortest} to {LONGEST} characters"
+        if len(set(password)) < LEAST_VARIETY:
+            return f"a password must have at least {LEAST_VARIETY} different characters"
+        if password.strip().casefold() in _common_passwords():
+            return "this is one of the most common passwords: choose another one"
+        return None
+
+
+DEFAULT_POLICY: Final = PasswordPolicy()
+
+
+@cache
+def _common_passwords() -> frozenset[str]:
+    """The thousand most common passwords of at least 8 characters, and further common ones of at least 12.
+
+    From the frequency list of zxcvbn (MIT licence), which was compiled from public leaks.
+    """
+    text = files("cloudconsole.operator").joinpath("common_passwords.txt").read_text("utf-8")
+    return frozenset(text.split())
+
+
+def read_password_file(file: Path) -> str:
+    """The password in a file; a ValueError says what is wrong with the file, without its name."""
+    try:
+        # Opening a pipe or a device could wait for ever.
+        if not stat.S_ISREG(file.stat().st_mode):
+            raise ValueError("is not a file")
+        with file.open("rb") as opened:
+            password = read_password(opened)
+    except OSError as error:
+        raise ValueError(f"cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError("must be a file of UTF-8 text") from None
+    if not is_fit(password):
+        raise ValueError(f"must be a file with a password of 1 to {LONGEST} characters in it")
+    return password
+
+
+def read_password(source: IO[bytes]) -> str:
+    """All that a source holds, without a final line break; no more of it than could be a password."""
+    content = source.read(4 * LONGEST + 3)
+    return content.decode("utf-8").removesuffix("\n").removesuffix("\r")
+
+
+def is_fit(password: str) -> bool:
+    return 1 <= len(password) <= LONGEST
