@@ -18,7 +18,7 @@ from bench.data import Plan, store
 from bench.figures import Ceiling, Measured, PartResult, Refused, ratio
 from bench.rounds import Pace, in_turn
 from cloudconsole import AsyncConsole, Console, KeptCookie, Session
-from cloudconsole.client import http
+from cloudconsole.client import transport
 
 GOAL: Final = 0.85
 TOGETHER: Final = 200
@@ -48,7 +48,7 @@ def run(pace: Pace) -> PartResult:
         ours = stack.enter_context(Console(base, session=session))
         theirs = stack.enter_context(httpx2.Client(cookies=cookies))
         ours_async = AsyncConsole(base, session=session)
-        theirs_async = httpx2.AsyncClient(cookies=cookies, limits=http.CONNECTIONS)
+        theirs_async = httpx2.AsyncClient(cookies=cookies, limits=transport.CONNECTIONS)
         right = ours.usage_limits()
         request: dict[str, Any] = {
             "url": f"{base}/api/",

@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from cloudconsole._version import __version__
+
 if TYPE_CHECKING:
     from cloudconsole.client import (
         About,
@@ -33,9 +35,8 @@ if TYPE_CHECKING:
         Url,
         UsageLimits,
     )
-    from cloudconsole.client.asynchronous import AsyncConsole
+    from cloudconsole.client.aio import AsyncConsole
 
-__version__ = "0.1.0"
 
 __all__ = [
     "About",
@@ -75,7 +76,7 @@ if not TYPE_CHECKING:  # A type checker would take any name for one that is here
     def __getattr__(name: str) -> Any:
         """The client, only once it is asked for: neither the server nor `cloudconsole --help` waits for it."""
         if name in __all__:
-            home = "cloudconsole.client.asynchronous" if name == "AsyncConsole" else "cloudconsole.client"
+            home = "cloudconsole.client.aio" if name == "AsyncConsole" else "cloudconsole.client"
             return getattr(import_module(home), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from cloudconsole import ConnectionFailed, RateLimited, ServerError
-from cloudconsole.client.patience import LONGEST_WAIT, MOST_TRIES_TO_CONNECT, Patience
+from cloudconsole.client.retry import LONGEST_WAIT, MOST_TRIES_TO_CONNECT, Patience
 
 BUSY = ServerError("busy", code=503)
 
@@ -54,7 +54,7 @@ def test_which_does_not_count_what_else_went_wrong() -> None:
 
 def test_while_a_person_is_asked_no_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("cloudconsole.client.patience.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("cloudconsole.client.retry.time.monotonic", lambda: now[0])
     patience = Patience(5)
     with patience.held():
         now[0] += 60

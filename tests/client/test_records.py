@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from cloudconsole import About, ConsoleError, ProtocolError, Quota, RegionRequired
-from cloudconsole.client import reading
-from cloudconsole.client.errors import ConnectionFailed
+from cloudconsole.client import decoding
+from cloudconsole.client.exceptions import ConnectionFailed
 from cloudconsole.spec.records import UsageLimits
 
 NOTHING = About()
@@ -42,18 +42,18 @@ COSTS = [{"res_type": "instance", "hour": "0.10", "day": "2.40", "month": "72.00
 
 
 def news(data: Any) -> Any:
-    return reading.news(data, NOTHING)
+    return decoding.news(data, NOTHING)
 
 
 def consumption(data: Any) -> Any:
-    return reading.consumption(data, NOTHING)
+    return decoding.consumption(data, NOTHING)
 
 
 ACTIONS: dict[str, tuple[Any, Any]] = {
-    "usage": (reading.usage_limits, USAGE),
-    "flavors": (reading.flavors, FLAVORS),
-    "urls": (reading.urls, URLS),
-    "domain": (reading.domain, DOMAIN),
+    "usage": (decoding.usage_limits, USAGE),
+    "flavors": (decoding.flavors, FLAVORS),
+    "urls": (decoding.urls, URLS),
+    "domain": (decoding.domain, DOMAIN),
     "news": (news, NEWS),
     "consumption": (consumption, COSTS),
 }
@@ -132,7 +132,7 @@ def test_data_of_another_kind(name: str, data: Any) -> None:
 
 def test_a_boolean_is_no_number() -> None:
     with pytest.raises(ProtocolError, match="maxTotalCores"):
-        reading.usage_limits({**USAGE, "maxTotalCores": True})
+        decoding.usage_limits({**USAGE, "maxTotalCores": True})
 
 
 class TestQuotas:
@@ -143,7 +143,7 @@ class TestQuotas:
         assert Quota(used=9, limit=5).free == 0
 
     def test_unlimited(self) -> None:
-        usage = reading.usage_limits({**USAGE, "maxTotalInstances": -1, "maxTotalKeypairs": -1})
+        usage = decoding.usage_limits({**USAGE, "maxTotalInstances": -1, "maxTotalKeypairs": -1})
         assert usage.instances.is_unlimited
         assert usage.instances.limit is usage.instances.free is usage.instances.share is None
         assert usage.keypairs is None
@@ -162,23 +162,23 @@ class TestQuotas:
         assert quota.share == share
 
     def test_all_fields_of_the_interface_are_there(self) -> None:
-        usage = reading.usage_limits({name: number for number, name in enumerate(USAGE)})
+        usage = decoding.usage_limits({name: number for number, name in enumerate(USAGE)})
         numbers = {number for quota in usage.quotas().values() for number in (quota.used, quota.limit)}
         assert numbers | set(usage.bounds().values()) == set(range(22))
 
 
 class TestFlavors:
     def test_allows(self) -> None:
-        flavors = reading.flavors(FLAVORS)
+        flavors = decoding.flavors(FLAVORS)
         assert flavors.allows(2, 1024)
         assert not flavors.allows(1, 2048)
         assert not flavors.allows(64, 1024)
 
     def test_choices_ascend(self) -> None:
-        assert list(reading.flavors(FLAVORS).choices().items()) == [(1, (1024,)), (2, (1024, 2048))]
+        assert list(decoding.flavors(FLAVORS).choices().items()) == [(1, (1024,)), (2, (1024, 2048))]
 
     def test_matching_obeys_the_limits(self) -> None:
-        flavors = reading.flavors(FLAVORS)
+        flavors = decoding.flavors(FLAVORS)
         assert len(flavors) == len(list(flavors)) == 2
         assert [flavor.id for flavor in flavors.matching(vcpus=1)] == ["1"]
         assert flavors.matching(vcpus=1, ram=2048) == ()
@@ -186,7 +186,7 @@ class TestFlavors:
     @pytest.mark.parametrize("key", ["one", "", "-1", "1.0", "٣", "1" * 5000])
     def test_a_key_that_is_no_core_count(self, key: str) -> None:
         with pytest.raises(ProtocolError, match="limits"):
-            reading.flavors({**FLAVORS, "limits": {key: [1024]}})
+            decoding.flavors({**FLAVORS, "limits": {key: [1024]}})
 
 
 class TestDomains:
@@ -194,26 +194,26 @@ class TestDomains:
         ("sent", "enabled"), [(True, True), (False, False), ("true", True), ("false", False), ("True", True)]
     )
     def test_enabled_is_a_boolean_whatever_came(self, sent: Any, enabled: bool) -> None:
-        assert reading.domain({**DOMAIN, "enabled": sent}).enabled is enabled
+        assert decoding.domain({**DOMAIN, "enabled": sent}).enabled is enabled
 
     @pytest.mark.parametrize("sent", ["yes", "", 1, None])
     def test_enabled_that_says_nothing(self, sent: Any) -> None:
         with pytest.raises(ProtocolError, match="enabled"):
-            reading.domain({**DOMAIN, "enabled": sent})
+            decoding.domain({**DOMAIN, "enabled": sent})
 
     @pytest.mark.parametrize(("sent", "areas"), [("hk;ov", ["hk", "ov"]), ("hk", ["hk"]), ("", []), ("hk; ;", ["hk"])])
     def test_service_areas(self, sent: str, areas: list[str]) -> None:
-        assert reading.domain({**DOMAIN, "serviceAreas": sent}).service_areas == areas
+        assert decoding.domain({**DOMAIN, "serviceAreas": sent}).service_areas == areas
 
 
 class TestTimes:
     @pytest.mark.parametrize("zone", [None, "No/Such", "../../etc/passwd", "\0"])
     def test_without_a_zone_they_have_none(self, zone: str | None) -> None:
-        (item,) = reading.news(NEWS, About(time_zone=zone))
+        (item,) = decoding.news(NEWS, About(time_zone=zone))
         assert item.date.isoformat() == "2026-01-31T08:00:00"
 
     def test_with_a_zone_they_have_it(self) -> None:
-        (item,) = reading.news(NEWS, About(time_zone="Asia/Shanghai"))
+        (item,) = decoding.news(NEWS, About(time_zone="Asia/Shanghai"))
         assert item.date.isoformat() == "2026-01-31T08:00:00+08:00"
 
     @pytest.mark.parametrize("text", ["2026-01-31", "2026-02-30 08:00:00", "now", "2026-01-31T08:00:00"])

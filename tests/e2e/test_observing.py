@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole import __version__
+from cloudconsole._version import __version__
 from tests.e2e.processes import command, eventually, is_running, log_lines, wire_worker, workers
 from tests.e2e.raw import raw_connection, request
 from tests.harness import Caller, OverHttp, RunningServer, running_server

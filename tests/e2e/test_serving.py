@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cloudconsole import __version__
+from cloudconsole._version import __version__
 from cloudconsole.operator import cloud_file
 from cloudconsole.operator.entities import TENANTS
 from cloudconsole.operator.sample import SAMPLE_FILE

@@ -18,7 +18,7 @@ from zipfile import ZipFile
 import pytest
 from packaging.requirements import Requirement
 
-from cloudconsole import __version__
+from cloudconsole._version import __version__
 from tests.cli.people import PASSWORD, Person
 from tests.e2e.processes import eventually
 from tests.harness import Caller, OverHttp, RunningServer, clean_environment

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 from lab.cloud import Lab
 
-from cloudconsole import __version__
+from cloudconsole._version import __version__
 
 RECORD = Path(__file__).parents[2] / "docs/openstack-tests.md"
 SERVICES = ("keystone", "nova", "openstack-placement", "cinder", "glance", "neutron", "octavia", "openstacksdk")

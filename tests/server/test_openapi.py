@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 from openapi_spec_validator import validate
 
-from cloudconsole import __version__
+from cloudconsole._version import __version__
 from cloudconsole.server.openapi.document import build_document
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.errors import ApiError

@@ -13,7 +13,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from cloudconsole import __version__
+from cloudconsole._version import __version__
 from cloudconsole.cli import output
 from cloudconsole.cli.conformance_files import ReportFiles
 from cloudconsole.cli.conformance_input import MOST_DOMAINS, Refused, read_subject, read_trust, seconds

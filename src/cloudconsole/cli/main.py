@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Final
 
-from cloudconsole import __version__
+from cloudconsole._version import __version__
 from cloudconsole.cli import output, texts
 from cloudconsole.cli.commands import COMMANDS, NeedsServer, command_named, loaded
 from cloudconsole.cli.parsing import NEAR, Parser

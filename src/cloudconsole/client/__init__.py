@@ -1,9 +1,9 @@
 """Consoles from the caller's side: `Console` and `AsyncConsole` over one core that holds the protocol.
 
-`AsyncConsole` is in `cloudconsole.client.asynchronous`, so that only those who await it load what that takes.
+`AsyncConsole` is in `cloudconsole.client.aio`, so that only those who await it load what that takes.
 """
 
-from cloudconsole.client.errors import (
+from cloudconsole.client.exceptions import (
     ConnectionFailed,
     ConsoleError,
     CsrfFailed,
@@ -17,7 +17,7 @@ from cloudconsole.client.errors import (
     ServerError,
     UnknownAction,
 )
-from cloudconsole.client.records import (
+from cloudconsole.client.models import (
     About,
     Consumption,
     Cost,

@@ -7,7 +7,7 @@ sent back in, and what failed is thrown in. No step knows whether it is awaited.
 from collections.abc import Generator
 from typing import Any, NamedTuple, TypeVar
 
-from cloudconsole.client.patience import Patience
+from cloudconsole.client.retry import Patience
 from cloudconsole.spec.operations import Operation
 
 T = TypeVar("T")

@@ -5,7 +5,7 @@ import signal
 import socket
 from typing import Final, NamedTuple
 
-from cloudconsole import __version__
+from cloudconsole._version import __version__
 from cloudconsole.server.observing.scraping import PATH as METRICS_PATH
 from cloudconsole.server.settings import Settings
 

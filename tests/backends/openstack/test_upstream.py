@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from cloudconsole import __version__
+from cloudconsole._version import __version__
 from cloudconsole.backends.openstack import client as module
 from cloudconsole.backends.openstack.client import Answer, TokenRefused, Upstream, openstack_request_id, service_of
 from cloudconsole.backends.openstack.config import Manners, Service, Watcher

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from cloudconsole import __version__
+from cloudconsole._version import __version__
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.server.observing import layout
 from cloudconsole.server.observing.families import FAMILIES, PREFIX

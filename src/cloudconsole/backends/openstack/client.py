@@ -14,7 +14,7 @@ import httpx2
 import msgspec
 from msgspec import Struct
 
-from cloudconsole import __version__
+from cloudconsole._version import __version__
 from cloudconsole.backends.openstack.config import Manners, Service, Unwatched, Watcher
 from cloudconsole.core.ports import Caller
 from cloudconsole.spec.errors import UpstreamFailed, UpstreamTimeout

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from cloudconsole import __version__
+from cloudconsole._version import __version__
 from cloudconsole.server.observing import families, layout
 from cloudconsole.server.observing.families import PREFIX, Family
 from cloudconsole.server.observing.meter import Board

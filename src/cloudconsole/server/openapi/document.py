@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from cloudconsole import __version__
+from cloudconsole._version import __version__
 from cloudconsole.server.openapi.examples import Examples
 from cloudconsole.server.openapi.responses import HEADERS, responses
 from cloudconsole.server.openapi.schemas import all_schemas, body_name, reference

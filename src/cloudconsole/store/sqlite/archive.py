@@ -17,7 +17,7 @@ from typing import IO, Annotated, Final, NamedTuple, cast
 import msgspec
 from msgspec import Meta, Struct
 
-from cloudconsole import __version__
+from cloudconsole._version import __version__
 from cloudconsole.core.clock import time_text
 from cloudconsole.store.base import PARTS, Part, StoreError
 from cloudconsole.store.sqlite.engine import database_file

@@ -9,15 +9,16 @@ from typing import Any, Self, TypeVar
 import anyio
 import httpx2
 
-from cloudconsole.client import http, reading
-from cloudconsole.client.answers import Answer
-from cloudconsole.client.core import Core, SendAs
-from cloudconsole.client.errors import ConnectionFailed, ConsoleError
-from cloudconsole.client.identity import Password, make_identity
-from cloudconsole.client.patience import Patience, checked_seconds
-from cloudconsole.client.records import About, Consumption, Domain, Flavors, NewsItem, Url, UsageLimits
-from cloudconsole.client.session import Session
+from cloudconsole.client import decoding
+from cloudconsole.client.exceptions import ConnectionFailed, ConsoleError
+from cloudconsole.client.flow import Core, SendAs
+from cloudconsole.client.models import About, Consumption, Domain, Flavors, NewsItem, Url, UsageLimits
+from cloudconsole.client.responses import Answer
+from cloudconsole.client.retry import Patience, checked_seconds
+from cloudconsole.client.session import Password, Session, make_identity
 from cloudconsole.client.steps import Pause, Renew, Send, Steps
+from cloudconsole.client.transport import IncomingBody, client_options, request_arguments, timeout_for
+from cloudconsole.client.transport import connection_failed as failure_of
 
 T = TypeVar("T")
 
@@ -48,7 +49,7 @@ class AsyncConsole:
         identity = make_identity(base_url, region, username, password, session)
         self._timeout, deadline = checked_seconds("timeout", timeout), checked_seconds("deadline", deadline)
         self._http = httpx2.AsyncClient(
-            **http.options(identity.base_url, language=language, verify=verify), transport=transport
+            **client_options(identity.base_url, language=language, verify=verify), transport=transport
         )
         self._address = identity.base_url
         self._core = Core(identity, session=session, deadline=deadline, send_as=send_as)
@@ -99,7 +100,7 @@ class AsyncConsole:
 
         A `Get…` is repeated after a lost connection; what may change something is not.
         """
-        return await self._run(self._core.call(action, fields, reading.as_it_came))
+        return await self._run(self._core.call(action, fields, decoding.as_it_came))
 
     async def aclose(self) -> None:
         """Close the connections; the session stays."""
@@ -155,17 +156,17 @@ class AsyncConsole:
             self._one_at_a_time.release()
 
     async def _send(self, step: Send) -> Answer:
-        request = self._http.build_request(**http.arguments(self._address, step, self._timeout))
+        request = self._http.build_request(**request_arguments(self._address, step, self._timeout))
         try:
             with anyio.fail_after(max(step.patience.left, 0)):
                 response = await self._http.send(request, stream=True)
                 try:
-                    incoming = http.Incoming(http.seconds_for(step, self._timeout))
+                    incoming = IncomingBody(timeout_for(step, self._timeout))
                     async for piece in response.aiter_bytes():
                         incoming.add(piece)
                 finally:
                     await response.aclose()
                 return incoming.answer(response)
         except (httpx2.HTTPError, TimeoutError) as problem:
-            failure = http.failure(self._address, problem)
+            failure = failure_of(self._address, problem)
         raise failure

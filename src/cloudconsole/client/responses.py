@@ -8,7 +8,13 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from cloudconsole.client.errors import ConsoleError, InvalidCredentials, LoginRequired, ProtocolError, kind_of_refusal
+from cloudconsole.client.exceptions import (
+    ConsoleError,
+    InvalidCredentials,
+    LoginRequired,
+    ProtocolError,
+    kind_of_refusal,
+)
 
 LONGEST_MESSAGE: Final = 1000
 

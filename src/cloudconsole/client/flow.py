@@ -1,6 +1,7 @@
-"""The protocol, once for `Console` and `AsyncConsole`: a call is a generator of steps, which they perform."""
+"""The protocol without I/O: sessions, login, calls, session renewal and retries, as generators of steps."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from copy import copy
 from functools import partial
 from typing import Any, Final, Literal, TypeVar
@@ -8,9 +9,9 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from cloudconsole.client import reading
-from cloudconsole.client.answers import TO_A_PAGE, Answer, check_login, check_logout, data_of, what_it_says
-from cloudconsole.client.errors import (
+from cloudconsole.client import decoding
+from cloudconsole.client.cookies import Cookies, csrf_token
+from cloudconsole.client.exceptions import (
     ConnectionFailed,
     ConsoleError,
     CsrfFailed,
@@ -18,16 +19,16 @@ from cloudconsole.client.errors import (
     LoginRequired,
     NotFound,
     ProtocolError,
+    RateLimited,
     RegionRequired,
     RequestRefused,
     ServerError,
 )
-from cloudconsole.client.exchanges import Exchanges
-from cloudconsole.client.identity import Identity
-from cloudconsole.client.patience import Patience
-from cloudconsole.client.records import About, Consumption, Domain, Flavors, NewsItem, Url, UsageLimits
-from cloudconsole.client.session import Session
-from cloudconsole.client.steps import Renew, Steps
+from cloudconsole.client.models import About, Consumption, Domain, Flavors, NewsItem, Url, UsageLimits
+from cloudconsole.client.responses import TO_A_PAGE, Answer, check_login, check_logout, data_of, what_it_says
+from cloudconsole.client.retry import Patience
+from cloudconsole.client.session import Identity, KeptCookie, Session
+from cloudconsole.client.steps import Pause, Renew, Send, Steps
 from cloudconsole.spec.actions import (
     GET_CONSUMPTIONS_ESTIMATED,
     GET_DOMAIN_DETAIL,
@@ -37,9 +38,78 @@ from cloudconsole.spec.actions import (
     GET_USAGE_LIMITS,
 )
 from cloudconsole.spec.constants import FORM, JSON, SESSION_COOKIE, is_sendable
-from cloudconsole.spec.operations import CALL, LOG_IN, LOG_OUT, OPEN
+from cloudconsole.spec.operations import CALL, LOG_IN, LOG_OUT, OPEN, Operation
 
 T = TypeVar("T")
+
+
+class Exchanges:
+    """Those with one console."""
+
+    def __init__(self, base_url: str, cookies: tuple[KeptCookie, ...]) -> None:
+        self._referer = base_url + CALL.path
+        self._cookies = Cookies(base_url, cookies)
+        self._is_logging_in = False
+
+    @property
+    def cookies(self) -> tuple[KeptCookie, ...]:
+        return self._cookies.all()
+
+    def token_for(self, operation: Operation) -> str | None:
+        return csrf_token(self._cookies.sent_to(operation.path))
+
+    @contextmanager
+    def logging_in(self) -> Generator[None]:
+        """Within, and for what was sent before, no answer but the login's own sets a cookie."""
+        self._cookies.begin_era()
+        self._is_logging_in = True
+        try:
+            yield
+        finally:
+            self._is_logging_in = False
+            self._cookies.begin_era()
+
+    def forget(self) -> None:
+        self._cookies.begin_era(forget=True)
+
+    def send(
+        self,
+        operation: Operation,
+        read: Callable[[Answer], T],
+        patience: Patience,
+        *,
+        media_type: str | None = None,
+        body: bytes = b"",
+        may_repeat: bool = True,
+        for_login: bool = False,
+    ) -> Steps[T]:
+        """One request, repeated while that may help and there is time; gives what is read from its answer."""
+        refused: ConsoleError | None = None
+        while True:
+            era = self._cookies.era if for_login or not self._is_logging_in else None
+            sent = self._cookies.sent_to(operation.path)
+            try:
+                answer = yield Send(operation, self._headers(sent, media_type), body, patience)
+                self._cookies.take(answer.set_cookies, era)
+                return read(answer)
+            except (RateLimited, ServerError) as problem:
+                wait = patience.wait_after(problem, may_repeat=may_repeat)
+                if wait is None:
+                    raise
+                refused = problem
+            except ConnectionFailed as problem:
+                wait = patience.wait_after(problem, may_repeat=may_repeat)
+                if wait is None:
+                    # What was answered before says more than that the time is over.
+                    raise refused or problem from None
+            yield Pause(wait)
+
+    def _headers(self, sent: tuple[KeptCookie, ...], media_type: str | None) -> dict[str, str]:
+        headers = {"Cookie": "; ".join(f"{cookie.name}={cookie.value}" for cookie in sent)} if sent else {}
+        if media_type is None:
+            return headers
+        # The token is that of the very cookies that go along: some consoles change it at login. Some demand a Referer.
+        return headers | {"Content-Type": media_type, "X-CSRFToken": csrf_token(sent) or "", "Referer": self._referer}
 
 
 SendAs = Literal["json", "form"]
@@ -71,26 +141,26 @@ class Core:
         return Session(base_url=identity.base_url, username=identity.username, region=identity.region, cookies=cookies)
 
     def usage_limits(self) -> Steps[UsageLimits]:
-        return self.call(GET_USAGE_LIMITS.name, {}, reading.usage_limits)
+        return self.call(GET_USAGE_LIMITS.name, {}, decoding.usage_limits)
 
     def flavors(self) -> Steps[Flavors]:
-        return self.call(GET_FLAVORS.name, {}, reading.flavors)
+        return self.call(GET_FLAVORS.name, {}, decoding.flavors)
 
     def urls(self) -> Steps[list[Url]]:
-        return self.call(GET_URL_LIST.name, {}, reading.urls)
+        return self.call(GET_URL_LIST.name, {}, decoding.urls)
 
     def domain(self, domain_id: str) -> Steps[Domain]:
-        return self.call(GET_DOMAIN_DETAIL.name, {"domainId": domain_id}, reading.domain)
+        return self.call(GET_DOMAIN_DETAIL.name, {"domainId": domain_id}, decoding.domain)
 
     def news(self) -> Steps[list[NewsItem]]:
         patience = self.patience()
         about = yield from self._acquainted(patience)
-        return (yield from self.call(GET_NEWS.name, {}, partial(reading.news, about=about), patience))
+        return (yield from self.call(GET_NEWS.name, {}, partial(decoding.news, about=about), patience))
 
     def consumption(self) -> Steps[Consumption]:
         patience = self.patience()
         about = yield from self._acquainted(patience)
-        read = partial(reading.consumption, about=about)
+        read = partial(decoding.consumption, about=about)
         return (yield from self.call(GET_CONSUMPTIONS_ESTIMATED.name, {}, read, patience))
 
     def _acquainted(self, patience: Patience) -> Steps[About]:
@@ -221,7 +291,7 @@ class Core:
                 raise
         if for_login and self._exchanges.token_for(LOG_IN) is None:
             raise ProtocolError("the console set no cookie csrftoken", payload=welcome, field="csrftoken")
-        self._about = reading.about(welcome)
+        self._about = decoding.about(welcome)
         return self._about
 
 

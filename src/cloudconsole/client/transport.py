@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import httpx2
 
-from cloudconsole import __version__
-from cloudconsole.client.answers import Answer
-from cloudconsole.client.errors import ConnectionFailed, ProtocolError
+from cloudconsole._version import __version__
+from cloudconsole.client.exceptions import ConnectionFailed, ProtocolError
+from cloudconsole.client.responses import Answer
 from cloudconsole.client.steps import Send
 
 MOST_BYTES: Final = 64 << 20
@@ -27,7 +27,7 @@ class _NoCookies(CookieJar):
         """Takes none."""
 
 
-def options(base_url: str, *, language: str | None, verify: ssl.SSLContext | bool) -> dict[str, Any]:
+def client_options(base_url: str, *, language: str | None, verify: ssl.SSLContext | bool) -> dict[str, Any]:
     """For `httpx2.Client` and `httpx2.AsyncClient`. It follows no redirect: cookies go to this console alone."""
     headers = {"User-Agent": f"cloudconsole/{__version__}", "Accept": "application/json", "Accept-Encoding": "identity"}
     if language is not None:
@@ -39,18 +39,18 @@ def options(base_url: str, *, language: str | None, verify: ssl.SSLContext | boo
     return {"headers": headers, "cookies": _NoCookies(), "verify": verified, "limits": CONNECTIONS}
 
 
-def seconds_for(step: Send, timeout: float) -> float:
+def timeout_for(step: Send, timeout: float) -> float:
     return max(min(timeout, step.patience.left), 0.001)
 
 
-def arguments(base_url: str, step: Send, timeout: float) -> dict[str, Any]:
+def request_arguments(base_url: str, step: Send, timeout: float) -> dict[str, Any]:
     """For `build_request`. Whoever waits for a free connection may do so as long as the call may take."""
     return {
         "method": step.operation.method,
         "url": _url(base_url, step.operation.path),
         "headers": step.headers,
         "content": step.body or None,
-        "timeout": httpx2.Timeout(seconds_for(step, timeout), pool=max(step.patience.left, 0.001)),
+        "timeout": httpx2.Timeout(timeout_for(step, timeout), pool=max(step.patience.left, 0.001)),
     }
 
 
@@ -60,7 +60,7 @@ def _url(base_url: str, path: str) -> httpx2.URL:
     return httpx2.URL(base_url + path)
 
 
-class Incoming:
+class IncomingBody:
     """An answer that is coming in; one that never ends is not waited for."""
 
     def __init__(self, seconds: float) -> None:
@@ -81,7 +81,7 @@ class Incoming:
         return Answer(response.status_code, headers, b"".join(self._pieces), headers.get_list("set-cookie"))
 
 
-def failure(base_url: str, problem: httpx2.HTTPError | TimeoutError) -> ConnectionFailed:
+def connection_failed(base_url: str, problem: httpx2.HTTPError | TimeoutError) -> ConnectionFailed:
     """Without the problem itself: that holds the request, and so the password."""
     if isinstance(problem, httpx2.TimeoutException | TimeoutError):
         why = "it did not answer in time"

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Final
 
-from cloudconsole.client.errors import ConnectionFailed, ConsoleError, RateLimited, ServerError
+from cloudconsole.client.exceptions import ConnectionFailed, ConsoleError, RateLimited, ServerError
 
 FIRST_WAIT: Final = 0.1
 LONGEST_WAIT: Final = 5.0

@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import msgspec
 from msgspec import Struct
 
-from cloudconsole.client.errors import ProtocolError
-from cloudconsole.client.records import (
+from cloudconsole.client.exceptions import ProtocolError
+from cloudconsole.client.models import (
     About,
     Consumption,
     Cost,
