@@ -25,7 +25,7 @@ from cloudconsole.cli.commands import COMMANDS
 
 LONGEST_SECONDS: Final = 120
 _PRELOADED: Final = (
-    *("tests.warm", "cloudconsole.cli.entry", "cloudconsole.cli.main", "cloudconsole.cli.connecting"),
+    *("tests.warm", "cloudconsole.cli.entry", "cloudconsole.cli.main", "cloudconsole.cli.connection"),
     # What a client loads for its first call, and a server as it begins.
     *("encodings.idna", "httpcore2", "truststore", "uvicorn.lifespan.off", "tests.warm_pages"),
 )

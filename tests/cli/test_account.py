@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from cloudconsole.cli.account import Account, Source, choose_account
+from cloudconsole.cli.errors import UsageProblem
 from cloudconsole.cli.passwords import PasswordAt
-from cloudconsole.cli.problems import UsageProblem
 
 HERE, THERE = "http://here.example", "http://there.example"
 

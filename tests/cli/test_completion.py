@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.cli.completion.scripts import SCRIPTS
-from cloudconsole.cli.completion.words import next_words
+from cloudconsole.cli.completion import SCRIPTS, next_words
 from cloudconsole.spec.actions import ACTIONS
 from tests.cli.people import Person
 from tests.terminal import Terminal

@@ -278,9 +278,9 @@ def test_a_closed_stream_is_no_fault(
 FAULTY = """
 import sys
 from cloudconsole.cli import main
-from cloudconsole.cli.completion import command
+from cloudconsole.cli import completion
 def run(arguments): raise RuntimeError("some\\nthing")
-command.run = run
+completion.run = run
 raise SystemExit(main.main(["completion", "bash"]))
 """
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from cloudconsole.cli.config import read_profiles
+from cloudconsole.cli.errors import UsageProblem
 from cloudconsole.cli.passwords import in_file
-from cloudconsole.cli.problems import UsageProblem
-from cloudconsole.cli.profiles import read_profiles
 
 NOBODY = 65534
 

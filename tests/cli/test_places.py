@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.cli.places import profiles_file, sessions_file
+from cloudconsole.cli.paths import profiles_file, sessions_file
 
 
 @pytest.mark.parametrize(

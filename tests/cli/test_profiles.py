@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.cli.problems import UsageProblem
-from cloudconsole.cli.profiles import Profile, Profiles, read_profiles
+from cloudconsole.cli.config import Profile, Profiles, read_profiles
+from cloudconsole.cli.errors import UsageProblem
 from tests.cli.people import Person
 from tests.harness import RunningServer
 

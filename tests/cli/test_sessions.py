@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.cli.problems import Problem
-from cloudconsole.cli.sessions import Kept, forget, keep, read_kept
+from cloudconsole.cli.errors import Problem
+from cloudconsole.cli.session_store import Kept, forget, keep, read_kept
 from cloudconsole.client import KeptCookie, Session
 from tests.strangers import give_to_a_stranger
 

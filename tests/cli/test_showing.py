@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.cli.showing import csv_line
+from cloudconsole.cli.output import csv_line
 from tests.cli.people import Person
 from tests.harness import Caller, OverHttp, RunningServer
 

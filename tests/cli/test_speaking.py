@@ -2,7 +2,7 @@
 
 import pytest
 
-from cloudconsole.cli.speaking import language_of
+from cloudconsole.cli.i18n import language_of
 from tests.cli.people import Person
 from tests.harness import RunningServer
 

@@ -6,13 +6,13 @@ from string import Formatter
 
 import pytest
 
-from cloudconsole.cli import texts
+from cloudconsole.cli import messages
 from cloudconsole.cli.commands import COMMANDS
 from cloudconsole.spec.i18n import Text
 
 
 def everything_said() -> Iterator[tuple[str, Text]]:
-    for name, value in vars(texts).items():
+    for name, value in vars(messages).items():
         if isinstance(value, Text):
             yield name, value
         elif name.isupper() and name != "ARGPARSE":
@@ -45,7 +45,7 @@ def test_chinese_is_chinese_and_english_is_not(name: str) -> None:
     assert not chinese.search(SAID[name].en)
 
 
-@pytest.mark.parametrize("message", texts.ARGPARSE)
+@pytest.mark.parametrize("message", messages.ARGPARSE)
 def test_the_parser_s_own_words_keep_their_values(message: str) -> None:
     values = re.compile(r"%(?:\([a-z_]+\))?[rs]")
-    assert sorted(values.findall(message)) == sorted(values.findall(texts.ARGPARSE[message]))
+    assert sorted(values.findall(message)) == sorted(values.findall(messages.ARGPARSE[message]))

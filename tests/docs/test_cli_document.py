@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from cloudconsole.cli.commands import COMMANDS
-from cloudconsole.cli.completion.scripts import SCRIPTS
-from cloudconsole.cli.profiles import read_profiles
-from cloudconsole.cli.settings import VARIABLES
+from cloudconsole.cli.completion import SCRIPTS
+from cloudconsole.cli.config import VARIABLES, read_profiles
 from tests.cli.people import PASSWORD, Person
 from tests.harness import RunningServer, clean_environment
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.cli.parsing import Parser
+from cloudconsole.cli.parser import Parser
 from cloudconsole.server.commands import serve
 from cloudconsole.server.commands.desk_flags import read_desk, refuse_reach, stand_in_defaults
 from cloudconsole.server.serving import ListenError, bind

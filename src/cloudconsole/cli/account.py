@@ -9,10 +9,10 @@ neither region nor password. Where one place names console and user, what comes 
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from cloudconsole.cli import texts
+from cloudconsole.cli import messages
+from cloudconsole.cli.errors import UsageProblem
+from cloudconsole.cli.i18n import say
 from cloudconsole.cli.passwords import PasswordAt
-from cloudconsole.cli.problems import UsageProblem
-from cloudconsole.cli.speaking import say
 
 
 class Source(NamedTuple):
@@ -44,7 +44,7 @@ def choose_account(sources: Iterable[Source], last_login: Source | None) -> Acco
     in_order = [*sources, *([last_login] if last_login else [])]
     console = next((source for source in in_order if source.url), None)
     if console is None or console.url is None:
-        raise UsageProblem(say(texts.NO_CONSOLE))
+        raise UsageProblem(say(messages.NO_CONSOLE))
     if console is last_login:
         # Who logged in is meant as a whole, not whoever other programs' variables name.
         in_order.sort(key=lambda source: source.is_of_others)

@@ -6,8 +6,10 @@ Each module has `add_arguments(parser)` and `run(arguments)`, which gives the ex
 from importlib import import_module
 from typing import Any, Final, NamedTuple
 
-from cloudconsole.cli.parsing import Parser
-from cloudconsole.cli.speaking import say, speak, spoken
+from cloudconsole._version import __version__
+from cloudconsole.cli import messages
+from cloudconsole.cli.i18n import FLAG, LANGUAGES, say, speak, spoken
+from cloudconsole.cli.parser import Parser
 from cloudconsole.spec.i18n import Text
 
 
@@ -54,7 +56,7 @@ COMMANDS: Final = (
     ),
     Command(
         "completion",
-        "cloudconsole.cli.completion.command",
+        "cloudconsole.cli.completion",
         Text("print the script that completes commands in a shell", "输出 shell 命令补全脚本"),
     ),
     Command(
@@ -92,6 +94,18 @@ COMMANDS: Final = (
         in_english=True,
     ),
 )
+
+
+def top_parser() -> Parser:
+    parser = Parser(prog="cloudconsole", description=say(messages.TOP))
+    parser.add_argument(
+        "--version", action="version", version=f"cloudconsole {__version__}", help=say(messages.VERSION_FLAG)
+    )
+    parser.add_argument(FLAG, choices=LANGUAGES, help=say(messages.LANG_FLAG))
+    commands = parser.add_subparsers(title=say(messages.COMMANDS), metavar=say(messages.COMMAND))
+    for command in COMMANDS:
+        commands.add_parser(command.name, help=say(command.purpose), add_help=False)
+    return parser
 
 
 def command_named(name: str) -> Command | None:

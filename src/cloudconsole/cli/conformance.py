@@ -1,9 +1,10 @@
-"""`cloudconsole conformance`: checks any console from outside, and reports."""
+"""`cloudconsole conformance`: check any console from outside, and write reports."""
 
 import argparse
 import os
 import signal
 import ssl
+import stat
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
@@ -11,12 +12,12 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TextIO
 
 from cloudconsole._version import __version__
-from cloudconsole.cli import output
-from cloudconsole.cli.conformance_files import ReportFiles
-from cloudconsole.cli.conformance_input import MOST_DOMAINS, Refused, read_subject, read_trust, seconds
+from cloudconsole.cli import stdout
+from cloudconsole.cli.errors import UsageProblem
+from cloudconsole.cli.passwords import ask_password, can_ask, in_file, in_variable
 from cloudconsole.conformance.checks import Check
 from cloudconsole.conformance.examination import Examination
 from cloudconsole.conformance.report import text
@@ -28,9 +29,145 @@ from cloudconsole.conformance.running import Result, run_checks
 from cloudconsole.conformance.sending import Sender, Unreachable
 from cloudconsole.conformance.subject import Subject
 from cloudconsole.conformance.table import PROFILES
+from cloudconsole.conformance.visitor import Account
+from cloudconsole.spec.constants import is_sendable
+from cloudconsole.spec.urls import clean_address
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+MOST_DOMAINS: Final = 4
+LONGEST_PASSWORD: Final = 1024
+
+
+class Refused(Exception):
+    """What was given cannot be used; the text says why."""
+
+
+def read_subject(arguments: argparse.Namespace) -> Subject:
+    base = _base(arguments.base_url)
+    for flag in ("region", "username", "other_username", "domain_id"):
+        _refuse_other_encodings(f"--{flag.replace('_', '-')}", getattr(arguments, flag))
+    if len(arguments.domain_id) > MOST_DOMAINS:
+        raise Refused(f"--domain-id: at most {MOST_DOMAINS}, so that there are not too many requests")
+    if arguments.other_username is None and arguments.other_password_file is not None:
+        raise Refused("--other-password-file: give --other-username, too")
+    if arguments.other_username == arguments.username:
+        raise Refused("--other-username: must be another account than --username")
+    account = Account(arguments.username, _password("", arguments.username, arguments.password_file, base))
+    other = None
+    if arguments.other_username is not None:
+        password = _password("OTHER_", arguments.other_username, arguments.other_password_file, base)
+        other = Account(arguments.other_username, password)
+    return Subject(base, arguments.region, account, other, tuple(dict.fromkeys(arguments.domain_id)))
+
+
+def _refuse_other_encodings(source: str, given: str | list[str] | None) -> None:
+    """What was not UTF-8 where it came from cannot be sent as text."""
+    if not is_sendable("".join(given or ())):
+        raise Refused(f"{source}: must be UTF-8 text")
+
+
+def seconds(text: str) -> float:
+    """A time limit, as argparse wants it."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 300:
+        raise argparse.ArgumentTypeError("must be a number of seconds over 0 and at most 300")
+    return value
+
+
+def _base(given: str) -> str:
+    try:
+        return clean_address(given)
+    except ValueError as problem:
+        raise Refused(f"BASE_URL: {problem}") from None
+
+
+def _password(prefix: str, username: str, file: Path | None, base: str) -> str:
+    """From the file, else from the environment, else asked for on the terminal."""
+    flag, variable = f"--{prefix.lower().replace('_', '-')}password-file", f"CLOUDCONSOLE_{prefix}PASSWORD"
+    given = in_file(flag, file) or in_variable(variable, os.environ.get(variable))
+    if given is None and not can_ask():
+        raise Refused(f"there is no terminal to ask for the password of {username}: give {flag} or {variable}")
+    try:
+        password = given.read() if given else ask_password(username, base)
+    except UsageProblem as problem:
+        raise Refused(str(problem)) from None
+    if len(password) > LONGEST_PASSWORD:
+        raise Refused(f"the password of {username} must have 1 to {LONGEST_PASSWORD} characters")
+    _refuse_other_encodings(f"the password of {username}", password)
+    return password
+
+
+def read_trust(arguments: argparse.Namespace) -> ssl.SSLContext | bool:
+    if arguments.ca_file is None:
+        return not arguments.insecure
+    try:
+        return ssl.create_default_context(cafile=arguments.ca_file)
+    except (ssl.SSLError, OSError) as problem:
+        raise Refused(f"--ca-file: {arguments.ca_file}: {problem.strerror or 'has no certificates in PEM'}") from None
+
+
+class ReportFile:
+    """What is in the file already stays until there is a report to take its place."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._is_new = not path.exists()
+        try:
+            self._file: TextIO = path.open("a", encoding="utf-8")
+        except OSError as problem:
+            raise Refused(f"{path}: cannot be written: {problem.strerror}") from None
+
+    def is_same_as(self, other: "ReportFile") -> bool:
+        return os.path.samestat(os.fstat(self._file.fileno()), os.fstat(other._file.fileno()))
+
+    def write(self, content: str) -> None:
+        self._is_new = False
+        try:
+            with self._file:
+                if stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
+                    self._file.truncate(0)
+                self._file.write(content)
+        except OSError as problem:
+            raise Refused(f"{self._path}: cannot be written: {problem.strerror}") from None
+
+    def close(self) -> None:
+        """Without a report there is no new file."""
+        self._file.close()
+        if self._is_new:
+            self._path.unlink(missing_ok=True)
+
+
+class ReportFiles:
+    """The two reports, where they are wanted; a context manager."""
+
+    def __init__(self, json: Path | None, junit: Path | None) -> None:
+        self.json = None if json is None else ReportFile(json)
+        try:
+            self.junit = None if junit is None else ReportFile(junit)
+        except Refused:
+            self._close(self.json)
+            raise
+        if self.json and self.junit and self.json.is_same_as(self.junit):
+            self._close(self.junit, self.json)
+            raise Refused(f"--junit: {junit} is the file of --json; each report needs its own")
+
+    def __enter__(self) -> "ReportFiles":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close(self.json, self.junit)
+
+    @staticmethod
+    def _close(*files: ReportFile | None) -> None:
+        for file in files:
+            if file is not None:
+                file.close()
+
 
 HOLDS, FAILED, USAGE, UNREACHABLE, TERMINATED = 0, 1, 2, 3, 143
 
@@ -140,7 +277,7 @@ def _examine(arguments: argparse.Namespace, subject: Subject, verify: ssl.SSLCon
 def _report(whole: Run, files: ReportFiles, *, strict: bool) -> int:
     _tell(whole, strict=strict)
     # What cannot be printed changes the exit code, which a report tells.
-    output.flush()
+    stdout.flush()
     problem = None
     if files.junit is not None:
         try:
@@ -164,9 +301,9 @@ def _shown(results: Iterator[Result], checks: tuple[Check, ...]) -> Iterable[Res
     for result in results:
         if text.heading(result) != section:
             section = text.heading(result)
-            output.write(f"{section}\n")
-        output.write(f"{text.line(result)}\n")
-        output.flush()
+            stdout.write(f"{section}\n")
+        stdout.write(f"{text.line(result)}\n")
+        stdout.flush()
         yield result
 
 
@@ -175,7 +312,7 @@ def _tell(whole: Run, *, strict: bool) -> None:
     if _on_terminal():
         show_ending(whole.results, verdict, good=whole.conforms(strict=strict), console=_console())
     else:
-        output.write(f"{verdict}\n")
+        stdout.write(f"{verdict}\n")
 
 
 def _on_terminal() -> bool:

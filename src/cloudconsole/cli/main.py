@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Final
 
-from cloudconsole._version import __version__
-from cloudconsole.cli import output, texts
-from cloudconsole.cli.commands import COMMANDS, NeedsServer, command_named, loaded
-from cloudconsole.cli.parsing import NEAR, Parser
-from cloudconsole.cli.places import PREFIX
-from cloudconsole.cli.problems import REFUSED, WRONG_USAGE, tell
-from cloudconsole.cli.speaking import FLAG, LANGUAGES, language_of, say, speak
+from cloudconsole.cli import messages, stdout
+from cloudconsole.cli.commands import COMMANDS, NeedsServer, command_named, loaded, top_parser
+from cloudconsole.cli.errors import REFUSED, WRONG_USAGE, tell
+from cloudconsole.cli.i18n import FLAG, language_of, say, speak
+from cloudconsole.cli.parser import NEAR
+from cloudconsole.cli.paths import PREFIX
 from cloudconsole.spec.constants import is_sendable
 from cloudconsole.spec.text import LONG, foreign
 
@@ -22,13 +21,13 @@ COMPLETING: Final = "__complete"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    output.open_what_is_closed()
+    stdout.open_what_is_closed()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        with output.whole_output():
+        with stdout.whole_output():
             return _run(given)
-    except output.OutputError as problem:
-        output.give_up()
+    except stdout.OutputError as problem:
+        stdout.give_up()
         if problem.has_reader:
             sys.stderr.write(f"cloudconsole: output: {problem}\n")
         return 1
@@ -40,7 +39,7 @@ def _run(given: list[str]) -> int:
     speak(language_of(given, os.environ))
     given = _command_first(given)
     if given[:1] == [COMPLETING]:
-        from cloudconsole.cli.completion.scripts import complete
+        from cloudconsole.cli.completion import complete
 
         return complete(given[1:])
     command = command_named(given[0]) if given else None
@@ -55,16 +54,16 @@ def _run(given: list[str]) -> int:
         sys.stderr.write(f"cloudconsole: '{command.name}' needs the server: pip install 'cloudconsole[server]'\n")
         return 1
     if not (command.in_english or all(map(is_sendable, given))):
-        tell(say(texts.NOT_UTF8_GIVEN))
+        tell(say(messages.NOT_UTF8_GIVEN))
         return WRONG_USAGE
     try:
         return int(module.run(parser.parse_args(given[1:])))
-    except output.OutputError:
+    except stdout.OutputError:
         raise
     except Exception as fault:
         if command.needs_server or os.environ.get(f"{PREFIX}DEBUG"):
             raise
-        tell(say(texts.A_FAULT, fault=foreign(f"{type(fault).__name__}: {fault}", LONG), variable=f"{PREFIX}DEBUG"))
+        tell(say(messages.A_FAULT, fault=foreign(f"{type(fault).__name__}: {fault}", LONG), variable=f"{PREFIX}DEBUG"))
         return REFUSED
 
 
@@ -80,16 +79,4 @@ def _command_first(given: list[str]) -> list[str]:
 def _refuse_misspelled(given: list[str]) -> None:
     near = get_close_matches(given[0], [command.name for command in COMMANDS], 1, cutoff=NEAR) if given else []
     if near:
-        top_parser().error(say(texts.NO_SUCH_COMMAND, given=given[0]) + say(texts.DID_YOU_MEAN, near=near[0]))
-
-
-def top_parser() -> Parser:
-    parser = Parser(prog="cloudconsole", description=say(texts.TOP))
-    parser.add_argument(
-        "--version", action="version", version=f"cloudconsole {__version__}", help=say(texts.VERSION_FLAG)
-    )
-    parser.add_argument(FLAG, choices=LANGUAGES, help=say(texts.LANG_FLAG))
-    commands = parser.add_subparsers(title=say(texts.COMMANDS), metavar=say(texts.COMMAND))
-    for command in COMMANDS:
-        commands.add_parser(command.name, help=say(command.purpose), add_help=False)
-    return parser
+        top_parser().error(say(messages.NO_SUCH_COMMAND, given=given[0]) + say(messages.DID_YOU_MEAN, near=near[0]))

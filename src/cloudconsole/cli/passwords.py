@@ -1,18 +1,39 @@
-"""A password: from a variable, a file or a prompt; never from an argument."""
+"""Passwords from a terminal, a file, standard input or the environment; files that others can change are rejected."""
 
 import getpass
+import os
+import shlex
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from cloudconsole.cli import texts
-from cloudconsole.cli.file_trust import reject_untrusted
-from cloudconsole.cli.problems import UsageProblem
-from cloudconsole.cli.speaking import say
+from cloudconsole.cli import messages
+from cloudconsole.cli.errors import UsageProblem
+from cloudconsole.cli.i18n import say
 from cloudconsole.spec.constants import is_sendable
 from cloudconsole.spec.text import visible
+
+_WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
+_ROOT: Final = 0
+
+
+def reject_untrusted(file: Path, descriptor: int) -> None:
+    """Reject a regular file that a user other than this one and root can write.
+
+    Pipes and terminals pass: they come from the command line of the call itself.
+    """
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        return
+    name = shlex.quote(str(file))
+    if status.st_uid not in (_ROOT, os.geteuid()):
+        raise UsageProblem(say(messages.OWNED_BY_ANOTHER, file=file, command=f"chown {os.geteuid()} {name}"))
+    if status.st_mode & _WRITABLE_BY_OTHERS:
+        raise UsageProblem(say(messages.WRITABLE_BY_OTHERS, file=file, command=f"chmod go-w {name}"))
+
 
 STANDARD_INPUT: Final = Path("-")
 _MOST_BYTES: Final = 8192
@@ -34,7 +55,7 @@ def in_variable(variable: str, password: str | None) -> PasswordAt | None:
 
 def _text(password: str) -> str:
     if not is_sendable(password):
-        raise UsageProblem(say(texts.NOT_UTF8_GIVEN))
+        raise UsageProblem(say(messages.NOT_UTF8_GIVEN))
     return password
 
 
@@ -57,9 +78,9 @@ def _read_file(place: str, file: Path) -> str:
     except OSError as problem:
         raise UsageProblem(f"{place}: {file}: {problem.strerror}") from None
     except UnicodeDecodeError:
-        raise UsageProblem(say(texts.PASSWORD_NOT_UTF8, place=place, file=file)) from None
+        raise UsageProblem(say(messages.PASSWORD_NOT_UTF8, place=place, file=file)) from None
     if not password or "\n" in password or len(content) == _MOST_BYTES:
-        raise UsageProblem(say(texts.NOT_A_PASSWORD, place=place, file=file))
+        raise UsageProblem(say(messages.NOT_A_PASSWORD, place=place, file=file))
     return password
 
 
@@ -68,7 +89,7 @@ def can_ask() -> bool:
 
 
 def ask_username(url: str) -> str:
-    sys.stderr.write(visible(say(texts.USERNAME_PROMPT, url=url)))
+    sys.stderr.write(visible(say(messages.USERNAME_PROMPT, url=url)))
     sys.stderr.flush()
     try:
         with _line_ended():
@@ -77,19 +98,19 @@ def ask_username(url: str) -> str:
     except (EOFError, UnicodeError):
         username = ""
     if not username:
-        raise UsageProblem(say(texts.NO_USERNAME))
+        raise UsageProblem(say(messages.NO_USERNAME))
     return username
 
 
 def ask_password(username: str, url: str) -> str:
     try:
         with _line_ended():
-            password = getpass.getpass(visible(say(texts.PASSWORD_PROMPT, username=username, url=url)))
+            password = getpass.getpass(visible(say(messages.PASSWORD_PROMPT, username=username, url=url)))
         password.encode()
     except (EOFError, UnicodeError):
         password = ""
     if not password:
-        raise UsageProblem(say(texts.NO_PASSWORD_TYPED))
+        raise UsageProblem(say(messages.NO_PASSWORD_TYPED))
     return password
 
 

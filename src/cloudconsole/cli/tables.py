@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
 from typing import IO, TYPE_CHECKING, Final, Literal, NamedTuple, cast
 
-from cloudconsole.cli import output
+from cloudconsole.cli import stdout
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -53,7 +53,7 @@ def terminal() -> "Console":
     # Loaded only where it is needed: most commands are called by scripts.
     from rich.console import Console
 
-    console = Console(file=cast("IO[str]", output.Told()), highlight=False)
+    console = Console(file=cast("IO[str]", stdout.Told()), highlight=False)
     if console.width < _LEAST_WIDTH:
         # Nobody sits at such a terminal: it does not know its width.
         console.width = _USUAL_WIDTH

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 from cloudconsole.backends.openstack.config import Manners
-from cloudconsole.cli.settings import VARIABLES
+from cloudconsole.cli.config import VARIABLES
 from cloudconsole.core.hosts import host_of
 from cloudconsole.operator.parsing import MINIMUM_LENGTHS, PasswordPolicy
 from cloudconsole.server import setting_meanings as meanings

@@ -5,8 +5,6 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any, Final
 
-from cloudconsole.spec.envelope import encode
-
 
 def visible(text: str) -> str:
     """The text on one line: whatever is not seen, or moves what is, as a Python escape."""
@@ -35,7 +33,12 @@ def cell(value: Any) -> str:
         return "" if value is None else "no"
     if value is True:
         return "yes"
-    return visible(encode(value).decode() if isinstance(value, dict | list) else str(value))
+    if not isinstance(value, dict | list):
+        return visible(str(value))
+    # Imported here so that `cloudconsole --help` does not load msgspec.
+    from cloudconsole.spec.envelope import encode
+
+    return visible(encode(value).decode())
 
 
 SHORT: Final = 40

@@ -3,24 +3,23 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from cloudconsole.cli import printing, texts
-from cloudconsole.cli.completion.words import completed_by
+from cloudconsole.cli import messages, output
+from cloudconsole.cli.errors import WRONG_USAGE, UsageProblem, tell
 from cloudconsole.cli.flags import add_call_flags
-from cloudconsole.cli.parsing import Parser
-from cloudconsole.cli.problems import WRONG_USAGE, UsageProblem, tell
-from cloudconsole.cli.running import run_call
-from cloudconsole.cli.speaking import say
+from cloudconsole.cli.i18n import say
+from cloudconsole.cli.parser import Parser, completed_by
+from cloudconsole.cli.runner import run_call
 
 if TYPE_CHECKING:
-    from cloudconsole.cli.connecting import Call
+    from cloudconsole.cli.connection import Call
 
 
 def add_arguments(parser: Parser) -> None:
-    completed_by(parser.add_argument("action", metavar="ACTION", help=say(texts.ACTION_ARGUMENT)), _action_names)
-    parser.add_argument("fields", metavar="NAME=VALUE", nargs="*", help=say(texts.FIELDS_ARGUMENT))
+    completed_by(parser.add_argument("action", metavar="ACTION", help=say(messages.ACTION_ARGUMENT)), _action_names)
+    parser.add_argument("fields", metavar="NAME=VALUE", nargs="*", help=say(messages.FIELDS_ARGUMENT))
     parser.more_of = "fields"
     add_call_flags(parser, with_output=False)
-    parser.add_argument("--output", choices=["json"], help=say(texts.JSON_FLAG))
+    parser.add_argument("--output", choices=["json"], help=say(messages.JSON_FLAG))
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -31,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
         return WRONG_USAGE
 
     def command(call: "Call") -> None:
-        printing.print_json(call.do(lambda console: console.call(arguments.action, **fields)))
+        output.print_json(call.do(lambda console: console.call(arguments.action, **fields)))
 
     return run_call(arguments, command)
 
@@ -44,9 +43,9 @@ def read_fields(given: list[str]) -> dict[str, Any]:
         is_json = name.endswith(":")
         name = name.removesuffix(":")
         if not equals or not name:
-            raise UsageProblem(say(texts.NOT_A_FIELD, given=argument))
+            raise UsageProblem(say(messages.NOT_A_FIELD, given=argument))
         if name in fields or name == "action":
-            raise UsageProblem(say(texts.FIELD_TWICE, name=name))
+            raise UsageProblem(say(messages.FIELD_TWICE, name=name))
         fields[name] = _json(name, value) if is_json else value
     return fields
 
@@ -57,7 +56,7 @@ def _json(name: str, value: str) -> Any:
     try:
         return msgspec.json.decode(value)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        raise UsageProblem(say(texts.NOT_JSON, name=name)) from None
+        raise UsageProblem(say(messages.NOT_JSON, name=name)) from None
 
 
 def _action_names() -> list[str]:

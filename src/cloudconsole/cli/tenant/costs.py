@@ -5,25 +5,25 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from cloudconsole.cli import texts
+from cloudconsole.cli import messages
+from cloudconsole.cli.errors import UsageProblem
 from cloudconsole.cli.flags import add_call_flags
-from cloudconsole.cli.problems import UsageProblem
-from cloudconsole.cli.running import run_call
-from cloudconsole.cli.showing import Field, Sheet, View, print_sheet, show
-from cloudconsole.cli.speaking import say
+from cloudconsole.cli.i18n import say
+from cloudconsole.cli.output import Field, Sheet, View, print_sheet, show
+from cloudconsole.cli.runner import run_call
 from cloudconsole.cli.tables import Bar
 from cloudconsole.cli.tenant.flavors import with_unit
 from cloudconsole.spec.text import foreign
 
 if TYPE_CHECKING:
-    from cloudconsole.cli.connecting import Call
+    from cloudconsole.cli.connection import Call
     from cloudconsole.client import Console
 
-_PERIODS: Final = {"hour": texts.HOUR, "day": texts.DAY, "month": texts.MONTH, "year": texts.YEAR}
+_PERIODS: Final = {"hour": messages.HOUR, "day": messages.DAY, "month": messages.MONTH, "year": messages.YEAR}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--plot", action="store_true", help=say(texts.PLOT_FLAG))
+    parser.add_argument("--plot", action="store_true", help=say(messages.PLOT_FLAG))
     add_call_flags(parser)
 
 
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     def plot(call: "Call") -> None:
         if arguments.output not in (None, "table"):
-            raise UsageProblem(say(texts.PLOT_IS_DRAWN))
+            raise UsageProblem(say(messages.PLOT_IS_DRAWN))
         print_sheet(call.do(_plot), is_drawing=True)
 
     return run_call(arguments, plot)
@@ -52,13 +52,13 @@ def _sheet(console: "Console") -> Sheet:
     return Sheet(
         [
             Field("res_type", None, lambda cost: cost.res_type),
-            Field(None, say(texts.KIND), _kind),
+            Field(None, say(messages.KIND), _kind),
             *periods,
             Field("currency", None, lambda _: costs.currency),
         ],
         costs.items,
         sums=[costs.total] if costs.items else [],
-        notes=[] if costs.items else [say(texts.NO_COSTS)],
+        notes=[] if costs.items else [say(messages.NO_COSTS)],
     )
 
 
@@ -66,25 +66,25 @@ def _plot(console: "Console") -> Sheet:
     costs = console.consumption()
     largest = max((cost.hour for cost in costs), default=Decimal(0))
     fields = [
-        Field(None, say(texts.KIND), _kind),
+        Field(None, say(messages.KIND), _kind),
         Field(None, "", lambda cost: Bar(float(cost.hour / largest) if largest else 0.0, "cyan"), "bar"),
-        Field(None, with_unit(texts.HOUR, costs.currency), _amount("hour"), "amount"),
+        Field(None, with_unit(messages.HOUR, costs.currency), _amount("hour"), "amount"),
         Field(None, "%", lambda cost: _percent(cost.hour, costs.total.hour), "number"),
     ]
     if not costs.items:
-        return Sheet(fields, [], notes=[say(texts.NO_COSTS)])
+        return Sheet(fields, [], notes=[say(messages.NO_COSTS)])
     currency = foreign(costs.currency or "")
     totals = [
-        f"{say(texts.TOTAL)}, {say(heading)}: {_text(getattr(costs.total, period))} {currency}".rstrip()
+        f"{say(messages.TOTAL)}, {say(heading)}: {_text(getattr(costs.total, period))} {currency}".rstrip()
         for period, heading in _PERIODS.items()
     ]
     month_days = console.about().month_days
-    rule = say(texts.RULE, month_days=month_days) if month_days else say(texts.NO_RULE)
+    rule = say(messages.RULE, month_days=month_days) if month_days else say(messages.NO_RULE)
     return Sheet(fields, costs.items, notes=["", *totals, rule])
 
 
 def _kind(cost: Any) -> str:
-    known = texts.KINDS.get(cost.res_type)
+    known = messages.KINDS.get(cost.res_type)
     return say(known) if known else str(cost.res_type)
 
 

@@ -4,17 +4,17 @@ import argparse
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from cloudconsole.cli import texts
+from cloudconsole.cli import messages
 from cloudconsole.cli.flags import add_call_flags
-from cloudconsole.cli.showing import Field, Sheet, View, show
-from cloudconsole.cli.speaking import say
+from cloudconsole.cli.i18n import say
+from cloudconsole.cli.output import Field, Sheet, View, show
 
 if TYPE_CHECKING:
     from cloudconsole.client import Console
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", help=say(texts.DOMAIN_ID_ARGUMENT))
+    parser.add_argument("id", metavar="ID", help=say(messages.DOMAIN_ID_ARGUMENT))
     add_call_flags(parser)
 
 
@@ -28,20 +28,20 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _sheet(console: "Console", wanted: str) -> Sheet:
     fields = [
-        Field("domainId", say(texts.ID), attrgetter("id")),
-        Field("domainName", say(texts.DOMAIN_NAME), attrgetter("name")),
-        Field("comment", say(texts.COMMENT), attrgetter("comment")),
-        Field("serviceAreas", say(texts.SERVICE_AREAS), lambda domain: ";".join(domain.service_areas)),
-        Field("serviceType", say(texts.SERVICE_TYPE), attrgetter("service_type")),
+        Field("domainId", say(messages.ID), attrgetter("id")),
+        Field("domainName", say(messages.DOMAIN_NAME), attrgetter("name")),
+        Field("comment", say(messages.COMMENT), attrgetter("comment")),
+        Field("serviceAreas", say(messages.SERVICE_AREAS), lambda domain: ";".join(domain.service_areas)),
+        Field("serviceType", say(messages.SERVICE_TYPE), attrgetter("service_type")),
         Field("enabled", None, attrgetter("enabled")),
-        Field(None, say(texts.ENABLED), lambda domain: say(texts.YES if domain.enabled else texts.NO)),
+        Field(None, say(messages.ENABLED), lambda domain: say(messages.YES if domain.enabled else messages.NO)),
         Field("cname", "CNAME", attrgetter("cname")),
-        Field("status", say(texts.STATUS), attrgetter("status")),
-        Field("originIps", say(texts.ORIGIN_IPS), lambda domain: ";".join(domain.origin.ips)),
-        Field("originDomainName", say(texts.ORIGIN_NAME), attrgetter("origin.domain_name")),
-        Field("advOriginConfigs", say(texts.ADVANCED_ORIGIN), attrgetter("origin.advanced")),
-        Field("cacheBehaviors", say(texts.CACHE_BEHAVIORS), attrgetter("cache_behaviors")),
-        Field("visitControlRules", say(texts.VISIT_RULES), attrgetter("visit_control_rules")),
-        Field("queryStringSettings", say(texts.QUERY_STRING), attrgetter("query_string_settings")),
+        Field("status", say(messages.STATUS), attrgetter("status")),
+        Field("originIps", say(messages.ORIGIN_IPS), lambda domain: ";".join(domain.origin.ips)),
+        Field("originDomainName", say(messages.ORIGIN_NAME), attrgetter("origin.domain_name")),
+        Field("advOriginConfigs", say(messages.ADVANCED_ORIGIN), attrgetter("origin.advanced")),
+        Field("cacheBehaviors", say(messages.CACHE_BEHAVIORS), attrgetter("cache_behaviors")),
+        Field("visitControlRules", say(messages.VISIT_RULES), attrgetter("visit_control_rules")),
+        Field("queryStringSettings", say(messages.QUERY_STRING), attrgetter("query_string_settings")),
     ]
     return Sheet(fields, [console.domain(wanted)], is_record=True)

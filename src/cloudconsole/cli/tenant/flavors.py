@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from cloudconsole.cli import texts
+from cloudconsole.cli import messages
+from cloudconsole.cli.errors import Problem
 from cloudconsole.cli.flags import add_call_flags, whole_number
-from cloudconsole.cli.problems import Problem
-from cloudconsole.cli.showing import Field, Sheet, View, show
-from cloudconsole.cli.speaking import say
+from cloudconsole.cli.i18n import say
+from cloudconsole.cli.output import Field, Sheet, View, show
 from cloudconsole.spec.i18n import Text
 from cloudconsole.spec.text import foreign
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--vcpus", metavar="N", type=whole_number, help=say(texts.VCPUS_FLAG))
-    parser.add_argument("--ram", metavar="N", type=whole_number, help=say(texts.RAM_FLAG))
+    parser.add_argument("--vcpus", metavar="N", type=whole_number, help=say(messages.VCPUS_FLAG))
+    parser.add_argument("--ram", metavar="N", type=whole_number, help=say(messages.RAM_FLAG))
     add_call_flags(parser)
 
 
@@ -35,16 +35,16 @@ def _sheet(console: "Console", vcpus: int | None, ram: int | None) -> Sheet:
     ram_unit, disk_unit = (units.ram, units.disk) if units else ("", "")
     _check_offered(flavors, vcpus, ram)
     fields = [
-        Field("id", say(texts.ID), attrgetter("id")),
-        Field("name", say(texts.NAME), attrgetter("name")),
-        Field("vcpus", say(texts.CORES), attrgetter("vcpus"), "number"),
-        Field("ram", with_unit(texts.RAM, ram_unit), attrgetter("ram"), "number"),
-        Field("disk", with_unit(texts.SYSTEM_DISK, disk_unit), attrgetter("disk"), "number"),
+        Field("id", say(messages.ID), attrgetter("id")),
+        Field("name", say(messages.NAME), attrgetter("name")),
+        Field("vcpus", say(messages.CORES), attrgetter("vcpus"), "number"),
+        Field("ram", with_unit(messages.RAM, ram_unit), attrgetter("ram"), "number"),
+        Field("disk", with_unit(messages.SYSTEM_DISK, disk_unit), attrgetter("disk"), "number"),
     ]
     found = flavors.flavors if vcpus is None and ram is None else flavors.matching(vcpus=vcpus, ram=ram)
     choices = {cores: sizes for cores, sizes in flavors.choices().items() if vcpus in (None, cores)}
     notes = [
-        say(texts.RAM_WITH_CORES, cores=cores, sizes=_listed(sizes), unit=foreign(ram_unit)).rstrip()
+        say(messages.RAM_WITH_CORES, cores=cores, sizes=_listed(sizes), unit=foreign(ram_unit)).rstrip()
         for cores, sizes in choices.items()
         if ram is None or ram in sizes
     ]
@@ -58,12 +58,12 @@ def with_unit(text: Text, unit: str | None) -> str:
 def _check_offered(flavors: "Flavors", vcpus: int | None, ram: int | None) -> None:
     choices = flavors.choices()
     if vcpus is not None and vcpus not in choices:
-        raise Problem(say(texts.CORES_NOT_OFFERED, vcpus=vcpus, offered=_listed(choices)))
+        raise Problem(say(messages.CORES_NOT_OFFERED, vcpus=vcpus, offered=_listed(choices)))
     if ram is None:
         return
     offered = choices[vcpus] if vcpus is not None else sorted({size for sizes in choices.values() for size in sizes})
     if ram not in offered:
-        refusal = texts.RAM_NOT_OFFERED if vcpus is None else texts.RAM_NOT_WITH_CORES
+        refusal = messages.RAM_NOT_OFFERED if vcpus is None else messages.RAM_NOT_WITH_CORES
         raise Problem(say(refusal, ram=ram, vcpus=vcpus, offered=_listed(offered)))
 
 

@@ -3,14 +3,14 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from cloudconsole.cli import output, printing, texts
+from cloudconsole.cli import messages, output, stdout
+from cloudconsole.cli.errors import tell
 from cloudconsole.cli.flags import add_call_flags
-from cloudconsole.cli.problems import tell
-from cloudconsole.cli.running import run_call
-from cloudconsole.cli.speaking import say
+from cloudconsole.cli.i18n import say
+from cloudconsole.cli.runner import run_call
 
 if TYPE_CHECKING:
-    from cloudconsole.cli.connecting import Call
+    from cloudconsole.cli.connection import Call
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,13 +22,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _log_in(call: "Call") -> None:
-    from cloudconsole.cli.connecting import later_account
+    from cloudconsole.cli.connection import later_account
 
     call.log_in()
     call.keep(is_login=True)
-    printing.print_line(say(texts.LOGGED_IN, username=call.username, url=call.url))
+    output.print_line(say(messages.LOGGED_IN, username=call.username, url=call.url))
     later = later_account(call.session) if call.session else None
     if later and (later.url, later.username, later.region) != (call.url, call.username, call.region):
-        output.flush()
+        stdout.flush()
         places = ", ".join(dict.fromkeys(later.said_by.values()))
-        tell(say(texts.LATER_ANOTHER, username=later.username or "-", url=later.url, places=places))
+        tell(say(messages.LATER_ANOTHER, username=later.username or "-", url=later.url, places=places))

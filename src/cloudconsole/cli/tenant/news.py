@@ -5,10 +5,10 @@ from datetime import datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from cloudconsole.cli import texts
+from cloudconsole.cli import messages
 from cloudconsole.cli.flags import add_call_flags
-from cloudconsole.cli.showing import Field, Sheet, View, show
-from cloudconsole.cli.speaking import say
+from cloudconsole.cli.i18n import say
+from cloudconsole.cli.output import Field, Sheet, View, show
 from cloudconsole.cli.tenant.flavors import with_unit
 
 if TYPE_CHECKING:
@@ -24,11 +24,11 @@ def run(arguments: argparse.Namespace) -> int:
 def _sheet(console: "Console") -> Sheet:
     return Sheet(
         [
-            Field(None, with_unit(texts.DATE, console.about().time_zone), lambda item: _moment(item.date)),
+            Field(None, with_unit(messages.DATE, console.about().time_zone), lambda item: _moment(item.date)),
             Field("date", None, lambda item: item.date.isoformat()),
-            Field("url", say(texts.URL), attrgetter("url")),
+            Field("url", say(messages.URL), attrgetter("url")),
             # At the end of a line a text may be folded.
-            Field("title", say(texts.TITLE), attrgetter("title")),
+            Field("title", say(messages.TITLE), attrgetter("title")),
         ],
         console.news(),
     )

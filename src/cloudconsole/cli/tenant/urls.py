@@ -4,10 +4,10 @@ import argparse
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from cloudconsole.cli import texts
+from cloudconsole.cli import messages
 from cloudconsole.cli.flags import add_call_flags
-from cloudconsole.cli.showing import Field, Sheet, View, show
-from cloudconsole.cli.speaking import say
+from cloudconsole.cli.i18n import say
+from cloudconsole.cli.output import Field, Sheet, View, show
 
 if TYPE_CHECKING:
     from cloudconsole.client import Console
@@ -20,5 +20,5 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _sheet(console: "Console") -> Sheet:
-    names = {"id": texts.ID, "type": texts.TYPE, "url": texts.URL}
+    names = {"id": messages.ID, "type": messages.TYPE, "url": messages.URL}
     return Sheet([Field(name, say(heading), attrgetter(name)) for name, heading in names.items()], console.urls())

@@ -4,10 +4,10 @@ import argparse
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from cloudconsole.cli import texts
+from cloudconsole.cli import messages
 from cloudconsole.cli.flags import add_call_flags, interval
-from cloudconsole.cli.showing import Field, Sheet, View, show
-from cloudconsole.cli.speaking import say
+from cloudconsole.cli.i18n import say
+from cloudconsole.cli.output import Field, Sheet, View, show
 from cloudconsole.cli.tables import Bar, Cell, Styled
 from cloudconsole.cli.tenant.flavors import with_unit
 
@@ -31,14 +31,14 @@ class Row(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--watch", metavar="SECONDS", nargs="?", type=interval, const=5.0, default=None, help=say(texts.WATCH_FLAG)
+        "--watch", metavar="SECONDS", nargs="?", type=interval, const=5.0, default=None, help=say(messages.WATCH_FLAG)
     )
     add_call_flags(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.watch is not None:
-        from cloudconsole.cli.watching import watch
+        from cloudconsole.cli.watch import watch
 
         return watch(arguments, usage_sheet, arguments.watch)
     return show(arguments, View(lambda console: console.call("GetUsageLimits"), usage_sheet))
@@ -57,14 +57,14 @@ def usage_sheet(console: "Console") -> Sheet:
     only_limits = [Row(name, unit(name), limit) for name, limit in usage.bounds().items()]
     fields = [
         Field("quota", None, attrgetter("name")),
-        Field(None, say(texts.QUOTA), lambda row: with_unit(texts.QUOTAS[row.name], row.unit)),
+        Field(None, say(messages.QUOTA), lambda row: with_unit(messages.QUOTAS[row.name], row.unit)),
         Field(None, "", _bar, "bar"),
         Field("used", None, attrgetter("used")),
-        Field(None, say(texts.USED), _used, "number"),
+        Field(None, say(messages.USED), _used, "number"),
         Field("limit", None, attrgetter("limit")),
-        Field(None, say(texts.LIMIT), lambda row: _or_unlimited(row.limit), "number"),
+        Field(None, say(messages.LIMIT), lambda row: _or_unlimited(row.limit), "number"),
         Field("free", None, attrgetter("free")),
-        Field(None, say(texts.FREE), lambda row: "" if row.used is None else _or_unlimited(row.free), "number"),
+        Field(None, say(messages.FREE), lambda row: "" if row.used is None else _or_unlimited(row.free), "number"),
         Field("unit", None, attrgetter("unit")),
     ]
     return Sheet(fields, [*counted, *only_limits])
@@ -85,4 +85,4 @@ def _style(share: float) -> str:
 
 
 def _or_unlimited(number: int | None) -> str:
-    return say(texts.UNLIMITED) if number is None else str(number)
+    return say(messages.UNLIMITED) if number is None else str(number)

@@ -4,16 +4,16 @@ import argparse
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from cloudconsole.cli import printing, texts
+from cloudconsole.cli import messages, output
+from cloudconsole.cli.errors import DONE, REFUSED
 from cloudconsole.cli.flags import add_call_flags
-from cloudconsole.cli.problems import DONE, REFUSED
-from cloudconsole.cli.running import run_call, tell_error
-from cloudconsole.cli.showing import Field, Sheet, print_csv, print_sheet
-from cloudconsole.cli.speaking import say
+from cloudconsole.cli.i18n import say
+from cloudconsole.cli.output import Field, Sheet, print_csv, print_sheet
+from cloudconsole.cli.runner import run_call, tell_error
 from cloudconsole.spec.i18n import Text
 
 if TYPE_CHECKING:
-    from cloudconsole.cli.connecting import Call
+    from cloudconsole.cli.connection import Call
 
 add_arguments = add_call_flags
 
@@ -61,21 +61,25 @@ def _print(call: "Call", state: str) -> None:
     settings = call.settings
     said_by = settings.account.said_by
     facts = [
-        Fact("profile", texts.PROFILE, settings.profile, ""),
-        Fact("url", texts.ADDRESS, call.url, said_by["url"]),
-        Fact("username", texts.USERNAME, call.username, said_by.get("username", "")),
-        Fact("region", texts.REGION, call.region, said_by.get("region", "")),
-        Fact("session", texts.SESSION, state, ""),
+        Fact("profile", messages.PROFILE, settings.profile, ""),
+        Fact("url", messages.ADDRESS, call.url, said_by["url"]),
+        Fact("username", messages.USERNAME, call.username, said_by.get("username", "")),
+        Fact("region", messages.REGION, call.region, said_by.get("region", "")),
+        Fact("session", messages.SESSION, state, ""),
     ]
     if settings.output == "json":
-        printing.print_json({fact.name: fact.value for fact in facts})
+        output.print_json({fact.name: fact.value for fact in facts})
         return
     if settings.output == "csv":
         print_csv(Sheet([Field("name", None, attrgetter("name")), Field("value", None, attrgetter("value"))], facts))
         return
     fields = [
-        Field(None, say(texts.SETTING), lambda fact: say(fact.heading)),
-        Field(None, say(texts.VALUE), lambda fact: say(texts.STATES[state]) if fact.name == "session" else fact.value),
-        Field(None, say(texts.SAID_BY), attrgetter("source")),
+        Field(None, say(messages.SETTING), lambda fact: say(fact.heading)),
+        Field(
+            None,
+            say(messages.VALUE),
+            lambda fact: say(messages.STATES[state]) if fact.name == "session" else fact.value,
+        ),
+        Field(None, say(messages.SAID_BY), attrgetter("source")),
     ]
     print_sheet(Sheet(fields, facts))

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 
-from cloudconsole.cli import output, printing
+from cloudconsole.cli import output, stdout
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.core.hosts import normalise_region
 from cloudconsole.operator.errors import OperatorError
@@ -45,9 +45,9 @@ def run(arguments: argparse.Namespace) -> int:
     results = examine(case)
     is_well = all(result.level != "problem" for result in results)
     if arguments.json:
-        printing.print_json({"ok": is_well, "findings": [result._asdict() for result in results]})
+        output.print_json({"ok": is_well, "findings": [result._asdict() for result in results]})
     else:
-        output.write(_text(results))
+        stdout.write(_text(results))
     return 0 if is_well else 1
 
 

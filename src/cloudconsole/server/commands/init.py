@@ -3,7 +3,7 @@
 import argparse
 import shlex
 
-from cloudconsole.cli import printing
+from cloudconsole.cli import output
 from cloudconsole.operator.bootstrap import add_first_operator, check_names, refuse_if_inhabited
 from cloudconsole.server.commands.admin.running import run_with_settings
 from cloudconsole.server.commands.admin.stores import (
@@ -42,7 +42,7 @@ def _make(arguments: argparse.Namespace, settings: Settings) -> None:
     settle(settings)
     place = settings.store.place
     if arguments.json:
-        printing.print_json({"store": place, "username": username, "tenant": tenant})
+        output.print_json({"store": place, "username": username, "tenant": tenant})
         return
     flags, hidden = _flags(arguments)
     for line in (
@@ -52,7 +52,7 @@ def _make(arguments: argparse.Namespace, settings: Settings) -> None:
         f"  cloudconsole serve{flags}{hidden}",
         f"  cloudconsole doctor{flags}{hidden}",
     ):
-        printing.print_line(line)
+        output.print_line(line)
 
 
 def _flags(arguments: argparse.Namespace) -> tuple[str, str]:

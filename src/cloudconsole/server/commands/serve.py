@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cloudconsole.cli import output
+from cloudconsole.cli import stdout
 from cloudconsole.core.compatibility import IncompatibleDependency
 from cloudconsole.operator.entities.accounts import has_accounts
 from cloudconsole.operator.errors import OperatorError
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.print_config:
-        output.write(sample_file())
+        stdout.write(sample_file())
         return 0
     hold_reloads()
     notifier = Notifier.from_environment()
@@ -97,10 +97,10 @@ def _run(arguments: argparse.Namespace, stand_ins: Mapping[str, Any], notifier: 
     # so a signal waits until the server has taken over.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     if arguments.json:
-        output.write(ready_line(start))
+        stdout.write(ready_line(start))
     elif not is_journal(sys.stdout):
-        output.write(welcome(start))
-    output.flush()
+        stdout.write(welcome(start))
+    stdout.flush()
     if certificate is not None:
         certificate.warn_of_expiry()
     return serve(settings, Sockets(listener, metrics_listener), certificate, desk, notifier)

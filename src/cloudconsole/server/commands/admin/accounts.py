@@ -3,7 +3,7 @@
 import argparse
 from typing import Any, Final
 
-from cloudconsole.cli import printing
+from cloudconsole.cli import output
 from cloudconsole.operator.entities import ACCOUNTS, Done
 from cloudconsole.operator.entities.accounts import clear_throttle, throttle_cleared
 from cloudconsole.server.addresses import forwarded_address, throttle_address
@@ -63,9 +63,9 @@ def _clear_throttle(arguments: argparse.Namespace, settings: Settings) -> None:
 
 def _print(done: Done, text: str, *, as_json: bool) -> None:
     if as_json:
-        printing.print_json(done.after)
+        output.print_json(done.after)
     else:
-        printing.print_line(f"account {done.subject}: {text}")
+        output.print_line(f"account {done.subject}: {text}")
 
 
 def _network(text: str) -> str:

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cloudconsole.cli import printing
+from cloudconsole.cli import output
 from cloudconsole.server.commands.admin.progress import showing_rows
 from cloudconsole.server.commands.admin.stores import add_json_argument, now
 from cloudconsole.server.commands.admin.taking import leave_line
@@ -76,12 +76,12 @@ def _tell(arguments: argparse.Namespace, store: FolderStore, place: str, moved: 
             f"cloudconsole: {store} was written to since {moved.moment}: what came later is not in the copy\n"
         )
     if arguments.json:
-        printing.print_json(
+        output.print_json(
             {"store": place, "moment": moved.moment, "rows": moved.rows, "written_since": moved.is_behind}
         )
         return
     for table, count in moved.rows.items():
         if count:
-            printing.print_line(f"{table}: {count}")
-    printing.print_line(f"{store} as of {moved.moment} is now in {place}, compared row by row")
-    printing.print_line("serve it with the setting database")
+            output.print_line(f"{table}: {count}")
+    output.print_line(f"{store} as of {moved.moment} is now in {place}, compared row by row")
+    output.print_line("serve it with the setting database")

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from cloudconsole.cli import printing
+from cloudconsole.cli import output
 from cloudconsole.operator.maintenance.repair import end_all_sessions
 from cloudconsole.server.commands.admin.stores import add_json_argument, add_store_arguments, store, writing
 from cloudconsole.server.settings import Settings
@@ -31,6 +31,6 @@ def _end_sessions(arguments: argparse.Namespace, settings: Settings) -> None:
     ):
         ended = end_all_sessions(desk, sessions)
     if arguments.json:
-        printing.print_json({"sessions": ended})
+        output.print_json({"sessions": ended})
     else:
-        printing.print_line(f"all sessions have ended ({ended}): everyone logs in again")
+        output.print_line(f"all sessions have ended ({ended}): everyone logs in again")

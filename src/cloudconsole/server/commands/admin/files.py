@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from sqlalchemy import Engine
 
-from cloudconsole.cli import printing
+from cloudconsole.cli import output
 from cloudconsole.operator.cloud_file.dumper import dump
 from cloudconsole.operator.cloud_file.loader import Summary, make_equal, read_cloud, read_cloud_file
 from cloudconsole.operator.cloud_file.model import CloudFile
@@ -73,10 +73,10 @@ def _load(arguments: argparse.Namespace, settings: Settings) -> None:
     made = settings.store.place if is_new and not arguments.dry_run else None
     if arguments.json:
         changes = {table: counts._asdict() for table, counts in summary.counts.items()}
-        printing.print_json({"changes": changes, "dry_run": arguments.dry_run, "new_store": made})
+        output.print_json({"changes": changes, "dry_run": arguments.dry_run, "new_store": made})
     else:
         for line in _lines(summary, made, dry_run=arguments.dry_run):
-            printing.print_line(line)
+            output.print_line(line)
 
 
 def _read(source: str, settings: Settings, kept: Container[str]) -> tuple[str, CloudFile, dict[str, str]]:

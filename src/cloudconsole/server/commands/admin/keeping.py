@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from cloudconsole.cli import printing
+from cloudconsole.cli import output
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.maintenance.backup import Staged, back_up, restore, staged
 from cloudconsole.operator.maintenance.repair import recount
@@ -74,10 +74,10 @@ def _back_up(arguments: argparse.Namespace, settings: Settings) -> None:
     size = sum(entry.bytes for entry in manifest.files.values())
     leave_line(settings.store, "backup", file.name, {"made_at": manifest.made_at, "bytes": size})
     if arguments.json:
-        printing.print_json({"file": str(file), "made_at": manifest.made_at, "bytes": size})
+        output.print_json({"file": str(file), "made_at": manifest.made_at, "bytes": size})
         return
-    printing.print_line(f"wrote {file}: the store as of {manifest.made_at}, {size} bytes, checked")
-    printing.print_line("it holds password hashes and keys: keep it as safe as the store itself")
+    output.print_line(f"wrote {file}: the store as of {manifest.made_at}, {size} bytes, checked")
+    output.print_line("it holds password hashes and keys: keep it as safe as the store itself")
 
 
 def _restore(arguments: argparse.Namespace, settings: Settings) -> None:
@@ -101,13 +101,13 @@ def _restore(arguments: argparse.Namespace, settings: Settings) -> None:
     made_at, sessions_ended = backup.manifest.made_at, not arguments.keep_sessions
     if arguments.json:
         about = {"store": str(folder.resolve()), "made_at": made_at, **backup.holds}
-        printing.print_json({**about, "sessions_ended": sessions_ended, "lines_kept": lines_kept})
+        output.print_json({**about, "sessions_ended": sessions_ended, "lines_kept": lines_kept})
         return
-    printing.print_line(f"{folder.resolve()} is now the store as of {made_at}: {_contents(backup)}")
+    output.print_line(f"{folder.resolve()} is now the store as of {made_at}: {_contents(backup)}")
     if lines_kept:
-        printing.print_line(f"lines of the audit trail that the backup does not have, and that were kept: {lines_kept}")
+        output.print_line(f"lines of the audit trail that the backup does not have, and that were kept: {lines_kept}")
     if sessions_ended:
-        printing.print_line("all sessions have ended: everyone logs in again")
+        output.print_line("all sessions have ended: everyone logs in again")
 
 
 def _ask(backup: Staged, folder: Path, *, keep_sessions: bool) -> None:
@@ -129,9 +129,9 @@ def _recount(arguments: argparse.Namespace, settings: Settings) -> None:
     with store(settings) as engine:
         mended = recount(engine, actor=user_name(), now=now(), zone=settings.zone)
     if arguments.json:
-        printing.print_json({"mended": mended})
+        output.print_json({"mended": mended})
     else:
-        printing.print_line(f"totals: {mended} mended" if mended else "nothing to change")
+        output.print_line(f"totals: {mended} mended" if mended else "nothing to change")
 
 
 def _contents(backup: Staged) -> str:

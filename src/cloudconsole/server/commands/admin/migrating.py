@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from cloudconsole.cli import printing
+from cloudconsole.cli import output
 from cloudconsole.server.commands.admin.stores import add_json_argument, add_store_arguments, settle
 from cloudconsole.server.commands.whoami import user_name
 from cloudconsole.server.settings import Settings
@@ -30,6 +30,6 @@ def _migrate(arguments: argparse.Namespace, settings: Settings) -> None:
         # A newer one, where this version is the older of two that can serve the store.
         revision = current_revision(engine)
     if arguments.json:
-        printing.print_json({"store": settings.store.place, "revision": revision})
+        output.print_json({"store": settings.store.place, "revision": revision})
     else:
-        printing.print_line(f"the tables of {settings.store} are up to date (revision {revision})")
+        output.print_line(f"the tables of {settings.store} are up to date (revision {revision})")

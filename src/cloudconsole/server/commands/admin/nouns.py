@@ -4,7 +4,7 @@ import argparse
 from functools import partial
 from typing import Any, Final
 
-from cloudconsole.cli.parsing import Parser
+from cloudconsole.cli.parser import Parser
 from cloudconsole.operator.entities import ACCOUNTS, NOUNS, PRICES, RESOURCES, Noun
 from cloudconsole.operator.entities.prices import KEY_FORM
 from cloudconsole.operator.entities.schema import Input

@@ -4,7 +4,7 @@ import argparse
 import re
 from typing import Any, Final
 
-from cloudconsole.cli import printing
+from cloudconsole.cli import output
 from cloudconsole.core.clock import time_text
 from cloudconsole.operator.maintenance.retention import LEAST_DAYS, Ages, Rule, count, prune, rules
 from cloudconsole.server.commands.admin.stores import (
@@ -72,14 +72,14 @@ def _tell(arguments: argparse.Namespace, chosen: list[Rule], found: dict[str, in
         removed = {
             rule.table.name: {"rows": found[rule.table.name], "before": time_text(rule.before)} for rule in chosen
         }
-        printing.print_json({"removed": removed, "dry_run": arguments.dry_run})
+        output.print_json({"removed": removed, "dry_run": arguments.dry_run})
         return
     verb = "would be removed" if arguments.dry_run else "removed"
     for rule in chosen:
         name = rule.table.name
         if found[name]:
-            printing.print_line(f"{name}: {found[name]} {verb}, from before {time_text(rule.before)}")
+            output.print_line(f"{name}: {found[name]} {verb}, from before {time_text(rule.before)}")
     if not any(found.values()):
-        printing.print_line("nothing to remove")
+        output.print_line("nothing to remove")
     elif arguments.dry_run:
-        printing.print_line("nothing was changed: this was a dry run")
+        output.print_line("nothing was changed: this was a dry run")

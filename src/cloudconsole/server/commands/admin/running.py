@@ -8,7 +8,7 @@ from typing import Final
 
 from sqlalchemy.exc import DBAPIError
 
-from cloudconsole.cli import output
+from cloudconsole.cli import stdout
 from cloudconsole.operator.cloud_file.errors import CloudFileError
 from cloudconsole.operator.errors import OperatorError, Overridable
 from cloudconsole.server.commands.admin.stores import settings_for
@@ -44,6 +44,6 @@ def run_with_settings(arguments: argparse.Namespace, command: Callable[[argparse
         return refuse("an argument is not UTF-8 text")
     except OSError as problem:
         if problem.filename is None:
-            raise output.OutputError(problem) from problem
+            raise stdout.OutputError(problem) from problem
         return refuse(f"{problem.filename}: {problem.strerror}")
     return DONE

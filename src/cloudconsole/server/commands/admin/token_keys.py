@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from cloudconsole.cli import printing
+from cloudconsole.cli import output
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.server.commands.admin.stores import add_json_argument, add_store_arguments, require_store
 from cloudconsole.server.commands.admin.taking import leave_line
@@ -36,8 +36,6 @@ def _rotate(arguments: argparse.Namespace, settings: Settings) -> None:
     rotate(file)
     leave_line(settings.store, "token-keys.rotate", file.name)
     if arguments.json:
-        printing.print_json({"file": str(file), "keys": len(read_keys(file))})
+        output.print_json({"file": str(file), "keys": len(read_keys(file))})
     else:
-        printing.print_line(
-            f"{file}: a new key encrypts tokens from now on; the one before still opens those it sealed"
-        )
+        output.print_line(f"{file}: a new key encrypts tokens from now on; the one before still opens those it sealed")

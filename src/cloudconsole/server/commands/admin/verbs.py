@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any, Final
 
-from cloudconsole.cli import output, printing
+from cloudconsole.cli import output, stdout
 from cloudconsole.operator.entities import ACCOUNTS, RESOURCES, Done, Noun
 from cloudconsole.operator.entities.base import NOTHING_TO_CHANGE, PAST
 from cloudconsole.operator.entities.schema import Input
@@ -67,18 +67,18 @@ def _named(noun: Noun, key: str | None) -> dict[str, Any]:
 
 def print_done(noun: Noun, done: Done, past: str, *, as_json: bool) -> None:
     if as_json:
-        printing.print_json(done.before if done.after is None else done.after)
+        output.print_json(done.before if done.after is None else done.after)
     else:
-        printing.print_line(f"{noun.name} {done.subject}: {past if done.changed else NOTHING_TO_CHANGE}")
+        output.print_line(f"{noun.name} {done.subject}: {past if done.changed else NOTHING_TO_CHANGE}")
 
 
 def show(noun: Noun, arguments: argparse.Namespace, settings: Settings) -> None:
     with store_to_read(settings) as engine, looking(engine, settings) as desk:
         record = noun.show(desk, arguments.key)
     if arguments.json:
-        printing.print_json(record)
+        output.print_json(record)
     else:
-        printing.print_record(record)
+        output.print_record(record)
 
 
 def list_them(noun: Noun, arguments: argparse.Namespace, settings: Settings) -> None:
@@ -107,7 +107,7 @@ def add_limit_argument(parser: argparse.ArgumentParser) -> None:
         "--limit",
         metavar="N",
         type=_limit,
-        help=f"so many at the most (default: {printing.ON_A_TERMINAL} on a terminal, else all)",
+        help=f"so many at the most (default: {output.ON_A_TERMINAL} on a terminal, else all)",
     )
 
 
@@ -120,8 +120,8 @@ def _limit(text: str) -> int:
 def print_some(found: Iterator[Record], columns: list[str], arguments: argparse.Namespace, key_of: Any) -> None:
     """Print what was found up to the limit, and say on standard error where to go on if there is more."""
     limit = arguments.limit
-    if limit is None and printing.is_terminal() and not arguments.json:
-        limit = printing.ON_A_TERMINAL
+    if limit is None and output.is_terminal() and not arguments.json:
+        limit = output.ON_A_TERMINAL
     # What may be refused is so with the first one: before anything is printed.
     found = chain(list(islice(found, 1)), found)
     last: list[Record] = []
@@ -132,9 +132,9 @@ def print_some(found: Iterator[Record], columns: list[str], arguments: argparse.
             yield record
 
     if arguments.json:
-        printing.print_json_lines(kept())
+        output.print_json_lines(kept())
     else:
-        printing.print_records(columns, kept())
+        output.print_records(columns, kept())
     if limit is not None and last and next(found, None) is not None:
-        output.flush()
+        stdout.flush()
         sys.stderr.write(f"there are more: go on with --after {visible(str(key_of(last[0])))}\n")

@@ -1,21 +1,23 @@
-"""A console to call: with the kept session where there is one, else after a login."""
+"""Connection of a command to a console: session, login, and a deadline that holds whatever the server does."""
 
 import argparse
 import os
+import signal
 import ssl
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import Final, Self, TypeVar
 
 import httpx2
 
-from cloudconsole.cli import alarms, passwords, sessions, texts
+from cloudconsole.cli import messages, passwords, session_store
 from cloudconsole.cli.account import Account, Source
-from cloudconsole.cli.places import sessions_file
-from cloudconsole.cli.problems import Problem, UsageProblem, tell
-from cloudconsole.cli.settings import OF_SETTINGS, read_settings
-from cloudconsole.cli.speaking import say, spoken
+from cloudconsole.cli.config import OF_SETTINGS, read_settings
+from cloudconsole.cli.errors import Problem, UsageProblem, tell
+from cloudconsole.cli.i18n import say, spoken
+from cloudconsole.cli.paths import sessions_file
 from cloudconsole.client import (
     ConnectionFailed,
     Console,
@@ -27,6 +29,44 @@ from cloudconsole.client import (
 )
 from cloudconsole.spec.constants import is_sendable
 from cloudconsole.spec.text import LONG, foreign
+
+_AGAIN: Final = 0.25
+"""Seconds until it rings again: what rings may be taken for a lost connection, and be tried once more."""
+
+_GRACE: Final = 0.25
+"""So much longer, since whoever keeps the time by itself says better what went wrong."""
+
+
+@contextmanager
+def bounded(seconds: float, failure: Callable[[], Exception]) -> Iterator[None]:
+    """Within, the failure is raised after so many seconds."""
+    if threading.current_thread() is not threading.main_thread():
+        # Only there signals are heard.
+        yield
+        return
+
+    def ring(*_: object) -> None:
+        raise failure()
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds + _GRACE, _AGAIN)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def paused() -> Iterator[None]:
+    """Within, no time is counted: somebody types, or some vault is asked."""
+    left, _ = signal.setitimer(signal.ITIMER_REAL, 0)
+    try:
+        yield
+    finally:
+        if left:
+            signal.setitimer(signal.ITIMER_REAL, left, _AGAIN)
+
 
 T = TypeVar("T")
 
@@ -81,7 +121,7 @@ class Call:
     def bounded(self) -> AbstractContextManager[None]:
         """Within, what is done with the console takes no longer than the call may."""
         in_time = f"cannot reach {self.url}: it did not answer in time"
-        return alarms.bounded(self.deadline, lambda: ConnectionFailed(in_time))
+        return bounded(self.deadline, lambda: ConnectionFailed(in_time))
 
     def without_password(self) -> Console:
         """The console with nothing but the session that was kept."""
@@ -110,12 +150,12 @@ class Call:
         session = self._console.session if self._console else None
         if session is not None and (is_login or _values(session) != _values(self.session)):
             ca_file = self.ca_file.absolute() if self.ca_file and not self.settings.is_insecure else None
-            sessions.keep(self._sessions_file, session, is_login=is_login, ca_file=ca_file)
+            session_store.keep(self._sessions_file, session, is_login=is_login, ca_file=ca_file)
             self.session = session
 
     def forget(self) -> None:
         if self.session is not None:
-            sessions.forget(self._sessions_file, self.session)
+            session_store.forget(self._sessions_file, self.session)
             self.session = None
 
     def __enter__(self) -> Self:
@@ -133,21 +173,21 @@ class Call:
         if self._console is not None:
             self._console.close()
 
-    def _read_kept(self) -> sessions.Kept:
+    def _read_kept(self) -> session_store.Kept:
         try:
-            return sessions.read_kept(self._sessions_file)
+            return session_store.read_kept(self._sessions_file)
         except Problem as problem:
             tell(str(problem))
-            return sessions.Kept()
+            return session_store.Kept()
 
     def _open(self, password: str | Callable[[], str] | None, session: Session | None) -> Console:
         verify = self._trust()
         try:
             httpx2.URL(f"{self.url}/")
         except httpx2.InvalidURL:
-            raise UsageProblem(f"{foreign(self.url)}: {say(texts.MUST_BE_ADDRESS)}") from None
+            raise UsageProblem(f"{foreign(self.url)}: {say(messages.MUST_BE_ADDRESS)}") from None
         if not all(map(is_sendable, filter(None, (self.username, self.region)))):
-            raise UsageProblem(say(texts.NOT_UTF8_GIVEN))
+            raise UsageProblem(say(messages.NOT_UTF8_GIVEN))
         try:
             return Console(
                 self.url,
@@ -162,11 +202,11 @@ class Call:
             )
         except httpx2.InvalidURL:
             # Its own address has been looked at already.
-            raise UsageProblem(say(texts.NOT_A_PROXY)) from None
+            raise UsageProblem(say(messages.NOT_A_PROXY)) from None
         except ValueError as problem:
-            raise UsageProblem(f"{say(texts.NOT_A_PROXY)}: {problem}") from None
+            raise UsageProblem(f"{say(messages.NOT_A_PROXY)}: {problem}") from None
         except OSError as problem:
-            raise UsageProblem(say(texts.NO_TRUST, why=problem.strerror)) from None
+            raise UsageProblem(say(messages.NO_TRUST, why=problem.strerror)) from None
         except ImportError as problem:
             # Such as for a proxy that speaks SOCKS.
             raise UsageProblem(str(problem)) from None
@@ -178,15 +218,15 @@ class Call:
         try:
             return ssl.create_default_context(cafile=file)
         except ssl.SSLError:
-            raise UsageProblem(say(texts.NOT_A_CERTIFICATE, file=file)) from None
+            raise UsageProblem(say(messages.NOT_A_CERTIFICATE, file=file)) from None
         except OSError as problem:
             if os.access(file, os.R_OK):
-                raise UsageProblem(say(texts.NO_TRUST, why=problem.strerror)) from None
+                raise UsageProblem(say(messages.NO_TRUST, why=problem.strerror)) from None
             raise UsageProblem(f"{file}: {problem.strerror}") from None
 
     def _ask_username(self) -> str:
         if not self.may_ask:
-            raise UsageProblem(say(texts.NO_USERNAME))
+            raise UsageProblem(say(messages.NO_USERNAME))
         return passwords.ask_username(self.url)
 
     def _ask_password(self) -> None:
@@ -197,34 +237,34 @@ class Call:
         with self.bounded():
             regions = self.console.about().regions
         if self.region is None and len(regions) != 1:
-            raise UsageProblem(say(texts.REGION_NEEDED, regions=foreign(", ".join(regions) or "-", LONG)))
+            raise UsageProblem(say(messages.REGION_NEEDED, regions=foreign(", ".join(regions) or "-", LONG)))
         password = passwords.ask_password(self.username or "", self.url)
         session = self.console.session
         self.console.close()
         self._console = self._open(password, session)
 
     def _no_password(self) -> str:
-        line = say(texts.NO_PASSWORD, username=self.username, url=self.url)
+        line = say(messages.NO_PASSWORD, username=self.username, url=self.url)
         passed_over = self.settings.account.passed_over
-        return line + (say(texts.PASSED_OVER, places=", ".join(passed_over)) if passed_over else "")
+        return line + (say(messages.PASSED_OVER, places=", ".join(passed_over)) if passed_over else "")
 
 
 def later_account(session: Session) -> Account | None:
     """Whom a command without flags means after this login; None where that cannot be said."""
     try:
         bare = argparse.Namespace(**dict.fromkeys(OF_SETTINGS), lang=spoken())
-        return read_settings(bare, os.environ, _source(sessions.owner(session))).account
+        return read_settings(bare, os.environ, _source(session_store.owner(session))).account
     except UsageProblem:
         return None
 
 
-def _source(owner: sessions.Owner | None) -> Source | None:
-    return Source(say(texts.LAST_LOGIN), owner[0], owner[2], owner[1]) if owner else None
+def _source(owner: session_store.Owner | None) -> Source | None:
+    return Source(say(messages.LAST_LOGIN), owner[0], owner[2], owner[1]) if owner else None
 
 
 def _unbounded(read: Callable[[], str]) -> Callable[[], str]:
     def read_in_peace() -> str:
-        with alarms.paused():
+        with paused():
             return read()
 
     return read_in_peace

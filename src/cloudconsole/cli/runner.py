@@ -5,19 +5,19 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cloudconsole.cli import output, texts
-from cloudconsole.cli.problems import DONE, NOT_CONNECTED, REFUSED, WRONG_USAGE, Problem, tell
-from cloudconsole.cli.speaking import say
+from cloudconsole.cli import messages, stdout
+from cloudconsole.cli.errors import DONE, NOT_CONNECTED, REFUSED, WRONG_USAGE, Problem, tell
+from cloudconsole.cli.i18n import say
 from cloudconsole.spec.text import LONG, foreign
 
 if TYPE_CHECKING:
-    from cloudconsole.cli.connecting import Call
+    from cloudconsole.cli.connection import Call
     from cloudconsole.client import ConsoleError
 
 
 def run_call(arguments: argparse.Namespace, command: "Callable[[Call], int | None]") -> int:
     # Loaded only now: what is wrong with the arguments, and help, wait for no HTTP library.
-    from cloudconsole.cli.connecting import Call
+    from cloudconsole.cli.connection import Call
     from cloudconsole.client import ConsoleError
 
     url = None
@@ -29,7 +29,7 @@ def run_call(arguments: argparse.Namespace, command: "Callable[[Call], int | Non
         tell(str(problem))
         return problem.exit_code
     except ConsoleError as error:
-        output.flush()
+        stdout.flush()
         return tell_error(error, url, is_verbose=arguments.verbose)
 
 
@@ -46,7 +46,7 @@ def tell_error(error: "ConsoleError", url: str | None, *, is_verbose: bool) -> i
         }
         sys.stderr.flush()
         told = {name: foreign(value, LONG) for name, value in facts.items() if value is not None}
-        tell("\n".join(f"  {say(texts.DETAILS[name])}: {value}" for name, value in told.items()))
+        tell("\n".join(f"  {say(messages.DETAILS[name])}: {value}" for name, value in told.items()))
     return exit_code_of(error)
 
 
@@ -56,10 +56,10 @@ def worded(error: "ConsoleError") -> str:
 
     message = foreign(" ".join(str(error).split()), LONG)
     if isinstance(error, RegionRequired):
-        return say(texts.REGION_NEEDED, regions=foreign(", ".join(error.regions) or "-", LONG))
+        return say(messages.REGION_NEEDED, regions=foreign(", ".join(error.regions) or "-", LONG))
     if isinstance(error, RateLimited) and error.retry_after:
-        return say(texts.RETRY_AFTER, message=message, seconds=round(error.retry_after))
-    kinds = {ConnectionFailed: texts.CANNOT_CONNECT, ProtocolError: texts.UNLIKE_THE_INTERFACE}
+        return say(messages.RETRY_AFTER, message=message, seconds=round(error.retry_after))
+    kinds = {ConnectionFailed: messages.CANNOT_CONNECT, ProtocolError: messages.UNLIKE_THE_INTERFACE}
     text = kinds.get(type(error))
     return say(text, message=message) if text else message
 

@@ -7,16 +7,16 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from cloudconsole.cli import printing, texts
-from cloudconsole.cli.problems import Problem, UsageProblem
-from cloudconsole.cli.running import run_call, worded
-from cloudconsole.cli.showing import Sheet, table_of
-from cloudconsole.cli.speaking import say
+from cloudconsole.cli import messages, output
+from cloudconsole.cli.errors import Problem, UsageProblem
+from cloudconsole.cli.i18n import say
+from cloudconsole.cli.output import Sheet, table_of
+from cloudconsole.cli.runner import run_call, worded
 from cloudconsole.cli.tables import drawn, terminal
 from cloudconsole.spec.text import visible
 
 if TYPE_CHECKING:
-    from cloudconsole.cli.connecting import Call
+    from cloudconsole.cli.connection import Call
     from cloudconsole.client import Console
 
 _TERMINATED: Final = 143
@@ -25,8 +25,8 @@ _LEAST_DEADLINE: Final = 2.0
 
 def watch(arguments: argparse.Namespace, fetch: "Callable[[Console], Sheet]", interval: float) -> int:
     def command(call: "Call") -> None:
-        if not printing.is_terminal() or terminal().is_dumb_terminal or call.settings.output != "table":
-            raise UsageProblem(say(texts.WATCH_NEEDS_TERMINAL))
+        if not output.is_terminal() or terminal().is_dumb_terminal or call.settings.output != "table":
+            raise UsageProblem(say(messages.WATCH_NEEDS_TERMINAL))
         # A console that does not answer is to be seen as such, not waited for.
         call.deadline = min(call.deadline, max(interval, _LEAST_DEADLINE))
         sheet = call.do(fetch)
@@ -54,17 +54,17 @@ def _watch(call: "Call", fetch: "Callable[[Console], Sheet]", sheet: Sheet, inte
                 problem = worded(error)
             except UsageProblem:
                 # It would have asked for a password.
-                raise Problem(say(texts.SESSION_ENDED, username=call.username, url=call.url)) from None
+                raise Problem(say(messages.SESSION_ENDED, username=call.username, url=call.url)) from None
 
 
 def _picture(console: Any, call: "Call", sheet: Sheet, seen: str, problem: str | None) -> Any:
     from rich.console import Group
     from rich.text import Text
 
-    heading = say(texts.WATCHED, username=call.username, url=call.url, time=seen)
+    heading = say(messages.WATCHED, username=call.username, url=call.url, time=seen)
     lines = [Text(visible(heading), "bold"), Text(visible(problem), "red") if problem else Text()]
     columns, rows = table_of(sheet)
-    return Group(*lines, *drawn(columns, rows, console.width, ascii_only=not printing.can_show("█")))
+    return Group(*lines, *drawn(columns, rows, console.width, ascii_only=not output.can_show("█")))
 
 
 def _now() -> str:

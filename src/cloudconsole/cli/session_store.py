@@ -15,9 +15,9 @@ from typing import Final
 
 import msgspec
 
-from cloudconsole.cli import texts
-from cloudconsole.cli.problems import Problem
-from cloudconsole.cli.speaking import say
+from cloudconsole.cli import messages
+from cloudconsole.cli.errors import Problem
+from cloudconsole.cli.i18n import say
 from cloudconsole.client import Session
 from cloudconsole.spec.urls import clean_address
 
@@ -50,7 +50,7 @@ def read_kept(file: Path) -> Kept:
         with suppress(FileNotFoundError, NotADirectoryError), _held(file.parent, to_write=False) as folder:
             return _read(file, folder)
     except OSError as problem:
-        raise Problem(say(texts.CANNOT_READ_SESSIONS, file=file, why=problem.strerror)) from None
+        raise Problem(say(messages.CANNOT_READ_SESSIONS, file=file, why=problem.strerror)) from None
     return Kept()
 
 
@@ -87,7 +87,7 @@ def _changing(file: Path) -> Iterator[tuple[Kept, int]]:
                 kept = Kept()
             yield kept, folder
     except OSError as problem:
-        raise Problem(say(texts.CANNOT_KEEP_SESSION, file=file, why=problem.strerror)) from None
+        raise Problem(say(messages.CANNOT_KEEP_SESSION, file=file, why=problem.strerror)) from None
 
 
 @contextmanager
@@ -98,11 +98,11 @@ def _held(path: Path, *, to_write: bool) -> Iterator[int]:
     except NotADirectoryError:
         if not path.is_symlink():
             raise
-        raise Problem(say(texts.FOLDER_IS_LINK, folder=path)) from None
+        raise Problem(say(messages.FOLDER_IS_LINK, folder=path)) from None
     try:
         status = os.fstat(folder)
         if status.st_uid != os.geteuid():
-            raise Problem(say(texts.FOLDER_OF_ANOTHER, folder=path))
+            raise Problem(say(messages.FOLDER_OF_ANOTHER, folder=path))
         if to_write:
             if stat.S_IMODE(status.st_mode) & _OTHERS:
                 os.fchmod(folder, 0o700)
@@ -120,12 +120,12 @@ def _read(file: Path, folder: int) -> Kept:
     except OSError as problem:
         if problem.errno != errno.ELOOP:
             raise
-        raise Problem(say(texts.SESSIONS_NOT_OURS, file=file)) from None
+        raise Problem(say(messages.SESSIONS_NOT_OURS, file=file)) from None
     with os.fdopen(handle, "rb") as opened:
         status = os.fstat(handle)
         is_ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
         if not is_ours or stat.S_IMODE(status.st_mode) & _OTHERS:
-            raise Problem(say(texts.SESSIONS_NOT_OURS, file=file))
+            raise Problem(say(messages.SESSIONS_NOT_OURS, file=file))
         try:
             kept = msgspec.json.decode(opened.read(), type=Kept)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -1,0 +1,172 @@
+"""`cloudconsole completion`: shell scripts, and the words that may come next on a command line."""
+
+import argparse
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+from cloudconsole.cli import messages, stdout
+from cloudconsole.cli.commands import NeedsServer, command_named, loaded, top_parser
+from cloudconsole.cli.i18n import FLAG, LANGUAGES, say
+from cloudconsole.cli.parser import Parser
+from cloudconsole.spec.text import visible
+
+
+class Word(NamedTuple):
+    text: str
+    help: str = ""
+
+
+def next_words(words: Sequence[str]) -> list[Word]:
+    """What the last word may become, of the words behind `cloudconsole`."""
+    *before, current = words
+    if not before:
+        found = _next(top_parser(), [], current)
+    else:
+        command = command_named(before[0])
+        try:
+            found = _next(loaded(command)[1], before[1:], current) if command else []
+        except NeedsServer:
+            found = []
+    return [word for word in found if word.text.startswith(current)]
+
+
+def _next(parser: Parser, before: Sequence[str], current: str) -> Iterable[Word]:
+    parser.complete()
+    by_place = [action for action in parser._actions if not action.option_strings]
+    waiting: argparse.Action | None = None
+    for number, word in enumerate(before):
+        if waiting is not None and not (waiting.nargs == "?" and word.startswith("-")):
+            waiting = None
+        elif word.startswith("-"):
+            flag = parser._option_string_actions.get(word)
+            waiting = flag if flag is not None and flag.nargs != 0 else None
+        elif by_place:
+            if isinstance(by_place[0], argparse._SubParsersAction):
+                chosen = by_place[0].choices.get(word)
+                return _next(chosen, before[number + 1 :], current) if chosen else []
+            if by_place[0].nargs not in ("*", "+"):
+                by_place.pop(0)
+    if waiting is not None and not (waiting.nargs == "?" and current.startswith("-")):
+        return _values(waiting)
+    flag_name, equals, _ = current.partition("=")
+    if equals and flag_name in parser._option_string_actions:
+        return (
+            Word(f"{flag_name}={word.text}", word.help) for word in _values(parser._option_string_actions[flag_name])
+        )
+    values = [] if current.startswith("-") or not by_place else _values(by_place[0])
+    return values or _flags(parser)
+
+
+def _values(action: argparse.Action) -> list[Word]:
+    if isinstance(action, argparse._SubParsersAction):
+        return [Word(choice.dest, _plain(choice.help)) for choice in action._choices_actions]
+    if action.choices is not None:
+        return [Word(str(choice)) for choice in action.choices]
+    candidates: Any = vars(action).get("candidates", tuple)
+    return [Word(text) for text in candidates()]
+
+
+def _flags(parser: argparse.ArgumentParser) -> Iterator[Word]:
+    for action in parser._actions:
+        if action.help != argparse.SUPPRESS:
+            for flag in action.option_strings:
+                yield Word(flag, _plain(action.help))
+
+
+def _plain(help_text: str | None) -> str:
+    return (help_text or "").replace("%%", "%").replace("\n", " ")
+
+
+BASH: Final = """\
+_cloudconsole() {
+    local line word
+    COMPREPLY=()
+    while IFS= read -r line; do
+        printf -v word %q "$line"
+        COMPREPLY+=("$word")
+    done < <("${COMP_WORDS[0]}" __complete bash "${COMP_WORDS[0]}" "${COMP_LINE:0:COMP_POINT}" 2>/dev/null)
+}
+complete -o default -F _cloudconsole cloudconsole
+"""
+
+ZSH: Final = """\
+#compdef cloudconsole
+_cloudconsole() {
+    local line word
+    local -a found
+    for line in "${(@f)$("${(Q)words[1]}" __complete zsh "${(@Q)words[2,CURRENT]}" 2>/dev/null)}"; do
+        [[ -n "$line" ]] || continue
+        word="${line%%$'\\t'*}"
+        found+=("${word//:/\\\\:}:${line#*$'\\t'}")
+    done
+    if (( $#found )); then
+        _describe cloudconsole found
+    else
+        _files
+    fi
+}
+if [ "$funcstack[1]" = "_cloudconsole" ]; then
+    _cloudconsole "$@"
+else
+    compdef _cloudconsole cloudconsole
+fi
+"""
+
+FISH: Final = """\
+function __cloudconsole_complete
+    set -l before (commandline -opc)
+    set -l current (commandline -ct)
+    set -l found ($before[1] __complete fish $before[2..-1] "$current" 2>/dev/null)
+    if test (count $found) -gt 0
+        printf '%s\\n' $found
+    else
+        __fish_complete_path "$current"
+    end
+end
+complete -c cloudconsole -f -a '(__cloudconsole_complete)'
+"""
+
+SCRIPTS: Final = {"bash": BASH, "zsh": ZSH, "fish": FISH}
+
+
+def complete(given: Sequence[str]) -> int:
+    """Answer a script: the shell's name, then the words up to the one that is being typed."""
+    shell, *words = given or [""]
+    if shell == "bash" and len(words) == 2:
+        words = _words_of_line(*words)
+    for word in next_words(words or [""]):
+        if shell == "bash":
+            stdout.write(f"{_after_break(words[-1], word.text)}\n")
+        else:
+            stdout.write(f"{word.text}\t{visible(word.help)}\n")
+    return 0
+
+
+def _words_of_line(program: str, line: str) -> list[str]:
+    """bash itself would cut words at colons and equals signs."""
+    lexer = shlex.shlex(line, posix=True)
+    lexer.whitespace_split, lexer.commenters = True, ""
+    try:
+        words = list(lexer)
+    except ValueError:
+        # A quote that is still open.
+        words = line.split()
+    if not words or line[-1].isspace():
+        words.append("")
+    return words[words.index(program) + 1 :] if program in words[:-1] else [words[-1]]
+
+
+def _after_break(current: str, word: str) -> str:
+    """What readline puts in the place of the part behind the last equals sign or colon."""
+    return word[max(current.rfind("="), current.rfind(":")) + 1 :]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("shell", metavar="SHELL", choices=SCRIPTS, help=say(messages.SHELL_ARGUMENT))
+    parser.add_argument(FLAG, choices=LANGUAGES, help=say(messages.LANG_FLAG))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    stdout.write(SCRIPTS[arguments.shell])
+    return 0
