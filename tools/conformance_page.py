@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Final
 
 from cloudconsole.conformance.checks import Check
-from cloudconsole.conformance.table import CONSOLE, INTERFACE
+from cloudconsole.conformance.registry import CONSOLE, INTERFACE
 from tools.reference import table
 
 PAGE: Final = Path(__file__).parents[1] / "docs/conformance.md"

@@ -9,12 +9,11 @@ from typing import Any, Literal, NamedTuple
 import uvicorn
 
 from cloudconsole.conformance.checks import Check
-from cloudconsole.conformance.examination import Examination
-from cloudconsole.conformance.running import Result, run_checks
-from cloudconsole.conformance.sending import Sender
-from cloudconsole.conformance.subject import Subject
-from cloudconsole.conformance.table import PROFILES
-from cloudconsole.conformance.visitor import Account
+from cloudconsole.conformance.client import Account, Sender
+from cloudconsole.conformance.context import Examination
+from cloudconsole.conformance.registry import PROFILES
+from cloudconsole.conformance.runner import Result, run_checks
+from cloudconsole.conformance.target import Subject
 
 HttpServer = Literal["h11", "httptools"]
 

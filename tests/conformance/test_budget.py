@@ -2,8 +2,8 @@
 
 import pytest
 
-from cloudconsole.conformance import budget as budgets
-from cloudconsole.conformance.budget import MOST_REQUESTS, MOST_UNANSWERED, Budget, OverBudget
+from cloudconsole.conformance import limits as budgets
+from cloudconsole.conformance.limits import MOST_REQUESTS, MOST_UNANSWERED, Budget, OverBudget
 
 LOGIN = ("POST", "/auth/login/")
 

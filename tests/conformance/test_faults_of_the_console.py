@@ -5,9 +5,9 @@ from shutil import copytree
 
 import pytest
 
-from cloudconsole.conformance.console.bodies import REFUSED, TAKEN, Body
-from cloudconsole.conformance.subject import ACTION_NAMES
-from cloudconsole.conformance.table import CONSOLE
+from cloudconsole.conformance.extended.calls import REFUSED, TAKEN, Body
+from cloudconsole.conformance.registry import CONSOLE
+from cloudconsole.conformance.target import ACTION_NAMES
 from cloudconsole.server.app import Console
 from cloudconsole.server.settings import Settings
 from tests.conformance.conftest import Workshop

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cloudconsole.conformance.visitor import Account
+from cloudconsole.conformance.client import Account
 from tests.conformance.foreign import Foreign
 from tests.conformance.listening import Seen, examine, listening, subject_at
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cloudconsole.conformance.budget import MOST_WRONG_LOGINS
+from cloudconsole.conformance.limits import MOST_WRONG_LOGINS
 from tests.conformance.changes import refused
 from tests.conformance.conftest import Workshop
 from tests.conformance.damaged import Exchange, Fault

@@ -4,12 +4,13 @@ from typing import cast
 
 import pytest
 
-from cloudconsole.conformance.answers import NotJson
-from cloudconsole.conformance.budget import OverBudget
-from cloudconsole.conformance.checks import Check, Failed, Skipped
-from cloudconsole.conformance.examination import Examination
-from cloudconsole.conformance.running import run_checks
-from cloudconsole.conformance.sending import NoAnswer, Sender
+from cloudconsole.conformance.assertions import Failed, Skipped
+from cloudconsole.conformance.checks import Check
+from cloudconsole.conformance.client import NoAnswer, Sender
+from cloudconsole.conformance.context import Examination
+from cloudconsole.conformance.limits import OverBudget
+from cloudconsole.conformance.responses import NotJson
+from cloudconsole.conformance.runner import run_checks
 from tests.conformance.listening import subject_at
 
 

@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 import pytest
 
-from cloudconsole.conformance.showing import Secrets, one_line, shown
+from cloudconsole.conformance.redaction import Secrets, one_line, shown
 from tests.conformance.listening import DEMO, examine, listening, subject_at
 from tests.conformance.raw_servers import HEAD, raw_server, say
 

@@ -4,11 +4,10 @@ import socket
 
 import pytest
 
-from cloudconsole.conformance import budget
-from cloudconsole.conformance.answers import NotJson
-from cloudconsole.conformance.budget import MOST_UNANSWERED, OverBudget
-from cloudconsole.conformance.sending import LARGEST_ANSWER, MOST_KEPT, Sender, Unreachable
-from cloudconsole.conformance.visitor import MOST_COOKIES, Visitor
+from cloudconsole.conformance import limits
+from cloudconsole.conformance.client import LARGEST_ANSWER, MOST_COOKIES, MOST_KEPT, Sender, Unreachable, Visitor
+from cloudconsole.conformance.limits import MOST_UNANSWERED, OverBudget
+from cloudconsole.conformance.responses import NotJson
 from tests.conformance.listening import DEMO, examine, listening, subject_at
 from tests.conformance.raw_servers import HEAD, Behaviour, close, drip, hang, pour, raw_server, say
 
@@ -73,7 +72,7 @@ class Plain:
 
 
 def test_there_are_no_more_requests_than_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(budget, "MOST_REQUESTS", 9)
+    monkeypatch.setattr(limits, "MOST_REQUESTS", 9)
     plain = Plain()
     with listening(plain) as base, Sender(base, {}) as sender:
         for _ in range(9):

@@ -6,7 +6,7 @@ from urllib.parse import quote_plus
 
 import pytest
 
-from cloudconsole.conformance.showing import LONGEST, Secrets, one_line, shown
+from cloudconsole.conformance.redaction import LONGEST, Secrets, one_line, shown
 
 SECRET = 'p"ä s&word<1>'
 

@@ -19,17 +19,15 @@ from cloudconsole.cli import stdout
 from cloudconsole.cli.errors import UsageProblem
 from cloudconsole.cli.passwords import ask_password, can_ask, in_file, in_variable
 from cloudconsole.conformance.checks import Check
-from cloudconsole.conformance.examination import Examination
+from cloudconsole.conformance.client import Account, Sender, Unreachable
+from cloudconsole.conformance.context import Examination
+from cloudconsole.conformance.registry import PROFILES
 from cloudconsole.conformance.report import text
-from cloudconsole.conformance.report.json_report import json_report
+from cloudconsole.conformance.report.json import json_report
 from cloudconsole.conformance.report.junit import junit_report
-from cloudconsole.conformance.report.live import show_ending, show_live
-from cloudconsole.conformance.report.summary import Run
-from cloudconsole.conformance.running import Result, run_checks
-from cloudconsole.conformance.sending import Sender, Unreachable
-from cloudconsole.conformance.subject import Subject
-from cloudconsole.conformance.table import PROFILES
-from cloudconsole.conformance.visitor import Account
+from cloudconsole.conformance.report.text import Run, show_ending, show_live
+from cloudconsole.conformance.runner import Result, run_checks
+from cloudconsole.conformance.target import Subject
 from cloudconsole.spec.constants import is_sendable
 from cloudconsole.spec.urls import clean_address
 

@@ -1,28 +1,17 @@
-"""What a check is: where it comes from, how much depends on it, and the function that looks."""
+"""A check: where it comes from, its level and its function; and checks that look at each body form."""
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, Literal, NamedTuple
 
-from cloudconsole.conformance.showing import shown
-
-if TYPE_CHECKING:
-    from cloudconsole.conformance.examination import Examination
+from cloudconsole.conformance.assertions import Failed, Skipped
+from cloudconsole.conformance.context import Examination
 
 Profile = Literal["interface", "console"]
 Level = Literal["must", "should", "info"]
 
-Examine = Callable[["Examination"], str | None]
+Examine = Callable[[Examination], str | None]
 """Looks, and may give a note; raises `Failed` or `Skipped`."""
-
-TOLD_AT_MOST: Final = 3
-
-
-class Failed(Exception):
-    """What the check demands does not hold; the text says what was seen instead."""
-
-
-class Skipped(Exception):
-    """There is nothing to look at; the text says why."""
 
 
 class Check(NamedTuple):
@@ -62,20 +51,46 @@ class Group(list[Check]):
         return add
 
 
-def hold(condition: object, reason: str) -> None:
-    """Fail for this reason unless the condition is true."""
-    if not condition:
-        raise Failed(reason)
+Look = Callable[[Any], str | None]
 
 
-def hold_equal(seen: Any, wanted: Any, what: str) -> None:
-    if seen != wanted or type(seen) is not type(wanted):
-        raise Failed(f"{what} is {shown(seen)}, not {shown(wanted)}")
+def of_payload(action: str) -> Callable[[Look], Examine]:
+    """Look at the action's `data`; lists must have something in them."""
+
+    def look_at(data: Any, look: Look) -> str | None:
+        if data == []:
+            raise Skipped(f"{action} gave an empty list")
+        return look(data)
+
+    return _of_each(lambda console: console.payloads(action), look_at)
 
 
-def hold_all(problems: Sequence[str]) -> None:
-    """Fail if there is any problem, telling the first few."""
-    if problems:
-        more = len(problems) - TOLD_AT_MOST
-        told = "; ".join(problems[:TOLD_AT_MOST])
-        raise Failed(f"{told}; and {more} more" if more > 0 else told)
+def of_domains(look: Look) -> Examine:
+    """Look at all domains whose ids were given, a list."""
+    return _of_each(lambda console: console.domains_by_form(), lambda domains, look: look(domains))(look)
+
+
+def _of_each(
+    find: Callable[[Examination], Iterable[tuple[str, Any]]], look_at: Callable[[Any, Look], str | None]
+) -> Callable[[Look], Examine]:
+    def checked(look: Look) -> Examine:
+        @wraps(look)
+        def examine(console: Examination) -> str | None:
+            notes: list[str | None] = []
+            problems, nothing = [], None
+            for label, seen in find(console):
+                try:
+                    notes.append(look_at(seen, look))
+                except Failed as reason:
+                    problems.append(f"{label}{reason}")
+                except Skipped as reason:
+                    nothing = reason
+            if problems:
+                raise Failed("; ".join(problems))
+            if nothing is not None and not notes:
+                raise nothing
+            return notes[0]
+
+        return examine
+
+    return checked

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 
-from cloudconsole.conformance.checks import Check, Group, hold, hold_all
-from cloudconsole.conformance.examination import Examination
+from cloudconsole.conformance.assertions import hold, hold_all
+from cloudconsole.conformance.checks import Check, Group
+from cloudconsole.conformance.client import BodyForm, NoAnswer
+from cloudconsole.conformance.context import Examination
 from cloudconsole.conformance.interface.session import hold_not_served
-from cloudconsole.conformance.reading import content_of, is_success, succeeded, told
-from cloudconsole.conformance.sending import NoAnswer
-from cloudconsole.conformance.shapes import ARRAY, OBJECT, TEXT, Kind, is_integer, misfits
-from cloudconsole.conformance.subject import ACTION_NAMES, FORMS, OBJECTS
-from cloudconsole.conformance.visitor import BodyForm
+from cloudconsole.conformance.responses import content_of, is_success, succeeded, told
+from cloudconsole.conformance.schemas import ARRAY, OBJECT, TEXT, Kind, is_integer, misfits
+from cloudconsole.conformance.target import ACTION_NAMES, FORMS, OBJECTS
 from cloudconsole.spec.constants import FORM, JSON
 
 checks = Group("interface")
@@ -47,7 +47,7 @@ checks += [_forms(action) for action in ACTION_NAMES]
 
 
 @checks.must("calls.own-origin", RULES, "login.accepted")
-def _(console: Examination) -> None:
+def calls_own_origin(console: Examination) -> None:
     """A call may have the header Origin: the server's own is taken."""
     action, form, fields, _ = console.working()[0]
     answer = console.main.call(action, form, fields, {"Origin": console.subject.origin})
@@ -55,14 +55,14 @@ def _(console: Examination) -> None:
 
 
 @checks.must("session.cookies-required", RULES, "login.accepted")
-def _(console: Examination) -> None:
+def session_cookies_required(console: Examination) -> None:
     """No action is successful without the session cookies, even with the CSRF header."""
     token = {"X-CSRFToken": console.main.token}
     hold_not_served(console.working(), lambda each: console.newcomer().call(each.action, each.form, each.fields, token))
 
 
 @checks.should("calls.action-required", RULES, "login.accepted")
-def _(console: Examination) -> None:
+def calls_action_required(console: Examination) -> None:
     """A call without the field action is not successful: it is required."""
     content_type = FORM if console.working()[0].form == "form" else JSON
     answer = console.main.post(b"{}" if content_type == JSON else b"a=b", content_type)
@@ -70,13 +70,13 @@ def _(console: Examination) -> None:
 
 
 @checks.must("envelope.message", ENVELOPE, "login.accepted")
-def _(console: Examination) -> None:
+def envelope_message(console: Examination) -> None:
     """message is text, in every envelope."""
     hold_all(_wrong(console, "message", lambda _action: TEXT))
 
 
 @checks.must("envelope.code", ENVELOPE, "login.accepted")
-def _(console: Examination) -> None:
+def envelope_code(console: Examination) -> None:
     """code is an integer, on success 200, in every envelope."""
     hold_all(
         _wrong(console, "code", lambda _action: Kind("the integer 200", lambda code: is_integer(code) and code == 200))
@@ -84,7 +84,7 @@ def _(console: Examination) -> None:
 
 
 @checks.must("envelope.data", ENVELOPE, "login.accepted")
-def _(console: Examination) -> None:
+def envelope_data(console: Examination) -> None:
     """data is an object or an array, whichever is the action's."""
     hold_all(_wrong(console, "data", lambda action: OBJECT if action in OBJECTS else ARRAY))
 

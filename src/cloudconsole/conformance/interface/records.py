@@ -6,10 +6,11 @@ from typing import Any
 
 import msgspec
 
-from cloudconsole.conformance.checks import Group, Skipped, hold_all
-from cloudconsole.conformance.examination import Examination
-from cloudconsole.conformance.interface.each_form import of_domains, of_payload
-from cloudconsole.conformance.shapes import (
+from cloudconsole.conformance.assertions import Skipped, hold_all
+from cloudconsole.conformance.checks import Group, of_domains, of_payload
+from cloudconsole.conformance.context import Examination
+from cloudconsole.conformance.redaction import shown
+from cloudconsole.conformance.schemas import (
     ANY,
     ARRAY,
     INTEGER,
@@ -24,7 +25,6 @@ from cloudconsole.conformance.shapes import (
     unlike,
     values_of,
 )
-from cloudconsole.conformance.showing import shown
 from cloudconsole.spec.records import UsageLimits
 
 checks = Group("interface")
@@ -53,14 +53,14 @@ USAGE_ANSWERS, FLAVORS_ANSWER, DOMAIN_ANSWERS = (
 
 @checks.must("usage.fields", USAGE, USAGE_ANSWERS)
 @of_payload("GetUsageLimits")
-def _(usage: Any) -> None:
+def usage_fields(usage: Any) -> None:
     """Usage limits have all 22 fields, each an integer."""
     hold_all(misfits(usage, dict.fromkeys(USAGE_FIELDS, INTEGER), "data"))
 
 
 @checks.must("flavors.parts", FLAVORS, FLAVORS_ANSWER)
 @of_payload("GetFlavors")
-def _(data: Any) -> None:
+def flavors_parts(data: Any) -> None:
     """Flavors have flavors (an array), configs and limits (objects)."""
     shape = {"flavors": ARRAY, "configs": OBJECT, "limits": OBJECT}
     hold_all(misfits(data, shape, "data"))
@@ -68,28 +68,28 @@ def _(data: Any) -> None:
 
 @checks.must("flavors.items", FLAVORS, "flavors.parts")
 @of_payload("GetFlavors")
-def _(data: Any) -> None:
+def flavors_items(data: Any) -> None:
     """Each flavor has id and name as text, and vcpus, ram and disk as integers."""
     hold_all(misfits_of_all(_flavors(data), FLAVOR, "flavors"))
 
 
 @checks.should("flavors.ids", FLAVORS, "flavors.parts")
 @of_payload("GetFlavors")
-def _(data: Any) -> None:
+def flavors_ids(data: Any) -> None:
     """A flavor's id is numeric text; a console before a cloud passes the cloud's own ids on as they are."""
     hold_all(unlike(values_of(_flavors(data), "id", "flavors"), "[0-9]+", "numeric text"))
 
 
 @checks.must("flavors.configs", FLAVORS, "flavors.parts")
 @of_payload("GetFlavors")
-def _(data: Any) -> None:
+def flavors_configs(data: Any) -> None:
     """configs has vcpus and ram, each an array of integers."""
     hold_all(misfits(data["configs"], {"vcpus": INTEGERS, "ram": INTEGERS}, "configs"))
 
 
 @checks.must("flavors.limits", FLAVORS, "flavors.parts")
 @of_payload("GetFlavors")
-def _(data: Any) -> None:
+def flavors_limits(data: Any) -> None:
     """limits has core counts, written as text, for keys and arrays of integers for values."""
     limits = data["limits"]
     keys = [
@@ -102,7 +102,7 @@ def _(data: Any) -> None:
 
 @checks.should("flavors.relation", FLAVORS, "flavors.items", "flavors.limits")
 @of_payload("GetFlavors")
-def _(data: Any) -> None:
+def flavors_relation(data: Any) -> None:
     """Every flavor has a ram that limits allows with its vcpus."""
     limits = data["limits"]
     hold_all(
@@ -116,7 +116,7 @@ def _(data: Any) -> None:
 
 @checks.should("flavors.names", FLAVORS, "flavors.items")
 @of_payload("GetFlavors")
-def _(data: Any) -> None:
+def flavors_names(data: Any) -> None:
     """A name of the form `<vcpus>C<ram>G<disk>G` begins with the flavor's own vcpus."""
     named = [(flavor, re.fullmatch("([0-9]+)C[0-9]+G[0-9]+G", flavor["name"], re.ASCII)) for flavor in _flavors(data)]
     wrong = [flavor for flavor, name in named if name and int(name[1]) != flavor["vcpus"]]
@@ -125,14 +125,14 @@ def _(data: Any) -> None:
 
 @checks.must("domain.fields", DETAIL, DOMAIN_ANSWERS)
 @of_domains
-def _(domains: list[dict[str, Any]]) -> None:
+def domain_fields(domains: list[dict[str, Any]]) -> None:
     """A domain has all its fields, each of its type; queryStringSettings may be null."""
     hold_all([problem for domain in domains for problem in misfits(domain, DOMAIN, "data")])
 
 
 @checks.must("domain.enabled", DETAIL, DOMAIN_ANSWERS)
 @of_domains
-def _(domains: list[dict[str, Any]]) -> str:
+def domain_enabled(domains: list[dict[str, Any]]) -> str:
     """enabled is a boolean, or the text "true" or "false"."""
     hold_all([problem for domain in domains for problem in misfits(domain, {"enabled": ENABLED}, "data")])
     return "a boolean" if isinstance(domains[0]["enabled"], bool) else "text"
@@ -140,21 +140,21 @@ def _(domains: list[dict[str, Any]]) -> str:
 
 @checks.must("domain.origin", DETAIL, "domain.fields")
 @of_domains
-def _(domains: list[dict[str, Any]]) -> None:
+def domain_origin(domains: list[dict[str, Any]]) -> None:
     """originConfig has originIps (an array of text), advOriginConfigs and originDomainName, which may be null."""
     hold_all([problem for each in domains for problem in misfits(each["originConfig"], ORIGIN, "originConfig")])
 
 
 @checks.must("domain.origin-ips", DETAIL, "domain.origin")
 @of_domains
-def _(domains: list[dict[str, Any]]) -> None:
+def domain_origin_ips(domains: list[dict[str, Any]]) -> None:
     """originIps are IP addresses."""
     addresses = [address for domain in domains for address in domain["originConfig"]["originIps"]]
     hold_all([f"originIps has {shown(address)}" for address in addresses if not _is_address(address)])
 
 
 @checks.must("domain.id", DETAIL, "domain.fields")
-def _(console: Examination) -> None:
+def domain_id(console: Examination) -> None:
     """domainId is numeric text, and the id that was asked for."""
     problems = []
     for label, domains in console.domains_by_form():
@@ -168,7 +168,7 @@ def _(console: Examination) -> None:
 
 @checks.should("domain.areas", DETAIL, "domain.fields")
 @of_domains
-def _(domains: list[dict[str, Any]]) -> None:
+def domain_areas(domains: list[dict[str, Any]]) -> None:
     """serviceAreas is a list of codes separated by semicolons: none of them is empty."""
     areas = [domain["serviceAreas"] for domain in domains]
     hold_all([f"serviceAreas is {shown(each)}" for each in areas if not all(code.strip() for code in each.split(";"))])

@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from urllib.parse import urlsplit
 
-from cloudconsole.conformance.answers import Answer
-from cloudconsole.conformance.checks import Failed, Group, Skipped, hold, hold_all
-from cloudconsole.conformance.cookies import SetCookie
-from cloudconsole.conformance.examination import Examination
-from cloudconsole.conformance.reading import Busy, succeeded, told
-from cloudconsole.conformance.sending import NoAnswer
-from cloudconsole.conformance.showing import shown
-from cloudconsole.conformance.subject import ACTION_NAMES, Working
+from cloudconsole.conformance.assertions import Failed, Skipped, hold, hold_all
+from cloudconsole.conformance.checks import Group
+from cloudconsole.conformance.client import NoAnswer
+from cloudconsole.conformance.context import Examination
+from cloudconsole.conformance.redaction import shown
+from cloudconsole.conformance.responses import Answer, Busy, SetCookie, succeeded, told
+from cloudconsole.conformance.target import ACTION_NAMES, Working
 from cloudconsole.spec.constants import CSRF_COOKIE, SESSION_COOKIE
 
 checks = Group("interface")
@@ -24,7 +23,7 @@ TO_COME = {OPENING: ("/auth/login/", "/api/"), LOGIN: ("/api/",)}
 
 
 @checks.must("session.opens", SECTION)
-def _(console: Examination) -> None:
+def session_opens(console: Examination) -> None:
     """GET /api/ sets the cookies csrftoken and sessionid."""
     answer = console.opened
     missing = [name for name in COOKIES if not (cookie := answer.cookie(name)) or cookie.is_gone or not cookie.value]
@@ -34,7 +33,7 @@ def _(console: Examination) -> None:
 
 
 @checks.must("session.sessionid-http-only", SECTION, "session.opens")
-def _(console: Examination) -> None:
+def session_sessionid_http_only(console: Examination) -> None:
     """sessionid is marked HttpOnly wherever it is set."""
     hold_all(
         [
@@ -46,7 +45,7 @@ def _(console: Examination) -> None:
 
 
 @checks.must("session.sessionid-no-expiry", SECTION, "session.opens")
-def _(console: Examination) -> None:
+def session_sessionid_no_expiry(console: Examination) -> None:
     """sessionid has no expiry: it is a session cookie."""
     hold_all(
         [
@@ -58,7 +57,7 @@ def _(console: Examination) -> None:
 
 
 @checks.must("session.csrftoken-expiry", SECTION, "session.opens")
-def _(console: Examination) -> None:
+def session_csrftoken_expiry(console: Examination) -> None:
     """csrftoken carries an expiry, as Expires or Max-Age."""
     hold_all(
         [
@@ -70,7 +69,7 @@ def _(console: Examination) -> None:
 
 
 @checks.must("session.one-jar", SECTION, "session.opens")
-def _(console: Examination) -> None:
+def session_one_jar(console: Examination) -> None:
     """One cookie jar serves all steps: each cookie is for this host and for the paths of the steps still to come."""
     base = urlsplit(console.subject.base)
     problems = []
@@ -87,7 +86,7 @@ def _(console: Examination) -> None:
 
 
 @checks.must("login.accepted", SECTION, "session.opens")
-def _(console: Examination) -> str:
+def login_accepted(console: Examination) -> str:
     """After a login with the right credentials an action is successful."""
     login = console.logged_in
     try:
@@ -108,34 +107,34 @@ def _(console: Examination) -> str:
 
 
 @checks.should("login.status", SECTION, "login.accepted")
-def _(console: Examination) -> None:
+def login_status(console: Examination) -> None:
     """A successful login's HTTP status says so: it is 2xx, or 302."""
     status = console.logged_in.status
     hold(200 <= status < 300 or status == 302, f"it is {status}")
 
 
 @checks.must("login.empty-body", SECTION, "login.accepted")
-def _(console: Examination) -> None:
+def login_empty_body(console: Examination) -> None:
     """A successful login returns no body."""
     body = console.logged_in.body
     hold(not body, f"it returned {len(body)} bytes")
 
 
 @checks.must("login.required", SECTION, "login.accepted")
-def _(console: Examination) -> None:
+def login_required(console: Examination) -> None:
     """No action is successful without a login, even with the cookies and the CSRF header."""
     hold_not_served(console.working(), console.to_stranger)
 
 
 @checks.must("csrf.header-required", SECTION, "login.accepted")
-def _(console: Examination) -> None:
+def csrf_header_required(console: Examination) -> None:
     """No action is successful without the header X-CSRFToken."""
     without = {"X-CSRFToken": None}
     hold_not_served(console.working(), lambda each: console.main.call(each.action, each.form, each.fields, without))
 
 
 @checks.should("csrf.header-compared", SECTION, "login.accepted")
-def _(console: Examination) -> None:
+def csrf_header_compared(console: Examination) -> None:
     """No action is successful with a token other than the csrftoken cookie's value."""
     wrong = {"X-CSRFToken": console.main.token[::-1] + "x"}
     hold_not_served(console.working()[:1], lambda each: console.main.call(each.action, each.form, each.fields, wrong))

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from cloudconsole.conformance.report.summary import Run
-from cloudconsole.conformance.running import Result
+from cloudconsole.conformance.report.text import Run
+from cloudconsole.conformance.runner import Result
 
 
 def junit_report(run: Run) -> str:

@@ -1,9 +1,49 @@
-"""The report in plain lines."""
+"""Text report: one line per check, live progress and the summary of a run."""
 
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, get_args
 
-from cloudconsole.conformance.report.summary import Run
-from cloudconsole.conformance.running import Result
+from cloudconsole.conformance.checks import Check, Level, Profile
+from cloudconsole.conformance.runner import Outcome, Result
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+LEVELS: Final[tuple[Level, ...]] = get_args(Level)
+OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
+
+
+@dataclass(frozen=True)
+class Run:
+    version: str
+    """Of the kit."""
+    base: str
+    profile: str
+    started: datetime
+    seconds: float
+    requests: int
+    wrong_logins: int
+    results: tuple[Result, ...]
+
+    def count(self, level: Level, outcome: Outcome) -> int:
+        return sum(result.check.level == level and result.outcome == outcome for result in self.results)
+
+    def conforms(self, *, strict: bool) -> bool:
+        """Whether every must holds; strictly, none may have been skipped either."""
+        return not self.count("must", "failed") and not (strict and self.count("must", "skipped"))
+
+    @property
+    def verdict(self) -> str:
+        """The whole run in one line."""
+        failed, skipped = self.count("must", "failed"), self.count("must", "skipped")
+        parts = [f"musts: {self.count('must', 'passed')} hold, {failed} failed, {skipped} could not be checked"]
+        parts.append(f"shoulds: {self.count('should', 'passed')} hold, {self.count('should', 'failed')} failed")
+        parts.append(f"{self.requests} requests in {self.seconds:.1f} s")
+        return "; ".join(parts)
+
 
 WORDS: Final = {"passed": "ok", "failed": "FAILED", "skipped": "skipped"}
 
@@ -24,3 +64,61 @@ def line(result: Result) -> str:
 def ending(run: Run, *, strict: bool) -> str:
     """The verdict, after a word that tells it at a glance."""
     return f"{'conforms' if run.conforms(strict=strict) else 'DOES NOT CONFORM'}: {run.verdict}"
+
+
+STYLES: Final[dict[Outcome, str]] = {"passed": "green", "failed": "bold red", "skipped": "yellow"}
+
+
+def show_live(results: Iterable[Result], checks: Sequence[Check], console: "Console") -> Iterator[Result]:
+    """Hands results on while a table fills with them; afterwards those that need a look are listed."""
+    from rich.live import Live
+
+    tallies = {(check.profile, check.section): _Tally() for check in checks}
+    for check in checks:
+        tallies[check.profile, check.section].planned += 1
+    with Live(_table(tallies), console=console, refresh_per_second=8) as live:
+        for result in results:
+            tallies[result.check.profile, result.check.section].add(result)
+            live.update(_table(tallies))
+            yield result
+
+
+def show_ending(results: Iterable[Result], verdict: str, *, good: bool, console: "Console") -> None:
+    """What did not pass, by section, and the verdict."""
+    from rich.text import Text
+
+    section = ""
+    for result in results:
+        if result.outcome == "passed":
+            continue
+        if heading(result) != section:
+            section = heading(result)
+            console.print(Text(section, style="bold"))
+        console.print(Text(line(result), style=STYLES[result.outcome]))
+    console.print(Text(verdict, style="bold green" if good else "bold red"))
+
+
+class _Tally:
+    """How far the checks of one section are."""
+
+    def __init__(self) -> None:
+        self.planned = 0
+        self.outcomes: dict[Outcome, int] = {"passed": 0, "failed": 0, "skipped": 0}
+
+    def add(self, result: Result) -> None:
+        self.outcomes[result.outcome] += 1
+
+
+def _table(tallies: dict[tuple[Profile, str], _Tally]) -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("profile", "section"):
+        table.add_column(name, no_wrap=True)
+    for name in ("checks", "ok", "failed", "skipped"):
+        table.add_column(name, justify="right")
+    for (profile, section), tally in tallies.items():
+        cells = [Text(str(count) if count else "", style=STYLES[outcome]) for outcome, count in tally.outcomes.items()]
+        table.add_row(Text(profile), Text(section), Text(str(tally.planned)), *cells)
+    return table

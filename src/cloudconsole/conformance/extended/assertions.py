@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from cloudconsole.conformance.answers import BUSY, Answer
-from cloudconsole.conformance.checks import hold
-from cloudconsole.conformance.reading import code_of, content_of, hold_not_busy, quoted, succeeded, told
+from cloudconsole.conformance.assertions import hold
+from cloudconsole.conformance.responses import BUSY, Answer, code_of, content_of, hold_not_busy, quoted, succeeded, told
 from cloudconsole.spec.errors import ApiError
 
 

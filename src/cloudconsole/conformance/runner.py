@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator
 from time import monotonic
 from typing import Literal, NamedTuple
 
-from cloudconsole.conformance.answers import NotJson
-from cloudconsole.conformance.checks import Check, Failed, Skipped
-from cloudconsole.conformance.examination import Examination
-from cloudconsole.conformance.sending import NoAnswer
-from cloudconsole.conformance.showing import one_line
+from cloudconsole.conformance.assertions import Failed, Skipped
+from cloudconsole.conformance.checks import Check
+from cloudconsole.conformance.client import NoAnswer
+from cloudconsole.conformance.context import Examination
+from cloudconsole.conformance.redaction import one_line
+from cloudconsole.conformance.responses import NotJson
 
 Outcome = Literal["passed", "failed", "skipped"]
 

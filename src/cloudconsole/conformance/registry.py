@@ -3,9 +3,9 @@
 from typing import Final
 
 from cloudconsole.conformance.checks import Check
-from cloudconsole.conformance.console import bodies, cookies, domains, envelope, http, values, welcome
-from cloudconsole.conformance.console import calls as console_calls
-from cloudconsole.conformance.console import login as console_login
+from cloudconsole.conformance.extended import calls as extended_calls
+from cloudconsole.conformance.extended import http, values
+from cloudconsole.conformance.extended import session as extended_session
 from cloudconsole.conformance.interface import calls, errors, lists, records, session
 
 INTERFACE: Final[tuple[Check, ...]] = (
@@ -16,15 +16,10 @@ INTERFACE: Final[tuple[Check, ...]] = (
     *errors.checks,
 )
 CONSOLE: Final[tuple[Check, ...]] = (
-    *welcome.checks,
-    *cookies.checks,
-    *console_login.checks,
-    *console_calls.checks,
-    *bodies.checks,
-    *domains.checks,
+    *extended_session.checks,
+    *extended_calls.checks,
     *values.checks,
     *http.checks,
-    *envelope.checks,
 )
 
 PROFILES: Final = {"interface": INTERFACE, "all": INTERFACE + CONSOLE}

@@ -3,8 +3,8 @@
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from cloudconsole.conformance.answers import Answer
-from cloudconsole.conformance.visitor import Account, BodyForm
+from cloudconsole.conformance.client import Account, BodyForm
+from cloudconsole.conformance.responses import Answer
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.urls import clean_address
 

@@ -7,13 +7,14 @@ from itertools import pairwise
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
-from cloudconsole.conformance.checks import Failed, Group, Skipped, hold, hold_all, hold_equal
-from cloudconsole.conformance.console.welcome import welcome
-from cloudconsole.conformance.examination import Examination
+from cloudconsole.conformance.assertions import Failed, Skipped, hold, hold_all, hold_equal
+from cloudconsole.conformance.checks import Group
+from cloudconsole.conformance.context import Examination
+from cloudconsole.conformance.extended.session import welcome
 from cloudconsole.conformance.interface.lists import KINDS, PERIODS, URL_TYPES, hold_newest_first
 from cloudconsole.conformance.interface.records import DOMAIN, FLAVOR, ORIGIN, USAGE_FIELDS
-from cloudconsole.conformance.shapes import unlike, values_of
-from cloudconsole.conformance.showing import shown
+from cloudconsole.conformance.redaction import shown
+from cloudconsole.conformance.schemas import unlike, values_of
 from cloudconsole.spec.constants import CSRF_COOKIE
 from cloudconsole.spec.records import DECIMAL
 
@@ -23,7 +24,7 @@ CONSUMPTION = "actions: GetConsumptionsEstimated"
 
 
 @checks.must("console.usage.values", "actions: GetUsageLimits", "usage.fields")
-def _(console: Examination) -> None:
+def usage_values(console: Examination) -> None:
     """A quota is -1 or more, what is in use 0 or more, and there are no other fields."""
     usage = console.payload("GetUsageLimits")
     _hold_only([usage], USAGE_FIELDS)
@@ -32,7 +33,7 @@ def _(console: Examination) -> None:
 
 
 @checks.must("console.flavors.ascending", "actions: GetFlavors", "flavors.configs", "flavors.limits")
-def _(console: Examination) -> None:
+def flavors_ascending(console: Examination) -> None:
     """The values of configs and limits ascend, without repeats."""
     data = console.payload("GetFlavors")
     lists = {**data["configs"], **{f"limits of {cores}": rams for cores, rams in data["limits"].items()}}
@@ -40,7 +41,7 @@ def _(console: Examination) -> None:
 
 
 @checks.must("console.flavors.agree", "actions: GetFlavors", "flavors.items", "flavors.configs", "flavors.limits")
-def _(console: Examination) -> None:
+def flavors_agree(console: Examination) -> None:
     """configs and limits hold exactly the values and pairs that occur among the flavors."""
     data = console.payload("GetFlavors")
     _hold_only(data["flavors"], FLAVOR)
@@ -54,7 +55,7 @@ def _(console: Examination) -> None:
 
 
 @checks.must("console.flavors.names", "actions: GetFlavors", "flavors.items")
-def _(console: Examination) -> None:
+def flavors_names(console: Examination) -> None:
     """A name of the form `<vcpus>C<RAM in GB>G<disk>G` says what the flavor has."""
     flavors = console.payload("GetFlavors")["flavors"]
     custom = [flavor for flavor in flavors if not unlike([("", flavor["name"])], "[0-9]+C[0-9]+G[0-9]+G", "")]
@@ -63,7 +64,7 @@ def _(console: Examination) -> None:
 
 
 @checks.must("console.urls.values", "actions: GetUrlList", "urls.fields")
-def _(console: Examination) -> None:
+def urls_values(console: Examination) -> None:
     """URLs are in the order of their ids, without repeats; their type is one of two."""
     items = console.items("GetUrlList")
     _hold_only(items, ("url", "type", "id"))
@@ -72,7 +73,7 @@ def _(console: Examination) -> None:
 
 
 @checks.must("console.domain.values", "actions: GetDomainDetail", "domain.fields", "domain.origin")
-def _(console: Examination) -> None:
+def domain_values(console: Examination) -> None:
     """enabled is the text "true" or "false", originDomainName text or null, and there are no other fields."""
     for domain in console.domains():
         _hold_only([domain], (*DOMAIN, "enabled"))
@@ -83,7 +84,7 @@ def _(console: Examination) -> None:
 
 
 @checks.must("console.news.order", "actions: GetNews", "news.fields", "news.dates")
-def _(console: Examination) -> None:
+def news_order(console: Examination) -> None:
     """News come newest first, and have no other fields."""
     items = console.items("GetNews")
     _hold_only(items, ("date", "url", "title"))
@@ -91,7 +92,7 @@ def _(console: Examination) -> None:
 
 
 @checks.must("console.news.past", "actions: GetNews", "news.dates", "console.cookies.csrftoken-lifetime")
-def _(console: Examination) -> None:
+def news_past(console: Examination) -> None:
     """No news are dated in the future of the console's own clock and time zone."""
     cookie = console.logged_in.cookie(CSRF_COOKIE)
     if cookie is None or cookie.expires is None or cookie.max_age is None:
@@ -105,7 +106,7 @@ def _(console: Examination) -> None:
 
 
 @checks.must("console.consumption.amounts", CONSUMPTION, "consumption.fields")
-def _(console: Examination) -> None:
+def consumption_amounts(console: Examination) -> None:
     """An amount has two to nine decimals and never an exponent or a sign; a kind that costs nothing is left out."""
     items = console.items("GetConsumptionsEstimated")
     _hold_only(items, ("res_type", *PERIODS))
@@ -115,7 +116,7 @@ def _(console: Examination) -> None:
 
 
 @checks.must("console.consumption.periods", CONSUMPTION, "console.consumption.amounts")
-def _(console: Examination) -> None:
+def consumption_periods(console: Examination) -> None:
     """A day is 24 hours, a month monthDays days, a year 365 days, exactly."""
     days = {"day": 1, "month": welcome(console)["monthDays"], "year": 365}
     hold_all(
@@ -129,7 +130,7 @@ def _(console: Examination) -> None:
 
 
 @checks.must("console.consumption.order", CONSUMPTION, "consumption.fields", "consumption.kinds")
-def _(console: Examination) -> None:
+def consumption_order(console: Examination) -> None:
     """Kinds come in the order instance, image, loadbalance, volume, each once."""
     kinds = [item["res_type"] for item in console.items("GetConsumptionsEstimated")]
     hold_equal(kinds, [kind for kind in KINDS if kind in kinds], "the order")

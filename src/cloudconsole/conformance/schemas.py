@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from cloudconsole.conformance.showing import shown
+from cloudconsole.conformance.redaction import shown
 
 
 class Kind(NamedTuple):

@@ -3,7 +3,7 @@
 import json
 from typing import Any, Final
 
-from cloudconsole.conformance.report.summary import LEVELS, OUTCOMES, Run
+from cloudconsole.conformance.report.text import LEVELS, OUTCOMES, Run
 
 SCHEMA: Final = 1
 """Moves when a field goes or changes its meaning, not when one is added."""

@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Final
 from urllib.parse import parse_qs
 
-from cloudconsole.conformance.checks import Skipped
+from cloudconsole.conformance.assertions import Skipped
 
 MOST_REQUESTS: Final = 199
 MOST_WRONG_LOGINS: Final = 2

@@ -1,0 +1,269 @@
+"""Checks beyond the interface: sessions and CSRF in calls, request bodies, GetDomainDetail."""
+
+from typing import Any, NamedTuple
+
+from cloudconsole.conformance.assertions import Skipped, hold, hold_equal
+from cloudconsole.conformance.checks import Check, Group
+from cloudconsole.conformance.context import Examination
+from cloudconsole.conformance.extended.assertions import hold_empty, hold_logged_in, hold_refused, hold_success
+from cloudconsole.conformance.responses import Answer
+from cloudconsole.conformance.target import ACTION_NAMES, FORMS
+from cloudconsole.spec.constants import CSRF_COOKIE, FORM, JSON, SESSION_COOKIE
+from cloudconsole.spec.errors import (
+    ApiError,
+    BodyTooLarge,
+    CsrfFailed,
+    DomainNotFound,
+    InvalidField,
+    LoginRequired,
+    MalformedBody,
+    MissingField,
+    UnknownAction,
+    UnsupportedMediaType,
+)
+
+checks = Group("console")
+
+CSRF, SESSIONS = "api: CSRF", "api: Sessions and cookies"
+MADE_UP = "0" * 64
+
+
+@checks.must("console.csrf.missing", CSRF, "login.accepted")
+def csrf_missing(console: Examination) -> None:
+    """A call without the header, or without the cookie, is csrf_failed."""
+    main = console.main
+    hold_refused(main.call("GetNews", headers={"X-CSRFToken": None}), CsrfFailed, after="without the header")
+    bare = main.twin()
+    bare.jar.pop(CSRF_COOKIE, None)
+    answer = bare.call("GetNews", headers={"X-CSRFToken": main.token})
+    hold_refused(answer, CsrfFailed, after="without the cookie")
+
+
+@checks.must("console.csrf.unequal", CSRF, "login.accepted")
+def csrf_unequal(console: Examination) -> None:
+    """A call with another header than the cookie is csrf_failed, even if the console issued it."""
+    for header in (MADE_UP, console.stranger.token):
+        hold_refused(console.main.call("GetNews", headers={"X-CSRFToken": header}), CsrfFailed)
+
+
+@checks.must("console.csrf.made-up", CSRF, "login.accepted")
+def csrf_made_up(console: Examination) -> None:
+    """A call with a made-up token in both cookie and header is csrf_failed."""
+    hold_refused(console.main.twin(**{CSRF_COOKIE: MADE_UP}).call("GetNews"), CsrfFailed)
+
+
+@checks.must("console.csrf.another-sessions", CSRF, "console.login.several-sessions")
+def csrf_another_sessions(console: Examination) -> None:
+    """A call with another session's token in both cookie and header is csrf_failed."""
+    hold_refused(console.main.twin(**{CSRF_COOKIE: console.second.token}).call("GetNews"), CsrfFailed)
+
+
+@checks.must("console.csrf.foreign-page", CSRF, "login.accepted")
+def csrf_foreign_page(console: Examination) -> None:
+    """A call with a foreign Origin, or from a cross-site or same-site page, is csrf_failed."""
+    foreign = [
+        ("Origin", "https://elsewhere.invalid"),
+        ("Origin", "null"),
+        ("Sec-Fetch-Site", "cross-site"),
+        ("Sec-Fetch-Site", "same-site"),
+    ]
+    for name, value in foreign:
+        hold_refused(console.main.call("GetNews", headers={name: value}), CsrfFailed, after=f"with {name}: {value}")
+
+
+@checks.must("console.csrf.own-page", CSRF, "login.accepted")
+def csrf_own_page(console: Examination) -> None:
+    """A call from a page of the console's own is taken; Referer is not read."""
+    headers = {
+        "Origin": console.subject.origin,
+        "Sec-Fetch-Site": "same-origin",
+        "Referer": "https://elsewhere.invalid/",
+    }
+    hold_success(console.main.call("GetNews", headers=headers))
+
+
+@checks.must("console.session.required", SESSIONS, "login.accepted")
+def session_required(console: Examination) -> None:
+    """A call without cookies, with an anonymous session or with a made-up one is login_required."""
+    token = {"X-CSRFToken": console.main.token}
+    hold_refused(console.newcomer().call("GetNews", headers=token), LoginRequired, after="without cookies")
+    hold_refused(console.stranger.call("GetNews"), LoginRequired, after="with an anonymous session")
+    made_up = console.main.twin(**{SESSION_COOKIE: f"s{'0' * 48}"})
+    hold_refused(made_up.call("GetNews"), LoginRequired, after="with a made-up session")
+
+
+@checks.must("console.session.odd-cookies", SESSIONS, "login.accepted")
+def session_odd_cookies(console: Examination) -> None:
+    """Stale, quoted, repeated and foreign cookies are harmless."""
+    main = console.main
+    own = f'{SESSION_COOKIE}="{main.session}"; {CSRF_COOKIE}={main.token}'
+    odd = f"a[b]=1; $Version=1; =; {SESSION_COOKIE}=stale; {CSRF_COOKIE}={MADE_UP}; {own}; x"
+    hold_success(main.twin().call("GetNews", headers={"Cookie": odd}))
+
+
+@checks.must("console.logout.refusals", "api: Errors", "console.login.several-sessions")
+def logout_refusals(console: Examination) -> None:
+    """A logout without a session is login_required, one without the token csrf_failed."""
+    hold_refused(console.stranger.logout({"X-CSRFToken": None}), LoginRequired, after="without a session")
+    hold_refused(console.second.logout({"X-CSRFToken": None}), CsrfFailed, after="without the token")
+
+
+@checks.must("console.logout.ends", SESSIONS, "console.login.again", "console.csrf.another-sessions")
+def logout_ends(console: Examination) -> None:
+    """A logout answers 200 without a body, takes sessionid away, keeps csrftoken, and ends this session alone."""
+    visitor = console.second
+    before = visitor.twin()
+    hold_empty(visitor.logout(), after="logout")
+    hold(SESSION_COOKIE not in visitor.jar, "sessionid is not taken away")
+    hold(visitor.token == before.token, "csrftoken is not kept")
+    hold_refused(before.call("GetNews"), LoginRequired, after="a call with the ended session")
+    hold_success(console.main.call("GetNews"), after="a call in another session")
+
+
+@checks.must("console.logout.token-still-good", SESSIONS, "console.logout.ends")
+def logout_token_still_good(console: Examination) -> None:
+    """After a logout the same csrftoken may log in again."""
+    visitor = console.second
+    token = visitor.token
+    answer = visitor.login(console.subject.account)
+    hold_logged_in(answer)
+    hold(visitor.token == token, "csrftoken got another value at login")
+    hold_success(visitor.call("GetNews"), after="a call after it")
+
+
+ACTIONS = "api: Actions"
+ERRORS = "errors"
+LARGEST_SETTING = 1_048_576
+"""No operator can allow more than this for a body."""
+
+
+class Body(NamedTuple):
+    id: str
+    title: str
+    body: bytes
+    content_type: str | None = JSON
+    refused: type[ApiError] | None = None
+    """None for what is taken."""
+    field: str | None = None
+
+
+TAKEN = [
+    Body("extra-fields", "Unknown extra fields are ignored", b'{"action":"GetNews","region":"x","a":[{}]}'),
+    Body("repeated-json", "Of a repeated field in JSON the last value counts", b'{"action":"No","action":"GetNews"}'),
+    Body("repeated-form", "Of a repeated field in a form the last value counts", b"action=No&action=GetNews", FORM),
+    Body("byte-order-mark", "A byte-order mark before JSON is skipped", b'\xef\xbb\xbf{"action":"GetNews"}'),
+    Body("charset-json", "JSON may say that it is UTF-8", b'{"action":"GetNews"}', f"{JSON}; charset=utf-8"),
+    Body("charset-form", "A form may say that it is UTF-8", b"action=GetNews", f"{FORM};charset=UTF-8"),
+]
+REFUSED = [
+    Body("other-charset", "Another charset", b"action=GetNews", f"{FORM}; charset=gbk", UnsupportedMediaType),
+    Body("other-type", "Another Content-Type", b'{"action":"GetNews"}', "text/plain", UnsupportedMediaType),
+    Body("no-type", "No Content-Type at all", b'{"action":"GetNews"}', None, UnsupportedMediaType),
+    Body("not-json", "A body that is no JSON", b"action=GetNews", JSON, MalformedBody),
+    Body("no-object", "JSON that is no object", b'["GetNews"]', JSON, MalformedBody),
+    Body("nan", "A number that JSON does not have", b'{"action":"GetNews","x":NaN}', JSON, MalformedBody),
+    Body("half-character", "Half a character in JSON", rb'{"action":"GetNews","x":"\ud800"}', JSON, MalformedBody),
+    Body("not-utf-8-json", "JSON that is not UTF-8", b'{"action":"GetNews","x":"\xff"}', JSON, MalformedBody),
+    Body("not-utf-8-form", "A form that is not UTF-8", b"action=GetNews&x=%FF", FORM, MalformedBody),
+    Body("no-action", "No action", b"{}", JSON, MissingField, "action"),
+    Body("empty-action", "An empty action in a form", b"action=", FORM, MissingField, "action"),
+    Body("action-no-text", "An action that is no text", b'{"action":["GetNews"]}', JSON, InvalidField, "action"),
+    Body("unknown-action", "An unknown action", b'{"action":"GetNothing"}', JSON, UnknownAction, "action"),
+    Body("action-case", "An action in other letters", b"action=getnews", FORM, UnknownAction, "action"),
+    Body("too-large", "A body over the limit", b"action=GetNews&x=" + b"x" * LARGEST_SETTING, FORM, BodyTooLarge),
+]
+
+
+def _check(body: Body) -> Check:
+    def examine(console: Examination) -> None:
+        answer = console.main.post(body.body, body.content_type)
+        if body.refused is None:
+            hold_success(answer)
+        else:
+            hold_refused(answer, body.refused, body.field)
+
+    title = f"{body.title} is {body.refused.error}." if body.refused else f"{body.title}."
+    section = ERRORS if body.refused else ACTIONS
+    return Check(f"console.body.{body.id}", "console", section, "must", title, examine, ("login.accepted",))
+
+
+def _same_in_both_forms(action: str) -> Check:
+    def examine(console: Examination) -> None:
+        in_json, as_form = (console.answer(action, form) for form in FORMS)
+        hold_success(in_json, after="as JSON")
+        hold_success(as_form, after="as form data")
+        if in_json.body != as_form.body:
+            # Between the two an hour may have ended, or a resource come or gone.
+            again = console.main.call(action, "JSON", console.fields(action))
+            hold(again.body == as_form.body, "the two answers differ")
+
+    title = f"{action} takes both body forms and answers both alike."
+    return Check(f"console.forms.{action}", "console", ACTIONS, "must", title, examine, (f"answers.{action}",))
+
+
+checks += [_same_in_both_forms(action) for action in ACTION_NAMES]
+checks += [_check(body) for body in TAKEN + REFUSED]
+
+
+@checks.must("console.body.order", "api: Errors", "login.accepted")
+def body_order(console: Examination) -> None:
+    """Of a call size is checked first, then media type, session, CSRF, body, action and parameters."""
+    nobody, main = console.newcomer(), console.main
+    wrong = {"X-CSRFToken": "wrong"}
+    large = b"\xff" * (LARGEST_SETTING + 1)
+    hold_refused(nobody.post(large, "text/plain", wrong), BodyTooLarge, after="all wrong")
+    hold_refused(nobody.post(b"\xff", "text/plain", wrong), UnsupportedMediaType, after="all but the size wrong")
+    hold_refused(nobody.post(b"\xff", JSON, wrong), LoginRequired, after="session, token and body wrong")
+    hold_refused(main.post(b"\xff", JSON, wrong), CsrfFailed, after="token and body wrong")
+    body = b'{"action":"GetNothing","domainId":false}'
+    hold_refused(main.post(body), UnknownAction, "action", after="action and parameter wrong")
+
+
+DOMAINS = "actions: GetDomainDetail"
+
+NONE = "0-of-the-conformance-kit"
+
+
+@checks.must("console.domain.missing-id", ERRORS, "login.accepted")
+def domain_missing_id(console: Examination) -> None:
+    """GetDomainDetail without domainId, or with an empty one, is missing_field."""
+    hold_refused(console.main.call("GetDomainDetail"), MissingField, "domainId", after="without")
+    hold_refused(_ask(console, ""), MissingField, "domainId", after="empty")
+
+
+@checks.must("console.domain.invalid-id", ERRORS, "login.accepted")
+def domain_invalid_id(console: Examination) -> None:
+    """A domainId that is a boolean, over 64 characters or has control characters is invalid_field."""
+    for value in (False, "9" * 65, "1\n"):
+        hold_refused(_ask(console, value), InvalidField, "domainId", after=f"{value!r:.12}")
+
+
+@checks.must("console.domain.unknown-id", DOMAINS, "login.accepted")
+def domain_unknown_id(console: Examination) -> None:
+    """A domainId that is none of the tenant's, numeric or not, is domain_not_found."""
+    for value in ("0", NONE, "9" * 64):
+        hold_refused(_ask(console, value), DomainNotFound, "domainId", after=f"{value:.12}")
+
+
+@checks.must("console.domain.integer-id", DOMAINS, "answers.GetDomainDetail")
+def domain_integer_id(console: Examination) -> None:
+    """A domainId that is a JSON integer is taken as its digits."""
+    domain = console.subject.domains[0]
+    if not domain.isascii() or not domain.isdigit() or domain != str(int(domain)):
+        raise Skipped(f"{domain} cannot be written as an integer")
+    hold_equal(hold_success(_ask(console, int(domain))), hold_success(_ask(console, domain)), "the answer")
+
+
+@checks.must("console.domain.another-tenants", DOMAINS, "answers.GetDomainDetail")
+def domain_another_tenants(console: Examination) -> None:
+    """Another tenant's domain is refused word for word like one that does not exist."""
+    other = console.other()
+    anothers = other.call("GetDomainDetail", fields={"domainId": console.subject.domains[0]})
+    nobodys = other.call("GetDomainDetail", fields={"domainId": NONE})
+    hold_refused(nobodys, DomainNotFound, "domainId", after="a domain that does not exist")
+    hold_refused(anothers, DomainNotFound, "domainId", after="another tenant's domain")
+    hold(anothers.body == nobodys.body, "the two refusals differ")
+
+
+def _ask(console: Examination, domain: Any) -> Answer:
+    return console.main.call("GetDomainDetail", fields={"domainId": domain})

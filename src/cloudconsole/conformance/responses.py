@@ -1,0 +1,162 @@
+"""Responses as received: status, headers, Set-Cookie, body; and the envelope, read leniently."""
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import cached_property
+from typing import Any, Final, NamedTuple
+
+from cloudconsole.conformance.assertions import Skipped
+from cloudconsole.conformance.redaction import shown
+from cloudconsole.conformance.schemas import is_integer
+
+
+class SetCookie(NamedTuple):
+    name: str
+    value: str
+    attributes: dict[str, str]
+    """By their names in lower case; of a repeated one the last counts."""
+
+    @property
+    def expires(self) -> datetime | None:
+        """The moment in `Expires`, where there is one that can be read."""
+        try:
+            moment = parsedate_to_datetime(self.attributes.get("expires", ""))
+        except (ValueError, TypeError, OverflowError):
+            return None
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+    @property
+    def max_age(self) -> int | None:
+        text = self.attributes.get("max-age", "")
+        digits = text.removeprefix("-")
+        return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 20 else None
+
+    @property
+    def has_expiry(self) -> bool:
+        return "expires" in self.attributes or "max-age" in self.attributes
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it takes the cookie away."""
+        if self.max_age is not None:
+            return self.max_age <= 0
+        if self.expires is not None:
+            return self.expires <= datetime.now(UTC)
+        return not self.value
+
+
+def parse_set_cookie(line: str) -> SetCookie:
+    pair, *parts = line.split(";")
+    name, _, value = pair.partition("=")
+    attributes = {key.strip().lower(): given.strip() for key, _, given in (part.partition("=") for part in parts)}
+    return SetCookie(name.strip(), value.strip().strip('"'), attributes)
+
+
+BUSY: Final = {429: "rate limited", 502: "unavailable", 503: "unavailable", 504: "unavailable"}
+"""Statuses that say nothing about the request: whatever it was, it has not been looked at."""
+
+
+class NotJson(Exception):
+    """A body that is no JSON; the text says why."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    is_of_login: bool = False
+    """Then nothing in it is ever quoted: whoever was sent a password may send it back in any disguise."""
+
+    def header(self, name: str) -> str | None:
+        """The value of a header, all of them if it came several times."""
+        values = [value for key, value in self.headers if key == name.lower()]
+        return ", ".join(values) if values else None
+
+    @cached_property
+    def set_cookies(self) -> tuple[SetCookie, ...]:
+        return tuple(parse_set_cookie(value) for name, value in self.headers if name == "set-cookie")
+
+    def cookie(self, name: str) -> SetCookie | None:
+        """The last line that sets a cookie, which is the one that counts."""
+        found = [cookie for cookie in self.set_cookies if cookie.name == name]
+        return found[-1] if found else None
+
+    @property
+    def content(self) -> Any:
+        """The body as JSON."""
+        try:
+            return json.loads(self.body.decode("utf-8"), parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as problem:
+            encoding = self.header("content-encoding")
+            if encoding:
+                raise NotJson(f"it is in Content-Encoding {encoding}, which was not asked for") from None
+            raise NotJson(f"{problem}" if self.body else "there is no body") from None
+
+    @property
+    def retry_after(self) -> int | None:
+        """The seconds after which to ask again, where there is such a number."""
+        text = self.header("retry-after") or ""
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
+
+
+class Busy(Skipped):
+    """The server was too busy to look at a request, so that its answer is no evidence of anything."""
+
+
+def content_of(answer: Answer) -> dict[str, Any]:
+    """The envelope, or an empty one where there is none."""
+    try:
+        content = answer.content
+    except NotJson:
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def is_success(answer: Answer) -> bool:
+    """Whether an answer means success, even if its code has a wrong type or is missing: that is told of elsewhere."""
+    content = content_of(answer)
+    if "code" in content:
+        return str(content["code"]) in ("200", "200.0")
+    return answer.status == 200 and "data" in content
+
+
+def succeeded(answer: Answer) -> bool:
+    """Likewise; raises `Busy` where that cannot be told."""
+    hold_not_busy(answer)
+    return is_success(answer)
+
+
+def hold_not_busy(answer: Answer) -> None:
+    """Raises `Busy` where an answer says nothing about the request."""
+    for status in (answer.status, code_of(answer)):
+        if is_integer(status) and status in BUSY:
+            raise Busy(f"{BUSY[status]}: {told(answer)}")
+
+
+def code_of(answer: Answer) -> Any:
+    """The code in the envelope, or the HTTP status where there is none."""
+    return content_of(answer).get("code", answer.status)
+
+
+def told(answer: Answer) -> str:
+    """An answer in a few words."""
+    content = content_of(answer)
+    if answer.is_of_login:
+        code = content.get("code", 0)
+        also = f", code {code}" if is_integer(code) and 100 <= code < 1000 else ""
+        return f"HTTP {answer.status}{also} with {len(answer.body) or 'no'} bytes"
+    if "code" in content:
+        return f"HTTP {answer.status}, code {shown(content['code'])}, message {shown(content.get('message'))}"
+    return f"HTTP {answer.status} with {shown(answer.body) if answer.body else 'no body'}"
+
+
+def quoted(answer: Answer, value: object) -> str:
+    """Something out of an answer, where that may be shown."""
+    return "another (not shown: it came with a login)" if answer.is_of_login else shown(value)
