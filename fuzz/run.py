@@ -20,7 +20,7 @@ from tests.harness import Caller, HeldClock, InProcess, OverHttp, Reply, Wire, r
 from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS
 from cloudconsole.server.app import Console
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.sqlite.store import prepare
 from fuzz.judge import Finding, Judge, Sent

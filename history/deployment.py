@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from cluster.errors import ClusterFailed
 from cluster.faulty_wire import FaultyWire
 from cluster.postgres import PostgresServer

@@ -16,7 +16,7 @@ from cloudconsole.operator.entities import ACCOUNTS, NEWS, NOUNS, PRICES, QUOTAS
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.transaction import Desk
 from cloudconsole.server.commands.admin.stores import looking, now, settle, store, store_to_read, writing
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.store import counters, tables
 from cloudconsole.store.base import StoreError
 from cloudconsole.store.passwords import password_matches

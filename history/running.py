@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final, Protocol
 
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from history.callers import Callers, address
 from history.clients import Clients
 from history.cloud import Cloud

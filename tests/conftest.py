@@ -13,7 +13,7 @@ from hypothesis import settings as hypothesis_settings
 
 from cloudconsole.backends.embedded import identity
 from cloudconsole.server.app import Console
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.passwords import needs_rehash
 from cloudconsole.store.reader import Reader
 from tests import stores

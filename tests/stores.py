@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 import pytest
 from sqlalchemy import Connection, Engine
 
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.base import Part, Store
 from cloudconsole.store.reader import Reader
 

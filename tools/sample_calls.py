@@ -13,7 +13,7 @@ import yaml
 from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS
 from cloudconsole.server.app import Console
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.operations import OPEN
 from cloudconsole.store.sqlite.engine import opened

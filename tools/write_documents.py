@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from cloudconsole.server.settings_text import sample_file, settings_document
+from cloudconsole.server.config.docs import sample_file, settings_document
 from tools.conformance_page import conformance_page
 from tools.reference import actions_page, errors_page
 from tools.sample_calls import recorded_examples

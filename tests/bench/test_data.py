@@ -7,7 +7,7 @@ from bench.data import Plan, Store, copy_of, store
 
 from bench import data
 from cloudconsole.server.app import Console
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from tests.harness import Caller, InProcess
 
 

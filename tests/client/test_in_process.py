@@ -7,7 +7,7 @@ import httpx2
 
 from cloudconsole import AsyncConsole, Console
 from cloudconsole.server.app import Console as ServedConsole
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from tests.harness import HeldClock
 
 

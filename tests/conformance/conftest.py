@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from cloudconsole.server.app import Console
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from tests.conformance.damaged import Damaged, Fault
 from tests.conformance.listening import Seen, examine, listening, subject_at
 from tests.conftest import NOON

@@ -9,7 +9,7 @@ from cloudconsole.conformance.extended.calls import REFUSED, TAKEN, Body
 from cloudconsole.conformance.registry import CONSOLE
 from cloudconsole.conformance.target import ACTION_NAMES
 from cloudconsole.server.app import Console
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from tests.conformance.conftest import Workshop
 from tests.conformance.damaged import Damaged, Exchange, Fault
 from tests.conformance.faults_of_the_console import FAULTS, unreadable

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cloudconsole.server.app import Console
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from tests.conformance.damaged import Damaged
 from tests.conformance.listening import examine, listening, subject_at
 from tests.harness import make_logins_quick

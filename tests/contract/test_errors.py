@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from cloudconsole.core.ports import Account
 from cloudconsole.server.app import Console
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.spec.errors import Unavailable, UpstreamFailed, UpstreamTimeout
 from tests.harness import FORM, JSON, Caller, HeldClock, InProcess, OverHttp, Reply
 from tests.stores import open_engine, settings_over

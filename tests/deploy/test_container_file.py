@@ -4,8 +4,8 @@ import tomllib
 
 import pytest
 
-from cloudconsole.server.settings import SETTINGS, Settings
-from cloudconsole.server.settings_reading import load_settings
+from cloudconsole.server.config.loader import load_settings
+from cloudconsole.server.config.settings import SETTINGS, Settings
 from tests.deploy.container_file import BUILD, FINAL, IGNORE, ROOT, environment, only
 
 COPIED = [source for step in BUILD if step.instruction == "COPY" for source in step.text.split()[:-1]]

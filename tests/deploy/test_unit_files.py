@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from cloudconsole.server.config.loader import load_settings
+from cloudconsole.server.config.settings import SETTINGS, Settings
 from cloudconsole.server.reload import RELOAD_SIGNAL
-from cloudconsole.server.settings import SETTINGS, Settings
-from cloudconsole.server.settings_reading import load_settings
 from cloudconsole.server.supervising import STOP_MARGIN_SECONDS
 from tests.deploy.unit_files import DROP_INS, PROGRAM, ROOT, SERVICES, SETTINGS_FILE, UNITS, drop_in, service
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from tests.deploy.unit_files import PROGRAM, SETTINGS_FILE, UNITS, service
 
 ROOT = Path(__file__).parents[2]

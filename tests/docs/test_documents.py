@@ -9,8 +9,8 @@ import pytest
 
 from cloudconsole.operator.cloud_file.errors import CloudFileError
 from cloudconsole.operator.cloud_file.loader import read_cloud_file
-from cloudconsole.server.settings import SETTINGS, Setting, Settings
-from cloudconsole.server.settings_reading import load_settings
+from cloudconsole.server.config.loader import load_settings
+from cloudconsole.server.config.settings import SETTINGS, Setting, Settings
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from cloudconsole.core.hosts import normalise_region
-from cloudconsole.server.settings import SETTINGS
-from cloudconsole.server.settings_reading import load_settings
+from cloudconsole.server.config.loader import load_settings
+from cloudconsole.server.config.settings import SETTINGS
 from tests.server.commands.conftest import Run, cloudconsole
 
 __all__ = ["cloudconsole"]

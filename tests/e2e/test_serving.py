@@ -24,7 +24,7 @@ from cloudconsole.operator import cloud_file
 from cloudconsole.operator.entities import TENANTS
 from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.operator.transaction import at_desk
-from cloudconsole.server.settings import SETTINGS
+from cloudconsole.server.config.settings import SETTINGS
 from cloudconsole.store.sqlite.engine import open_engine, opened
 from cloudconsole.store.sqlite.store import prepare
 from tests.e2e.processes import (

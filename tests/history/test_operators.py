@@ -10,7 +10,7 @@ from history.operators import Made, Operators, make_store
 from history.plan import Change, Planner, planners
 from sqlalchemy.exc import OperationalError
 
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from history import operators
 
 CLOUD = Cloud(1)

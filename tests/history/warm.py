@@ -9,7 +9,7 @@ from history.cloud import Cloud
 from history.faults import Breakage
 from history.operators import make_store
 
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from tests.harness import RunningServer, running_server
 
 

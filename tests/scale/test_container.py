@@ -24,7 +24,7 @@ import pytest
 from cluster.postgres import PostgresServer
 from lab.ports import choose
 
-from cloudconsole.server.settings import SETTINGS
+from cloudconsole.server.config.settings import SETTINGS
 from tests.deploy.container_file import BUILD, FINAL, ROOT, environment, only
 from tests.e2e.processes import children_of, eventually
 from tests.harness import clean_environment

@@ -17,8 +17,8 @@ from cloudconsole.backends.openstack.config import Endpoint
 from cloudconsole.operator.provisioning import adopt_project
 from cloudconsole.server import openstack
 from cloudconsole.server.app import Console
-from cloudconsole.server.setting_endpoints import IdentityEndpoint
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.identity_endpoints import IdentityEndpoint
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.tables import access_audit, guest_sessions, login_failures, sessions, tenants
 from tests.backends.openstack.cloud_double import Asked, CloudDouble, Reply
 from tests.harness import FORM, Caller, HeldClock, InProcess

@@ -8,9 +8,9 @@ import threading
 
 import pytest
 
+from cloudconsole.server.config.loader import load_settings
 from cloudconsole.server.priority import BEHIND, give_way
 from cloudconsole.server.serving import MOST_UNSENT, OTHER_FILES, bind, https_headers
-from cloudconsole.server.settings_reading import load_settings
 
 ORIGIN = "https://console.example.com"
 CERTIFICATE = {"tls_certificate": "certificate.pem", "tls_key": "key.pem"}

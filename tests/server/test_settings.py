@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from cloudconsole.backends.openstack.config import Endpoint
-from cloudconsole.server.setting_endpoints import IdentityEndpoint
-from cloudconsole.server.setting_meanings import ListenAddress
-from cloudconsole.server.settings import CLIENT_VARIABLES, SETTINGS, Setting, SettingError, Settings
-from cloudconsole.server.settings_reading import load_settings
+from cloudconsole.server.config.identity_endpoints import IdentityEndpoint
+from cloudconsole.server.config.loader import load_settings
+from cloudconsole.server.config.settings import CLIENT_VARIABLES, SETTINGS, Setting, SettingError, Settings
+from cloudconsole.server.config.types import ListenAddress
 
 FILE = Path(__file__)
 CERTIFICATE = Path(__file__).parent.parent / "certificates" / "rsa.pem"

@@ -385,7 +385,7 @@ def test_a_console_whose_store_is_up_to_date_does_not_load_what_migrates(folder:
 import sys
 from pathlib import Path
 from cloudconsole.server.app import Console
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 settings = Settings(data=Path(sys.argv[1]))
 settings.store.migrate()
 Console(settings).close()

@@ -15,6 +15,7 @@ from cloudconsole.core.login_throttle import widest
 from cloudconsole.core.ports import Cloud, NoPrice
 from cloudconsole.server.actions import Ports
 from cloudconsole.server.addresses import throttle_address
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.http.admission import Admission
 from cloudconsole.server.http.api import ApiEndpoint
@@ -57,7 +58,6 @@ from cloudconsole.server.operator_pages.pages import OperatorPages
 from cloudconsole.server.payloads import Payloads
 from cloudconsole.server.priority import give_way
 from cloudconsole.server.rehashing import Rehasher
-from cloudconsole.server.settings import Settings
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import ApiError, InternalError, MethodNotAllowed, NotFound, Unavailable

@@ -6,8 +6,8 @@ import socket
 from typing import Final, NamedTuple
 
 from cloudconsole._version import __version__
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.observing.scraping import PATH as METRICS_PATH
-from cloudconsole.server.settings import Settings
 
 log = logging.getLogger(__name__)
 

@@ -15,9 +15,9 @@ from typing import Any, Final
 
 import msgspec
 
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.journal import JournalFormat, is_journal
 from cloudconsole.server.observing.allowance import Allowance
-from cloudconsole.server.settings import Settings
 from cloudconsole.spec.text import visible, visible_json
 
 NO_REQUEST: Final = "-"

@@ -15,9 +15,9 @@ from cloudconsole.backends.openstack.token_encryption import Seals
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import Access, Caller
 from cloudconsole.operator.provisioning import adopt_project
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.doors import Door
 from cloudconsole.server.http.turns import Turns
-from cloudconsole.server.settings import Settings
 from cloudconsole.server.token_revocation import TokenRevoker
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec.errors import Unavailable, UpstreamFailed

@@ -15,6 +15,7 @@ import uvicorn
 from typing_extensions import override
 
 from cloudconsole.server.app import Console
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.http.protocol import guarded_protocol
 from cloudconsole.server.lifetime import STOP_SIGNALS, Ending
@@ -25,7 +26,6 @@ from cloudconsole.server.observing.meter import Board
 from cloudconsole.server.observing.pulse import Pulse
 from cloudconsole.server.reload import reload_certificate, reload_on_signal
 from cloudconsole.server.sd_notify import Notifier
-from cloudconsole.server.settings import Settings
 from cloudconsole.server.tls import BoundedLoop, Certificate
 
 log = logging.getLogger(__name__)

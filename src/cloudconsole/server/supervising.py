@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Final, NamedTuple
 
 from cloudconsole.core.clock import Clock
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.lifetime import STOP_SIGNALS, Ending, Sockets, tell_end, tell_start
 from cloudconsole.server.liveness import POLL_SECONDS, Liveness
@@ -25,7 +26,6 @@ from cloudconsole.server.observing.store_readings import StoreReadings
 from cloudconsole.server.reload import RELOAD_SIGNAL
 from cloudconsole.server.sd_notify import Notifier
 from cloudconsole.server.serving import call_when_closed, run_worker
-from cloudconsole.server.settings import Settings
 from cloudconsole.server.tls import Certificate
 
 log = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import uvloop
 
-from cloudconsole.server.settings import SettingError, Settings
+from cloudconsole.server.config.settings import SettingError, Settings
 
 log = logging.getLogger(__name__)
 

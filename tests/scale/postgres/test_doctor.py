@@ -13,12 +13,12 @@ import pytest
 from cluster.postgres import PostgresServer
 from psycopg.conninfo import conninfo_to_dict
 
+from cloudconsole.server.config.identity_endpoints import KEYSTONE, IdentityEndpoint
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.doctor import database_checks
 from cloudconsole.server.doctor.database_checks import check_database
 from cloudconsole.server.doctor.examination import examine as examine_all
 from cloudconsole.server.doctor.findings import Case, Finding
-from cloudconsole.server.setting_endpoints import KEYSTONE, IdentityEndpoint
-from cloudconsole.server.settings import Settings
 from cloudconsole.store.postgres.dsn import DatabaseAddress, without_password
 from tests.databases import Databases
 from tests.harness import CERTIFICATES

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from sqlalchemy import Connection, Engine
 
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.postgres.dsn import DatabaseAddress
 from cloudconsole.store.postgres.reader import PostgresReader
 from tests.scale.postgres.watching import ANOTHER_TABLE, PATIENCE, execute

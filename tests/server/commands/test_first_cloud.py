@@ -9,7 +9,7 @@ import pytest
 
 from cloudconsole.server.commands import first_cloud
 from cloudconsole.server.commands.first_cloud import load_first_cloud, read_first_cloud
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.sqlite.store import prepare
 from cloudconsole.store.tables import operator_audit
 from tests.conftest import NOON

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import select
 
 from cloudconsole.server.app import Console
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.tables import accounts, operator_audit, tenants
 from tests.harness import Caller, InProcess

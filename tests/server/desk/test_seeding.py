@@ -8,10 +8,10 @@ import pytest
 
 from cloudconsole.core.entropy import SYSTEM
 from cloudconsole.server.app import Console
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.desk.seeding import SeededRandomness
 from cloudconsole.server.http.protocol import GuardedProtocol
-from cloudconsole.server.settings import Settings
 from tests.harness import Caller, HeldClock, InProcess
 
 

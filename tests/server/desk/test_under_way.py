@@ -9,11 +9,11 @@ from urllib.parse import urlencode
 import pytest
 
 from cloudconsole.server.app import Console
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.desk.clock import DeskClock
 from cloudconsole.server.desk.controls import Controls
 from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.desk.seeding import SeededRandomness
-from cloudconsole.server.settings import Settings
 from cloudconsole.store.tables import login_failures, sessions
 from tests.conftest import NOON
 from tests.harness import FORM, JSON, Caller, InProcess, Reply

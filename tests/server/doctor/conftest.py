@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from cloudconsole.core import login_throttle
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.doctor.examination import CHECKS
 from cloudconsole.server.doctor.findings import Case, Finding
-from cloudconsole.server.settings import Settings
 from cloudconsole.store.activity import hash_username
 from tests.backends.openstack.cloud_double import CloudDouble
 from tests.conftest import NOON

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from cloudconsole.backends.openstack.config import Endpoint
+from cloudconsole.server.config.identity_endpoints import KEYSTONE, IdentityEndpoint
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.doctor import cloud_checks, cloud_visit, project_checks
 from cloudconsole.server.doctor.findings import Case, Finding, Login
-from cloudconsole.server.setting_endpoints import KEYSTONE, IdentityEndpoint
-from cloudconsole.server.settings import Settings
 from tests.backends.openstack.cloud_double import Reply
 from tests.conftest import NOON
 from tests.server.doctor.conftest import execute, levels

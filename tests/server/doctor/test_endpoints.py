@@ -11,10 +11,10 @@ import pytest
 from cloudconsole.backends.openstack.config import Endpoint
 from cloudconsole.backends.openstack.token_encryption import make_keys
 from cloudconsole.core.hosts import normalise_region
+from cloudconsole.server.config.identity_endpoints import KEYSTONE, IdentityEndpoint
 from cloudconsole.server.doctor import endpoint_checks, probe
 from cloudconsole.server.doctor.findings import Finding, ok
 from cloudconsole.server.doctor.probe import NoAnswer, ask
-from cloudconsole.server.setting_endpoints import KEYSTONE, IdentityEndpoint
 from tests.backends.openstack.cloud_double import CloudDouble, Reply
 from tests.harness import CERTIFICATES
 from tests.server.doctor.conftest import Check, levels

@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.doctor import folder_checks, store_checks
 from cloudconsole.server.doctor.examination import CHECKS, examine
 from cloudconsole.server.doctor.findings import Case
-from cloudconsole.server.settings import Settings
 from tests.conftest import NOON
 from tests.newer import OWN, make_newer
 from tests.server.doctor.conftest import Check, execute, levels

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from cloudconsole.server.app import Console
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from tests.harness import HeldClock, InProcess
 from tests.stores import copy_store
 

@@ -10,8 +10,8 @@ from typing import Final
 import pytest
 
 from cloudconsole.server.app import Console
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.csrf import CsrfTokens
-from cloudconsole.server.settings import Settings
 from cloudconsole.store.tables import login_failures, sessions
 from tests.conftest import NOON
 from tests.harness import FORM, JSON, Caller, HeaderPairs, HeldClock, InProcess, Reply

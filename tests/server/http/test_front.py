@@ -9,10 +9,10 @@ from typing import Any, Final
 import pytest
 
 from cloudconsole.core.hosts import host_of
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.front import Front, FrontDoor
 from cloudconsole.server.http.head import Head
 from cloudconsole.server.http.request import Request
-from cloudconsole.server.settings import Settings
 from cloudconsole.spec.errors import InvalidHost
 from tests.harness import InProcess
 from tests.server.http.conftest import StartConsole

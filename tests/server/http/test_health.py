@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http import health
-from cloudconsole.server.settings import Settings
 from cloudconsole.store.base import Part
 from cloudconsole.store.migrations import known_revisions
 from tests.harness import Caller, InProcess

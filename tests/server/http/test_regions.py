@@ -5,8 +5,8 @@ from typing import Final
 
 import pytest
 
-from cloudconsole.server.setting_endpoints import IdentityEndpoint
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.identity_endpoints import IdentityEndpoint
+from cloudconsole.server.config.settings import Settings
 from tests.harness import Caller, InProcess
 from tests.server.http.conftest import StartConsole
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 import pytest
 
 from cloudconsole.backends.embedded.content import EmbeddedContent
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.logs import current_request_id, set_up_logs
-from cloudconsole.server.settings import Settings
 from tests.harness import JSON, Caller, HeldClock, InProcess, Reply
 from tests.server.http.conftest import StartConsole
 from tests.server.http.world import cookie_header, login_fields, post_action, post_login, settle

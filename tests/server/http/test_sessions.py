@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from cloudconsole.backends.embedded import identity
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.activity import Activity
 from cloudconsole.store.tables import access_audit, sessions
 from tests.harness import QUICK, Caller, HeldClock, InProcess

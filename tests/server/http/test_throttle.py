@@ -13,7 +13,7 @@ import pytest
 
 from cloudconsole.backends.embedded import identity
 from cloudconsole.backends.embedded.identity import QUEUE_LIMIT
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.passwords import password_matches
 from cloudconsole.store.tables import access_audit, login_failures
 from tests.harness import FORM, JSON, Caller, HeaderPairs, HeldClock, InProcess, Reply

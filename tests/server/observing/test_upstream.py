@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from cloudconsole.backends.openstack.config import Endpoint
-from cloudconsole.server.setting_endpoints import KEYSTONE, IdentityEndpoint
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.identity_endpoints import KEYSTONE, IdentityEndpoint
+from cloudconsole.server.config.settings import Settings
 from tests.harness import Caller, HeldClock, InProcess
 from tests.server.doctor.small_cloud import PASSWORD, USER, SmallCloud
 from tests.server.observing.conftest import Scrape

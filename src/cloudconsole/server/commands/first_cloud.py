@@ -11,7 +11,7 @@ from cloudconsole.operator.cloud_file.model import CloudFile
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.server.commands.admin.stores import settle
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.store import tables
 from cloudconsole.store.base import reading
 

@@ -14,8 +14,8 @@ from cloudconsole.server.commands.admin.stores import (
 )
 from cloudconsole.server.commands.passwords import add_password_arguments, read_new_password
 from cloudconsole.server.commands.whoami import user_name
-from cloudconsole.server.settings import STORE_SETTINGS, Settings
-from cloudconsole.server.settings_text import flag_words
+from cloudconsole.server.config.docs import flag_words
+from cloudconsole.server.config.settings import STORE_SETTINGS, Settings
 from cloudconsole.store.passwords import hash_password
 
 

@@ -18,6 +18,9 @@ from cloudconsole.server.commands.refusing import refuse
 from cloudconsole.server.commands.shown_password import warn_of_shown_password
 from cloudconsole.server.commands.welcome import Start, ready_line, welcome
 from cloudconsole.server.commands.whoami import user_name
+from cloudconsole.server.config.docs import add_config_flag, add_setting_flags, sample_file
+from cloudconsole.server.config.loader import load_settings
+from cloudconsole.server.config.settings import SETTINGS, SettingError, Settings
 from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.journal import is_journal
 from cloudconsole.server.lifetime import STOP_SIGNALS, Sockets
@@ -25,9 +28,6 @@ from cloudconsole.server.logs import set_up_logs
 from cloudconsole.server.reload import hold_reloads
 from cloudconsole.server.sd_notify import Notifier
 from cloudconsole.server.serving import ListenError, bind, bind_metrics
-from cloudconsole.server.settings import SETTINGS, SettingError, Settings
-from cloudconsole.server.settings_reading import load_settings
-from cloudconsole.server.settings_text import add_config_flag, add_setting_flags, sample_file
 from cloudconsole.server.supervising import serve
 from cloudconsole.server.tls import read_certificate
 from cloudconsole.server.uvicorn_names import require_uvicorn

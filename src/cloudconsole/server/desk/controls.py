@@ -5,6 +5,7 @@ from datetime import tzinfo
 from typing import Any, Final
 
 from cloudconsole.core.clock import time_text
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.desk import fields as given
 from cloudconsole.server.desk.clock import DeskClock, check_moment, read_moment
 from cloudconsole.server.desk.faults import ACTION_NAMES, CATALOGUE, Fault, Faults
@@ -19,7 +20,6 @@ from cloudconsole.server.http.response import Response, json_response
 from cloudconsole.server.http.routes import Route, Routes
 from cloudconsole.server.http.session import Sessions
 from cloudconsole.server.observing.layout import LOGIN, LOGOUT, OTHER, WELCOME
-from cloudconsole.server.settings import Settings
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import MissingField

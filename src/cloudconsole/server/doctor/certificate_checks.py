@@ -5,10 +5,10 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from cloudconsole.server.config.settings import SettingError
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem
 from cloudconsole.server.doctor.outside import expiry_findings
 from cloudconsole.server.doctor.shell import ROOT, as_root, shell
-from cloudconsole.server.settings import SettingError
 from cloudconsole.server.tls import certificate_expiry
 
 _FOR_OTHERS = stat.S_IRWXO | stat.S_IWGRP

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from cloudconsole.server.addresses import reachable
+from cloudconsole.server.config.settings import SettingError
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
 from cloudconsole.server.doctor.outside import certificate_findings, clock_findings
 from cloudconsole.server.doctor.probe import Answer, NoAnswer, ask, quote, speaks_https
 from cloudconsole.server.doctor.processes import listener_on
 from cloudconsole.server.doctor.shell import shell
 from cloudconsole.server.doctor.taken_ports import taken_port
-from cloudconsole.server.settings import SettingError
 from cloudconsole.server.tls import certificate_expiry
 from cloudconsole.spec.constants import CSRF_COOKIE, SESSION_COOKIE
 

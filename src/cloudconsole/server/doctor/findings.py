@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from cloudconsole.server.config.docs import flag_words
+from cloudconsole.server.config.settings import STORE_SETTINGS, Settings
 from cloudconsole.server.doctor.shell import program, shell
-from cloudconsole.server.settings import STORE_SETTINGS, Settings
-from cloudconsole.server.settings_text import flag_words
 
 Level = Literal["ok", "warning", "problem"]
 

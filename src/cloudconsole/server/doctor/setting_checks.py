@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
+from cloudconsole.server.config.loader import read_values
+from cloudconsole.server.config.settings import SettingError, Settings
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem
-from cloudconsole.server.settings import SettingError, Settings
-from cloudconsole.server.settings_reading import read_values
 from cloudconsole.server.tls import read_certificate
 
 

@@ -12,6 +12,7 @@ from cloudconsole.core.ports import Access, Account, Caller, Guest
 from cloudconsole.core.resources import Role
 from cloudconsole.core.usernames import fold_username
 from cloudconsole.server.addresses import throttle_address
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.doors import Door, Vigil
 from cloudconsole.server.http.front import Front
 from cloudconsole.server.http.regions import OURS
@@ -19,7 +20,6 @@ from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.session import TENANTS, Sessions
 from cloudconsole.server.http.turns import Tier
 from cloudconsole.server.rehashing import Rehasher
-from cloudconsole.server.settings import Settings
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec.errors import ApiError, InvalidCredentials
 from cloudconsole.store.activity import Activity, Attempt, NewSession

@@ -10,6 +10,7 @@ from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import Access, Tenant
 from cloudconsole.core.pricing import MONTH_DAYS
 from cloudconsole.server.actions import HANDLERS, Handler, Ports
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.admission import caller_of
 from cloudconsole.server.http.body import (
     Fields,
@@ -28,7 +29,6 @@ from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response, cookie_headers, json_response, plain_answer
 from cloudconsole.server.http.session import Found, Sessions
 from cloudconsole.server.payloads import Asked, Payloads
-from cloudconsole.server.settings import Settings
 from cloudconsole.spec import envelope
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.constants import FORM, JSON

@@ -3,8 +3,8 @@
 from typing import Final
 
 from cloudconsole.core.hosts import normalise_region
-from cloudconsole.server.setting_endpoints import LOCAL
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.identity_endpoints import LOCAL
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.spec.errors import UnknownRegion
 
 OURS: Final = ""

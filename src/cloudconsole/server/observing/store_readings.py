@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from cloudconsole.core.clock import Clock
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store import health
 from cloudconsole.store.base import PARTS, read_with

@@ -6,6 +6,7 @@ from sqlalchemy import Engine
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.operator.entities import NOUNS, Noun
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.admission import Admission
 from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.http.csrf import CsrfTokens
@@ -27,7 +28,6 @@ from cloudconsole.server.operator_pages.sign_in import SignIn
 from cloudconsole.server.operator_pages.single import OnePage
 from cloudconsole.server.operator_pages.start import StartPage
 from cloudconsole.server.operator_pages.trail import TrailPage
-from cloudconsole.server.settings import Settings
 from cloudconsole.spec.errors import ApiError, LoginRequired, Unavailable
 from cloudconsole.store.sessions import SessionReader
 

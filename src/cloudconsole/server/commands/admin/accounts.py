@@ -9,7 +9,7 @@ from cloudconsole.operator.entities.accounts import clear_throttle, throttle_cle
 from cloudconsole.server.addresses import forwarded_address, throttle_address
 from cloudconsole.server.commands.admin.stores import add_json_argument, add_store_arguments, looking, store, writing
 from cloudconsole.server.commands.passwords import add_password_arguments, read_new_password
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.passwords import hash_password
 
 VERBS: Final = ("password", "end-sessions", "clear-throttle")

@@ -12,9 +12,9 @@ from cloudconsole.server.commands.admin.stores import add_json_argument, now
 from cloudconsole.server.commands.admin.taking import leave_line
 from cloudconsole.server.commands.shown_password import warn_of_shown_password
 from cloudconsole.server.commands.whoami import user_name
-from cloudconsole.server.setting_meanings import DATABASE
-from cloudconsole.server.settings import Settings
-from cloudconsole.server.settings_text import add_config_flag
+from cloudconsole.server.config.docs import add_config_flag
+from cloudconsole.server.config.settings import Settings
+from cloudconsole.server.config.types import DATABASE
 from cloudconsole.store.base import StoreError
 from cloudconsole.store.sqlite.store import FolderStore
 

@@ -4,7 +4,7 @@ import argparse
 import shlex
 from typing import TYPE_CHECKING
 
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 
 if TYPE_CHECKING:
     from cloudconsole.store.postgres.dsn import DatabaseAddress

@@ -6,7 +6,7 @@ from typing import Any
 from cloudconsole.cli import output
 from cloudconsole.operator.maintenance.repair import end_all_sessions
 from cloudconsole.server.commands.admin.stores import add_json_argument, add_store_arguments, store, writing
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 
 
 def add_commands(commands: Any) -> None:

@@ -26,7 +26,7 @@ from cloudconsole.server.commands.admin.stores import (
 )
 from cloudconsole.server.commands.admin.taking import STANDARD_STREAM, leave_line, stream_named
 from cloudconsole.server.commands.whoami import user_name
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.sqlite.store import FolderStore
 
 _STANDARD_INPUT: Final = (STANDARD_STREAM, "/dev/stdin")

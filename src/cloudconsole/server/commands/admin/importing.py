@@ -25,7 +25,7 @@ from cloudconsole.server.commands.admin.stores import (
     store_to_read,
 )
 from cloudconsole.server.commands.whoami import user_name
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.migrations import migrate
 from cloudconsole.store.sql import copy_rows
 from cloudconsole.store.sqlite.backup import consistent_snapshot, copy_to, remove_stale_directories, temporary_directory

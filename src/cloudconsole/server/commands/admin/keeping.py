@@ -19,7 +19,7 @@ from cloudconsole.server.commands.admin.stores import (
 )
 from cloudconsole.server.commands.admin.taking import leave_line, stream_named
 from cloudconsole.server.commands.whoami import user_name
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.base import PARTS
 from cloudconsole.store.sqlite.engine import database_file
 

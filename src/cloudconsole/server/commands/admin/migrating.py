@@ -6,7 +6,7 @@ from typing import Any
 from cloudconsole.cli import output
 from cloudconsole.server.commands.admin.stores import add_json_argument, add_store_arguments, settle
 from cloudconsole.server.commands.whoami import user_name
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.migrations import current_revision
 
 

@@ -15,7 +15,7 @@ from cloudconsole.server.commands.admin.stores import (
     settle,
 )
 from cloudconsole.server.commands.whoami import user_name
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 
 _WHAT: Final = {
     "ended_resources": "resources that ended so long ago",

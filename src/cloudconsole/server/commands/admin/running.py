@@ -13,7 +13,7 @@ from cloudconsole.operator.cloud_file.errors import CloudFileError
 from cloudconsole.operator.errors import OperatorError, Overridable
 from cloudconsole.server.commands.admin.stores import settings_for
 from cloudconsole.server.commands.refusing import REFUSED, refuse
-from cloudconsole.server.settings import SettingError, Settings
+from cloudconsole.server.config.settings import SettingError, Settings
 from cloudconsole.spec.text import visible
 from cloudconsole.store.base import StoreError
 from cloudconsole.store.sql import is_busy

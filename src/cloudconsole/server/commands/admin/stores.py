@@ -12,9 +12,9 @@ from cloudconsole.core.clock import SystemClock
 from cloudconsole.operator.transaction import Desk, at_desk, reading_desk
 from cloudconsole.server.commands.shown_password import warn_of_shown_password
 from cloudconsole.server.commands.whoami import user_name
-from cloudconsole.server.settings import STORE_SETTINGS, SettingError, Settings
-from cloudconsole.server.settings_reading import load_settings
-from cloudconsole.server.settings_text import add_config_flag
+from cloudconsole.server.config.docs import add_config_flag
+from cloudconsole.server.config.loader import load_settings
+from cloudconsole.server.config.settings import STORE_SETTINGS, SettingError, Settings
 from cloudconsole.store.base import Part, StoreError
 from cloudconsole.store.sql import allow_long_thought
 from cloudconsole.store.sqlite.store import FolderStore

@@ -7,7 +7,7 @@ from cloudconsole.cli import output
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.server.commands.admin.stores import add_json_argument, add_store_arguments, require_store
 from cloudconsole.server.commands.admin.taking import leave_line
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 
 
 def add_commands(subparsers: Any) -> None:

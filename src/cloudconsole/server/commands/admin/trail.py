@@ -20,7 +20,7 @@ from cloudconsole.server.commands.admin.stores import (
     store_to_read,
 )
 from cloudconsole.server.commands.admin.verbs import add_limit_argument, print_some
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 
 _PAGE: Final = 1000
 _CHANGES: Final = ["id", "at", "actor", "change", "subject", "what"]

@@ -15,7 +15,7 @@ from cloudconsole.operator.transaction import Desk
 from cloudconsole.server.commands.admin.flags import as_typed, at_least_one, flag_of, values_of
 from cloudconsole.server.commands.admin.stores import looking, store, store_to_read, writing
 from cloudconsole.server.commands.passwords import read_new_password
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.spec.text import visible
 from cloudconsole.store.passwords import hash_password
 

@@ -1,6 +1,7 @@
-"""Every setting, typed, with its default and one line of help, and which of them contradict each other."""
+"""Settings of the server, and the contradictions between them that abort start-up."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from datetime import tzinfo
 from functools import cached_property
@@ -10,16 +11,65 @@ from zoneinfo import ZoneInfo
 
 from cloudconsole.backends.openstack.config import Manners
 from cloudconsole.cli.config import VARIABLES
-from cloudconsole.core.hosts import host_of
+from cloudconsole.core.hosts import host_of, normalise_region
 from cloudconsole.operator.parsing import MINIMUM_LENGTHS, PasswordPolicy
-from cloudconsole.server import setting_meanings as meanings
 from cloudconsole.server.addresses import Network, is_loopback
-from cloudconsole.server.setting_contradictions import contradictions
-from cloudconsole.server.setting_endpoints import KEYSTONE, LOCAL, Endpoints, IdentityEndpoint
-from cloudconsole.server.setting_kinds import Choice, Kind, ListOf, Switch, WholeNumber
-from cloudconsole.server.setting_meanings import ListenAddress
+from cloudconsole.server.config import types as meanings
+from cloudconsole.server.config.identity_endpoints import KEYSTONE, LOCAL, Endpoints, IdentityEndpoint
+from cloudconsole.server.config.types import Choice, Kind, ListenAddress, ListOf, Switch, WholeNumber
 from cloudconsole.store.base import Store
 from cloudconsole.store.sqlite.store import FolderStore
+
+Contradiction = tuple[str, tuple[str, ...]]
+"""What is wrong and mends it, and the settings of which at least one is wrong."""
+
+
+def contradictions(settings: "Settings") -> Iterator[Contradiction]:
+    yield from _of_addresses(settings)
+    yield from _of_certificates(settings)
+    yield from _of_endpoints(settings)
+    yield from _of_stores(settings)
+
+
+def _of_addresses(settings: "Settings") -> Iterator[Contradiction]:
+    if settings.origin_host and settings.hosts and settings.origin_host not in settings.hosts:
+        text = f"hosts: add {settings.origin_host}, the host of public_origin, or leave hosts out"
+        yield text, ("hosts", "public_origin")
+    if settings.metrics == (settings.host, settings.port) and settings.port:
+        yield "metrics: give another address or port than the console's own", ("metrics",)
+
+
+def _of_certificates(settings: "Settings") -> Iterator[Contradiction]:
+    certificate, key = settings.tls_certificate, settings.tls_key
+    if certificate and not key:
+        yield "tls_key: give the key of tls_certificate, or leave both out", ("tls_certificate", "tls_key")
+    if key and not certificate:
+        yield "tls_certificate: give the certificate of tls_key, or leave both out", ("tls_certificate", "tls_key")
+    if certificate and not settings.always_https:
+        text = "public_origin: make it https, since the console speaks https, or leave it out"
+        yield text, ("public_origin", "tls_certificate", "tls_key")
+    if settings.hsts_include_subdomains and not settings.hsts:
+        yield "hsts_include_subdomains: set hsts above 0, or leave it out", ("hsts", "hsts_include_subdomains")
+
+
+def _of_endpoints(settings: "Settings") -> Iterator[Contradiction]:
+    if settings.any_region and any(endpoint.kind != LOCAL for endpoint in settings.identity):
+        text = "any_region: leave it out, or leave out the identity endpoints that are not local"
+        yield text, ("any_region", "identity")
+    addresses = Counter(normalise_region(endpoint.address) for endpoint in settings.identity)
+    for address, times in addresses.items():
+        if times > 1:
+            yield f"identity: give {address} once", ("identity",)
+
+
+def _of_stores(settings: "Settings") -> Iterator[Contradiction]:
+    if settings.database_password_file and not settings.database:
+        text = "database: give the database of database_password_file, or leave both out"
+        yield text, ("database", "database_password_file")
+    if settings.database and settings.has_keystone and not settings.token_keys:
+        text = "token_keys: give a file that all replicas have, since each may serve every session"
+        yield text, ("token_keys", "database", "identity")
+
 
 ENVIRONMENT_PREFIX: Final = "CLOUDCONSOLE_"
 CONFIG_FLAG: Final = "--config"

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from cloudconsole.backends.openstack.config import Endpoint
 from cloudconsole.core.hosts import normalise_region
-from cloudconsole.server.setting_kinds import Choice, Kind, ListOf, Word
-from cloudconsole.server.setting_meanings import FILE, IDENTITY_ADDRESS
+from cloudconsole.server.config.types import FILE, IDENTITY_ADDRESS, Choice, Kind, ListOf, Word
 
 LOCAL: Final = "local"
 """The kind of an identity endpoint whose accounts are the console's own."""

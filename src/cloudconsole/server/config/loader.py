@@ -1,12 +1,13 @@
-"""Reading the settings in force: defaults, then a TOML file, then environment variables, then flags."""
+"""Settings from their sources: defaults, then the config file, then environment variables, then flags."""
 
 import difflib
 import os
+import tomllib
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
-from cloudconsole.server.setting_meanings import FILE
-from cloudconsole.server.settings import (
+from cloudconsole.server.config.settings import (
     CLIENT_VARIABLES,
     CONFIG_FLAG,
     CONFIG_VARIABLE,
@@ -16,7 +17,19 @@ from cloudconsole.server.settings import (
     SettingError,
     Settings,
 )
-from cloudconsole.server.settings_file import read_settings_file
+from cloudconsole.server.config.types import FILE
+
+
+def read_settings_file(file: Path) -> dict[str, Any]:
+    """What the file says, unchecked; a ValueError's text names the file and says in one line why it cannot be read."""
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
+    except OSError as problem:
+        raise ValueError(f"{file}: {problem.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{file}: this is not UTF-8 text") from None
+    except (ValueError, RecursionError) as problem:
+        raise ValueError(f"{file}: this is not TOML: {problem}") from None
 
 
 def load_settings(

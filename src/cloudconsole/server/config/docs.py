@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any, Final
 
-from cloudconsole.server.setting_kinds import Switch
-from cloudconsole.server.settings import CLIENT_VARIABLES, CONFIG_FLAG, CONFIG_VARIABLE, SETTINGS, Setting
+from cloudconsole.server.config.settings import CLIENT_VARIABLES, CONFIG_FLAG, CONFIG_VARIABLE, SETTINGS, Setting
+from cloudconsole.server.config.types import Switch
 
 _SAMPLE_HEAD: Final = f"""\
 # Settings of Cloud Console. Each line that begins with "#" and no space after it is a setting at its default:
