@@ -5,8 +5,8 @@ import re
 import pytest
 
 from cloudconsole.backends.openstack.config import SERVICES
-from cloudconsole.server.observing import layout
-from cloudconsole.server.observing.families import FAMILIES, PREFIX
+from cloudconsole.server.metrics import layout
+from cloudconsole.server.metrics.definitions import FAMILIES, PREFIX
 from tests.deploy.alert_rules import FILE, read_rules
 
 RULES = read_rules()

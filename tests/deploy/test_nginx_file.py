@@ -10,7 +10,7 @@ from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.health import HEALTH_PATHS
 from cloudconsole.server.http.protocol import MOST_HEAD_BYTES
 from cloudconsole.server.http.response import CLOSED_POLICY, NOT_KEPT, SECURITY_HEADERS
-from cloudconsole.server.observing.scraping import PATH as METRICS_PATH
+from cloudconsole.server.metrics.server import PATH as METRICS_PATH
 from cloudconsole.server.operator_pages.rendering import SIGN_IN_PATH
 from cloudconsole.spec import errors
 from cloudconsole.spec.i18n import Language

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from cloudconsole.server.observing.audit import LINES_A_SECOND
-from cloudconsole.server.observing.families import FAMILIES, PREFIX
-from cloudconsole.server.observing.layout import CALLS, GONE
+from cloudconsole.server.access_log import LINES_A_SECOND
+from cloudconsole.server.metrics.definitions import FAMILIES, PREFIX
+from cloudconsole.server.metrics.layout import CALLS, GONE
 from cloudconsole.spec.actions import ACTIONS
 
 DOCUMENT = (Path(__file__).parents[2] / "docs/observability.md").read_text()

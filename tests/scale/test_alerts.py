@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from cloudconsole.server.observing.layout import LOGIN, LOGOUT, OPERATOR_LOGIN, OPERATOR_LOGOUT, OPERATOR_PAGES
+from cloudconsole.server.metrics.layout import LOGIN, LOGOUT, OPERATOR_LOGIN, OPERATOR_LOGOUT, OPERATOR_PAGES
 from tests.deploy.alert_rules import FILE, read_rules
 
 RULES = read_rules()

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.server.journal import JournalFormat, is_journal
-from cloudconsole.server.logs import PrettyFormat
+from cloudconsole.server.logging import JournalFormat, PrettyFormat, is_journal
 
 
 def name_of(descriptor: int) -> str:

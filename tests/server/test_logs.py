@@ -16,7 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.logs import SPARING_SECONDS, JsonFormat, PrettyFormat, Sparing, current_request_id, set_up_logs
+from cloudconsole.server.logging import (
+    SPARING_SECONDS,
+    JsonFormat,
+    PrettyFormat,
+    Sparing,
+    current_request_id,
+    set_up_logs,
+)
 from tests.harness import clean_environment
 
 ODD = 'a\nb\rc\x00\x1b[31m\x7f\x85\x9b\u2028\u2029\u202e\udc80é云\t"'
@@ -135,7 +142,7 @@ def test_json_is_utf_8_whatever_the_terminal_speaks(monkeypatch: pytest.MonkeyPa
 
 SAY = """
 import logging
-from cloudconsole.server.logs import set_up_logs
+from cloudconsole.server.logging import set_up_logs
 from cloudconsole.server.config.settings import Settings
 set_up_logs(Settings(log_format={form!r}))
 logging.getLogger("cloudconsole.tests").info("hello")

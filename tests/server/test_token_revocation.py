@@ -10,7 +10,7 @@ from sqlalchemy import insert
 
 from cloudconsole.core.ports import Access, Caller, Guest
 from cloudconsole.server import token_revocation
-from cloudconsole.server.observing.meter import meter_alone
+from cloudconsole.server.metrics.shared_memory import meter_alone
 from cloudconsole.server.token_revocation import (
     MAX_ATTEMPTS,
     MAX_PENDING,

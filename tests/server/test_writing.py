@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from cloudconsole.server.observing.layout import SECONDS_BOUNDS, STORE_WRITES
-from cloudconsole.server.observing.meter import Board, meter_alone
+from cloudconsole.server.metrics.layout import SECONDS_BOUNDS, STORE_WRITES
+from cloudconsole.server.metrics.shared_memory import Board, meter_alone
 from cloudconsole.server.writing import MOST_WAITING, Writer
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.base import given_up_at

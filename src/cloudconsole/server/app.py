@@ -13,6 +13,7 @@ from cloudconsole.backends.router import ChosenCloud
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.login_throttle import widest
 from cloudconsole.core.ports import Cloud, NoPrice
+from cloudconsole.server.access_log import Audit, CallObserver
 from cloudconsole.server.actions import Ports
 from cloudconsole.server.addresses import throttle_address
 from cloudconsole.server.config.settings import Settings
@@ -36,10 +37,9 @@ from cloudconsole.server.http.routes import Route, Routes
 from cloudconsole.server.http.session import Sessions
 from cloudconsole.server.http.turns import Turns
 from cloudconsole.server.http.undeclared import UndeclaredProxies
-from cloudconsole.server.logs import current_request_id
-from cloudconsole.server.observing.audit import Audit
-from cloudconsole.server.observing.calls import CallObserver
-from cloudconsole.server.observing.layout import (
+from cloudconsole.server.logging import current_request_id
+from cloudconsole.server.metrics.collectors import UpstreamMeter
+from cloudconsole.server.metrics.layout import (
     BEFORE_ACTION,
     IN_FLIGHT,
     LOGIN,
@@ -52,8 +52,7 @@ from cloudconsole.server.observing.layout import (
     WELCOME,
     WRITES_WAITING,
 )
-from cloudconsole.server.observing.meter import Meter, meter_alone
-from cloudconsole.server.observing.upstream import UpstreamMeter
+from cloudconsole.server.metrics.shared_memory import Meter, meter_alone
 from cloudconsole.server.operator_pages.pages import OperatorPages
 from cloudconsole.server.payloads import Payloads
 from cloudconsole.server.priority import give_way

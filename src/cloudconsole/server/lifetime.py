@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from cloudconsole._version import __version__
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.observing.scraping import PATH as METRICS_PATH
+from cloudconsole.server.metrics.server import PATH as METRICS_PATH
 
 log = logging.getLogger(__name__)
 

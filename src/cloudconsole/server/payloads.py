@@ -8,8 +8,8 @@ from msgspec import Struct
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import Tenant
 from cloudconsole.server.actions import Handler, Ports
-from cloudconsole.server.observing.layout import PAYLOADS_PREPARED, PAYLOADS_REUSED
-from cloudconsole.server.observing.meter import Meter
+from cloudconsole.server.metrics.layout import PAYLOADS_PREPARED, PAYLOADS_REUSED
+from cloudconsole.server.metrics.shared_memory import Meter
 from cloudconsole.spec import envelope
 from cloudconsole.spec.i18n import Language
 from cloudconsole.store.reader import Changes

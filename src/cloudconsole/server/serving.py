@@ -20,10 +20,10 @@ from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.http.protocol import guarded_protocol
 from cloudconsole.server.lifetime import STOP_SIGNALS, Ending
 from cloudconsole.server.listener import has_pending, stop_handshakes
-from cloudconsole.server.logs import sparing
-from cloudconsole.server.observing.layout import ACCEPTING, CERTIFICATE_EXPIRY, UNDRAINED
-from cloudconsole.server.observing.meter import Board
-from cloudconsole.server.observing.pulse import Pulse
+from cloudconsole.server.logging import sparing
+from cloudconsole.server.metrics.collectors import Pulse
+from cloudconsole.server.metrics.layout import ACCEPTING, CERTIFICATE_EXPIRY, UNDRAINED
+from cloudconsole.server.metrics.shared_memory import Board
 from cloudconsole.server.reload import reload_certificate, reload_on_signal
 from cloudconsole.server.sd_notify import Notifier
 from cloudconsole.server.tls import BoundedLoop, Certificate

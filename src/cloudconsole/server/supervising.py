@@ -18,11 +18,10 @@ from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.lifetime import STOP_SIGNALS, Ending, Sockets, tell_end, tell_start
 from cloudconsole.server.liveness import POLL_SECONDS, Liveness
-from cloudconsole.server.observing.layout import DIED, FROZEN
-from cloudconsole.server.observing.meter import Board
-from cloudconsole.server.observing.page import MetricsPage
-from cloudconsole.server.observing.scraping import MetricsServer
-from cloudconsole.server.observing.store_readings import StoreReadings
+from cloudconsole.server.metrics.exposition import MetricsPage, StoreReadings
+from cloudconsole.server.metrics.layout import DIED, FROZEN
+from cloudconsole.server.metrics.server import MetricsServer
+from cloudconsole.server.metrics.shared_memory import Board
 from cloudconsole.server.reload import RELOAD_SIGNAL
 from cloudconsole.server.sd_notify import Notifier
 from cloudconsole.server.serving import call_when_closed, run_worker

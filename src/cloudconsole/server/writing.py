@@ -9,8 +9,8 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
 
-from cloudconsole.server.observing.layout import STORE_WRITES
-from cloudconsole.server.observing.meter import Meter
+from cloudconsole.server.metrics.layout import STORE_WRITES
+from cloudconsole.server.metrics.shared_memory import Meter
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.base import BUSY_SECONDS, given_up_at
 

@@ -18,8 +18,8 @@ from cloudconsole.operator.entities import TENANTS
 from cloudconsole.operator.transaction import at_desk
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.observing.layout import STORE_ERRORS
-from cloudconsole.server.observing.meter import Board
+from cloudconsole.server.metrics.layout import STORE_ERRORS
+from cloudconsole.server.metrics.shared_memory import Board
 from cloudconsole.store import tables
 from cloudconsole.store.postgres.dsn import DatabaseAddress
 from cloudconsole.store.postgres.store import PostgresStore

@@ -13,7 +13,7 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from cloudconsole.server.http.protocol import guarded_protocol
-from cloudconsole.server.observing.meter import meter_alone
+from cloudconsole.server.metrics.shared_memory import meter_alone
 from cloudconsole.store.sessions import Arrivals
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"

@@ -13,7 +13,7 @@ from cloudconsole.operator.transaction import at_desk
 from cloudconsole.server.http import doors
 from cloudconsole.server.http.doors import Door, Vigil
 from cloudconsole.server.http.turns import Turns
-from cloudconsole.server.observing.meter import meter_alone
+from cloudconsole.server.metrics.shared_memory import meter_alone
 from cloudconsole.server.writing import Writer
 from cloudconsole.spec.errors import LoginRequired, UpstreamFailed, UpstreamTimeout
 from cloudconsole.store.activity import Activity, Attempt, NewSession

@@ -8,7 +8,7 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from cloudconsole.server.http.protocol import GuardedProtocol, guarded_protocol
-from cloudconsole.server.observing.meter import meter_alone
+from cloudconsole.server.metrics.shared_memory import meter_alone
 from cloudconsole.store.sessions import Arrivals
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from cloudconsole.backends.embedded.content import EmbeddedContent
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.logs import current_request_id, set_up_logs
+from cloudconsole.server.logging import current_request_id, set_up_logs
 from tests.harness import JSON, Caller, HeldClock, InProcess, Reply
 from tests.server.http.conftest import StartConsole
 from tests.server.http.world import cookie_header, login_fields, post_action, post_login, settle

@@ -14,8 +14,8 @@ from cloudconsole.server.http import protocol
 from cloudconsole.server.http.crowding import Crowding
 from cloudconsole.server.http.protocol import guarded_protocol
 from cloudconsole.server.http.response import CLOSED_POLICY, NOT_KEPT, SECURITY_HEADERS
-from cloudconsole.server.observing.layout import CONNECTION_REFUSALS, TURNED_AWAY
-from cloudconsole.server.observing.meter import Board
+from cloudconsole.server.metrics.layout import CONNECTION_REFUSALS, TURNED_AWAY
+from cloudconsole.server.metrics.shared_memory import Board
 from cloudconsole.store.sessions import Arrivals
 from tests.e2e.raw import request
 from tests.harness import HeaderPairs, Reply

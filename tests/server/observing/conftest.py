@@ -7,9 +7,8 @@ import pytest
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.observing.meter import Board
-from cloudconsole.server.observing.page import MetricsPage
-from cloudconsole.server.observing.store_readings import StoreReadings
+from cloudconsole.server.metrics.exposition import MetricsPage, StoreReadings
+from cloudconsole.server.metrics.shared_memory import Board
 from tests.harness import HeldClock, InProcess
 from tests.server.observing.pages import Scraped
 

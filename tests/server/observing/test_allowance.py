@@ -2,7 +2,7 @@
 
 import pytest
 
-from cloudconsole.server.observing.allowance import Allowance
+from cloudconsole.server.logging import Allowance
 from tests.harness import HeldClock
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from cloudconsole.server.access_log import LINES_A_SECOND, Audit
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.observing.audit import LINES_A_SECOND, Audit
-from cloudconsole.server.observing.meter import Board, meter_alone
+from cloudconsole.server.metrics.shared_memory import Board, meter_alone
 from cloudconsole.store.tables import guest_sessions, login_failures, sessions
 from tests.harness import Caller, HeldClock, InProcess
 from tests.server.observing.conftest import Scrape

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from cloudconsole.server.observing import layout
-from cloudconsole.server.observing.meter import Board, Meter
+from cloudconsole.server.metrics import layout
+from cloudconsole.server.metrics.shared_memory import Board, Meter
 from cloudconsole.spec.errors import ApiError
 
 MILLISECOND = 1_000_000

@@ -11,12 +11,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from cloudconsole._version import __version__
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.observing import layout
-from cloudconsole.server.observing.families import FAMILIES, PREFIX
-from cloudconsole.server.observing.meter import Board
-from cloudconsole.server.observing.page import MetricsPage
-from cloudconsole.server.observing.store_readings import REST, REST_OF_DATABASE, StoreReadings
-from cloudconsole.server.observing.upstream import UpstreamMeter
+from cloudconsole.server.metrics import layout
+from cloudconsole.server.metrics.collectors import UpstreamMeter
+from cloudconsole.server.metrics.definitions import FAMILIES, PREFIX
+from cloudconsole.server.metrics.exposition import REST, REST_OF_DATABASE, MetricsPage, StoreReadings
+from cloudconsole.server.metrics.shared_memory import Board
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store import health
 from cloudconsole.store.reader import Reading

@@ -5,14 +5,14 @@ import time
 
 import pytest
 
-from cloudconsole.server.observing import layout, pulse
-from cloudconsole.server.observing.meter import Board
-from cloudconsole.server.observing.pulse import Pulse
+from cloudconsole.server.metrics import collectors, layout
+from cloudconsole.server.metrics.collectors import Pulse
+from cloudconsole.server.metrics.shared_memory import Board
 
 
 @pytest.fixture
 def board(monkeypatch: pytest.MonkeyPatch) -> Board:
-    monkeypatch.setattr(pulse, "BEAT_SECONDS", 0.01)
+    monkeypatch.setattr(collectors, "BEAT_SECONDS", 0.01)
     return Board(1)
 
 
@@ -64,7 +64,7 @@ def test_a_loop_that_was_held_up_is_seen(board: Board) -> None:
 
 
 def test_the_longest_lag_is_forgotten_after_a_while(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pulse, "REMEMBERED_BEATS", 3)
+    monkeypatch.setattr(collectors, "REMEMBERED_BEATS", 3)
     watched = Pulse(board.meter(0), lambda: None)
     seen = []
     for lag in (1, 9, 2, 2, 2, 2, 3, 3, 3):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cloudconsole.server.observing.scraping import CONTENT_TYPE, MOST_HEAD_BYTES, MetricsServer
+from cloudconsole.server.metrics.server import CONTENT_TYPE, MOST_HEAD_BYTES, MetricsServer
 
 PAGE = "# a page\n"
 
@@ -118,7 +118,7 @@ def test_one_who_leaves_disturbs_nobody(served: Served) -> None:
 
 
 def test_one_who_says_nothing_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloudconsole.server.observing.scraping.CLIENT_SECONDS", 0.1)
+    monkeypatch.setattr("cloudconsole.server.metrics.server.CLIENT_SECONDS", 0.1)
     server = Served()
     try:
         with server.connect() as silent:
@@ -128,7 +128,7 @@ def test_one_who_says_nothing_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_too_many_at_once_are_turned_away_and_later_served(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloudconsole.server.observing.scraping.MOST_CLIENTS", 2)
+    monkeypatch.setattr("cloudconsole.server.metrics.server.MOST_CLIENTS", 2)
     waiting = [served.connect() for _ in range(2)]
     for connection in waiting:
         connection.sendall(b"GET /met")

@@ -3,7 +3,7 @@
 import sys
 from typing import Final
 
-from cloudconsole.server.journal import ERROR_PREFIX, is_journal
+from cloudconsole.server.logging import ERROR_PREFIX, is_journal
 from cloudconsole.spec.text import visible
 
 REFUSED: Final = 1

@@ -22,9 +22,8 @@ from cloudconsole.server.config.docs import add_config_flag, add_setting_flags, 
 from cloudconsole.server.config.loader import load_settings
 from cloudconsole.server.config.settings import SETTINGS, SettingError, Settings
 from cloudconsole.server.desk.desk import Desk
-from cloudconsole.server.journal import is_journal
 from cloudconsole.server.lifetime import STOP_SIGNALS, Sockets
-from cloudconsole.server.logs import set_up_logs
+from cloudconsole.server.logging import is_journal, set_up_logs
 from cloudconsole.server.reload import hold_reloads
 from cloudconsole.server.sd_notify import Notifier
 from cloudconsole.server.serving import ListenError, bind, bind_metrics

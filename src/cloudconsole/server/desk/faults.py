@@ -11,7 +11,7 @@ from cloudconsole.server.http.front import Front
 from cloudconsole.server.http.request import ClientGone, Request
 from cloudconsole.server.http.response import Response
 from cloudconsole.server.http.routes import Endpoint, Route
-from cloudconsole.server.observing.layout import BEFORE_ACTION
+from cloudconsole.server.metrics.layout import BEFORE_ACTION
 from cloudconsole.spec import errors
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.constants import FORM, JSON

@@ -9,7 +9,7 @@ from cloudconsole.server.addresses import reachable
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem
 from cloudconsole.server.doctor.probe import NoAnswer, ask
 from cloudconsole.server.doctor.taken_ports import taken_port
-from cloudconsole.server.observing.scraping import PATH
+from cloudconsole.server.metrics.server import PATH
 
 _OWN_METRICS: Final = b"cloudconsole_"
 

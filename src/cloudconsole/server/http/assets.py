@@ -12,7 +12,7 @@ from cloudconsole.server.http.kept import FOR_GOOD, Kept, keep
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 from cloudconsole.server.http.routes import Endpoint, Route, Routes
-from cloudconsole.server.observing.layout import OTHER
+from cloudconsole.server.metrics.layout import OTHER
 
 _TYPES: Final = {
     ".css": b"text/css; charset=utf-8",

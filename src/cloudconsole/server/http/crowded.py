@@ -10,8 +10,8 @@ from cloudconsole.server.http.head import LastHead
 from cloudconsole.server.http.health import HEALTH_PATHS
 from cloudconsole.server.http.patience import PatientProtocol
 from cloudconsole.server.http.raw_answers import no_place_answer, turn_away
-from cloudconsole.server.observing.layout import CONNECTION_REFUSALS, TURNED_AWAY
-from cloudconsole.server.observing.meter import Meter
+from cloudconsole.server.metrics.layout import CONNECTION_REFUSALS, TURNED_AWAY
+from cloudconsole.server.metrics.shared_memory import Meter
 
 LINGER_SECONDS: Final = 1
 

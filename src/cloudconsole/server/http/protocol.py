@@ -14,8 +14,8 @@ from cloudconsole.server.http.crowding import MANY_CALLS, Crowding
 from cloudconsole.server.http.head import LAST_HEAD, LastHead
 from cloudconsole.server.http.raw_answers import bare_answer, no_place_answer, write_whole
 from cloudconsole.server.http.request import ARRIVAL, WHOLE_BODY, WRITE_WHOLE
-from cloudconsole.server.observing.layout import CONNECTION_REFUSALS
-from cloudconsole.server.observing.meter import Meter
+from cloudconsole.server.metrics.layout import CONNECTION_REFUSALS
+from cloudconsole.server.metrics.shared_memory import Meter
 from cloudconsole.store.sessions import Arrivals
 
 MOST_HEAD_BYTES: Final = 32 * 1024

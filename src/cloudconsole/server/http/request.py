@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
 from cloudconsole.server.http.head import Head
-from cloudconsole.server.observing.layout import OK, OTHER
+from cloudconsole.server.metrics.layout import OK, OTHER
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

@@ -14,8 +14,8 @@ from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response, refusal_headers
 from cloudconsole.server.http.routes import Endpoint, Route, Routes
 from cloudconsole.server.http.session import Sessions
-from cloudconsole.server.observing.layout import OPERATOR_LOGIN, OPERATOR_LOGOUT, OPERATOR_PAGES
-from cloudconsole.server.observing.meter import Meter
+from cloudconsole.server.metrics.layout import OPERATOR_LOGIN, OPERATOR_LOGOUT, OPERATOR_PAGES
+from cloudconsole.server.metrics.shared_memory import Meter
 from cloudconsole.server.operator_pages.adding import AddPage
 from cloudconsole.server.operator_pages.asking import DeedPage
 from cloudconsole.server.operator_pages.deeds import deeds_of

@@ -1,24 +1,85 @@
-"""Logs on standard error, as JSON or for people; every line of a call carries its request id, and no line any secret.
-
-A record may bring `fields` along (`extra={"fields": {...}}`): they become members of its JSON object.
-"""
+"""Log formats, request ids, rate limits per kind of message, and priorities for the systemd journal."""
 
 import io
 import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import IO, Any, Final, Generic, TypeVar
 
 import msgspec
 
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.journal import JournalFormat, is_journal
-from cloudconsole.server.observing.allowance import Allowance
 from cloudconsole.spec.text import visible, visible_json
+
+Kind = TypeVar("Kind", bound=Hashable)
+
+
+class Allowance(Generic[Kind]):
+    """So many lines of each kind within a stretch of time, which begins with its first; what is beyond is counted."""
+
+    def __init__(self, lines: int, stretch: float, seconds: Callable[[], float] = time.monotonic) -> None:
+        self._lines = lines
+        self._stretch = stretch
+        self._seconds = seconds
+        self._used: dict[Kind, int] = {}
+        self._over_at: dict[Kind, float] = {}
+
+    def takes(self, kind: Kind) -> bool:
+        """Whether a line of this kind may be written; to be asked once for each, after telling what was left out."""
+        used = self._used.get(kind, 0)
+        if not used:
+            self._over_at[kind] = self._seconds() + self._stretch
+        self._used[kind] = used + 1
+        return used < self._lines
+
+    def left_out(self, *, until_now: bool = False) -> Iterator[tuple[Kind, int]]:
+        """End the stretches that are over, or all, and give how many lines each was short of."""
+        # Of equal length, they are over in the order in which they began.
+        while self._over_at:
+            kind, over_at = next(iter(self._over_at.items()))
+            if not until_now and over_at > self._seconds():
+                return
+            del self._over_at[kind]
+            number = self._used.pop(kind) - self._lines
+            if number > 0:
+                yield kind, number
+
+
+ERROR_PREFIX: Final = "<3>"
+
+_PREFIXES: Final = (
+    (logging.CRITICAL, "<2>"),
+    (logging.ERROR, ERROR_PREFIX),
+    (logging.WARNING, "<4>"),
+    (logging.INFO, "<6>"),
+)
+_DEBUG_PREFIX: Final = "<7>"
+
+
+def is_journal(stream: IO[str], environment: Mapping[str, str] = os.environ) -> bool:
+    """Tell whether a stream goes to the journal, and was not redirected since."""
+    try:
+        status = os.fstat(stream.fileno())
+    except (OSError, ValueError):
+        return False
+    return environment.get("JOURNAL_STREAM") == f"{status.st_dev}:{status.st_ino}"
+
+
+class JournalFormat(logging.Formatter):
+    """Puts the priority before each line of another format."""
+
+    def __init__(self, form: logging.Formatter) -> None:
+        super().__init__()
+        self._form = form
+
+    def format(self, record: logging.LogRecord) -> str:
+        prefix = next((prefix for level, prefix in _PREFIXES if record.levelno >= level), _DEBUG_PREFIX)
+        return "\n".join(prefix + line for line in self._form.format(record).split("\n"))
+
 
 NO_REQUEST: Final = "-"
 current_request_id: ContextVar[str] = ContextVar("current_request_id", default=NO_REQUEST)

@@ -5,7 +5,7 @@ import os
 import time
 from bisect import bisect_left
 
-from cloudconsole.server.observing.layout import (
+from cloudconsole.server.metrics.layout import (
     ACCEPTING,
     BEATS,
     CALL_PLACES,

@@ -1,12 +1,21 @@
-"""A worker's pulse: a few times a second it takes readings, and sees how late it was to do so."""
+"""Collectors: event-loop lag, and requests to OpenStack."""
 
 import asyncio
 import time
 from collections.abc import Callable
 from typing import Final
 
-from cloudconsole.server.observing.layout import BEATS, LONGEST_LAG, LOOP_LAG
-from cloudconsole.server.observing.meter import Meter
+from cloudconsole.backends.openstack.config import Service
+from cloudconsole.server.metrics.layout import (
+    BEATS,
+    LONGEST_LAG,
+    LOOP_LAG,
+    UPSTREAM_FAILURES,
+    UPSTREAM_IN_FLIGHT,
+    UPSTREAM_PLACES,
+)
+from cloudconsole.server.metrics.shared_memory import Meter
+from cloudconsole.spec.errors import UpstreamFailed, UpstreamTimeout
 
 BEAT_SECONDS: Final = 0.25
 REMEMBERED_BEATS: Final = 240
@@ -40,3 +49,21 @@ class Pulse:
         self._longest = max(self._longest, lag)
         self._meter.observe(LOOP_LAG, lag)
         self._meter.set(LONGEST_LAG, max(self._longest, self._longest_before))
+
+
+class UpstreamMeter:
+    """A cloud's watcher whose figures all processes share."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+
+    def begun(self, service: Service) -> None:
+        self._meter.add(UPSTREAM_IN_FLIGHT[service])
+
+    def ended(self, service: Service, nanoseconds: int) -> None:
+        self._meter.add(UPSTREAM_IN_FLIGHT[service], -1)
+        self._meter.observe(UPSTREAM_PLACES[service], nanoseconds)
+
+    def failed(self, service: Service, *, was_slow: bool) -> None:
+        reason = UpstreamTimeout.error if was_slow else UpstreamFailed.error
+        self._meter.add(UPSTREAM_FAILURES[service, reason])

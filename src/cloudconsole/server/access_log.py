@@ -1,0 +1,126 @@
+"""Access log and audit log of requests; audit records are rate-limited."""
+
+import logging
+import time
+from collections.abc import Callable, Container
+from typing import Final, Protocol
+
+from cloudconsole.server.logging import Allowance
+from cloudconsole.server.metrics.layout import AUDIT_LEFT_OUT, GONE, LOGIN, LOGOUT, OK, OPERATOR_LOGIN, OPERATOR_LOGOUT
+from cloudconsole.server.metrics.shared_memory import Meter
+
+
+class SeenCall(Protocol):
+    started: int
+    """By the performance counter, in nanoseconds."""
+    method: str
+    path: str
+    address: str
+    user: str | None
+    call: str
+    outcome: str
+
+
+audit_log = logging.getLogger("cloudconsole.audit")
+
+LINES_A_SECOND: Final = 10
+"""For each event and reason, in each worker: a flood of one refusal hides no other.
+
+Logins and logouts cost their caller more and are never left out.
+"""
+
+SUSPICIOUS: Final = {"csrf_failed", "invalid_host", "invalid_credentials", "too_many_requests"}
+"""Reasons that an honest caller seldom gives."""
+
+
+class Audit:
+    def __init__(self, meter: Meter, seconds: Callable[[], float] = time.monotonic) -> None:
+        self._meter = meter
+        self._allowance: Allowance[tuple[str, str]] = Allowance(LINES_A_SECOND, 1, seconds)
+
+    def note(self, call: SeenCall, status: int) -> None:
+        """A login, a logout or a refusal; that something of ours failed is none, unless it kept someone from login."""
+        if call.outcome == OK:
+            _write(logging.INFO, call.call, call, f"{call.call} of {call.user} from {call.address}")
+        elif call.call in (LOGIN, OPERATOR_LOGIN):
+            self._note_refusal(f"{call.call}_refused", call, call.user or "an unknown user")
+        elif status < 500:
+            self._note_refusal("refused", call, call.user or "a visitor")
+
+    def tell_left_out(self, *, until_now: bool = False) -> None:
+        """Say how many lines were left out in the seconds that are over, or altogether."""
+        for (event, reason), number in self._allowance.left_out(until_now=until_now):
+            fields = {"event": "left_out", "of": event, "reason": reason, "number": number}
+            audit_log.warning("left out %d more of %s: %s", number, event, reason, extra={"fields": fields})
+
+    def _note_refusal(self, event: str, call: SeenCall, user: str) -> None:
+        self.tell_left_out()
+        if not self._allowance.takes((event, call.outcome)):
+            self._meter.add(AUDIT_LEFT_OUT)
+            return
+        level = logging.WARNING if call.outcome in SUSPICIOUS else logging.INFO
+        _write(level, event, call, f"{call.call} refused for {user} from {call.address}: {call.outcome}")
+
+
+def _write(level: int, event: str, call: SeenCall, text: str) -> None:
+    fields = {"event": event, "user": call.user, "address": call.address, "action": call.call}
+    if call.outcome != OK:
+        fields["reason"] = call.outcome
+    audit_log.log(level, "%s", text, extra={"fields": fields})
+
+
+access_log = logging.getLogger("cloudconsole.access")
+
+_AUDITED = {LOGIN, LOGOUT, OPERATOR_LOGIN, OPERATOR_LOGOUT}
+
+
+class CallObserver:
+    """`quiet_paths` leave no access lines, where there are any."""
+
+    def __init__(self, meter: Meter, audit: Audit, *, access_lines: bool, quiet_paths: Container[str]) -> None:
+        self._meter = meter
+        self._audit = audit
+        self._access_lines = access_lines
+        self._quiet_paths = quiet_paths
+
+    def answered(self, call: SeenCall, status: int) -> None:
+        """Just before the answer is handed to the connection: whoever has it, finds it counted."""
+        nanoseconds = time.perf_counter_ns() - call.started
+        self._meter.count_call(call.call, call.outcome, nanoseconds)
+        if call.outcome != OK or call.call in _AUDITED:
+            self._audit.note(call, status)
+        if self._access_lines and call.path not in self._quiet_paths:
+            _log_access(call, status, nanoseconds)
+
+    def left(self, call: SeenCall) -> None:
+        """The caller went away: there is nobody to answer."""
+        nanoseconds = time.perf_counter_ns() - call.started
+        self._meter.count_call(call.call, GONE, nanoseconds)
+        if self._access_lines and call.path not in self._quiet_paths:
+            _log_access(call, None, nanoseconds)
+
+
+def _log_access(call: SeenCall, status: int | None, nanoseconds: int) -> None:
+    milliseconds = round(nanoseconds / 1_000_000, 3)
+    access_log.info(
+        "%s %r %s %s, %s from %s, %s ms",
+        call.method,
+        call.path,
+        status or "the caller went away",
+        call.call,
+        call.user or "nobody",
+        call.address,
+        milliseconds,
+        extra={
+            "fields": {
+                "event": "call",
+                "method": call.method,
+                "path": call.path,
+                "action": call.call,
+                "user": call.user,
+                "status": status,
+                "duration_ms": milliseconds,
+                "address": call.address,
+            }
+        },
+    )
