@@ -9,8 +9,8 @@ import pytest
 
 from cloudconsole.server.config.loader import load_settings
 from cloudconsole.server.config.settings import SETTINGS, Settings
-from cloudconsole.server.reload import RELOAD_SIGNAL
-from cloudconsole.server.supervising import STOP_MARGIN_SECONDS
+from cloudconsole.server.runtime.supervisor import STOP_MARGIN_SECONDS
+from cloudconsole.server.runtime.tls import RELOAD_SIGNAL
 from tests.deploy.unit_files import DROP_INS, PROGRAM, ROOT, SERVICES, SETTINGS_FILE, UNITS, drop_in, service
 
 

@@ -18,7 +18,7 @@ from cloudconsole.server.commands import serve
 from cloudconsole.server.commands.desk_flags import read_desk, refuse_reach, stand_in_defaults
 from cloudconsole.server.config.identity_endpoints import IdentityEndpoint
 from cloudconsole.server.config.settings import SettingError, Settings
-from cloudconsole.server.serving import ListenError, bind
+from cloudconsole.server.runtime.worker import ListenError, bind
 from cloudconsole.store.sqlite.store import prepare
 from cloudconsole.store.tables import sessions
 from cloudconsole.testing import ConsoleServer

@@ -14,7 +14,7 @@ from sqlalchemy.exc import OperationalError
 
 from cloudconsole.core.login_throttle import ADDRESS_FAILURES, USER_FAILURES, WIDER_FAILURES
 from cloudconsole.core.ports import Access, Account, Caller, Guest
-from cloudconsole.server.addresses import throttle_address
+from cloudconsole.server.net import throttle_address
 from cloudconsole.spec.errors import TooManyRequests
 from cloudconsole.store.activity import Activity, Attempt, NewSession
 from cloudconsole.store.postgres.dsn import DatabaseAddress

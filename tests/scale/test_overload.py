@@ -21,7 +21,7 @@ from cluster.postgres import PostgresServer
 
 from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.sample import SAMPLE_FILE
-from cloudconsole.server.serving import OTHER_FILES
+from cloudconsole.server.runtime.worker import OTHER_FILES
 from cloudconsole.store.postgres.dsn import DatabaseAddress
 from cloudconsole.store.postgres.store import PostgresStore
 from tests.e2e.processes import children_of, eventually

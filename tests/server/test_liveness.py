@@ -1,6 +1,6 @@
 """When a worker counts as frozen: by its own beats, and only while the supervisor looks."""
 
-from cloudconsole.server.liveness import POLL_SECONDS, Liveness
+from cloudconsole.server.runtime.supervisor import POLL_SECONDS, Liveness
 
 SECONDS = 3
 LOOKS = round(SECONDS / POLL_SECONDS)

@@ -10,7 +10,7 @@ import pytest
 from cloudconsole.core.ports import Access, Fresh, Tenant
 from cloudconsole.server.actions import HANDLERS, Handler, Ports
 from cloudconsole.server.metrics.shared_memory import meter_alone
-from cloudconsole.server.payloads import ENTRY_OVERHEAD, Asked, Payloads
+from cloudconsole.server.response_cache import ENTRY_OVERHEAD, Asked, Payloads
 from cloudconsole.spec import envelope
 from cloudconsole.spec.actions import GET_NEWS, GET_URL_LIST
 from cloudconsole.spec.errors import DomainNotFound

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from cloudconsole.server.sd_notify import Notifier
+from cloudconsole.server.runtime.systemd import Notifier
 
 
 @pytest.fixture(params=["path", "abstract"])

@@ -9,8 +9,8 @@ import threading
 import pytest
 
 from cloudconsole.server.config.loader import load_settings
-from cloudconsole.server.priority import BEHIND, give_way
-from cloudconsole.server.serving import MOST_UNSENT, OTHER_FILES, bind, https_headers
+from cloudconsole.server.runtime.worker import MOST_UNSENT, OTHER_FILES, bind, https_headers
+from cloudconsole.server.writer import BEHIND, give_way
 
 ORIGIN = "https://console.example.com"
 CERTIFICATE = {"tls_certificate": "certificate.pem", "tls_key": "key.pem"}
@@ -38,7 +38,7 @@ def test_browsers_are_kept_to_https_where_all_come_by_it(given: dict[str, str], 
 
 ASK_FOR_ROOM = """
 import resource, sys
-from cloudconsole.server.serving import room_for
+from cloudconsole.server.runtime.worker import room_for
 least, most, wanted = map(int, sys.argv[1:])
 resource.setrlimit(resource.RLIMIT_NOFILE, (least, most))
 print(room_for(wanted), resource.getrlimit(resource.RLIMIT_NOFILE)[0])

@@ -9,7 +9,7 @@ from shutil import copy
 import pytest
 
 from cloudconsole.server.config.settings import SettingError, Settings
-from cloudconsole.server.tls import Certificate, certificate_expiry, read_certificate
+from cloudconsole.server.runtime.tls import Certificate, certificate_expiry, read_certificate
 from tests.certificate_factory import write_certificate
 from tests.harness import CERTIFICATES, trusting_tests
 

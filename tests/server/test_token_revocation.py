@@ -19,7 +19,7 @@ from cloudconsole.server.token_revocation import (
     SWEEP_SIZE,
     TokenRevoker,
 )
-from cloudconsole.server.writing import Writer
+from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import UpstreamTimeout
 from cloudconsole.store.activity import Activity, Attempt, NewSession
 from cloudconsole.store.tables import sessions, tenants

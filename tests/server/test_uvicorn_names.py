@@ -10,7 +10,7 @@ import pytest
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from cloudconsole.core.compatibility import IncompatibleDependency, require_names
-from cloudconsole.server.uvicorn_names import USED, VERSIONS, require_uvicorn
+from cloudconsole.server.runtime.uvicorn_compat import USED, VERSIONS, require_uvicorn
 from cloudconsole.store.base import StoreError
 from cloudconsole.store.postgres.dsn import DatabaseAddress
 from cloudconsole.store.postgres.store import PSYCOPG_VERSIONS, PostgresStore

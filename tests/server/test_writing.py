@@ -9,7 +9,7 @@ import pytest
 
 from cloudconsole.server.metrics.layout import SECONDS_BOUNDS, STORE_WRITES
 from cloudconsole.server.metrics.shared_memory import Board, meter_alone
-from cloudconsole.server.writing import MOST_WAITING, Writer
+from cloudconsole.server.writer import MOST_WAITING, Writer
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.base import given_up_at
 
@@ -81,7 +81,7 @@ async def give_up_waiting(writer: Writer, held_up: HeldUp, number: int) -> list[
 
 
 def test_none_waits_for_ever(writer: Writer, held_up: HeldUp, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloudconsole.server.writing.BUSY_SECONDS", 0.01)
+    monkeypatch.setattr("cloudconsole.server.writer.BUSY_SECONDS", 0.01)
     answers = asyncio.run(give_up_waiting(writer, held_up, 2))
     assert [type(answer) for answer in answers] == [Unavailable] * 3
 
@@ -91,7 +91,7 @@ def test_what_was_given_up_counts_until_the_thread_is_free_and_is_not_begun_then
 ) -> None:
     async def scenario() -> None:
         with monkeypatch.context() as patch:
-            patch.setattr("cloudconsole.server.writing.BUSY_SECONDS", 0.01)
+            patch.setattr("cloudconsole.server.writer.BUSY_SECONDS", 0.01)
             await give_up_waiting(writer, held_up, 3)
         assert writer.waiting == 3
         held_up.may_end.set()
@@ -103,15 +103,15 @@ def test_what_was_given_up_counts_until_the_thread_is_free_and_is_not_begun_then
 
 def test_the_work_is_given_up_when_its_caller_is(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
     """As long as it waited for its turn, it has less time for the database."""
-    monkeypatch.setattr("cloudconsole.server.writing.BUSY_SECONDS", 1000)
+    monkeypatch.setattr("cloudconsole.server.writer.BUSY_SECONDS", 1000)
     before = time.monotonic()
     until = asyncio.run(writer.look(given_up_at.get))
     assert before + 1000 <= until <= time.monotonic() + 1000
 
 
 def test_work_that_hangs_keeps_nobody_from_ending(held_up: HeldUp, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloudconsole.server.writing.BUSY_SECONDS", 0.01)
-    monkeypatch.setattr("cloudconsole.server.writing.CLOSE_SECONDS", 0.01)
+    monkeypatch.setattr("cloudconsole.server.writer.BUSY_SECONDS", 0.01)
+    monkeypatch.setattr("cloudconsole.server.writer.CLOSE_SECONDS", 0.01)
     writer = Writer("hanging", meter_alone())
     asyncio.run(give_up_waiting(writer, held_up, 0))
     writer.close()

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Engine, delete, insert
 
 from cloudconsole.core.login_throttle import USER_FAILURES, WIDER_FAILURES
-from cloudconsole.server.addresses import throttle_address
+from cloudconsole.server.net import throttle_address
 from cloudconsole.spec.errors import TooManyRequests
 from cloudconsole.store.activity import Activity, hash_username
 from cloudconsole.store.login_throttle import LoginThrottle

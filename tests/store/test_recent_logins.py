@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.server.addresses import throttle_address
+from cloudconsole.server.net import throttle_address
 from cloudconsole.store import login_throttle as module
 from cloudconsole.store.activity import Activity, Attempt
 from cloudconsole.store.login_throttle import RECENT_SECONDS, RecentLogins

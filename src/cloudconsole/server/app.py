@@ -15,7 +15,6 @@ from cloudconsole.core.login_throttle import widest
 from cloudconsole.core.ports import Cloud, NoPrice
 from cloudconsole.server.access_log import Audit, CallObserver
 from cloudconsole.server.actions import Ports
-from cloudconsole.server.addresses import throttle_address
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.http.admission import Admission
@@ -53,11 +52,11 @@ from cloudconsole.server.metrics.layout import (
     WRITES_WAITING,
 )
 from cloudconsole.server.metrics.shared_memory import Meter, meter_alone
+from cloudconsole.server.net import throttle_address
 from cloudconsole.server.operator_pages.pages import OperatorPages
-from cloudconsole.server.payloads import Payloads
-from cloudconsole.server.priority import give_way
 from cloudconsole.server.rehashing import Rehasher
-from cloudconsole.server.writing import Writer
+from cloudconsole.server.response_cache import Payloads
+from cloudconsole.server.writer import Writer, give_way
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import ApiError, InternalError, MethodNotAllowed, NotFound, Unavailable
 from cloudconsole.spec.i18n import Text

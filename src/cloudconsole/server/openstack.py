@@ -19,7 +19,7 @@ from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.doors import Door
 from cloudconsole.server.http.turns import Turns
 from cloudconsole.server.token_revocation import TokenRevoker
-from cloudconsole.server.writing import Writer
+from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import Unavailable, UpstreamFailed
 from cloudconsole.store.activity import Activity
 from cloudconsole.store.openstack import Sightings, tenant_of_project

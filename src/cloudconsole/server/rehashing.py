@@ -10,7 +10,7 @@ from sqlalchemy import update
 from sqlalchemy.exc import SQLAlchemyError
 
 from cloudconsole.core.ports import Account
-from cloudconsole.server.writing import Writer
+from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.base import Store
 from cloudconsole.store.passwords import hash_password

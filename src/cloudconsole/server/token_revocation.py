@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import Access, Caller, Warden
-from cloudconsole.server.writing import Writer
+from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import ApiError
 from cloudconsole.store.activity import Activity
 from cloudconsole.store.reader import Reader

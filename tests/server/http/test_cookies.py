@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from cloudconsole.server.addresses import Network
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.cookies import read_cookies
+from cloudconsole.server.net import Network
 from cloudconsole.store.base import PARTS
 from cloudconsole.store.sqlite.engine import database_file
 from cloudconsole.store.tables import ACTIVITY, CLOUD

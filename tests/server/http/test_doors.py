@@ -14,7 +14,7 @@ from cloudconsole.server.http import doors
 from cloudconsole.server.http.doors import Door, Vigil
 from cloudconsole.server.http.turns import Turns
 from cloudconsole.server.metrics.shared_memory import meter_alone
-from cloudconsole.server.writing import Writer
+from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import LoginRequired, UpstreamFailed, UpstreamTimeout
 from cloudconsole.store.activity import Activity, Attempt, NewSession
 from cloudconsole.store.sessions import Arrivals, Session, SessionReader

@@ -12,7 +12,7 @@ from cloudconsole.server.http import session as module
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.session import Sessions
 from cloudconsole.server.metrics.shared_memory import meter_alone
-from cloudconsole.server.writing import Writer
+from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.activity import TOUCH_SECONDS, Activity
 from cloudconsole.store.sessions import Session, SessionReader

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pytest
 from sqlalchemy import Row, Table, delete, select, update
 
-from cloudconsole.server.writing import Writer
+from cloudconsole.server.writer import Writer
 from cloudconsole.store.base import Part
 from cloudconsole.store.tables import ACTIVITY, CLOUD, accounts
 from tests.harness import FORM, JSON, HeaderPairs, InProcess, Reply

@@ -13,14 +13,14 @@ from typing import Any, Final
 
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.core.entropy import SYSTEM
-from cloudconsole.server.addresses import is_loopback
 from cloudconsole.server.config.identity_endpoints import LOCAL
 from cloudconsole.server.config.settings import SettingError, Settings
 from cloudconsole.server.desk.clock import DeskClock, read_moment
 from cloudconsole.server.desk.controls import Controls
 from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.desk.seeding import SeededRandomness
-from cloudconsole.server.serving import ListenError
+from cloudconsole.server.net import is_loopback
+from cloudconsole.server.runtime.worker import ListenError
 
 FLAGS: Final = ("--clock", "--clock-fixed", "--seed", "--test-mode")
 """Those that are for one's own machine alone."""

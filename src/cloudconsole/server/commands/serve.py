@@ -22,14 +22,12 @@ from cloudconsole.server.config.docs import add_config_flag, add_setting_flags, 
 from cloudconsole.server.config.loader import load_settings
 from cloudconsole.server.config.settings import SETTINGS, SettingError, Settings
 from cloudconsole.server.desk.desk import Desk
-from cloudconsole.server.lifetime import STOP_SIGNALS, Sockets
 from cloudconsole.server.logging import is_journal, set_up_logs
-from cloudconsole.server.reload import hold_reloads
-from cloudconsole.server.sd_notify import Notifier
-from cloudconsole.server.serving import ListenError, bind, bind_metrics
-from cloudconsole.server.supervising import serve
-from cloudconsole.server.tls import read_certificate
-from cloudconsole.server.uvicorn_names import require_uvicorn
+from cloudconsole.server.runtime.supervisor import serve
+from cloudconsole.server.runtime.systemd import Notifier
+from cloudconsole.server.runtime.tls import hold_reloads, read_certificate
+from cloudconsole.server.runtime.uvicorn_compat import require_uvicorn
+from cloudconsole.server.runtime.worker import STOP_SIGNALS, ListenError, Sockets, bind, bind_metrics
 from cloudconsole.store.base import StoreError, reading
 from cloudconsole.store.sqlite.store import FolderStore, hold_serving_lock, prepare
 from cloudconsole.store.sqlite.test_marker import hold_until_the_end, refuse_desks

@@ -13,10 +13,10 @@ from cloudconsole.backends.openstack.config import Manners
 from cloudconsole.cli.config import VARIABLES
 from cloudconsole.core.hosts import host_of, normalise_region
 from cloudconsole.operator.parsing import MINIMUM_LENGTHS, PasswordPolicy
-from cloudconsole.server.addresses import Network, is_loopback
 from cloudconsole.server.config import types as meanings
 from cloudconsole.server.config.identity_endpoints import KEYSTONE, LOCAL, Endpoints, IdentityEndpoint
 from cloudconsole.server.config.types import Choice, Kind, ListenAddress, ListOf, Switch, WholeNumber
+from cloudconsole.server.net import Network, is_loopback
 from cloudconsole.store.base import Store
 from cloudconsole.store.sqlite.store import FolderStore
 

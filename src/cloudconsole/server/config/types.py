@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cloudconsole.core.hosts import host_of, normalise_region, parse_origin
-from cloudconsole.server.addresses import Network
+from cloudconsole.server.net import Network
 
 
 class Kind(ABC):

@@ -20,7 +20,7 @@ from cloudconsole.server.http.response import Response, json_response
 from cloudconsole.server.http.routes import Route, Routes
 from cloudconsole.server.http.session import Sessions
 from cloudconsole.server.metrics.layout import LOGIN, LOGOUT, OTHER, WELCOME
-from cloudconsole.server.writing import Writer
+from cloudconsole.server.writer import Writer
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import MissingField
 from cloudconsole.spec.i18n import Text

@@ -15,7 +15,7 @@ from cloudconsole.server.desk.protocol import DroppableProtocol
 from cloudconsole.server.desk.seeding import SeededRandomness
 from cloudconsole.server.http.protocol import GuardedProtocol
 from cloudconsole.server.http.session import Sessions
-from cloudconsole.server.writing import Writer
+from cloudconsole.server.writer import Writer
 from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.tables import sessions
 

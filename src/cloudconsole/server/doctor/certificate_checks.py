@@ -9,7 +9,7 @@ from cloudconsole.server.config.settings import SettingError
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem
 from cloudconsole.server.doctor.outside import expiry_findings
 from cloudconsole.server.doctor.shell import ROOT, as_root, shell
-from cloudconsole.server.tls import certificate_expiry
+from cloudconsole.server.runtime.tls import certificate_expiry
 
 _FOR_OTHERS = stat.S_IRWXO | stat.S_IWGRP
 """A group may read a key, such as Debian's ssl-cert."""

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Final
 
-from cloudconsole.server.addresses import reachable
 from cloudconsole.server.config.settings import SettingError
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
 from cloudconsole.server.doctor.outside import certificate_findings, clock_findings
@@ -11,7 +10,8 @@ from cloudconsole.server.doctor.probe import Answer, NoAnswer, ask, quote, speak
 from cloudconsole.server.doctor.processes import listener_on
 from cloudconsole.server.doctor.shell import shell
 from cloudconsole.server.doctor.taken_ports import taken_port
-from cloudconsole.server.tls import certificate_expiry
+from cloudconsole.server.net import reachable
+from cloudconsole.server.runtime.tls import certificate_expiry
 from cloudconsole.spec.constants import CSRF_COOKIE, SESSION_COOKIE
 
 _ATTRIBUTES: Final = {SESSION_COOKIE: {"httponly", "path=/", "samesite=lax"}, CSRF_COOKIE: {"path=/", "samesite=lax"}}

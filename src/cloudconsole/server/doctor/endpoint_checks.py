@@ -6,10 +6,10 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from cloudconsole.backends.openstack.config import Endpoint
-from cloudconsole.server.addresses import is_loopback
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
 from cloudconsole.server.doctor.outside import certificate_findings, clock_findings
 from cloudconsole.server.doctor.probe import Answer, NoAnswer, ask, quote, speaks_https
+from cloudconsole.server.net import is_loopback
 
 VERSION_PATH: Final = "/v3"
 _WHERE_IT_STANDS: Final = "it is what clouds.yaml calls auth_url, and an RC file OS_AUTH_URL"

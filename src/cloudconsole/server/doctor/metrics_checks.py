@@ -5,11 +5,11 @@ import socket
 from collections.abc import Iterator
 from typing import Final
 
-from cloudconsole.server.addresses import reachable
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem
 from cloudconsole.server.doctor.probe import NoAnswer, ask
 from cloudconsole.server.doctor.taken_ports import taken_port
 from cloudconsole.server.metrics.server import PATH
+from cloudconsole.server.net import reachable
 
 _OWN_METRICS: Final = b"cloudconsole_"
 

@@ -7,10 +7,10 @@ from typing import Final
 
 from sqlalchemy import select
 
-from cloudconsole.server.addresses import is_loopback, is_one_of
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
 from cloudconsole.server.doctor.store_checks import looking_at
+from cloudconsole.server.net import is_loopback, is_one_of
 from cloudconsole.store.activity import UNDECLARED_SECONDS
 from cloudconsole.store.tables import undeclared_proxies
 

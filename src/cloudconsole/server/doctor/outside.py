@@ -6,7 +6,7 @@ from typing import Final
 
 from cloudconsole.server.doctor.findings import Finding, problem, warning
 from cloudconsole.server.doctor.probe import Answer
-from cloudconsole.server.tls import EXPIRY_WARNING
+from cloudconsole.server.runtime.tls import EXPIRY_WARNING
 
 CLOCK_TOLERANCE_SECONDS: Final = 5
 

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from cloudconsole.server.doctor.deadline import within
-from cloudconsole.server.tls import decoded_expiry
+from cloudconsole.server.runtime.tls import decoded_expiry
 
 TIMEOUT_SECONDS: Final = 5
 """Without anything coming."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from cloudconsole.server.config.loader import read_values
 from cloudconsole.server.config.settings import SettingError, Settings
 from cloudconsole.server.doctor.findings import Case, Finding, ok, problem
-from cloudconsole.server.tls import read_certificate
+from cloudconsole.server.runtime.tls import read_certificate
 
 
 def read_case(environment: Mapping[str, str], flags: Mapping[str, str | None], now: float, *, quick: bool) -> Case:

@@ -3,10 +3,10 @@
 import socket
 from typing import Final
 
-from cloudconsole.server.addresses import reachable
 from cloudconsole.server.doctor.findings import Case, Finding, problem
 from cloudconsole.server.doctor.processes import listener_on
-from cloudconsole.server.serving import ListenError, bind
+from cloudconsole.server.net import reachable
+from cloudconsole.server.runtime.worker import ListenError, bind
 
 _MOST_TRIES: Final = 100
 

@@ -11,7 +11,6 @@ from cloudconsole.core.login_throttle import widest
 from cloudconsole.core.ports import Access, Account, Caller, Guest
 from cloudconsole.core.resources import Role
 from cloudconsole.core.usernames import fold_username
-from cloudconsole.server.addresses import throttle_address
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.doors import Door, Vigil
 from cloudconsole.server.http.front import Front
@@ -19,8 +18,9 @@ from cloudconsole.server.http.regions import OURS
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.session import TENANTS, Sessions
 from cloudconsole.server.http.turns import Tier
+from cloudconsole.server.net import throttle_address
 from cloudconsole.server.rehashing import Rehasher
-from cloudconsole.server.writing import Writer
+from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import ApiError, InvalidCredentials
 from cloudconsole.store.activity import Activity, Attempt, NewSession
 from cloudconsole.store.login_throttle import LoginThrottle, RecentLogins

@@ -28,7 +28,7 @@ from cloudconsole.server.http.regions import Regions
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response, cookie_headers, json_response, plain_answer
 from cloudconsole.server.http.session import Found, Sessions
-from cloudconsole.server.payloads import Asked, Payloads
+from cloudconsole.server.response_cache import Asked, Payloads
 from cloudconsole.spec import envelope
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.constants import FORM, JSON

@@ -11,7 +11,7 @@ from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import Access, Caller, Identity, Warden
 from cloudconsole.server.http.turns import Turns
 from cloudconsole.server.token_revocation import TokenRevoker
-from cloudconsole.server.writing import Writer
+from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import ApiError, LoginRequired
 from cloudconsole.store.activity import Activity
 from cloudconsole.store.sessions import Session

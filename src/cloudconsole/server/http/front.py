@@ -5,11 +5,11 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from cloudconsole.core.hosts import host_of, parse_origin
-from cloudconsole.server.addresses import forwarded_address, is_loopback, is_one_of
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.head import Head
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.undeclared import UndeclaredProxies
+from cloudconsole.server.net import forwarded_address, is_loopback, is_one_of
 from cloudconsole.spec.errors import InvalidHost
 from cloudconsole.spec.i18n import Text
 

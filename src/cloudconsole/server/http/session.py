@@ -10,7 +10,7 @@ from cloudconsole.core.clock import Clock
 from cloudconsole.core.entropy import Randomness
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.request import Request
-from cloudconsole.server.writing import Writer
+from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import ApiError, LoginRequired
 from cloudconsole.store.activity import TOUCH_SECONDS, Activity
 from cloudconsole.store.sessions import Session, SessionReader

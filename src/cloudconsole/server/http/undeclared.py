@@ -5,7 +5,7 @@ import logging
 from typing import Final
 
 from cloudconsole.core.clock import Clock
-from cloudconsole.server.writing import Writer
+from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import ApiError
 from cloudconsole.store.activity import Activity
 

@@ -8,7 +8,7 @@ from cloudconsole.operator.entities import ACCOUNTS, Done
 from cloudconsole.operator.entities.accounts import clear_throttle
 from cloudconsole.operator.errors import Finding, Unfit, refuse_unfit
 from cloudconsole.operator.parsing import MINIMUM_LENGTHS, PasswordPolicy
-from cloudconsole.server.addresses import forwarded_address, throttle_address
+from cloudconsole.server.net import forwarded_address, throttle_address
 from cloudconsole.server.operator_pages.controls import Control
 from cloudconsole.server.operator_pages.office import Office
 from cloudconsole.store.passwords import hash_password

@@ -12,7 +12,7 @@ from cloudconsole.core.clock import Clock
 from cloudconsole.operator.parsing import DEFAULT_POLICY, PasswordPolicy
 from cloudconsole.operator.transaction import Desk, at_desk, reading_desk
 from cloudconsole.server.metrics.shared_memory import Meter
-from cloudconsole.server.writing import Writer
+from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import LoginRequired, Unavailable
 from cloudconsole.store.base import Store, reading
 from cloudconsole.store.sessions import Session

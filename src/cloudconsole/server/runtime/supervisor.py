@@ -1,4 +1,4 @@
-"""The parent of all processes: it starts the workers and what serves their metrics, replaces the dead, stops all."""
+"""Parent process of the workers: start, restart, detection of frozen workers, shutdown."""
 
 import asyncio
 import logging
@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from types import FrameType
@@ -16,16 +16,49 @@ from typing import Final, NamedTuple
 from cloudconsole.core.clock import Clock
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.desk.desk import Desk
-from cloudconsole.server.lifetime import STOP_SIGNALS, Ending, Sockets, tell_end, tell_start
-from cloudconsole.server.liveness import POLL_SECONDS, Liveness
 from cloudconsole.server.metrics.exposition import MetricsPage, StoreReadings
 from cloudconsole.server.metrics.layout import DIED, FROZEN
 from cloudconsole.server.metrics.server import MetricsServer
 from cloudconsole.server.metrics.shared_memory import Board
-from cloudconsole.server.reload import RELOAD_SIGNAL
-from cloudconsole.server.sd_notify import Notifier
-from cloudconsole.server.serving import call_when_closed, run_worker
-from cloudconsole.server.tls import Certificate
+from cloudconsole.server.runtime.systemd import Notifier
+from cloudconsole.server.runtime.tls import RELOAD_SIGNAL, Certificate
+from cloudconsole.server.runtime.worker import (
+    STOP_SIGNALS,
+    Ending,
+    Sockets,
+    call_when_closed,
+    run_worker,
+    tell_end,
+    tell_start,
+)
+
+POLL_SECONDS: Final = 0.1
+"""Between two looks of the supervisor at its workers."""
+
+
+class Liveness:
+    """Judges workers by the beats that they count themselves.
+
+    Time counts by looks and not by a clock: while the machine is suspended, or too busy to run the supervisor, no
+    worker counts as frozen.
+    """
+
+    def __init__(self, seconds: int) -> None:
+        """`seconds` without a beat make a worker count as frozen; 0 turns this off."""
+        self._limit = seconds / POLL_SECONDS
+        self._seen: dict[int, tuple[int, int]] = {}
+
+    def frozen(self, beats: Mapping[int, int]) -> list[int]:
+        """Look once, at the beats by worker: those that are frozen. One that is starting has no beat yet."""
+        before = self._seen
+        self._seen = {}
+        for worker, number in beats.items():
+            seen, looks = before.get(worker, (0, 0))
+            self._seen[worker] = number, looks + 1 if number == seen else 0
+        if not self._limit:
+            return []
+        return [worker for worker, (number, looks) in self._seen.items() if number and looks >= self._limit]
+
 
 log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from cloudconsole.core.compatibility import require_names
 from cloudconsole.server.desk.protocol import DroppableProtocol
-from cloudconsole.server.serving import DrainingServer
+from cloudconsole.server.runtime.worker import DrainingServer
 
 VERSIONS: Final = ">=0.54,<0.55"
 """As pyproject.toml has it."""

@@ -1,9 +1,13 @@
-"""Writes of the running server, one at a time in a thread of their own: the event loop never waits for a lock."""
+"""Writer: one thread that writes to the store, with a bounded queue and a lower scheduling priority."""
 
 import asyncio
+import os
+import sys
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
 from threading import Thread
@@ -85,3 +89,15 @@ def _take(turns: "SimpleQueue[_Turn | None]") -> None:
                 turn.answer.set_result(turn.work())
             except BaseException as problem:  # noqa: BLE001 - it is for whoever waits
                 turn.answer.set_exception(problem)
+
+
+BEHIND: Final = 5
+"""The nice value of a thread that gives way: beside a busy event loop it still has a quarter of the processor."""
+
+
+def give_way() -> None:
+    """Let the event loop go before this thread; on Linux, where threads have priorities of their own."""
+    if sys.platform == "linux":
+        # Where processes are held to the lowest priority already, there is nothing to give.
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), min(19, os.nice(0) + BEHIND))

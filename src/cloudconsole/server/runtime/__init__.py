@@ -1,0 +1,1 @@
+"""Processes that serve a console: supervisor and workers."""
