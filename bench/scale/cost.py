@@ -36,7 +36,7 @@ from bench.scale.pacing import Request, send
 from bench.scale.planning import BUSY, planned, shared_notes
 from bench.scale.spending import Meter
 from bench.servers import Server
-from cloudconsole.server.http.session import GATHERING_SECONDS
+from cloudconsole.server.http.sessions import GATHERING_SECONDS
 
 SECONDS_EACH: Final = 3
 """How much longer than a variant of other parts a point is measured."""

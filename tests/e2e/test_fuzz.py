@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cloudconsole.server.http.kept import REVALIDATED
 from cloudconsole.server.http.response import NOT_KEPT, SECURITY_HEADERS
+from cloudconsole.server.http.static import REVALIDATED
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.errors import ApiError
 from tests.e2e.raw import Raw, chunked, head, raw_connection, request

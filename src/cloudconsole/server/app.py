@@ -17,25 +17,20 @@ from cloudconsole.server.access_log import Audit, CallObserver
 from cloudconsole.server.actions import Ports
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.desk.desk import Desk
-from cloudconsole.server.http.admission import Admission
 from cloudconsole.server.http.api import ApiEndpoint
-from cloudconsole.server.http.assets import ASSETS
+from cloudconsole.server.http.authentication import Admission, Rehasher
+from cloudconsole.server.http.concurrency import Turns
 from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.http.csrf import CsrfTokens
-from cloudconsole.server.http.documents import show_openapi, show_reference
-from cloudconsole.server.http.doors import Door, Vigil
-from cloudconsole.server.http.front import Front, FrontDoor
-from cloudconsole.server.http.head import LAST_HEAD, Head, LastHead
 from cloudconsole.server.http.health import ALIVE_PATH, HEALTH_PATHS, READY_PATH, HealthEndpoint
+from cloudconsole.server.http.identity_providers import OURS, Door, Regions, Vigil
 from cloudconsole.server.http.login import LoginEndpoint
-from cloudconsole.server.http.page import show_console
-from cloudconsole.server.http.regions import OURS, Regions
-from cloudconsole.server.http.request import ClientGone, Receive, Request, Scope, Send
+from cloudconsole.server.http.proxy import Front, FrontDoor, UndeclaredProxies
+from cloudconsole.server.http.request import LAST_HEAD, ClientGone, Head, LastHead, Receive, Request, Scope, Send
 from cloudconsole.server.http.response import Response, json_response, refusal_response, send_response
-from cloudconsole.server.http.routes import Route, Routes
-from cloudconsole.server.http.session import Sessions
-from cloudconsole.server.http.turns import Turns
-from cloudconsole.server.http.undeclared import UndeclaredProxies
+from cloudconsole.server.http.routing import Route, Routes
+from cloudconsole.server.http.sessions import Sessions
+from cloudconsole.server.http.static import ASSETS, show_console, show_openapi, show_reference
 from cloudconsole.server.logging import current_request_id
 from cloudconsole.server.metrics.collectors import UpstreamMeter
 from cloudconsole.server.metrics.layout import (
@@ -54,7 +49,6 @@ from cloudconsole.server.metrics.layout import (
 from cloudconsole.server.metrics.shared_memory import Meter, meter_alone
 from cloudconsole.server.net import throttle_address
 from cloudconsole.server.operator_pages.pages import OperatorPages
-from cloudconsole.server.rehashing import Rehasher
 from cloudconsole.server.response_cache import Payloads
 from cloudconsole.server.writer import Writer, give_way
 from cloudconsole.spec import envelope

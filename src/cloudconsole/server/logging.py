@@ -86,7 +86,7 @@ current_request_id: ContextVar[str] = ContextVar("current_request_id", default=N
 
 SPARING_SECONDS: Final = 10
 
-_BOUNDED_ELSEWHERE: Final = ("cloudconsole.audit", "cloudconsole.server.http.undeclared")
+_BOUNDED_ELSEWHERE: Final = ("cloudconsole.audit", "cloudconsole.server.http.proxy")
 _QUIET: Final = ("uvicorn", "alembic")
 _COLOURS: Final = {"DEBUG": "2", "INFO": "32", "WARNING": "33", "ERROR": "31", "CRITICAL": "1;31"}
 

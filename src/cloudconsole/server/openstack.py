@@ -16,8 +16,8 @@ from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import Access, Caller
 from cloudconsole.operator.provisioning import adopt_project
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.doors import Door
-from cloudconsole.server.http.turns import Turns
+from cloudconsole.server.http.concurrency import Turns
+from cloudconsole.server.http.identity_providers import Door
 from cloudconsole.server.token_revocation import TokenRevoker
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import Unavailable, UpstreamFailed

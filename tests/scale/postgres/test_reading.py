@@ -10,9 +10,8 @@ from unittest.mock import Mock
 import pytest
 from cluster.postgres import PostgresServer
 
-from cloudconsole.server.http.head import Head
 from cloudconsole.server.http.health import HealthEndpoint
-from cloudconsole.server.http.request import Request
+from cloudconsole.server.http.request import Head, Request
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.base import read_with
 from cloudconsole.store.postgres import pool

@@ -11,7 +11,7 @@ from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.desk.seeding import SeededRandomness
-from cloudconsole.server.http.protocol import GuardedProtocol
+from cloudconsole.server.http.connection import GuardedProtocol
 from tests.harness import Caller, HeldClock, InProcess
 
 

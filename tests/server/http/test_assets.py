@@ -2,7 +2,7 @@
 
 import pytest
 
-from cloudconsole.server.http.assets import ASSETS, Assets
+from cloudconsole.server.http.static import ASSETS, Assets
 from tests.harness import InProcess, Reply
 
 MODULE = ASSETS.address("console/main.js")

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial, wraps
 
-from cloudconsole.server.http import crowding
-from cloudconsole.server.http.crowding import Crowding
+from cloudconsole.server.http import load_shedding
+from cloudconsole.server.http.load_shedding import Crowding
 
 Scene = Callable[["Worker"], Awaitable[None]]
 
@@ -21,7 +21,7 @@ class Worker:
         """One round with so many calls, each doing its part of the work if it is served; gives how many were."""
         for _ in range(calls):
             self.crowding.came += 1
-            if self.crowding.came >= crowding.MANY_CALLS or self.crowding.is_on:
+            if self.crowding.came >= load_shedding.MANY_CALLS or self.crowding.is_on:
                 self.crowding.watch()
         await asyncio.sleep(0)
         served = 0
@@ -108,7 +108,7 @@ async def test_one_long_round_after_another_is_a_crowd_from_the_first_that_is_mo
 @scene
 async def test_a_short_round_is_a_pause(worker: Worker) -> None:
     for _ in range(50):
-        await worker.go_round(calls=500, work=crowding.LONG_ROUND / 2)
+        await worker.go_round(calls=500, work=load_shedding.LONG_ROUND / 2)
     assert not worker.crowding.is_on
 
 
@@ -116,7 +116,7 @@ async def test_a_short_round_is_a_pause(worker: Worker) -> None:
 async def test_a_small_crowd_is_one_when_it_stays(worker: Worker) -> None:
     rounds = 0
     while not worker.crowding.is_on:
-        await worker.go_round(calls=2 * crowding.MANY_CALLS, work=0.05)
+        await worker.go_round(calls=2 * load_shedding.MANY_CALLS, work=0.05)
         rounds += 1
     assert rounds > 2
 
@@ -124,7 +124,7 @@ async def test_a_small_crowd_is_one_when_it_stays(worker: Worker) -> None:
 @scene
 async def test_few_calls_are_no_crowd_however_long_they_take(worker: Worker) -> None:
     for _ in range(50):
-        await worker.go_round(calls=crowding.MANY_CALLS - 1, work=0.5)
+        await worker.go_round(calls=load_shedding.MANY_CALLS - 1, work=0.5)
     assert not worker.crowding.is_on
 
 
@@ -139,7 +139,7 @@ async def test_a_processor_that_others_have_is_no_crowd(worker: Worker) -> None:
 async def test_in_a_crowd_a_round_serves_until_its_budget_is_used_up(worker: Worker) -> None:
     await worker.be_crowded()
     served = await worker.go_round(calls=1000, work=0.01)
-    assert abs(served - crowding.BUDGET / 0.00001) <= 1
+    assert abs(served - load_shedding.BUDGET / 0.00001) <= 1
 
 
 @scene
@@ -156,15 +156,15 @@ async def test_in_a_crowd_calls_that_come_in_bunches_are_served_if_there_is_time
 async def test_a_long_pause_makes_a_round_no_longer_than_calls_may_be_late(worker: Worker) -> None:
     await worker.be_crowded()
     await worker.go_round(calls=1000, work=0.1)
-    await worker.go_round(calls=1, work=0.0001, pause=crowding.LASTING / 2)
+    await worker.go_round(calls=1, work=0.0001, pause=load_shedding.LASTING / 2)
     served = await worker.go_round(calls=1000, work=0.1)
-    assert abs(served - (crowding.BUDGET + crowding.LATE) / 0.0001) <= 1
+    assert abs(served - (load_shedding.BUDGET + load_shedding.LATE) / 0.0001) <= 1
 
 
 @scene
 async def test_some_calls_of_a_round_are_served_however_long_they_take(worker: Worker) -> None:
     await worker.be_crowded()
-    assert await worker.go_round(calls=100, work=10) == crowding.LEAST_SERVED
+    assert await worker.go_round(calls=100, work=10) == load_shedding.LEAST_SERVED
 
 
 @scene
@@ -199,7 +199,7 @@ async def test_a_crowd_is_gone_when_nobody_waits_to_be_heard_again(worker: Worke
     begun = worker.seconds
     while worker.crowding.is_on:
         await worker.go_round(calls=10, work=0.001)
-    assert 0.9 < (worker.seconds - begun) / crowding.LASTING < 1.1
+    assert 0.9 < (worker.seconds - begun) / load_shedding.LASTING < 1.1
 
 
 @scene
@@ -207,7 +207,7 @@ async def test_a_crowd_stays_while_rounds_are_too_short_for_all(worker: Worker) 
     await worker.be_crowded()
     for _ in range(100):
         await worker.go_round(calls=1000, work=0.1)
-        await worker.go_round(calls=1, work=0.0001, pause=crowding.LASTING / 2)
+        await worker.go_round(calls=1, work=0.0001, pause=load_shedding.LASTING / 2)
     assert worker.crowding.is_on
 
 
@@ -215,13 +215,13 @@ async def test_a_crowd_stays_while_rounds_are_too_short_for_all(worker: Worker) 
 async def test_a_crowd_that_left_at_once_is_forgotten(worker: Worker) -> None:
     await worker.be_crowded()
     await worker.go_round(calls=1000, work=0.1)
-    await worker.be_idle(2 * crowding.LASTING)
+    await worker.be_idle(2 * load_shedding.LASTING)
     assert await worker.go_round(calls=500, work=0.05) == 500
 
 
 @scene
 async def test_who_was_turned_away_is_read_from_again_when_its_turn_comes(worker: Worker) -> None:
-    lines = [Line() for _ in range(crowding.HEARD_A_TICK + 1)]
+    lines = [Line() for _ in range(load_shedding.HEARD_A_TICK + 1)]
     for line in lines:
         worker.crowding.let_rest(line)
     assert all(line.rests for line in lines)
@@ -241,18 +241,18 @@ async def test_more_are_heard_with_every_tick_until_a_round_is_too_short_again(w
         return sum(not line.rests for line in lines)
 
     for expected in (1, 3, 6):
-        await until(partial(lambda ticks: heard() == ticks * crowding.HEARD_A_TICK, expected))
+        await until(partial(lambda ticks: heard() == ticks * load_shedding.HEARD_A_TICK, expected))
     await worker.go_round(calls=1000, work=0.1)
     before = heard()
     await until(lambda: heard() > before)
-    assert heard() - before == crowding.HEARD_A_TICK
+    assert heard() - before == load_shedding.HEARD_A_TICK
 
 
 @scene
 async def test_what_was_sent_to_one_that_rested_long_counts_as_late_for_one_tick(worker: Worker) -> None:
     line = Line()
     worker.crowding.let_rest(line)
-    worker.pass_time(2 * crowding.LATE)
+    worker.pass_time(2 * load_shedding.LATE)
     await until(lambda: not line.rests)
     assert line.came_late
     await until(lambda: not line.came_late)
@@ -263,7 +263,7 @@ async def test_the_last_who_come_late_are_turned_away_before_the_crowd_is_gone(w
     await worker.be_crowded()
     line = Line()
     worker.crowding.let_rest(line)
-    worker.pass_time(2 * crowding.LASTING, of_work=False)
+    worker.pass_time(2 * load_shedding.LASTING, of_work=False)
     await until(lambda: not line.rests)
     await worker.go_round(calls=1, work=0.0001)
     was_late, was_on = line.came_late, worker.crowding.is_on

@@ -12,7 +12,7 @@ import uvloop
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from cloudconsole.server.http.protocol import guarded_protocol
+from cloudconsole.server.http.connection import guarded_protocol
 from cloudconsole.server.metrics.shared_memory import meter_alone
 from cloudconsole.store.sessions import Arrivals
 

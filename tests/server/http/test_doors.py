@@ -10,9 +10,9 @@ from sqlalchemy import Engine, insert, select
 from cloudconsole.core.ports import Access, Caller, Guest
 from cloudconsole.operator.entities import TENANTS
 from cloudconsole.operator.transaction import at_desk
-from cloudconsole.server.http import doors
-from cloudconsole.server.http.doors import Door, Vigil
-from cloudconsole.server.http.turns import Turns
+from cloudconsole.server.http import identity_providers
+from cloudconsole.server.http.concurrency import Turns
+from cloudconsole.server.http.identity_providers import Door, Vigil
 from cloudconsole.server.metrics.shared_memory import meter_alone
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import LoginRequired, UpstreamFailed, UpstreamTimeout
@@ -148,7 +148,7 @@ def test_a_clock_set_back_asks_again(watched: Watched) -> None:
 
 
 def test_only_so_many_are_remembered(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doors, "MOST_REMEMBERED", 2)
+    monkeypatch.setattr(identity_providers, "MOST_REMEMBERED", 2)
     vigil = watched.vigil()
     for id_hash in (b"1", b"2", b"3"):
         vigil.opened(id_hash)

@@ -10,9 +10,8 @@ import pytest
 
 from cloudconsole.core.hosts import host_of
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.front import Front, FrontDoor
-from cloudconsole.server.http.head import Head
-from cloudconsole.server.http.request import Request
+from cloudconsole.server.http.proxy import Front, FrontDoor
+from cloudconsole.server.http.request import Head, Request
 from cloudconsole.spec.errors import InvalidHost
 from tests.harness import InProcess
 from tests.server.http.conftest import StartConsole

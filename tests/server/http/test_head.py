@@ -2,7 +2,7 @@
 
 import pytest
 
-from cloudconsole.server.http.head import Head, LastHead, Pairs
+from cloudconsole.server.http.request import Head, LastHead, Pairs
 
 TOKEN = "f" * 64
 SESSION = "s" + "0" * 48

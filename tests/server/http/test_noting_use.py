@@ -8,9 +8,9 @@ import pytest
 
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.core.entropy import Randomness
-from cloudconsole.server.http import session as module
+from cloudconsole.server.http import sessions as module
 from cloudconsole.server.http.csrf import CsrfTokens
-from cloudconsole.server.http.session import Sessions
+from cloudconsole.server.http.sessions import Sessions
 from cloudconsole.server.metrics.shared_memory import meter_alone
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import Unavailable

@@ -7,7 +7,7 @@ import pytest
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from cloudconsole.server.http.protocol import GuardedProtocol, guarded_protocol
+from cloudconsole.server.http.connection import GuardedProtocol, guarded_protocol
 from cloudconsole.server.metrics.shared_memory import meter_alone
 from cloudconsole.store.sessions import Arrivals
 

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.server.http.head import Head
-from cloudconsole.server.http.request import WRITE_WHOLE, Message, Request
+from cloudconsole.server.http.request import WRITE_WHOLE, Head, Message, Request
 from cloudconsole.server.http.response import Response, json_response, plain_answer, refusal_headers, send_response
 from cloudconsole.spec.errors import Unavailable
 

@@ -10,9 +10,9 @@ import uvloop
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from cloudconsole.server.http import protocol
-from cloudconsole.server.http.crowding import Crowding
-from cloudconsole.server.http.protocol import guarded_protocol
+from cloudconsole.server.http import connection
+from cloudconsole.server.http.connection import guarded_protocol
+from cloudconsole.server.http.load_shedding import Crowding
 from cloudconsole.server.http.response import CLOSED_POLICY, NOT_KEPT, SECURITY_HEADERS
 from cloudconsole.server.metrics.layout import CONNECTION_REFUSALS, TURNED_AWAY
 from cloudconsole.server.metrics.shared_memory import Board
@@ -171,7 +171,7 @@ def test_all_that_were_sent_ahead_are_answered() -> None:
 def test_the_more_connections_there_are_the_fewer_requests_may_be_sent_ahead(
     monkeypatch: pytest.MonkeyPatch, others: int, ahead: int
 ) -> None:
-    monkeypatch.setattr(protocol, "MOST_PIPELINED_IN_ALL", 6)
+    monkeypatch.setattr(connection, "MOST_PIPELINED_IN_ALL", 6)
 
     async def scene(place: Place) -> None:
         async with AsyncExitStack() as stack:

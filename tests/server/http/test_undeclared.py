@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.undeclared import MOST_ADDRESSES
+from cloudconsole.server.http.proxy import MOST_ADDRESSES
 from cloudconsole.store.tables import undeclared_proxies
 from tests.harness import HeaderPairs, HeldClock, InProcess
 from tests.server.http.conftest import StartConsole

@@ -2,8 +2,7 @@
 
 import pytest
 
-from cloudconsole.server.http.head import Head
-from cloudconsole.server.http.request import Request
+from cloudconsole.server.http.request import Head, Request
 from cloudconsole.server.operator_pages.queries import LONGEST_QUERY, query_of
 
 

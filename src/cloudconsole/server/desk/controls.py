@@ -14,11 +14,11 @@ from cloudconsole.server.desk.seeding import SeededRandomness
 from cloudconsole.server.desk.starting_store import StartingStore
 from cloudconsole.server.http.body import Fields
 from cloudconsole.server.http.csrf import check_origin
-from cloudconsole.server.http.front import Front
+from cloudconsole.server.http.proxy import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response, json_response
-from cloudconsole.server.http.routes import Route, Routes
-from cloudconsole.server.http.session import Sessions
+from cloudconsole.server.http.routing import Route, Routes
+from cloudconsole.server.http.sessions import Sessions
 from cloudconsole.server.metrics.layout import LOGIN, LOGOUT, OTHER, WELCOME
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec import envelope

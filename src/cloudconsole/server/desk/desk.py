@@ -13,8 +13,8 @@ from cloudconsole.server.desk.clock import DeskClock
 from cloudconsole.server.desk.controls import CLOCK_PATH, FAULT_PATH, RESET_PATH, Controls
 from cloudconsole.server.desk.protocol import DroppableProtocol
 from cloudconsole.server.desk.seeding import SeededRandomness
-from cloudconsole.server.http.protocol import GuardedProtocol
-from cloudconsole.server.http.session import Sessions
+from cloudconsole.server.http.connection import GuardedProtocol
+from cloudconsole.server.http.sessions import Sessions
 from cloudconsole.server.writer import Writer
 from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.tables import sessions

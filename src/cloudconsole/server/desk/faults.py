@@ -7,10 +7,10 @@ from typing import Final, NoReturn
 from msgspec import Struct
 
 from cloudconsole.server.http.body import parse_fields, read_body
-from cloudconsole.server.http.front import Front
+from cloudconsole.server.http.proxy import Front
 from cloudconsole.server.http.request import ClientGone, Request
 from cloudconsole.server.http.response import Response
-from cloudconsole.server.http.routes import Endpoint, Route
+from cloudconsole.server.http.routing import Endpoint, Route
 from cloudconsole.server.metrics.layout import BEFORE_ACTION
 from cloudconsole.spec import errors
 from cloudconsole.spec.actions import ACTIONS

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from cloudconsole.server.http.front import Front
+from cloudconsole.server.http.proxy import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
-from cloudconsole.server.http.routes import Endpoint, Route
+from cloudconsole.server.http.routing import Endpoint, Route
 
 
 class Gate:

@@ -6,7 +6,7 @@ from typing import Any
 from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from cloudconsole.server.http.protocol import GuardedProtocol
+from cloudconsole.server.http.connection import GuardedProtocol
 from cloudconsole.server.http.request import DROP, GONE
 
 

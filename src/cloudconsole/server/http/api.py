@@ -11,7 +11,7 @@ from cloudconsole.core.ports import Access, Tenant
 from cloudconsole.core.pricing import MONTH_DAYS
 from cloudconsole.server.actions import HANDLERS, Handler, Ports
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.admission import caller_of
+from cloudconsole.server.http.authentication import caller_of
 from cloudconsole.server.http.body import (
     Fields,
     media_type,
@@ -22,12 +22,11 @@ from cloudconsole.server.http.body import (
 )
 from cloudconsole.server.http.cookies import csrf_cookie, session_cookie
 from cloudconsole.server.http.csrf import CsrfTokens
-from cloudconsole.server.http.doors import Vigil
-from cloudconsole.server.http.front import Front
-from cloudconsole.server.http.regions import Regions
+from cloudconsole.server.http.identity_providers import Regions, Vigil
+from cloudconsole.server.http.proxy import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response, cookie_headers, json_response, plain_answer
-from cloudconsole.server.http.session import Found, Sessions
+from cloudconsole.server.http.sessions import Found, Sessions
 from cloudconsole.server.response_cache import Asked, Payloads
 from cloudconsole.spec import envelope
 from cloudconsole.spec.actions import ACTIONS

@@ -8,7 +8,7 @@ from typing import Final
 
 from cloudconsole.core.entropy import SYSTEM, Randomness
 from cloudconsole.core.hosts import parse_origin
-from cloudconsole.server.http.front import Front
+from cloudconsole.server.http.proxy import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.spec.errors import CsrfFailed
 from cloudconsole.store.sessions import Session

@@ -4,15 +4,15 @@ from dataclasses import dataclass
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.admission import Admission, Wanted
+from cloudconsole.server.http.authentication import Admission, Wanted
 from cloudconsole.server.http.body import media_type, parse_form, read_body, required_text
 from cloudconsole.server.http.cookies import clear_session_cookie, csrf_cookie, session_cookie
 from cloudconsole.server.http.csrf import CsrfTokens, check_origin
-from cloudconsole.server.http.front import Front
-from cloudconsole.server.http.regions import OURS, Regions
+from cloudconsole.server.http.identity_providers import OURS, Regions
+from cloudconsole.server.http.proxy import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Headers, Response, cookie_headers
-from cloudconsole.server.http.session import Sessions
+from cloudconsole.server.http.sessions import Sessions
 from cloudconsole.spec.constants import FORM
 from cloudconsole.spec.errors import LoginRequired
 

@@ -1,13 +1,130 @@
-"""One request: its head, its body, and what the connection tells of the caller."""
+"""Request and its parsed headers."""
 
 import asyncio
 import random
+import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import lru_cache
 from typing import Any, Final
 
-from cloudconsole.server.http.head import Head
+from cloudconsole.server.http.cookies import Cookies, read_cookies
 from cloudconsole.server.metrics.layout import OK, OTHER
+from cloudconsole.spec.i18n import Language, choose_language
+from cloudconsole.store.sessions import hash_session_id
+
+Pairs = list[tuple[bytes, bytes]]
+
+LONGEST_CONTENT_TYPE: Final = 300
+
+_SESSION: Final = re.compile(r"s[0-9a-f]{48}")
+_FORWARDED: Final = frozenset({b"x-forwarded-for", b"x-forwarded-proto", b"x-forwarded-host"})
+_PASSED_ON: Final = frozenset({b"forwarded", b"via", b"x-real-ip"})
+_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+class Head:
+    """Worked out at once, since a call needs nearly all of it."""
+
+    __slots__ = (
+        "_headers",
+        "announces_body",
+        "charset",
+        "content_length",
+        "cookies",
+        "csrf_token",
+        "given_request_id",
+        "has_csrf_cookie",
+        "host",
+        "is_forwarded",
+        "is_from_foreign_page",
+        "language",
+        "media_type",
+        "origin",
+        "sessions",
+    )
+
+    def __init__(self, pairs: Pairs) -> None:
+        self._headers = _join(pairs)
+        header = self._headers.get
+        self.host = header(b"host")
+        self.origin = header(b"origin")
+        self.is_from_foreign_page = _names_foreign_page(header(b"sec-fetch-site"))
+        self.is_forwarded = not _FORWARDED.isdisjoint(self._headers)
+        """Whether a proxy says that it passes this on."""
+        given = header(b"x-request-id")
+        self.given_request_id = given if given and _REQUEST_ID.fullmatch(given) else None
+        self.language: Language = choose_language((header(b"accept-language") or "")[:1000])
+
+        length = header(b"content-length")
+        self.announces_body = length is not None or b"transfer-encoding" in self._headers
+        # By its first digits: Python does not even read numbers of thousands of them.
+        self.content_length = int(length.lstrip("0")[:18] or 0) if length is not None and length.isdecimal() else 0
+        self.media_type, self.charset = _read_content_type((header(b"content-type") or "")[:LONGEST_CONTENT_TYPE])
+
+        self.cookies: Cookies = read_cookies(header(b"cookie") or "")
+        self.sessions = [(each, hash_session_id(each)) for each in self.cookies.sessions if _SESSION.fullmatch(each)]
+        """The session ids among the cookies, with the hashes that the store knows them by."""
+        self.csrf_token = header(b"x-csrftoken") or ""
+        self.has_csrf_cookie = self.csrf_token in self.cookies.csrf_tokens
+        """Whether the token in the header came as a cookie, too."""
+
+    def header(self, name: bytes) -> str | None:
+        return self._headers.get(name)
+
+    @property
+    def came_by_proxy(self) -> bool:
+        """Whether any header is of those that proxies of any kind add."""
+        return any(name in _PASSED_ON or name.startswith(b"x-forwarded-") for name in self._headers)
+
+
+class LastHead:
+    """The head that came last on a connection: on a kept one, the next is most often the same."""
+
+    __slots__ = ("_head", "_pairs")
+
+    def __init__(self) -> None:
+        self._pairs: Pairs = []
+        self._head = Head([])
+
+    def read(self, pairs: Pairs) -> Head:
+        if pairs != self._pairs:
+            self._pairs, self._head = pairs, Head(pairs)
+        return self._head
+
+
+LAST_HEAD: Final = "cloudconsole.last_head"
+"""Where our own connection keeps it, in a request's scope."""
+
+
+def _names_foreign_page(sec_fetch_site: str | None) -> bool:
+    """Whether a browser says that a page of another site sends this."""
+    if sec_fetch_site is None:
+        return False
+    # Anywhere in it: where the header is repeated, one such value is enough.
+    sites = sec_fetch_site.lower()
+    return "cross-site" in sites or "same-site" in sites
+
+
+@lru_cache(maxsize=256)
+def _read_content_type(header: str) -> tuple[str, str]:
+    """The media type and the charset, either of them empty where it is not given."""
+    name, *parameters = header.lower().split(";")
+    pairs = (parameter.partition("=") for parameter in parameters)
+    charsets = [value.strip().strip("\"'") for key, _, value in pairs if key.strip() == "charset"]
+    return name.strip(), charsets[-1] if charsets else ""
+
+
+def _join(pairs: Pairs) -> dict[bytes, str]:
+    """Headers by name; repeated ones joined, which makes any that may come only once invalid."""
+    headers = {name: value.decode("latin-1") for name, value in pairs}
+    if len(headers) != len(pairs):
+        joined: dict[bytes, list[str]] = {}
+        for name, value in pairs:
+            joined.setdefault(name, []).append(value.decode("latin-1"))
+        headers = {name: ("; " if name == b"cookie" else ", ").join(values) for name, values in joined.items()}
+    return headers
+
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

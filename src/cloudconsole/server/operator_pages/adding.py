@@ -9,7 +9,7 @@ from cloudconsole.operator.entities import ACCOUNTS, Done, Noun
 from cloudconsole.operator.entities.base import PAST
 from cloudconsole.operator.errors import Finding, OperatorError, Unfit, refuse_unfit
 from cloudconsole.operator.transaction import Desk
-from cloudconsole.server.http.front import Front
+from cloudconsole.server.http.proxy import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 from cloudconsole.server.operator_pages import accounts

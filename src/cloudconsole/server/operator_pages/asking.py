@@ -6,7 +6,7 @@ from cloudconsole.operator.entities.base import NOTHING_TO_CHANGE
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.serializers import Record
 from cloudconsole.operator.transaction import Desk
-from cloudconsole.server.http.front import Front
+from cloudconsole.server.http.proxy import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 from cloudconsole.server.operator_pages.deeds import Deed, Order

@@ -7,13 +7,13 @@ from sqlalchemy import Engine
 from cloudconsole.core.clock import Clock
 from cloudconsole.operator.entities import NOUNS, Noun
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.admission import Admission
+from cloudconsole.server.http.authentication import Admission
 from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response, refusal_headers
-from cloudconsole.server.http.routes import Endpoint, Route, Routes
-from cloudconsole.server.http.session import Sessions
+from cloudconsole.server.http.routing import Endpoint, Route, Routes
+from cloudconsole.server.http.sessions import Sessions
 from cloudconsole.server.metrics.layout import OPERATOR_LOGIN, OPERATOR_LOGOUT, OPERATOR_PAGES
 from cloudconsole.server.metrics.shared_memory import Meter
 from cloudconsole.server.operator_pages.adding import AddPage

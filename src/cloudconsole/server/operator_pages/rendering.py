@@ -12,10 +12,10 @@ from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from cloudconsole.operator.entities import NOUNS, PRICES, Noun
-from cloudconsole.server.http.assets import ASSETS, PAGE_POLICY
 from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Headers, Response
+from cloudconsole.server.http.static import ASSETS, PAGE_POLICY
 from cloudconsole.server.operator_pages.controls import local_time
 from cloudconsole.server.operator_pages.labels import CURRENCY, price_name, worded
 from cloudconsole.spec.text import cell, visible

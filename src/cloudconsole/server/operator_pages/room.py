@@ -7,7 +7,7 @@ from typing import Any, Final
 from cloudconsole.operator.entities import NODES, TENANTS, Noun
 from cloudconsole.operator.transaction import Desk
 from cloudconsole.server.http.cookies import clear_notice_cookie, notice_cookie, read_notice
-from cloudconsole.server.http.front import Front
+from cloudconsole.server.http.proxy import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response, cookie_headers
 from cloudconsole.server.operator_pages.controls import Control

@@ -8,9 +8,9 @@ from cloudconsole.core.hosts import parse_origin
 from cloudconsole.server.http.body import media_type, parse_form, read_body
 from cloudconsole.server.http.cookies import read_operator_cookies
 from cloudconsole.server.http.csrf import CsrfTokens, check_origin
-from cloudconsole.server.http.front import Front
+from cloudconsole.server.http.proxy import Front
 from cloudconsole.server.http.request import Request
-from cloudconsole.server.http.session import OPERATORS, Sessions
+from cloudconsole.server.http.sessions import OPERATORS, Sessions
 from cloudconsole.server.operator_pages.office import OPERATOR
 from cloudconsole.spec.constants import FORM
 from cloudconsole.spec.errors import CsrfFailed, LoginRequired

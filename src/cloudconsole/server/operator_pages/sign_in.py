@@ -4,15 +4,15 @@ from typing import Final
 from urllib.parse import urlencode
 
 from cloudconsole.core.clock import Clock
-from cloudconsole.server.http.admission import Admission, Wanted
+from cloudconsole.server.http.authentication import Admission, Wanted
 from cloudconsole.server.http.body import media_type, parse_form, read_body, required_text
 from cloudconsole.server.http.cookies import OPERATOR_PATH, clear_operator_cookie, csrf_cookie, operator_cookie
 from cloudconsole.server.http.csrf import SEED_LENGTH, CsrfTokens, check_origin
-from cloudconsole.server.http.front import Front
+from cloudconsole.server.http.proxy import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Headers, Response, cookie_headers
-from cloudconsole.server.http.routes import Routes
-from cloudconsole.server.http.session import OPERATORS
+from cloudconsole.server.http.routing import Routes
+from cloudconsole.server.http.sessions import OPERATORS
 from cloudconsole.server.operator_pages.office import OPERATOR
 from cloudconsole.server.operator_pages.queries import query_of
 from cloudconsole.server.operator_pages.rendering import SIGN_IN_PATH, Renderer, redirect

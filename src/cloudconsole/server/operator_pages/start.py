@@ -8,7 +8,7 @@ from cloudconsole.operator.audit import Search
 from cloudconsole.operator.entities import NEWS
 from cloudconsole.operator.serializers import Record
 from cloudconsole.operator.transaction import Desk
-from cloudconsole.server.http.front import Front
+from cloudconsole.server.http.proxy import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 from cloudconsole.server.operator_pages.room import Room

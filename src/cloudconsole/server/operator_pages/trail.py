@@ -10,7 +10,7 @@ from cloudconsole.operator.errors import OperatorError, Unfit
 from cloudconsole.operator.fields import seconds_of
 from cloudconsole.operator.serializers import Record
 from cloudconsole.operator.transaction import Desk
-from cloudconsole.server.http.front import Front
+from cloudconsole.server.http.proxy import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 from cloudconsole.server.operator_pages.controls import Control, sent

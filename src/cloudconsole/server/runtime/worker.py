@@ -18,7 +18,7 @@ from cloudconsole._version import __version__
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.desk.desk import Desk
-from cloudconsole.server.http.protocol import guarded_protocol
+from cloudconsole.server.http.connection import guarded_protocol
 from cloudconsole.server.logging import sparing
 from cloudconsole.server.metrics.collectors import Pulse
 from cloudconsole.server.metrics.layout import ACCEPTING, CERTIFICATE_EXPIRY, UNDRAINED

@@ -5,9 +5,8 @@ from http import HTTPStatus
 
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from cloudconsole.server.http.crowding import Crowding
-from cloudconsole.server.http.head import LastHead
-from cloudconsole.server.http.request import new_request_id
+from cloudconsole.server.http.load_shedding import Crowding
+from cloudconsole.server.http.request import LastHead, new_request_id
 from cloudconsole.server.http.response import CLOSED_POLICY, JSON_TYPE, NOT_KEPT, SECURITY_HEADERS, Headers
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import Unavailable

@@ -1,19 +1,58 @@
-"""Under which name, scheme and address a request reached us, with forwarded headers believed only from our proxies."""
+"""Trusted hosts and proxy headers; warnings about proxies that are not declared."""
 
+import asyncio
 import logging
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from cloudconsole.core.clock import Clock
 from cloudconsole.core.hosts import host_of, parse_origin
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.head import Head
-from cloudconsole.server.http.request import Request
-from cloudconsole.server.http.undeclared import UndeclaredProxies
+from cloudconsole.server.http.request import Head, Request
 from cloudconsole.server.net import forwarded_address, is_loopback, is_one_of
-from cloudconsole.spec.errors import InvalidHost
+from cloudconsole.server.writer import Writer
+from cloudconsole.spec.errors import ApiError, InvalidHost
 from cloudconsole.spec.i18n import Text
+from cloudconsole.store.activity import Activity
 
 log = logging.getLogger(__name__)
+
+AGAIN_SECONDS: Final = 3600
+"""An address is noted at most this often."""
+MOST_ADDRESSES: Final = 50
+"""In one worker and one such time; whoever invents addresses fills neither the log nor the store."""
+
+
+class UndeclaredProxies:
+    def __init__(self, activity: Activity, writer: Writer, clock: Clock) -> None:
+        self._activity = activity
+        self._writer = writer
+        self._clock = clock
+        self._noted: dict[str, float] = {}
+        self._writing: set[asyncio.Task[None]] = set()
+
+    def note(self, address: str) -> None:
+        """Note an address, without making its call wait for it."""
+        now = self._clock.now()
+        noted_at = self._noted.get(address)
+        if noted_at is not None and now - noted_at < AGAIN_SECONDS:
+            return
+        if len(self._noted) >= MOST_ADDRESSES:
+            self._noted = {known: at for known, at in self._noted.items() if now - at < AGAIN_SECONDS}
+            if len(self._noted) >= MOST_ADDRESSES:
+                return
+        self._noted[address] = now
+        log.warning("%s sends forwarded headers and is not among the proxies: they are not believed", address)
+        task = asyncio.create_task(self._write(address, int(now)))
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
+
+    async def _write(self, address: str, now: int) -> None:
+        try:
+            await self._writer.run(self._activity.note_undeclared_proxy, address, now)
+        except ApiError as problem:
+            log.warning("an undeclared proxy could not be noted: %s", problem.__cause__)
+
 
 LONGEST_CHAIN: Final = 20
 LONGEST_HOST: Final = 300

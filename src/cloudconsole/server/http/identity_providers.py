@@ -1,4 +1,4 @@
-"""Who vouches for those who log in: the console's own accounts, or an identity endpoint behind it."""
+"""Identity providers by region: accounts of the store, or users of an external Keystone."""
 
 import asyncio
 import logging
@@ -8,11 +8,14 @@ from typing import Final
 from msgspec import Struct
 
 from cloudconsole.core.clock import Clock
+from cloudconsole.core.hosts import normalise_region
 from cloudconsole.core.ports import Access, Caller, Identity, Warden
-from cloudconsole.server.http.turns import Turns
+from cloudconsole.server.config.identity_endpoints import LOCAL
+from cloudconsole.server.config.settings import Settings
+from cloudconsole.server.http.concurrency import Turns
 from cloudconsole.server.token_revocation import TokenRevoker
 from cloudconsole.server.writer import Writer
-from cloudconsole.spec.errors import ApiError, LoginRequired
+from cloudconsole.spec.errors import ApiError, LoginRequired, UnknownRegion
 from cloudconsole.store.activity import Activity
 from cloudconsole.store.sessions import Session
 
@@ -110,3 +113,41 @@ class Vigil:
         if len(self._vouched) >= MOST_REMEMBERED:
             self._vouched.clear()
         self._vouched[id_hash] = moment
+
+
+OURS: Final = ""
+"""What stands for the console's own accounts; an identity endpoint's address, in one form, for those of another."""
+
+
+class Regions:
+    def __init__(self, settings: Settings) -> None:
+        self._addresses = [endpoint.address for endpoint in settings.identity]
+        self._accepted = {
+            normalise_region(endpoint.address): OURS if endpoint.kind == LOCAL else normalise_region(endpoint.address)
+            for endpoint in settings.identity
+        }
+        self._has_local_accounts = settings.has_local_accounts
+        self._any_region = settings.any_region
+
+    def offered(self, origin: str | None) -> list[str]:
+        """The addresses to send as region; our own origin's where no other is set."""
+        if self._addresses:
+            return list(self._addresses)
+        return [f"{origin}/v3"] if origin else []
+
+    def meant_by(self, region: str, origin: str | None) -> str:
+        """Whose accounts are meant."""
+        address = normalise_region(region)
+        if address is not None:
+            endpoint = self._accepted.get(address)
+            if endpoint is not None:
+                return endpoint
+            if self._has_local_accounts and _is_below(address, origin):
+                return OURS
+        if self._any_region:
+            return OURS
+        raise UnknownRegion(self.offered(origin))
+
+
+def _is_below(address: str, origin: str | None) -> bool:
+    return origin is not None and (address == origin or address.startswith(origin + "/"))

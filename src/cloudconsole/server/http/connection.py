@@ -1,4 +1,4 @@
-"""The HTTP/1.1 connection: uvicorn's, with limits on what a caller may send before the application sees it."""
+"""HTTP connection on uvicorn: size limits, timeouts, and load shedding."""
 
 import asyncio
 from functools import partial
@@ -9,14 +9,61 @@ import httptools
 from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from cloudconsole.server.http.crowded import CrowdedProtocol
-from cloudconsole.server.http.crowding import MANY_CALLS, Crowding
-from cloudconsole.server.http.head import LAST_HEAD, LastHead
-from cloudconsole.server.http.raw_answers import bare_answer, no_place_answer, write_whole
-from cloudconsole.server.http.request import ARRIVAL, WHOLE_BODY, WRITE_WHOLE
-from cloudconsole.server.metrics.layout import CONNECTION_REFUSALS
+from cloudconsole.server.http.health import HEALTH_PATHS
+from cloudconsole.server.http.load_shedding import MANY_CALLS, Crowding
+from cloudconsole.server.http.raw_response import bare_answer, no_place_answer, turn_away, write_whole
+from cloudconsole.server.http.request import ARRIVAL, LAST_HEAD, WHOLE_BODY, WRITE_WHOLE, LastHead
+from cloudconsole.server.http.timeouts import PatientProtocol
+from cloudconsole.server.metrics.layout import CONNECTION_REFUSALS, TURNED_AWAY
 from cloudconsole.server.metrics.shared_memory import Meter
 from cloudconsole.store.sessions import Arrivals
+
+LINGER_SECONDS: Final = 1
+
+
+class CrowdedProtocol(PatientProtocol):
+    max_connections: int
+    meter: Meter
+    crowding: Crowding
+
+    rests = False
+    came_late = False
+
+    _last_head: LastHead
+
+    def rest(self) -> None:
+        """Read nothing more for now."""
+        self.rests = True
+        if not self.transport.is_closing():
+            self.transport.pause_reading()
+
+    def listen(self) -> None:
+        """Read on."""
+        self.rests = False
+        if not self.transport.is_closing():
+            self.transport.resume_reading()
+
+    async def _attend(self, cycle: RequestResponseCycle, app: Any, came_late: bool) -> None:
+        """In a crowd: refuse a call whose turn comes too late, by the shortest way."""
+        # A body that is still arriving would have to be read all the same.
+        may_be_refused = not cycle.more_body and cycle.scope["path"] not in HEALTH_PATHS
+        if may_be_refused and self.crowding.turns_away(came_late=came_late):
+            turn_away(cycle, self.crowding, self._last_head)
+            self.meter.add(TURNED_AWAY)
+            if not came_late:
+                self.crowding.let_rest(self)
+        else:
+            await cycle.run_asgi(app)
+
+    def _has_place(self) -> bool:
+        return len(self.connections) <= self.max_connections
+
+    def _refuse_place(self) -> None:
+        """Answer before anything was asked; a moment to read that is left, since closing at once might reset it."""
+        self.meter.add(CONNECTION_REFUSALS[HTTPStatus.SERVICE_UNAVAILABLE])
+        self.transport.write(no_place_answer(self.config.encoded_headers))
+        self.loop.call_later(LINGER_SECONDS, self.transport.abort)
+
 
 MOST_HEAD_BYTES: Final = 32 * 1024
 MOST_HEADERS: Final = 100

@@ -1,10 +1,15 @@
-"""Letting someone in who proves to be who: what every login goes through, whichever form it comes from."""
+"""Login service: throttling, authentication, session creation and logout, password rehashing."""
 
+import asyncio
+import logging
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
 from msgspec import Struct
+from sqlalchemy import update
+from sqlalchemy.exc import SQLAlchemyError
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.login_throttle import widest
@@ -12,20 +17,52 @@ from cloudconsole.core.ports import Access, Account, Caller, Guest
 from cloudconsole.core.resources import Role
 from cloudconsole.core.usernames import fold_username
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.doors import Door, Vigil
-from cloudconsole.server.http.front import Front
-from cloudconsole.server.http.regions import OURS
+from cloudconsole.server.http.concurrency import Tier
+from cloudconsole.server.http.identity_providers import OURS, Door, Vigil
+from cloudconsole.server.http.proxy import Front
 from cloudconsole.server.http.request import Request
-from cloudconsole.server.http.session import TENANTS, Sessions
-from cloudconsole.server.http.turns import Tier
+from cloudconsole.server.http.sessions import TENANTS, Sessions
 from cloudconsole.server.net import throttle_address
-from cloudconsole.server.rehashing import Rehasher
 from cloudconsole.server.writer import Writer
-from cloudconsole.spec.errors import ApiError, InvalidCredentials
+from cloudconsole.spec.errors import ApiError, InvalidCredentials, Unavailable
 from cloudconsole.store.activity import Activity, Attempt, NewSession
+from cloudconsole.store.base import Store
 from cloudconsole.store.login_throttle import LoginThrottle, RecentLogins
+from cloudconsole.store.passwords import hash_password
 from cloudconsole.store.sessions import Session, hash_session_id
+from cloudconsole.store.tables import accounts
 from cloudconsole.store.tables.activity import LOGIN, LOGOUT
+
+log = logging.getLogger(__name__)
+
+WRITE_SECONDS: Final = 2
+"""An operator's change may hold the lock for longer; the next login tries again."""
+
+
+@dataclass(frozen=True)
+class Rehasher:
+    store: Store
+    hashing: ThreadPoolExecutor
+    writer: Writer
+    """Not the one of logins: a change of the cloud may have to wait for an operator's."""
+
+    async def rehash(self, account: Account, password: str) -> None:
+        """Replace the hash that this password was checked against; a login succeeds also where that fails."""
+        loop = asyncio.get_running_loop()
+        fresh = await loop.run_in_executor(self.hashing, hash_password, password)
+        try:
+            async with asyncio.timeout(WRITE_SECONDS):
+                await self.writer.run(self._replace, account, fresh)
+        except (TimeoutError, Unavailable, SQLAlchemyError) as problem:
+            log.warning("the password hash of an account could not be replaced: %s", problem.__cause__ or problem)
+
+    def _replace(self, account: Account, fresh: str) -> None:
+        # In a transaction of its own: sessions are in another database than accounts. The account's version stays, and
+        # with it its sessions. An engine for the moment, because each account needs it once.
+        is_unchanged = (accounts.c.id == account.id) & (accounts.c.password_hash == account.outdated_hash)
+        with self.store.opened("cloud") as engine, engine.begin() as connection:
+            connection.execute(update(accounts).where(is_unchanged).values(password_hash=fresh))
+
 
 TOKEN_MARGIN_SECONDS: Final = 30
 

@@ -1,0 +1,167 @@
+"""Static responses with ETag and gzip: assets, the console page, the API documentation."""
+
+import base64
+import gzip
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from html import escape
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Final, NamedTuple
+
+from cloudconsole.server.http.proxy import Front
+from cloudconsole.server.http.request import Request
+from cloudconsole.server.http.response import CLOSED_POLICY, Headers, Response
+from cloudconsole.server.http.routing import Endpoint, Route, Routes
+from cloudconsole.server.metrics.layout import OTHER
+from cloudconsole.server.openapi.document import build_document
+from cloudconsole.server.openapi.page import STYLE, render
+from cloudconsole.spec.envelope import encode
+
+REVALIDATED: Final = (b"cache-control", b"no-cache")
+FOR_GOOD: Final = (b"cache-control", b"public, max-age=31536000, immutable")
+
+_GZIP: Final = re.compile(r"(?:^|,)\s*(?:gzip|\*)\s*(?:;\s*q=(?P<weight>[0-9.]+)\s*)?(?=,|$)", re.IGNORECASE)
+_VARIES: Final = (b"vary", b"accept-encoding")
+
+
+class Kept(NamedTuple):
+    """One such answer, with and without compression."""
+
+    body: bytes
+    compressed: bytes
+    tag: str
+    content_type: tuple[bytes, bytes]
+    policy: tuple[bytes, bytes]
+    caching: tuple[bytes, bytes]
+
+    def answer(self, request: Request) -> Response:
+        """The whole, as small as the caller takes it, or 304 to one whose copy is this one."""
+        headers: Headers = [(b"etag", self.tag.encode()), _VARIES]
+        known = request.head.header(b"if-none-match") or ""
+        # A tag has its quotation marks, so it is no part of another.
+        if self.tag in known or known.strip() == "*":
+            return Response(status=304, headers=headers, policy=self.policy, caching=self.caching)
+        headers.append(self.content_type)
+        body = self.body
+        if len(self.compressed) < len(body) and _takes_gzip(request):
+            headers.append((b"content-encoding", b"gzip"))
+            body = self.compressed
+        return Response(body=body, headers=headers, policy=self.policy, caching=self.caching)
+
+
+def keep(
+    body: bytes,
+    content_type: bytes,
+    policy: tuple[bytes, bytes] = CLOSED_POLICY,
+    caching: tuple[bytes, bytes] = REVALIDATED,
+) -> Kept:
+    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    return Kept(body, gzip.compress(body, mtime=0), tag, (b"content-type", content_type), policy, caching)
+
+
+def _takes_gzip(request: Request) -> bool:
+    entries = list(_GZIP.finditer((request.head.header(b"accept-encoding") or "")[:1000]))
+    return bool(entries) and all((entry["weight"] or "1").strip("0.") for entry in entries)
+
+
+_TYPES: Final = {
+    ".css": b"text/css; charset=utf-8",
+    ".js": b"text/javascript; charset=utf-8",
+    ".svg": b"image/svg+xml",
+}
+
+PAGE_POLICY: Final = (
+    b"content-security-policy",
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
+    b"frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+)
+"""Of a page made of these files alone: what is not among them does not run, and text cannot become markup."""
+
+
+class Assets:
+    def __init__(self, contents: Mapping[str, bytes]) -> None:
+        """Contents by path; those of no known type, such as a page's own file, are not served by themselves."""
+        self.contents = contents
+        whole = hashlib.sha256()
+        for path, content in sorted(contents.items()):
+            whole.update(b"%b\0%d\0%b" % (path.encode(), len(content), content))
+        self.root: Final = f"/web/{whole.hexdigest()[:16]}/"
+        """One root for all: modules find each other by their relative paths, and old ones never meet new ones."""
+
+    def address(self, path: str) -> str:
+        if path not in self.contents:
+            raise KeyError(path)
+        return self.root + path
+
+    @cached_property
+    def routes(self) -> Routes:
+        """An answer for each, compressed once in a process, however many consoles it makes."""
+        return {
+            self.root + path: {"GET": Route(OTHER, _show(keep(content, _TYPES[suffix], caching=FOR_GOOD)))}
+            for path, content in self.contents.items()
+            if (suffix := path[path.rfind(".") :]) in _TYPES
+        }
+
+
+def _show(asset: Kept) -> Endpoint:
+    async def show(request: Request, _front: Front) -> Response:
+        return asset.answer(request)
+
+    return show
+
+
+def _files(folder: Traversable, path: str = "") -> Iterator[tuple[str, bytes]]:
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            yield from _files(entry, f"{path}{entry.name}/")
+        else:
+            yield path + entry.name, entry.read_bytes()
+
+
+ASSETS: Final = Assets(dict(_files(files("cloudconsole") / "web")))
+
+
+HTML: Final = b"text/html; charset=utf-8"
+
+
+def _policy_of(style: str) -> tuple[bytes, bytes]:
+    """The policy of a page with this style and nothing else."""
+    style_hash = base64.b64encode(hashlib.sha256(style.encode()).digest())
+    directives = (
+        b"default-src 'none'; style-src 'sha256-%b'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+    )
+    return b"content-security-policy", directives % style_hash
+
+
+_DOCUMENT: Final = build_document()
+_OPENAPI: Final = keep(encode(_DOCUMENT), b"application/json")
+_REFERENCE: Final = keep(render(_DOCUMENT).encode(), HTML, _policy_of(STYLE))
+
+
+async def show_openapi(request: Request, _front: Front) -> Response:
+    return _OPENAPI.answer(request)
+
+
+async def show_reference(request: Request, _front: Front) -> Response:
+    return _REFERENCE.answer(request)
+
+
+_FILE: Final = "console/index.html"
+
+
+def _page(assets: Assets) -> bytes:
+    """The page's file, with the addresses of all its modules: loaded at once, not one import after the other."""
+    modules = sorted(path for path in assets.contents if path.startswith("console/") and path.endswith(".js"))
+    preloads = "".join(f'<link rel="modulepreload" href="{escape(assets.address(path))}">\n' for path in modules)
+    page = assets.contents[_FILE].decode()
+    return page.replace("<!-- modules -->\n", preloads).replace("{web}", assets.root).encode()
+
+
+_PAGE: Final = keep(_page(ASSETS), HTML, PAGE_POLICY)
+
+
+async def show_console(request: Request, _front: Front) -> Response:
+    return _PAGE.answer(request)
