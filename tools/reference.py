@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from cloudconsole.server.openapi.document import build_document
-from cloudconsole.server.openapi.reading import (
+from cloudconsole.server.openapi.html import (
     FieldRow,
     data_schema,
     example_of,

@@ -17,7 +17,7 @@ from cloudconsole.server.http.response import CLOSED_POLICY, Headers, Response
 from cloudconsole.server.http.routing import Endpoint, Route, Routes
 from cloudconsole.server.metrics.layout import OTHER
 from cloudconsole.server.openapi.document import build_document
-from cloudconsole.server.openapi.page import STYLE, render
+from cloudconsole.server.openapi.html import STYLE, render
 from cloudconsole.spec.envelope import encode
 
 REVALIDATED: Final = (b"cache-control", b"no-cache")

@@ -1,14 +1,143 @@
-"""The OpenAPI document, put together from the tables of actions, operations and errors."""
+"""OpenAPI document, generated from the tables of operations, actions and errors."""
 
+from itertools import groupby
 from typing import Any, Final
+
+import msgspec
 
 from cloudconsole._version import __version__
 from cloudconsole.server.openapi.examples import Examples
-from cloudconsole.server.openapi.responses import HEADERS, responses
-from cloudconsole.server.openapi.schemas import all_schemas, body_name, reference
-from cloudconsole.spec.actions import ACTIONS
+from cloudconsole.spec.actions import ACTIONS, Action
 from cloudconsole.spec.constants import CSRF_COOKIE, FORM, JSON, SESSION_COOKIE
-from cloudconsole.spec.operations import CALL, ELSEWHERE, LOG_IN, LOG_OUT, OPEN, OPERATIONS
+from cloudconsole.spec.envelope import Refusal
+from cloudconsole.spec.errors import ApiError, TooManyRequests, Unavailable
+from cloudconsole.spec.operations import CALL, ELSEWHERE, LOG_IN, LOG_OUT, OPEN, OPERATIONS, LoginForm, Operation
+from cloudconsole.spec.records import Welcome
+
+Schema = dict[str, Any]
+
+REF_TEMPLATE: Final = "#/components/schemas/{name}"
+
+
+def reference(name: str) -> Schema:
+    return {"$ref": REF_TEMPLATE.format(name=name)}
+
+
+def body_name(action: Action) -> str:
+    return f"{action.name}Body"
+
+
+def answer_name(action: Action) -> str:
+    return f"{action.name}Answer"
+
+
+def all_schemas() -> dict[str, Schema]:
+    """Every schema by its name: records, the refusal, the login form, and each action's body and answer."""
+    types = [action.record for action in ACTIONS]
+    given, components = msgspec.json.schema_components([*types, Welcome, Refusal, LoginForm], ref_template=REF_TEMPLATE)
+    schemas: dict[str, Schema] = dict(components)
+    for action, data in zip(ACTIONS, given, strict=False):
+        schemas[body_name(action)] = _body(action)
+        schemas[answer_name(action)] = _envelope(data)
+    schemas["WelcomeAnswer"] = _envelope(reference("Welcome"))
+    return schemas
+
+
+def _body(action: Action) -> Schema:
+    parameters, _ = msgspec.json.schema_components(list(action.parameters.values()), ref_template=REF_TEMPLATE)
+    return {
+        "type": "object",
+        "description": action.purpose.en,
+        "properties": {"action": {"const": action.name}, **dict(zip(action.parameters, parameters, strict=True))},
+        "required": ["action", *action.parameters],
+        "additionalProperties": True,
+        "x-answer": reference(answer_name(action)),
+    }
+
+
+def _envelope(data: Schema) -> Schema:
+    return {
+        "type": "object",
+        "properties": {
+            "message": {"type": "string", "description": "For people; Chinese or English, after `Accept-Language`."},
+            "code": {"const": 200},
+            "data": data,
+        },
+        "required": ["message", "code", "data"],
+        "additionalProperties": False,
+    }
+
+
+Part = dict[str, Any]
+
+HEADERS: Final[Part] = {
+    "RequestId": {
+        "description": "The caller's own, if it is 1 to 64 of `[A-Za-z0-9._-]`, else a new one.",
+        "required": True,
+        "schema": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,64}$"},
+    },
+    "RetryAfter": {
+        "description": "Seconds to wait before trying again.",
+        "required": True,
+        "schema": {"type": "integer", "minimum": 1, "maximum": 60},
+    },
+    "SetCookie": {
+        "description": f"`{SESSION_COOKIE}` and `{CSRF_COOKIE}`, in a header each; a logout only clears the first.",
+        "required": True,
+        "schema": {"type": "string"},
+    },
+}
+
+
+def responses(operation: Operation, examples: Examples) -> Part:
+    return _successes(examples)[operation.name] | _refusals(operation)
+
+
+def _successes(examples: Examples) -> dict[str, Part]:
+    welcome = {"schema": reference("WelcomeAnswer"), "example": examples.of(OPEN.name).answer}
+    # Not oneOf: two of the answers may be equally empty.
+    answers = {
+        "schema": {"anyOf": [reference(answer_name(action)) for action in ACTIONS]},
+        "examples": {action.name: {"value": examples.of(action.name).answer} for action in ACTIONS},
+    }
+    return {
+        OPEN.name: {"200": _response("What the console offers.", welcome, "Set-Cookie")},
+        CALL.name: {"200": _response("The action's answer.", answers)},
+        LOG_IN.name: {
+            "200": _response("Logged in; the body is empty.", None, "Set-Cookie"),
+            "302": _response(
+                "Logged in, where the operator set `login_redirect`: to `/`, with an empty body.", None, "Set-Cookie"
+            ),
+        },
+        LOG_OUT.name: {"200": _response("Logged out; the body is empty.", None, "Set-Cookie")},
+    }
+
+
+def _refusals(operation: Operation) -> Part:
+    ordered = sorted(operation.errors, key=lambda error: error.code)
+    return {str(code): _refusal(code, list(errors)) for code, errors in groupby(ordered, key=lambda error: error.code)}
+
+
+def _refusal(code: int, errors: list[type[ApiError]]) -> Part:
+    schema = {
+        **reference("Refusal"),
+        "properties": {"code": {"const": code}, "error": {"enum": [error.error for error in errors]}},
+    }
+    return _response(
+        "\n".join(f"- `{error.error}`: {error.when}" for error in errors),
+        {"schema": schema},
+        *(["Retry-After"] if {TooManyRequests, Unavailable} & set(errors) else []),
+    )
+
+
+def _response(text: str, content: Part | None, *headers: str) -> Part:
+    names = {name: {"$ref": f"#/components/headers/{name.replace('-', '')}"} for name in headers}
+    return {
+        "description": text,
+        "headers": {"X-Request-ID": {"$ref": "#/components/headers/RequestId"}, **names},
+        **({"content": {JSON: content}} if content else {}),
+    }
+
 
 Document = dict[str, Any]
 
