@@ -2,6 +2,6 @@
 
 from datetime import UTC
 
-from cloudconsole.server.operator_pages.rendering import Renderer
+from cloudconsole.server.admin_ui.templating import Renderer
 
 Renderer(UTC, "UTC", "USD")

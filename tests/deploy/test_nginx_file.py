@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from cloudconsole.backends.embedded.identity import QUEUE_LIMIT
+from cloudconsole.server.admin_ui.templating import SIGN_IN_PATH
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.connection import MOST_HEAD_BYTES
 from cloudconsole.server.http.health import HEALTH_PATHS
 from cloudconsole.server.http.response import CLOSED_POLICY, NOT_KEPT, SECURITY_HEADERS
 from cloudconsole.server.metrics.server import PATH as METRICS_PATH
-from cloudconsole.server.operator_pages.rendering import SIGN_IN_PATH
 from cloudconsole.spec import errors
 from cloudconsole.spec.i18n import Language
 

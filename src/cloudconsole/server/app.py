@@ -15,6 +15,7 @@ from cloudconsole.core.login_throttle import widest
 from cloudconsole.core.ports import Cloud, NoPrice
 from cloudconsole.server.access_log import Audit, CallObserver
 from cloudconsole.server.actions import Ports
+from cloudconsole.server.admin_ui.app import OperatorPages
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.http.api import ApiEndpoint
@@ -48,7 +49,6 @@ from cloudconsole.server.metrics.layout import (
 )
 from cloudconsole.server.metrics.shared_memory import Meter, meter_alone
 from cloudconsole.server.net import throttle_address
-from cloudconsole.server.operator_pages.pages import OperatorPages
 from cloudconsole.server.response_cache import Payloads
 from cloudconsole.server.writer import Writer, give_way
 from cloudconsole.spec import envelope

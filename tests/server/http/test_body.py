@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudconsole.operator.entities import NOUNS
+from cloudconsole.server.admin_ui.fields import UNLIMITED_SUFFIX, adding_controls
 from cloudconsole.server.http.body import MOST_FORM_FIELDS, MOST_PERCENT_SIGNS, MOST_UNESCAPED, parse_form, parse_json
-from cloudconsole.server.operator_pages.controls import UNLIMITED_SUFFIX, adding_controls
 from cloudconsole.spec.errors import MalformedBody
 
 PARTS = ["%", "%4", "%41", "%c3", "%A9", "%0a", "%3D", "%25", "=", "&", "+", "a", "4", "\r", "\n", "\0", "é", "云"]

@@ -6,7 +6,7 @@ import pytest
 
 from cloudconsole.operator.entities import TENANTS
 from cloudconsole.operator.transaction import at_desk
-from cloudconsole.server.operator_pages.sessions import LARGEST_FORM
+from cloudconsole.server.admin_ui.sessions import LARGEST_FORM
 from cloudconsole.store.tables import accounts, operator_audit, quotas, resources, tenants, urls
 from tests.harness import FORM, Caller, InProcess
 from tests.server.http.world import rows, stored_bytes

@@ -2,8 +2,8 @@
 
 import pytest
 
+from cloudconsole.server.admin_ui.templating import LONGEST_QUERY, query_of
 from cloudconsole.server.http.request import Head, Request
-from cloudconsole.server.operator_pages.queries import LONGEST_QUERY, query_of
 
 
 async def receive() -> dict[str, object]:

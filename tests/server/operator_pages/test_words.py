@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 import pytest
 
+from cloudconsole.server.admin_ui.presentation import price_states
 from cloudconsole.server.app import Console
-from cloudconsole.server.operator_pages.showing import price_states
 from tests.harness import HeldClock, InProcess
 from tests.server.operator_pages.looking import Operator, Page
 from tests.stores import settings_over

@@ -1,35 +1,72 @@
-"""The page on which one is added."""
+"""Create page, news preview."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from cloudconsole.core.resources import Role
-from cloudconsole.operator.entities import ACCOUNTS, Done, Noun
+from cloudconsole.operator.entities import ACCOUNTS, NEWS, Done, Noun
 from cloudconsole.operator.entities.base import PAST
 from cloudconsole.operator.errors import Finding, OperatorError, Unfit, refuse_unfit
+from cloudconsole.operator.serializers import Record
 from cloudconsole.operator.transaction import Desk
-from cloudconsole.server.http.proxy import Front
-from cloudconsole.server.http.request import Request
-from cloudconsole.server.http.response import Response
-from cloudconsole.server.operator_pages import accounts
-from cloudconsole.server.operator_pages.controls import Control, adding_controls
-from cloudconsole.server.operator_pages.forms import (
+from cloudconsole.server.admin_ui import actions
+from cloudconsole.server.admin_ui.context import Room, Suggestions, suggestions_for
+from cloudconsole.server.admin_ui.executor import Office
+from cloudconsole.server.admin_ui.fields import Control, adding_controls
+from cloudconsole.server.admin_ui.forms import (
     OUT_OF_DATE,
     Field,
     Problems,
+    Values,
     asked_fields,
     problems_of,
     said,
     sent_fields,
+    values_for_adding,
 )
-from cloudconsole.server.operator_pages.previewing import Preview, is_preview, tried
-from cloudconsole.server.operator_pages.queries import query_of
-from cloudconsole.server.operator_pages.reading import Values, values_for_adding
-from cloudconsole.server.operator_pages.rendering import link
-from cloudconsole.server.operator_pages.room import Room, Suggestions, suggestions_for
-from cloudconsole.server.operator_pages.sessions import Posted, Visit
+from cloudconsole.server.admin_ui.sessions import Posted, Visit
+from cloudconsole.server.admin_ui.templating import link, query_of
+from cloudconsole.server.http.proxy import Front
+from cloudconsole.server.http.request import Request
+from cloudconsole.server.http.response import Response
 from cloudconsole.store.passwords import hash_password
+from cloudconsole.store.sessions import Session
+
+
+class Preview(NamedTuple):
+    date: str
+    """As tenants read it."""
+    title: str
+    url: str
+    is_upcoming: bool
+
+    @classmethod
+    def of(cls, record: Record, office: Office) -> "Preview":
+        moment = datetime.strptime(record["date"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+        told = f"{moment.astimezone(office.zone):%Y-%m-%d %H:%M:%S}"
+        return cls(told, record["title"], record["url"], moment.timestamp() > office.now())
+
+
+def is_preview(noun: Noun, fields: Mapping[str, str]) -> bool:
+    return noun is NEWS and "preview" in fields
+
+
+class _Undo(Exception):
+    pass
+
+
+def tried(office: Office, who: Session, work: Callable[[Desk], Done]) -> Done:
+    """What a change would do; nothing is changed."""
+    found: list[Done] = []
+    try:
+        with office.writing(who) as desk:
+            found.append(work(desk))
+            raise _Undo
+    except _Undo:
+        return found[0]
+
 
 FRESH: Final = "fresh"
 """The hidden field with the key that the new one gets, where it is made up."""
@@ -40,7 +77,7 @@ class AddPage:
         self._noun = noun
         self._room = room
         own = adding_controls(noun)
-        self._controls: tuple[Control, ...] = (*own, *accounts.PASSWORDS) if noun is ACCOUNTS else own
+        self._controls: tuple[Control, ...] = (*own, *actions.PASSWORDS) if noun is ACCOUNTS else own
 
     async def show(self, request: Request, front: Front) -> Response:
         visit = await self._room.sessions.require(request, front)
@@ -86,7 +123,7 @@ class AddPage:
         except Unfit as refused:
             findings += refused.findings
         role: Role = "operator" if values.get("role") == "operator" else "tenant"
-        findings += accounts.password_findings(fields, self._room.office.password_policy, role)
+        findings += actions.password_findings(fields, self._room.office.password_policy, role)
         refuse_unfit(findings)
         return fields["password"]
 
@@ -115,7 +152,7 @@ class AddPage:
         suggestions, new_key = await self._room.office.look(read)
 
         return self._room.page(
-            "add.html",
+            "create.html",
             request,
             visit,
             status=status,

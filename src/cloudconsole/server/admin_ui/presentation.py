@@ -9,9 +9,9 @@ from cloudconsole.operator.entities import DOMAINS, NEWS, PRICES, QUOTAS, RESOUR
 from cloudconsole.operator.entities.base import SWITCHED
 from cloudconsole.operator.entities.schema import Input, Shape
 from cloudconsole.operator.serializers import Record
-from cloudconsole.server.operator_pages.deeds import ENDED
-from cloudconsole.server.operator_pages.labels import label_of, unit_of
-from cloudconsole.server.operator_pages.rendering import link
+from cloudconsole.server.admin_ui.actions import ENDED
+from cloudconsole.server.admin_ui.labels import label_of, unit_of
+from cloudconsole.server.admin_ui.templating import link
 
 IN_FORCE: Final = "in force"
 

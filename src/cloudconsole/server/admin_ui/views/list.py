@@ -10,16 +10,15 @@ from cloudconsole.operator.entities.schema import Filter
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.serializers import Record
 from cloudconsole.operator.transaction import Desk
+from cloudconsole.server.admin_ui.context import Room, Suggestions, suggestions_for
+from cloudconsole.server.admin_ui.fields import Control, Kind
+from cloudconsole.server.admin_ui.forms import Field, Problems, problems_of
+from cloudconsole.server.admin_ui.labels import label_of
+from cloudconsole.server.admin_ui.presentation import Column, columns_of, price_states, state_of
+from cloudconsole.server.admin_ui.templating import link, query_of, title_of
 from cloudconsole.server.http.proxy import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
-from cloudconsole.server.operator_pages.controls import Control, Kind
-from cloudconsole.server.operator_pages.forms import Field, Problems, problems_of
-from cloudconsole.server.operator_pages.labels import label_of
-from cloudconsole.server.operator_pages.queries import query_of
-from cloudconsole.server.operator_pages.rendering import link, title_of
-from cloudconsole.server.operator_pages.room import Room, Suggestions, suggestions_for
-from cloudconsole.server.operator_pages.showing import Column, columns_of, price_states, state_of
 
 PAGE: Final = 50
 """So many on one page."""

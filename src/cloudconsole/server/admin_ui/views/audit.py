@@ -10,14 +10,13 @@ from cloudconsole.operator.errors import OperatorError, Unfit
 from cloudconsole.operator.fields import seconds_of
 from cloudconsole.operator.serializers import Record
 from cloudconsole.operator.transaction import Desk
+from cloudconsole.server.admin_ui.context import Room
+from cloudconsole.server.admin_ui.fields import Control, sent
+from cloudconsole.server.admin_ui.forms import Field, Problems, problems_of
+from cloudconsole.server.admin_ui.templating import link, query_of, told_in
 from cloudconsole.server.http.proxy import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
-from cloudconsole.server.operator_pages.controls import Control, sent
-from cloudconsole.server.operator_pages.forms import Field, Problems, problems_of
-from cloudconsole.server.operator_pages.queries import query_of
-from cloudconsole.server.operator_pages.rendering import link, told_in
-from cloudconsole.server.operator_pages.room import Room
 
 PAGE: Final = 50
 LONGEST_TOLD: Final = 300

@@ -14,7 +14,7 @@ from cloudconsole.operator.entities.schema import Input
 from cloudconsole.operator.rules import SIZES, sizes_of
 from cloudconsole.operator.serializers import Record, json_text
 from cloudconsole.operator.validation import Path
-from cloudconsole.server.operator_pages.labels import group_of, help_of, label_of, unit_of
+from cloudconsole.server.admin_ui.labels import group_of, help_of, label_of, unit_of
 
 Kind = Literal["text", "number", "switch", "choice", "time", "json", "lines", "limit", "password"]
 

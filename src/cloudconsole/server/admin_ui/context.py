@@ -6,14 +6,14 @@ from typing import Any, Final
 
 from cloudconsole.operator.entities import NODES, TENANTS, Noun
 from cloudconsole.operator.transaction import Desk
+from cloudconsole.server.admin_ui.executor import Office
+from cloudconsole.server.admin_ui.fields import Control
+from cloudconsole.server.admin_ui.sessions import OperatorSessions, Visit
+from cloudconsole.server.admin_ui.templating import Renderer, redirect
 from cloudconsole.server.http.cookies import clear_notice_cookie, notice_cookie, read_notice
 from cloudconsole.server.http.proxy import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response, cookie_headers
-from cloudconsole.server.operator_pages.controls import Control
-from cloudconsole.server.operator_pages.office import Office
-from cloudconsole.server.operator_pages.rendering import Renderer, redirect
-from cloudconsole.server.operator_pages.sessions import OperatorSessions, Visit
 from cloudconsole.spec.errors import NotFound
 
 MOST_SUGGESTED: Final = 100
@@ -43,7 +43,7 @@ class Room:
     def missing(self, request: Request, visit: Visit, words: str) -> Response:
         """What is said where there is no such thing."""
         request.outcome = NotFound.error
-        return self.page("refusal.html", request, visit, status=404, title="Not found", words=words, code=404)
+        return self.page("error.html", request, visit, status=404, title="Not found", words=words, code=404)
 
 
 def suggestions_for(desk: Desk, controls: Iterable[Control]) -> Suggestions:

@@ -1,6 +1,6 @@
-"""Templates made into answers: every value goes in as text, and nothing is loaded from elsewhere."""
+"""Jinja2 rendering, links, query strings."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, tzinfo
 from itertools import groupby
 from types import CodeType
@@ -12,12 +12,13 @@ from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from cloudconsole.operator.entities import NOUNS, PRICES, Noun
+from cloudconsole.server.admin_ui.fields import local_time
+from cloudconsole.server.admin_ui.labels import CURRENCY, price_name, worded
+from cloudconsole.server.http.body import MOST_FORM_FIELDS, form_pairs
 from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Headers, Response
 from cloudconsole.server.http.static import ASSETS, PAGE_POLICY
-from cloudconsole.server.operator_pages.controls import local_time
-from cloudconsole.server.operator_pages.labels import CURRENCY, price_name, worded
 from cloudconsole.spec.text import cell, visible
 
 HTML_TYPE: Final = (b"content-type", b"text/html; charset=utf-8")
@@ -57,7 +58,7 @@ class Renderer:
     def __init__(self, zone: tzinfo, zone_name: str, currency: str) -> None:
         self._zone = zone
         self._environment = Environment(
-            loader=PackageLoader("cloudconsole.server.operator_pages"),
+            loader=PackageLoader("cloudconsole.server.admin_ui"),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
@@ -118,3 +119,26 @@ def told_in(zone: tzinfo, text: str) -> str | None:
 def redirect(location: str, headers: Headers | None = None) -> Response:
     """On to another page, to be had by GET."""
     return Response(303, headers=[(b"location", location.encode("ascii")), *(headers or [])])
+
+
+LONGEST_QUERY: Final = 8192
+_REPLACED: Final = str.maketrans("\0", "\ufffd")
+"""No name has a NUL, and PostgreSQL cannot even be asked for one: it goes the way of bytes that are no text."""
+
+
+def query_of(request: Request) -> dict[str, str]:
+    """The first fields of the query; of a repeated one the last counts, and what is no text is none."""
+    query = request.query
+    if len(query) > LONGEST_QUERY:
+        query = query[:LONGEST_QUERY].rpartition(b"&")[0]
+    fields = query.split(b"&", MOST_FORM_FIELDS)[:MOST_FORM_FIELDS]
+    try:
+        pairs = list(form_pairs(b"&".join(fields).decode(errors="replace").encode()))
+    except ValueError:
+        return {}
+    return {name.decode(errors="replace"): value.decode(errors="replace").translate(_REPLACED) for name, value in pairs}
+
+
+def key_of(fields: Mapping[str, str]) -> str:
+    """The key of what a query or a form is about; nothing has one that is no text."""
+    return fields.get("key", "").translate(_REPLACED)

@@ -1,9 +1,10 @@
-"""The page of one thing: what it is, a form to change it, and what else can be done to it."""
+"""Detail/edit page, quota usage panel."""
 
 from functools import partial
 from typing import Final, NamedTuple
 
 from cloudconsole.core.clock import time_text
+from cloudconsole.core.resources import UNLIMITED
 from cloudconsole.operator.entities import QUOTAS, RESOURCES, TENANTS, Done, Noun
 from cloudconsole.operator.entities.base import NOTHING_TO_CHANGE, PAST
 from cloudconsole.operator.entities.quotas import used_by
@@ -11,33 +12,54 @@ from cloudconsole.operator.entities.references import find_tenant
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.serializers import Record
 from cloudconsole.operator.transaction import Desk
-from cloudconsole.server.http.proxy import Front
-from cloudconsole.server.http.request import Request
-from cloudconsole.server.http.response import Response
-from cloudconsole.server.operator_pages.controls import Control, changing_controls
-from cloudconsole.server.operator_pages.deeds import ENDED, deeds_of
-from cloudconsole.server.operator_pages.forms import (
+from cloudconsole.server.admin_ui.actions import ENDED, deeds_of
+from cloudconsole.server.admin_ui.context import Room, Suggestions, suggestions_for
+from cloudconsole.server.admin_ui.fields import Control, changing_controls
+from cloudconsole.server.admin_ui.forms import (
     OUT_OF_DATE,
     Field,
     Problems,
+    is_stale,
     problems_of,
     record_fields,
     said,
-    sent_fields,
-)
-from cloudconsole.server.operator_pages.previewing import Preview, is_preview, tried
-from cloudconsole.server.operator_pages.queries import key_of, query_of
-from cloudconsole.server.operator_pages.reading import (
-    is_stale,
     seen_of,
+    sent_fields,
     touched,
     values_for_changing,
 )
-from cloudconsole.server.operator_pages.rendering import link
-from cloudconsole.server.operator_pages.room import Room, Suggestions, suggestions_for
-from cloudconsole.server.operator_pages.sessions import Posted, Visit
-from cloudconsole.server.operator_pages.showing import additions_to, column_of, related_to, state_of
-from cloudconsole.server.operator_pages.standing import Standing, standing_of
+from cloudconsole.server.admin_ui.labels import label_of, unit_of
+from cloudconsole.server.admin_ui.presentation import additions_to, column_of, related_to, state_of
+from cloudconsole.server.admin_ui.sessions import Posted, Visit
+from cloudconsole.server.admin_ui.templating import key_of, link, query_of
+from cloudconsole.server.admin_ui.views.create import Preview, is_preview, tried
+from cloudconsole.server.http.proxy import Front
+from cloudconsole.server.http.request import Request
+from cloudconsole.server.http.response import Response
+
+
+class Standing(NamedTuple):
+    label: str
+    unit: str
+    used: int
+    limit: int
+
+    @property
+    def is_unlimited(self) -> bool:
+        return self.limit == UNLIMITED
+
+    @property
+    def is_over(self) -> bool:
+        return not self.is_unlimited and self.used > self.limit
+
+
+def standing_of(desk: Desk, tenant: str) -> list[Standing]:
+    """The quotas from which resources take, and what they have taken."""
+    limits, used = QUOTAS.show(desk, tenant), used_by(desk, find_tenant(desk, tenant)["id"])
+    return [
+        Standing(label_of(name, "quota"), unit_of("quota", name), amount, limits[name]) for name, amount in used.items()
+    ]
+
 
 CHANGED_MEANWHILE: Final = (
     "It was changed since this page was made, and nothing of yours was saved. What is new is in the form, \
@@ -135,7 +157,7 @@ class OnePage:
             fields = sent_fields(controls, posted.fields, problems)
         is_fixed = "change" not in noun.verbs or (noun is RESOURCES and found.state == ENDED)
         return self._room.noticed_page(
-            "one.html",
+            "detail.html",
             request,
             front,
             visit,

@@ -8,11 +8,11 @@ from cloudconsole.operator.audit import Search
 from cloudconsole.operator.entities import NEWS
 from cloudconsole.operator.serializers import Record
 from cloudconsole.operator.transaction import Desk
+from cloudconsole.server.admin_ui.context import Room
+from cloudconsole.server.admin_ui.views.audit import told_changes
 from cloudconsole.server.http.proxy import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
-from cloudconsole.server.operator_pages.room import Room
-from cloudconsole.server.operator_pages.trail import told_changes
 from cloudconsole.store.tables import news
 
 _CHANGES: Final = 10
@@ -38,7 +38,7 @@ class StartPage:
     async def show(self, request: Request, front: Front) -> Response:
         visit = await self._room.sessions.require(request, front)
         lines, upcoming = await self._room.office.look(_read)
-        return self._room.page("start.html", request, visit, places=_PLACES, lines=lines, upcoming=upcoming)
+        return self._room.page("home.html", request, visit, places=_PLACES, lines=lines, upcoming=upcoming)
 
 
 def _read(desk: Desk) -> tuple[list[Record], list[Record]]:

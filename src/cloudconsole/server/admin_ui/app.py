@@ -6,6 +6,16 @@ from sqlalchemy import Engine
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.operator.entities import NOUNS, Noun
+from cloudconsole.server.admin_ui.actions import DeedPage, deeds_of
+from cloudconsole.server.admin_ui.context import Room
+from cloudconsole.server.admin_ui.executor import Office
+from cloudconsole.server.admin_ui.sessions import OperatorSessions, SignIn
+from cloudconsole.server.admin_ui.templating import AUDIT_PATH, SIGN_IN_PATH, SIGN_OUT_PATH, Renderer
+from cloudconsole.server.admin_ui.views.audit import TrailPage
+from cloudconsole.server.admin_ui.views.create import AddPage
+from cloudconsole.server.admin_ui.views.detail import OnePage
+from cloudconsole.server.admin_ui.views.home import StartPage
+from cloudconsole.server.admin_ui.views.list import ListPage
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.authentication import Admission
 from cloudconsole.server.http.cookies import OPERATOR_PATH
@@ -16,18 +26,6 @@ from cloudconsole.server.http.routing import Endpoint, Route, Routes
 from cloudconsole.server.http.sessions import Sessions
 from cloudconsole.server.metrics.layout import OPERATOR_LOGIN, OPERATOR_LOGOUT, OPERATOR_PAGES
 from cloudconsole.server.metrics.shared_memory import Meter
-from cloudconsole.server.operator_pages.adding import AddPage
-from cloudconsole.server.operator_pages.asking import DeedPage
-from cloudconsole.server.operator_pages.deeds import deeds_of
-from cloudconsole.server.operator_pages.lists import ListPage
-from cloudconsole.server.operator_pages.office import Office
-from cloudconsole.server.operator_pages.rendering import AUDIT_PATH, SIGN_IN_PATH, SIGN_OUT_PATH, Renderer
-from cloudconsole.server.operator_pages.room import Room
-from cloudconsole.server.operator_pages.sessions import OperatorSessions
-from cloudconsole.server.operator_pages.sign_in import SignIn
-from cloudconsole.server.operator_pages.single import OnePage
-from cloudconsole.server.operator_pages.start import StartPage
-from cloudconsole.server.operator_pages.trail import TrailPage
 from cloudconsole.spec.errors import ApiError, LoginRequired, Unavailable
 from cloudconsole.store.sessions import SessionReader
 
@@ -98,7 +96,7 @@ class OperatorPages:
         if isinstance(error, Unavailable) and request.method == "POST":
             words = f"{words} {_PERHAPS_DONE}"
         return self._renderer.page(
-            "refusal.html",
+            "error.html",
             request,
             status=error.code,
             headers=refusal_headers(error),

@@ -1,0 +1,276 @@
+"""Disable/remove/end/reset actions and their confirmation page."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Final, NamedTuple
+
+from cloudconsole.core.resources import Role
+from cloudconsole.operator.entities import ACCOUNTS, RESOURCES, Done, Noun
+from cloudconsole.operator.entities.accounts import clear_throttle, throttle_cleared
+from cloudconsole.operator.entities.base import NOTHING_TO_CHANGE, PAST
+from cloudconsole.operator.errors import Finding, OperatorError, Unfit, refuse_unfit
+from cloudconsole.operator.parsing import MINIMUM_LENGTHS, PasswordPolicy
+from cloudconsole.operator.serializers import Record
+from cloudconsole.operator.transaction import Desk
+from cloudconsole.server.admin_ui.context import Room
+from cloudconsole.server.admin_ui.executor import Office
+from cloudconsole.server.admin_ui.fields import Control, sent
+from cloudconsole.server.admin_ui.forms import OUT_OF_DATE, Problems, blank_fields, problems_of, said, sent_fields
+from cloudconsole.server.admin_ui.sessions import Posted, Visit
+from cloudconsole.server.admin_ui.templating import key_of, link, query_of
+from cloudconsole.server.http.proxy import Front
+from cloudconsole.server.http.request import Request
+from cloudconsole.server.http.response import Response
+from cloudconsole.server.net import forwarded_address, throttle_address
+from cloudconsole.store.passwords import hash_password
+from cloudconsole.store.sessions import Session
+
+PASSWORDS: Final = (
+    Control(
+        "password",
+        "Password",
+        f"at least {MINIMUM_LENGTHS['tenant']} characters, {MINIMUM_LENGTHS['operator']} for operators; "
+        "more if the settings say so",
+        "password",
+        ("password",),
+        is_required=True,
+    ),
+    Control("password_again", "Repeat the password", "", "password", ("password_again",), is_required=True),
+)
+ADDRESS: Final = Control(
+    "address",
+    "Address",
+    "forget only the failures from this IP address; all of them, where it is left empty",
+    "text",
+    ("address",),
+)
+
+
+def new_password(fields: Mapping[str, str], policy: PasswordPolicy, role: Role) -> str:
+    """The password that was typed twice."""
+    refuse_unfit(password_findings(fields, policy, role))
+    return fields["password"]
+
+
+def password_findings(fields: Mapping[str, str], policy: PasswordPolicy, role: Role) -> Iterator[Finding]:
+    password = fields.get("password", "")
+    if problem := policy.problem(password, role):
+        yield ("password",), problem
+    elif fields.get("password_again", "") != password:
+        yield ("password_again",), "differs from the password"
+
+
+def reset_password(office: Office, who: Session, key: str, fields: Mapping[str, str]) -> Done:
+    with office.looking() as desk:
+        role = ACCOUNTS.show(desk, key)["role"]
+    # Hashed before the transaction: it takes its time, in which others could not write.
+    password_hash = hash_password(new_password(fields, office.password_policy, role))
+    with office.writing(who) as desk:
+        return ACCOUNTS.reset_password(desk, key, password_hash)
+
+
+def end_sessions(office: Office, who: Session, key: str) -> Done:
+    with office.writing(who) as desk:
+        return ACCOUNTS.end_sessions(desk, key)
+
+
+def clear(office: Office, who: Session, key: str, fields: Mapping[str, str]) -> Done:
+    network = _network(fields.get("address", "").strip())
+    with office.activity() as failures:
+        with office.writing(who) as desk:
+            done = clear_throttle(desk, failures, key, network)
+        failures.commit()
+    return done
+
+
+def _network(text: str) -> str | None:
+    if not text:
+        return None
+    address = forwarded_address(text)
+    if address is None:
+        raise Unfit([(("address",), "must be an IP address, such as 192.0.2.1")])
+    return throttle_address(address)
+
+
+ENDED: Final = "ended"
+"""The state of a resource that is over."""
+
+
+class Order(NamedTuple):
+    """A deed that was asked for: by whom, of what, with what was typed, and whether rules are overridden."""
+
+    who: Session
+    key: str
+    fields: Mapping[str, str]
+    force: bool = False
+
+
+class Deed(NamedTuple):
+    noun: Noun
+    verb: str
+    button: str
+    told: str
+    """What it does, in a sentence."""
+    past: Callable[[Done], str]
+    """What was done."""
+    do: Callable[[Office, Order], Done]
+    controls: tuple[Control, ...] = ()
+    is_harmless: bool = False
+    """Done by a button at once, since doing the contrary undoes it."""
+
+    @property
+    def path(self) -> str:
+        return f"{self.noun.name}/{self.verb}/"
+
+    @property
+    def may_be_forced(self) -> bool:
+        return self.verb in self.noun.overridable
+
+    def applies_to(self, record: Record, state: str | None) -> bool:
+        """Whether there is anything to do to one in this state."""
+        if self.verb in ("disable", "enable"):
+            is_off = record.get("disabled", not record.get("enabled", True))
+            return bool(is_off) is (self.verb == "enable")
+        return self.verb != "end" or state != ENDED
+
+
+_TOLD: Final[Mapping[tuple[str, str], str]] = {
+    ("tenant", "disable"): "Its accounts cannot log in any more, and their sessions end at once.",
+    ("account", "disable"): "It cannot log in any more, and its sessions end at once.",
+    ("node", "disable"): "It takes no new resources; those on it stay.",
+    ("flavor", "disable"): "It is not offered to tenants any more.",
+    ("url", "disable"): "It is not shown to tenants any more.",
+    ("domain", "disable"): "The domain is taken out of service.",
+    ("news", "disable"): "It is withdrawn: tenants do not see it any more.",
+    ("account", "remove"): "The account is gone for good, and its sessions end at once.",
+    ("resource", "remove"): "It is forgotten as if it had never been. To stop its costs, end it instead.",
+    ("resource", "end"): "It counts in the hour of its end, and in no later one.",
+    ("quota", "reset"): "All its limits become those of a new tenant.",
+}
+_BUTTONS: Final = {
+    "disable": "Disable",
+    "enable": "Enable",
+    "end": "End",
+    "remove": "Remove",
+    "reset": "Reset to the defaults",
+}
+
+_END: Final = Control("at", "End", "the moment; now, where it is left empty", "time", ("ended",))
+
+
+def deeds_of(noun: Noun) -> tuple[Deed, ...]:
+    """In the order of its verbs, and those that only accounts have."""
+    plain = tuple(_deed(noun, verb) for verb in noun.verbs if verb in _BUTTONS)
+    return (*_OF_ACCOUNTS, *plain) if noun is ACCOUNTS else plain
+
+
+def _deed(noun: Noun, verb: str) -> Deed:
+    def do(office: Office, order: Order) -> Done:
+        with office.writing(order.who, force=order.force) as desk:
+            done: Done = getattr(noun, verb)(desk, order.key)
+            return done
+
+    told = _TOLD.get((noun.name, verb), f"The {noun.thing} is {PAST[verb]}{' for good' if verb == 'remove' else ''}.")
+    if noun is RESOURCES and verb == "end":
+        return Deed(noun, verb, _BUTTONS[verb], told, _always(PAST[verb]), _end, (_END,))
+    return Deed(noun, verb, _BUTTONS[verb], told, _always(PAST[verb]), do, is_harmless=verb == "enable")
+
+
+def _always(past: str) -> Callable[[Done], str]:
+    return lambda _done: past
+
+
+def _end(office: Office, order: Order) -> Done:
+    with office.writing(order.who) as desk:
+        return RESOURCES.end(desk, order.key, sent(_END, order.fields) or None)
+
+
+_OF_ACCOUNTS: Final = (
+    Deed(
+        ACCOUNTS,
+        "password",
+        "Reset password",
+        "It gets another password, and its sessions end at once.",
+        _always("password changed, sessions ended"),
+        lambda office, order: reset_password(office, order.who, order.key, order.fields),
+        PASSWORDS,
+    ),
+    Deed(
+        ACCOUNTS,
+        "end-sessions",
+        "End sessions",
+        "It is logged out everywhere, at once.",
+        _always("sessions ended"),
+        lambda office, order: end_sessions(office, order.who, order.key),
+    ),
+    Deed(
+        ACCOUNTS,
+        "clear-throttle",
+        "Forget failed logins",
+        "Its failed logins are forgotten, so that it need not wait any longer (clear-throttle on the command line).",
+        throttle_cleared,
+        lambda office, order: clear(office, order.who, order.key, order.fields),
+        (ADDRESS,),
+    ),
+)
+
+
+class DeedPage:
+    def __init__(self, deed: Deed, room: Room) -> None:
+        self._deed = deed
+        self._room = room
+
+    async def ask(self, request: Request, front: Front) -> Response:
+        visit = await self._room.sessions.require(request, front)
+        return await self._page(request, visit, key_of(query_of(request)))
+
+    async def do(self, request: Request, front: Front) -> Response:
+        deed, room = self._deed, self._room
+        posted = await room.sessions.receive(request, front)
+        key = key_of(posted.fields)
+        if not posted.is_current:
+            return await self._page(request, posted.visit, key, posted, said(OUT_OF_DATE), 403)
+        force = deed.may_be_forced and "force" in posted.fields
+        order = Order(posted.visit.session, key, posted.fields, force)
+        try:
+            done = await room.office.do(partial(deed.do, room.office, order))
+        except OperatorError as refused:
+            return await self._page(request, posted.visit, key, posted, problems_of(refused, deed.controls), 422)
+        past = deed.past(done) if done.changed else NOTHING_TO_CHANGE
+        page = link(f"{deed.noun.name}/") if deed.verb == "remove" else link(f"{deed.noun.name}/one/", key=key)
+        return room.done(front, deed.noun, done.subject, past, page)
+
+    async def _page(
+        self,
+        request: Request,
+        visit: Visit,
+        key: str,
+        posted: Posted | None = None,
+        problems: Problems | None = None,
+        status: int = 200,
+    ) -> Response:
+        deed, problems = self._deed, problems or Problems()
+
+        def read(desk: Desk) -> Record:
+            return deed.noun.show(desk, key)
+
+        try:
+            await self._room.office.look(read)
+        except OperatorError as missing:
+            return self._room.missing(request, visit, str(missing))
+        fields = blank_fields(deed.controls)
+        if posted is not None:
+            fields = sent_fields(deed.controls, posted.fields, problems)
+        return self._room.page(
+            "confirm.html",
+            request,
+            visit,
+            status=status,
+            noun=deed.noun,
+            deed=deed,
+            key=key,
+            fields=fields,
+            problems=problems,
+            suggestions={},
+            may_be_forced=problems.may_be_forced and deed.may_be_forced,
+        )
