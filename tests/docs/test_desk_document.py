@@ -13,7 +13,7 @@ from cloudconsole.cli.parser import Parser
 from cloudconsole.pytest_plugin import OPTIONS
 from cloudconsole.server.commands import serve
 from cloudconsole.server.commands.desk_flags import FLAGS, UNTIL_STDIN_ENDS
-from cloudconsole.server.desk.controls import FAULT_FIELDS
+from cloudconsole.server.test_mode.controls import FAULT_FIELDS
 from cloudconsole.testing import ConsoleServer
 from tests.e2e.test_sessions_to_paste import needs_curl
 from tests.harness import clean_environment

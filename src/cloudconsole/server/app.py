@@ -17,7 +17,6 @@ from cloudconsole.server.access_log import Audit, CallObserver
 from cloudconsole.server.actions import Ports
 from cloudconsole.server.admin_ui.app import OperatorPages
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.http.api import ApiEndpoint
 from cloudconsole.server.http.authentication import Admission, Rehasher
 from cloudconsole.server.http.concurrency import Turns
@@ -50,6 +49,7 @@ from cloudconsole.server.metrics.layout import (
 from cloudconsole.server.metrics.shared_memory import Meter, meter_alone
 from cloudconsole.server.net import throttle_address
 from cloudconsole.server.response_cache import Payloads
+from cloudconsole.server.test_mode.runtime import Desk
 from cloudconsole.server.writer import Writer, give_way
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import ApiError, InternalError, MethodNotAllowed, NotFound, Unavailable

@@ -5,7 +5,7 @@ from datetime import UTC
 
 import pytest
 
-from cloudconsole.server.desk.clock import EARLIEST, LATEST, DeskClock, check_moment, read_moment
+from cloudconsole.server.test_mode.clock import EARLIEST, LATEST, DeskClock, check_moment, read_moment
 
 MOMENT = 1_767_229_170.0
 

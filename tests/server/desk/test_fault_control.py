@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.server.desk.faults import CATALOGUE
+from cloudconsole.server.test_mode.faults import CATALOGUE
 from cloudconsole.spec.errors import ApiError
 from cloudconsole.testing import ConsoleServer, NoConsole
 from tests.e2e.processes import eventually

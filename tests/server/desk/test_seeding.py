@@ -9,9 +9,9 @@ import pytest
 from cloudconsole.core.entropy import SYSTEM
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.desk.desk import Desk
-from cloudconsole.server.desk.seeding import SeededRandomness
 from cloudconsole.server.http.connection import GuardedProtocol
+from cloudconsole.server.test_mode.clock import SeededRandomness
+from cloudconsole.server.test_mode.runtime import Desk
 from tests.harness import Caller, HeldClock, InProcess
 
 

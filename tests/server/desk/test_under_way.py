@@ -10,10 +10,9 @@ import pytest
 
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.desk.clock import DeskClock
-from cloudconsole.server.desk.controls import Controls
-from cloudconsole.server.desk.desk import Desk
-from cloudconsole.server.desk.seeding import SeededRandomness
+from cloudconsole.server.test_mode.clock import DeskClock, SeededRandomness
+from cloudconsole.server.test_mode.controls import Controls
+from cloudconsole.server.test_mode.runtime import Desk
 from cloudconsole.store.tables import login_failures, sessions
 from tests.conftest import NOON
 from tests.harness import FORM, JSON, Caller, InProcess, Reply

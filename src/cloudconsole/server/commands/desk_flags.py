@@ -15,12 +15,11 @@ from cloudconsole.core.clock import SystemClock
 from cloudconsole.core.entropy import SYSTEM
 from cloudconsole.server.config.identity_endpoints import LOCAL
 from cloudconsole.server.config.settings import SettingError, Settings
-from cloudconsole.server.desk.clock import DeskClock, read_moment
-from cloudconsole.server.desk.controls import Controls
-from cloudconsole.server.desk.desk import Desk
-from cloudconsole.server.desk.seeding import SeededRandomness
 from cloudconsole.server.net import is_loopback
 from cloudconsole.server.runtime.worker import ListenError
+from cloudconsole.server.test_mode.clock import DeskClock, SeededRandomness, read_moment
+from cloudconsole.server.test_mode.controls import Controls
+from cloudconsole.server.test_mode.runtime import Desk
 
 FLAGS: Final = ("--clock", "--clock-fixed", "--seed", "--test-mode")
 """Those that are for one's own machine alone."""

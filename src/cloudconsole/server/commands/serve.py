@@ -21,13 +21,13 @@ from cloudconsole.server.commands.whoami import user_name
 from cloudconsole.server.config.docs import add_config_flag, add_setting_flags, sample_file
 from cloudconsole.server.config.loader import load_settings
 from cloudconsole.server.config.settings import SETTINGS, SettingError, Settings
-from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.logging import is_journal, set_up_logs
 from cloudconsole.server.runtime.supervisor import serve
 from cloudconsole.server.runtime.systemd import Notifier
 from cloudconsole.server.runtime.tls import hold_reloads, read_certificate
 from cloudconsole.server.runtime.uvicorn_compat import require_uvicorn
 from cloudconsole.server.runtime.worker import STOP_SIGNALS, ListenError, Sockets, bind, bind_metrics
+from cloudconsole.server.test_mode.runtime import Desk
 from cloudconsole.store.base import StoreError, reading
 from cloudconsole.store.sqlite.store import FolderStore, hold_serving_lock, prepare
 from cloudconsole.store.sqlite.test_marker import hold_until_the_end, refuse_desks

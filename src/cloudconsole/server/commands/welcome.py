@@ -7,9 +7,9 @@ from typing import NamedTuple
 from cloudconsole.operator.sample import SAMPLE_PASSWORDS
 from cloudconsole.server.config.identity_endpoints import LOCAL
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.net import is_loopback, reachable
+from cloudconsole.server.test_mode.runtime import Desk
 
 CURL_SESSION = """\
 base={base}

@@ -15,7 +15,6 @@ from typing import Final, NamedTuple
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.metrics.exposition import MetricsPage, StoreReadings
 from cloudconsole.server.metrics.layout import DIED, FROZEN
 from cloudconsole.server.metrics.server import MetricsServer
@@ -31,6 +30,7 @@ from cloudconsole.server.runtime.worker import (
     tell_end,
     tell_start,
 )
+from cloudconsole.server.test_mode.runtime import Desk
 
 POLL_SECONDS: Final = 0.1
 """Between two looks of the supervisor at its workers."""

@@ -6,8 +6,8 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from cloudconsole.core.compatibility import require_names
-from cloudconsole.server.desk.protocol import DroppableProtocol
 from cloudconsole.server.runtime.worker import DrainingServer
+from cloudconsole.server.test_mode.faults import DroppableProtocol
 
 VERSIONS: Final = ">=0.54,<0.55"
 """As pyproject.toml has it."""

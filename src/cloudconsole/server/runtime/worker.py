@@ -17,7 +17,6 @@ from typing_extensions import override
 from cloudconsole._version import __version__
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.desk.desk import Desk
 from cloudconsole.server.http.connection import guarded_protocol
 from cloudconsole.server.logging import sparing
 from cloudconsole.server.metrics.collectors import Pulse
@@ -27,6 +26,7 @@ from cloudconsole.server.metrics.shared_memory import Board
 from cloudconsole.server.runtime.listener import has_pending, stop_handshakes
 from cloudconsole.server.runtime.systemd import Notifier
 from cloudconsole.server.runtime.tls import BoundedLoop, Certificate, reload_certificate, reload_on_signal
+from cloudconsole.server.test_mode.runtime import Desk
 
 log = logging.getLogger(__name__)
 

@@ -1,14 +1,17 @@
-"""Failures to order: the next calls are answered late, refused, answered with a bare status, or not at all."""
+"""Fault injection, droppable connections."""
 
 import asyncio
 from collections.abc import Callable
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 from msgspec import Struct
+from typing_extensions import override
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from cloudconsole.server.http.body import parse_fields, read_body
+from cloudconsole.server.http.connection import GuardedProtocol
 from cloudconsole.server.http.proxy import Front
-from cloudconsole.server.http.request import ClientGone, Request
+from cloudconsole.server.http.request import DROP, GONE, ClientGone, Request
 from cloudconsole.server.http.response import Response
 from cloudconsole.server.http.routing import Endpoint, Route
 from cloudconsole.server.metrics.layout import BEFORE_ACTION
@@ -128,3 +131,27 @@ class Faults:
             return str(parse_fields(body, request.head.media_type, ("action",)).get("action"))
         except ApiError:
             return BEFORE_ACTION
+
+
+class DroppableProtocol(GuardedProtocol):
+    @override
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self._gone = asyncio.Event()
+        super().connection_made(transport)
+
+    @override
+    def eof_received(self) -> bool:  # type: ignore[override]
+        # One that only ends its sending side looks the same, and is answered yet.
+        self._gone.set()
+        return super().eof_received()
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._gone.set()
+        super().connection_lost(exc)
+
+    @override
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        scope: dict[str, Any] = cycle.scope  # type: ignore[assignment]
+        scope[DROP], scope[GONE] = self.drop, self._gone
+        super()._start_asgi_task(cycle, app)

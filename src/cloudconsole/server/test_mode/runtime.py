@@ -9,12 +9,11 @@ from sqlalchemy import delete
 from cloudconsole.core.clock import Clock, SystemClock, time_text
 from cloudconsole.core.entropy import SYSTEM, Randomness
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.desk.clock import DeskClock
-from cloudconsole.server.desk.controls import CLOCK_PATH, FAULT_PATH, RESET_PATH, Controls
-from cloudconsole.server.desk.protocol import DroppableProtocol
-from cloudconsole.server.desk.seeding import SeededRandomness
 from cloudconsole.server.http.connection import GuardedProtocol
 from cloudconsole.server.http.sessions import Sessions
+from cloudconsole.server.test_mode.clock import DeskClock, SeededRandomness
+from cloudconsole.server.test_mode.controls import CLOCK_PATH, FAULT_PATH, RESET_PATH, Controls
+from cloudconsole.server.test_mode.faults import DroppableProtocol
 from cloudconsole.server.writer import Writer
 from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.tables import sessions

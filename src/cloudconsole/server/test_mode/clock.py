@@ -1,5 +1,7 @@
-"""A clock that begins where one wants, runs from there or stands, and can be moved while the console serves."""
+"""Controllable clock, seeded random source."""
 
+import hashlib
+import random
 import time
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Final
@@ -61,3 +63,24 @@ def read_moment(value: Any, zone: tzinfo) -> int:
 def check_moment(moment: float) -> None:
     if not EARLIEST <= moment < LATEST:
         raise ValueError("must be a time from 1971 to 8999")
+
+
+class SeededRandomness:
+    """A stream that its seed alone decides, whichever Python it runs on."""
+
+    def __init__(self, seed: str) -> None:
+        self._seed = seed.encode()
+        self._taken = self._first = 0
+
+    def token_bytes(self, size: int, /) -> bytes:
+        self._taken += 1
+        return hashlib.shake_256(b"%d:%b" % (self._taken, self._seed)).digest(size)
+
+    def keep_place(self) -> None:
+        """From here on `restart` comes back to here."""
+        self._first = self._taken
+
+    def restart(self) -> None:
+        """All from the kept place again; and Python's own numbers, which request ids are made of, from their start."""
+        self._taken = self._first
+        random.seed(self._seed)

@@ -1,18 +1,17 @@
-"""The paths by which a test steers its console: everything as at the start, another time, calls that fail."""
+"""/_test/ endpoints."""
 
 import asyncio
+import re
+from collections.abc import Collection
 from datetime import tzinfo
-from typing import Any, Final
+from typing import Any, Final, NoReturn
+
+from msgspec import MsgspecError, ValidationError
+from msgspec.json import Decoder
 
 from cloudconsole.core.clock import time_text
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.desk import fields as given
-from cloudconsole.server.desk.clock import DeskClock, check_moment, read_moment
-from cloudconsole.server.desk.faults import ACTION_NAMES, CATALOGUE, Fault, Faults
-from cloudconsole.server.desk.gate import Gate
-from cloudconsole.server.desk.seeding import SeededRandomness
-from cloudconsole.server.desk.starting_store import StartingStore
-from cloudconsole.server.http.body import Fields
+from cloudconsole.server.http.body import Fields, json_text, media_type, read_body
 from cloudconsole.server.http.csrf import check_origin
 from cloudconsole.server.http.proxy import Front
 from cloudconsole.server.http.request import Request
@@ -20,10 +19,84 @@ from cloudconsole.server.http.response import Response, json_response
 from cloudconsole.server.http.routing import Route, Routes
 from cloudconsole.server.http.sessions import Sessions
 from cloudconsole.server.metrics.layout import LOGIN, LOGOUT, OTHER, WELCOME
+from cloudconsole.server.test_mode.clock import DeskClock, SeededRandomness, check_moment, read_moment
+from cloudconsole.server.test_mode.faults import ACTION_NAMES, CATALOGUE, Fault, Faults
+from cloudconsole.server.test_mode.snapshot import Gate, StartingStore
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec import envelope
-from cloudconsole.spec.errors import MissingField
+from cloudconsole.spec.constants import JSON
+from cloudconsole.spec.errors import InvalidField, MalformedBody, MissingField
 from cloudconsole.spec.i18n import Text
+
+MOST_BYTES = 65_536
+
+# By Python's own float, numbers out of its range are infinite instead of an error.
+_decode: Final = Decoder(float_hook=float).decode
+_LONG_NUMBER: Final = re.compile("(?<![0-9])([0-9]{1000})[0-9]+")
+
+
+async def read_fields(request: Request, known: Collection[str]) -> Fields:
+    """The body's fields, which are JSON; null is as good as absent. Where none are known, nor is a body needed."""
+    body = await read_body(request, MOST_BYTES)
+    if not (known or body or request.head.media_type):
+        return {}
+    media_type(request, (JSON,))
+    fields = _parse(body if known else body or b"{}")
+    for name in fields:
+        if name not in known:
+            among = ", ".join(known) or "-"
+            refuse(name[:64], f"is not known here; these are: {among}", f"未知；可用的字段为：{among}")
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _parse(body: bytes) -> Fields:
+    try:
+        text = json_text(body)
+        try:
+            fields = _decode(text)
+        except ValidationError:
+            # Well-formed so far, with a whole number too long to hold. No field of ours is as long, so its end may go.
+            fields = _decode(_LONG_NUMBER.sub(r"\1", text))
+    except (ValueError, MsgspecError, RecursionError):
+        raise MalformedBody from None
+    if not isinstance(fields, dict):
+        raise MalformedBody
+    return fields
+
+
+def refuse(field: str, en: str, zh: str) -> NoReturn:
+    raise InvalidField(field, Text(f"The field '{{field}}' {en}.", f"字段“{{field}}”{zh}。"))
+
+
+def switch(fields: Fields, name: str) -> bool | None:
+    value = fields.get(name)
+    if value is not None and not isinstance(value, bool):
+        refuse(name, "must be true or false", "必须是 true 或 false")
+    return value
+
+
+def whole_number(fields: Fields, name: str, low: int, high: int) -> int | None:
+    value = fields.get(name)
+    if value is not None and (type(value) is not int or not low <= value <= high):
+        refuse(name, f"must be a whole number from {low} to {high}", f"必须是 {low} 到 {high} 的整数")
+    return value
+
+
+def number(fields: Fields, name: str, low: float, high: float) -> float | None:
+    value = fields.get(name)
+    # A comparison with what is no number is never true.
+    if value is not None and (type(value) not in (int, float) or not low <= value <= high):
+        refuse(name, f"must be a number from {low} to {high}", f"必须是 {low} 到 {high} 的数字")
+    return value
+
+
+def one_of(fields: Fields, name: str, choices: Collection[str]) -> str | None:
+    value: Any = fields.get(name)
+    if value is not None and (not isinstance(value, str) or value not in choices):
+        among = ", ".join(choices)
+        refuse(name, f"must be one of: {among}", f"必须是下列之一：{among}")
+    return value
+
 
 RESET_PATH: Final = "/_test/reset"
 CLOCK_PATH: Final = "/_test/clock"
@@ -89,7 +162,7 @@ class Controls:
     async def reset(self, request: Request, front: Front) -> Response:
         """Content, sessions, throttles, clock and tokens as they were at the start, and no fault to come."""
         check_origin(request, front)
-        await given.read_fields(request, ())
+        await read_fields(request, ())
         async with self._one_at_a_time:
             # First of all, so that no call that a fault delays is waited for.
             self._faults.forget()
@@ -112,10 +185,10 @@ class Controls:
 
     async def move_clock(self, request: Request, front: Front) -> Response:
         check_origin(request, front)
-        fields = await given.read_fields(request, CLOCK_FIELDS)
+        fields = await read_fields(request, CLOCK_FIELDS)
         if not fields:
             raise MissingField("now")
-        fixed = given.switch(fields, "fixed")
+        fixed = switch(fields, "fixed")
         async with self._one_at_a_time:
             # Uses are written down behind their calls: a jump before that would end a session that was in use.
             await self._sessions.settle()
@@ -128,8 +201,8 @@ class Controls:
 
     async def order_fault(self, request: Request, front: Front) -> Response:
         check_origin(request, front)
-        fields = await given.read_fields(request, FAULT_FIELDS)
-        clear = given.switch(fields, "clear")
+        fields = await read_fields(request, FAULT_FIELDS)
+        clear = switch(fields, "clear")
         fault = None if clear and len(fields) == 1 else _read_fault(fields)
         async with self._one_at_a_time:
             if clear:
@@ -148,17 +221,17 @@ class Controls:
     def _moment(self, fields: Fields) -> float | None:
         """Where the clock goes, if anywhere."""
         if "now" in fields and "advance" in fields:
-            given.refuse("advance", "cannot stand beside 'now'", "不能与“now”同时给出")
+            refuse("advance", "cannot stand beside 'now'", "不能与“now”同时给出")
         try:
             if "now" in fields:
                 return read_moment(fields["now"], self._zone)
-            seconds = given.number(fields, "advance", -FARTHEST, FARTHEST)
+            seconds = number(fields, "advance", -FARTHEST, FARTHEST)
             if seconds is None:
                 return None
             moment = self._clock.now() + seconds
             check_moment(moment)
         except ValueError as problem:
-            given.refuse("now" if "now" in fields else "advance", str(problem), "必须是一个可用的时间")
+            refuse("now" if "now" in fields else "advance", str(problem), "必须是一个可用的时间")
         return moment
 
     def _time(self) -> dict[str, Any]:
@@ -169,21 +242,21 @@ class Controls:
 
 
 def _read_fault(fields: Fields) -> Fault:
-    error = given.one_of(fields, "error", CATALOGUE)
-    status = given.whole_number(fields, "status", 200, 599)
-    drop = given.switch(fields, "drop")
-    delay = given.number(fields, "delay", 0, LONGEST_DELAY)
+    error = one_of(fields, "error", CATALOGUE)
+    status = whole_number(fields, "status", 200, 599)
+    drop = switch(fields, "drop")
+    delay = number(fields, "delay", 0, LONGEST_DELAY)
     ends = [name for name, value in (("error", error), ("status", status), ("drop", drop)) if value]
     if not ends and not delay:
         raise MissingField("error")
     if len(ends) > 1:
-        given.refuse(ends[1], f"cannot stand beside '{ends[0]}'", f"不能与“{ends[0]}”同时给出")
-    retry_after = given.whole_number(fields, "retryAfter", 0, LONGEST_WAIT)
+        refuse(ends[1], f"cannot stand beside '{ends[0]}'", f"不能与“{ends[0]}”同时给出")
+    retry_after = whole_number(fields, "retryAfter", 0, LONGEST_WAIT)
     if retry_after is not None and not (error or status):
-        given.refuse("retryAfter", "needs 'error' or 'status' beside it", "需要同时给出“error”或“status”")
+        refuse("retryAfter", "needs 'error' or 'status' beside it", "需要同时给出“error”或“status”")
     return Fault(
-        left=given.whole_number(fields, "times", 1, MOST_TIMES) or 1,
-        call=given.one_of(fields, "call", FAULTY_CALLS),
+        left=whole_number(fields, "times", 1, MOST_TIMES) or 1,
+        call=one_of(fields, "call", FAULTY_CALLS),
         delay=delay or 0,
         error=error,
         status=status,

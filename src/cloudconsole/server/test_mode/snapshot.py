@@ -1,13 +1,44 @@
-"""The gate before all calls of a console in test mode: closed, it lets none in, and those within have left."""
+"""Store snapshot and the drain barrier for reset."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
 
 from cloudconsole.server.http.proxy import Front
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 from cloudconsole.server.http.routing import Endpoint, Route
+from cloudconsole.spec.errors import Unavailable
+from cloudconsole.store.base import PARTS
+from cloudconsole.store.sqlite.backup import connect, consistent_snapshot
+from cloudconsole.store.sqlite.engine import database_file
+
+
+class StartingStore:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        # Made by one thread and put back by another, never at once.
+        self._kept = {part: sqlite3.connect(":memory:", check_same_thread=False) for part in PARTS}
+        with consistent_snapshot(folder, PARTS) as connections:
+            for part, connection in connections.items():
+                connection.backup(self._kept[part])
+
+    def put_back(self) -> None:
+        """Each part in one transaction: whoever has the store open sees it from then on."""
+        try:
+            for part, kept in self._kept.items():
+                with closing(connect(database_file(self._folder, part))) as store:
+                    kept.backup(store)
+                    # The whole content went through the log, which would grow with every test.
+                    store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.Error as problem:
+            raise Unavailable from problem
+
+    def close(self) -> None:
+        for kept in self._kept.values():
+            kept.close()
 
 
 class Gate:
