@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 WRK := command -v wrk >/dev/null || { echo "wrk is missing: installing it"; apt-get update -qq && \
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends wrk >/dev/null; }
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --quiet
-EXTRAS := --extra server --extra openstack --extra postgres
+EXTRAS := --extra server --extra postgres
 
 # A module's tests by one worker, since they share what they start; in the order that tests/conftest.py puts them.
 BY_MODULE := --dist loadscope --no-loadscope-reorder

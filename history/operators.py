@@ -15,7 +15,7 @@ from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.entities import ACCOUNTS, NEWS, NOUNS, PRICES, QUOTAS, RESOURCES, Done
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.transaction import Desk
-from cloudconsole.server.commands.admin.stores import looking, now, settle, store, store_to_read, writing
+from cloudconsole.server.commands.admin.store import looking, now, settle, store, store_to_read, writing
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.store import counters, tables
 from cloudconsole.store.base import StoreError

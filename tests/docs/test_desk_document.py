@@ -12,7 +12,7 @@ import pytest
 from cloudconsole.cli.parser import Parser
 from cloudconsole.pytest_plugin import OPTIONS
 from cloudconsole.server.commands import serve
-from cloudconsole.server.commands.desk_flags import FLAGS, UNTIL_STDIN_ENDS
+from cloudconsole.server.commands.test_mode_flags import FLAGS, UNTIL_STDIN_ENDS
 from cloudconsole.server.test_mode.controls import FAULT_FIELDS
 from cloudconsole.testing import ConsoleServer
 from tests.e2e.test_sessions_to_paste import needs_curl

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from cloudconsole.server.doctor.examination import CHECKS
+from cloudconsole.server.doctor.runner import CHECKS
 
 DOCTOR = (Path(__file__).parents[2] / "docs/doctor.md").read_text()
 

@@ -15,7 +15,7 @@ import pytest
 
 from cloudconsole.cli.parser import Parser
 from cloudconsole.server.commands import serve
-from cloudconsole.server.commands.desk_flags import read_desk, refuse_reach, stand_in_defaults
+from cloudconsole.server.commands.test_mode_flags import read_desk, refuse_reach, stand_in_defaults
 from cloudconsole.server.config.identity_endpoints import IdentityEndpoint
 from cloudconsole.server.config.settings import SettingError, Settings
 from cloudconsole.server.runtime.worker import ListenError, bind

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.server.commands.welcome import curl_session, python_session
+from cloudconsole.server.commands.banner import curl_session, python_session
 from tests.harness import RunningServer, clean_environment
 
 ROOT = Path(__file__).parents[2]

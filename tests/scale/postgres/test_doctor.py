@@ -15,10 +15,10 @@ from psycopg.conninfo import conninfo_to_dict
 
 from cloudconsole.server.config.identity_endpoints import KEYSTONE, IdentityEndpoint
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.doctor import database_checks
-from cloudconsole.server.doctor.database_checks import check_database
-from cloudconsole.server.doctor.examination import examine as examine_all
-from cloudconsole.server.doctor.findings import Case, Finding
+from cloudconsole.server.doctor import postgres
+from cloudconsole.server.doctor.postgres import check_database
+from cloudconsole.server.doctor.results import Case, Finding
+from cloudconsole.server.doctor.runner import examine as examine_all
 from cloudconsole.store.postgres.dsn import DatabaseAddress, without_password
 from tests.databases import Databases
 from tests.harness import CERTIFICATES
@@ -99,7 +99,7 @@ def test_no_check_looks_into_tables_that_are_not_this_programs(address: Database
 def test_signals_that_nobody_sweeps_are_told(
     examine: Examine, address: DatabaseAddress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database_checks, "MOST_SIGNALS", 1)
+    monkeypatch.setattr(postgres, "MOST_SIGNALS", 1)
     execute(address, "INSERT INTO tenants (name) VALUES ('Acme')")
     assert (examine().level, "signals" in examine().text) == ("warning", True)
 
@@ -143,7 +143,7 @@ def test_more_workers_than_connections_are_told(
 
 @pytest.mark.parametrize("seconds", [-5, 5])
 def test_clocks_apart_are_told(examine: Examine, monkeypatch: pytest.MonkeyPatch, seconds: int) -> None:
-    monkeypatch.setattr(database_checks, "time", SimpleNamespace(time=lambda: time.time() + seconds))
+    monkeypatch.setattr(postgres, "time", SimpleNamespace(time=lambda: time.time() + seconds))
     finding = examine()
     assert (finding.level, "differ by 5 s" in finding.text) == ("warning", True)
 
@@ -152,7 +152,7 @@ def test_a_database_that_takes_long_to_answer_has_no_other_time(
     examine: Examine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked_and_answered = iter([time.time() - 60, time.time() + 60])
-    monkeypatch.setattr(database_checks, "time", SimpleNamespace(time=lambda: next(asked_and_answered)))
+    monkeypatch.setattr(postgres, "time", SimpleNamespace(time=lambda: next(asked_and_answered)))
     assert examine().level == "ok"
 
 
@@ -187,7 +187,7 @@ def test_an_untrusted_certificate_is_told_from_a_server_that_is_down(
 def test_the_command_ends_the_transaction_that_locks_the_tables_of_logins(
     examine: Examine, address: DatabaseAddress, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database_checks, "BUSY_SECONDS", 0)
+    monkeypatch.setattr(postgres, "BUSY_SECONDS", 0)
     file = tmp_path / "the password"
     file.write_text(str(conninfo_to_dict(address.given)["password"]))
     file.chmod(0o600)

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from cloudconsole.server.commands.admin.stores import looking
+from cloudconsole.server.commands.admin.store import looking
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.base import reading
 from cloudconsole.store.postgres.dsn import DatabaseAddress

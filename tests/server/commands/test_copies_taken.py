@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.server.commands.whoami import user_name
+from cloudconsole.server.commands.common import user_name
 from cloudconsole.store.sqlite import engine
 from tests.server.commands.conftest import Run
 

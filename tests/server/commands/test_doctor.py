@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.server.doctor.examination import CHECKS
-from cloudconsole.server.doctor.findings import Case, Check, Finding, warning
+from cloudconsole.server.doctor.results import Case, Check, Finding, warning
+from cloudconsole.server.doctor.runner import CHECKS
 from tests.backends.openstack.cloud_double import Reply
 from tests.server.commands.conftest import Run
 from tests.server.doctor.conftest import fail_logins

@@ -7,8 +7,8 @@ from threading import Barrier
 
 import pytest
 
-from cloudconsole.server.commands import first_cloud
-from cloudconsole.server.commands.first_cloud import load_first_cloud, read_first_cloud
+from cloudconsole.server.commands import serve
+from cloudconsole.server.commands.serve import load_first_cloud, read_first_cloud
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.sqlite.store import prepare
 from cloudconsole.store.tables import operator_audit
@@ -20,7 +20,7 @@ def test_it_is_loaded_only_when_replicas_that_serve_the_store_have_seen_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settled = list[Settings]()
-    monkeypatch.setattr(first_cloud, "settle", settled.append)
+    monkeypatch.setattr(serve, "settle", settled.append)
     prepare(tmp_path)
     settings = Settings(data=tmp_path)
     sample = read_first_cloud(argparse.Namespace(sample=True, cloud=None), settings)

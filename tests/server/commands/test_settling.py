@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from cloudconsole.operator.sample import SAMPLE_FILE
-from cloudconsole.server.commands.admin import stores
+from cloudconsole.server.commands.admin import store
 from tests.server.commands.conftest import Run
 from tests.server.commands.test_importing import write
 
@@ -16,7 +16,7 @@ def said_before(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPa
     """What had been said whenever a command waited until its changes had settled."""
     said = list[str]()
     waiting = SimpleNamespace(sleep=lambda _seconds: said.append(capsys.readouterr().out))
-    monkeypatch.setattr(stores, "time", waiting)
+    monkeypatch.setattr(store, "time", waiting)
     return said
 
 

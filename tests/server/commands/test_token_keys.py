@@ -1,7 +1,6 @@
 """`cloudconsole admin token-keys rotate` as an operator meets it; copies of the store have no keys in them."""
 
 import json
-import sys
 import tarfile
 from itertools import pairwise
 from pathlib import Path
@@ -84,15 +83,6 @@ def test_garbled_keys_are_refused_and_left_alone(cloudconsole: Run, data: Path, 
 def test_a_rotation_needs_a_store(cloudconsole: Run, tmp_path: Path) -> None:
     done = cloudconsole("admin", "token-keys", "rotate", "--data", tmp_path / "none")
     assert done.err == f"cloudconsole: there is no store in {tmp_path / 'none'}: give its folder with --data\n"
-
-
-def test_without_the_library_the_command_says_what_to_install(
-    cloudconsole: Run, data: Path, keys: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delitem(sys.modules, "cloudconsole.backends.openstack.token_encryption")
-    monkeypatch.setitem(sys.modules, "cryptography.fernet", None)
-    done = cloudconsole("admin", "token-keys", "rotate", "--data", data)
-    assert (done.code, "pip install 'cloudconsole[openstack]'" in done.err) == (1, True)
 
 
 @pytest.mark.embedded_only

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.server.commands.whoami import user_name
+from cloudconsole.server.commands.common import user_name
 from tests.e2e.processes import command
 from tests.harness import Caller, OverHttp, Reply, RunningServer, running_server
 from tests.newer import NEWER, OWN, NewerVersion

@@ -5,7 +5,7 @@ import pwd
 
 import pytest
 
-from cloudconsole.server.commands.whoami import user_name
+from cloudconsole.server.commands.common import user_name
 
 
 def test_no_variable_can_say_that_someone_else_did_it(monkeypatch: pytest.MonkeyPatch) -> None:

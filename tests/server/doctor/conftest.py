@@ -11,8 +11,8 @@ import pytest
 
 from cloudconsole.core import login_throttle
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.doctor.examination import CHECKS
-from cloudconsole.server.doctor.findings import Case, Finding
+from cloudconsole.server.doctor.results import Case, Finding
+from cloudconsole.server.doctor.runner import CHECKS
 from cloudconsole.store.activity import hash_username
 from tests.backends.openstack.cloud_double import CloudDouble
 from tests.conftest import NOON

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cloudconsole.server.doctor.examination import Result, examine
-from cloudconsole.server.doctor.setting_checks import read_case
+from cloudconsole.server.doctor.config import read_case
+from cloudconsole.server.doctor.runner import Result, examine
 from tests.harness import clean_environment
 from tests.terminal import Terminal
 

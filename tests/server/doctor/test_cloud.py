@@ -9,8 +9,8 @@ import pytest
 from cloudconsole.backends.openstack.config import Endpoint
 from cloudconsole.server.config.identity_endpoints import KEYSTONE, IdentityEndpoint
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.doctor import cloud_checks, cloud_visit, project_checks
-from cloudconsole.server.doctor.findings import Case, Finding, Login
+from cloudconsole.server.doctor import openstack, openstack_probe
+from cloudconsole.server.doctor.results import Case, Finding, Login
 from tests.backends.openstack.cloud_double import Reply
 from tests.conftest import NOON
 from tests.server.doctor.conftest import execute, levels
@@ -33,21 +33,21 @@ def look(cloud: SmallCloud, data: Path) -> Look:
         endpoint = Endpoint(cloud.address, **more)
         settings = Settings(data=data, identity=(IdentityEndpoint(cloud.address, KEYSTONE, endpoint),))
         case = Case(settings, [], NOON, login=Login(cloud.address, USER, password))
-        return list(cloud_checks.check_cloud(case))
+        return list(openstack.check_cloud(case))
 
     return run
 
 
 def test_without_a_login_nothing_is_asked(cloud: SmallCloud, data: Path) -> None:
     settings = Settings(data=data, identity=(IdentityEndpoint(cloud.address, KEYSTONE, Endpoint(cloud.address)),))
-    (finding,) = cloud_checks.check_cloud(Case(settings, [], NOON))
+    (finding,) = openstack.check_cloud(Case(settings, [], NOON))
     assert finding.level == "ok"
     assert "cloudconsole doctor --as USER" in finding.text
     assert cloud.asked == []
 
 
 def test_without_a_cloud_there_is_nothing_to_look_at(data: Path) -> None:
-    assert levels(list(cloud_checks.check_cloud(Case(Settings(data=data), [], NOON)))) == ["ok"]
+    assert levels(list(openstack.check_cloud(Case(Settings(data=data), [], NOON)))) == ["ok"]
 
 
 def test_a_cloud_in_order_is_told_with_project_and_services(look: Look) -> None:
@@ -74,7 +74,7 @@ def test_the_token_is_revoked_even_if_the_look_fails(
     async def fail(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(cloud_visit, "_look_around", fail)
+    monkeypatch.setattr(openstack_probe, "_look_around", fail)
     with pytest.raises(ZeroDivisionError):
         look()
     assert cloud.asked[-1].method == "DELETE"
@@ -107,7 +107,7 @@ def test_a_login_that_fails_is_one_problem(look: Look, cloud: SmallCloud, reply:
 def test_one_that_takes_too_long_holds_nobody_up(
     look: Look, cloud: SmallCloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cloud_checks, "LONGEST_SECONDS", 0.2)
+    monkeypatch.setattr(openstack, "LONGEST_SECONDS", 0.2)
     cloud.answers("POST", "/v3/auth/tokens", Reply(instead="freeze"))
     (finding,) = look()
     assert finding.text.endswith("no answer in time")
@@ -178,7 +178,7 @@ def test_a_region_without_another_service_is_a_warning(look: Look, cloud: SmallC
 def test_a_service_that_fails_is_a_problem_and_the_others_are_told(
     look: Look, cloud: SmallCloud, monkeypatch: pytest.MonkeyPatch, reply: Reply, said: str
 ) -> None:
-    monkeypatch.setattr(cloud_visit, "CALL_SECONDS", 1)
+    monkeypatch.setattr(openstack_probe, "CALL_SECONDS", 1)
     cloud.answers("GET", "/network/v2.0/quotas/p1/details.json", reply)
     _, finding, others, _ = look()
     assert (finding.level, finding.text) == ("problem", f"region RegionOne: network cannot be read: {said}")
@@ -241,7 +241,7 @@ def test_what_is_alike_is_told_once(look: Look, cloud: SmallCloud) -> None:
 def test_so_many_are_named_and_the_rest_is_counted(
     look: Look, cloud: SmallCloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(project_checks, "MOST_NAMED", 2)
+    monkeypatch.setattr(openstack, "MOST_NAMED", 2)
     types = [{"id": f"t{number}", "name": f"type {number}"} for number in range(5)]
     cloud.answers("GET", "/volume/v3/p1/types", Reply(body={"volume_types": types}))
     *_, first, second, rest = look()

@@ -1,6 +1,5 @@
 """What the doctor says of an OpenStack's identity endpoints, which it calls for real, and of the keys for tokens."""
 
-import sys
 import time
 from email.utils import formatdate
 from pathlib import Path
@@ -12,9 +11,9 @@ from cloudconsole.backends.openstack.config import Endpoint
 from cloudconsole.backends.openstack.token_encryption import make_keys
 from cloudconsole.core.hosts import normalise_region
 from cloudconsole.server.config.identity_endpoints import KEYSTONE, IdentityEndpoint
-from cloudconsole.server.doctor import endpoint_checks, probe
-from cloudconsole.server.doctor.findings import Finding, ok
-from cloudconsole.server.doctor.probe import NoAnswer, ask
+from cloudconsole.server.doctor import http_probe, openstack
+from cloudconsole.server.doctor.http_probe import NoAnswer, ask
+from cloudconsole.server.doctor.results import Finding, ok
 from tests.backends.openstack.cloud_double import CloudDouble, Reply
 from tests.harness import CERTIFICATES
 from tests.server.doctor.conftest import Check, levels
@@ -85,7 +84,7 @@ def test_every_endpoint_is_looked_at(check: Check, cloud: CloudDouble) -> None:
 def test_one_that_never_answers_holds_nobody_up(
     check: Check, cloud: CloudDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(probe, "LONGEST_SECONDS", 0.2)
+    monkeypatch.setattr(http_probe, "LONGEST_SECONDS", 0.2)
     cloud.answers("GET", "/v3", Reply(instead="freeze"))
     assert "no whole answer within 0.2 seconds" in found(check, cloud.address).text
 
@@ -109,7 +108,7 @@ def test_plain_http_to_another_machine_is_a_warning(check: Check, monkeypatch: p
     def nothing(*_: object, **__: object) -> object:
         raise NoAnswer("not tried")
 
-    monkeypatch.setattr(endpoint_checks, "ask", nothing)
+    monkeypatch.setattr(openstack, "ask", nothing)
     warning, silence = check("identity endpoints", identity=keystone("http://identity.example.com:5000/v3"))
     assert warning.level == "warning"
     assert "passwords and tokens can be read on the way" in warning.text
@@ -202,13 +201,3 @@ def test_garbled_keys_are_a_problem_and_are_not_shown(check: Check, data: Path, 
     finding = keys_found(check)
     assert finding.level == "problem"
     assert "not a key" not in finding.text
-
-
-def test_a_missing_library_is_told_with_what_brings_it(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith("cloudconsole.backends.openstack.token_encryption")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "cryptography.fernet", None)
-    finding = keys_found(check)
-    assert finding.level == "problem"
-    assert finding.command == f"{sys.executable} -m pip install 'cloudconsole[openstack]'"
-    assert finding.text.startswith("cryptography.fernet is not installed")

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.server.doctor import console_checks, probe
-from cloudconsole.server.doctor.probe import Answer, NoAnswer, ask
+from cloudconsole.server.doctor import console, http_probe
+from cloudconsole.server.doctor.http_probe import Answer, NoAnswer, ask
 from tests.conftest import NOON
 from tests.harness import CERTIFICATES, RunningServer, running_server
 from tests.server.doctor.conftest import Check, execute, levels
@@ -217,7 +217,7 @@ def test_a_changed_cookie_is_a_problem(check: Check, standing: Standing, session
 
 def test_a_cookie_that_is_not_secure_over_https_is_a_problem(standing: Standing) -> None:
     answer = ask(standing.base)._replace(origin="https://console.example.com")
-    assert ["is not Secure" in finding.text for finding in console_checks._cookies(answer)] == [True, True]
+    assert ["is not Secure" in finding.text for finding in console._cookies(answer)] == [True, True]
 
 
 def test_other_regions_mean_that_it_does_not_know_how_it_was_reached(check: Check, standing: Standing) -> None:
@@ -279,7 +279,7 @@ def _saying(*pieces: bytes, between: float = 0) -> Iterator[str]:
 
 
 def test_one_that_drips_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe, "LONGEST_SECONDS", 0.2)
+    monkeypatch.setattr(http_probe, "LONGEST_SECONDS", 0.2)
     # It would be whole in the end, and each piece comes in time.
     dripping = _saying(b"HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\n", b"x", between=0.05)
     with dripping as origin, pytest.raises(NoAnswer, match=r"no whole answer within 0\.2 seconds"):
@@ -287,7 +287,7 @@ def test_one_that_drips_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_one_that_answers_without_end_is_read_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe, "LARGEST_ANSWER", 1000)
+    monkeypatch.setattr(http_probe, "LARGEST_ANSWER", 1000)
     with _saying(b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 600, between=0.001) as origin:
         assert len(ask(origin).body) == 1000
 

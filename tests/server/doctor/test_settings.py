@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from cloudconsole.server.config.settings import SETTINGS, Settings
-from cloudconsole.server.doctor.examination import CHECKS, examine
-from cloudconsole.server.doctor.findings import Case
-from cloudconsole.server.doctor.setting_checks import read_case
+from cloudconsole.server.doctor.config import read_case
+from cloudconsole.server.doctor.results import Case
+from cloudconsole.server.doctor.runner import CHECKS, examine
 from tests.conftest import NOON
 from tests.harness import CERTIFICATES
 from tests.server.doctor.conftest import Check

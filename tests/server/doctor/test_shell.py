@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.doctor.findings import Case
-from cloudconsole.server.doctor.shell import as_root, as_user, program, shell
+from cloudconsole.server.doctor.fix_commands import as_root, as_user, program, shell
+from cloudconsole.server.doctor.results import Case
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.doctor import folder_checks, store_checks
-from cloudconsole.server.doctor.examination import CHECKS, examine
-from cloudconsole.server.doctor.findings import Case
+from cloudconsole.server.doctor import sqlite, store
+from cloudconsole.server.doctor.results import Case
+from cloudconsole.server.doctor.runner import CHECKS, examine
 from tests.conftest import NOON
 from tests.newer import OWN, make_newer
 from tests.server.doctor.conftest import Check, execute, levels
@@ -79,7 +79,7 @@ def test_little_room_is_told(
     check: Check, data: Path, monkeypatch: pytest.MonkeyPatch, least: int, store_size: int, level: str
 ) -> None:
     data.chmod(0o700)
-    monkeypatch.setattr(folder_checks, "LEAST_FREE", least)
+    monkeypatch.setattr(sqlite, "LEAST_FREE", least)
     if store_size > 1:
         # A file with a hole has a size without needing room.
         free = shutil.disk_usage(data).free
@@ -139,7 +139,7 @@ def test_a_database_that_this_program_did_not_leave_so_is_a_problem(
 
 
 def test_a_log_that_grows_without_end_is_a_warning(check: Check, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_checks, "LONGEST_LOG", 1000)
+    monkeypatch.setattr(store, "LONGEST_LOG", 1000)
     assert levels(check("databases")) == ["ok", "ok"]
     with closing(sqlite3.connect(data / "activity.db", isolation_level=None)) as reader:
         reader.execute("BEGIN")

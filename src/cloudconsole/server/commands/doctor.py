@@ -10,14 +10,14 @@ from cloudconsole.cli import output, stdout
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.core.hosts import normalise_region
 from cloudconsole.operator.errors import OperatorError
+from cloudconsole.server.commands.common import refuse
 from cloudconsole.server.commands.passwords import add_password_arguments, read_password
-from cloudconsole.server.commands.refusing import refuse
 from cloudconsole.server.config.docs import add_config_flag, add_setting_flags
 from cloudconsole.server.config.settings import SETTINGS
-from cloudconsole.server.doctor.endpoint_checks import endpoints_of
-from cloudconsole.server.doctor.examination import Result, examine
-from cloudconsole.server.doctor.findings import Case, Finding, Login
-from cloudconsole.server.doctor.setting_checks import read_case
+from cloudconsole.server.doctor.config import read_case
+from cloudconsole.server.doctor.openstack import endpoints_of
+from cloudconsole.server.doctor.results import Case, Finding, Login
+from cloudconsole.server.doctor.runner import Result, examine
 from cloudconsole.spec.text import visible
 
 

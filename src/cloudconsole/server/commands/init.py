@@ -5,15 +5,15 @@ import shlex
 
 from cloudconsole.cli import output
 from cloudconsole.operator.bootstrap import add_first_operator, check_names, refuse_if_inhabited
-from cloudconsole.server.commands.admin.running import run_with_settings
-from cloudconsole.server.commands.admin.stores import (
+from cloudconsole.server.commands.admin.store import (
     add_json_argument,
     add_store_arguments,
+    run_with_settings,
     settle,
     writing,
 )
+from cloudconsole.server.commands.common import user_name
 from cloudconsole.server.commands.passwords import add_password_arguments, read_new_password
-from cloudconsole.server.commands.whoami import user_name
 from cloudconsole.server.config.docs import flag_words
 from cloudconsole.server.config.settings import STORE_SETTINGS, Settings
 from cloudconsole.store.passwords import hash_password

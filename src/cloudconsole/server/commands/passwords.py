@@ -1,4 +1,4 @@
-"""A password: typed at a terminal, a new one twice, or from standard input, or from a file; never from an argument."""
+"""Password prompts; warn of passwords on the command line."""
 
 import argparse
 import getpass
@@ -89,3 +89,23 @@ def _fit(password: str) -> str:
     if not is_fit(password):
         raise OperatorError(f"a password has 1 to {LONGEST} characters")
     return password
+
+
+def warn_of_shown_password(database: str | None) -> None:
+    """Say so on standard error; the command goes on, since the password has been seen by then."""
+    if database is None or not _has_password(database):
+        return
+    sys.stderr.write(
+        "cloudconsole: everyone on this machine sees the password among the arguments: give it by a password file, "
+        "CLOUDCONSOLE_DATABASE or PGPASSFILE instead\n"
+    )
+
+
+def _has_password(database: str) -> bool:
+    try:
+        from cloudconsole.store.postgres.dsn import holds_password
+
+        return holds_password(database)
+    except (ImportError, ValueError):
+        # It is refused for that.
+        return False

@@ -1,23 +1,26 @@
-"""`cloudconsole serve`: prepare the store, take the port, say how to begin, serve."""
+"""`serve`, initial data."""
 
 import argparse
 import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, select
 
 from cloudconsole.cli import stdout
 from cloudconsole.core.compatibility import IncompatibleDependency
+from cloudconsole.operator.cloud_file.loader import make_equal, read_cloud_file
+from cloudconsole.operator.cloud_file.model import CloudFile
 from cloudconsole.operator.entities.accounts import has_accounts
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.sample import accounts_with_sample_passwords
-from cloudconsole.server.commands.desk_flags import add_desk_flags, read_desk, refuse_reach, stand_in_defaults
-from cloudconsole.server.commands.first_cloud import add_first_cloud_flags, load_first_cloud, read_first_cloud
-from cloudconsole.server.commands.refusing import refuse
-from cloudconsole.server.commands.shown_password import warn_of_shown_password
-from cloudconsole.server.commands.welcome import Start, ready_line, welcome
-from cloudconsole.server.commands.whoami import user_name
+from cloudconsole.operator.sample import SAMPLE_FILE, accounts_with_sample_passwords
+from cloudconsole.server.commands.admin.store import settle
+from cloudconsole.server.commands.banner import Start, ready_line, welcome
+from cloudconsole.server.commands.common import refuse, user_name
+from cloudconsole.server.commands.passwords import warn_of_shown_password
+from cloudconsole.server.commands.test_mode_flags import add_desk_flags, read_desk, refuse_reach, stand_in_defaults
 from cloudconsole.server.config.docs import add_config_flag, add_setting_flags, sample_file
 from cloudconsole.server.config.loader import load_settings
 from cloudconsole.server.config.settings import SETTINGS, SettingError, Settings
@@ -28,9 +31,68 @@ from cloudconsole.server.runtime.tls import hold_reloads, read_certificate
 from cloudconsole.server.runtime.uvicorn_compat import require_uvicorn
 from cloudconsole.server.runtime.worker import STOP_SIGNALS, ListenError, Sockets, bind, bind_metrics
 from cloudconsole.server.test_mode.runtime import Desk
+from cloudconsole.store import tables
 from cloudconsole.store.base import StoreError, reading
 from cloudconsole.store.sqlite.store import FolderStore, hold_serving_lock, prepare
 from cloudconsole.store.sqlite.test_marker import hold_until_the_end, refuse_desks
+
+
+class FirstCloud(NamedTuple):
+    """A cloud file without problems."""
+
+    source: Path
+    content: CloudFile
+    passwords: dict[str, str]
+    is_sample: bool
+
+
+def add_first_cloud_flags(parser: argparse.ArgumentParser) -> None:
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument("--sample", action="store_true", help="load the sample cloud into an empty store first")
+    choice.add_argument(
+        "--cloud", metavar="FILE", type=Path, help="load a cloud file of your own first; the store must be empty"
+    )
+
+
+def read_first_cloud(arguments: argparse.Namespace, settings: Settings) -> FirstCloud | None:
+    """What the flags name, if anything; a file with problems raises with every one of them."""
+    source = SAMPLE_FILE if arguments.sample else arguments.cloud
+    if source is None:
+        return None
+    return FirstCloud(
+        source, *read_cloud_file(source, settings.zone, policy=settings.password_policy), is_sample=arguments.sample
+    )
+
+
+class _Inhabited(Exception):
+    """Something is there already."""
+
+
+def load_first_cloud(cloud: FirstCloud, settings: Settings, now: int) -> None:
+    """Load it where nothing is there yet; else the sample leaves what is there, and a file of one's own is refused."""
+    actor = "sample" if cloud.is_sample else "serve"
+    with settings.store.opened("cloud") as engine:
+        try:
+            # Looked at first, since passwords take their time; and again when it is certain that nobody else loads.
+            with reading(engine).connect() as connection:
+                _refuse_inhabited(connection)
+            what = (cloud.content, cloud.passwords)
+            make_equal(engine, *what, name=cloud.source.name, now=now, actor=actor, refuse=_refuse_inhabited)
+            # Other replicas may serve the store already.
+            settle(settings)
+        except _Inhabited:
+            if not cloud.is_sample:
+                raise OperatorError(
+                    f"--cloud: {settings.store} is not empty, and stays as it is: give another with --data or "
+                    f"--database; or leave --cloud out after cloudconsole admin load {cloud.source}"
+                ) from None
+
+
+def _refuse_inhabited(connection: Connection) -> None:
+    """Refuse a store from which a load would take something away."""
+    loaded = (tables.tenants, tables.nodes, tables.flavors, tables.prices, tables.news, tables.urls)
+    if any(connection.execute(select(table).limit(1)).first() is not None for table in loaded):
+        raise _Inhabited
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -3,7 +3,6 @@
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -70,8 +69,6 @@ class Endpoints(ListOf):
         address = self._read(table.get("address", ""))
         if kind == LOCAL:
             return IdentityEndpoint(address)
-        if find_spec("cryptography") is None:
-            raise ValueError("an endpoint of kind keystone needs more: pip install 'cloudconsole[openstack]'")
         values = {key: _field(fields[key], key, table[key]) for key in fields if key in table}
         place = normalise_region(address) or address
         if normalise_region(place) != place:

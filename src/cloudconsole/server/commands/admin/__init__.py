@@ -4,20 +4,17 @@ import argparse
 from typing import Final
 
 from cloudconsole.server.commands.admin import (
-    copying,
-    everyone,
-    files,
-    importing,
-    keeping,
-    migrating,
-    nouns,
-    pruning,
-    token_keys,
-    trail,
+    audit,
+    backup,
+    bulk_import,
+    cloud_file,
+    entities,
+    maintenance,
+    postgres_copy,
 )
-from cloudconsole.server.commands.admin.running import run_with_settings
+from cloudconsole.server.commands.admin.store import run_with_settings
 
-MODULES: Final = (nouns, trail, importing, files, keeping, pruning, everyone, migrating, copying, token_keys)
+MODULES: Final = (entities, audit, bulk_import, cloud_file, backup, maintenance, postgres_copy)
 """Where the commands are, in the order of the help; each module has `add_commands(commands)`, which makes parsers and
 sets as their default `admin_command` a function of the arguments and the settings."""
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from cloudconsole.cli import output
 from cloudconsole.operator.entities import ACCOUNTS, Done
 from cloudconsole.operator.entities.accounts import clear_throttle, throttle_cleared
-from cloudconsole.server.commands.admin.stores import add_json_argument, add_store_arguments, looking, store, writing
+from cloudconsole.server.commands.admin.store import add_json_argument, add_store_arguments, looking, store, writing
 from cloudconsole.server.commands.passwords import add_password_arguments, read_new_password
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.net import forwarded_address, throttle_address

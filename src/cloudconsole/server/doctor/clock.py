@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from sqlalchemy import text
 
 from cloudconsole.core.clock import is_moment, time_text
-from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
-from cloudconsole.server.doctor.shell import pip_install
-from cloudconsole.server.doctor.store_checks import looking_at
+from cloudconsole.server.doctor.fix_commands import pip_install
+from cloudconsole.server.doctor.results import Case, Finding, ok, problem, warning
+from cloudconsole.server.doctor.store import looking_at
 from cloudconsole.store.base import Part
 
 EARLIEST: Final = datetime(2026, 1, 1, tzinfo=UTC).timestamp()

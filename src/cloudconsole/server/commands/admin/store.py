@@ -1,22 +1,29 @@
-"""The store that a command is about, and the desk at which its operator works."""
+"""Open the store for a command, run it, report errors."""
 
 import argparse
+import sqlite3
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Final
 
 from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
 
+from cloudconsole.cli import stdout
 from cloudconsole.core.clock import SystemClock
+from cloudconsole.operator.cloud_file.errors import CloudFileError
+from cloudconsole.operator.errors import OperatorError, Overridable
 from cloudconsole.operator.transaction import Desk, at_desk, reading_desk
-from cloudconsole.server.commands.shown_password import warn_of_shown_password
-from cloudconsole.server.commands.whoami import user_name
+from cloudconsole.server.commands.common import REFUSED, refuse, user_name
+from cloudconsole.server.commands.passwords import warn_of_shown_password
 from cloudconsole.server.config.docs import add_config_flag
 from cloudconsole.server.config.loader import load_settings
 from cloudconsole.server.config.settings import STORE_SETTINGS, SettingError, Settings
+from cloudconsole.spec.text import visible
 from cloudconsole.store.base import Part, StoreError
-from cloudconsole.store.sql import allow_long_thought
+from cloudconsole.store.sql import allow_long_thought, is_busy
 from cloudconsole.store.sqlite.store import FolderStore
 
 PAGING_MINUTES: Final = 60
@@ -102,3 +109,34 @@ def looking(engine: Engine, settings: Settings) -> Iterator[Desk]:
 
 def now() -> int:
     return int(SystemClock().now())
+
+
+DONE: Final = 0
+
+
+def run_with_settings(arguments: argparse.Namespace, command: Callable[[argparse.Namespace, Settings], None]) -> int:
+    try:
+        settings = settings_for(arguments)
+    except SettingError as problem:
+        return refuse(str(problem))
+    try:
+        command(arguments, settings)
+    except CloudFileError as refused:
+        sys.stderr.writelines(f"{visible(line)}\n" for line in str(refused).splitlines())
+        return REFUSED
+    except Overridable as refused:
+        return refuse(f"{refused}; --force does it nevertheless")
+    except (OperatorError, StoreError) as refused:
+        return refuse(str(refused))
+    except (DBAPIError, sqlite3.Error) as problem:
+        if is_busy(problem):
+            return refuse(f"others are changing {settings.store}, and did not stop for long enough: try again")
+        reason = problem.orig if isinstance(problem, DBAPIError) else problem
+        return refuse(f"{settings.store} cannot be used: {reason}")
+    except UnicodeEncodeError:
+        return refuse("an argument is not UTF-8 text")
+    except OSError as problem:
+        if problem.filename is None:
+            raise stdout.OutputError(problem) from problem
+        return refuse(f"{problem.filename}: {problem.strerror}")
+    return DONE

@@ -1,12 +1,14 @@
-"""What a check is given, and what it finds."""
+"""Check, Result, ok/warning/problem, deadline."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from queue import Empty, Queue
+from threading import Thread
+from typing import Literal, NamedTuple, TypeVar
 
 from cloudconsole.server.config.docs import flag_words
 from cloudconsole.server.config.settings import STORE_SETTINGS, Settings
-from cloudconsole.server.doctor.shell import program, shell
+from cloudconsole.server.doctor.fix_commands import program, shell
 
 Level = Literal["ok", "warning", "problem"]
 
@@ -83,3 +85,26 @@ class Check(NamedTuple):
     run: Callable[[Case], Iterator[Finding]]
     needs: tuple[str, ...] = ()
     """Settings without which there is no telling what to look at."""
+
+
+Result = TypeVar("Result")
+
+
+def within(seconds: float, work: Callable[[], Result]) -> Result:
+    """What the work gives or raises, or a `TimeoutError`; what is not done then, is left to the process's end."""
+    results: Queue[Result | Exception] = Queue()
+
+    def do_it() -> None:
+        try:
+            results.put(work())
+        except Exception as problem:  # noqa: BLE001
+            results.put(problem)
+
+    Thread(target=do_it, daemon=True).start()
+    try:
+        result = results.get(timeout=seconds)
+    except Empty:
+        raise TimeoutError from None
+    if isinstance(result, Exception):
+        raise result
+    return result

@@ -16,7 +16,7 @@ from cloudconsole.operator.bulk_import import RestoredMeanwhile, Tally, import_r
 from cloudconsole.operator.cloud_file.errors import CloudFileError, Problem
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.server.commands.admin.progress import show_progress
-from cloudconsole.server.commands.admin.stores import (
+from cloudconsole.server.commands.admin.store import (
     add_json_argument,
     add_store_arguments,
     add_zone_argument,
@@ -24,7 +24,7 @@ from cloudconsole.server.commands.admin.stores import (
     store,
     store_to_read,
 )
-from cloudconsole.server.commands.whoami import user_name
+from cloudconsole.server.commands.common import user_name
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.migrations import migrate
 from cloudconsole.store.sql import copy_rows

@@ -1,4 +1,4 @@
-"""A user's visit to a cloud: logged in as the console would, a look at everything, and the token revoked again."""
+"""Trial login and reads, error texts."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,10 +8,11 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 from urllib.parse import quote
 
+import httpx2
 from msgspec import Struct
 
 from cloudconsole.backends.openstack.billable import Holding
-from cloudconsole.backends.openstack.client import TokenRefused, Upstream
+from cloudconsole.backends.openstack.client import BadAnswer, TokenRefused, Upstream
 from cloudconsole.backends.openstack.config import SERVICES, Endpoint, Manners, Service
 from cloudconsole.backends.openstack.fetch import FLAVORS, read_holdings
 from cloudconsole.backends.openstack.flavors import Id, ListedFlavor
@@ -20,7 +21,8 @@ from cloudconsole.backends.openstack.pagination import Asking, Listing
 from cloudconsole.backends.openstack.token_encryption import Seals
 from cloudconsole.core.clock import Clock, SystemClock
 from cloudconsole.core.ports import Caller, Guest
-from cloudconsole.server.doctor.findings import Login
+from cloudconsole.server.doctor.http_probe import quoted
+from cloudconsole.server.doctor.results import Login
 from cloudconsole.spec.errors import ApiError
 
 CALL_SECONDS: Final = 10
@@ -136,3 +138,15 @@ _PROBES: Final[dict[Service, Callable[[Asking, str], Awaitable[_Any]]]] = {
     "load-balancer": _probe("load-balancer", "/lbaas/loadbalancers?limit=1"),
 }
 """One cheap call to each, with what a plain member must be allowed to read."""
+
+
+def reason_of(failure: BaseException) -> str:
+    cause = failure.__cause__ or failure
+    if isinstance(cause, TimeoutError):
+        return "no answer in time"
+    if isinstance(cause, TokenRefused):
+        return "it does not take Keystone's token"
+    if isinstance(cause, BadAnswer | httpx2.NetworkError):
+        return quoted(cause)
+    # What others say of themselves may quote the token or the answer that they are about.
+    return "an answer that makes no sense"

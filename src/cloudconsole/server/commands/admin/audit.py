@@ -12,14 +12,14 @@ from cloudconsole.operator.audit import Search, accesses, changes, what
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.fields import seconds_of
 from cloudconsole.operator.serializers import Record
-from cloudconsole.server.commands.admin.stores import (
+from cloudconsole.server.commands.admin.entities import add_limit_argument, print_some
+from cloudconsole.server.commands.admin.store import (
     add_json_argument,
     add_store_arguments,
     add_zone_argument,
     looking,
     store_to_read,
 )
-from cloudconsole.server.commands.admin.verbs import add_limit_argument, print_some
 from cloudconsole.server.config.settings import Settings
 
 _PAGE: Final = 1000

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cloudconsole.cli import output
+from cloudconsole.server.commands.admin.backup import leave_line
 from cloudconsole.server.commands.admin.progress import showing_rows
-from cloudconsole.server.commands.admin.stores import add_json_argument, now
-from cloudconsole.server.commands.admin.taking import leave_line
-from cloudconsole.server.commands.shown_password import warn_of_shown_password
-from cloudconsole.server.commands.whoami import user_name
+from cloudconsole.server.commands.admin.store import add_json_argument, now
+from cloudconsole.server.commands.common import user_name
+from cloudconsole.server.commands.passwords import warn_of_shown_password
 from cloudconsole.server.config.docs import add_config_flag
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.config.types import DATABASE

@@ -11,8 +11,8 @@ from sqlalchemy import Column, Connection, Row, func, select
 from cloudconsole.core import login_throttle
 from cloudconsole.operator.entities.accounts import has_accounts, operators_who_can_log_in
 from cloudconsole.operator.sample import accounts_with_sample_passwords
-from cloudconsole.server.doctor.findings import Case, Finding, argument, ok, problem, warning
-from cloudconsole.server.doctor.store_checks import looking_at
+from cloudconsole.server.doctor.results import Case, Finding, argument, ok, problem, warning
+from cloudconsole.server.doctor.store import looking_at
 from cloudconsole.store.activity import hash_username
 from cloudconsole.store.tables import accounts, login_failures, tenants
 

@@ -16,7 +16,8 @@ from cloudconsole.operator.cloud_file.loader import Summary, make_equal, read_cl
 from cloudconsole.operator.cloud_file.model import CloudFile
 from cloudconsole.operator.maintenance.backup import refuse_as_outfile, replacing
 from cloudconsole.operator.names import names_kept_in
-from cloudconsole.server.commands.admin.stores import (
+from cloudconsole.server.commands.admin.backup import STANDARD_STREAM, leave_line, stream_named
+from cloudconsole.server.commands.admin.store import (
     add_json_argument,
     add_store_arguments,
     add_zone_argument,
@@ -24,8 +25,7 @@ from cloudconsole.server.commands.admin.stores import (
     settle,
     store_to_read,
 )
-from cloudconsole.server.commands.admin.taking import STANDARD_STREAM, leave_line, stream_named
-from cloudconsole.server.commands.whoami import user_name
+from cloudconsole.server.commands.common import user_name
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.sqlite.store import FolderStore
 

@@ -1,27 +1,89 @@
-"""`cloudconsole admin backup`, `restore` and `recount`: keeping a store safe and sound, while it is served or not."""
+"""`backup`, `restore` and `recount`; on PostgreSQL, the commands that do it there."""
 
 import argparse
+import os
+import re
+import shlex
 import sys
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from cloudconsole.cli import output
+from cloudconsole.operator.audit import note_copy
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.maintenance.backup import Staged, back_up, restore, staged
 from cloudconsole.operator.maintenance.repair import recount
-from cloudconsole.server.commands.admin.databases import how_to_back_up, how_to_restore
-from cloudconsole.server.commands.admin.stores import (
-    add_json_argument,
-    add_store_arguments,
-    now,
-    require_store,
-    store,
-)
-from cloudconsole.server.commands.admin.taking import leave_line, stream_named
-from cloudconsole.server.commands.whoami import user_name
+from cloudconsole.operator.serializers import Record
+from cloudconsole.server.commands.admin.store import add_json_argument, add_store_arguments, now, require_store, store
+from cloudconsole.server.commands.common import user_name
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.store.base import PARTS
+from cloudconsole.spec.text import visible
+from cloudconsole.store.base import PARTS, Store
 from cloudconsole.store.sqlite.engine import database_file
+
+if TYPE_CHECKING:
+    from cloudconsole.store.postgres.dsn import DatabaseAddress
+
+STANDARD_STREAM: Final = "-"
+_STANDARD_OUTPUT: Final = (STANDARD_STREAM, "/dev/stdout", "/dev/fd/1")
+_OPEN_FILE: Final = re.compile(r"/dev/fd/(\d{1,9})", re.ASCII)
+
+
+def stream_named(name: str) -> IO[bytes] | None:
+    """What is open already under a name: standard output, or what a shell's `>(command)` stands for."""
+    if name in _STANDARD_OUTPUT:
+        return sys.stdout.buffer
+    number = _OPEN_FILE.fullmatch(name)
+    return os.fdopen(int(number[1]), "wb", closefd=False) if number else None
+
+
+def leave_line(store: Store, change: str, subject: str, after: Record | None = None) -> None:
+    """Note the copy in the trail; where that cannot be, say so: the copy is there nevertheless."""
+    problem = note_copy(store, change, subject, after, actor=user_name(), now=now())
+    if problem is not None:
+        sys.stderr.write(f"cloudconsole: the {change} is done, but not in the audit trail: {visible(problem)}\n")
+
+
+def how_to_back_up(settings: Settings, file: str) -> str:
+    from cloudconsole.store.postgres.dsn import backup_command
+
+    return (
+        f"{settings.store} is backed up by PostgreSQL's own program; the file will hold secrets: "
+        f"umask 077; {backup_command(_address(settings), file)}"
+    )
+
+
+def how_to_restore(settings: Settings, arguments: argparse.Namespace) -> str:
+    from cloudconsole.store.postgres.dsn import holds_password, restore_command
+
+    address = _address(settings)
+    is_hidden = holds_password(address.given) and address.password_file is None
+    hidden = "; all three need its password, which is not shown, by PGPASSWORD or PGPASSFILE" if is_hidden else ""
+    same = _same_store(address, arguments.config)
+    return (
+        f"{settings.store} is restored by PostgreSQL's own program, while nothing serves it; then its tables are "
+        f"brought up to date, and the sessions ended that live again{hidden}: "
+        f"{restore_command(address, str(arguments.file))} && "
+        f"cloudconsole admin migrate{same} && cloudconsole admin end-sessions{same}"
+    )
+
+
+def _address(settings: Settings) -> "DatabaseAddress":
+    from cloudconsole.store.postgres.dsn import DatabaseAddress
+
+    return DatabaseAddress(settings.database or "", settings.database_password_file)
+
+
+def _same_store(address: "DatabaseAddress", config: str | None) -> str:
+    """Flags that name this store, wherever it was named: what is pasted must act on no other."""
+    from cloudconsole.store.postgres.dsn import without_password
+
+    given = {
+        "--config": config,
+        "--database": without_password(address.given),
+        "--database-password-file": address.password_file,
+    }
+    return "".join(f" {shlex.join((flag, str(value)))}" for flag, value in given.items() if value is not None)
 
 
 def add_commands(subparsers: Any) -> None:

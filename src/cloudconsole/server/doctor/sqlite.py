@@ -1,18 +1,74 @@
-"""The data folder: there, ours, closed to others, and with room left."""
+"""Checks of the embedded store's files: data directory, permissions, locks."""
 
 import os
 import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from stat import S_IMODE
 from typing import Final
 
-from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
-from cloudconsole.server.doctor.obstacles import files_of, obstacle_of
-from cloudconsole.server.doctor.shell import ROOT, as_root, as_user, shell
-from cloudconsole.store.base import PARTS
+from cloudconsole.server.doctor.fix_commands import ROOT, as_root, as_user, shell
+from cloudconsole.server.doctor.processes import lock_holders
+from cloudconsole.server.doctor.results import Case, Finding, ok, problem, warning
+from cloudconsole.store.base import BUSY_SECONDS, PARTS
+from cloudconsole.store.sql import is_busy
+from cloudconsole.store.sqlite.backup import connect
 from cloudconsole.store.sqlite.engine import database_file
 from cloudconsole.store.sqlite.permissions import LEAST_FREE, danger_of, user_named
+
+
+def obstacle_of(case: Case) -> Finding | None:
+    """None also where there is no such folder: that is another finding."""
+    folder = case.settings.data
+    for place in reversed([folder.resolve(), *folder.resolve().parents]):
+        if not place.is_dir():
+            return None
+        if not os.access(place, os.X_OK):
+            owner = _owner(place)
+            text = f"this user may not look into {place}, which belongs to {owner}"
+            return problem(text, *_opening(case, place, 0o700))
+    if os.access(folder, os.R_OK | os.W_OK):
+        return None
+    if os.statvfs(folder).f_flag & os.ST_RDONLY:
+        return problem(
+            f"{folder} is on a file system that is read-only, and no store can be used there",
+            "mount it for writing, or move the folder to another file system",
+        )
+    return _closed(case, folder, 0o700)
+
+
+def obstacle_at(case: Case, database: Path) -> Finding | None:
+    """The same for a database and the files beside it."""
+    for file in files_of(database):
+        if not os.access(file, os.R_OK | os.W_OK):
+            return _closed(case, file, 0o600)
+    return None
+
+
+def files_of(database: Path) -> list[Path]:
+    """A database's file and those that SQLite keeps beside it, as far as they are there."""
+    return [file for end in ("", "-wal", "-shm") if (file := Path(f"{database}{end}")).is_file()]
+
+
+def _closed(case: Case, place: Path, mode: int) -> Finding:
+    lacks = "written to" if os.access(place, os.R_OK) else "read"
+    text = f"{place}, which belongs to {_owner(place)}, cannot be {lacks} by this user"
+    return problem(text, *_opening(case, place, mode))
+
+
+def _opening(case: Case, place: Path, mode: int) -> tuple[str, str]:
+    """Return the advice, in words and as a command."""
+    owner = place.stat().st_uid
+    if owner == os.geteuid():
+        return "open it to its owner", shell("chmod", f"{mode:o}", place)
+    return f"run doctor as {_owner(place)}", as_user(owner, *case.words("doctor"))
+
+
+def _owner(place: Path) -> str:
+    return user_named(place.stat().st_uid)
+
 
 LEFT_SECONDS: Final = 3600
 """After this time a restore or a dry run is no longer at work in its folder."""
@@ -101,3 +157,29 @@ def _files(folder: Path) -> list[Path]:
 
 def _megabytes(size: int) -> str:
     return f"{size / 1024**2:.0f} MB"
+
+
+LONGEST_SECONDS: float = BUSY_SECONDS
+"""As long as the console waits before it answers 503."""
+
+
+def lock_findings(file: Path) -> Iterator[Finding]:
+    """Report a database whose write lock cannot be had in the time that the console waits for it."""
+    try:
+        with closing(connect(file, timeout=LONGEST_SECONDS)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("ROLLBACK")
+    except sqlite3.OperationalError as error:
+        if not is_busy(error):
+            raise
+        yield locked(file)
+
+
+def locked(file: Path) -> Finding:
+    holders = lock_holders(files_of(file))
+    who = " and ".join(map(str, holders)) or "another process"
+    return problem(
+        f"{file} is locked by {who}: logins get 503, and no change can be made",
+        "see what that does, and end it if it hangs",
+        shell("kill", *(holder.pid for holder in holders)) if holders else "",
+    )

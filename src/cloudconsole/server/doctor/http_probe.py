@@ -1,16 +1,18 @@
-"""One call from outside to a running console or an identity endpoint, as a newcomer makes it."""
+"""Probe a URL: status, TLS, clock skew."""
 
 import http.client
 import json
 import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from ssl import CERT_NONE, SSLContext, SSLSocket, create_default_context
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from cloudconsole.server.doctor.deadline import within
-from cloudconsole.server.runtime.tls import decoded_expiry
+from cloudconsole.server.doctor.results import Finding, problem, warning, within
+from cloudconsole.server.runtime.tls import EXPIRY_WARNING, decoded_expiry
 
 TIMEOUT_SECONDS: Final = 5
 """Without anything coming."""
@@ -99,7 +101,7 @@ class Answer(NamedTuple):
         return max(0.0, told - self.answered_at)
 
 
-def quote(said: object) -> str:
+def quoted(said: object) -> str:
     """What something else said, as short as it is fit to be shown."""
     text = str(said)
     return text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "…"
@@ -137,7 +139,7 @@ def _ask(origin: str, path: str, tls: SSLContext) -> Answer:
         body = response.read(LARGEST_ANSWER)
         return Answer(origin, response.status, response.headers, body, asked_at, time.time(), certificate)
     except (OSError, http.client.HTTPException) as problem:
-        raise NoAnswer(quote(problem) or type(problem).__name__, was_reached=was_reached) from problem
+        raise NoAnswer(quoted(problem) or type(problem).__name__, was_reached=was_reached) from problem
     finally:
         connection.close()
 
@@ -155,3 +157,31 @@ def _tls(*, trusting: bool, ca_file: Path | None) -> SSLContext:
         context.check_hostname = False
         context.verify_mode = CERT_NONE
     return context
+
+
+CLOCK_TOLERANCE_SECONDS: Final = 5
+
+
+def clock_findings(clock: str, answer: Answer, because: str = "") -> Iterator[Finding]:
+    difference = answer.clock_difference
+    if abs(difference) > CLOCK_TOLERANCE_SECONDS:
+        direction = "ahead of" if difference > 0 else "behind"
+        text = f"{clock} is {abs(difference):.0f} seconds {direction} this machine's{because}"
+        yield warning(text, "run a time service on both")
+
+
+def certificate_findings(
+    certificate: str, answer: Answer, now: float, mend: str, command: str = ""
+) -> Iterator[Finding]:
+    if answer.certificate_end is not None:
+        yield from expiry_findings(certificate, answer.certificate_end, now, mend, command)
+
+
+def expiry_findings(certificate: str, end: float, now: float, mend: str, command: str = "") -> Iterator[Finding]:
+    if end > now + EXPIRY_WARNING.total_seconds():
+        return
+    moment = datetime.fromtimestamp(end, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    if end <= now:
+        yield problem(f"{certificate} expired on {moment}", mend, command)
+    else:
+        yield warning(f"{certificate} expires on {moment}", mend, command)

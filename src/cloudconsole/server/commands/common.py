@@ -1,5 +1,7 @@
-"""How a command says that it will not do something."""
+"""Error exit, OS user name."""
 
+import os
+import pwd
 import sys
 from typing import Final
 
@@ -14,3 +16,12 @@ def refuse(problem: str) -> int:
     prefix = ERROR_PREFIX if is_journal(sys.stderr) else ""
     sys.stderr.writelines(f"{prefix}cloudconsole: {visible(line)}\n" for line in problem.splitlines())
     return REFUSED
+
+
+def user_name() -> str:
+    """The user of the process itself: a variable such as LOGNAME could say anything."""
+    user = os.getuid()
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return f"user {user}"

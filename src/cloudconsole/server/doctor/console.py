@@ -1,18 +1,56 @@
-"""A running console seen from outside: its cookies, its regions, its clock, and what a proxy makes of them."""
+"""Checks of the running console, of its metrics, and of the ports it needs."""
 
+import errno
+import socket
 from collections.abc import Iterator
 from typing import Final
 
 from cloudconsole.server.config.settings import SettingError
-from cloudconsole.server.doctor.findings import Case, Finding, ok, problem, warning
-from cloudconsole.server.doctor.outside import certificate_findings, clock_findings
-from cloudconsole.server.doctor.probe import Answer, NoAnswer, ask, quote, speaks_https
+from cloudconsole.server.doctor.fix_commands import shell
+from cloudconsole.server.doctor.http_probe import (
+    Answer,
+    NoAnswer,
+    ask,
+    certificate_findings,
+    clock_findings,
+    quoted,
+    speaks_https,
+)
 from cloudconsole.server.doctor.processes import listener_on
-from cloudconsole.server.doctor.shell import shell
-from cloudconsole.server.doctor.taken_ports import taken_port
+from cloudconsole.server.doctor.results import Case, Finding, ok, problem, warning
+from cloudconsole.server.metrics.server import PATH
 from cloudconsole.server.net import reachable
 from cloudconsole.server.runtime.tls import certificate_expiry
+from cloudconsole.server.runtime.worker import ListenError, bind
 from cloudconsole.spec.constants import CSRF_COOKIE, SESSION_COOKIE
+
+_MOST_TRIES: Final = 100
+
+
+def taken_port(case: Case, setting: str, host: str, port: int) -> Finding:
+    """Report the program that listens there, and name a free port."""
+    process = listener_on(port)
+    free = _free_port(host, port)
+    value = str(free) if setting == "port" else f"[{host}]:{free}" if ":" in host else f"{host}:{free}"
+    return problem(
+        f"{reachable(host)}:{port}, the address of {setting}, is taken by {process or 'another program'}: "
+        "the console cannot listen there",
+        f"stop that program, or set {setting} to a free address, such as {value}, and give doctor the same",
+        case.command("serve", **{setting: value}),
+    )
+
+
+def _free_port(host: str, port: int) -> int:
+    for candidate in range(port + 1, min(port + _MOST_TRIES, 65536)):
+        try:
+            bind(host, candidate).close()
+        except ListenError:
+            continue
+        return candidate
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])
+
 
 _ATTRIBUTES: Final = {SESSION_COOKIE: {"httponly", "path=/", "samesite=lax"}, CSRF_COOKIE: {"path=/", "samesite=lax"}}
 
@@ -80,7 +118,7 @@ def _silence(case: Case, place: str, own: str | None, reason: NoAnswer) -> Findi
 def _seen(case: Case, answer: Answer) -> Iterator[Finding]:
     if 300 <= answer.status < 400:
         yield problem(
-            f"{answer.origin} sends callers on to {quote(repr(answer.headers['Location']))}",
+            f"{answer.origin} sends callers on to {quoted(repr(answer.headers['Location']))}",
             "set public_origin to the place where callers end up",
         )
         return
@@ -147,7 +185,7 @@ def _regions(case: Case, answer: Answer) -> Iterator[Finding]:
     offered = (answer.welcome or {}).get("regions")
     if not case.settings.identity and offered != [f"{answer.origin}/v3"]:
         yield problem(
-            f"called at {answer.origin}, it offers the regions {quote(offered)}: it does not know how it was reached",
+            f"called at {answer.origin}, it offers the regions {quoted(offered)}: it does not know how it was reached",
             "start it with the same public_origin, or let the proxy pass on Host and X-Forwarded-Proto",
         )
 
@@ -156,6 +194,40 @@ def _cache(answer: Answer) -> Iterator[Finding]:
     control, age = answer.headers["Cache-Control"], answer.headers["Age"]
     if control != "no-store" or age is not None:
         yield problem(
-            f"something between caches or changes answers (Cache-Control: {quote(control)}, Age: {quote(age)})",
+            f"something between caches or changes answers (Cache-Control: {quoted(control)}, Age: {quoted(age)})",
             "turn caching off for the console: one caller could get another's answer",
         )
+
+
+_OWN_METRICS: Final = b"cloudconsole_"
+
+
+def check_metrics(case: Case) -> Iterator[Finding]:
+    if case.settings.metrics is None:
+        yield ok("none are served: metrics is not set")
+        return
+    host, port = case.settings.metrics
+    address = f"{reachable(host)}:{port}"
+    try:
+        answer = ask(f"http://{address}", PATH)
+    except NoAnswer as reason:
+        yield taken_port(case, "metrics", host, port) if reason.was_reached else _unused(case, host, port)
+        return
+    if answer.status == 200 and _OWN_METRICS in answer.body:
+        yield ok(f"they are served at http://{address}{PATH}")
+    else:
+        yield taken_port(case, "metrics", host, port)
+
+
+def _unused(case: Case, host: str, port: int) -> Finding:
+    """Tell whether the console could listen on an address where nothing answers."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                return taken_port(case, "metrics", host, port)
+            if error.errno == errno.EADDRNOTAVAIL:
+                return problem(f"this machine has no address {host}", "set metrics to an address of this machine")
+    return ok(f"{reachable(host)}:{port} is free for them")

@@ -5,21 +5,20 @@ from typing import Final, NamedTuple
 
 from sqlalchemy.exc import DBAPIError
 
-from cloudconsole.server.doctor.account_checks import check_operators, check_sample_passwords, check_throttle
-from cloudconsole.server.doctor.certificate_checks import check_certificate
-from cloudconsole.server.doctor.clock_checks import check_clock, check_rows_in_time, check_time_zones
-from cloudconsole.server.doctor.cloud_checks import check_cloud
-from cloudconsole.server.doctor.console_checks import check_console
-from cloudconsole.server.doctor.endpoint_checks import check_endpoints
-from cloudconsole.server.doctor.findings import Case, Check, Finding, Level, warning
-from cloudconsole.server.doctor.folder_checks import check_folder
-from cloudconsole.server.doctor.metrics_checks import check_metrics
-from cloudconsole.server.doctor.obstacles import obstacle_of
-from cloudconsole.server.doctor.origin_checks import check_origin, check_undeclared_proxies
-from cloudconsole.server.doctor.price_checks import check_prices
-from cloudconsole.server.doctor.setting_checks import check_settings
-from cloudconsole.server.doctor.store_checks import check_databases, check_totals
-from cloudconsole.server.doctor.token_key_checks import check_token_keys
+from cloudconsole.server.doctor.accounts import check_operators, check_sample_passwords, check_throttle
+from cloudconsole.server.doctor.clock import check_clock, check_rows_in_time, check_time_zones
+from cloudconsole.server.doctor.config import (
+    check_certificate,
+    check_origin,
+    check_settings,
+    check_token_keys,
+    check_undeclared_proxies,
+)
+from cloudconsole.server.doctor.console import check_console, check_metrics
+from cloudconsole.server.doctor.openstack import check_cloud, check_endpoints
+from cloudconsole.server.doctor.results import Case, Check, Finding, Level, warning
+from cloudconsole.server.doctor.sqlite import check_folder, obstacle_of
+from cloudconsole.server.doctor.store import check_databases, check_prices, check_totals
 from cloudconsole.store.base import StoreError
 
 _STORE: Final = ("database", "database_password_file")

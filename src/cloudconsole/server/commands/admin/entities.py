@@ -1,0 +1,329 @@
+"""`admin ENTITY VERB`: a command for each verb of each entity type."""
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path as FilePath
+from typing import Any, Final, TypeVar
+
+from cloudconsole.cli import output, stdout
+from cloudconsole.cli.parser import Parser
+from cloudconsole.operator.entities import ACCOUNTS, NOUNS, PRICES, RESOURCES, Done, Noun
+from cloudconsole.operator.entities.base import NOTHING_TO_CHANGE, PAST
+from cloudconsole.operator.entities.prices import KEY_FORM
+from cloudconsole.operator.entities.schema import Input
+from cloudconsole.operator.errors import OperatorError, Unfit
+from cloudconsole.operator.parsing import json_of, number_of, switch_of
+from cloudconsole.operator.serializers import Record
+from cloudconsole.operator.transaction import Desk
+from cloudconsole.operator.validation import Path, path_text
+from cloudconsole.server.commands.admin import accounts
+from cloudconsole.server.commands.admin.store import (
+    add_json_argument,
+    add_store_arguments,
+    add_zone_argument,
+    looking,
+    store,
+    store_to_read,
+    writing,
+)
+from cloudconsole.server.commands.passwords import add_password_arguments, read_new_password
+from cloudconsole.server.config.settings import Settings
+from cloudconsole.spec.text import visible
+from cloudconsole.store.passwords import hash_password
+
+_PREFIX: Final = "field_"
+Value = TypeVar("Value")
+
+
+def flag_of(name: str) -> str:
+    """`--service-areas` for `serviceAreas`, `--floating-ips` for `floating_ips`."""
+    return "--" + re.sub(r"[A-Z]", lambda capital: f"-{capital.group().lower()}", name).replace("_", "-")
+
+
+def add_flags(parser: argparse.ArgumentParser, inputs: Iterable[Input], *, all_optional: bool = False) -> None:
+    for given in inputs:
+        required = given.is_required and not all_optional
+        more: dict[str, Any] = {"dest": _PREFIX + given.name, "required": required, "default": None}
+        if given.shape == "number":
+            more |= {"type": _number, "metavar": "N"}
+        elif given.shape == "switch":
+            more |= {"type": _switch, "metavar": "true|false", "nargs": "?", "const": True}
+        elif given.shape == "json":
+            more |= {"type": _json, "metavar": "JSON|@FILE"}
+        else:
+            more |= {"metavar": given.name.upper()}
+        parser.add_argument(flag_of(given.name), help=given.help, **more)
+
+
+def at_least_one(inputs: Iterable[Input]) -> str:
+    return f"give at least one of {', '.join(flag_of(given.name) for given in inputs)}"
+
+
+def values_of(arguments: argparse.Namespace, inputs: Iterable[Input]) -> dict[str, Any]:
+    """The values that were given; an empty text takes a value away where there may be none."""
+    values: dict[str, Any] = {}
+    for given in inputs:
+        value = getattr(arguments, _PREFIX + given.name, None)
+        if value is not None:
+            values[given.name] = None if value == "" and given.may_be_nothing else value
+    return values
+
+
+@contextmanager
+def as_typed(names: Mapping[str, str]) -> Iterator[None]:
+    """Within, a field that does not fit is named as it was typed; these are the fields and their flags or places."""
+    try:
+        yield
+    except Unfit as refused:
+        raise OperatorError("; ".join(_said(names, path, message) for path, message in refused.findings)) from None
+
+
+def _said(names: Mapping[str, str], path: Path, message: str) -> str:
+    field, *inner = path
+    if field not in names:
+        return f"{path_text(path)}: {message}"
+    return ": ".join(part for part in (names[str(field)], path_text(tuple(inner)), message) if part)
+
+
+def _number(text: str) -> int:
+    return _in_words(number_of, text)
+
+
+def _switch(text: str) -> bool:
+    return _in_words(switch_of, text)
+
+
+def _in_words(read: Callable[[str], Value], text: str) -> Value:
+    """What was read; argparse tells the words of its own error only."""
+    try:
+        return read(text)
+    except ValueError as problem:
+        raise argparse.ArgumentTypeError(str(problem)) from None
+
+
+def _json(text: str) -> Any:
+    """JSON as it stands, or from the file named after an @."""
+    try:
+        content = FilePath(text[1:]).read_bytes() if text.startswith("@") else text.encode()
+        return json_of(content)
+    except OSError as problem:
+        raise argparse.ArgumentTypeError(f"{text[1:]} cannot be read: {problem.strerror}") from None
+    except ValueError:
+        raise argparse.ArgumentTypeError("must be JSON, or @ and the path of a file of JSON") from None
+
+
+_PAGE: Final = 1000
+
+
+def change(noun: Noun, verb: str, inputs: tuple[Input, ...], arguments: argparse.Namespace, settings: Settings) -> None:
+    values = values_of(arguments, inputs)
+    if verb == "change" and not values:
+        arguments.parser.error(at_least_one(inputs))
+    if verb == "add":
+        values |= _named(noun, getattr(arguments, "key", None))
+    with store(settings) as engine, as_typed(_typed(noun, inputs)):
+        if verb == "add" and noun is ACCOUNTS:
+            with looking(engine, settings) as desk:
+                ACCOUNTS.check_new(desk, values)
+            # Hashed before the transaction: it takes its time, in which others could not write.
+            values["password_hash"] = hash_password(
+                read_new_password(arguments, settings.password_policy, values.get("role", "tenant"))
+            )
+        with writing(engine, settings, force=getattr(arguments, "force", False)) as desk:
+            done = _do(desk, noun, verb, values, arguments)
+    print_done(noun, done, PAST[verb], as_json=arguments.json)
+
+
+def _typed(noun: Noun, inputs: tuple[Input, ...]) -> dict[str, str]:
+    """What the fields are called on the command line: the key stands by its place, and an end is given as `--at`."""
+    return {noun.key: noun.key.upper(), "ended": "--at"} | {given.name: flag_of(given.name) for given in inputs}
+
+
+def _do(desk: Desk, noun: Noun, verb: str, values: dict[str, Any], arguments: argparse.Namespace) -> Done:
+    if verb == "add":
+        return noun.add(desk, values)
+    if verb == "change":
+        return noun.change(desk, arguments.key, values)
+    if verb == "end":
+        return RESOURCES.end(desk, arguments.key, arguments.at)
+    done: Done = getattr(noun, verb)(desk, arguments.key)
+    return done
+
+
+def _named(noun: Noun, key: str | None) -> dict[str, Any]:
+    """The field that names a new one."""
+    if key is None:
+        return {}
+    is_number = next(given.shape for given in noun.inputs() if given.name == noun.key) == "number"
+    return {noun.key: int(key) if is_number and key.isdecimal() else key}
+
+
+def print_done(noun: Noun, done: Done, past: str, *, as_json: bool) -> None:
+    if as_json:
+        output.print_json(done.before if done.after is None else done.after)
+    else:
+        output.print_line(f"{noun.name} {done.subject}: {past if done.changed else NOTHING_TO_CHANGE}")
+
+
+def show(noun: Noun, arguments: argparse.Namespace, settings: Settings) -> None:
+    with store_to_read(settings) as engine, looking(engine, settings) as desk:
+        record = noun.show(desk, arguments.key)
+    if arguments.json:
+        output.print_json(record)
+    else:
+        output.print_record(record)
+
+
+def list_them(noun: Noun, arguments: argparse.Namespace, settings: Settings) -> None:
+    names = noun.filters()
+    filters = {name: value for name in names if (value := getattr(arguments, f"filter_{name}")) not in (None, False)}
+    columns = [given.name for given in noun.inputs() if given.shape != "json"]
+    with (
+        store_to_read(settings) as engine,
+        looking(engine, settings) as desk,
+        as_typed({name: f"--{name}" for name in names}),
+    ):
+        found = _all(noun, desk, filters, arguments.after)
+        print_some(found, columns, arguments, noun.key_of)
+
+
+def _all(noun: Noun, desk: Desk, filters: dict[str, Any], after: str | None) -> Iterator[Record]:
+    while page := noun.list(desk, filters, after, _PAGE):
+        yield from page
+        after = noun.key_of(page[-1])
+        if len(page) < _PAGE:
+            return
+
+
+def add_limit_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--limit",
+        metavar="N",
+        type=_limit,
+        help=f"so many at the most (default: {output.ON_A_TERMINAL} on a terminal, else all)",
+    )
+
+
+def _limit(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or not 1 <= len(text) <= 9 or int(text) == 0:
+        raise argparse.ArgumentTypeError("must be a whole number from 1 on")
+    return int(text)
+
+
+def print_some(found: Iterator[Record], columns: list[str], arguments: argparse.Namespace, key_of: Any) -> None:
+    """Print what was found up to the limit, and say on standard error where to go on if there is more."""
+    limit = arguments.limit
+    if limit is None and output.is_terminal() and not arguments.json:
+        limit = output.ON_A_TERMINAL
+    # What may be refused is so with the first one: before anything is printed.
+    found = chain(list(islice(found, 1)), found)
+    last: list[Record] = []
+
+    def kept() -> Iterator[Record]:
+        for record in islice(found, limit):
+            last[:] = [record]
+            yield record
+
+    if arguments.json:
+        output.print_json_lines(kept())
+    else:
+        output.print_records(columns, kept())
+    if limit is not None and last and next(found, None) is not None:
+        stdout.flush()
+        sys.stderr.write(f"there are more: go on with --after {visible(str(key_of(last[0])))}\n")
+
+
+_PURPOSES: Final = {
+    "add": "add one",
+    "change": "change one's fields",
+    "disable": "disable one",
+    "enable": "enable one again",
+    "end": "end one",
+    "reset": "go back to the defaults",
+    "remove": "remove one",
+    "show": "show one",
+    "list": "list them",
+}
+
+
+def add_commands(commands: Any) -> None:
+    for noun in NOUNS:
+        extra = accounts.VERBS if noun is ACCOUNTS else ()
+        purpose = f"{noun.plural}: {', '.join((*noun.verbs, *extra))}"
+        parser = commands.add_parser(noun.name, help=purpose, description=f"{purpose}.", allow_abbrev=False)
+        parser.add_when_called(partial(_add_verbs, noun))
+
+
+def _add_verbs(noun: Noun, parser: Parser) -> None:
+    group = parser.add_subparsers(title="commands", metavar="VERB", required=True)
+    for verb in noun.verbs:
+        purpose = _PURPOSES[verb]
+        of_verb = group.add_parser(verb, help=purpose, description=f"{noun.plural}: {purpose}.", allow_abbrev=False)
+        of_verb.add_when_called(partial(_add_arguments, noun, verb))
+    if noun is ACCOUNTS:
+        accounts.add_verbs(group)
+
+
+def _add_arguments(noun: Noun, verb: str, parser: Parser) -> None:
+    parser.set_defaults(parser=parser)
+    if verb == "list":
+        _add_list_arguments(parser, noun)
+        parser.set_defaults(admin_command=partial(list_them, noun))
+    elif verb == "show":
+        _add_key(parser, noun)
+        parser.set_defaults(admin_command=partial(show, noun))
+    else:
+        _add_change_arguments(parser, noun, verb)
+    add_store_arguments(parser)
+    add_json_argument(parser)
+
+
+def _add_change_arguments(parser: Parser, noun: Noun, verb: str) -> None:
+    inputs: tuple[Input, ...] = ()
+    if verb == "add":
+        inputs = noun.inputs()
+        if noun is not PRICES:
+            # The name of what is added comes first, as with every other verb.
+            key = next(given for given in inputs if given.name == noun.key)
+            inputs = tuple(given for given in inputs if given is not key)
+            _add_key(parser, noun, key)
+        add_flags(parser, inputs)
+    else:
+        _add_key(parser, noun)
+    if verb == "change":
+        inputs = noun.changeable()
+        add_flags(parser, inputs, all_optional=True)
+        parser.epilog = at_least_one(inputs).capitalize()
+        if noun is RESOURCES:
+            parser.elsewhere = {"--ended": "cloudconsole admin resource end"}
+    if verb == "end":
+        parser.add_argument("--at", metavar="TIME", help="the moment (default: now)")
+    if noun is ACCOUNTS and verb == "add":
+        add_password_arguments(parser)
+    if verb in noun.overridable:
+        parser.add_argument("--force", action="store_true", help="override the rule that may refuse this")
+    add_zone_argument(parser)
+    parser.set_defaults(admin_command=partial(change, noun, verb, inputs))
+
+
+def _add_key(parser: argparse.ArgumentParser, noun: Noun, given: Input | None = None) -> None:
+    """The positional argument that names one; for a new one, its field says what it may be."""
+    metavar = "KEY" if noun is PRICES else noun.key.upper()
+    text = KEY_FORM if noun is PRICES else f"its {noun.key}"
+    if given is not None and not given.is_required:
+        parser.add_argument("key", metavar=metavar, nargs="?", help=given.help)
+    else:
+        parser.add_argument("key", metavar=metavar, help=text if given is None else given.help)
+
+
+def _add_list_arguments(parser: argparse.ArgumentParser, noun: Noun) -> None:
+    for name, chosen in noun.filters().items():
+        more: dict[str, Any] = {"action": "store_true"} if chosen.is_switch else {"metavar": name.upper()}
+        parser.add_argument(f"--{name}", dest=f"filter_{name}", help=chosen.help, **more)
+    parser.add_argument("--after", metavar="KEY", help="go on behind this one")
+    add_limit_argument(parser)
