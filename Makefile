@@ -118,14 +118,14 @@ docs: $(DEV_STAMP)
 
 # A million requests made from the OpenAPI document; takes REQUESTS and SEED. Fewer than a million are not recorded.
 fuzz: $(DEV_STAMP)
-	$(BIN)/python -m fuzz.run --record docs/fuzzing.md $(if $(REQUESTS),--requests "$(REQUESTS)") \
+	$(BIN)/python -m fuzz.run --record docs/internals/fuzzing.md $(if $(REQUESTS),--requests "$(REQUESTS)") \
 	  $(if $(SEED),--seed "$(SEED)")
 
 # 50,000 operations on three replicas while things break, and whether it all could have been so; takes OPERATIONS and
 # SEED. Fewer are not recorded. Installs PostgreSQL by apt-get where there is none; some twenty minutes.
 history: $(DEV_STAMP)
 	$(BIN)/python -m cluster install
-	$(BIN)/python -m history run --record docs/history.md $(if $(OPERATIONS),--operations "$(OPERATIONS)") \
+	$(BIN)/python -m history run --record docs/internals/consistency-testing.md $(if $(OPERATIONS),--operations "$(OPERATIONS)") \
 	  $(if $(SEED),--seed "$(SEED)")
 
 # Needs uv on the PATH. Names no index: whoever installs chooses where from.

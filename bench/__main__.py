@@ -13,7 +13,7 @@ SUITE: Final = Suite(
     package="bench.parts",
     parts=("actions", "cold", "writes", "growth", "django", "workers", "logins", "attack", "client", "inputs"),
     results=Path(__file__).with_name("results") / "latest.json",
-    document=Path(__file__).parents[1] / "docs" / "performance.md",
+    document=Path(__file__).parents[1] / "docs/internals/performance.md",
     usual=Pace(rounds=5, seconds=2),
     # Off the server's core.
     core=LOAD_CORE,

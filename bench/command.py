@@ -50,7 +50,7 @@ def parse(suite: Suite, arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--resume", action="store_true", help="take the parts that a refused run had come to from it")
     parser.add_argument("--results", type=Path, help="file for the results (default: that of the last whole run)")
     parser.add_argument(
-        "--document", action="store_true", help=f"write docs/{suite.document.name} from the results instead"
+        "--document", action="store_true", help=f"write docs/internals/{suite.document.name} from the results instead"
     )
     return parser.parse_args(arguments)
 

@@ -14,11 +14,11 @@ ROOT: Final = Path(__file__).parents[1]
 
 DOCUMENTS: Final[dict[str, Callable[[], str]]] = {
     "src/cloudconsole/server/openapi/examples.json": recorded_examples,
-    "docs/actions.md": actions_page,
-    "docs/errors.md": errors_page,
-    "docs/settings.md": settings_document,
-    "docs/cloudconsole.toml": sample_file,
-    "docs/conformance.md": conformance_page,
+    "docs/reference/actions.md": actions_page,
+    "docs/reference/errors.md": errors_page,
+    "docs/reference/settings.md": settings_document,
+    "docs/reference/cloudconsole.toml": sample_file,
+    "docs/reference/conformance.md": conformance_page,
 }
 """In this order: the pages show the recorded examples."""
 

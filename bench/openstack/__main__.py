@@ -12,7 +12,7 @@ SUITE: Final = Suite(
     package="bench.openstack",
     parts=("waiting", "answers", "rate"),
     results=Path(__file__).parents[1] / "results" / "openstack.json",
-    document=Path(__file__).parents[2] / "docs" / "openstack-performance.md",
+    document=Path(__file__).parents[2] / "docs/internals/performance-openstack.md",
     usual=Pace(rounds=10, seconds=3),
 )
 

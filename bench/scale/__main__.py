@@ -14,7 +14,7 @@ SUITE: Final = Suite(
     package="bench.scale",
     parts=("actions", "overload", "growth", "cost"),
     results=Path(__file__).parents[1] / "results" / "scale.json",
-    document=Path(__file__).parents[2] / "docs" / "performance-at-scale.md",
+    document=Path(__file__).parents[2] / "docs/internals/performance-postgresql.md",
     usual=Pace(rounds=5, seconds=1),
     # Off the server's core, and PostgreSQL with us.
     core=LOAD_CORE,

@@ -124,7 +124,7 @@ def folder(server: RunningServer, tmp_path_factory: pytest.TempPathFactory) -> P
 class TestReports:
     def test_json_has_the_documented_fields(self, folder: Path, server: RunningServer) -> None:
         report = json.loads((folder / "report.json").read_text())
-        document = (Path(__file__).parents[2] / "docs/conformance.md").read_text()
+        document = (Path(__file__).parents[2] / "docs/guide/conformance.md").read_text()
         for name in (*report, *report["checks"][0]):
             assert f"| `{name}` |" in document
         assert (report["schema"], report["base_url"], report["profile"]) == (1, server.base, "all")

@@ -55,7 +55,7 @@ def test_every_alert_says_how_urgent_it_is_and_what_to_do(alert: str) -> None:
 
 
 def test_every_metric_that_an_alert_is_advised_for_is_looked_at() -> None:
-    document = (FILE.parents[2] / "docs/observability.md").read_text()
+    document = (FILE.parents[2] / "docs/operations/monitoring.md").read_text()
     advised = set(
         re.findall(r"cloudconsole_\w+", document.partition("What is worth an alert:")[2].partition("\n\n")[0])
     )

@@ -64,7 +64,9 @@ def test_every_group_is_the_one_that_is_created_for_the_console(name: str) -> No
 
 
 def test_the_certificate_hook_lets_the_consoles_group_read_both_files(tmp_path: Path) -> None:
-    section = (ROOT / "docs/deployment.md").read_text().partition("## Without nginx\n")[2].partition("\n## ")[0]
+    section = (
+        (ROOT / "docs/operations/deployment.md").read_text().partition("## Without nginx\n")[2].partition("\n## ")[0]
+    )
     settings, hook = (re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)[0] for language in ("toml", "sh"))
     for name in ("fullchain.pem", "privkey.pem"):
         (tmp_path / name).touch(mode=0o600)

@@ -14,7 +14,7 @@ from tests.cli.people import PASSWORD, Person
 from tests.harness import RunningServer, clean_environment
 
 ROOT = Path(__file__).parents[2]
-DOCUMENT = (ROOT / "docs" / "cli.md").read_text()
+DOCUMENT = (ROOT / "docs/guide/cli.md").read_text()
 README = (ROOT / "README.md").read_text()
 
 

@@ -9,7 +9,7 @@ from cloudconsole.server.config.settings import Settings
 from tests.deploy.unit_files import PROGRAM, SETTINGS_FILE, UNITS, service
 
 ROOT = Path(__file__).parents[2]
-DOCUMENT = (ROOT / "docs/deployment.md").read_text()
+DOCUMENT = (ROOT / "docs/operations/deployment.md").read_text()
 NGINX = (ROOT / "deploy/nginx/cloudconsole.conf").read_text()
 
 
@@ -36,11 +36,11 @@ def test_the_image_is_built_as_its_file_says() -> None:
     assert f"\n{command}\n" in DOCUMENT
 
 
-@pytest.mark.parametrize("page", ["data", "postgresql"])
+@pytest.mark.parametrize("page", ["backup-and-retention", "postgresql"])
 def test_the_nightly_retention_is_that_of_the_pages(page: str) -> None:
     (command,) = service("cloudconsole-prune")["ExecStart"]
     ages = command.partition(f"{SETTINGS_FILE} ")[2]
-    assert f"\ncloudconsole admin prune {ages}\n" in (ROOT / f"docs/{page}.md").read_text()
+    assert f"\ncloudconsole admin prune {ages}\n" in (ROOT / f"docs/operations/{page}.md").read_text()
 
 
 @pytest.mark.parametrize(

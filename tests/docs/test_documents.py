@@ -17,13 +17,13 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=lambda setting: setting.name)
 def test_every_setting_is_documented_with_what_it_may_be(setting: Setting) -> None:
-    document = (ROOT / "docs/settings.md").read_text()
+    document = (ROOT / "docs/reference/settings.md").read_text()
     (row,) = (line for line in document.splitlines() if line.startswith(f"| `{setting.name}` |"))
     assert row.endswith(f"| {setting.kind.wanted} | {setting.help} |")
 
 
 def test_the_sample_file_with_every_line_in_force_gives_the_defaults(tmp_path: Path) -> None:
-    sample = (ROOT / "docs/cloudconsole.toml").read_text()
+    sample = (ROOT / "docs/reference/cloudconsole.toml").read_text()
     file = tmp_path / "cloudconsole.toml"
     file.write_text(re.sub(r"^#(?=[a-z])", "", sample, flags=re.MULTILINE))
     assert load_settings({}, {"config": str(file)}) == Settings()
@@ -32,7 +32,7 @@ def test_the_sample_file_with_every_line_in_force_gives_the_defaults(tmp_path: P
 
 
 def test_every_example_of_the_sample_file_can_be_used(tmp_path: Path) -> None:
-    sample = (ROOT / "docs/cloudconsole.toml").read_text()
+    sample = (ROOT / "docs/reference/cloudconsole.toml").read_text()
     examples = re.findall(r"^# for example: (.*)$", sample, re.MULTILINE)
     file = tmp_path / "cloudconsole.toml"
     file.write_text("\n".join(examples))
@@ -41,24 +41,34 @@ def test_every_example_of_the_sample_file_can_be_used(tmp_path: Path) -> None:
     assert changed == {name for name, setting in SETTINGS.items() if setting.default in (None, ())}
 
 
-@pytest.mark.parametrize("document", ["docs/settings.md", "docs/running.md", "docs/openstack.md", "docs/postgresql.md"])
+@pytest.mark.parametrize(
+    "document", ["reference/settings", "operations/running", "operations/openstack", "operations/postgresql"]
+)
 def test_every_settings_file_in_a_document_can_be_used(document: str, tmp_path: Path) -> None:
-    blocks = re.findall(r"^```toml\n(.*?)^```", (ROOT / document).read_text(), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```toml\n(.*?)^```", (ROOT / f"docs/{document}.md").read_text(), re.MULTILINE | re.DOTALL)
     assert blocks
     for block in blocks:
         (tmp_path / "cloudconsole.toml").write_text(block)
         assert load_settings({}, {"config": str(tmp_path / "cloudconsole.toml")}) != Settings()
 
 
-def test_nothing_refers_to_a_place_outside_the_project() -> None:
-    for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
-        text = document.read_text()
-        for target in (part.partition(")")[0] for part in text.split("](")[1:]):
-            place = target.partition("#")[0]
-            assert not place or place.startswith("http") or (document.parent / place).exists(), (document.name, target)
+def _anchors(document: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", document.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-CLOUD_FILE = (ROOT / "docs/cloud-file.md").read_text()
+def test_every_link_leads_to_a_file_and_a_heading() -> None:
+    for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
+        for target in re.findall(r"\]\(([^)]*)\)", document.read_text()):
+            path, _, anchor = target.partition("#")
+            if path.startswith("http"):
+                continue
+            linked = document.parent / path if path else document
+            assert linked.exists(), (document.name, target)
+            assert not anchor or anchor in _anchors(linked), (document.name, target)
+
+
+CLOUD_FILE = (ROOT / "docs/operations/cloud-file.md").read_text()
 
 
 def _block(document: str, begin: str) -> str:

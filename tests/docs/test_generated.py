@@ -13,8 +13,8 @@ from cloudconsole.spec.actions import ACTIONS, Action
 from cloudconsole.spec.errors import ApiError
 
 ROOT = Path(__file__).parents[2]
-ACTIONS_PAGE = (ROOT / "docs/actions.md").read_text("utf-8")
-ERRORS_PAGE = (ROOT / "docs/errors.md").read_text("utf-8")
+ACTIONS_PAGE = (ROOT / "docs/reference/actions.md").read_text("utf-8")
+ERRORS_PAGE = (ROOT / "docs/reference/errors.md").read_text("utf-8")
 
 
 def write_documents(root: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -40,8 +40,8 @@ def renewed(tmp_path_factory: pytest.TempPathFactory) -> Renewed:
     folder = tmp_path_factory.mktemp("copy")
     for name in ("tools", "docs", "src"):
         copytree(ROOT / name, folder / name)
-    (folder / "docs/errors.md").write_text(ERRORS_PAGE.replace("not_found", "lost"), "utf-8")
-    (folder / "docs/actions.md").unlink()
+    (folder / "docs/reference/errors.md").write_text(ERRORS_PAGE.replace("not_found", "lost"), "utf-8")
+    (folder / "docs/reference/actions.md").unlink()
     return Renewed(folder, write_documents(folder, "--check"), write_documents(folder))
 
 
@@ -51,20 +51,20 @@ def test_they_are_up_to_date() -> None:
 
 
 def test_those_that_differ_or_are_missing_are_named(renewed: Renewed) -> None:
-    differs = "".join(f"docs/{name}.md: differs; run: make docs\n" for name in ("actions", "errors"))
+    differs = "".join(f"docs/reference/{name}.md: differs; run: make docs\n" for name in ("actions", "errors"))
     assert (renewed.check.returncode, renewed.check.stdout) == (1, differs)
 
 
 def test_they_are_written_and_no_others(renewed: Renewed) -> None:
     assert (renewed.write.returncode, renewed.write.stdout) == (
         0,
-        "docs/actions.md: written\ndocs/errors.md: written\n",
+        "docs/reference/actions.md: written\ndocs/reference/errors.md: written\n",
     )
 
 
 @pytest.mark.parametrize(("name", "page"), [("actions", ACTIONS_PAGE), ("errors", ERRORS_PAGE)])
 def test_what_is_written_is_the_page(renewed: Renewed, name: str, page: str) -> None:
-    assert (renewed.folder / f"docs/{name}.md").read_text("utf-8") == page
+    assert (renewed.folder / f"docs/reference/{name}.md").read_text("utf-8") == page
 
 
 def test_another_argument_is_refused() -> None:

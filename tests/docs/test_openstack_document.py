@@ -14,7 +14,7 @@ from tests.server.commands.conftest import Run, cloudconsole
 
 __all__ = ["cloudconsole"]
 
-DOCUMENT = (Path(__file__).parents[2] / "docs/openstack.md").read_text()
+DOCUMENT = (Path(__file__).parents[2] / "docs/operations/openstack.md").read_text()
 
 
 def blocks(language: str) -> list[str]:

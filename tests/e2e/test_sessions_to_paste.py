@@ -15,7 +15,7 @@ from tests.harness import RunningServer, clean_environment
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
-INTERFACE = ROOT / "docs" / "api.md"
+INTERFACE = ROOT / "docs/guide/http-api.md"
 CURL_TITLE = "A first session with curl:\n\n"
 PYTHON_TITLE = "The same in Python, with nothing but the standard library:\n\n"
 

@@ -90,5 +90,5 @@ def test_a_whole_run_is_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_document_begins_as_the_next_record_would() -> None:
-    document = Path(__file__).parents[2] / "docs/fuzzing.md"
+    document = Path(__file__).parents[2] / "docs/internals/fuzzing.md"
     assert document.read_text().startswith(PAGE)

@@ -130,7 +130,7 @@ def test_a_run_that_saw_too_little_is_not_recorded(
 
 
 def test_the_document_begins_as_the_next_record_would() -> None:
-    document = Path(__file__).parents[2] / "docs/history.md"
+    document = Path(__file__).parents[2] / "docs/internals/consistency-testing.md"
     assert document.read_text().startswith(PAGE)
 
 

@@ -15,7 +15,7 @@ from lab.cloud import Lab
 
 from cloudconsole._version import __version__
 
-RECORD = Path(__file__).parents[2] / "docs/openstack-tests.md"
+RECORD = Path(__file__).parents[2] / "docs/internals/openstack-tests.md"
 SERVICES = ("keystone", "nova", "openstack-placement", "cinder", "glance", "neutron", "octavia", "openstacksdk")
 OUTCOMES = ("passed", "failure", "error", "skipped")
 

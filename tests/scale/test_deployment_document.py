@@ -22,7 +22,7 @@ from tests.scale.machines import Machine
 
 pytestmark = pytest.mark.long
 
-DOCUMENT = (ROOT / "docs/deployment.md").read_text()
+DOCUMENT = (ROOT / "docs/operations/deployment.md").read_text()
 PASSWORD = "of-the-first-operator"
 
 

@@ -14,7 +14,7 @@ from tests.harness import clean_environment
 
 pytestmark = pytest.mark.long
 
-DOCUMENT = (Path(__file__).parents[2] / "docs/postgresql.md").read_text()
+DOCUMENT = (Path(__file__).parents[2] / "docs/operations/postgresql.md").read_text()
 PASSWORD = re.compile("PASSWORD '([^']+)'")
 
 

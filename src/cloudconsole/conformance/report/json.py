@@ -1,4 +1,4 @@
-"""The report for programs; docs/conformance.md has its schema."""
+"""The report for programs; docs/guide/conformance.md has its schema."""
 
 import json
 from typing import Any, Final

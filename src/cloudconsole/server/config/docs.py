@@ -39,7 +39,7 @@ _DOCUMENT_TAIL: Final = """\
 
 Each has an `address`, which login accepts as region, and a `kind`. Of kind `local`, the accounts are the console's
 own; of kind `keystone`, they are those of the OpenStack whose Keystone is at that address, and its cloud gives the
-figures ([OpenStack](openstack.md)). In the file:
+figures ([OpenStack](../operations/openstack.md)). In the file:
 
 ```toml
 [[identity]]
@@ -103,7 +103,7 @@ def sample_file() -> str:
 
 
 def settings_document() -> str:
-    """`docs/settings.md`."""
+    """`docs/reference/settings.md`."""
     lines = [_DOCUMENT_HEAD]
     for group, settings in _groups():
         lines += [f"## {group}", "", "| setting | default | may be | meaning |", "|---|---|---|---|"]

@@ -12,7 +12,7 @@ from tests.harness import RunningServer, clean_environment
 ROOT = Path(__file__).parents[2]
 PROGRAMS = [
     program
-    for document in (ROOT / "README.md", ROOT / "docs" / "client.md")
+    for document in (ROOT / "README.md", ROOT / "docs/guide/python-client.md")
     for program in re.findall(r"^```python\n(.*?)^```$", document.read_text(), re.DOTALL | re.MULTILINE)
 ]
 PRINTED = [

@@ -7,7 +7,7 @@ from cloudconsole.server.metrics.definitions import FAMILIES, PREFIX
 from cloudconsole.server.metrics.layout import CALLS, GONE
 from cloudconsole.spec.actions import ACTIONS
 
-DOCUMENT = (Path(__file__).parents[2] / "docs/observability.md").read_text()
+DOCUMENT = (Path(__file__).parents[2] / "docs/operations/monitoring.md").read_text()
 
 
 def test_the_table_has_every_metric_and_no_other() -> None:

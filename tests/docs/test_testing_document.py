@@ -21,7 +21,7 @@ from tests.test_pytest_plugin import assert_passed, run_pytest
 
 pytestmark = pytest.mark.long
 
-DOCUMENT = (Path(__file__).parents[2] / "docs/desk.md").read_text()
+DOCUMENT = (Path(__file__).parents[2] / "docs/guide/testing.md").read_text()
 
 
 def blocks(language: str) -> list[str]:

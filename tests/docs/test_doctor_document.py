@@ -4,7 +4,7 @@ from pathlib import Path
 
 from cloudconsole.server.doctor.runner import CHECKS
 
-DOCTOR = (Path(__file__).parents[2] / "docs/doctor.md").read_text()
+DOCTOR = (Path(__file__).parents[2] / "docs/operations/doctor.md").read_text()
 
 
 def test_every_check_is_documented() -> None:
