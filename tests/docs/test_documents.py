@@ -42,7 +42,7 @@ def test_every_example_of_the_sample_file_can_be_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "document", ["reference/settings", "operations/running", "operations/openstack", "operations/postgresql"]
+    "document", ["reference/settings", "operations/deployment", "operations/openstack", "operations/postgresql"]
 )
 def test_every_settings_file_in_a_document_can_be_used(document: str, tmp_path: Path) -> None:
     blocks = re.findall(r"^```toml\n(.*?)^```", (ROOT / f"docs/{document}.md").read_text(), re.MULTILINE | re.DOTALL)
