@@ -91,10 +91,10 @@ def versions(*each: str) -> Series:
 
 CASES = {
     "CloudConsoleDown": gauge("up", 0, 1),
-    "CloudConsoleUnwatched": Case(
+    "CloudConsoleNotScraped": Case(
         {'up{job="another"}': steady(1)}, {f"up{{{AT}}}": steady(0)}, {"job": "cloudconsole"}
     ),
-    "CloudConsoleWatchLost": gauge("cloudconsole_store_watch_lost_workers", 1, 0),
+    "CloudConsoleChangeLeaseLost": gauge("cloudconsole_store_watch_lost_workers", 1, 0),
     "CloudConsoleStoreUnreadable": gauge("cloudconsole_store_readable", 0, 1),
     "CloudConsoleFailingCalls": Case(
         {**CALLS, **refused("unavailable", 40), **refused("upstream_failed", 40)},
@@ -135,7 +135,7 @@ CASES = {
     ),
     "CloudConsoleStoreErrors": counter("cloudconsole_store_errors_total", 1, 0),
     "CloudConsoleDiskNearlyFull": gauge("cloudconsole_store_free_bytes", 0.9e9, 1.1e9),
-    "CloudConsoleTurnsCallsAway": counter("cloudconsole_turned_away_total", 60, 0),
+    "CloudConsoleSheddingLoad": counter("cloudconsole_turned_away_total", 60, 0),
     "CloudConsoleEventLoopLag": gauge("cloudconsole_event_loop_lag_max_seconds", 0.7, 0.4),
     "CloudConsoleUpstreamFailing": Case(upstream(6), upstream(4), {"job": "cloudconsole", "service": "compute"}),
     "CloudConsoleCertificateExpires": gauge("cloudconsole_certificate_expiry_seconds", 13 * 86_400, 15 * 86_400),
