@@ -61,5 +61,5 @@ def test_the_profiles_shown_can_be_used(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text(example)
     profiles = read_profiles(file)
-    assert (profiles.default, list(profiles.named)) == ("work", ["work", "desk"])
+    assert (profiles.default, list(profiles.named)) == ("work", ["work", "local"])
     assert all(value is not None for value in profiles.named["work"])
