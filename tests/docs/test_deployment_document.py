@@ -47,15 +47,15 @@ def test_the_nightly_retention_is_that_of_the_pages(page: str) -> None:
     ("written", "meant"),
     [
         (f"{Settings().max_body // 1024} KiB for a body", "client_max_body_size 64k"),
-        ("100 calls a second with 200 at once", "zone=cloudconsole_calls:10m rate=100r/s"),
-        ("100 calls a second with 200 at once", "limit_req zone=cloudconsole_calls burst=200 nodelay"),
-        ("10 logins a second with 50 at once", "zone=cloudconsole_logins:10m rate=10r/s"),
-        ("10 logins a second with 50 at once", "limit_req zone=cloudconsole_logins burst=50 nodelay"),
-        ("100\n  connections", "limit_conn cloudconsole_connections 100;"),
-        ("after two failures for 5 s at a time", "max_fails=2 fail_timeout=5s"),
+        ("100 requests per second (burst 200)", "zone=cloudconsole_calls:10m rate=100r/s"),
+        ("100 requests per second (burst 200)", "limit_req zone=cloudconsole_calls burst=200 nodelay"),
+        ("10 logins per second (burst 50)", "zone=cloudconsole_logins:10m rate=10r/s"),
+        ("10 logins per second (burst 50)", "limit_req zone=cloudconsole_logins burst=50 nodelay"),
+        ("100 connections", "limit_conn cloudconsole_connections 100;"),
+        ("for 5 s after two failures", "max_fails=2 fail_timeout=5s"),
         (f"{Settings().request_timeout} s without progress", "client_body_timeout 30s"),
     ],
 )
-def test_what_is_said_of_nginx_stands_in_its_file(written: str, meant: str) -> None:
-    assert written in DOCUMENT
+def test_the_limits_of_nginx_are_documented(written: str, meant: str) -> None:
+    assert written in " ".join(DOCUMENT.split())
     assert meant in NGINX
