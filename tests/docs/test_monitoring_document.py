@@ -27,14 +27,5 @@ def test_every_name_of_a_call_is_explained() -> None:
         assert f"`{name}`" in DOCUMENT
 
 
-def test_every_metric_that_an_alert_is_advised_for_exists() -> None:
-    names = {PREFIX + family.name for family in FAMILIES}
-    advised = DOCUMENT.partition("What is worth an alert:")[2].partition("\n\n")[0]
-    words = "".join(letter if letter.isalnum() or letter == "_" else " " for letter in advised).split()
-    metrics = {word for word in words if word.startswith(PREFIX)}
-    assert metrics
-    assert metrics <= names
-
-
 def test_the_bound_of_audit_lines_is_the_documented_one() -> None:
     assert f"at most {LINES_A_SECOND} lines a second" in DOCUMENT
