@@ -4,7 +4,7 @@ from itertools import groupby
 from typing import Final
 
 from cloudconsole.conformance.checks import Check
-from cloudconsole.conformance.table import CONSOLE, INTERFACE
+from cloudconsole.conformance.registry import CONSOLE, INTERFACE
 
 HEAD: Final = """\
 # Conformance checks

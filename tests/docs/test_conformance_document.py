@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.conformance.table import CONSOLE, INTERFACE
+from cloudconsole.conformance.registry import CONSOLE, INTERFACE
 from tests.e2e.processes import command
 from tests.harness import RunningServer
 
