@@ -276,7 +276,7 @@ def test_a_login_waits_for_a_welcome_of_the_same_tab(eyes: Eyes, locks: str) -> 
         f"""async (region) => {{
           Object.defineProperty(navigator, "locks", {{ value: {locks} }});
           const main = document.querySelector("script[type=module]").src;
-          const {{ act, logIn, welcome }} = await import(main.replace("main.js", "core/exchange.js"));
+          const {{ act, logIn, welcome }} = await import(main.replace("main.js", "core/api.js"));
           const ended = [];
           const slow = welcome().then(() => ended.push("welcome"));
           await logIn({{ username: "demo", password: "console-demo", region }}).then(() => ended.push("login"));

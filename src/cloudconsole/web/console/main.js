@@ -1,15 +1,15 @@
 // The console: the page that its address means, the sign-in before it, and what stands around both.
 
 import { h, replace } from "./core/dom.js";
-import { onLanguage, t } from "./core/language.js";
+import { onLanguage, t } from "./core/i18n.js";
 import { forget, go, keep, onArrival, whereWeAre } from "./core/router.js";
 import { account, isSignedIn, onSession, signOut, turnThePage } from "./core/session.js";
 import { onTheme } from "./core/theme.js";
-import { PAGES } from "./pages/all.js";
-import { page as missing } from "./pages/missing.js";
+import { PAGES } from "./pages/index.js";
+import { page as missing } from "./pages/not_found.js";
 import { fillFooter } from "./shell/footer.js";
 import { closeMenu, fillHeader } from "./shell/header.js";
-import { signInForm } from "./shell/sign-in.js";
+import { signInForm } from "./shell/sign_in.js";
 
 const skip = h("a", { class: "skip button primary", href: "#content", onclick: skipToContent });
 const header = h("header", { class: "shell-head" });

@@ -1,8 +1,8 @@
 // A part of a page with data of its own: while it loads it says so, and if it fails, it alone does, with a retry.
 
 import { h, newId, replace } from "./dom.js";
-import { Refused } from "./exchange.js";
-import { t } from "./language.js";
+import { Refused } from "./api.js";
+import { t } from "./i18n.js";
 import { SignedOut } from "./session.js";
 
 // `load` gives the data, `show` the elements for it; `tools` stand beside the title. One without a title is no card,

@@ -1,8 +1,8 @@
 // Who is signed in here. Of calls that come together, the first goes alone: only once it has shown that the session
 // lives do the others follow, and once one is refused, none is sent any more. An ended session costs one refusal.
 
-import { act, logIn, logOut, welcome } from "./exchange.js";
-import * as kept from "./kept.js";
+import { act, logIn, logOut, welcome } from "./api.js";
+import * as kept from "./storage.js";
 
 const ACCOUNT = "account";
 // How long the other calls wait for the first one: a slow action does not hold up all panels.

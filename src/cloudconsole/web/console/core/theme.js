@@ -1,6 +1,6 @@
 // The theme: the system's, or the one chosen here. Before the first paint, ../../theme.js has set it already.
 
-import * as kept from "./kept.js";
+import * as kept from "./storage.js";
 
 const KEPT = "theme";
 export const THEMES = ["system", "light", "dark"];

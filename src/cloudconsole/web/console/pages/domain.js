@@ -1,11 +1,11 @@
 // One accelerated domain: looked up by its id, at an address of its own.
 
 import { h } from "../core/dom.js";
-import { Refused } from "../core/exchange.js";
-import { t } from "../core/language.js";
+import { Refused } from "../core/api.js";
+import { t } from "../core/i18n.js";
 import { panel } from "../core/panel.js";
 import { call } from "../core/session.js";
-import { announce } from "../parts/announce.js";
+import { announce } from "../components/announce.js";
 import { domainDetail } from "./domain/detail.js";
 import { lookUp } from "./domain/lookup.js";
 import { remember } from "./domain/recent.js";

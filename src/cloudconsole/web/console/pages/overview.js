@@ -1,11 +1,11 @@
 // The overview: quotas, costs, news and common URLs, each loaded for itself.
 
 import { h, replace } from "../core/dom.js";
-import { locale, t } from "../core/language.js";
+import { locale, t } from "../core/i18n.js";
 import { panel } from "../core/panel.js";
 import { call, consoleFacts } from "../core/session.js";
-import { announce } from "../parts/announce.js";
-import { asked } from "../parts/asked.js";
+import { announce } from "../components/announce.js";
+import { asked } from "../components/url_state.js";
 import { costs } from "./overview/costs.js";
 import { news } from "./overview/news.js";
 import { quotas } from "./overview/quotas.js";

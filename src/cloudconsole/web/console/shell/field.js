@@ -1,7 +1,7 @@
 // A field of the sign-in: its label, what is typed, and what is wrong with it.
 
 import { h, newId, replace } from "../core/dom.js";
-import { t } from "../core/language.js";
+import { t } from "../core/i18n.js";
 
 // {name, element, input, error, tool}; `toolFor` makes the button that stands beside the input.
 export function field(name, input, toolFor) {

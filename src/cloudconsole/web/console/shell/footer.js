@@ -1,7 +1,7 @@
 // The foot of every page: the way for those who write programs.
 
 import { h, replace } from "../core/dom.js";
-import { t } from "../core/language.js";
+import { t } from "../core/i18n.js";
 
 export function fillFooter(footer) {
   replace(

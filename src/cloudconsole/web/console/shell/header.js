@@ -1,11 +1,11 @@
 // The head of every page: the product, the pages, who is signed in, language and theme.
 
 import { h, newId, replace } from "../core/dom.js";
-import { LANGUAGES, language, speak, t } from "../core/language.js";
+import { LANGUAGES, language, speak, t } from "../core/i18n.js";
 import { whereWeAre } from "../core/router.js";
 import { account, isSignedIn } from "../core/session.js";
 import { THEMES, dress, theme } from "../core/theme.js";
-import { PAGES } from "../pages/all.js";
+import { PAGES } from "../pages/index.js";
 import { icon } from "./icons.js";
 
 const MARK = h("img", { src: new URL("../../icon.svg", import.meta.url), alt: "", width: 28, height: 28 });

@@ -1,9 +1,9 @@
 // Every field of a domain, with what it means.
 
 import { h, newId } from "../../core/dom.js";
-import { t } from "../../core/language.js";
-import { copyButton } from "../../parts/copy.js";
-import { isEmpty, tree } from "./tree.js";
+import { t } from "../../core/i18n.js";
+import { copyButton } from "../../components/copy_button.js";
+import { isEmpty, tree } from "./json_tree.js";
 
 export function domainDetail(domain) {
   return [

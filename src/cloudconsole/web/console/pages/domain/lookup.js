@@ -1,7 +1,7 @@
 // The form that asks for an id, what is wrong with it at the field, and the ids of before.
 
 import { h, newId, replace } from "../../core/dom.js";
-import { t } from "../../core/language.js";
+import { t } from "../../core/i18n.js";
 import { recent } from "./recent.js";
 
 // The element's `complain` shows what the console says of the id.

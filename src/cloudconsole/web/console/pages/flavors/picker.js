@@ -2,9 +2,9 @@
 // RAM that does not go with the cores is not offered at all: the list stays short, and all that is seen can be had.
 
 import { h, newId, replace } from "../../core/dom.js";
-import { size } from "../../core/figures.js";
-import { number, t } from "../../core/language.js";
-import { announce } from "../../parts/announce.js";
+import { size } from "../../core/numbers.js";
+import { number, t } from "../../core/i18n.js";
+import { announce } from "../../components/announce.js";
 import { chips } from "./chips.js";
 import { flavorTable } from "./table.js";
 

@@ -1,9 +1,9 @@
 // Flavors as a table, so many rows at a time: thousands at once would make a page slow.
 
 import { h, replace } from "../../core/dom.js";
-import { size } from "../../core/figures.js";
-import { number, t } from "../../core/language.js";
-import { copyButton } from "../../parts/copy.js";
+import { size } from "../../core/numbers.js";
+import { number, t } from "../../core/i18n.js";
+import { copyButton } from "../../components/copy_button.js";
 
 const SLICE = 100;
 

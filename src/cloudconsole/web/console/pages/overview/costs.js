@@ -1,9 +1,9 @@
 // What the resources cost, by kind: one horizon at a time as bars, all of them as a table, and the rule behind.
 
 import { h, newId, replace } from "../../core/dom.js";
-import { language, number, t } from "../../core/language.js";
+import { language, number, t } from "../../core/i18n.js";
 import { grouped, share, sum } from "../../core/money.js";
-import { announce } from "../../parts/announce.js";
+import { announce } from "../../components/announce.js";
 
 const HORIZONS = ["hour", "day", "month", "year"];
 const FIRST = "month";

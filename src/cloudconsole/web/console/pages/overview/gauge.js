@@ -1,7 +1,7 @@
 // One quota: a bar where there is a limit to fill, and always the figures; what it means is said in words, too.
 
 import { h, newId } from "../../core/dom.js";
-import { number, t } from "../../core/language.js";
+import { number, t } from "../../core/i18n.js";
 
 const MUCH = 80n;
 

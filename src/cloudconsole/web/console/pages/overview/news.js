@@ -1,7 +1,7 @@
 // The provider's news, newest first as they come: a few, and all of them on request.
 
 import { h, outside } from "../../core/dom.js";
-import { locale, t } from "../../core/language.js";
+import { locale, t } from "../../core/i18n.js";
 
 const FEW = 5;
 

@@ -1,8 +1,8 @@
 // Quotas in three groups: gauges for what is counted, plain figures for what is only limited.
 
 import { h, newId } from "../../core/dom.js";
-import { size, whole } from "../../core/figures.js";
-import { number, t } from "../../core/language.js";
+import { size, whole } from "../../core/numbers.js";
+import { number, t } from "../../core/i18n.js";
 import { gauge, stateOf } from "./gauge.js";
 
 const GROUPS = {

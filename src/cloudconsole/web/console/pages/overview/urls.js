@@ -1,8 +1,8 @@
 // Common URLs: what kind each is, the address itself, and a button that copies it.
 
 import { h, outside } from "../../core/dom.js";
-import { t } from "../../core/language.js";
-import { copyButton } from "../../parts/copy.js";
+import { t } from "../../core/i18n.js";
+import { copyButton } from "../../components/copy_button.js";
 
 const TYPES = { "URL链接": "urls.link", "URL目录": "urls.directory" };
 

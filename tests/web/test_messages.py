@@ -22,13 +22,13 @@ def _scripts(folder: Traversable) -> list[Traversable]:
     return [
         script
         for entry in folder.iterdir()
-        if entry.name != "texts"
+        if entry.name != "messages"
         for script in (_scripts(entry) if entry.is_dir() else [entry])
         if script.name.endswith(".js")
     ]
 
 
-TEXT_FILES = {entry.name: entry.read_text() for entry in (CONSOLE / "texts").iterdir() if entry.name != "all.js"}
+TEXT_FILES = {entry.name: entry.read_text() for entry in (CONSOLE / "messages").iterdir() if entry.name != "index.js"}
 TEXTS = {name: {"en": en, "zh": zh} for content in TEXT_FILES.values() for name, en, zh in _TEXT.findall(content)}
 USERS = {str(script): script.read_text() for script in _scripts(CONSOLE)}
 

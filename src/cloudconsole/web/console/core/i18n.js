@@ -1,7 +1,7 @@
 // The two languages: the one chosen here before, else the one the browser asks for first.
 
-import * as kept from "./kept.js";
-import { TEXTS } from "../texts/all.js";
+import * as kept from "./storage.js";
+import { TEXTS } from "../messages/index.js";
 
 export const LANGUAGES = { en: "English", zh: "中文" };
 const KEPT = "language";

@@ -1,6 +1,6 @@
 // Whole numbers and sizes, exact however large, as people of the page's language write them.
 
-import { number } from "./language.js";
+import { number } from "./i18n.js";
 
 // The interface's whole number: one that a browser's own numbers cannot hold comes as it was written.
 export function whole(value) {

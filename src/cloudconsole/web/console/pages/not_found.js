@@ -1,7 +1,7 @@
 // What is shown at an address that no page has.
 
 import { h } from "../core/dom.js";
-import { t } from "../core/language.js";
+import { t } from "../core/i18n.js";
 
 export const page = {
   path: null,

@@ -1,6 +1,6 @@
 // Fields for JSON: checked while one types, and put in good order by a button. The server checks all of it again.
 
-import { findMistake } from "./json_check.js";
+import { findMistake } from "./json_syntax.js";
 
 const PAUSE = 300;
 

@@ -1,6 +1,6 @@
 // One request to the interface and its answer. Nothing is repeated here but for a lost token, and that once.
 
-import { language, t } from "./language.js";
+import { language, t } from "./i18n.js";
 
 const CALLS = "/api/";
 const LOGIN = "/auth/login/";

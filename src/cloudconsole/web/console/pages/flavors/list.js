@@ -1,8 +1,8 @@
 // All flavors: searched by name or id, sorted by any column.
 
 import { h, newId, replace } from "../../core/dom.js";
-import { language, number, t } from "../../core/language.js";
-import { announce } from "../../parts/announce.js";
+import { language, number, t } from "../../core/i18n.js";
+import { announce } from "../../components/announce.js";
 import { COLUMNS, flavorTable } from "./table.js";
 
 const TEXTS = ["name", "id"];

@@ -1,8 +1,8 @@
 // The sign-in: a form that password managers know, with every error where the eye is.
 
 import { h, replace } from "../core/dom.js";
-import * as kept from "../core/kept.js";
-import { language, t } from "../core/language.js";
+import * as kept from "../core/storage.js";
+import { language, t } from "../core/i18n.js";
 import { countDown, trouble } from "../core/panel.js";
 import { consoleFacts, signIn } from "../core/session.js";
 import { field, showError, visibility } from "./field.js";

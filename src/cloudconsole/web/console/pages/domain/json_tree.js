@@ -1,7 +1,7 @@
 // Any JSON as text that can be folded: keys and values as they are, numbers with all their digits.
 
 import { h } from "../../core/dom.js";
-import { number, t } from "../../core/language.js";
+import { number, t } from "../../core/i18n.js";
 
 const DEEPEST = 8;
 

@@ -1,7 +1,7 @@
 // A button that copies a text, and says that it has.
 
 import { h, replace } from "../core/dom.js";
-import { t } from "../core/language.js";
+import { t } from "../core/i18n.js";
 import { announce } from "./announce.js";
 
 const SHOWN_MS = 2500;
