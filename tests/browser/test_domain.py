@@ -27,7 +27,7 @@ def value(page: Page, field: str) -> str:
 
 
 def look_up(page: Page, domain_id: str) -> None:
-    page.get_by_label("Domain id").fill(domain_id)
+    page.get_by_label("Domain ID").fill(domain_id)
     page.keyboard.press("Enter")
 
 
@@ -36,7 +36,7 @@ def look_up(page: Page, domain_id: str) -> None:
 def test_every_field_is_as_the_interface_tells_it(eyes: Eyes, interface: Console, domain_id: str, locale: str) -> None:
     told = interface.call("GetDomainDetail", domainId=domain_id)
     page = domain_page(eyes, f"/{domain_id}", locale=locale)
-    none, yes, no = ("none", "Yes", "No") if locale == "en-GB" else ("无", "是", "否")
+    none, yes, no = ("None", "Yes", "No") if locale == "en-GB" else ("无", "是", "否")
     for field in TEXTS:
         assert value(page, field) == (told[field] or none), field
     assert value(page, "enabled").split()[-1] == (yes if told["enabled"] == "true" else no)
@@ -71,15 +71,15 @@ def test_a_lookup_has_an_address_of_its_own(eyes: Eyes) -> None:
     expect(page.get_by_role("heading", name="img.demo.example.com")).to_be_visible()
     page.go_back()
     expect(page.get_by_role("heading", name="www.example-demo.com")).to_be_visible()
-    expect(page.get_by_label("Domain id")).to_have_value(PLAIN)
+    expect(page.get_by_label("Domain ID")).to_have_value(PLAIN)
 
 
 def test_an_unknown_id_is_told_at_the_field_and_kept(eyes: Eyes) -> None:
     page = domain_page(eyes)
-    field = page.get_by_label("Domain id")
+    field = page.get_by_label("Domain ID")
     for domain_id in ("999", OTHERS, "a/b?c=#%41 <b>", "域名"):
         look_up(page, domain_id)
-        said = f"You have no domain with the id {domain_id}. Check it and try again."
+        said = f"You have no domain with ID {domain_id}. Check the ID and try again."
         expect(page.locator(".error")).to_have_text(said)
         expect(field).to_have_value(domain_id)
         expect(field).to_be_focused()
@@ -106,18 +106,18 @@ def test_nothing_is_asked_without_an_id(eyes: Eyes) -> None:
     page = domain_page(eyes, "/%20")
     for typed in ("", "   "):
         look_up(page, typed)
-        expect(page.locator(".error")).to_have_text("Type the id of a domain first.")
-        expect(page.get_by_label("Domain id")).to_be_focused()
+        expect(page.locator(".error")).to_have_text("Enter a domain ID.")
+        expect(page.get_by_label("Domain ID")).to_be_focused()
     assert eyes.statuses() == []
 
 
 def test_an_id_that_cannot_be_is_refused_in_the_console_s_words(eyes: Eyes) -> None:
     page = domain_page(eyes)
-    page.get_by_label("Domain id").focus()
+    page.get_by_label("Domain ID").focus()
     page.keyboard.insert_text("9" * 65)
     page.keyboard.press("Enter")
     expect(page.locator(".error")).to_have_text(re.compile(r"64"))
-    expect(page.get_by_label("Domain id")).to_have_value("9" * 65)
+    expect(page.get_by_label("Domain ID")).to_have_value("9" * 65)
     assert eyes.statuses() == [400]
     assert faults_of(page) == ""
 
@@ -128,7 +128,7 @@ def test_the_cname_is_copied_and_told_what_for(eyes: Eyes, interface: Console) -
     page.get_by_role("button", name=f"Copy {domain.cname}").click()
     expect(page.get_by_role("status").filter(has_text=f"Copied: {domain.cname}")).to_be_attached()
     assert page.evaluate("navigator.clipboard.readText()") == domain.cname
-    expect(page.get_by_text(f"give {domain.name} a CNAME record")).to_be_visible()
+    expect(page.get_by_text(f"add a CNAME record for {domain.name}")).to_be_visible()
 
 
 def test_ids_of_before_are_offered_until_one_signs_out(eyes: Eyes) -> None:
@@ -138,7 +138,7 @@ def test_ids_of_before_are_offered_until_one_signs_out(eyes: Eyes) -> None:
     expect(page.locator(".error")).to_have_text(re.compile("999"))
     look_up(page, RICH)
     expect(page.get_by_role("heading", name="img.demo.example.com")).to_be_visible()
-    before = page.get_by_role("navigation", name="Looked up before")
+    before = page.get_by_role("navigation", name="Recent lookups")
     assert before.get_by_role("link").all_inner_texts() == [PLAIN]
     before.get_by_role("link").click()
     expect(page.get_by_role("heading", name="www.example-demo.com")).to_be_visible()
@@ -159,7 +159,7 @@ def test_ids_of_before_are_nothing_to_the_next_account(eyes: Eyes) -> None:
     away.goto("/#/domain")
     settled(away)
     expect(away.locator(".account strong")).to_have_text("other")
-    expect(away.get_by_role("navigation", name="Looked up before")).to_have_count(0)
+    expect(away.get_by_role("navigation", name="Recent lookups")).to_have_count(0)
 
 
 def test_structures_of_any_kind_are_text(eyes: Eyes, console: ConsoleServer, tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_structures_of_any_kind_are_text(eyes: Eyes, console: ConsoleServer, tmp
     for text in (
         "12345678901234567890123",
         "0.12345678901234568",
-        "empty text",
+        "Empty string",
         "plain",
         "\u202efdp.exe",
         "the bottom",
@@ -207,10 +207,10 @@ def test_structures_of_any_kind_are_text(eyes: Eyes, console: ConsoleServer, tmp
 def test_a_failing_call_is_told_with_a_retry_that_keeps_the_id(eyes: Eyes, console: ConsoleServer) -> None:
     console.fault("internal_error", call="GetDomainDetail")
     page = domain_page(eyes, f"/{PLAIN}")
-    expect(page.get_by_text("Should you ask for help, quote")).to_be_visible()
+    expect(page.get_by_text("If you contact support, quote")).to_be_visible()
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("heading", name="www.example-demo.com")).to_be_visible()
-    expect(page.get_by_label("Domain id")).to_have_value(PLAIN)
+    expect(page.get_by_label("Domain ID")).to_have_value(PLAIN)
     assert eyes.statuses() == [500, 200]
 
 

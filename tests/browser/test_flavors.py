@@ -39,14 +39,14 @@ def ram(megabytes: int) -> str:
 
 
 def as_shown(flavor: Any) -> Row:
-    disk = f"{flavor['disk']:,} GB" if flavor["disk"] else "no system disk"
+    disk = f"{flavor['disk']:,} GB" if flavor["disk"] else "No system disk"
     return [flavor["name"], flavor["id"], f"{flavor['vcpus']:,}", ram(flavor["ram"]), disk]
 
 
 def test_all_flavors_are_as_the_interface_tells_them(eyes: Eyes, interface: Console) -> None:
     page = flavors_page(eyes)
     told = interface.call("GetFlavors")["flavors"]
-    assert rows(page, "all-flavors") == [as_shown(flavor) for flavor in told]
+    assert rows(page, "flavor-list") == [as_shown(flavor) for flavor in told]
     expect(page.get_by_text(f"Configurations: {len(told)}")).to_be_visible()
 
 
@@ -55,7 +55,7 @@ def test_only_ram_that_goes_with_the_cores_is_offered(eyes: Eyes, interface: Con
     told = interface.call("GetFlavors")
     assert offered(page, "cores") == [str(each) for each in told["configs"]["vcpus"]]
     assert offered(page, "ram") == []
-    expect(page.get_by_text("Choose the cores first")).to_be_visible()
+    expect(page.get_by_text("Choose the number of cores")).to_be_visible()
     for cores, sizes in told["limits"].items():
         choose(page, "cores", cores)
         assert offered(page, "ram") == [ram(size) for size in sizes]
@@ -71,11 +71,11 @@ def test_ram_is_kept_where_it_still_goes_and_else_let_go_in_words(eyes: Eyes) ->
     page = flavors_page(eyes, "?cores=2&ram=4096")
     choose(page, "cores", 4)
     expect(page.locator("input[name=ram][value='4096']")).to_be_checked()
-    expect(page.locator(".lost")).to_have_count(0)
+    expect(page.locator(".picker-warning")).to_have_count(0)
     choose(page, "cores", 16)
     expect(page.locator("input[name=ram]:checked")).to_have_count(0)
-    expect(page.locator(".lost")).to_have_text("4 GB RAM does not go with 16 cores: choose again.")
-    expect(page.get_by_role("status").filter(has_text="does not go with 16 cores")).to_be_attached()
+    expect(page.locator(".picker-warning")).to_have_text("4 GB RAM is not available with 16 cores. Choose another size.")
+    expect(page.get_by_role("status").filter(has_text="is not available with 16 cores")).to_be_attached()
     assert page.evaluate("location.hash") == "#/flavors?cores=16"
 
 
@@ -85,7 +85,7 @@ def test_an_address_that_cannot_be_is_passed_over(eyes: Eyes) -> None:
         page.goto(f"/#/flavors{query}")
         settled(page)
         expect(page.locator("input[name=ram]:checked")).to_have_count(0)
-        expect(page.locator(".all-flavors tbody tr")).to_have_count(50)
+        expect(page.locator(".flavor-list tbody tr")).to_have_count(50)
 
 
 def test_the_picker_is_used_by_keyboard_alone(eyes: Eyes, interface: Console) -> None:
@@ -108,9 +108,9 @@ def test_the_picker_is_used_by_keyboard_alone(eyes: Eyes, interface: Console) ->
 def test_each_column_sorts_both_ways(eyes: Eyes, interface: Console) -> None:
     page = flavors_page(eyes)
     told = interface.call("GetFlavors")["flavors"]
-    columns = {"Name": "name", "Id": "id", "Cores": "vcpus", "RAM": "ram", "System disk": "disk"}
+    columns = {"Name": "name", "ID": "id", "Cores": "vcpus", "RAM": "ram", "System disk": "disk"}
     for at, (column, field) in enumerate(columns.items()):
-        heading = page.locator(".all-flavors").get_by_role("columnheader", name=column)
+        heading = page.locator(".flavor-list").get_by_role("columnheader", name=column)
         button = heading.get_by_role("button")
         button.focus()
         for order in ("ascending", "descending"):
@@ -119,8 +119,8 @@ def test_each_column_sorts_both_ways(eyes: Eyes, interface: Console) -> None:
             expect(button).to_be_focused()
             amounts = sorted((flavor[field] for flavor in told), key=counted, reverse=order == "descending")
             shown = [as_shown({**told[0], field: amount})[at] for amount in amounts]
-            assert [row[at] for row in rows(page, "all-flavors")] == shown
-        expect(page.locator(".all-flavors [aria-sort]")).to_have_count(1)
+            assert [row[at] for row in rows(page, "flavor-list")] == shown
+        expect(page.locator(".flavor-list [aria-sort]")).to_have_count(1)
 
 
 def counted(value: str | int) -> Any:
@@ -134,34 +134,34 @@ def test_the_search_finds_by_name_and_id_and_tells_how_many(eyes: Eyes, interfac
     page = flavors_page(eyes)
     told = interface.call("GetFlavors")["flavors"]
     for words in ("M1.", "13", "nothing like it"):
-        page.get_by_label("Find by name or id").fill(words)
+        page.get_by_label("Search by name or ID").fill(words)
         found = [as_shown(each) for each in told if words.lower() in each["name"].lower() or words in each["id"]]
-        assert rows(page, "all-flavors") == found
+        assert rows(page, "flavor-list") == found
         expect(page.get_by_role("status").filter(has_text=f"Found: {len(found)} of {len(told)}")).to_be_attached()
-    expect(page.get_by_text("Nothing has that in its name or id.")).to_be_visible()
+    expect(page.get_by_text("No configuration has this text in its name or ID.")).to_be_visible()
 
 
 def test_what_was_chosen_is_there_again_after_a_reload_and_on_the_way_back(eyes: Eyes) -> None:
     page = flavors_page(eyes)
     choose(page, "cores", 8)
     choose(page, "ram", 16384)
-    page.locator(".all-flavors").get_by_role("button", name="RAM").click()
-    page.get_by_label("Find by name or id").fill("8C")
-    page.wait_for_url("**find=8C**")
-    shown = rows(page, "picker"), rows(page, "all-flavors")
+    page.locator(".flavor-list").get_by_role("button", name="RAM").click()
+    page.get_by_label("Search by name or ID").fill("8C")
+    page.wait_for_url("**search=8C**")
+    shown = rows(page, "picker"), rows(page, "flavor-list")
     page.reload()
     settled(page)
-    assert (rows(page, "picker"), rows(page, "all-flavors")) == shown
+    assert (rows(page, "picker"), rows(page, "flavor-list")) == shown
     page.get_by_role("link", name="Domain").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Domain")
     page.go_back()
     settled(page)
-    assert (rows(page, "picker"), rows(page, "all-flavors")) == shown
+    assert (rows(page, "picker"), rows(page, "flavor-list")) == shown
 
 
 def test_a_search_leaves_the_address_of_another_page_alone(eyes: Eyes) -> None:
     page = flavors_page(eyes)
-    page.get_by_label("Find by name or id").fill("m1")
+    page.get_by_label("Search by name or ID").fill("m1")
     page.evaluate("location.hash = '#/domain'")
     expect(page.get_by_role("heading", level=1)).to_have_text("Domain")
     page.wait_for_timeout(400)
@@ -171,7 +171,7 @@ def test_a_search_leaves_the_address_of_another_page_alone(eyes: Eyes) -> None:
 def test_the_id_of_a_match_is_copied(eyes: Eyes, interface: Console) -> None:
     page = flavors_page(eyes, "?cores=16", permissions=["clipboard-read", "clipboard-write"])
     flavor = interface.flavors().matching(vcpus=16)[0]
-    page.get_by_role("button", name=f"Copy the id of {flavor.name}", exact=True).click()
+    page.get_by_role("button", name=f"Copy ID of {flavor.name}", exact=True).click()
     expect(page.get_by_role("status").filter(has_text="Copied")).to_be_attached()
     assert page.evaluate("navigator.clipboard.readText()") == flavor.id
 
@@ -187,20 +187,20 @@ def test_thousands_of_flavors_come_in_slices_and_are_all_searched(
 
     change_cloud(console, tmp_path, change)
     page = flavors_page(eyes)
-    table = page.locator(".all-flavors tbody tr")
+    table = page.locator(".flavor-list tbody tr")
     expect(table).to_have_count(100)
     page.get_by_role("button", name="Show 100 more").click()
     expect(table).to_have_count(200)
     expect(table.nth(100).get_by_role("rowheader")).to_be_focused()
-    page.get_by_label("Find by name or id").fill("f.4999")
+    page.get_by_label("Search by name or ID").fill("f.4999")
     expect(page.get_by_text("Found: 1 of 5,000").first).to_be_visible()
-    assert [row[0] for row in rows(page, "all-flavors")] == ["f.4999"]
+    assert [row[0] for row in rows(page, "flavor-list")] == ["f.4999"]
 
 
 def test_no_flavors_at_all_are_told_in_words(eyes: Eyes, console: ConsoleServer, tmp_path: Path) -> None:
     change_cloud(console, tmp_path, lambda cloud, _tenant: cloud.update(flavors=[]))
     page = flavors_page(eyes)
-    expect(page.get_by_text("There are no configurations to choose from.")).to_have_count(2)
+    expect(page.get_by_text("No configurations are available.")).to_have_count(2)
     assert faults_of(page) == ""
 
 
@@ -213,7 +213,7 @@ def test_hostile_names_are_text(eyes: Eyes, console: ConsoleServer, interface: C
     change_cloud(console, tmp_path, change)
     page = flavors_page(eyes, "?cores=1", viewport=PHONE)
     names = [flavor.name for flavor in interface.flavors()]
-    assert [row[0] for row in rows(page, "all-flavors")] == names
+    assert [row[0] for row in rows(page, "flavor-list")] == names
     assert [row[0] for row in rows(page, "picker")] == names
     assert not ran_scripts(page)
     assert not is_cut_off(page)
@@ -225,7 +225,7 @@ def test_a_refused_call_is_told_with_a_retry(eyes: Eyes, console: ConsoleServer)
     page = flavors_page(eyes)
     expect(page.get_by_role("alert").filter(has_text=re.compile(r"\w"))).to_be_visible()
     page.get_by_role("button", name="Try again").click()
-    expect(page.locator(".all-flavors tbody tr")).to_have_count(50)
+    expect(page.locator(".flavor-list tbody tr")).to_have_count(50)
     assert eyes.statuses() == [503, 200]
 
 

@@ -61,7 +61,7 @@ def test_what_is_no_amount_is_refused(page: Page, amount: str) -> None:
     ],
 )
 def test_thousands_are_set_apart_and_decimals_left_alone(page: Page, amount: str, written: str) -> None:
-    assert money(page, "grouped", amount) == written
+    assert money(page, "groupThousands", amount) == written
 
 
 @pytest.mark.parametrize(

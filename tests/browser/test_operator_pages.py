@@ -50,7 +50,7 @@ OUT_OF_LINE = """() => [...document.querySelectorAll('.listing tbody tr')].flatM
 })"""
 """The cards of a list in which values do not begin below each other."""
 HIDDEN_PLACE = """() => {
-  const place = document.querySelector('.places [aria-current]')?.getBoundingClientRect();
+  const place = document.querySelector('.main-nav [aria-current]')?.getBoundingClientRect();
   return Boolean(place) && (place.left < 0 || place.right > innerWidth);
 }"""
 """Whether the bar of places hides the one that one is at."""
@@ -152,7 +152,7 @@ def test_news_are_previewed_published_and_withdrawn(page: Page, interface: Conso
 def test_a_resource_is_found_and_ended_at_a_time(page: Page) -> None:
     page.goto("/admin/resource/")
     page.get_by_label("Id or name begins with").fill("web-da")
-    page.get_by_role("button", name="Find").click()
+    page.get_by_role("button", name="Search").click()
     expect(page.get_by_role("row")).to_have_count(4)
     page.get_by_role("link", name="v-d0000001").click()
     page.get_by_role("link", name="End…").click()
@@ -181,7 +181,7 @@ def test_a_refused_form_has_the_focus_on_what_is_wrong_and_keeps_what_was_typed(
     expect(page.get_by_role("alert")).to_be_focused()
     expect(page.get_by_role("alert")).to_contain_text("Over quota")
     expect(page.get_by_label("vCPUs")).to_have_value("999")
-    page.get_by_label("Do it nevertheless").check()
+    page.get_by_label("Proceed anyway").check()
     page.get_by_role("button", name="Add").click()
     heading(page, "Resource i-9")
 
@@ -206,7 +206,7 @@ MISTAKES = [
 def test_json_is_checked_while_typing_in_the_servers_words_and_laid_out_by_a_button(page: Page) -> None:
     page.goto("/admin/domain/one/?key=206813")
     field = page.get_by_label("Cache behaviors", exact=True)
-    told = page.locator("#field-cacheBehaviors-mistake")
+    told = page.locator("#field-cacheBehaviors-syntax-error")
     for text in MISTAKES:
         with pytest.raises(ValueError, match="line") as refused:
             json_of(text)
@@ -217,7 +217,7 @@ def test_json_is_checked_while_typing_in_the_servers_words_and_laid_out_by_a_but
     expect(told).to_have_text("Must be a list")
     page.get_by_label("Advanced origin configs", exact=True).fill('{"a": 1}')
     page.get_by_role("button", name="Format Advanced origin configs").click()
-    expect(page.locator("#field-originConfig-advOriginConfigs-mistake")).to_have_text("")
+    expect(page.locator("#field-originConfig-advOriginConfigs-syntax-error")).to_have_text("")
     field.fill('[{"a":0.10,"b":[],"c":{"d":"x, {y}: \\"z\\""}} ]')
     page.get_by_role("button", name="Format Cache behaviors").click()
     text = field.input_value()
@@ -249,16 +249,16 @@ def test_filters_are_folded_on_a_phone_and_open_without_scripts(eyes: Eyes) -> N
     sign_in(page, "operator")
     field = page.get_by_label("Id or name begins with")
     expect(field).to_be_hidden()
-    page.get_by_text("Find resources").click()
+    page.get_by_text("Search resources").click()
     field.fill("web-da")
-    page.get_by_role("button", name="Find").click()
+    page.get_by_role("button", name="Search").click()
     expect(field).to_have_value("web-da")
     expect(field).to_be_visible()
     box = page.get_by_label("Only those that run now").bounding_box()
     assert box
     assert min(box["width"], box["height"]) >= 24
     page.set_viewport_size(DESKTOP)
-    page.get_by_role("link", name="Show all").click()
+    page.get_by_role("link", name="Clear filters").click()
     expect(field).to_be_visible()
 
 
@@ -285,7 +285,7 @@ def test_all_of_it_can_be_done_by_keyboard_and_without_scripts(eyes: Eyes) -> No
     page.keyboard.press("Enter")
     heading(page, "Add a tenant")
     page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    expect(page.get_by_role("link", name="Skip to main content")).to_be_focused()
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")

@@ -92,30 +92,30 @@ def test_a_quota_says_in_words_how_it_stands(eyes: Eyes, console: ConsoleServer,
 
     change_cloud(console, tmp_path, change)
     page = signed_in(eyes)
-    said = {name: quota(page, name).locator(".gauge-word").inner_text() for name in COUNTED}
+    said = {name: quota(page, name).locator(".gauge-status").inner_text() for name in COUNTED}
     assert said == {
-        "instances": "▲ Nearly used up, 80 %",
+        "instances": "▲ Near limit, 80%",
         "cores": "✖ Over quota by 1",
         "ram": "∞ Unlimited",
-        "volumes": "■ Used up, 100 %",
-        "gigabytes": "79 %",
+        "volumes": "■ At limit, 100%",
+        "gigabytes": "79%",
         "snapshots": "✖ Over quota by 2",
         "floating_ips": "None allowed",
-        "security_groups": "25 %",
+        "security_groups": "25%",
     }
-    assert page.locator(".attention li").all_inner_texts() == [
+    assert page.locator(".quota-alerts li").all_inner_texts() == [
         "Over quota: Cores, Snapshots",
-        "Nearly or wholly used up: Cloud hosts, Cloud disks",
+        "Near or at the limit: Cloud hosts, Cloud disks",
     ]
     expect(quota(page, "ram").get_by_role("meter")).to_have_count(0)
     expect(quota(page, "floating_ips").get_by_role("meter")).to_have_count(0)
-    expect(page.get_by_role("meter", name="Cores")).to_have_attribute("aria-valuetext", "Over quota: 13 used of 12")
+    expect(page.get_by_role("meter", name="Cores")).to_have_attribute("aria-valuetext", "Over quota: 13 of 12 used")
     hosts = page.get_by_role("meter", name="Cloud hosts")
     expect(hosts).to_have_attribute("aria-valuetext", "4 of 5 used, 1 free")
     expect(hosts).to_have_attribute("aria-valuenow", "80")
-    assert quota(page, "ram").locator("dd").all_inner_texts() == ["40.5 GB", "unlimited", "unlimited"]
+    assert quota(page, "ram").locator("dd").all_inner_texts() == ["40.5 GB", "Unlimited", "Unlimited"]
     assert quota(page, "cores").locator("dd").all_inner_texts() == ["13", "12", "0"]
-    assert quota(page, "keypairs").locator("dd").inner_text() == "unlimited"
+    assert quota(page, "keypairs").locator("dd").inner_text() == "Unlimited"
     assert quota(page, "personality_size").locator("dd").inner_text() == "0 B"
     assert faults_of(page) == ""
     shoot(page, "overview-states")
@@ -129,11 +129,11 @@ def test_every_amount_and_total_is_exact_on_each_horizon(eyes: Eyes, console: Co
     for horizon in HORIZONS:
         page.get_by_role("radio", name=horizon.title()).check(force=True)
         for cost in costs:
-            amount = page.locator(f"[data-kind={cost.res_type}] .cost-amount")
+            amount = page.locator(f"[data-type={cost.res_type}] .cost-amount")
             expect(amount).to_have_text(f"{Decimal(cost.raw[horizon]):,f} {costs.currency}")
         total = page.locator(".cost-total strong")
         expect(total).to_have_text(f"{getattr(costs.total, horizon):,f} {costs.currency}")
-    expect(page.locator("[data-kind]")).to_have_count(len(costs))
+    expect(page.locator("[data-type]")).to_have_count(len(costs))
 
 
 def test_tiny_prices_and_huge_sums_keep_all_their_digits(
@@ -144,7 +144,7 @@ def test_tiny_prices_and_huge_sums_keep_all_their_digits(
             price["price"] = {"volume": "0.000000001", "image": "0.123456789"}.get(price["kind"], "987654321.987654321")
 
     change_cloud(console, tmp_path, change)
-    page = signed_in(eyes, "/#/?per=year")
+    page = signed_in(eyes, "/#/?period=year")
     costs = interface.consumption()
     assert costs.total.year > 10**14
     total = f"{costs.total.year:,f} {costs.currency}"
@@ -168,14 +168,14 @@ def test_the_horizon_is_chosen_by_keyboard_and_kept(eyes: Eyes, interface: Conso
 
 def test_all_costs_as_a_table_and_the_rule_behind_are_one_click_away(eyes: Eyes, interface: Console) -> None:
     page = signed_in(eyes)
-    page.get_by_text("All figures as a table").click()
-    rows = [row.locator("th, td").all_inner_texts() for row in page.locator(".all-costs tr").all()]
+    page.get_by_text("All costs as a table").click()
+    rows = [row.locator("th, td").all_inner_texts() for row in page.locator(".cost-table tr").all()]
     costs = interface.consumption()
     amounts = [[f"{getattr(cost, horizon):,f}" for horizon in HORIZONS] for cost in (*costs, costs.total)]
-    assert rows[0] == ["Kind", "Hour", "Day", "Month", "Year"]
+    assert rows[0] == ["Resource", "Hour", "Day", "Month", "Year"]
     assert [row[1:] for row in rows[1:]] == amounts
     assert rows[-1][0] == "Total"
-    rule = page.locator("details.rule")
+    rule = page.locator("details.cost-method")
     about = interface.about()
     expect(rule.locator("p").first).to_be_hidden()
     rule.locator("summary").click()
@@ -209,7 +209,7 @@ def test_urls_are_all_there_with_their_kind_in_words(
     page = signed_in(eyes, locale=locale)
     kinds = dict(zip(("URL链接", "URL目录"), words, strict=True))
     shown = {
-        row.get_attribute("data-url"): (row.locator(".tag").inner_text(), row.get_by_role("link").inner_text())
+        row.get_attribute("data-url"): (row.locator(".url-type").inner_text(), row.get_by_role("link").inner_text())
         for row in page.locator("[data-url]").all()
     }
     assert shown == {each["id"]: (kinds[each["type"]], each["url"]) for each in interface.call("GetUrlList")}
@@ -234,7 +234,7 @@ def test_without_a_clipboard_the_older_way_copies_and_else_the_text_is_selected(
     assert page.evaluate("window.copied") == url
     page.evaluate("document.execCommand = () => false")
     page.get_by_role("button", name=f"Copied {url}").click()
-    expect(page.get_by_text("Selected: press Ctrl+C to copy").first).to_be_visible()
+    expect(page.get_by_text("Selected. Press Ctrl+C to copy.").first).to_be_visible()
     assert page.evaluate("String(getSelection())") == url
 
 
@@ -244,10 +244,10 @@ def test_an_empty_account_is_told_so_in_plain_words(eyes: Eyes, console: Console
 
     change_cloud(console, tmp_path, change)
     page = signed_in(eyes)
-    for words in ("Nothing costs anything this hour.", "There is no news.", "There are no URLs."):
+    for words in ("No costs this hour.", "No news.", "No URLs."):
         expect(page.get_by_text(words)).to_be_visible()
     assert quota(page, "cores").locator("dd").all_inner_texts() == ["0", "64", "64"]
-    expect(page.locator("details.rule summary")).to_be_visible()
+    expect(page.locator("details.cost-method summary")).to_be_visible()
     assert faults_of(page) == ""
 
 
@@ -293,7 +293,7 @@ def test_addresses_that_are_not_of_the_web_are_no_links(eyes: Eyes) -> None:
     sign_in(page)
     settled(page)
     assert panel(page, "News").locator("li bdi").all_text_contents() == addresses
-    assert page.locator(".url-address").all_text_contents() == addresses
+    assert page.locator(".url-text").all_text_contents() == addresses
     expect(page.locator(".overview a")).to_have_count(0)
 
 
@@ -304,7 +304,7 @@ def test_one_failing_action_leaves_the_other_panels_working(eyes: Eyes, console:
         page.goto("/#/nowhere")
         page.goto("/#/")
         failed = panel(page, failing)
-        expect(failed.get_by_role("alert").get_by_text("Should you ask for help, quote")).to_be_visible()
+        expect(failed.get_by_role("alert").get_by_text("If you contact support, quote")).to_be_visible()
         for title in set(TITLES.values()) - {failing}:
             expect(panel(page, title).get_by_role("listitem").first).to_be_visible()
         expect(page.get_by_role("button", name="Try again")).to_have_count(1)
@@ -321,8 +321,8 @@ def test_a_panel_waits_as_long_as_it_is_asked_to(eyes: Eyes, console: ConsoleSer
     page = signed_in(eyes)
     retry = panel(page, "News").get_by_role("button", name="Try again")
     expect(retry).to_be_disabled()
-    expect(panel(page, "News").get_by_text("Possible again in")).to_be_visible()
-    expect(panel(page, "News").get_by_role("alert")).not_to_contain_text("Possible again")
+    expect(panel(page, "News").get_by_text("You can try again in")).to_be_visible()
+    expect(panel(page, "News").get_by_role("alert")).not_to_contain_text("try again in")
     expect(retry).to_be_enabled()
     assert len(eyes.statuses()) == len(ACTIONS), "nothing is asked again by itself"
     retry.click()
@@ -332,11 +332,11 @@ def test_a_panel_waits_as_long_as_it_is_asked_to(eyes: Eyes, console: ConsoleSer
 def test_an_answer_that_makes_no_sense_is_told_in_words(eyes: Eyes, console: ConsoleServer) -> None:
     console.fault(status=502, call="GetUrlList")
     page = signed_in(eyes)
-    expect(panel(page, "Common URLs").get_by_role("alert")).to_contain_text("could not be understood (502)")
+    expect(panel(page, "Common URLs").get_by_role("alert")).to_contain_text("unexpected response (502)")
     expect(panel(page, "News").get_by_role("listitem")).to_have_count(5)
 
 
-UP_TO_DATE = "The overview is up to date."
+UP_TO_DATE = "Overview refreshed."
 AT_ANOTHER_TIME = (
     "void (Date = class extends Date { constructor(...given) { super(...(given.length ? given : [0])) } })"
 )
@@ -344,7 +344,7 @@ AT_ANOTHER_TIME = (
 
 def test_only_refreshing_asks_again(eyes: Eyes, console: ConsoleServer) -> None:
     page = signed_in(eyes)
-    before = page.locator(".as-of").inner_text()
+    before = page.locator(".updated").inner_text()
     page.evaluate(AT_ANOTHER_TIME)
     admin(console, "quota", "change", "demo", "--cores", "77")
     assert eyes.statuses() == [200] * len(ACTIONS)
@@ -354,13 +354,13 @@ def test_only_refreshing_asks_again(eyes: Eyes, console: ConsoleServer) -> None:
     assert eyes.statuses() == [200] * 2 * len(ACTIONS)
     expect(page.get_by_role("button", name="Refresh")).to_be_focused()
     expect(page.get_by_role("status").get_by_text(UP_TO_DATE)).to_be_attached()
-    expect(page.locator(".as-of")).not_to_have_text(before)
+    expect(page.locator(".updated")).not_to_have_text(before)
 
 
 def test_a_refresh_does_not_cut_short_the_wait_that_was_asked_for(eyes: Eyes, console: ConsoleServer) -> None:
     console.fault("too_many_requests", call="GetNews", retry_after=60)
     page = signed_in(eyes)
-    before = page.locator(".as-of").inner_text()
+    before = page.locator(".updated").inner_text()
     page.evaluate(AT_ANOTHER_TIME)
     page.get_by_role("radio", name="Day").check(force=True)
     page.get_by_role("button", name="Refresh").click()
@@ -370,12 +370,12 @@ def test_a_refresh_does_not_cut_short_the_wait_that_was_asked_for(eyes: Eyes, co
     # Nor is it said to be up to date, as it is not.
     page.wait_for_timeout(300)
     expect(page.get_by_text(UP_TO_DATE)).to_have_count(0)
-    expect(page.locator(".as-of")).to_have_text(before)
+    expect(page.locator(".updated")).to_have_text(before)
 
 
 def test_another_language_shows_the_same_figures(eyes: Eyes) -> None:
     page = signed_in(eyes)
-    figures = page.locator("main dd, main .amount, main .url-address")
+    figures = page.locator("main dd, main .amount, main .url-text")
     before = figures.all_inner_texts()
     page.get_by_role("button", name="中文").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("概览")
@@ -387,6 +387,6 @@ def test_another_language_shows_the_same_figures(eyes: Eyes) -> None:
 @pytest.mark.parametrize(("locale", "theme", "size"), LOOKS)
 def test_it_is_fit_to_be_read_by_all(eyes: Eyes, locale: str, theme: str, size: str) -> None:
     page = signed_in(eyes, locale=locale, color_scheme=theme)
-    page.locator("details.all-costs summary").click()
-    page.locator("details.rule summary").click()
+    page.locator("details.cost-table summary").click()
+    page.locator("details.cost-method summary").click()
     look_well(page, f"overview-{locale[:2]}-{theme}", size)

@@ -10,7 +10,7 @@ from cloudconsole.cli.main import main
 from cloudconsole.testing import ConsoleServer
 from tests.browser.looking import Eyes, settled, sign_in, signed_in
 
-ENDED = "Your session has ended. Sign in again to go on."
+ENDED = "Your session has ended. Sign in again to continue."
 LOGOUT = "/auth/logout/"
 PANELS = 4
 """The calls of the overview."""
@@ -44,7 +44,7 @@ def test_an_ended_session_costs_one_refusal_and_says_so_once(eyes: Eyes, end: Ca
     expect(page.get_by_label("Username")).to_have_value("demo")
     quiet(page)
     assert eyes.statuses() == [200] * PANELS + [401]
-    expect(page.get_by_text("The overview is up to date.")).to_have_count(0)
+    expect(page.get_by_text("Overview refreshed.")).to_have_count(0)
 
 
 def test_after_an_ended_session_one_goes_on_where_one_was(eyes: Eyes) -> None:
@@ -170,12 +170,12 @@ def test_signing_out_that_could_not_be_told_leaves_one_signed_in(eyes: Eyes) -> 
     leave = page.get_by_role("button", name="Sign out")
     for going_on in ("Domain", "中文", "English"):
         eyes.console.fault("unavailable", call="logout")
-        page.locator("[data-key=leave]").focus()
+        page.locator("[data-focus-key=sign-out]").focus()
         page.keyboard.press("Enter")
-        expect(page.locator(".shell-troubles p")).to_be_visible()
-        expect(page.locator("[data-key=leave]")).to_be_focused()
+        expect(page.locator(".shell-alerts p")).to_be_visible()
+        expect(page.locator("[data-focus-key=sign-out]")).to_be_focused()
         page.locator("header").get_by_text(going_on).click()
-        expect(page.locator(".shell-troubles p")).to_have_count(0)
+        expect(page.locator(".shell-alerts p")).to_have_count(0)
     page.context.set_offline(True)
     leave.click()
     expect(page.get_by_role("alert").get_by_text("cannot be reached")).to_be_visible()
@@ -200,7 +200,7 @@ def test_a_refusal_with_a_wait_is_shown_in_its_panel_and_nothing_is_repeated(eye
     page.get_by_role("button", name="Refresh").click()
     again = page.locator(".news").get_by_role("button", name="Try again")
     expect(again).to_be_disabled()
-    expect(page.locator(".quotas .trouble")).to_have_count(0)
+    expect(page.locator(".quotas .error-box")).to_have_count(0)
     expect(again).to_be_enabled()
     quiet(page)
     assert Counter(eyes.statuses()) == {200: 2 * PANELS - 1, 429: 1}
@@ -214,7 +214,7 @@ def test_a_first_call_that_fails_leaves_the_others_working(eyes: Eyes) -> None:
     page.reload()
     expect(page.locator(".quotas").get_by_role("button", name="Try again")).to_be_visible()
     settled(page)
-    expect(page.locator(".trouble")).to_have_count(1)
+    expect(page.locator(".error-box")).to_have_count(1)
     assert Counter(eyes.statuses()) == {200: 2 * PANELS - 1, 503: 1}
 
 
@@ -259,7 +259,7 @@ def test_a_tab_that_is_opened_beside_a_sign_in_leaves_the_new_session_alone(eyes
     sign_in(first)
     for tab in (first, second):
         settled(tab)
-    expect(second.locator(".all-flavors tbody tr").first).to_be_visible()
+    expect(second.locator(".flavor-list tbody tr").first).to_be_visible()
     first.get_by_role("link", name="Overview", exact=True).click()
     expect(first.get_by_role("heading", name="Overview")).to_be_visible()
     settled(first)
@@ -276,16 +276,16 @@ def test_a_login_waits_for_a_welcome_of_the_same_tab(eyes: Eyes, locks: str) -> 
         f"""async (region) => {{
           Object.defineProperty(navigator, "locks", {{ value: {locks} }});
           const main = document.querySelector("script[type=module]").src;
-          const {{ act, logIn, welcome }} = await import(main.replace("main.js", "core/api.js"));
+          const {{ callAction, fetchServiceInfo, login }} = await import(main.replace("main.js", "core/api.js"));
           const ended = [];
-          const slow = welcome().then(() => ended.push("welcome"));
-          await logIn({{ username: "demo", password: "console-demo", region }}).then(() => ended.push("login"));
-          await Promise.all([slow, act("GetNews", {{}})]);
+          const slow = fetchServiceInfo().then(() => ended.push("info"));
+          await login({{ username: "demo", password: "console-demo", region }}).then(() => ended.push("login"));
+          await Promise.all([slow, callAction("GetNews", {{}})]);
           return ended;
         }}""",
         region,
     )
-    assert ended == ["welcome", "login"]
+    assert ended == ["info", "login"]
 
 
 def test_an_account_that_is_kept_in_no_way_of_ours_is_nobody(eyes: Eyes) -> None:

@@ -64,7 +64,7 @@ def test_what_was_typed_stays_when_the_language_changes(eyes: Eyes) -> None:
     page.evaluate("location.hash = '#/domain'")
     page.get_by_label("域名 ID").fill("2068")
     page.get_by_role("button", name="English").click()
-    expect(page.get_by_label("Domain id")).to_have_value("2068")
+    expect(page.get_by_label("Domain ID")).to_have_value("2068")
     expect(page.get_by_role("button", name="English")).to_be_focused()
 
 
@@ -131,15 +131,15 @@ def test_an_address_of_no_page_says_so_and_leads_home(eyes: Eyes) -> None:
     page = signed_in(eyes, "/#/nowhere")
     for address in ("#/nowhere", "#/nowhere/at?all=1", "#/%E0%A4%A", "#/constructor"):
         page.goto(f"/{address}")
-        expect(heading(page, "No such page")).to_be_visible()
-        expect(page).to_have_title("No such page · Cloud Console")
+        expect(heading(page, "Page not found")).to_be_visible()
+        expect(page).to_have_title("Page not found · Cloud Console")
         page.get_by_role("link", name="Go to the overview").click()
         expect(heading(page, "Overview")).to_be_focused()
 
 
 def test_without_scripts_the_page_says_what_it_needs_in_both_languages(eyes: Eyes) -> None:
     page = eyes.open(java_script_enabled=False)
-    expect(page.locator("noscript p")).to_contain_text(["This page needs JavaScript.", "本页面需要 JavaScript。"])
+    expect(page.locator("noscript p")).to_contain_text(["This page requires JavaScript.", "本页面需要 JavaScript。"])
     expect(page.get_by_text("Loading…")).to_be_hidden()
     page.locator("noscript a").first.click()
     assert page.url == eyes.console.address + "/docs/"
@@ -151,7 +151,7 @@ def test_where_its_files_are_missing_the_page_says_what_to_do(eyes: Eyes, missin
     page.route(missing, lambda route: route.fulfill(status=404, body=""))
     page.goto("/")
     eyes.complaints.clear()
-    expect(page.get_by_text("reload the page; the console needs a current browser")).to_be_visible()
+    expect(page.get_by_text("reload the page. The console requires a current browser")).to_be_visible()
     expect(page.get_by_text("请刷新页面；本控制台需要较新版本的浏览器")).to_be_visible()
     assert faults_of(page) == ""
     shoot(page, f"missing-{missing.strip('*/.')}")
@@ -225,7 +225,7 @@ def test_one_can_skip_to_the_content(eyes: Eyes) -> None:
     page.reload()
     settled(page)
     page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    expect(page.get_by_role("link", name="Skip to main content")).to_be_focused()
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Go to the overview")).to_be_focused()
@@ -245,7 +245,7 @@ def test_whatever_has_the_keyboard_can_be_seen_to_have_it(eyes: Eyes) -> None:
             "each => { const s = getComputedStyle(each); return [s.outlineStyle, s.outlineWidth] }"
         )
         assert outline == ["solid", "3px"], seen[-1]
-    assert seen[0] == "Skip to the content"
+    assert seen[0] == "Skip to main content"
     assert {"Cloud Console", "Overview", "Sign out", "English", "Dark", "Go to the overview"} <= set(seen)
 
 
@@ -258,7 +258,7 @@ def test_who_wants_no_motion_gets_none(eyes: Eyes) -> None:
 def test_programs_are_shown_their_way(eyes: Eyes) -> None:
     page = eyes.open()
     expect(page.get_by_role("link", name="OpenAPI")).to_have_attribute("href", "/openapi.json")
-    page.get_by_role("link", name="reference of the interface").click()
+    page.get_by_role("link", name="API reference").click()
     assert page.url == eyes.console.address + "/docs/"
 
 
@@ -290,8 +290,8 @@ def test_what_is_chosen_is_seen_without_the_pages_own_colours(eyes: Eyes) -> Non
         return backgrounds(all_of_them).count(own) == 1
 
     assert stands_out("header nav [aria-current]", "header nav a")
-    assert stands_out("header [aria-pressed=true][data-key^=language]", "header [data-key^=language]")
-    assert stands_out("header [aria-pressed=true][data-key^=theme]", "header [data-key^=theme]")
+    assert stands_out("header [aria-pressed=true][data-focus-key^=language]", "header [data-focus-key^=language]")
+    assert stands_out("header [aria-pressed=true][data-focus-key^=theme]", "header [data-focus-key^=theme]")
     assert stands_out(".segments :checked + span", ".segments span")
     shoot(page, "forced-overview")
     page.evaluate("location.hash = '#/flavors?cores=2&ram=4096'")

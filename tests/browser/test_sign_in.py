@@ -76,10 +76,10 @@ def test_whoever_is_throttled_sees_the_wait_pass_and_sends_nothing_meanwhile(eye
     sign_in(page)
     button = page.get_by_role("button", name="Sign in")
     expect(alert(page)).not_to_be_empty()
-    expect(page.get_by_text("Possible again in 2 s.")).to_be_visible()
+    expect(page.get_by_text("You can try again in 2 s.")).to_be_visible()
     expect(button).to_be_disabled()
     page.keyboard.press("Enter")
-    expect(page.get_by_text("Possible again in 1 s.")).to_be_visible()
+    expect(page.get_by_text("You can try again in 1 s.")).to_be_visible()
     expect(button).to_be_enabled()
     assert eyes.statuses(LOGIN) == [429]
     button.click()
@@ -92,7 +92,7 @@ def test_ten_wrong_passwords_are_followed_by_a_wait(eyes: Eyes, console: Console
         with pytest.raises(InvalidCredentials), Console(console.address, username="demo", password="wrong") as caller:
             caller.login()
     sign_in(page)
-    expect(page.get_by_text("Possible again in")).to_be_visible()
+    expect(page.get_by_text("You can try again in")).to_be_visible()
     assert eyes.statuses(LOGIN) == [429]
 
 
@@ -106,8 +106,8 @@ def test_trouble_is_told_in_words_and_what_was_typed_stays(eyes: Eyes) -> None:
         "quote": {"error": "internal_error"},
         "cannot answer right now": {"error": "unavailable"},
         "time": {"error": "upstream_timeout"},
-        "could not be understood (502)": {"status": 502},
-        "could not be understood (429)": {"status": 429, "retry_after": 1},
+        "unexpected response (502)": {"status": 502},
+        "unexpected response (429)": {"status": 429, "retry_after": 1},
     }
     for words, fault in faults.items():
         eyes.console.fault(**fault, call="login")
@@ -116,7 +116,7 @@ def test_trouble_is_told_in_words_and_what_was_typed_stays(eyes: Eyes) -> None:
     expect(button).to_be_enabled()
     page.context.set_offline(True)
     button.click()
-    expect(alert(page)).to_have_text("The console cannot be reached. Check the connection.")
+    expect(alert(page)).to_have_text("The console cannot be reached. Check your connection.")
     page.context.set_offline(False)
     page.get_by_role("button", name="Sign in").click()
     settled(page)

@@ -103,7 +103,7 @@ def test_whatever_is_planned_can_be_made_at_any_replica(deployed: Warm, operator
 def test_what_is_there_already_and_what_is_not_there_are_refused(deployed: Warm) -> None:
     added, again, removed, once_more = made(deployed, ADDED, OTHER, REMOVED, REMOVED)
     assert (added, removed) == (Made("done"), Made("done"))
-    assert again == Made("refused", problem="422 This was not done Id: there is a resource r already")
+    assert again == Made("refused", problem="422 Nothing was changed Id: there is a resource r already")
     assert (once_more.outcome, once_more.problem[:36]) == ("refused", "no form for /admin/resource/remove/:")
 
 

@@ -1,10 +1,10 @@
-// The theme that was chosen here before, set ahead of the first paint: in a page's head, not a module, before styles.
-// Kept as JSON, "light" or "dark"; anything else, or nothing, is the system's choice.
+// Apply the stored theme before the first paint: a classic script in the head, before the stylesheets.
+// The value is JSON, "light" or "dark"; anything else means the system theme.
 (() => {
   try {
     const choice = JSON.parse(localStorage.getItem("cloudconsole.theme"));
     if (choice === "light" || choice === "dark") document.documentElement.dataset.theme = choice;
   } catch {
-    // Storage may be forbidden, or hold something else: then the system's choice it is.
+    // Storage is denied or holds invalid JSON: use the system theme.
   }
 })();

@@ -91,7 +91,7 @@ def test_after_a_lost_session_a_sign_in_leads_back_to_the_form(operator: Operato
 
 
 def test_a_search_for_what_is_not_there_says_that_nothing_could_be_looked_for(operator: Operator) -> None:
-    assert operator.get("/admin/domain/?tenant=nobody").problems[0] == "Nothing could be looked for"
+    assert operator.get("/admin/domain/?tenant=nobody").problems[0] == "Search failed"
 
 
 def test_a_key_that_is_taken_is_told_at_its_field(operator: Operator) -> None:

@@ -65,7 +65,7 @@ def test_a_token_of_before_a_sign_in_shows_the_form_again(operator: Operator, da
     operator.caller.cookies.clear()
     operator.sign_in()
     page = operator.send(form, name="acme")
-    assert (page.status, page.problems[0]) == (403, "This was not done")
+    assert (page.status, page.problems[0]) == (403, "Nothing was changed")
     assert "You signed in anew" in page.problems[1]
     assert "acme" not in [row.name for row in rows(data, tenants)]
     again = operator.send(page.form("/add/"))
@@ -175,7 +175,7 @@ def test_all_that_does_not_fit_is_said_at_its_field_and_in_a_summary(operator: O
         "disk": "must be at most 2147483647",
     }
     assert page.problems == [
-        "This was not done, for 5 reasons",
+        "Nothing was changed: 5 problems",
         "Id: must be of digits only, and at most 64",
         "Name: is missing",
         "vCPUs: must be a whole number",
@@ -264,7 +264,7 @@ def test_a_form_of_what_was_changed_meanwhile_changes_nothing(operator: Operator
     assert "/admin/audit/?subject=demo&change=quota." in page.links
     again = page.form("/change/")
     assert (again.fields["cores"], again.fields["volumes"], again.fields["ram"]) == ("80", "9", "5")
-    assert "It is now: 70" in page.text
+    assert "Current value: 70" in page.text
     assert {row.cores for row in rows(data, quotas)} >= {70}
     operator.send(again)
     (demo,) = [row for row in rows(data, quotas) if row.cores == 80]

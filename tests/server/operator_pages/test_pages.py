@@ -273,7 +273,7 @@ def test_news_are_previewed_as_tenants_will_see_them_and_not_saved(operator: Ope
     form = operator.get("/admin/news/add/").form("/add/")
     page = operator.send(form, title="<b>A & B</b>", url="https://n.example/", date="2027-01-01T10:00", preview=True)
     assert page.status == 200
-    assert "As tenants will see it" in page.text
+    assert "This is how tenants will see the item." in page.text
     assert "2027-01-01 10:00:00 <b>A & B</b>" in page.text
     assert (rows(data, tables.news), rows(data, tables.operator_audit)) == before
     page = operator.send(page.form("/add/"))
@@ -283,7 +283,7 @@ def test_news_are_previewed_as_tenants_will_see_them_and_not_saved(operator: Ope
 def test_a_preview_of_a_change_is_not_saved_either(operator: Operator, data: Path) -> None:
     before = rows(data, tables.news)
     page = operator.send(operator.get("/admin/news/one/?key=1").form("/change/"), title="Other", preview=True)
-    assert "Nothing was saved yet." in page.text
+    assert "It is not saved yet." in page.text
     assert rows(data, tables.news) == before
     assert operator.send(page.form("/change/")).form("/change/").fields["title"] == "Other"
 

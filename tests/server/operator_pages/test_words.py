@@ -128,7 +128,7 @@ def test_a_tenant_shows_the_project_that_it_is(operator: Operator) -> None:
 
 
 def test_a_tenant_of_an_openstack_is_shown_whose_quotas_the_consoles_own_are(operator: Operator) -> None:
-    said = "Who logs in by the OpenStack sees what that has and allows."
+    said = "Users who log in through OpenStack see their OpenStack quotas and usage."
     operator.send(operator.get("/admin/tenant/one/?key=other").forms[1], project="p@https://id.example.com")
     pages = [operator.get(f"/admin/tenant/one/?key={name}").text for name in ("other", "demo")]
     assert [said in page for page in pages] == [True, False]

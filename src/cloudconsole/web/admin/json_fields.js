@@ -1,75 +1,74 @@
-// Fields for JSON: checked while one types, and put in good order by a button. The server checks all of it again.
+// JSON text areas: check the syntax while typing, and format on request. The server validates everything again.
 
-import { findMistake } from "./json_syntax.js";
+import { findSyntaxError } from "./json_syntax.js";
 
-const PAUSE = 300;
+const DEBOUNCE_MS = 300;
 
-for (const field of document.querySelectorAll("textarea[data-json]")) equip(field);
+for (const field of document.querySelectorAll("textarea[data-json]")) enhance(field);
 
-function equip(field) {
-  const said = document.createElement("span");
-  said.className = "error";
-  said.id = `${field.id}-mistake`;
-  said.setAttribute("role", "status");
+function enhance(field) {
+  const error = document.createElement("span");
+  error.className = "error";
+  error.id = `${field.id}-syntax-error`;
+  error.setAttribute("role", "status");
   const button = document.createElement("button");
   button.type = "button";
   button.textContent = "Format";
-  const name = document.createElement("span");
-  name.className = "visually-hidden";
-  name.textContent = ` ${field.labels[0].textContent}`;
-  button.append(name);
+  const hiddenName = document.createElement("span");
+  hiddenName.className = "visually-hidden";
+  hiddenName.textContent = ` ${field.labels[0].textContent}`;
+  button.append(hiddenName);
   const tools = document.createElement("div");
   tools.className = "json-tools";
-  tools.append(button, said);
+  tools.append(button, error);
   field.after(tools);
-  field.setAttribute("aria-describedby", `${field.getAttribute("aria-describedby") ?? ""} ${said.id}`.trim());
+  field.setAttribute("aria-describedby", `${field.getAttribute("aria-describedby") ?? ""} ${error.id}`.trim());
 
   const check = () => {
-    const mistake = field.value.trim() === "" ? null : wrongWith(field);
-    said.textContent = mistake ?? "";
-    if (mistake) field.setAttribute("aria-invalid", "true");
+    const message = field.value.trim() === "" ? null : errorMessage(field);
+    error.textContent = message ?? "";
+    if (message) field.setAttribute("aria-invalid", "true");
     else field.removeAttribute("aria-invalid");
-    return mistake;
+    return message;
   };
-  let waiting;
+  let timer;
   field.addEventListener("input", () => {
-    withdraw(field);
-    clearTimeout(waiting);
-    waiting = setTimeout(check, PAUSE);
+    removeServerError(field);
+    clearTimeout(timer);
+    timer = setTimeout(check, DEBOUNCE_MS);
   });
   button.addEventListener("click", () => {
-    if (!check() && field.value.trim() !== "") field.value = formatted(field.value);
+    if (!check() && field.value.trim() !== "") field.value = format(field.value);
     field.focus();
   });
 }
 
-// What is wrong with the text of a field, in words; null where nothing is.
-function wrongWith(field) {
-  const mistake = findMistake(field.value);
-  if (mistake) return `Line ${mistake.line}, column ${mistake.column}: ${mistake.words}`;
+function errorMessage(field) {
+  const error = findSyntaxError(field.value);
+  if (error) return `Line ${error.line}, column ${error.column}: ${error.message}`;
   return field.dataset.json === "list" && !field.value.trim().startsWith("[") ? "Must be a list" : null;
 }
 
-// What the server said is about a text that was sent, and no longer about the one that stands there.
-function withdraw(field) {
+// The server's error is about the submitted text; remove it once the text changes.
+function removeServerError(field) {
   document.getElementById(`${field.id}-problem`)?.remove();
-  const told = field.getAttribute("aria-describedby").split(" ").filter((id) => id !== `${field.id}-problem`);
-  field.setAttribute("aria-describedby", told.join(" "));
+  const ids = field.getAttribute("aria-describedby").split(" ").filter((id) => id !== `${field.id}-problem`);
+  field.setAttribute("aria-describedby", ids.join(" "));
 }
 
-// Laid out anew, token by token: numbers stay as they were written, which they would not through JSON.parse.
-function formatted(text) {
+// Format token by token: JSON.parse would change the notation of numbers.
+function format(text) {
   const tokens = text.match(/"(?:[^"\\]|\\.)*"|[[\]{}:,]|[^\s[\]{}:,"]+/g) ?? [];
   let depth = 0;
   let result = "";
   tokens.forEach((token, index) => {
-    const before = tokens[index - 1];
+    const previous = tokens[index - 1];
     if (token === "}" || token === "]") {
       depth -= 1;
-      if (before !== "{" && before !== "[") result += newline(depth);
-    } else if (before === "{" || before === "[" || before === ",") {
+      if (previous !== "{" && previous !== "[") result += newline(depth);
+    } else if (previous === "{" || previous === "[" || previous === ",") {
       result += newline(depth);
-    } else if (before === ":") {
+    } else if (previous === ":") {
       result += " ";
     }
     if (token === "{" || token === "[") depth += 1;

@@ -1,5 +1,5 @@
-// On a phone the bar of places is wider than the window: the place that one is at is brought into view.
+// On narrow screens the navigation bar scrolls: bring the current item into view.
 
-const here = document.querySelector(".places [aria-current]");
-const bar = here?.closest("ul");
-if (bar) bar.scrollLeft = here.offsetLeft - (bar.clientWidth - here.offsetWidth) / 2;
+const current = document.querySelector(".main-nav [aria-current]");
+const bar = current?.closest("ul");
+if (bar) bar.scrollLeft = current.offsetLeft - (bar.clientWidth - current.offsetWidth) / 2;

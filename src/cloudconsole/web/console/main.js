@@ -1,53 +1,53 @@
-// The console: the page that its address means, the sign-in before it, and what stands around both.
+// Entry point: renders the page for the current route, or the sign-in form, inside the shell.
 
 import { h, replace } from "./core/dom.js";
-import { onLanguage, t } from "./core/i18n.js";
-import { forget, go, keep, onArrival, whereWeAre } from "./core/router.js";
-import { account, isSignedIn, onSession, signOut, turnThePage } from "./core/session.js";
-import { onTheme } from "./core/theme.js";
+import { onLanguageChange, t } from "./core/i18n.js";
+import { currentRoute, navigate, onNavigate, replaceQuery, resetRoute } from "./core/router.js";
+import { abortCalls, account, isSignedIn, onSessionChange, signOut } from "./core/session.js";
+import { onThemeChange } from "./core/theme.js";
 import { PAGES } from "./pages/index.js";
-import { page as missing } from "./pages/not_found.js";
-import { fillFooter } from "./shell/footer.js";
-import { closeMenu, fillHeader } from "./shell/header.js";
+import { page as notFound } from "./pages/not_found.js";
+import { renderFooter } from "./shell/footer.js";
+import { closeMenu, renderHeader } from "./shell/header.js";
 import { signInForm } from "./shell/sign_in.js";
 
-const skip = h("a", { class: "skip button primary", href: "#content", onclick: skipToContent });
-const header = h("header", { class: "shell-head" });
-const troubles = h("div", { class: "shell-troubles", role: "alert" });
+const skipLink = h("a", { class: "skip-link button primary", href: "#content", onclick: skipToContent });
+const header = h("header", { class: "shell-header" });
+const alerts = h("div", { class: "shell-alerts", role: "alert" });
 const main = h("main", { id: "content", tabindex: "-1" });
-const footer = h("footer", { class: "shell-foot" });
+const footer = h("footer", { class: "shell-footer" });
 
-// The sign-in as long as it is there, and why it is.
+// The sign-in form while it is shown, and whether it is shown because a session ended.
 let form = null;
 let hasEnded = false;
-let isLeaving = false;
-let lastName = account()?.username;
+let isSigningOut = false;
+let lastUsername = account()?.username;
 
-function showAll() {
-  replace(skip, t("shell.skip"));
-  fillHeader(header, leave);
-  fillFooter(footer);
-  if (isSignedIn()) showPage();
-  else showSignIn();
+function render() {
+  replace(skipLink, t("shell.skip"));
+  renderHeader(header, handleSignOut);
+  renderFooter(footer);
+  if (isSignedIn()) renderPage();
+  else renderSignIn();
 }
 
-function showPage() {
+function renderPage() {
   form = null;
-  const { path, rest, query } = whereWeAre();
-  const page = PAGES.find((each) => each.path === path) ?? missing;
-  document.title = t("title.of", { page: t(page.title) });
-  replace(main, page.show({ rest, query, go, keep }));
+  const { path, parameter, query } = currentRoute();
+  const page = PAGES.find((each) => each.path === path) ?? notFound;
+  document.title = t("title.page", { page: t(page.title) });
+  replace(main, page.render({ parameter, query, navigate, replaceQuery }));
 }
 
-function showSignIn() {
-  document.title = t("title.of", { page: t("signin.title") });
-  // Whose session ended by itself is most likely who comes back; what was typed already stays.
-  const draft = form?.draft() ?? { username: hasEnded ? lastName : "" };
+function renderSignIn() {
+  document.title = t("title.page", { page: t("signin.title") });
+  // Keep what was typed. After an ended session, suggest the same username.
+  const draft = form?.draft() ?? { username: hasEnded ? lastUsername : "" };
   form = signInForm({ hasEnded, draft });
   replace(main, form);
 }
 
-// Whoever listens or uses the keyboard goes on from the page's heading.
+// Screen reader and keyboard users continue at the heading of the new page.
 function focusHeading() {
   const heading = main.querySelector("h1") ?? main;
   heading.tabIndex = -1;
@@ -59,66 +59,66 @@ function skipToContent(event) {
   main.focus();
 }
 
-// The button is not disabled meanwhile: then it would lose the keyboard.
-async function leave(event) {
-  if (isLeaving) return;
+// Uses aria-disabled: a disabled button would lose the focus.
+async function handleSignOut(event) {
+  if (isSigningOut) return;
   const button = event.currentTarget;
   button.setAttribute("aria-disabled", "true");
-  isLeaving = true;
-  replace(troubles);
+  isSigningOut = true;
+  replace(alerts);
   try {
     await signOut();
-  } catch (problem) {
-    replace(troubles, h("p", { class: "notice bad" }, problem.message));
+  } catch (error) {
+    replace(alerts, h("p", { class: "notice danger" }, error.message));
   } finally {
-    isLeaving = false;
+    isSigningOut = false;
     button.removeAttribute("aria-disabled");
   }
 }
 
-// Texts that were typed on the page and not sent yet, by the names of their fields.
-function typed() {
+// Text typed into the page's fields, by field name.
+function typedValues() {
   return [...main.querySelectorAll("input[name]:not([type=radio])")].map(({ name, value }) => [name, value]);
 }
 
-function typeAgain(texts) {
-  for (const [name, value] of texts) {
+function restoreTypedValues(values) {
+  for (const [name, value] of values) {
     const input = main.querySelector(`input[name="${name}"]`);
     if (input) input.value = value;
   }
 }
 
-onArrival(() => {
-  turnThePage();
+onNavigate(() => {
+  abortCalls();
   if (!isSignedIn()) return;
   closeMenu();
-  replace(troubles);
-  showAll();
+  replace(alerts);
+  render();
   focusHeading();
 });
 
-onLanguage(() => {
-  turnThePage();
-  replace(troubles);
-  const texts = typed();
-  showAll();
-  typeAgain(texts);
+onLanguageChange(() => {
+  abortCalls();
+  replace(alerts);
+  const values = typedValues();
+  render();
+  restoreTypedValues(values);
 });
 
-onTheme(() => fillHeader(header, leave));
+onThemeChange(() => renderHeader(header, handleSignOut));
 
-onSession((news) => {
-  hasEnded = news.hasEnded;
-  // Whoever chose to go is followed by somebody who may have other things to look at.
-  if (!news.isIn && !hasEnded) forget();
+onSessionChange((change) => {
+  hasEnded = change.hasEnded;
+  // After a sign-out the next user starts at the overview.
+  if (!change.isSignedIn && !hasEnded) resetRoute();
   closeMenu();
-  replace(troubles);
-  if (news.isIn) lastName = account()?.username;
-  showAll();
-  if (news.isIn) focusHeading();
-  else form.begin();
+  replace(alerts);
+  if (change.isSignedIn) lastUsername = account()?.username;
+  render();
+  if (change.isSignedIn) focusHeading();
+  else form.focusFirstField();
 });
 
-replace(document.body, skip, header, troubles, main, footer);
-showAll();
-form?.begin();
+replace(document.body, skipLink, header, alerts, main, footer);
+render();
+form?.focusFirstField();

@@ -1,16 +1,16 @@
-// What is told to those who cannot see that something on the page has changed.
+// Announce page changes to screen readers.
 
 import { h, replace } from "../core/dom.js";
 
-let place = null;
+let region = null;
 
-// A short text, said once the reader has finished what it is at; the same one twice is said twice.
+// Announce a short text politely. The same text twice is announced twice.
 export function announce(text) {
-  if (!place?.isConnected) {
-    place = h("div", { class: "visually-hidden", role: "status" });
-    document.body.append(place);
+  if (!region?.isConnected) {
+    region = h("div", { class: "visually-hidden", role: "status" });
+    document.body.append(region);
   }
-  replace(place);
-  // A region that has just come or gone empty must be seen to be so first.
-  setTimeout(() => replace(place, text), 50);
+  replace(region);
+  // Screen readers must notice the empty live region before the text is set.
+  setTimeout(() => replace(region, text), 50);
 }

@@ -1,36 +1,35 @@
-// A button that copies a text, and says that it has.
+// A button that copies text to the clipboard and confirms it.
 
 import { h, replace } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { announce } from "./announce.js";
 
-const SHOWN_MS = 2500;
+const CONFIRMATION_MS = 2500;
 
-// `what` names the text to those who only hear the button; `shown` is the element that holds it on the page.
-export function copyButton(text, what, shown) {
-  const words = h("span", {}, t("copy.do"));
-  const named = h("span", { class: "visually-hidden" }, ` ${what}`);
-  const button = h("button", { type: "button", class: "copy" }, words, named);
-  let last = null;
+// `name` describes the text to screen readers; `source` is the element that shows it.
+export function copyButton(text, name, source) {
+  const label = h("span", {}, t("copy.button"));
+  const hiddenName = h("span", { class: "visually-hidden" }, ` ${name}`);
+  const button = h("button", { type: "button", class: "copy-button" }, label, hiddenName);
+  let timer = null;
 
   button.addEventListener("click", async () => {
-    const isDone = (await copyNew(text)) || copyOld(text, button);
-    if (!isDone) select(shown);
-    const told = isDone ? "copy.done" : "copy.selected";
-    button.classList.toggle("done", isDone);
-    replace(words, t(told));
-    announce(isDone ? t("copy.done.what", { what }) : t("copy.selected"));
-    clearTimeout(last);
-    last = setTimeout(() => {
-      button.classList.remove("done");
-      replace(words, t("copy.do"));
-    }, SHOWN_MS);
+    const isCopied = (await copyWithClipboardApi(text)) || copyWithExecCommand(text, button);
+    if (!isCopied) select(source);
+    button.classList.toggle("copied", isCopied);
+    replace(label, t(isCopied ? "copy.copied" : "copy.selected"));
+    announce(isCopied ? t("copy.copied_name", { name }) : t("copy.selected"));
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      button.classList.remove("copied");
+      replace(label, t("copy.button"));
+    }, CONFIRMATION_MS);
   });
   return button;
 }
 
-// Only pages that came by https or from this machine have a clipboard, and people may forbid it.
-async function copyNew(text) {
+// Available only in secure contexts, and users may deny it.
+async function copyWithClipboardApi(text) {
   try {
     await navigator.clipboard.writeText(text);
     return true;
@@ -39,18 +38,18 @@ async function copyNew(text) {
   }
 }
 
-// The older way works elsewhere, too: from a field that nobody sees.
-function copyOld(text, button) {
+// The deprecated API also works on plain-http pages.
+function copyWithExecCommand(text, button) {
   const field = h("textarea", { class: "visually-hidden", readonly: true, "aria-hidden": "true", tabindex: "-1" });
   field.value = text;
   document.body.append(field);
   field.select();
-  const isDone = document.execCommand("copy");
+  const isCopied = document.execCommand("copy");
   field.remove();
   button.focus();
-  return isDone;
+  return isCopied;
 }
 
-function select(shown) {
-  getSelection().selectAllChildren(shown);
+function select(element) {
+  getSelection().selectAllChildren(element);
 }

@@ -1,16 +1,16 @@
-// What was chosen on a page, kept in its address: a reload, the way back and a link find it again.
+// Page state in the URL query, so that reload, the back button and links restore it.
 
-export function asked(place) {
-  const query = new URLSearchParams(place.query);
+export function urlState(route) {
+  const query = new URLSearchParams(route.query);
   return {
     get: (name) => query.get(name) ?? "",
-    // Several at once; empty ones are left out of the address.
+    // Set several values; empty ones are removed from the URL.
     set(values) {
       for (const [name, value] of Object.entries(values)) {
         if (value === "" || value === null) query.delete(name);
         else query.set(name, value);
       }
-      place.keep(new URLSearchParams(query));
+      route.replaceQuery(new URLSearchParams(query));
     },
   };
 }

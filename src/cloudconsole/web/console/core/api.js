@@ -1,147 +1,148 @@
-// One request to the interface and its answer. Nothing is repeated here but for a lost token, and that once.
+// HTTP client for the console's API. Requests are not retried, except once after a missing CSRF token.
 
 import { language, t } from "./i18n.js";
 
-const CALLS = "/api/";
-const LOGIN = "/auth/login/";
-const LOGOUT = "/auth/logout/";
-const SESSION = "cloudconsole.session";
-// Longer than the console itself takes for anything.
-const LONGEST = 60_000;
+const API_PATH = "/api/";
+const LOGIN_PATH = "/auth/login/";
+const LOGOUT_PATH = "/auth/logout/";
+const SESSION_LOCK = "cloudconsole.session";
+// Longer than any server-side timeout.
+const TIMEOUT_MS = 60_000;
 
-let coming = null;
+let pendingInfo = null;
 
-// What the interface refused, or that it could not be reached (code 0).
-export class Refused extends Error {
+// An error response, or an unreachable console (code 0).
+export class ApiError extends Error {
   constructor(message, { code = 0, error = "unreachable", field = null, retryAfter = null, requestId = null } = {}) {
     super(message);
     Object.assign(this, { code, error, field, retryAfter, requestId });
   }
 }
 
-// What the console says of itself, with the cookies that everything else needs. One answer serves all who wait.
-export function welcome() {
-  coming ??= inTurn("shared", () => send(CALLS, {}).then(data)).finally(() => (coming = null));
-  return coming;
+// GET /api/: describes the console and sets the cookies that all other requests need. Concurrent calls share a request.
+export function fetchServiceInfo() {
+  const request = () => send(API_PATH, {}).then(readData);
+  pendingInfo ??= withSessionLock("shared", request).finally(() => (pendingInfo = null));
+  return pendingInfo;
 }
 
-export function act(action, fields, signal) {
+export function callAction(action, fields, signal) {
   const body = JSON.stringify({ ...fields, action });
-  return withToken(() => send(CALLS, { ...posted("application/json", body), signal }).then(data));
+  return withCsrfRetry(() => send(API_PATH, { ...postOptions("application/json", body), signal }).then(readData));
 }
 
-export async function logIn(fields) {
-  await coming?.catch(() => {});
-  return withToken(() =>
-    inTurn("exclusive", () => {
-      const form = new URLSearchParams({ ...fields, csrfmiddlewaretoken: token() });
-      return send(LOGIN, posted("application/x-www-form-urlencoded", form.toString()));
+export async function login(fields) {
+  await pendingInfo?.catch(() => {});
+  return withCsrfRetry(() =>
+    withSessionLock("exclusive", () => {
+      const form = new URLSearchParams({ ...fields, csrfmiddlewaretoken: csrfToken() });
+      return send(LOGIN_PATH, postOptions("application/x-www-form-urlencoded", form.toString()));
     }),
   );
 }
 
-export function logOut() {
-  return withToken(() => send(LOGOUT, posted("text/plain", "")));
+export function logout() {
+  return withCsrfRetry(() => send(LOGOUT_PATH, postOptions("text/plain", "")));
 }
 
-// A welcome to somebody unknown, were it to come after the login, would take its cookie away again: of all tabs that
-// share the cookies, one logs in, or some are welcomed. Each turn ends with its request, at the latest when that is
-// given up. A page that came by plain http from another machine has no locks, and a browser may forbid them.
-async function inTurn(mode, request) {
-  let hasBegun = false;
-  const begin = () => {
-    hasBegun = true;
+// An anonymous GET /api/ whose response arrives after a login would replace the session cookie. Across all tabs, a
+// login therefore excludes every GET /api/. The lock is released when the request ends or times out. Web Locks are
+// missing on plain-http pages of other machines, and a browser may deny them.
+async function withSessionLock(mode, request) {
+  let hasStarted = false;
+  const start = () => {
+    hasStarted = true;
     return request();
   };
   try {
-    return await navigator.locks.request(SESSION, { mode }, begin);
-  } catch (problem) {
-    if (hasBegun) throw problem;
+    return await navigator.locks.request(SESSION_LOCK, { mode }, start);
+  } catch (error) {
+    if (hasStarted) throw error;
     return request();
   }
 }
 
-function posted(type, body) {
-  return { method: "POST", body, headers: { "Content-Type": type, "X-CSRFToken": token() } };
+function postOptions(type, body) {
+  return { method: "POST", body, headers: { "Content-Type": type, "X-CSRFToken": csrfToken() } };
 }
 
-function token() {
+function csrfToken() {
   return /(?:^|;\s*)csrftoken=([0-9A-Za-z]+)/.exec(document.cookie)?.[1] ?? "";
 }
 
-// A browser may have lost the token that a session has: the console gives it again, once for all who miss it.
-async function withToken(request) {
+// The browser may have dropped the CSRF cookie of a live session. GET /api/ sets it again.
+async function withCsrfRetry(request) {
   try {
     return await request();
-  } catch (problem) {
-    if (problem.error !== "csrf_failed") throw problem;
+  } catch (error) {
+    if (error.error !== "csrf_failed") throw error;
   }
-  await welcome();
-  if (token() === "") throw new Refused(t("problem.cookies"), { code: 403, error: "csrf_failed" });
+  await fetchServiceInfo();
+  if (csrfToken() === "") throw new ApiError(t("error.cookies"), { code: 403, error: "csrf_failed" });
   return request();
 }
 
 async function send(path, { headers = {}, signal, ...options }) {
-  const slow = AbortSignal.timeout(LONGEST);
+  const timeout = AbortSignal.timeout(TIMEOUT_MS);
   let response;
   try {
     response = await fetch(path, {
       ...options,
       headers: { ...headers, "Accept-Language": language() },
-      // An operator may have a login answered by a redirection; where to is of no use here.
+      // A console may be configured to redirect after login. The target is irrelevant here.
       redirect: "manual",
       cache: "no-store",
-      signal: signal ? AbortSignal.any([signal, slow]) : slow,
+      signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
     });
-  } catch (problem) {
-    throw lost(problem);
+  } catch (error) {
+    throw networkError(error);
   }
   if (response.ok || response.type === "opaqueredirect") return response;
-  throw await refusal(response);
+  throw await responseError(response);
 }
 
-async function refusal(response) {
-  const wait = Number(response.headers.get("Retry-After") ?? NaN);
-  const told = {
+async function responseError(response) {
+  const seconds = Number(response.headers.get("Retry-After") ?? NaN);
+  const details = {
     code: response.status,
     requestId: response.headers.get("X-Request-ID"),
-    retryAfter: wait > 0 ? wait : null,
+    retryAfter: seconds > 0 ? seconds : null,
   };
   try {
     const { message, error, field } = await response.json();
-    if (typeof message !== "string" || typeof error !== "string") return strange(told);
-    return new Refused(message, { ...told, error, field });
+    if (typeof message !== "string" || typeof error !== "string") return invalidResponse(details);
+    return new ApiError(message, { ...details, error, field });
   } catch {
-    // A proxy in between answers in its own way.
-    return strange(told);
+    // Not JSON: the response of a proxy.
+    return invalidResponse(details);
   }
 }
 
-async function data(response) {
+async function readData(response) {
   let text;
   try {
     text = await response.text();
-  } catch (problem) {
-    throw lost(problem);
+  } catch (error) {
+    throw networkError(error);
   }
   try {
-    return parsed(text).data;
+    return parseExact(text).data;
   } catch {
-    throw strange({ code: response.status });
+    throw invalidResponse({ code: response.status });
   }
 }
 
-// The way to the console broke; a call that nobody waits for any more keeps its own error.
-function lost(problem) {
-  return problem.name === "AbortError" ? problem : new Refused(t("problem.unreachable"));
+// Cancelled calls keep their AbortError.
+function networkError(error) {
+  return error.name === "AbortError" ? error : new ApiError(t("error.unreachable"));
 }
 
-function strange(told) {
-  return new Refused(t("problem.strange", { code: told.code }), { ...told, error: "strange_answer" });
+export function invalidResponse(details) {
+  return new ApiError(t("error.invalid_response", { code: details.code }), { ...details, error: "invalid_response" });
 }
 
-// Numbers that a browser's own cannot hold stay as they were written.
-function parsed(text) {
+// Parse JSON; numbers that a JavaScript number cannot represent keep their source text.
+function parseExact(text) {
   return JSON.parse(text, (_key, value, context) => {
     const isExact = typeof value !== "number" || Number.isSafeInteger(value) || String(value) === context?.source;
     return isExact || context?.source === undefined ? value : JSON.rawJSON?.(context.source) ?? context.source;

@@ -1,45 +1,45 @@
-// Elements made of text and other elements: nothing here can turn a string into markup.
+// Build DOM elements from text and other elements. No function here parses a string as HTML.
 
-const SVG = "http://www.w3.org/2000/svg";
+const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
 
-// h("button", {class: "plain", onclick: save, disabled: true}, "Save"): an element.
-// Attributes that are false, null or undefined are left out; children may be nested lists, and such ones are, too.
+// Create an element: h("button", {class: "plain", onclick: save, disabled: true}, "Save").
+// Attributes and children that are false, null or undefined are skipped; children may be nested arrays.
 export function h(tag, attributes, ...children) {
-  return filled(document.createElement(tag), attributes, children);
+  return fill(document.createElement(tag), attributes, children);
 }
 
 export function svg(tag, attributes, ...children) {
-  return filled(document.createElementNS(SVG, tag), attributes, children);
+  return fill(document.createElementNS(SVG_NAMESPACE, tag), attributes, children);
 }
 
 export function replace(element, ...children) {
-  element.replaceChildren(...nodes(children));
+  element.replaceChildren(...flatten(children));
 }
 
-// A link to an address that an operator wrote: one that is not of the web is shown as text.
-export function outside(address, ...children) {
-  if (!/^https?:\/\//i.test(address)) return h("span", {}, ...children);
-  return h("a", { href: address, target: "_blank", rel: "noopener noreferrer" }, ...children);
+// A link to a URL that an operator entered. Anything but http(s) is rendered as plain text.
+export function externalLink(url, ...children) {
+  if (!/^https?:\/\//i.test(url)) return h("span", {}, ...children);
+  return h("a", { href: url, target: "_blank", rel: "noopener noreferrer" }, ...children);
 }
 
 let lastId = 0;
 
-// An id that no other element has, to tie labels and descriptions by.
-export function newId(name) {
+// A unique element id, for labels and descriptions.
+export function newId(prefix) {
   lastId += 1;
-  return `${name}-${lastId}`;
+  return `${prefix}-${lastId}`;
 }
 
-function filled(element, attributes, children) {
+function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (typeof value === "function") element.addEventListener(name.slice(2), value);
     else if (value === true) element.setAttribute(name, "");
     else if (value !== false && value != null) element.setAttribute(name, value);
   }
-  element.append(...nodes(children));
+  element.append(...flatten(children));
   return element;
 }
 
-function nodes(children) {
+function flatten(children) {
   return children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false);
 }

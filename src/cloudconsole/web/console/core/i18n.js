@@ -1,62 +1,63 @@
-// The two languages: the one chosen here before, else the one the browser asks for first.
+// Languages and messages. The language is the stored choice, else the browser's preference.
 
-import * as kept from "./storage.js";
-import { TEXTS } from "../messages/index.js";
+import * as storage from "./storage.js";
+import { MESSAGES } from "../messages/index.js";
 
 export const LANGUAGES = { en: "English", zh: "中文" };
-const KEPT = "language";
+const STORAGE_KEY = "language";
 
 const listeners = new Set();
-const formats = {};
-let current = chosen();
+const numberFormats = {};
+let current = preferredLanguage();
 
 export function language() {
   return current;
 }
 
-// The language as this browser's people write it, so that dates are in their own order.
+// The browser's regional variant of the current language, for date formats.
 export function locale() {
-  return navigator.languages.find((tag) => languageOf(tag) === current) ?? current;
+  return navigator.languages.find((tag) => baseLanguage(tag) === current) ?? current;
 }
 
-// The text of a name in the language of the page, with {places} filled in.
-export function t(name, values = {}) {
-  const text = TEXTS[name];
-  if (text === undefined) throw new Error(`no text is called ${name}`);
-  return text[current].replace(/\{(\w+)\}/g, (place, key) => (key in values ? String(values[key]) : place));
+// The message for a key in the current language, with {placeholders} replaced.
+export function t(key, values = {}) {
+  const message = MESSAGES[key];
+  if (message === undefined) throw new Error(`unknown message key: ${key}`);
+  return message[current].replace(/\{(\w+)\}/g, (placeholder, name) =>
+    name in values ? String(values[name]) : placeholder,
+  );
 }
 
-// A number as people of this language write it.
-export function number(value) {
-  formats[current] ??= new Intl.NumberFormat(current);
-  return formats[current].format(value);
+export function formatNumber(value) {
+  numberFormats[current] ??= new Intl.NumberFormat(current);
+  return numberFormats[current].format(value);
 }
 
-export function speak(choice) {
-  kept.write(KEPT, choice);
-  settle(choice);
+export function setLanguage(choice) {
+  storage.write(STORAGE_KEY, choice);
+  applyLanguage(choice);
 }
 
-export function onLanguage(listener) {
+export function onLanguageChange(listener) {
   listeners.add(listener);
 }
 
-function settle(choice) {
+function applyLanguage(choice) {
   if (choice === current) return;
   current = choice;
   document.documentElement.lang = choice;
   for (const listener of listeners) listener();
 }
 
-function chosen() {
-  const before = kept.read(KEPT);
-  if (Object.hasOwn(LANGUAGES, before)) return before;
-  return navigator.languages.map(languageOf).find((each) => Object.hasOwn(LANGUAGES, each)) ?? "en";
+function preferredLanguage() {
+  const stored = storage.read(STORAGE_KEY);
+  if (Object.hasOwn(LANGUAGES, stored)) return stored;
+  return navigator.languages.map(baseLanguage).find((tag) => Object.hasOwn(LANGUAGES, tag)) ?? "en";
 }
 
-function languageOf(tag) {
+function baseLanguage(tag) {
   return tag.toLowerCase().split("-")[0];
 }
 
 document.documentElement.lang = current;
-kept.onWrittenElsewhere(KEPT, () => settle(chosen()));
+storage.onExternalChange(STORAGE_KEY, () => applyLanguage(preferredLanguage()));

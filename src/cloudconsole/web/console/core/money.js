@@ -1,45 +1,43 @@
-// Amounts as the text they come in: added and divided digit by digit, never as a browser's inexact numbers.
+// Exact decimal arithmetic on amounts, which the API sends as text.
 
-// An amount as whole units of its last decimal: {digits: 12345n, places: 3} is 12.345.
-function exact(amount) {
-  const [, sign, whole, part = ""] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(amount) ?? unreadable(amount);
-  return { digits: BigInt(sign + whole + part), places: part.length };
+// 12.345 becomes {digits: 12345n, places: 3}.
+function parseAmount(amount) {
+  const match = /^(-?)(\d+)(?:\.(\d+))?$/.exec(amount);
+  if (match === null) throw new TypeError(`not an amount: ${amount}`);
+  const [, sign, whole, fraction = ""] = match;
+  return { digits: BigInt(sign + whole + fraction), places: fraction.length };
 }
 
-function unreadable(amount) {
-  throw new TypeError(`not an amount: ${amount}`);
-}
-
-function scaled({ digits, places }, wanted) {
+function rescale({ digits, places }, wanted) {
   return digits * 10n ** BigInt(wanted - places);
 }
 
-function written(digits, places) {
+function formatAmount(digits, places) {
   const sign = digits < 0n ? "-" : "";
   const text = (digits < 0n ? -digits : digits).toString().padStart(places + 1, "0");
   const whole = text.slice(0, text.length - places);
-  const part = text.slice(text.length - places).replace(/0+$/, "").padEnd(2, "0");
-  return `${sign}${whole}.${part}`;
+  const fraction = text.slice(text.length - places).replace(/0+$/, "").padEnd(2, "0");
+  return `${sign}${whole}.${fraction}`;
 }
 
-// The exact sum, with at least two decimals and as many as it needs, as the interface writes amounts.
+// The exact sum in the API's format: at least two decimals, no trailing zeros beyond them.
 export function sum(amounts) {
-  const each = amounts.map(exact);
-  const places = Math.max(0, ...each.map((amount) => amount.places));
-  return written(each.reduce((total, amount) => total + scaled(amount, places), 0n), places);
+  const parsed = amounts.map(parseAmount);
+  const places = Math.max(0, ...parsed.map((amount) => amount.places));
+  return formatAmount(parsed.reduce((total, amount) => total + rescale(amount, places), 0n), places);
 }
 
-// What part of a whole an amount is, for drawing only.
-export function share(amount, whole) {
-  const [one, all] = [exact(amount), exact(whole)];
-  const places = Math.max(one.places, all.places);
-  const total = scaled(all, places);
-  return total === 0n ? 0 : Number((scaled(one, places) * 1_000_000n) / total) / 1_000_000;
+// An amount as a fraction of a total, approximate, for charts only.
+export function share(amount, total) {
+  const [part, whole] = [parseAmount(amount), parseAmount(total)];
+  const places = Math.max(part.places, whole.places);
+  const divisor = rescale(whole, places);
+  return divisor === 0n ? 0 : Number((rescale(part, places) * 1_000_000n) / divisor) / 1_000_000;
 }
 
-// An amount with its thousands set apart, as both languages do it, all of its digits kept.
-export function grouped(amount) {
-  const [whole, part] = amount.split(".");
-  const apart = whole.replace(/\B(?=(\d{3})+$)/g, ",");
-  return part === undefined ? apart : `${apart}.${part}`;
+// Add thousands separators and keep every digit.
+export function groupThousands(amount) {
+  const [whole, fraction] = amount.split(".");
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",");
+  return fraction === undefined ? grouped : `${grouped}.${fraction}`;
 }

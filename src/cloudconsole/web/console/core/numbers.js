@@ -1,20 +1,22 @@
-// Whole numbers and sizes, exact however large, as people of the page's language write them.
+// Exact integers and sizes, formatted for the page's language.
 
-import { number } from "./i18n.js";
+import { formatNumber } from "./i18n.js";
 
-// The interface's whole number: one that a browser's own numbers cannot hold comes as it was written.
-export function whole(value) {
+// Convert an integer of the API; one too large for a JavaScript number arrives as raw JSON or text.
+export function toBigInt(value) {
   return BigInt(JSON.isRawJSON?.(value) ? value.rawJSON : value);
 }
 
-const LARGER = { MB: "GB" };
-const STEP = 1024n;
-const QUARTER = STEP / 4n;
+const LARGER_UNIT = { MB: "GB" };
+const FACTOR = 1024n;
+const QUARTER = FACTOR / 4n;
 
-// A size with its unit, exact: megabytes that make whole gigabytes and quarters are told as such, others as they are.
-export function size(value, unit) {
-  const amount = whole(value);
-  if (!Object.hasOwn(LARGER, unit) || amount < STEP || amount % QUARTER !== 0n) return `${number(amount)} ${unit}`;
-  const part = { 0: "", 1: ".25", 2: ".5", 3: ".75" }[(amount % STEP) / QUARTER];
-  return `${number(amount / STEP)}${part} ${LARGER[unit]}`;
+// Format a size without rounding: megabytes become gigabytes only if they are a multiple of a quarter gigabyte.
+export function formatSize(value, unit) {
+  const amount = toBigInt(value);
+  if (!Object.hasOwn(LARGER_UNIT, unit) || amount < FACTOR || amount % QUARTER !== 0n) {
+    return `${formatNumber(amount)} ${unit}`;
+  }
+  const fraction = { 0: "", 1: ".25", 2: ".5", 3: ".75" }[(amount % FACTOR) / QUARTER];
+  return `${formatNumber(amount / FACTOR)}${fraction} ${LARGER_UNIT[unit]}`;
 }

@@ -1,98 +1,98 @@
-// A part of a page with data of its own: while it loads it says so, and if it fails, it alone does, with a retry.
+// A section of a page that loads its own data. It shows its own loading and error states, with a retry button.
 
+import { ApiError, invalidResponse } from "./api.js";
 import { h, newId, replace } from "./dom.js";
-import { Refused } from "./api.js";
 import { t } from "./i18n.js";
-import { SignedOut } from "./session.js";
+import { CallCancelled } from "./session.js";
 
-// `load` gives the data, `show` the elements for it; `tools` stand beside the title. One without a title is no card,
-// but a place for what brings its own headings. The element's `refill` loads anew, and tells whether
-// it could; the old is shown until then.
-export function panel({ title, load, show, tools = [], kind = "" }) {
+// `load` fetches the data, `render` returns elements for it; `name` is a CSS class. With a title the panel is a card,
+// without one a plain container. The element's `reload` method loads the data again, keeps the current content until
+// then, and returns whether it succeeded.
+export function panel({ title, load, render, name }) {
   const body = h("div", { class: "panel-body" });
-  const section = title ? card(title, tools, kind, body) : h("div", { class: `panel ${kind}` }, body);
-  let isFilling = false;
-  let isShown = false;
+  const section = title ? card(title, name, body) : h("div", { class: `panel ${name}` }, body);
+  let isLoading = false;
+  let hasContent = false;
   let notBefore = 0;
 
-  async function fill() {
-    if (isFilling || performance.now() < notBefore) return false;
-    isFilling = true;
+  async function reload() {
+    if (isLoading || performance.now() < notBefore) return false;
+    isLoading = true;
     const hadFocus = body.contains(document.activeElement);
     section.setAttribute("aria-busy", "true");
-    if (!isShown) replace(body, h("p", { class: "loading" }, t("panel.loading")));
+    if (!hasContent) replace(body, h("p", { class: "loading" }, t("panel.loading")));
     try {
-      replace(body, show(await load()));
-      isShown = true;
+      replace(body, render(await load()));
+      hasContent = true;
       return true;
-    } catch (problem) {
-      if (problem instanceof SignedOut) return false;
-      // The wait that was asked for binds all who load this anew, not only the button here.
-      notBefore = performance.now() + (problem.retryAfter ?? 0) * 1000;
-      replace(body, trouble(understood(problem), fill));
-      isShown = false;
+    } catch (error) {
+      if (error instanceof CallCancelled) return false;
+      // Retry-After applies to every reload, not only to the retry button.
+      notBefore = performance.now() + (error.retryAfter ?? 0) * 1000;
+      replace(body, errorBox(toApiError(error), reload));
+      hasContent = false;
       return false;
     } finally {
-      isFilling = false;
+      isLoading = false;
       section.removeAttribute("aria-busy");
-      if (hadFocus) comeBack(section, body);
+      if (hadFocus) restoreFocus(section, body);
     }
   }
 
-  section.refill = fill;
-  fill();
+  section.reload = reload;
+  reload();
   return section;
 }
 
-function card(title, tools, kind, body) {
+function card(title, name, body) {
   const id = newId("panel");
-  const head = h("header", { class: "panel-head" }, h("h2", { id }, title), tools);
-  return h("section", { class: `card panel ${kind}`, "aria-labelledby": id }, head, body);
+  const head = h("header", { class: "panel-head" }, h("h2", { id }, title));
+  return h("section", { class: `card panel ${name}`, "aria-labelledby": id }, head, body);
 }
 
-// An answer that a page cannot make anything of is the console's trouble, and is told to whoever looks into ours.
-function understood(problem) {
-  if (problem instanceof Refused) return problem;
-  reportError(problem);
-  return new Refused(t("problem.strange", { code: 200 }), { error: "strange_answer" });
+// An exception while rendering means unexpected data. Report it to the browser's console and show an API error.
+function toApiError(error) {
+  if (error instanceof ApiError) return error;
+  reportError(error);
+  return invalidResponse({ code: 200 });
 }
 
-// Where the keyboard stood on something that is gone, it goes on from this panel, not from the top of the page.
-function comeBack(section, body) {
+// When the focused element was replaced, keep the keyboard position in this panel.
+function restoreFocus(section, body) {
   if (!section.isConnected || document.activeElement !== document.body) return;
-  const place = body.querySelector(".trouble button:enabled") ?? section.querySelector("h2") ?? body;
-  // Headings and the like take the focus only when told so.
-  if (place.tabIndex < 0) place.tabIndex = -1;
-  place.focus({ preventScroll: true });
+  const target = body.querySelector(".error-box button:enabled") ?? section.querySelector("h2") ?? body;
+  // Headings are focusable only with a tabindex.
+  if (target.tabIndex < 0) target.tabIndex = -1;
+  target.focus({ preventScroll: true });
 }
 
-// What went wrong, in words, and a button that tries again once the wait that was asked for is over.
-export function trouble(problem, retry) {
+// An error message with a retry button, which is disabled until Retry-After has passed.
+export function errorBox(error, retry) {
   const button = h("button", { type: "button", onclick: retry }, t("panel.retry"));
-  const waiting = h("span", { class: "quiet" });
-  if (problem.retryAfter) countDown(problem.retryAfter, button, waiting);
+  const countdown = h("span", { class: "muted" });
+  if (error.retryAfter) countDown(error.retryAfter, button, countdown);
   return h(
     "div",
-    { class: "trouble" },
-    // The seconds that pass stand outside: nobody wants each of them read out.
+    { class: "error-box" },
+    // The countdown is outside the alert, so that screen readers do not announce every second.
     h(
       "div",
       { role: "alert" },
-      h("p", {}, problem.message),
-      problem.requestId && h("p", { class: "quiet" }, t("problem.quote", { id: problem.requestId })),
+      h("p", {}, error.message),
+      error.requestId && h("p", { class: "muted" }, t("error.request_id", { id: error.requestId })),
     ),
-    h("p", {}, button, " ", waiting),
+    h("p", {}, button, " ", countdown),
   );
 }
 
-// Keep a button from being used for some seconds, and say how many are left.
-export function countDown(seconds, button, waiting) {
-  // Not by the clock, which may be set meanwhile.
-  const until = performance.now() + seconds * 1000;
+// Disable a button for some seconds and show the remaining time.
+export function countDown(seconds, button, output) {
+  // A monotonic clock: the system clock may change meanwhile.
+  const end = performance.now() + seconds * 1000;
   const tick = (isFirst) => {
-    const left = Math.ceil((until - performance.now()) / 1000);
+    const left = Math.ceil((end - performance.now()) / 1000);
     button.disabled = left > 0;
-    replace(waiting, left > 0 && t("problem.wait", { seconds: left }));
+    replace(output, left > 0 && t("error.retry_in", { seconds: left }));
     if (left > 0 && (isFirst || button.isConnected)) setTimeout(tick, 1000, false);
   };
   tick(true);

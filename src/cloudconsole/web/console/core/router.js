@@ -1,49 +1,54 @@
-// Which page an address means: #/ is the first, #/flavors?search=m1 another, #/domain/206813 one with something more.
+// Hash routing: #/ is the overview, #/flavors?search=m1 has a query, #/domain/206813 a parameter.
 
+const VISITED = "visited";
 const listeners = new Set();
 
-// What the address says: {path, rest, query}; a path of null where it cannot be read.
-export function whereWeAre() {
-  const [, path, rest, query] = /^#?\/?([^/?]*)(?:\/([^?]*?)\/?)?(?:\?(.*))?$/s.exec(location.hash);
+// The current route as {path, parameter, query}; path is null if the hash cannot be decoded.
+export function currentRoute() {
+  const [, path, parameter, query] = /^#?\/?([^/?]*)(?:\/([^?]*?)\/?)?(?:\?(.*))?$/s.exec(location.hash);
   try {
-    return { path: decodeURIComponent(path), rest: decodeURIComponent(rest ?? ""), query: new URLSearchParams(query) };
+    return {
+      path: decodeURIComponent(path),
+      parameter: decodeURIComponent(parameter ?? ""),
+      query: new URLSearchParams(query),
+    };
   } catch {
-    return { path: null, rest: "", query: new URLSearchParams() };
+    return { path: null, parameter: "", query: new URLSearchParams() };
   }
 }
 
-// Go to a path such as "flavors" or "domain/206813", written as in an address; to the same one again shows it anew.
-export function go(path) {
+// Navigate to an encoded path such as "flavors" or "domain/206813". The current path is rendered again.
+export function navigate(path) {
   const before = location.hash;
   location.hash = `#/${path}`;
-  if (location.hash === before) arrive();
+  if (location.hash === before) notify();
 }
 
-// Keep what was chosen on this page in its address: back and reload come to it, but nothing is shown anew.
-export function keep(query) {
-  const [page] = (location.hash || "#/").split("?");
-  const written = new URLSearchParams(query).toString();
-  history.replaceState(history.state, "", written ? `${page}?${written}` : page);
+// Store page state in the URL, for reload and the back button, without rendering the page again.
+export function replaceQuery(query) {
+  const [path] = (location.hash || "#/").split("?");
+  const text = new URLSearchParams(query).toString();
+  history.replaceState(history.state, "", text ? `${path}?${text}` : path);
 }
 
-// Let the address lead to the first page, without going there yet.
-export function forget() {
+// Set the URL to the overview without navigating.
+export function resetRoute() {
   history.replaceState(history.state, "", "#/");
 }
 
-// Listeners are called after each coming to another page, whether by a link, a button or the way back.
-export function onArrival(listener) {
+// Listeners are called after each navigation, including back and forward.
+export function onNavigate(listener) {
   listeners.add(listener);
 }
 
-function arrive() {
-  // Where one has been before, the browser scrolls back to where one was.
+function notify() {
+  // For entries visited before, the browser restores the scroll position.
   if (history.state === null) {
-    history.replaceState("been here", "");
+    history.replaceState(VISITED, "");
     scrollTo(0, 0);
   }
   for (const listener of listeners) listener();
 }
 
-addEventListener("hashchange", arrive);
-if (history.state === null) history.replaceState("been here", "");
+addEventListener("hashchange", notify);
+if (history.state === null) history.replaceState(VISITED, "");

@@ -1,152 +1,152 @@
-// Who is signed in here. Of calls that come together, the first goes alone: only once it has shown that the session
-// lives do the others follow, and once one is refused, none is sent any more. An ended session costs one refusal.
+// The signed-in account and its API calls. Of concurrent calls the first is sent alone; the others follow once it
+// succeeds, and are cancelled if the session has ended. An ended session therefore costs one rejected request.
 
-import { act, logIn, logOut, welcome } from "./api.js";
-import * as kept from "./storage.js";
+import { callAction, fetchServiceInfo, login, logout } from "./api.js";
+import * as storage from "./storage.js";
 
-const ACCOUNT = "account";
-// How long the other calls wait for the first one: a slow action does not hold up all panels.
-const PATIENCE = 1500;
+const ACCOUNT_KEY = "account";
+// How long other calls wait for the first one, so that a slow action does not delay all panels.
+const MAX_WAIT_MS = 1500;
 
-// What a call gets that was not sent, or whose answer nobody waits for any more.
-export class SignedOut extends Error {}
+// Thrown by calls that were not sent or whose result is no longer needed.
+export class CallCancelled extends Error {}
 
 const listeners = new Set();
-let about = null;
-let isLeaving = false;
-// The stay of one account on one page: every call belongs to one, and goes when it goes. Null if nobody is in.
-let stay = account() && newStay(account().id);
+let info = null;
+let isSigningOut = false;
+// Every call belongs to the scope of one account on one page and is aborted with it. Null when signed out.
+let current = account() && newScope(account().id);
 
-// The name and region of the last sign-in, for showing; null where nobody is known to be signed in.
+// The name and region of the last sign-in, for display; null when signed out.
 export function account() {
-  const last = kept.read(ACCOUNT);
-  return ["id", "username", "region"].every((name) => typeof last?.[name] === "string") ? last : null;
+  const stored = storage.read(ACCOUNT_KEY);
+  return ["id", "username", "region"].every((name) => typeof stored?.[name] === "string") ? stored : null;
 }
 
 export function isSignedIn() {
-  return stay !== null;
+  return current !== null;
 }
 
-// What the console says of itself: regions, currency, units, time zone.
-export function consoleFacts() {
-  about ??= welcome().catch((problem) => {
-    about = null;
-    throw problem;
+// Regions, currency, units and time zone of the console; cached for the session.
+export function serviceInfo() {
+  info ??= fetchServiceInfo().catch((error) => {
+    info = null;
+    throw error;
   });
-  return about;
+  return info;
 }
 
-// Listeners get {isIn, hasEnded}: whether somebody is signed in now, and whether a session ended that was there.
-export function onSession(listener) {
+// Listeners receive {isSignedIn, hasEnded}; hasEnded means that the session ended without signing out here.
+export function onSessionChange(listener) {
   listeners.add(listener);
 }
 
-// Another page is come to: nobody waits for the calls of the last one any more.
-export function turnThePage() {
-  settle();
-  if (stay === null) return;
-  stay.dropped.abort();
-  stay = newStay(stay.id);
+// Abort the calls of the previous page.
+export function abortCalls() {
+  syncWithStorage();
+  if (current === null) return;
+  current.aborter.abort();
+  current = newScope(current.id);
 }
 
-// The data of an action. Throws Refused, or SignedOut where nobody waits for it any more.
+// Call an action and return its data. Throws ApiError or CallCancelled.
 export async function call(action, fields = {}) {
-  const mine = stay;
-  holds(mine);
-  mine.underWay += 1;
+  const scope = current;
+  requireCurrent(scope);
+  scope.pending += 1;
   try {
-    const data = await inTurn(mine, () => act(action, fields, mine.dropped.signal));
-    holds(mine);
+    const data = await afterFirstCall(scope, () => callAction(action, fields, scope.aborter.signal));
+    requireCurrent(scope);
     return data;
-  } catch (problem) {
-    holds(mine);
-    if (problem.error !== "login_required") throw problem;
-    kept.write(ACCOUNT, null);
-    end(!isLeaving);
-    throw new SignedOut();
+  } catch (error) {
+    requireCurrent(scope);
+    if (error.error !== "login_required") throw error;
+    storage.write(ACCOUNT_KEY, null);
+    endSession(!isSigningOut);
+    throw new CallCancelled();
   } finally {
-    mine.underWay -= 1;
-    if (mine.underWay === 0) [mine.isProven, mine.proof] = [false, null];
+    scope.pending -= 1;
+    if (scope.pending === 0) [scope.isValidated, scope.validation] = [false, null];
   }
 }
 
 export async function signIn({ username, password, region }) {
-  await logIn({ username, password, region });
+  await login({ username, password, region });
   const id = `${Date.now()}-${Math.random()}`;
-  kept.write(ACCOUNT, { username, region, id });
-  begin(id, true);
+  storage.write(ACCOUNT_KEY, { username, region, id });
+  startSession(id, true);
 }
 
-// Throws Refused where the console could not be told; then one is still signed in.
+// Throws ApiError if the request fails; the session then continues.
 export async function signOut() {
-  isLeaving = true;
+  isSigningOut = true;
   const before = account()?.id;
   try {
-    await logOut();
-  } catch (problem) {
-    if (problem.error !== "login_required") throw problem;
+    await logout();
+  } catch (error) {
+    if (error.error !== "login_required") throw error;
   } finally {
-    isLeaving = false;
+    isSigningOut = false;
   }
-  if (account()?.id === before) kept.write(ACCOUNT, null);
-  if (stay?.id === before) end(false);
+  if (account()?.id === before) storage.write(ACCOUNT_KEY, null);
+  if (current?.id === before) endSession(false);
 }
 
-function newStay(id, isProven = false) {
-  return { id, isProven, proof: null, underWay: 0, dropped: new AbortController() };
+function newScope(id, isValidated = false) {
+  return { id, isValidated, validation: null, pending: 0, aborter: new AbortController() };
 }
 
-// Send once the session is proven, or nobody else is proving it, or that takes too long.
-async function inTurn(mine, send) {
-  const patience = mine.proof && new Promise((resolve) => setTimeout(resolve, PATIENCE, "is over"));
-  while (mine.proof !== null && !mine.isProven) {
-    if ((await Promise.race([mine.proof, patience])) === "is over") break;
+// Send once the session is validated, no other call is validating it, or the wait is over.
+async function afterFirstCall(scope, send) {
+  const timeout = scope.validation && new Promise((resolve) => setTimeout(resolve, MAX_WAIT_MS, "timeout"));
+  while (scope.validation !== null && !scope.isValidated) {
+    if ((await Promise.race([scope.validation, timeout])) === "timeout") break;
   }
-  holds(mine);
-  const answer = send();
-  if (!mine.isProven) mine.proof ??= proving(mine, answer);
-  return answer;
+  requireCurrent(scope);
+  const response = send();
+  if (!scope.isValidated) scope.validation ??= validate(scope, response);
+  return response;
 }
 
-// Only a success proves anything: after any other answer, the next call in the row tries.
-function proving(mine, answer) {
-  return answer.then(
-    () => void (mine.isProven = true),
-    () => void (mine.proof = null),
+// Only a success validates the session. After a failure the next call in the queue tries.
+function validate(scope, response) {
+  return response.then(
+    () => void (scope.isValidated = true),
+    () => void (scope.validation = null),
   );
 }
 
-// An answer counts only while the one who asked is here, in this tab and in all others.
-function holds(mine) {
-  settle();
-  if (mine === null || mine !== stay) throw new SignedOut();
+// Discard results for an account that is no longer signed in, in this tab or another.
+function requireCurrent(scope) {
+  syncWithStorage();
+  if (scope === null || scope !== current) throw new CallCancelled();
 }
 
-function begin(id, isProven = false) {
-  stay?.dropped.abort();
-  stay = newStay(id, isProven);
-  tell({ isIn: true, hasEnded: false });
+function startSession(id, isValidated = false) {
+  current?.aborter.abort();
+  current = newScope(id, isValidated);
+  notify({ isSignedIn: true, hasEnded: false });
 }
 
-function end(hasEnded) {
-  stay?.dropped.abort();
-  [stay, about] = [null, null];
-  tell({ isIn: false, hasEnded });
+function endSession(hasEnded) {
+  current?.aborter.abort();
+  [current, info] = [null, null];
+  notify({ isSignedIn: false, hasEnded });
 }
 
-function tell(news) {
-  for (const listener of listeners) listener(news);
+function notify(change) {
+  for (const listener of listeners) listener(change);
 }
 
-// Tabs share the session: who signs in or out in another one does so here.
-function settle() {
+// Tabs share the session: apply a sign-in or sign-out of another tab.
+function syncWithStorage() {
   const id = account()?.id ?? null;
-  if (id === (stay?.id ?? null)) return;
-  if (id === null) end(!isLeaving);
-  else begin(id);
+  if (id === (current?.id ?? null)) return;
+  if (id === null) endSession(!isSigningOut);
+  else startSession(id);
 }
 
-kept.onWrittenElsewhere(ACCOUNT, settle);
-// A tab that was frozen, or a page that a browser brought back as it was, may have missed it.
-addEventListener("pageshow", settle);
-document.addEventListener("visibilitychange", settle);
+storage.onExternalChange(ACCOUNT_KEY, syncWithStorage);
+// Frozen tabs and pages restored from the back/forward cache miss storage events.
+addEventListener("pageshow", syncWithStorage);
+document.addEventListener("visibilitychange", syncWithStorage);

@@ -1,10 +1,10 @@
-// What this browser keeps between visits; where it keeps nothing, it is remembered for as long as the page is there.
+// localStorage with a fallback to memory where storage is unavailable.
 
 const PREFIX = "cloudconsole.";
-const remembered = new Map();
+const fallback = new Map();
 
 export function read(name) {
-  if (remembered.has(name)) return remembered.get(name);
+  if (fallback.has(name)) return fallback.get(name);
   try {
     return JSON.parse(localStorage.getItem(PREFIX + name));
   } catch {
@@ -16,15 +16,15 @@ export function write(name, value) {
   try {
     if (value === null) localStorage.removeItem(PREFIX + name);
     else localStorage.setItem(PREFIX + name, JSON.stringify(value));
-    remembered.delete(name);
+    fallback.delete(name);
   } catch {
-    // Storage may be full or forbidden: then it is only forgotten earlier.
-    remembered.set(name, value);
+    // Storage is full or denied.
+    fallback.set(name, value);
   }
 }
 
-// Call back when another tab has written this.
-export function onWrittenElsewhere(name, listener) {
+// Call the listener when another tab changes this value.
+export function onExternalChange(name, listener) {
   addEventListener("storage", (event) => {
     if (event.key === PREFIX + name || event.key === null) listener();
   });

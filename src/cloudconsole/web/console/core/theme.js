@@ -1,30 +1,30 @@
-// The theme: the system's, or the one chosen here. Before the first paint, ../../theme.js has set it already.
+// The color theme: light, dark or the system's. ../../theme.js applies the stored choice before the first paint.
 
-import * as kept from "./storage.js";
+import * as storage from "./storage.js";
 
-const KEPT = "theme";
+const STORAGE_KEY = "theme";
 export const THEMES = ["system", "light", "dark"];
 
 const listeners = new Set();
 
 export function theme() {
-  const choice = kept.read(KEPT);
-  return THEMES.includes(choice) ? choice : "system";
+  const stored = storage.read(STORAGE_KEY);
+  return THEMES.includes(stored) ? stored : "system";
 }
 
-export function dress(choice) {
-  kept.write(KEPT, choice === "system" ? null : choice);
-  apply();
+export function setTheme(choice) {
+  storage.write(STORAGE_KEY, choice === "system" ? null : choice);
+  applyTheme();
 }
 
-export function onTheme(listener) {
+export function onThemeChange(listener) {
   listeners.add(listener);
 }
 
-function apply() {
+function applyTheme() {
   if (theme() === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme();
   for (const listener of listeners) listener();
 }
 
-kept.onWrittenElsewhere(KEPT, apply);
+storage.onExternalChange(STORAGE_KEY, applyTheme);

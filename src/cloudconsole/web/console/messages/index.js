@@ -1,8 +1,8 @@
-// Every text of the pages, by name, in both languages.
+// All messages by key, in both languages.
 
 import { DOMAIN } from "./domain.js";
 import { FLAVORS } from "./flavors.js";
 import { OVERVIEW } from "./overview.js";
 import { SHELL } from "./shell.js";
 
-export const TEXTS = { ...SHELL, ...OVERVIEW, ...FLAVORS, ...DOMAIN };
+export const MESSAGES = { ...SHELL, ...OVERVIEW, ...FLAVORS, ...DOMAIN };

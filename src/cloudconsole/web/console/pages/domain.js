@@ -1,41 +1,41 @@
-// One accelerated domain: looked up by its id, at an address of its own.
+// The domain page: look up one accelerated domain by its ID, which is part of the URL.
 
+import { announce } from "../components/announce.js";
+import { ApiError } from "../core/api.js";
 import { h } from "../core/dom.js";
-import { Refused } from "../core/api.js";
 import { t } from "../core/i18n.js";
 import { panel } from "../core/panel.js";
 import { call } from "../core/session.js";
-import { announce } from "../components/announce.js";
 import { domainDetail } from "./domain/detail.js";
-import { lookUp } from "./domain/lookup.js";
-import { remember } from "./domain/recent.js";
+import { lookupForm } from "./domain/lookup.js";
+import { addRecent } from "./domain/recent.js";
 
-export const page = { path: "domain", title: "nav.domain", show };
+export const page = { path: "domain", title: "nav.domain", render };
 
-function show(place) {
-  const wanted = place.rest.trim();
-  const form = lookUp(wanted, (id) => place.go(`domain/${encodeURIComponent(id)}`));
-  const head = h("h1", {}, t("nav.domain"));
-  if (wanted === "") return [head, form];
-  const found = panel({
-    kind: "domain",
-    load: () => detailOrRefusal(wanted),
-    show: (answer) => {
-      if (answer instanceof Refused) return form.complain(answer);
-      remember(wanted);
-      announce(t("domain.found", { name: answer.domainName }));
-      return domainDetail(answer);
+function render(route) {
+  const domainId = route.parameter.trim();
+  const form = lookupForm(domainId, (id) => route.navigate(`domain/${encodeURIComponent(id)}`));
+  const heading = h("h1", {}, t("nav.domain"));
+  if (domainId === "") return [heading, form];
+  const detail = panel({
+    name: "domain",
+    load: () => domainOrFieldError(domainId),
+    render: (result) => {
+      if (result instanceof ApiError) return form.showError(result);
+      addRecent(domainId);
+      announce(t("domain.found", { name: result.domainName }));
+      return domainDetail(result);
     },
   });
-  return [head, form, found];
+  return [heading, form, detail];
 }
 
-// An id that the console does not know is no failure of a call: it is told at the field, and trying again is of no use.
-async function detailOrRefusal(domainId) {
+// An error about the ID is shown at the field, without a retry button.
+async function domainOrFieldError(domainId) {
   try {
     return await call("GetDomainDetail", { domainId });
-  } catch (problem) {
-    if (problem.field !== "domainId") throw problem;
-    return problem;
+  } catch (error) {
+    if (error.field !== "domainId") throw error;
+    return error;
   }
 }

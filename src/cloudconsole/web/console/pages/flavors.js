@@ -1,21 +1,21 @@
-// Flavors: a picker that offers only what goes together, and a table of all.
+// The flavors page: a picker for valid combinations of cores and RAM, and a table of all flavors.
 
+import { urlState } from "../components/url_state.js";
 import { h } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 import { panel } from "../core/panel.js";
-import { call, consoleFacts } from "../core/session.js";
-import { asked } from "../components/url_state.js";
-import { allFlavors } from "./flavors/list.js";
+import { call, serviceInfo } from "../core/session.js";
+import { flavorList } from "./flavors/list.js";
 import { picker } from "./flavors/picker.js";
 
-export const page = { path: "flavors", title: "nav.flavors", show };
+export const page = { path: "flavors", title: "nav.flavors", render };
 
-function show(place) {
-  const choice = asked(place);
-  const offered = panel({
-    kind: "flavors",
-    load: () => Promise.all([call("GetFlavors"), consoleFacts()]),
-    show: ([offer, { units }]) => [picker(offer, units, choice), allFlavors(offer, units, choice)],
+function render(route) {
+  const state = urlState(route);
+  const content = panel({
+    name: "flavors",
+    load: () => Promise.all([call("GetFlavors"), serviceInfo()]),
+    render: ([data, { units }]) => [picker(data, units, state), flavorList(data, units, state)],
   });
-  return [h("h1", {}, t("nav.flavors")), offered];
+  return [h("h1", {}, t("nav.flavors")), content];
 }

@@ -1,5 +1,5 @@
-// The pages, in the order of the navigation. A page is {path, title, show(place)}: `show` gives its elements, an h1
-// among them, and is called anew each time one comes to it, signs in or changes the language.
+// The pages in navigation order. A page is {path, title, render(route)}: `render` returns its elements, including an
+// h1, and is called on each navigation, sign-in and language change.
 
 import { page as domain } from "./domain.js";
 import { page as flavors } from "./flavors.js";

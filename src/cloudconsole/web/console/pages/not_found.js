@@ -1,16 +1,16 @@
-// What is shown at an address that no page has.
+// The page for unknown routes.
 
 import { h } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 
 export const page = {
   path: null,
-  title: "missing.title",
-  show() {
+  title: "not_found.title",
+  render() {
     return [
-      h("h1", {}, t("missing.title")),
-      h("p", {}, t("missing.text")),
-      h("p", {}, h("a", { href: "#/" }, t("missing.home"))),
+      h("h1", {}, t("not_found.title")),
+      h("p", {}, t("not_found.text")),
+      h("p", {}, h("a", { href: "#/" }, t("not_found.home"))),
     ];
   },
 };

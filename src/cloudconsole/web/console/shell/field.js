@@ -1,18 +1,18 @@
-// A field of the sign-in: its label, what is typed, and what is wrong with it.
+// A field of the sign-in form: label, input and error message.
 
 import { h, newId, replace } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 
-// {name, element, input, error, tool}; `toolFor` makes the button that stands beside the input.
-export function field(name, input, toolFor) {
+// Returns {name, element, input, error, button}; `makeButton` creates the optional button next to the input.
+export function field(name, input, makeButton) {
   const id = newId(name);
   const error = h("p", { class: "error", id: newId("error"), hidden: true });
   Object.assign(input, { id, name });
-  const tool = toolFor?.(input);
-  const line = tool ? h("div", { class: "with-tool" }, input, tool) : input;
-  const element = h("div", { class: "field" }, h("label", { for: id }, t(`signin.${name}`)), line, error);
+  const button = makeButton?.(input);
+  const control = button ? h("div", { class: "input-with-button" }, input, button) : input;
+  const element = h("div", { class: "field" }, h("label", { for: id }, t(`signin.${name}`)), control, error);
   input.addEventListener("input", () => showError({ input, error }, null));
-  return { name, element, input, error, tool };
+  return { name, element, input, error, button };
 }
 
 export function showError({ input, error }, message) {
@@ -27,15 +27,15 @@ export function showError({ input, error }, message) {
   }
 }
 
-// A button that shows a password for as long as one wants to see it.
-export function visibility(input) {
-  const button = h("button", { type: "button", onclick: () => show(input.type === "password") });
-  function show(isShown) {
-    input.type = isShown ? "text" : "password";
-    button.setAttribute("aria-label", t(isShown ? "signin.hide.password" : "signin.show.password"));
-    replace(button, t(isShown ? "signin.hide" : "signin.show"));
+// A button that toggles the visibility of a password.
+export function visibilityButton(input) {
+  const button = h("button", { type: "button", onclick: () => setVisible(input.type === "password") });
+  function setVisible(isVisible) {
+    input.type = isVisible ? "text" : "password";
+    button.setAttribute("aria-label", t(isVisible ? "signin.hide.password" : "signin.show.password"));
+    replace(button, t(isVisible ? "signin.hide" : "signin.show"));
   }
-  button.hide = () => show(false);
-  button.hide();
+  button.hidePassword = () => setVisible(false);
+  button.hidePassword();
   return button;
 }

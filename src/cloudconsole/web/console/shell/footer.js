@@ -1,17 +1,17 @@
-// The foot of every page: the way for those who write programs.
+// The page footer: links for developers.
 
 import { h, replace } from "../core/dom.js";
 import { t } from "../core/i18n.js";
 
-export function fillFooter(footer) {
+export function renderFooter(footer) {
   replace(
     footer,
     h(
       "p",
       {},
-      h("span", {}, t("shell.programs")),
-      h("a", { href: "/docs/" }, t("shell.reference")),
-      h("a", { href: "/openapi.json", class: "quiet" }, t("shell.openapi")),
+      h("span", {}, t("footer.developers")),
+      h("a", { href: "/docs/" }, t("footer.reference")),
+      h("a", { href: "/openapi.json", class: "muted" }, t("footer.openapi")),
     ),
   );
 }

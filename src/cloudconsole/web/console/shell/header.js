@@ -1,108 +1,105 @@
-// The head of every page: the product, the pages, who is signed in, language and theme.
+// The page header: brand, navigation, account, language and theme.
 
 import { h, newId, replace } from "../core/dom.js";
-import { LANGUAGES, language, speak, t } from "../core/i18n.js";
-import { whereWeAre } from "../core/router.js";
+import { LANGUAGES, language, setLanguage, t } from "../core/i18n.js";
+import { currentRoute } from "../core/router.js";
 import { account, isSignedIn } from "../core/session.js";
-import { THEMES, dress, theme } from "../core/theme.js";
+import { THEMES, setTheme, theme } from "../core/theme.js";
 import { PAGES } from "../pages/index.js";
 import { icon } from "./icons.js";
 
-const MARK = h("img", { src: new URL("../../icon.svg", import.meta.url), alt: "", width: 28, height: 28 });
+const LOGO = h("img", { src: new URL("../../icon.svg", import.meta.url), alt: "", width: 28, height: 28 });
 
-let isOpen = false;
+let isMenuOpen = false;
 
-// `leave` is what signing out does. What had the keyboard before has it afterwards.
-export function fillHeader(header, leave) {
-  const focused = header.contains(document.activeElement) && document.activeElement.dataset.key;
+// Render the header. The focus stays on the element with the same data-focus-key.
+export function renderHeader(header, onSignOut) {
+  const focusKey = header.contains(document.activeElement) && document.activeElement.dataset.focusKey;
   replace(
     header,
-    h("div", { class: "shell-bar" }, brand(), isSignedIn() ? [pages(), folded(tools(leave))] : tools()),
+    h("div", { class: "shell-bar" }, brand(), isSignedIn() ? [navigation(), menu(tools(onSignOut))] : tools()),
   );
-  if (focused) header.querySelector(`[data-key="${focused}"]`)?.focus();
+  if (focusKey) header.querySelector(`[data-focus-key="${focusKey}"]`)?.focus();
 }
 
-// On a phone, what is behind the menu's button goes back there.
+// Collapse the menu of narrow windows at the next rendering.
 export function closeMenu() {
-  isOpen = false;
+  isMenuOpen = false;
 }
 
 function brand() {
-  return h("a", { class: "brand", href: "#/", "data-key": "brand" }, MARK, t("title"));
+  return h("a", { class: "brand", href: "#/", "data-focus-key": "brand" }, LOGO, t("title"));
 }
 
-function pages() {
-  const { path } = whereWeAre();
+function navigation() {
+  const { path } = currentRoute();
   const links = PAGES.map((page) =>
     h(
       "a",
-      { href: `#/${page.path}`, "aria-current": page.path === path && "page", "data-key": `page-${page.path}` },
+      { href: `#/${page.path}`, "aria-current": page.path === path && "page", "data-focus-key": `page-${page.path}` },
       t(page.title),
     ),
   );
   return h("nav", { "aria-label": t("nav.label") }, links);
 }
 
-// Behind a button where there is no room; with room, style shows all and hides the button.
-function folded(content) {
+// In narrow windows the content is collapsed behind a button; in wide ones CSS shows it and hides the button.
+function menu(content) {
   const id = newId("menu");
   const panel = h("div", { class: "menu", id }, content);
-  const button = h(
-    "button",
-    { type: "button", class: "menu-button", "aria-controls": id, "data-key": "menu", onclick: () => unfold(!isOpen) },
-    icon("menu"),
-    t("shell.menu"),
-  );
-  function unfold(isUnfolded) {
-    isOpen = isUnfolded;
+  const attributes = { type: "button", class: "menu-button", "aria-controls": id, "data-focus-key": "menu" };
+  const button = h("button", { ...attributes, onclick: () => setOpen(!isMenuOpen) }, icon("menu"), t("shell.menu"));
+  function setOpen(isOpen) {
+    isMenuOpen = isOpen;
     button.setAttribute("aria-expanded", String(isOpen));
     panel.classList.toggle("is-open", isOpen);
   }
   panel.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !isOpen) return;
-    unfold(false);
+    if (event.key !== "Escape" || !isMenuOpen) return;
+    setOpen(false);
     button.focus();
   });
-  unfold(isOpen);
+  setOpen(isMenuOpen);
   return [button, panel];
 }
 
-function tools(leave) {
-  return h("div", { class: "tools" }, leave && who(leave), languages(), themes());
+function tools(onSignOut) {
+  return h("div", { class: "tools" }, onSignOut && accountInfo(onSignOut), languages(), themes());
 }
 
-function who(leave) {
+function accountInfo(onSignOut) {
   const { username, region } = account() ?? { username: "", region: "" };
   return h(
     "div",
-    { class: "who" },
+    { class: "account-info" },
     h(
       "p",
       { class: "account" },
       h("span", { class: "visually-hidden" }, t("shell.account"), " "),
       h("strong", { title: username }, username),
-      h("span", { class: "quiet", title: region }, region.replace(/^https?:\/\//, "")),
+      h("span", { class: "muted", title: region }, region.replace(/^https?:\/\//, "")),
     ),
-    h("button", { type: "button", "data-key": "leave", onclick: leave }, t("signout")),
+    h("button", { type: "button", "data-focus-key": "sign-out", onclick: onSignOut }, t("signout")),
   );
 }
 
 function languages() {
-  const choices = Object.entries(LANGUAGES).map(([code, name]) =>
-    choice(code === language(), () => speak(code), { lang: code, "data-key": `language-${code}` }, name),
-  );
-  return h("div", { class: "choices", role: "group", "aria-label": t("shell.language") }, choices);
+  const buttons = Object.entries(LANGUAGES).map(([code, name]) => {
+    const attributes = { lang: code, "data-focus-key": `language-${code}` };
+    return toggleButton(code === language(), () => setLanguage(code), attributes, name);
+  });
+  return h("div", { class: "toggle-group", role: "group", "aria-label": t("shell.language") }, buttons);
 }
 
 function themes() {
-  const choices = THEMES.map((name) => {
+  const buttons = THEMES.map((name) => {
     const label = t(`theme.${name}`);
-    const told = { "aria-label": label, title: label, "data-key": `theme-${name}` };
-    return choice(name === theme(), () => dress(name), told, icon(name));
+    const attributes = { "aria-label": label, title: label, "data-focus-key": `theme-${name}` };
+    return toggleButton(name === theme(), () => setTheme(name), attributes, icon(name));
   });
-  return h("div", { class: "choices", role: "group", "aria-label": t("shell.theme") }, choices);
+  return h("div", { class: "toggle-group", role: "group", "aria-label": t("shell.theme") }, buttons);
 }
 
-function choice(isChosen, onclick, attributes, content) {
-  return h("button", { type: "button", "aria-pressed": String(isChosen), onclick, ...attributes }, content);
+function toggleButton(isPressed, onclick, attributes, content) {
+  return h("button", { type: "button", "aria-pressed": String(isPressed), onclick, ...attributes }, content);
 }

@@ -1,4 +1,4 @@
-// Small drawings that stand for words which are there, too, for those who do not see them.
+// Decorative icons; the buttons that use them have text labels.
 
 import { svg } from "../core/dom.js";
 

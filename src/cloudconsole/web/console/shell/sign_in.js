@@ -1,84 +1,85 @@
-// The sign-in: a form that password managers know, with every error where the eye is.
+// The sign-in form, recognisable to password managers, with errors next to the fields.
 
 import { h, replace } from "../core/dom.js";
-import * as kept from "../core/storage.js";
 import { language, t } from "../core/i18n.js";
-import { countDown, trouble } from "../core/panel.js";
-import { consoleFacts, signIn } from "../core/session.js";
-import { field, showError, visibility } from "./field.js";
+import { countDown, errorBox } from "../core/panel.js";
+import { serviceInfo, signIn } from "../core/session.js";
+import * as storage from "../core/storage.js";
+import { field, showError, visibilityButton } from "./field.js";
 
-const REGION = "region";
-const AS_TYPED = { autocapitalize: "none", autocorrect: "off", spellcheck: "false" };
+const REGION_KEY = "region";
+const VERBATIM = { autocapitalize: "none", autocorrect: "off", spellcheck: "false" };
 
-// `hasEnded` says that a session did; `draft` is what had been typed before. The form has `draft()` and `begin()`,
-// which puts the keyboard where there is something to type.
+// `hasEnded` adds a notice that the session ended; `draft` restores a previous form. The form has the methods
+// `draft()` and `focusFirstField()`.
 export function signInForm({ hasEnded, draft }) {
-  const username = field("username", h("input", { autocomplete: "username", ...AS_TYPED }));
-  const password = field("password", h("input", { type: "password", autocomplete: "current-password" }), visibility);
+  const username = field("username", h("input", { autocomplete: "username", ...VERBATIM }));
+  const passwordInput = h("input", { type: "password", autocomplete: "current-password" });
+  const password = field("password", passwordInput, visibilityButton);
   const region = field("region", h("select", { disabled: true }));
   const fields = { username, password, region };
   username.input.value = draft.username ?? "";
   password.input.value = draft.password ?? "";
 
-  const regionPlace = h("div", {}, region.element);
-  const problemPlace = h("div", { role: "alert" });
-  const waiting = h("span", { class: "wait quiet" });
-  const button = h("button", { type: "submit", class: "primary", disabled: true }, t("signin.send"));
-  const ended = h("div", { class: "notice", role: "alert" }, t("signin.ended"));
-  let isSending = false;
-  let wasSent = draft.wasSent ?? false;
-  let waitsUntil = draft.waitsUntil ?? 0;
-  // The last refusal, and the language that its words are in.
-  let refused = draft.refused ?? null;
+  const regionSlot = h("div", {}, region.element);
+  const errorSlot = h("div", { role: "alert" });
+  const countdown = h("span", { class: "countdown muted" });
+  const button = h("button", { type: "submit", class: "primary", disabled: true }, t("signin.submit"));
+  const endedNotice = h("div", { class: "notice", role: "alert" }, t("signin.ended"));
+  let isSubmitting = false;
+  let wasSubmitted = draft.wasSubmitted ?? false;
+  let disabledUntil = draft.disabledUntil ?? 0;
+  // The last error and the language of its message.
+  let lastError = draft.lastError ?? null;
 
   const form = h(
     "form",
     { method: "post", action: "/auth/login/", novalidate: true, class: "card sign-in", onsubmit: submit },
     h("h1", { tabindex: "-1" }, t("signin.title")),
-    hasEnded && !draft.wasSent && ended,
+    hasEnded && !draft.wasSubmitted && endedNotice,
     username.element,
     password.element,
-    regionPlace,
-    problemPlace,
-    h("div", { class: "row" }, button, waiting),
+    regionSlot,
+    errorSlot,
+    h("div", { class: "row" }, button, countdown),
   );
 
-  async function offerRegions() {
-    replace(regionPlace, region.element);
+  async function loadRegions() {
+    replace(regionSlot, region.element);
     try {
-      const { regions } = await consoleFacts();
-      const known = [draft.region, kept.read(REGION)].find((each) => regions.includes(each));
+      const { regions } = await serviceInfo();
+      const selected = [draft.region, storage.read(REGION_KEY)].find((each) => regions.includes(each));
       replace(
         region.input,
-        regions.length > 1 && !known && h("option", { value: "" }, t("signin.region.choose")),
-        regions.map((each) => h("option", { value: each, selected: each === known }, each)),
+        regions.length > 1 && !selected && h("option", { value: "" }, t("signin.region.choose")),
+        regions.map((each) => h("option", { value: each, selected: each === selected }, each)),
       );
       region.input.disabled = button.disabled = false;
-      wait();
-    } catch (problem) {
-      replace(regionPlace, h("div", { class: "notice bad" }, trouble(problem, offerAgain)));
+      startCountdown();
+    } catch (error) {
+      replace(regionSlot, h("div", { class: "notice danger" }, errorBox(error, retryRegions)));
     }
   }
 
-  async function offerAgain() {
-    await offerRegions();
-    regionPlace.querySelector("select, button")?.focus();
+  async function retryRegions() {
+    await loadRegions();
+    regionSlot.querySelector("select, button")?.focus();
   }
 
   async function submit(event) {
     event.preventDefault();
-    if (isSending || button.disabled || !isComplete()) return;
-    wasSent = true;
-    ended.remove();
-    say(null);
-    working(true);
+    if (isSubmitting || button.disabled || !validate()) return;
+    wasSubmitted = true;
+    endedNotice.remove();
+    setError(null);
+    setSubmitting(true);
     try {
-      const sent = values();
-      await signIn(sent);
-      kept.write(REGION, sent.region);
-    } catch (problem) {
-      working(false);
-      tell(problem);
+      const submitted = values();
+      await signIn(submitted);
+      storage.write(REGION_KEY, submitted.region);
+    } catch (error) {
+      setSubmitting(false);
+      handleError(error);
     }
   }
 
@@ -86,7 +87,7 @@ export function signInForm({ hasEnded, draft }) {
     return Object.fromEntries(Object.entries(fields).map(([name, { input }]) => [name, input.value]));
   }
 
-  function isComplete() {
+  function validate() {
     const missing = Object.values(fields).filter(({ name, input, error }) => {
       showError({ input, error }, input.value === "" && t(`signin.${name}.missing`));
       return input.value === "";
@@ -95,58 +96,58 @@ export function signInForm({ hasEnded, draft }) {
     return missing.length === 0;
   }
 
-  function working(isWorking) {
-    isSending = isWorking;
-    button.setAttribute("aria-disabled", String(isWorking));
-    form.setAttribute("aria-busy", String(isWorking));
-    replace(button, t(isWorking ? "signin.sending" : "signin.send"));
-    // What is sent, or kept by a password manager, is a password.
-    if (isWorking) password.tool.hide();
+  function setSubmitting(value) {
+    isSubmitting = value;
+    button.setAttribute("aria-disabled", String(value));
+    form.setAttribute("aria-busy", String(value));
+    replace(button, t(value ? "signin.submitting" : "signin.submit"));
+    // Password managers save only fields of type password.
+    if (value) password.button.hidePassword();
   }
 
-  function tell(problem) {
-    const part = fields[problem.field];
-    if (part) {
-      showError(part, problem.message);
-      part.input.focus();
+  function handleError(error) {
+    const invalid = fields[error.field];
+    if (invalid) {
+      showError(invalid, error.message);
+      invalid.input.focus();
       return;
     }
-    say(problem);
-    if (problem.error === "invalid_credentials") {
+    setError(error);
+    if (error.error === "invalid_credentials") {
       password.input.value = "";
       password.input.focus();
     }
-    if (problem.retryAfter) {
-      waitsUntil = performance.now() + problem.retryAfter * 1000;
-      wait();
-      // A button that cannot be used cannot keep the keyboard.
+    if (error.retryAfter) {
+      disabledUntil = performance.now() + error.retryAfter * 1000;
+      startCountdown();
+      // The disabled button cannot keep the focus.
       password.input.focus();
     }
   }
 
-  function wait() {
-    const seconds = Math.ceil((waitsUntil - performance.now()) / 1000);
-    if (seconds > 0) countDown(seconds, button, waiting);
+  function startCountdown() {
+    const seconds = Math.ceil((disabledUntil - performance.now()) / 1000);
+    if (seconds > 0) countDown(seconds, button, countdown);
   }
 
-  function say(problem) {
-    refused = problem && { problem, lang: language() };
-    showRefused();
+  function setError(error) {
+    lastError = error && { error, lang: language() };
+    renderError();
   }
 
-  function showRefused() {
-    const shown = ({ problem, lang }) =>
-      h("div", { class: "notice bad" }, h("p", { lang }, problem.message), quote(problem));
-    replace(problemPlace, refused && shown(refused));
+  function renderError() {
+    const notice = ({ error, lang }) =>
+      h("div", { class: "notice danger" }, h("p", { lang }, error.message), requestIdHint(error));
+    replace(errorSlot, lastError && notice(lastError));
   }
 
-  form.begin = () => (username.input.value === "" ? username : password).input.focus();
-  form.draft = () => ({ ...values(), waitsUntil, wasSent, refused });
-  showRefused();
-  offerRegions();
+  form.focusFirstField = () => (username.input.value === "" ? username : password).input.focus();
+  form.draft = () => ({ ...values(), disabledUntil, wasSubmitted, lastError });
+  renderError();
+  loadRegions();
   return form;
 }
 
-function quote({ code, requestId }) {
-  return code >= 500 && requestId && h("p", { class: "quiet" }, t("problem.quote", { id: requestId }));
+function requestIdHint({ code, requestId }) {
+  return code >= 500 && requestId && h("p", { class: "muted" }, t("error.request_id", { id: requestId }));
 }

@@ -1,56 +1,56 @@
-// Any JSON as text that can be folded: keys and values as they are, numbers with all their digits.
+// Any JSON value as a collapsible tree. Numbers keep all their digits.
 
 import { h } from "../../core/dom.js";
-import { number, t } from "../../core/i18n.js";
+import { formatNumber, t } from "../../core/i18n.js";
 
-const DEEPEST = 8;
+const MAX_DEPTH = 8;
 
 export function isEmpty(value) {
   if (value === null || value === undefined || value === "") return true;
-  return typeof value === "object" && !isExact(value) && Object.keys(value).length === 0;
+  return typeof value === "object" && !isRawNumber(value) && Object.keys(value).length === 0;
 }
 
-export function tree(value, depth = 0) {
-  if (isPlain(value)) return plain(value);
-  if (isPlainList(value)) {
-    return h("ul", { class: "plain-list" }, value.map((each) => h("li", {}, plain(each))));
+export function jsonTree(value, depth = 0) {
+  if (isLeaf(value)) return leaf(value);
+  if (isLeafList(value)) {
+    return h("ul", { class: "inline-list" }, value.map((each) => h("li", {}, leaf(each))));
   }
-  // Nobody reads steps that deep: from there on it is the JSON itself.
-  if (depth === DEEPEST) return h("code", {}, JSON.stringify(value));
+  // Deeper levels are shown as JSON text.
+  if (depth === MAX_DEPTH) return h("code", {}, JSON.stringify(value));
   const isList = Array.isArray(value);
-  const parts = Object.entries(value).map(([key, each]) => part(isList ? nth(key) : key, each, depth));
-  return h("div", { class: `tree ${isList ? "items" : "pairs"}` }, parts);
+  const entries = Object.entries(value).map(([key, each]) => entry(isList ? itemLabel(key) : key, each, depth));
+  return h("div", { class: "tree" }, entries);
 }
 
-function part(key, value, depth) {
+function entry(key, value, depth) {
   const name = h("bdi", {}, key);
-  const inner = tree(value, depth + 1);
-  if (isPlain(value) || isPlainList(value)) {
-    return h("div", { class: "pair" }, h("span", { class: "key" }, name), h("div", { class: "value" }, inner));
+  const content = jsonTree(value, depth + 1);
+  if (isLeaf(value) || isLeafList(value)) {
+    return h("div", { class: "pair" }, h("span", { class: "key" }, name), h("div", { class: "value" }, content));
   }
-  return h("details", { open: true }, h("summary", {}, name), inner);
+  return h("details", { open: true }, h("summary", {}, name), content);
 }
 
-function nth(index) {
-  return t("tree.nth", { n: number(Number(index) + 1) });
+function itemLabel(index) {
+  return t("tree.item", { number: formatNumber(Number(index) + 1) });
 }
 
-// Numbers that a browser's own cannot hold come as they were written.
-function isExact(value) {
+// A number that a JavaScript number cannot represent.
+function isRawNumber(value) {
   return JSON.isRawJSON?.(value) ?? false;
 }
 
-function isPlain(value) {
-  return value === null || typeof value !== "object" || isExact(value) || Object.keys(value).length === 0;
+function isLeaf(value) {
+  return value === null || typeof value !== "object" || isRawNumber(value) || Object.keys(value).length === 0;
 }
 
-function isPlainList(value) {
-  return Array.isArray(value) && value.every(isPlain);
+function isLeafList(value) {
+  return Array.isArray(value) && value.every(isLeaf);
 }
 
-function plain(value) {
-  if (isExact(value)) return h("code", {}, value.rawJSON);
-  if (value === "") return h("span", { class: "quiet" }, t("tree.empty"));
-  if (value === null || typeof value === "object") return h("span", { class: "quiet" }, t("domain.none"));
+function leaf(value) {
+  if (isRawNumber(value)) return h("code", {}, value.rawJSON);
+  if (value === "") return h("span", { class: "muted" }, t("tree.empty"));
+  if (value === null || typeof value === "object") return h("span", { class: "muted" }, t("domain.none"));
   return typeof value === "string" ? h("bdi", {}, value) : h("code", {}, String(value));
 }

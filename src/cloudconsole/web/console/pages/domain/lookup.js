@@ -1,25 +1,25 @@
-// The form that asks for an id, what is wrong with it at the field, and the ids of before.
+// The lookup form: an input for the domain ID, its error message, and links to recent lookups.
 
 import { h, newId, replace } from "../../core/dom.js";
 import { t } from "../../core/i18n.js";
-import { recent } from "./recent.js";
+import { recentIds } from "./recent.js";
 
-// The element's `complain` shows what the console says of the id.
-export function lookUp(wanted, go) {
+// The form's `showError` method shows an API error about the ID.
+export function lookupForm(domainId, onSubmit) {
   const id = newId("domain-id");
-  const [hint, wrong] = [`${id}-hint`, `${id}-wrong`];
+  const [hintId, errorId] = [`${id}-hint`, `${id}-error`];
   const input = h("input", {
     id,
     name: "domainId",
-    value: wanted,
+    value: domainId,
     autocomplete: "off",
     autocapitalize: "none",
     spellcheck: "false",
-    "aria-describedby": `${hint} ${wrong}`,
+    "aria-describedby": `${hintId} ${errorId}`,
   });
-  const error = h("p", { class: "error", id: wrong, role: "alert" });
+  const error = h("p", { class: "error", id: errorId, role: "alert" });
 
-  function tell(message) {
+  function setMessage(message) {
     replace(error, message);
     if (message) input.setAttribute("aria-invalid", "true");
     else input.removeAttribute("aria-invalid");
@@ -27,11 +27,11 @@ export function lookUp(wanted, go) {
 
   function submit(event) {
     event.preventDefault();
-    // Half a character, which no address can hold, becomes a sign that says so.
+    // URLs cannot contain lone surrogates; they become U+FFFD.
     const typed = input.value.trim().toWellFormed();
-    tell(typed === "" ? t("domain.empty") : null);
+    setMessage(typed === "" ? t("domain.id.missing") : null);
     if (typed === "") input.focus();
-    else go(typed);
+    else onSubmit(typed);
   }
 
   const form = h(
@@ -40,16 +40,17 @@ export function lookUp(wanted, go) {
     h(
       "div",
       { class: "field" },
-      h("label", { for: id }, t("domain.id.ask")),
-      h("div", { class: "lookup-row" }, input, h("button", { class: "primary" }, t("domain.look_up"))),
-      h("p", { class: "hint", id: hint }, t("domain.id.hint")),
+      h("label", { for: id }, t("domain.id")),
+      h("div", { class: "lookup-row" }, input, h("button", { class: "primary" }, t("domain.lookup"))),
+      h("p", { class: "hint", id: hintId }, t("domain.id.hint")),
       error,
     ),
-    before(wanted),
+    recentLookups(domainId),
   );
-  form.complain = (refused) => {
-    tell(refused.error === "domain_not_found" ? t("domain.not_found", { id: wanted }) : refused.message);
-    // Whoever has gone on to something else meanwhile stays there.
+  form.showError = (apiError) => {
+    const isUnknown = apiError.error === "domain_not_found";
+    setMessage(isUnknown ? t("domain.not_found", { id: domainId }) : apiError.message);
+    // Do not move the focus if the user has moved on meanwhile.
     if (!document.activeElement.matches("body, h1") && !form.contains(document.activeElement)) return;
     input.focus();
     input.select();
@@ -57,11 +58,11 @@ export function lookUp(wanted, go) {
   return form;
 }
 
-function before(wanted) {
-  const ids = recent().filter((each) => each !== wanted);
+function recentLookups(domainId) {
+  const ids = recentIds().filter((each) => each !== domainId);
   if (ids.length === 0) return null;
   const link = (each) => h("li", {}, h("a", { href: `#/domain/${encodeURIComponent(each)}` }, h("bdi", {}, each)));
   const id = newId("recent");
-  const title = h("span", { class: "quiet", id }, t("domain.recent"));
+  const title = h("span", { class: "muted", id }, t("domain.recent"));
   return h("nav", { class: "recent", "aria-labelledby": id }, title, h("ul", {}, ids.map(link)));
 }

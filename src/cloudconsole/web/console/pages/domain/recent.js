@@ -1,34 +1,33 @@
-// The ids that were looked up in this tab and found, newest first; gone with the session. They say whose they are: a
-// tab may have been elsewhere when another one signed out and in.
+// IDs of recent successful lookups in this tab, newest first, cleared when the session ends. They are stored with the
+// sign-in's ID, because a tab may miss that another one signed out and in.
 
-import { account, onSession } from "../../core/session.js";
+import { account, onSessionChange } from "../../core/session.js";
 
-const KEPT = "cloudconsole.domains";
-const MOST = 5;
+const STORAGE_KEY = "cloudconsole.domains";
+const MAX_IDS = 5;
 
-export function recent() {
+export function recentIds() {
   try {
-    const { whose, ids } = JSON.parse(sessionStorage.getItem(KEPT));
-    return whose === account()?.id ? ids.filter((id) => typeof id === "string").slice(0, MOST) : [];
+    const { accountId, ids } = JSON.parse(sessionStorage.getItem(STORAGE_KEY));
+    return accountId === account()?.id ? ids.filter((id) => typeof id === "string").slice(0, MAX_IDS) : [];
   } catch {
     return [];
   }
 }
 
-export function remember(id) {
+export function addRecent(id) {
   try {
-    const ids = [id, ...recent().filter((each) => each !== id)].slice(0, MOST);
-    sessionStorage.setItem(KEPT, JSON.stringify({ whose: account()?.id, ids }));
+    const ids = [id, ...recentIds().filter((each) => each !== id)].slice(0, MAX_IDS);
+    sessionStorage.setItem(STORAGE_KEY, JSON.stringify({ accountId: account()?.id, ids }));
   } catch {
-    // A browser that keeps nothing only offers nothing.
+    // Without storage there are no recent lookups.
   }
 }
 
-// Whoever signs in next may be somebody else.
-onSession(() => {
+onSessionChange(() => {
   try {
-    sessionStorage.removeItem(KEPT);
+    sessionStorage.removeItem(STORAGE_KEY);
   } catch {
-    // Then nothing was kept, either.
+    // Storage is denied, so nothing was stored.
   }
 });

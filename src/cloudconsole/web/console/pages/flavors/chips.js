@@ -1,8 +1,8 @@
-// Values to choose one of, side by side: radio buttons, so that arrow keys go from one to the next.
+// Choice chips: radio buttons side by side, navigable with the arrow keys.
 
 import { h } from "../../core/dom.js";
 
-export function chips({ legend, name, values, written, chosen, choose }) {
+export function chips({ legend, name, values, format, selected, onSelect }) {
   return h(
     "fieldset",
     { class: "chips" },
@@ -11,10 +11,10 @@ export function chips({ legend, name, values, written, chosen, choose }) {
       "div",
       { class: "chip-list" },
       values.map((value) => {
-        // An id of its own, so that the keyboard finds its place again when the values are drawn anew.
+        // A stable id, so that the focus can be restored after rendering again.
         const id = `${name}-${value}`;
-        const input = { type: "radio", id, name, value, checked: value === chosen, onchange: () => choose(value) };
-        return h("label", { for: id }, h("input", input), h("span", {}, written(value)));
+        const input = { type: "radio", id, name, value, checked: value === selected, onchange: () => onSelect(value) };
+        return h("label", { for: id }, h("input", input), h("span", {}, format(value)));
       }),
     ),
   );

@@ -1,93 +1,94 @@
-// All flavors: searched by name or id, sorted by any column.
+// All flavors, searchable by name or ID and sortable by any column.
 
-import { h, newId, replace } from "../../core/dom.js";
-import { language, number, t } from "../../core/i18n.js";
 import { announce } from "../../components/announce.js";
+import { h, newId, replace } from "../../core/dom.js";
+import { formatNumber, language, t } from "../../core/i18n.js";
 import { COLUMNS, flavorTable } from "./table.js";
 
-const TEXTS = ["name", "id"];
-const PAUSE_MS = 250;
+const TEXT_COLUMNS = ["name", "id"];
+const DEBOUNCE_MS = 250;
 
-export function allFlavors({ flavors }, units, choice) {
-  const id = newId("all");
-  const place = h("div", { class: "all-table" });
-  const count = h("p", { class: "count quiet" });
-  let sort = COLUMNS.includes(choice.get("sort")) ? choice.get("sort") : "";
-  let isDown = choice.get("order") === "down";
-  let words = choice.get("find");
-  let saying = null;
+export function flavorList({ flavors }, units, state) {
+  const id = newId("flavors");
+  const output = h("div", {});
+  const count = h("p", { class: "count muted" });
+  let sort = COLUMNS.includes(state.get("sort")) ? state.get("sort") : "";
+  let isDescending = state.get("order") === "desc";
+  let search = state.get("search");
+  let timer = null;
 
-  function draw() {
-    const rows = found(flavors, words).sort(order(sort, isDown));
-    replace(count, told(rows.length));
-    const isNone = rows.length === 0;
+  function render() {
+    const rows = filter(flavors, search).sort(comparator(sort, isDescending));
+    replace(count, countText(rows.length));
+    const isEmpty = rows.length === 0;
     const table = () => flavorTable(rows, units, { caption: t("flavors.all"), heading: sortButton, attributes });
-    replace(place, isNone ? h("p", { class: "nothing" }, t("flavors.no_find")) : table());
+    replace(output, isEmpty ? h("p", { class: "empty" }, t("flavors.no_results")) : table());
   }
 
-  function told(matches) {
-    return t(words ? "flavors.matches" : "flavors.count", { count: number(matches), all: number(flavors.length) });
+  function countText(matches) {
+    const values = { count: formatNumber(matches), total: formatNumber(flavors.length) };
+    return t(search ? "flavors.count.filtered" : "flavors.count", values);
   }
 
-  function keep() {
-    choice.set({ find: words, sort, order: sort && isDown ? "down" : "" });
+  function saveState() {
+    state.set({ search, sort, order: sort && isDescending ? "desc" : "" });
   }
 
   function sortBy(column) {
-    [isDown, sort] = [sort === column && !isDown, column];
-    keep();
-    draw();
-    place.querySelector(`.of-${column} button`).focus();
-    announce(t(isDown ? "flavors.sorted.down" : "flavors.sorted.up", { column: t(`flavor.${column}`) }));
+    [isDescending, sort] = [sort === column && !isDescending, column];
+    saveState();
+    render();
+    output.querySelector(`.col-${column} button`).focus();
+    announce(t(isDescending ? "flavors.sorted.desc" : "flavors.sorted.asc", { column: t(`flavor.${column}`) }));
   }
 
   function sortButton(column) {
-    const sign = column !== sort ? "↕" : isDown ? "↓" : "↑";
+    const arrow = column !== sort ? "↕" : isDescending ? "↓" : "↑";
     const button = { type: "button", class: "sort", onclick: () => sortBy(column) };
-    return h("button", button, t(`flavor.${column}`), h("span", { "aria-hidden": "true" }, sign));
+    return h("button", button, t(`flavor.${column}`), h("span", { "aria-hidden": "true" }, arrow));
   }
 
   function attributes(column) {
-    return { "aria-sort": column === sort ? (isDown ? "descending" : "ascending") : null };
+    return { "aria-sort": column === sort ? (isDescending ? "descending" : "ascending") : null };
   }
 
-  // One who types is told how many there are when a pause comes, not at each letter.
-  function find(event) {
-    words = event.target.value.trim();
-    draw();
-    clearTimeout(saying);
-    saying = setTimeout(() => {
-      // Whoever has gone on to another page leaves that one's address alone.
-      if (!place.isConnected) return;
-      keep();
+  // The number of results is announced after a pause in typing, not at each key.
+  function handleInput(event) {
+    search = event.target.value.trim();
+    render();
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      // After navigating away, the URL belongs to another page.
+      if (!output.isConnected) return;
+      saveState();
       announce(count.textContent);
-    }, PAUSE_MS);
+    }, DEBOUNCE_MS);
   }
 
-  draw();
-  const field = newId("find");
-  const manners = { autocomplete: "off", autocapitalize: "none", spellcheck: "false" };
-  const input = h("input", { type: "search", id: field, value: words, oninput: find, ...manners });
+  render();
+  const inputId = newId("search");
+  const verbatim = { autocomplete: "off", autocapitalize: "none", spellcheck: "false" };
+  const input = h("input", { type: "search", id: inputId, value: search, oninput: handleInput, ...verbatim });
   return h(
     "section",
-    { class: "card all-flavors", "aria-labelledby": id },
+    { class: "card flavor-list", "aria-labelledby": id },
     h("h2", { id }, t("flavors.all")),
     flavors.length === 0
-      ? h("p", { class: "nothing" }, t("flavors.nothing"))
-      : [h("div", { class: "find" }, h("label", { for: field }, t("flavors.find")), input, count), place],
+      ? h("p", { class: "empty" }, t("flavors.empty"))
+      : [h("div", { class: "search" }, h("label", { for: inputId }, t("flavors.search")), input, count), output],
   );
 }
 
-function found(flavors, words) {
-  const wanted = words.toLowerCase();
-  return flavors.filter(({ name, id }) => name.toLowerCase().includes(wanted) || id.toLowerCase().includes(wanted));
+function filter(flavors, search) {
+  const text = search.toLowerCase();
+  return flavors.filter(({ name, id }) => name.toLowerCase().includes(text) || id.toLowerCase().includes(text));
 }
 
-// Texts as people count in them, 2C before 16C; equal ones stay as the console has them.
-function order(sort, isDown) {
-  if (!sort) return () => 0;
+// Text sorts naturally, 2C before 16C. The sort is stable, so ties keep the API's order.
+function comparator(column, isDescending) {
+  if (!column) return () => 0;
   const { compare } = new Intl.Collator(language(), { numeric: true });
-  const byText = (one, other) => compare(one[sort], other[sort]);
-  const rising = TEXTS.includes(sort) ? byText : (one, other) => one[sort] - other[sort];
-  return isDown ? (one, other) => rising(other, one) : rising;
+  const byText = (a, b) => compare(a[column], b[column]);
+  const ascending = TEXT_COLUMNS.includes(column) ? byText : (a, b) => a[column] - b[column];
+  return isDescending ? (a, b) => ascending(b, a) : ascending;
 }

@@ -1,108 +1,101 @@
-// First the cores, then the RAM that goes with them, then what there is of that.
-// RAM that does not go with the cores is not offered at all: the list stays short, and all that is seen can be had.
+// Pick a flavor by cores, then RAM. Only RAM sizes that are available with the selected cores are offered.
 
-import { h, newId, replace } from "../../core/dom.js";
-import { size } from "../../core/numbers.js";
-import { number, t } from "../../core/i18n.js";
 import { announce } from "../../components/announce.js";
+import { h, newId, replace } from "../../core/dom.js";
+import { formatNumber, t } from "../../core/i18n.js";
+import { formatSize } from "../../core/numbers.js";
 import { chips } from "./chips.js";
 import { flavorTable } from "./table.js";
 
-export function picker({ flavors, configs, limits }, units, choice) {
+export function picker({ flavors, configs, limits }, units, state) {
   const id = newId("picker");
   const steps = h("div", { class: "picker-steps" });
-  const found = h("div", { class: "picker-found" });
-  const allowed = (cores) => (Object.hasOwn(limits, String(cores)) ? limits[String(cores)] : []);
-  let cores = configs.vcpus.find((each) => String(each) === choice.get("cores")) ?? null;
-  let ram = allowed(cores).find((each) => String(each) === choice.get("ram")) ?? null;
+  const results = h("div", { class: "picker-results" });
+  const ramSizes = (cores) => (Object.hasOwn(limits, String(cores)) ? limits[String(cores)] : []);
+  let cores = configs.vcpus.find((each) => String(each) === state.get("cores")) ?? null;
+  let ram = ramSizes(cores).find((each) => String(each) === state.get("ram")) ?? null;
 
-  function takeCores(value) {
+  function selectCores(value) {
     const before = ram;
     cores = value;
-    if (!allowed(cores).includes(ram)) ram = null;
-    const isLost = before !== null && ram === null && cores !== null;
-    settle(isLost ? t("flavors.lost", { ram: size(before, units.ram), cores: inWords(cores) }) : null);
+    if (!ramSizes(cores).includes(ram)) ram = null;
+    const isCleared = before !== null && ram === null && cores !== null;
+    const warning = () => t("flavors.ram_cleared", { ram: formatSize(before, units.ram), cores: coresText(cores) });
+    update(isCleared ? warning() : null);
   }
 
-  function takeRam(value) {
+  function selectRam(value) {
     ram = value;
-    settle(null);
+    update(null);
   }
 
-  function settle(lost) {
-    choice.set({ cores: cores ?? "", ram: ram ?? "" });
-    draw(lost);
-    announce([lost, cores === null ? null : counted(matching())].filter(Boolean).join(" "));
+  function update(warning) {
+    state.set({ cores: cores ?? "", ram: ram ?? "" });
+    render(warning);
+    announce([warning, cores === null ? null : countText(matches())].filter(Boolean).join(" "));
   }
 
-  function matching() {
-    const sizes = ram === null ? allowed(cores) : [ram];
+  function matches() {
+    const sizes = ram === null ? ramSizes(cores) : [ram];
     return flavors.filter((each) => each.vcpus === cores && sizes.includes(each.ram));
   }
 
-  function draw(lost) {
-    const focus = steps.contains(document.activeElement) ? document.activeElement.id : null;
-    replace(steps, coresStep(), h("div", {}, cores === null ? coresFirst() : ramStep(), lost && told(lost)));
-    if (focus) document.getElementById(focus)?.focus();
-    replace(found, cores !== null && result());
+  function render(warning) {
+    const focusId = steps.contains(document.activeElement) ? document.activeElement.id : null;
+    const ramContent = cores === null ? h("p", { class: "muted" }, t("flavors.cores_first")) : ramStep();
+    replace(steps, coresStep(), h("div", {}, ramContent, warning && h("p", { class: "picker-warning" }, warning)));
+    if (focusId) document.getElementById(focusId)?.focus();
+    replace(results, cores !== null && resultTable());
   }
 
   function coresStep() {
-    const values = { values: configs.vcpus, written: number, chosen: cores, choose: takeCores };
-    return chips({ legend: t("flavors.cores"), name: "cores", ...values });
+    const options = { values: configs.vcpus, format: formatNumber, selected: cores, onSelect: selectCores };
+    return chips({ legend: t("flavors.cores"), name: "cores", ...options });
   }
 
   function ramStep() {
-    const written = (each) => size(each, units.ram);
-    const values = { values: allowed(cores), written, chosen: ram, choose: takeRam };
-    return chips({ legend: t("flavors.ram_with", { cores: inWords(cores) }), name: "ram", ...values });
+    const format = (each) => formatSize(each, units.ram);
+    const options = { values: ramSizes(cores), format, selected: ram, onSelect: selectRam };
+    return chips({ legend: t("flavors.ram_with", { cores: coresText(cores) }), name: "ram", ...options });
   }
 
-  function result() {
-    const rows = matching();
+  function resultTable() {
+    const rows = matches();
     const title = ram === null
-      ? t("flavors.match.cores", { cores: inWords(cores) })
-      : t("flavors.match.both", { cores: inWords(cores), ram: size(ram, units.ram) });
+      ? t("flavors.match.cores", { cores: coresText(cores) })
+      : t("flavors.match.both", { cores: coresText(cores), ram: formatSize(ram, units.ram) });
     return [
       h(
         "div",
-        { class: "found-head" },
-        h("div", {}, h("h3", {}, title), h("span", { class: "quiet" }, counted(rows))),
-        h("button", { type: "button", onclick: startOver }, t("flavors.again")),
+        { class: "results-head" },
+        h("div", {}, h("h3", {}, title), h("span", { class: "muted" }, countText(rows))),
+        h("button", { type: "button", onclick: reset }, t("flavors.reset")),
       ),
       rows.length === 0
-        ? h("p", { class: "nothing" }, t("flavors.no_match"))
-        : flavorTable(rows, units, { caption: title, isCopied: true }),
+        ? h("p", { class: "empty" }, t("flavors.no_match"))
+        : flavorTable(rows, units, { caption: title, hasCopyButtons: true }),
     ];
   }
 
-  function startOver() {
+  function reset() {
     cores = ram = null;
-    settle(null);
+    update(null);
     steps.querySelector("input")?.focus();
   }
 
-  draw(null);
+  render(null);
   return h(
     "section",
     { class: "card picker", "aria-labelledby": id },
     h("h2", { id }, t("flavors.pick")),
-    configs.vcpus.length === 0 ? h("p", { class: "nothing" }, t("flavors.nothing")) : [steps, found],
+    configs.vcpus.length === 0 ? h("p", { class: "empty" }, t("flavors.empty")) : [steps, results],
   );
 }
 
-function inWords(cores) {
-  return cores === 1 ? t("flavors.core") : t("flavors.n_cores", { count: number(cores) });
+function coresText(cores) {
+  return cores === 1 ? t("flavors.core") : t("flavors.n_cores", { count: formatNumber(cores) });
 }
 
-function counted(rows) {
-  return t("flavors.found", { count: number(rows.length) });
-}
-
-function coresFirst() {
-  return h("p", { class: "quiet" }, t("flavors.cores_first"));
-}
-
-function told(lost) {
-  return h("p", { class: "lost" }, lost);
+function countText(rows) {
+  return t("flavors.matches", { count: formatNumber(rows.length) });
 }

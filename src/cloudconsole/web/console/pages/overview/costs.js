@@ -1,55 +1,55 @@
-// What the resources cost, by kind: one horizon at a time as bars, all of them as a table, and the rule behind.
+// Estimated costs by resource type: a bar chart for one period, a table of all periods, and how they are calculated.
 
-import { h, newId, replace } from "../../core/dom.js";
-import { language, number, t } from "../../core/i18n.js";
-import { grouped, share, sum } from "../../core/money.js";
 import { announce } from "../../components/announce.js";
+import { h, newId, replace } from "../../core/dom.js";
+import { formatNumber, language, t } from "../../core/i18n.js";
+import { groupThousands, share, sum } from "../../core/money.js";
 
-const HORIZONS = ["hour", "day", "month", "year"];
-const FIRST = "month";
-const KINDS = ["instance", "image", "loadbalance", "volume"];
+const PERIODS = ["hour", "day", "month", "year"];
+const DEFAULT_PERIOD = "month";
+const RESOURCE_TYPES = ["instance", "image", "loadbalance", "volume"];
 
-export function costs(items, about, choice) {
-  const rule = h("details", { class: "rule" }, h("summary", {}, t("costs.rule")), ruleBehind(about));
-  if (items.length === 0) return [h("p", { class: "nothing" }, t("costs.nothing")), rule];
+export function costs(items, info, state) {
+  const method = h("details", { class: "cost-method" }, h("summary", {}, t("costs.method")), methodText(info));
+  if (items.length === 0) return [h("p", { class: "empty" }, t("costs.empty")), method];
   const chart = h("div", { class: "cost-chart" });
-  const draw = (horizon) => replace(chart, drawn(items, about.currency, horizon));
-  const choose = (horizon) => {
-    choice.set({ per: horizon });
-    draw(horizon);
+  const render = (period) => replace(chart, bars(items, info.currency, period));
+  const onSelect = (period) => {
+    state.set({ period });
+    render(period);
     announce(chart.querySelector(".cost-total").textContent);
   };
-  const chosen = HORIZONS.includes(choice.get("per")) ? choice.get("per") : FIRST;
-  draw(chosen);
+  const selected = PERIODS.includes(state.get("period")) ? state.get("period") : DEFAULT_PERIOD;
+  render(selected);
   return [
-    horizons(chosen, choose),
+    periodSelector(selected, onSelect),
     chart,
-    h("details", { class: "all-costs" }, h("summary", {}, t("costs.all")), everything(items, about.currency)),
-    rule,
+    h("details", { class: "cost-table" }, h("summary", {}, t("costs.table")), allPeriods(items, info.currency)),
+    method,
   ];
 }
 
-function horizons(chosen, choose) {
-  const name = newId("horizon");
+function periodSelector(selected, onSelect) {
+  const name = newId("period");
   return h(
     "fieldset",
     { class: "segments" },
-    h("legend", { class: "visually-hidden" }, t("costs.horizon")),
-    HORIZONS.map((horizon) => {
-      const state = { checked: horizon === chosen, onchange: () => choose(horizon) };
-      const input = h("input", { type: "radio", name, value: horizon, ...state });
-      return h("label", {}, input, h("span", {}, t(`costs.${horizon}`)));
+    h("legend", { class: "visually-hidden" }, t("costs.period")),
+    PERIODS.map((period) => {
+      const state = { checked: period === selected, onchange: () => onSelect(period) };
+      const input = h("input", { type: "radio", name, value: period, ...state });
+      return h("label", {}, input, h("span", {}, t(`costs.${period}`)));
     }),
   );
 }
 
-function drawn(items, currency, horizon) {
-  const total = sum(items.map((item) => item[horizon]));
+function bars(items, currency, period) {
+  const total = sum(items.map((item) => item[period]));
   return [
     h(
       "p",
       { class: "cost-total" },
-      h("span", { class: "quiet" }, t(`costs.total.${horizon}`)),
+      h("span", { class: "muted" }, t(`costs.total.${period}`)),
       " ",
       h("strong", {}, money(total, currency)),
     ),
@@ -57,14 +57,14 @@ function drawn(items, currency, horizon) {
       "ul",
       { class: "cost-bars" },
       items.map((item) => {
-        const part = share(item[horizon], total);
+        const part = share(item[period], total);
         const bar = h("span", { class: "fill" });
         bar.style.width = `max(${part * 100}%, 3px)`;
         return h(
           "li",
-          { "data-kind": item.res_type },
-          h("span", { class: "cost-kind" }, kindName(item.res_type)),
-          h("span", { class: "cost-amount" }, money(item[horizon], currency)),
+          { "data-type": item.res_type },
+          h("span", { class: "cost-type" }, typeName(item.res_type)),
+          h("span", { class: "cost-amount" }, money(item[period], currency)),
           h("span", { class: "track", "aria-hidden": "true" }, bar),
           h("span", { class: "cost-share" }, percent(part)),
         );
@@ -73,41 +73,41 @@ function drawn(items, currency, horizon) {
   ];
 }
 
-function everything(items, currency) {
-  const cell = (amount) => h("td", { class: "number" }, grouped(amount));
+function allPeriods(items, currency) {
+  const cell = (amount) => h("td", { class: "number" }, groupThousands(amount));
   const row = (name, amounts) => h("tr", {}, h("th", { scope: "row" }, name), amounts.map(cell));
-  const heading = (horizon) => h("th", { scope: "col", class: "number" }, t(`costs.${horizon}`));
+  const heading = (period) => h("th", { scope: "col", class: "number" }, t(`costs.${period}`));
   return h(
     "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": t("costs.all") },
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": t("costs.table") },
     h(
       "table",
       {},
       h("caption", {}, t("costs.caption", { currency })),
-      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t("costs.kind")), HORIZONS.map(heading))),
-      h("tbody", {}, items.map((item) => row(kindName(item.res_type), HORIZONS.map((horizon) => item[horizon])))),
-      h("tfoot", {}, row(t("costs.total"), HORIZONS.map((horizon) => sum(items.map((item) => item[horizon]))))),
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t("costs.type")), PERIODS.map(heading))),
+      h("tbody", {}, items.map((item) => row(typeName(item.res_type), PERIODS.map((period) => item[period])))),
+      h("tfoot", {}, row(t("costs.total"), PERIODS.map((period) => sum(items.map((item) => item[period]))))),
     ),
   );
 }
 
-function ruleBehind({ currency, timeZone, monthDays }) {
-  const multiple = (horizon) => h("li", {}, t(`costs.rule.${horizon}`, { days: monthDays }));
+function methodText({ currency, timeZone, monthDays }) {
+  const multiple = (period) => h("li", {}, t(`costs.method.${period}`, { days: monthDays }));
   return [
-    h("p", {}, t("costs.rule.currency", { currency: currencyName(currency) })),
-    h("p", {}, t("costs.rule.hour", { zone: timeZone })),
-    h("p", {}, t("costs.rule.once")),
+    h("p", {}, t("costs.method.currency", { currency: currencyName(currency) })),
+    h("p", {}, t("costs.method.hour", { zone: timeZone })),
+    h("p", {}, t("costs.method.once")),
     h("ul", {}, ["day", "month", "year"].map(multiple)),
-    h("p", {}, t("costs.rule.exact")),
+    h("p", {}, t("costs.method.exact")),
   ];
 }
 
 function money(amount, currency) {
-  return [h("span", { class: "amount" }, grouped(amount)), " ", h("span", { class: "currency" }, currency)];
+  return [h("span", { class: "amount" }, groupThousands(amount)), " ", h("span", { class: "currency" }, currency)];
 }
 
-function kindName(kind) {
-  return KINDS.includes(kind) ? t(`kind.${kind}`) : kind;
+function typeName(type) {
+  return RESOURCE_TYPES.includes(type) ? t(`resource.${type}`) : type;
 }
 
 function currencyName(code) {
@@ -119,8 +119,8 @@ function currencyName(code) {
   }
 }
 
-// Only all of it is 100 %, and only nothing would be 0 %.
+// Round, but show 100% only for the whole and 0% never.
 function percent(part) {
   const thousandths = part === 1 ? 1000 : Math.min(999, Math.round(part * 1000));
-  return thousandths === 0 ? t("costs.hardly") : t("costs.share", { percent: number(thousandths / 10) });
+  return thousandths === 0 ? t("costs.share.tiny") : t("costs.share", { percent: formatNumber(thousandths / 10) });
 }

@@ -1,80 +1,74 @@
-// One quota: a bar where there is a limit to fill, and always the figures; what it means is said in words, too.
+// One quota: a bar if there is a limit to fill, the numbers, and the status in words.
 
 import { h, newId } from "../../core/dom.js";
-import { number, t } from "../../core/i18n.js";
+import { formatNumber, t } from "../../core/i18n.js";
 
-const MUCH = 80n;
+const NEAR_PERCENT = 80n;
 
-// How a quota stands; all by exact whole numbers.
-export function stateOf(used, limit) {
+// The status of a quota, in exact integer arithmetic.
+export function quotaStatus(used, limit) {
   if (limit < 0n) return "unlimited";
   if (used > limit) return "over";
-  if (limit === 0n) return "closed";
+  if (limit === 0n) return "zero";
   if (used === limit) return "full";
-  return used * 100n >= limit * MUCH ? "near" : "fine";
+  return used * 100n >= limit * NEAR_PERCENT ? "near" : "ok";
 }
 
-export function gauge({ name, label, used, limit, written }) {
-  const state = stateOf(used, limit);
+export function gauge({ name, label, used, limit, format }) {
+  const status = quotaStatus(used, limit);
   const id = newId("gauge");
   const free = limit > used ? limit - used : 0n;
-  const said = {
-    used: written(used),
-    limit: state === "unlimited" ? t("quota.unlimited") : written(limit),
-    free: state === "unlimited" ? t("quota.unlimited") : written(free),
+  const texts = {
+    used: format(used),
+    limit: status === "unlimited" ? t("quota.unlimited") : format(limit),
+    free: status === "unlimited" ? t("quota.unlimited") : format(free),
   };
   return h(
     "li",
-    { class: `gauge ${state}`, "data-quota": name },
+    { class: `gauge ${status}`, "data-quota": name },
     h(
       "div",
       { class: "gauge-head" },
       h("span", { class: "gauge-name", id }, label),
-      word(state, { used, limit, written }),
+      h("span", { class: "gauge-status" }, statusText(status, { used, limit, format })),
     ),
-    hasBar(state) && meter(id, state, { used, limit, said }),
+    hasBar(status) && meter(id, status, { used, limit, texts }),
     h(
       "dl",
-      { class: "figures" },
-      Object.entries(said).map(([figure, text]) =>
-        h("div", { class: figure }, h("dt", {}, t(`quota.${figure}`)), h("dd", {}, text)),
+      { class: "gauge-numbers" },
+      Object.entries(texts).map(([key, text]) =>
+        h("div", { class: key }, h("dt", {}, t(`quota.${key}`)), h("dd", {}, text)),
       ),
     ),
   );
 }
 
-function hasBar(state) {
-  return state !== "unlimited" && state !== "closed";
+function hasBar(status) {
+  return status !== "unlimited" && status !== "zero";
 }
 
-// The word that says what the bar's colour does.
-function word(state, { used, limit, written }) {
-  const values = {
-    percent: percent(used, limit),
-    excess: state === "over" ? written(used - limit) : "",
-  };
-  return h("span", { class: "gauge-word" }, t(`quota.is.${state}`, values));
+function statusText(status, { used, limit, format }) {
+  return t(`quota.status.${status}`, {
+    percent: limit > 0n ? formatNumber((used * 100n) / limit) : "",
+    excess: status === "over" ? format(used - limit) : "",
+  });
 }
 
-function percent(used, limit) {
-  return limit > 0n ? number((used * 100n) / limit) : "";
-}
-
-function meter(label, state, { used, limit, said }) {
-  const share = limit > 0n && used < limit ? Number((used * 10_000n) / limit) / 100 : 100;
+function meter(labelId, status, { used, limit, texts }) {
+  const percent = limit > 0n && used < limit ? Number((used * 10_000n) / limit) / 100 : 100;
   const fill = h("span", { class: "fill" });
-  // What is in use at all is seen to be.
-  fill.style.width = used > 0n ? `max(${share}%, 3px)` : "0";
+  // Any usage is visible, however small.
+  fill.style.width = used > 0n ? `max(${percent}%, 3px)` : "0";
   return h(
     "div",
     {
       class: "track",
       role: "meter",
-      "aria-labelledby": label,
+      "aria-labelledby": labelId,
       "aria-valuemin": "0",
       "aria-valuemax": "100",
-      "aria-valuenow": String(share),
-      "aria-valuetext": t(state === "over" ? "quota.says.over" : "quota.says", said),
+      "aria-valuenow": String(percent),
+      "aria-valuetext": t(status === "over" ? "quota.meter.over" : "quota.meter", texts),
     },
     fill,
   );

@@ -1,18 +1,19 @@
-// Quotas in three groups: gauges for what is counted, plain figures for what is only limited.
+// Quotas in three groups: gauges for what is in use, plain numbers for other limits.
 
 import { h, newId } from "../../core/dom.js";
-import { size, whole } from "../../core/numbers.js";
-import { number, t } from "../../core/i18n.js";
-import { gauge, stateOf } from "./gauge.js";
+import { formatNumber, t } from "../../core/i18n.js";
+import { formatSize, toBigInt } from "../../core/numbers.js";
+import { gauge, quotaStatus } from "./gauge.js";
 
+// Gauges are [name, usage field, limit field, unit], limits [name, limit field, unit].
 const GROUPS = {
   compute: {
-    counted: [
+    gauges: [
       ["instances", "totalInstancesUsed", "maxTotalInstances"],
       ["cores", "totalCoresUsed", "maxTotalCores"],
       ["ram", "totalRAMUsed", "maxTotalRAMSize", "ram"],
     ],
-    limited: [
+    limits: [
       ["keypairs", "maxTotalKeypairs"],
       ["server_meta", "maxServerMeta"],
       ["image_meta", "maxImageMeta"],
@@ -21,65 +22,65 @@ const GROUPS = {
     ],
   },
   storage: {
-    counted: [
+    gauges: [
       ["volumes", "totalVolumesUsed", "maxTotalVolumes"],
       ["gigabytes", "totalGigabytesUsed", "maxTotalVolumeGigabytes", "volume"],
       ["snapshots", "totalSnapshotsUsed", "maxTotalSnapshots"],
     ],
-    limited: [],
+    limits: [],
   },
   network: {
-    counted: [
+    gauges: [
       ["floating_ips", "totalFloatingIpsUsed", "maxTotalFloatingIps"],
       ["security_groups", "totalSecurityGroupsUsed", "maxSecurityGroups"],
     ],
-    limited: [["security_group_rules", "maxSecurityGroupRules"]],
+    limits: [["security_group_rules", "maxSecurityGroupRules"]],
   },
 };
 
 export function quotas(usage, units) {
-  const written = (unit) => (amount) => (unit ? size(amount, units[unit]) : number(amount));
-  const readings = ([name, used, limit, unit]) => ({
+  const formatter = (unit) => (amount) => (unit ? formatSize(amount, units[unit]) : formatNumber(amount));
+  const groups = Object.entries(GROUPS).map(([name, { gauges, limits }]) => ({
     name,
-    label: t(`quota.${name}`),
-    used: whole(usage[used]),
-    limit: whole(usage[limit]),
-    written: written(unit),
-  });
-  const groups = Object.entries(GROUPS).map(([name, { counted, limited }]) => {
-    const limits = limited.map(([limit, field, unit]) => [limit, whole(usage[field]), written(unit)]);
-    return { name, counted: counted.map(readings), limits };
-  });
+    gauges: gauges.map(([quota, used, limit, unit]) => ({
+      name: quota,
+      label: t(`quota.${quota}`),
+      used: toBigInt(usage[used]),
+      limit: toBigInt(usage[limit]),
+      format: formatter(unit),
+    })),
+    limits: limits.map(([quota, limit, unit]) => [quota, toBigInt(usage[limit]), formatter(unit)]),
+  }));
   return [
-    attention(groups.flatMap(({ counted }) => counted)),
-    h("div", { class: "quota-groups" }, groups.map(shownGroup)),
+    alerts(groups.flatMap(({ gauges }) => gauges)),
+    h("div", { class: "quota-groups" }, groups.map(quotaGroup)),
   ];
 }
 
-function shownGroup({ name, counted, limits }) {
+function quotaGroup({ name, gauges, limits }) {
   const id = newId("group");
   return h(
     "section",
     { class: `quota-group ${name}`, "aria-labelledby": id },
     h("h3", { id }, t(`quotas.${name}`)),
-    h("ul", { class: "gauges" }, counted.map(gauge)),
+    h("ul", { class: "gauges" }, gauges.map(gauge)),
     limits.length > 0 &&
-      h("div", {}, h("h4", {}, t("quotas.limits")), h("dl", { class: "limits" }, limits.map(shownLimit))),
+      h("div", {}, h("h4", {}, t("quotas.limits")), h("dl", { class: "limits" }, limits.map(limitItem))),
   );
 }
 
-function shownLimit([name, limit, written]) {
-  const text = limit < 0n ? t("quota.unlimited") : written(limit);
+function limitItem([name, limit, format]) {
+  const text = limit < 0n ? t("quota.unlimited") : format(limit);
   return h("div", { "data-quota": name }, h("dt", {}, t(`quota.${name}`)), h("dd", {}, text));
 }
 
-// What needs a look is named first, so that nobody has to go through all gauges.
-function attention(readings) {
-  const named = (...states) =>
-    readings.filter(({ used, limit }) => states.includes(stateOf(used, limit))).map(({ label }) => label);
-  const line = (kind, names) =>
-    names.length > 0 && h("li", { class: kind }, t(`quotas.${kind}`, { names: names.join(t("list.comma")) }));
-  const lines = [line("over", named("over")), line("near", named("full", "near"))].filter(Boolean);
-  if (lines.length === 0) return h("p", { class: "attention fine" }, t("quotas.fine"));
-  return h("ul", { class: "attention" }, lines);
+// A summary of quotas near, at or over their limits, above the gauges.
+function alerts(gauges) {
+  const labels = (...statuses) =>
+    gauges.filter(({ used, limit }) => statuses.includes(quotaStatus(used, limit))).map(({ label }) => label);
+  const line = (status, names) =>
+    names.length > 0 && h("li", { class: status }, t(`quotas.${status}`, { names: names.join(t("list.comma")) }));
+  const lines = [line("over", labels("over")), line("near", labels("full", "near"))].filter(Boolean);
+  if (lines.length === 0) return h("p", { class: "quota-alerts ok" }, t("quotas.ok"));
+  return h("ul", { class: "quota-alerts" }, lines);
 }

@@ -1,23 +1,23 @@
-// Common URLs: what kind each is, the address itself, and a button that copies it.
+// Common URLs: type, link and copy button.
 
-import { h, outside } from "../../core/dom.js";
-import { t } from "../../core/i18n.js";
 import { copyButton } from "../../components/copy_button.js";
+import { externalLink, h } from "../../core/dom.js";
+import { t } from "../../core/i18n.js";
 
 const TYPES = { "URL链接": "urls.link", "URL目录": "urls.directory" };
 
 export function urls(items) {
-  if (items.length === 0) return h("p", { class: "nothing" }, t("urls.nothing"));
-  return h("ul", { class: "url-list" }, items.map(shown));
+  if (items.length === 0) return h("p", { class: "empty" }, t("urls.empty"));
+  return h("ul", { class: "url-list" }, items.map(urlItem));
 }
 
-function shown({ id, type, url }) {
-  const address = h("bdi", {}, url);
+function urlItem({ id, type, url }) {
+  const text = h("bdi", {}, url);
   return h(
     "li",
     { "data-url": id },
-    h("span", { class: "tag" }, Object.hasOwn(TYPES, type) ? t(TYPES[type]) : type),
-    h("span", { class: "url-address" }, outside(url, address)),
-    copyButton(url, url, address),
+    h("span", { class: "url-type" }, Object.hasOwn(TYPES, type) ? t(TYPES[type]) : type),
+    h("span", { class: "url-text" }, externalLink(url, text)),
+    copyButton(url, url, text),
   );
 }
