@@ -1,4 +1,4 @@
-"""How tests change the cloud that a console shows: as its operator would, while it serves."""
+"""Change the cloud of a running console, as an operator would."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,13 +15,13 @@ Cloud = dict[str, Any]
 
 
 def admin(console: ConsoleServer, *arguments: str) -> None:
-    """`cloudconsole admin` on the console's store; it is all as before with the next reset."""
-    ended = run_warm(["admin", *arguments, "--data", str(console.data)], {})
-    assert ended.returncode == 0, ended.stderr
+    """Run `cloudconsole admin` on the console's store. The next reset undoes it."""
+    result = run_warm(["admin", *arguments, "--data", str(console.data)], {})
+    assert result.returncode == 0, result.stderr
 
 
-def change_cloud(console: ConsoleServer, folder: Path, change: Callable[[Cloud, Cloud], None]) -> None:
-    """Load the sample's cloud after a change, which gets it and its first tenant, that of `demo`."""
+def load_cloud(console: ConsoleServer, folder: Path, change: Callable[[Cloud, Cloud], None]) -> None:
+    """Load the sample cloud after `change`, which receives the cloud and the tenant `demo`."""
     cloud = yaml.safe_load(SAMPLE_FILE.read_text())
     change(cloud, cloud["tenants"][0])
     file = folder / "cloud.yaml"
@@ -36,9 +36,9 @@ HOSTILE = [
     "{{7*7}} ${7*7} {names} %s",
     "Wor" + "d" * 250,
 ]
-"""Texts that try to be more than text, and one that does not fit anywhere."""
+"""Injection attempts, and a word that is too long for any layout."""
 
 
-def ran_scripts(page: Page) -> bool:
-    """Whether one of the hostile texts came to life."""
+def script_executed(page: Page) -> bool:
+    """Whether one of the hostile texts was executed as a script."""
     return bool(page.evaluate("'ran' in document.body.dataset"))

@@ -1,4 +1,4 @@
-"""How tests look at pages: as people with browsers of all kinds do."""
+"""Open pages, sign in, check accessibility and layout, take screenshots."""
 
 import os
 from pathlib import Path
@@ -12,38 +12,38 @@ from cloudconsole.testing import ConsoleServer
 DESKTOP: ViewportSize = {"width": 1280, "height": 900}
 PHONE: ViewportSize = {"width": 360, "height": 740}
 SIZES = {"desktop": DESKTOP, "phone": PHONE}
-LOOKS = [
+VARIANTS = [
     ("en-GB", "light", "desktop"),
     ("zh-CN", "light", "phone"),
     ("en-GB", "dark", "phone"),
     ("zh-CN", "dark", "desktop"),
 ]
-"""Locale, theme and size: every pair of two of them is looked at."""
-SHOTS = os.environ.get("BROWSER_SHOTS")
-"""A folder for screenshots, where somebody wants to look, too."""
+"""Locale, theme and size: every combination of two values is covered."""
+SCREENSHOT_DIR = os.environ.get("BROWSER_SHOTS")
+"""Where screenshots are saved, if set."""
 
-PATIENCE = 15_000
-"""Milliseconds: for a machine that has much else to do."""
+TIMEOUT_MS = 15_000
+"""Generous, for a busy machine."""
 
 _AXE = Axe()
-_LOST = "Failed to load resource: "
+_LOAD_ERROR = "Failed to load resource: "
 
 
-expect.set_options(timeout=PATIENCE)
+expect.set_options(timeout=TIMEOUT_MS)
 
 
-class Eyes:
-    """A browser of one's own: its pages, what they complained of, and every answer they got."""
+class ConsoleBrowser:
+    """Browser contexts for one console, with their responses and developer-console errors."""
 
     def __init__(self, chromium: Browser, console: ConsoleServer) -> None:
         self.console = console
-        self.answers: list[Response] = []
-        self.complaints: list[str] = []
+        self.responses: list[Response] = []
+        self.console_errors: list[str] = []
         self._chromium = chromium
         self._contexts: list[BrowserContext] = []
 
     def open(self, path: str = "/", **options: Any) -> Page:
-        """A page in a new browser, which knows nothing yet; options are those of a browser context."""
+        """Open a page in a new browser context with these options."""
         options = {"locale": "en-GB", "viewport": DESKTOP, **options}
         context = self._chromium.new_context(base_url=self.console.address, reduced_motion="reduce", **options)
         self._contexts.append(context)
@@ -51,88 +51,88 @@ class Eyes:
 
     def open_tab(self, context: BrowserContext, path: str = "/") -> Page:
         page = context.new_page()
-        page.set_default_timeout(PATIENCE)
-        page.on("console", self._note)
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("response", lambda answer: self.answers.append(answer))
+        page.set_default_timeout(TIMEOUT_MS)
+        page.on("console", self._record)
+        page.on("pageerror", lambda error: self.console_errors.append(str(error)))
+        page.on("response", lambda response: self.responses.append(response))
         page.goto(path)
         return page
 
     def statuses(self, path: str = "/api/") -> list[int]:
-        """The statuses of all answers to posts to a path so far."""
+        """The statuses of all POST requests to a path so far."""
         return [
-            answer.status
-            for answer in self.answers
-            if answer.request.method == "POST" and answer.url == self.console.address + path
+            response.status
+            for response in self.responses
+            if response.request.method == "POST" and response.url == self.console.address + path
         ]
 
-    def _note(self, message: ConsoleMessage) -> None:
-        # A call that is refused or lost is told by the browser, too, and is no fault of the page; a file of its own is.
-        is_call = message.text.startswith(_LOST) and "/web/" not in message.location["url"]
-        if message.type in ("error", "warning") and not is_call:
-            self.complaints.append(message.text)
+    def _record(self, message: ConsoleMessage) -> None:
+        # Browsers log failed API requests, which tests provoke. A missing asset is a bug.
+        is_api_error = message.text.startswith(_LOAD_ERROR) and "/web/" not in message.location["url"]
+        if message.type in ("error", "warning") and not is_api_error:
+            self.console_errors.append(message.text)
 
     def close(self) -> None:
         for context in self._contexts:
             context.close()
-        assert self.complaints == []
+        assert self.console_errors == []
 
 
 def sign_in(page: Page, username: str = "demo", password: str | None = None) -> None:
-    """Fill in a sign-in, a tenant's or an operator's, in whichever language it is, and send it."""
+    """Submit the sign-in form of tenants or operators, in any language."""
     page.locator("[name=username]").fill(username)
     page.locator("[name=password]").fill(password or f"console-{username}")
     region = page.locator("[name=region]")
     if region.count():
-        # Until the page knows the regions, there is nothing to send.
+        # The form is disabled until the regions are loaded.
         expect(region).to_be_enabled()
     page.keyboard.press("Enter")
 
 
-def signed_in(eyes: Eyes, path: str = "/", username: str = "demo", **options: Any) -> Page:
-    """A page of a new browser, looked at by an account, with all that belongs to it there."""
-    page = eyes.open(path, **options)
+def open_signed_in(browser: ConsoleBrowser, path: str = "/", username: str = "demo", **options: Any) -> Page:
+    """Open a page in a new context, sign in and wait until it is loaded."""
+    page = browser.open(path, **options)
     sign_in(page, username)
-    settled(page)
+    wait_until_loaded(page)
     return page
 
 
-def settled(page: Page) -> None:
-    """Wait until somebody is signed in and no panel loads any more."""
+def wait_until_loaded(page: Page) -> None:
+    """Wait until the user is signed in and all panels are loaded."""
     expect(page.get_by_role("navigation").first).to_be_visible()
     expect(page.locator("[aria-busy=true]")).to_have_count(0)
 
 
 def tab_to(page: Page, name: str, backwards: bool = False) -> None:
-    """Press Tab until the keyboard is on what has this name."""
+    """Press Tab until the element with this name has the focus."""
     for _ in range(60):
         page.keyboard.press("Shift+Tab" if backwards else "Tab")
         focused = page.locator(":focus")
         if focused.count() and name in (focused.get_attribute("aria-label"), focused.inner_text().strip()):
             return
-    raise AssertionError(f"Tab never came to {name}")
+    raise AssertionError(f"Tab never reached {name}")
 
 
-def faults_of(page: Page) -> str:
-    """What axe finds wrong with the page as it is; empty where nothing is."""
+def axe_violations(page: Page) -> str:
+    """The accessibility problems that axe reports; empty if there are none."""
     results = _AXE.run(page, options={"resultTypes": ["violations"]})
     return "" if results.violations_count == 0 else results.generate_report()
 
 
-def is_cut_off(page: Page) -> bool:
-    """Whether something is wider than the window, so that one must scroll sideways."""
+def overflows(page: Page) -> bool:
+    """Whether the page scrolls horizontally."""
     return bool(page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth"))
 
 
-SPACING = """
+TEXT_SPACING_CSS = """
 * { line-height: 1.5 !important; letter-spacing: 0.12em !important; word-spacing: 0.16em !important }
 p { margin-bottom: 2em !important }
 """
-"""The widest setting that people may give to text without anything being lost."""
+"""The text spacing of WCAG 1.4.12, which must not lose content."""
 
 
-def space_out(page: Page) -> None:
-    """Set the text as wide as some need it, on the narrowest window there is."""
+def apply_text_spacing(page: Page) -> None:
+    """Apply the text spacing in a window 320 pixels wide."""
     page.set_viewport_size({"width": 320, "height": 740})
     page.evaluate(
         """rules => {
@@ -140,24 +140,24 @@ def space_out(page: Page) -> None:
           sheet.replaceSync(rules);
           document.adoptedStyleSheets = [sheet];
         }""",
-        SPACING,
+        TEXT_SPACING_CSS,
     )
 
 
-def look_well(page: Page, name: str, size: str) -> None:
-    """Nothing is wrong with the page at this size, nothing is cut off at any, and there is a picture of each."""
+def check_rendering(page: Page, name: str, size: str) -> None:
+    """Check for overflow at all sizes and for axe violations at this size; take screenshots of each."""
     for kind, viewport in SIZES.items():
         page.set_viewport_size(viewport)
-        # As it is once it was painted at this size, and not on the way there.
+        # Wait until the page is painted at this size.
         page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-        assert not is_cut_off(page)
+        assert not overflows(page)
         if kind == size:
-            faults = faults_of(page)
-            assert not faults, faults
-        shoot(page, f"{name}-{kind}")
+            violations = axe_violations(page)
+            assert not violations, violations
+        screenshot(page, f"{name}-{kind}")
 
 
-def shoot(page: Page, name: str) -> None:
-    """Keep a picture for whoever wants to look."""
-    if SHOTS:
-        page.screenshot(path=Path(SHOTS) / f"{name}.png", full_page=True)
+def screenshot(page: Page, name: str) -> None:
+    """Save a screenshot if a folder is set."""
+    if SCREENSHOT_DIR:
+        page.screenshot(path=Path(SCREENSHOT_DIR) / f"{name}.png", full_page=True)

@@ -1,4 +1,4 @@
-"""The domain: looked up by its id, every field of it shown, and in plain words where there is none."""
+"""The domain page: lookup by ID, all fields, and clear messages for unknown IDs."""
 
 import json
 import re
@@ -10,16 +10,26 @@ from playwright.sync_api import Page, expect
 
 from cloudconsole import Console
 from cloudconsole.testing import ConsoleServer
-from tests.browser.changing import HOSTILE, Cloud, change_cloud, ran_scripts
-from tests.browser.looking import LOOKS, PHONE, Eyes, faults_of, is_cut_off, look_well, settled, sign_in, signed_in
+from tests.browser.cloud_data import HOSTILE, Cloud, load_cloud, script_executed
+from tests.browser.helpers import (
+    PHONE,
+    VARIANTS,
+    ConsoleBrowser,
+    axe_violations,
+    check_rendering,
+    open_signed_in,
+    overflows,
+    sign_in,
+    wait_until_loaded,
+)
 
-RICH, PLAIN, OTHERS = "206814", "206813", "207001"
+FULL, MINIMAL, FOREIGN = "206814", "206813", "207001"
 TEXTS = ["domainId", "domainName", "comment", "serviceType", "status", "queryStringSettings"]
 STRUCTURED = ["cacheBehaviors", "visitControlRules"]
 
 
-def domain_page(eyes: Eyes, rest: str = "", **options: Any) -> Page:
-    return signed_in(eyes, f"/#/domain{rest}", **options)
+def domain_page(browser: ConsoleBrowser, rest: str = "", **options: Any) -> Page:
+    return open_signed_in(browser, f"/#/domain{rest}", **options)
 
 
 def value(page: Page, field: str) -> str:
@@ -32,20 +42,20 @@ def look_up(page: Page, domain_id: str) -> None:
 
 
 @pytest.mark.parametrize("locale", ["en-GB", "zh-CN"])
-@pytest.mark.parametrize("domain_id", [RICH, PLAIN])
-def test_every_field_is_as_the_interface_tells_it(eyes: Eyes, interface: Console, domain_id: str, locale: str) -> None:
-    told = interface.call("GetDomainDetail", domainId=domain_id)
-    page = domain_page(eyes, f"/{domain_id}", locale=locale)
+@pytest.mark.parametrize("domain_id", [FULL, MINIMAL])
+def test_every_field_matches_the_api(browser: ConsoleBrowser, client: Console, domain_id: str, locale: str) -> None:
+    domain = client.call("GetDomainDetail", domainId=domain_id)
+    page = domain_page(browser, f"/{domain_id}", locale=locale)
     none, yes, no = ("None", "Yes", "No") if locale == "en-GB" else ("无", "是", "否")
     for field in TEXTS:
-        assert value(page, field) == (told[field] or none), field
-    assert value(page, "enabled").split()[-1] == (yes if told["enabled"] == "true" else no)
-    assert page.locator("[data-field=serviceAreas] li").all_inner_texts() == told["serviceAreas"].split(";")
-    assert page.locator("[data-field=cname] code").inner_text() == told["cname"]
-    origin = told["originConfig"]
+        assert value(page, field) == (domain[field] or none), field
+    assert value(page, "enabled").split()[-1] == (yes if domain["enabled"] == "true" else no)
+    assert page.locator("[data-field=serviceAreas] li").all_inner_texts() == domain["serviceAreas"].split(";")
+    assert page.locator("[data-field=cname] code").inner_text() == domain["cname"]
+    origin = domain["originConfig"]
     assert page.locator("[data-field=originIps] li").all_inner_texts() == origin["originIps"]
     assert value(page, "originDomainName") == (origin["originDomainName"] or none)
-    parts = {"advOriginConfigs": origin["advOriginConfigs"], **{name: told[name] for name in STRUCTURED}}
+    parts = {"advOriginConfigs": origin["advOriginConfigs"], **{name: domain[name] for name in STRUCTURED}}
     for name, content in parts.items():
         shown = page.locator(f"[data-field={name}]")
         assert set(leaves(content)) <= set(shown.inner_text().split()) if content else shown.get_by_text(none).count()
@@ -62,38 +72,38 @@ def leaves(content: Any) -> list[str]:
     return [content if isinstance(content, str) else json.dumps(content)]
 
 
-def test_a_lookup_has_an_address_of_its_own(eyes: Eyes) -> None:
-    page = domain_page(eyes)
-    look_up(page, f"  {PLAIN} ")
+def test_a_lookup_has_its_own_url(browser: ConsoleBrowser) -> None:
+    page = domain_page(browser)
+    look_up(page, f"  {MINIMAL} ")
     expect(page.get_by_role("heading", name="www.example-demo.com")).to_be_visible()
-    assert page.evaluate("location.hash") == f"#/domain/{PLAIN}"
-    look_up(page, RICH)
+    assert page.evaluate("location.hash") == f"#/domain/{MINIMAL}"
+    look_up(page, FULL)
     expect(page.get_by_role("heading", name="img.demo.example.com")).to_be_visible()
     page.go_back()
     expect(page.get_by_role("heading", name="www.example-demo.com")).to_be_visible()
-    expect(page.get_by_label("Domain ID")).to_have_value(PLAIN)
+    expect(page.get_by_label("Domain ID")).to_have_value(MINIMAL)
 
 
-def test_an_unknown_id_is_told_at_the_field_and_kept(eyes: Eyes) -> None:
-    page = domain_page(eyes)
+def test_an_unknown_id_is_reported_at_the_field_and_stays_in_it(browser: ConsoleBrowser) -> None:
+    page = domain_page(browser)
     field = page.get_by_label("Domain ID")
-    for domain_id in ("999", OTHERS, "a/b?c=#%41 <b>", "域名"):
+    for domain_id in ("999", FOREIGN, "a/b?c=#%41 <b>", "域名"):
         look_up(page, domain_id)
-        said = f"You have no domain with ID {domain_id}. Check the ID and try again."
-        expect(page.locator(".error")).to_have_text(said)
+        message = f"You have no domain with ID {domain_id}. Check the ID and try again."
+        expect(page.locator(".error")).to_have_text(message)
         expect(field).to_have_value(domain_id)
         expect(field).to_be_focused()
         expect(field).to_have_attribute("aria-invalid", "true")
         expect(page.get_by_role("button", name="Try again")).to_have_count(0)
-    assert eyes.statuses() == [404] * 4
-    # Half of a character cannot be in an address: it becomes one that stands for what is lost.
+    assert browser.statuses() == [404] * 4
+    # URLs cannot contain a lone surrogate; it becomes U+FFFD.
     page.evaluate("document.querySelector('[name=domainId]').value = 'x\\ud800'")
     field.press("Enter")
     page.wait_for_url("**/x%EF%BF%BD")
 
 
-def test_a_refusal_that_comes_late_leaves_the_keyboard_where_it_is(eyes: Eyes, console: ConsoleServer) -> None:
-    page = domain_page(eyes)
+def test_a_late_error_does_not_move_the_focus(browser: ConsoleBrowser, console: ConsoleServer) -> None:
+    page = domain_page(browser)
     console.fault(delay=2, call="GetDomainDetail")
     look_up(page, "999")
     expect(page.locator("[aria-busy=true]").first).to_be_attached()
@@ -102,68 +112,68 @@ def test_a_refusal_that_comes_late_leaves_the_keyboard_where_it_is(eyes: Eyes, c
     expect(page.get_by_role("button", name="Sign out")).to_be_focused()
 
 
-def test_nothing_is_asked_without_an_id(eyes: Eyes) -> None:
-    page = domain_page(eyes, "/%20")
+def test_an_empty_id_sends_no_request(browser: ConsoleBrowser) -> None:
+    page = domain_page(browser, "/%20")
     for typed in ("", "   "):
         look_up(page, typed)
         expect(page.locator(".error")).to_have_text("Enter a domain ID.")
         expect(page.get_by_label("Domain ID")).to_be_focused()
-    assert eyes.statuses() == []
+    assert browser.statuses() == []
 
 
-def test_an_id_that_cannot_be_is_refused_in_the_console_s_words(eyes: Eyes) -> None:
-    page = domain_page(eyes)
+def test_an_invalid_id_shows_the_message_of_the_api(browser: ConsoleBrowser) -> None:
+    page = domain_page(browser)
     page.get_by_label("Domain ID").focus()
     page.keyboard.insert_text("9" * 65)
     page.keyboard.press("Enter")
     expect(page.locator(".error")).to_have_text(re.compile(r"64"))
     expect(page.get_by_label("Domain ID")).to_have_value("9" * 65)
-    assert eyes.statuses() == [400]
-    assert faults_of(page) == ""
+    assert browser.statuses() == [400]
+    assert axe_violations(page) == ""
 
 
-def test_the_cname_is_copied_and_told_what_for(eyes: Eyes, interface: Console) -> None:
-    page = domain_page(eyes, f"/{PLAIN}", permissions=["clipboard-read", "clipboard-write"])
-    domain = interface.domain(PLAIN)
+def test_the_cname_can_be_copied_and_is_explained(browser: ConsoleBrowser, client: Console) -> None:
+    page = domain_page(browser, f"/{MINIMAL}", permissions=["clipboard-read", "clipboard-write"])
+    domain = client.domain(MINIMAL)
     page.get_by_role("button", name=f"Copy {domain.cname}").click()
     expect(page.get_by_role("status").filter(has_text=f"Copied: {domain.cname}")).to_be_attached()
     assert page.evaluate("navigator.clipboard.readText()") == domain.cname
     expect(page.get_by_text(f"add a CNAME record for {domain.name}")).to_be_visible()
 
 
-def test_ids_of_before_are_offered_until_one_signs_out(eyes: Eyes) -> None:
-    # What is pasted into an address may have more around it.
-    page = domain_page(eyes, f"/%20{PLAIN}/")
+def test_recent_lookups_are_offered_until_sign_out(browser: ConsoleBrowser) -> None:
+    # Pasted IDs may have a leading space and a trailing slash.
+    page = domain_page(browser, f"/%20{MINIMAL}/")
     look_up(page, "999")
     expect(page.locator(".error")).to_have_text(re.compile("999"))
-    look_up(page, RICH)
+    look_up(page, FULL)
     expect(page.get_by_role("heading", name="img.demo.example.com")).to_be_visible()
-    before = page.get_by_role("navigation", name="Recent lookups")
-    assert before.get_by_role("link").all_inner_texts() == [PLAIN]
-    before.get_by_role("link").click()
+    recent = page.get_by_role("navigation", name="Recent lookups")
+    assert recent.get_by_role("link").all_inner_texts() == [MINIMAL]
+    recent.get_by_role("link").click()
     expect(page.get_by_role("heading", name="www.example-demo.com")).to_be_visible()
     page.get_by_role("button", name="Sign out").click()
     expect(page.locator("[name=password]")).to_be_visible()
     assert page.evaluate("sessionStorage.length") == 0
 
 
-def test_ids_of_before_are_nothing_to_the_next_account(eyes: Eyes) -> None:
-    page = domain_page(eyes)
-    away = eyes.open_tab(page.context, f"/#/domain/{PLAIN}")
-    expect(away.get_by_role("heading", name="www.example-demo.com")).to_be_visible()
-    # A page that has been left hears nothing of what the others do.
-    away.goto("/docs/")
+def test_recent_lookups_are_not_shown_to_another_account(browser: ConsoleBrowser) -> None:
+    page = domain_page(browser)
+    second = browser.open_tab(page.context, f"/#/domain/{MINIMAL}")
+    expect(second.get_by_role("heading", name="www.example-demo.com")).to_be_visible()
+    # A page that was left receives no storage events.
+    second.goto("/docs/")
     page.get_by_role("button", name="Sign out").click()
     sign_in(page, "other")
-    settled(page)
-    away.goto("/#/domain")
-    settled(away)
-    expect(away.locator(".account strong")).to_have_text("other")
-    expect(away.get_by_role("navigation", name="Recent lookups")).to_have_count(0)
+    wait_until_loaded(page)
+    second.goto("/#/domain")
+    wait_until_loaded(second)
+    expect(second.locator(".account strong")).to_have_text("other")
+    expect(second.get_by_role("navigation", name="Recent lookups")).to_have_count(0)
 
 
-def test_structures_of_any_kind_are_text(eyes: Eyes, console: ConsoleServer, tmp_path: Path) -> None:
-    deep: Any = "the bottom"
+def test_any_json_structure_is_shown_as_text(browser: ConsoleBrowser, console: ConsoleServer, tmp_path: Path) -> None:
+    deep: Any = "innermost"
     for step in range(30):
         deep = {f"step{step}": deep} if step % 2 else [deep, {}]
     odd = {
@@ -183,8 +193,8 @@ def test_structures_of_any_kind_are_text(eyes: Eyes, console: ConsoleServer, tmp
         domain.update(comment=HOSTILE[0], status=HOSTILE[2], serviceAreas=";".join(["hk", "x" * 200]))
         domain["cacheBehaviors"] = [odd, [1, [2]], "text", 5, True, None]
 
-    change_cloud(console, tmp_path, change)
-    page = domain_page(eyes, f"/{PLAIN}", viewport=PHONE)
+    load_cloud(console, tmp_path, change)
+    page = domain_page(browser, f"/{MINIMAL}", viewport=PHONE)
     shown = page.locator("[data-field=cacheBehaviors]")
     for text in (
         "12345678901234567890123",
@@ -192,30 +202,30 @@ def test_structures_of_any_kind_are_text(eyes: Eyes, console: ConsoleServer, tmp
         "Empty string",
         "plain",
         "\u202efdp.exe",
-        "the bottom",
+        "innermost",
         *HOSTILE,
     ):
         expect(shown).to_contain_text(text)
     assert value(page, "comment") == HOSTILE[0]
     assert value(page, "status") == HOSTILE[2]
-    assert not ran_scripts(page)
+    assert not script_executed(page)
     expect(page.locator("main img")).to_have_count(0)
-    assert not is_cut_off(page)
-    assert faults_of(page) == ""
+    assert not overflows(page)
+    assert axe_violations(page) == ""
 
 
-def test_a_failing_call_is_told_with_a_retry_that_keeps_the_id(eyes: Eyes, console: ConsoleServer) -> None:
+def test_a_failed_request_can_be_retried_with_the_same_id(browser: ConsoleBrowser, console: ConsoleServer) -> None:
     console.fault("internal_error", call="GetDomainDetail")
-    page = domain_page(eyes, f"/{PLAIN}")
+    page = domain_page(browser, f"/{MINIMAL}")
     expect(page.get_by_text("If you contact support, quote")).to_be_visible()
     page.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("heading", name="www.example-demo.com")).to_be_visible()
-    expect(page.get_by_label("Domain ID")).to_have_value(PLAIN)
-    assert eyes.statuses() == [500, 200]
+    expect(page.get_by_label("Domain ID")).to_have_value(MINIMAL)
+    assert browser.statuses() == [500, 200]
 
 
-@pytest.mark.parametrize(("locale", "theme", "size"), LOOKS)
-def test_it_is_fit_to_be_read_by_all(eyes: Eyes, locale: str, theme: str, size: str) -> None:
-    page = domain_page(eyes, f"/{RICH}", locale=locale, color_scheme=theme)
-    settled(page)
-    look_well(page, f"domain-{locale[:2]}-{theme}", size)
+@pytest.mark.parametrize(("locale", "theme", "size"), VARIANTS)
+def test_the_page_is_accessible_in_all_variants(browser: ConsoleBrowser, locale: str, theme: str, size: str) -> None:
+    page = domain_page(browser, f"/{FULL}", locale=locale, color_scheme=theme)
+    wait_until_loaded(page)
+    check_rendering(page, f"domain-{locale[:2]}-{theme}", size)

@@ -1,4 +1,4 @@
-"""Flavors: the picker offers what goes together and nothing else; the table has all, sorted and searched."""
+"""The flavors page: the picker offers only valid combinations; the table lists, sorts and searches all flavors."""
 
 import re
 from pathlib import Path
@@ -9,14 +9,23 @@ from playwright.sync_api import Page, expect
 
 from cloudconsole import Console
 from cloudconsole.testing import ConsoleServer
-from tests.browser.changing import HOSTILE, Cloud, change_cloud, ran_scripts
-from tests.browser.looking import LOOKS, PHONE, Eyes, faults_of, is_cut_off, look_well, settled, signed_in
+from tests.browser.cloud_data import HOSTILE, Cloud, load_cloud, script_executed
+from tests.browser.helpers import (
+    PHONE,
+    VARIANTS,
+    ConsoleBrowser,
+    axe_violations,
+    check_rendering,
+    open_signed_in,
+    overflows,
+    wait_until_loaded,
+)
 
 Row = list[str]
 
 
-def flavors_page(eyes: Eyes, query: str = "", **options: Any) -> Page:
-    return signed_in(eyes, f"/#/flavors{query}", **options)
+def flavors_page(browser: ConsoleBrowser, query: str = "", **options: Any) -> Page:
+    return open_signed_in(browser, f"/#/flavors{query}", **options)
 
 
 def offered(page: Page, name: str) -> list[str]:
@@ -27,10 +36,10 @@ def choose(page: Page, name: str, value: int) -> None:
     page.locator(f"input[name={name}][value='{value}']").check(force=True)
 
 
-def rows(page: Page, part: str) -> list[Row]:
-    """The rows of a table as they are shown, without the words on their buttons."""
+def rows(page: Page, section: str) -> list[Row]:
+    """The rows of a table as shown, without button labels."""
     read = "rows => rows.map(row => [...row.cells].map(cell => (cell.querySelector('bdi') ?? cell).textContent))"
-    shown: list[Row] = page.locator(f".{part} tbody tr").evaluate_all(read)
+    shown: list[Row] = page.locator(f".{section} tbody tr").evaluate_all(read)
     return shown
 
 
@@ -43,53 +52,55 @@ def as_shown(flavor: Any) -> Row:
     return [flavor["name"], flavor["id"], f"{flavor['vcpus']:,}", ram(flavor["ram"]), disk]
 
 
-def test_all_flavors_are_as_the_interface_tells_them(eyes: Eyes, interface: Console) -> None:
-    page = flavors_page(eyes)
-    told = interface.call("GetFlavors")["flavors"]
-    assert rows(page, "flavor-list") == [as_shown(flavor) for flavor in told]
-    expect(page.get_by_text(f"Configurations: {len(told)}")).to_be_visible()
+def test_all_flavors_match_the_api(browser: ConsoleBrowser, client: Console) -> None:
+    page = flavors_page(browser)
+    data = client.call("GetFlavors")["flavors"]
+    assert rows(page, "flavor-list") == [as_shown(flavor) for flavor in data]
+    expect(page.get_by_text(f"Configurations: {len(data)}")).to_be_visible()
 
 
-def test_only_ram_that_goes_with_the_cores_is_offered(eyes: Eyes, interface: Console) -> None:
-    page = flavors_page(eyes)
-    told = interface.call("GetFlavors")
-    assert offered(page, "cores") == [str(each) for each in told["configs"]["vcpus"]]
+def test_only_ram_available_with_the_cores_is_offered(browser: ConsoleBrowser, client: Console) -> None:
+    page = flavors_page(browser)
+    data = client.call("GetFlavors")
+    assert offered(page, "cores") == [str(each) for each in data["configs"]["vcpus"]]
     assert offered(page, "ram") == []
     expect(page.get_by_text("Choose the number of cores")).to_be_visible()
-    for cores, sizes in told["limits"].items():
+    for cores, sizes in data["limits"].items():
         choose(page, "cores", cores)
         assert offered(page, "ram") == [ram(size) for size in sizes]
-        matching = [as_shown(each) for each in told["flavors"] if each["vcpus"] == int(cores)]
+        matching = [as_shown(each) for each in data["flavors"] if each["vcpus"] == int(cores)]
         assert rows(page, "picker") == matching
         choose(page, "ram", sizes[-1])
-        both = [as_shown(each) for each in told["flavors"] if (each["vcpus"], each["ram"]) == (int(cores), sizes[-1])]
+        both = [as_shown(each) for each in data["flavors"] if (each["vcpus"], each["ram"]) == (int(cores), sizes[-1])]
         assert rows(page, "picker") == both
         page.get_by_role("button", name="Start over").click()
 
 
-def test_ram_is_kept_where_it_still_goes_and_else_let_go_in_words(eyes: Eyes) -> None:
-    page = flavors_page(eyes, "?cores=2&ram=4096")
+def test_changing_cores_keeps_valid_ram_and_clears_other_with_a_message(browser: ConsoleBrowser) -> None:
+    page = flavors_page(browser, "?cores=2&ram=4096")
     choose(page, "cores", 4)
     expect(page.locator("input[name=ram][value='4096']")).to_be_checked()
     expect(page.locator(".picker-warning")).to_have_count(0)
     choose(page, "cores", 16)
     expect(page.locator("input[name=ram]:checked")).to_have_count(0)
-    expect(page.locator(".picker-warning")).to_have_text("4 GB RAM is not available with 16 cores. Choose another size.")
+    expect(page.locator(".picker-warning")).to_have_text(
+        "4 GB RAM is not available with 16 cores. Choose another size."
+    )
     expect(page.get_by_role("status").filter(has_text="is not available with 16 cores")).to_be_attached()
     assert page.evaluate("location.hash") == "#/flavors?cores=16"
 
 
-def test_an_address_that_cannot_be_is_passed_over(eyes: Eyes) -> None:
-    page = flavors_page(eyes, "?cores=3")
+def test_invalid_values_in_the_url_are_ignored(browser: ConsoleBrowser) -> None:
+    page = flavors_page(browser, "?cores=3")
     for query in ("?cores=3", "?cores=2&ram=1", "?cores=x&ram=y&sort=colour&order=sideways"):
         page.goto(f"/#/flavors{query}")
-        settled(page)
+        wait_until_loaded(page)
         expect(page.locator("input[name=ram]:checked")).to_have_count(0)
         expect(page.locator(".flavor-list tbody tr")).to_have_count(50)
 
 
-def test_the_picker_is_used_by_keyboard_alone(eyes: Eyes, interface: Console) -> None:
-    page = flavors_page(eyes)
+def test_the_picker_works_by_keyboard(browser: ConsoleBrowser, client: Console) -> None:
+    page = flavors_page(browser)
     page.locator("input[name=cores]").first.focus()
     page.keyboard.press("Space")
     page.keyboard.press("ArrowRight")
@@ -97,7 +108,7 @@ def test_the_picker_is_used_by_keyboard_alone(eyes: Eyes, interface: Console) ->
     page.keyboard.press("Tab")
     page.keyboard.press("Space")
     expect(page.locator("input[name=ram]:checked")).to_be_focused()
-    found = interface.flavors().matching(vcpus=2, ram=interface.flavors().limits[2][0])
+    found = client.flavors().matching(vcpus=2, ram=client.flavors().limits[2][0])
     expect(page.locator(".picker tbody tr")).to_have_count(len(found))
     page.get_by_role("button", name="Start over").focus()
     page.keyboard.press("Enter")
@@ -105,11 +116,11 @@ def test_the_picker_is_used_by_keyboard_alone(eyes: Eyes, interface: Console) ->
     assert page.evaluate("location.hash") == "#/flavors"
 
 
-def test_each_column_sorts_both_ways(eyes: Eyes, interface: Console) -> None:
-    page = flavors_page(eyes)
-    told = interface.call("GetFlavors")["flavors"]
+def test_each_column_sorts_both_ways(browser: ConsoleBrowser, client: Console) -> None:
+    page = flavors_page(browser)
+    data = client.call("GetFlavors")["flavors"]
     columns = {"Name": "name", "ID": "id", "Cores": "vcpus", "RAM": "ram", "System disk": "disk"}
-    for at, (column, field) in enumerate(columns.items()):
+    for index, (column, field) in enumerate(columns.items()):
         heading = page.locator(".flavor-list").get_by_role("columnheader", name=column)
         button = heading.get_by_role("button")
         button.focus()
@@ -117,32 +128,32 @@ def test_each_column_sorts_both_ways(eyes: Eyes, interface: Console) -> None:
             page.keyboard.press("Enter")
             expect(heading).to_have_attribute("aria-sort", order)
             expect(button).to_be_focused()
-            amounts = sorted((flavor[field] for flavor in told), key=counted, reverse=order == "descending")
-            shown = [as_shown({**told[0], field: amount})[at] for amount in amounts]
-            assert [row[at] for row in rows(page, "flavor-list")] == shown
+            amounts = sorted((flavor[field] for flavor in data), key=natural_sort_key, reverse=order == "descending")
+            shown = [as_shown({**data[0], field: amount})[index] for amount in amounts]
+            assert [row[index] for row in rows(page, "flavor-list")] == shown
         expect(page.locator(".flavor-list [aria-sort]")).to_have_count(1)
 
 
-def counted(value: str | int) -> Any:
-    """What to sort by: texts by the numbers in them, as people do."""
+def natural_sort_key(value: str | int) -> Any:
+    """Sort text naturally, by the numbers in it."""
     if isinstance(value, int):
         return value
     return [(not part.isdigit(), int(part) if part.isdigit() else part) for part in re.findall(r"\d+|\D+", value)]
 
 
-def test_the_search_finds_by_name_and_id_and_tells_how_many(eyes: Eyes, interface: Console) -> None:
-    page = flavors_page(eyes)
-    told = interface.call("GetFlavors")["flavors"]
-    for words in ("M1.", "13", "nothing like it"):
-        page.get_by_label("Search by name or ID").fill(words)
-        found = [as_shown(each) for each in told if words.lower() in each["name"].lower() or words in each["id"]]
+def test_the_search_matches_name_and_id_and_announces_the_count(browser: ConsoleBrowser, client: Console) -> None:
+    page = flavors_page(browser)
+    data = client.call("GetFlavors")["flavors"]
+    for text in ("M1.", "13", "nothing like it"):
+        page.get_by_label("Search by name or ID").fill(text)
+        found = [as_shown(each) for each in data if text.lower() in each["name"].lower() or text in each["id"]]
         assert rows(page, "flavor-list") == found
-        expect(page.get_by_role("status").filter(has_text=f"Found: {len(found)} of {len(told)}")).to_be_attached()
+        expect(page.get_by_role("status").filter(has_text=f"Found: {len(found)} of {len(data)}")).to_be_attached()
     expect(page.get_by_text("No configuration has this text in its name or ID.")).to_be_visible()
 
 
-def test_what_was_chosen_is_there_again_after_a_reload_and_on_the_way_back(eyes: Eyes) -> None:
-    page = flavors_page(eyes)
+def test_reload_and_the_back_button_restore_the_selection(browser: ConsoleBrowser) -> None:
+    page = flavors_page(browser)
     choose(page, "cores", 8)
     choose(page, "ram", 16384)
     page.locator(".flavor-list").get_by_role("button", name="RAM").click()
@@ -150,17 +161,17 @@ def test_what_was_chosen_is_there_again_after_a_reload_and_on_the_way_back(eyes:
     page.wait_for_url("**search=8C**")
     shown = rows(page, "picker"), rows(page, "flavor-list")
     page.reload()
-    settled(page)
+    wait_until_loaded(page)
     assert (rows(page, "picker"), rows(page, "flavor-list")) == shown
     page.get_by_role("link", name="Domain").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Domain")
     page.go_back()
-    settled(page)
+    wait_until_loaded(page)
     assert (rows(page, "picker"), rows(page, "flavor-list")) == shown
 
 
-def test_a_search_leaves_the_address_of_another_page_alone(eyes: Eyes) -> None:
-    page = flavors_page(eyes)
+def test_a_search_does_not_change_the_url_of_another_page(browser: ConsoleBrowser) -> None:
+    page = flavors_page(browser)
     page.get_by_label("Search by name or ID").fill("m1")
     page.evaluate("location.hash = '#/domain'")
     expect(page.get_by_role("heading", level=1)).to_have_text("Domain")
@@ -168,16 +179,16 @@ def test_a_search_leaves_the_address_of_another_page_alone(eyes: Eyes) -> None:
     assert page.evaluate("location.hash") == "#/domain"
 
 
-def test_the_id_of_a_match_is_copied(eyes: Eyes, interface: Console) -> None:
-    page = flavors_page(eyes, "?cores=16", permissions=["clipboard-read", "clipboard-write"])
-    flavor = interface.flavors().matching(vcpus=16)[0]
+def test_the_id_of_a_match_can_be_copied(browser: ConsoleBrowser, client: Console) -> None:
+    page = flavors_page(browser, "?cores=16", permissions=["clipboard-read", "clipboard-write"])
+    flavor = client.flavors().matching(vcpus=16)[0]
     page.get_by_role("button", name=f"Copy ID of {flavor.name}", exact=True).click()
     expect(page.get_by_role("status").filter(has_text="Copied")).to_be_attached()
     assert page.evaluate("navigator.clipboard.readText()") == flavor.id
 
 
-def test_thousands_of_flavors_come_in_slices_and_are_all_searched(
-    eyes: Eyes, console: ConsoleServer, tmp_path: Path
+def test_thousands_of_flavors_are_shown_in_batches_and_all_searched(
+    browser: ConsoleBrowser, console: ConsoleServer, tmp_path: Path
 ) -> None:
     def change(cloud: Cloud, _tenant: Cloud) -> None:
         cloud["flavors"] = [
@@ -185,8 +196,8 @@ def test_thousands_of_flavors_come_in_slices_and_are_all_searched(
             for n in range(5000)
         ]
 
-    change_cloud(console, tmp_path, change)
-    page = flavors_page(eyes)
+    load_cloud(console, tmp_path, change)
+    page = flavors_page(browser)
     table = page.locator(".flavor-list tbody tr")
     expect(table).to_have_count(100)
     page.get_by_role("button", name="Show 100 more").click()
@@ -197,39 +208,41 @@ def test_thousands_of_flavors_come_in_slices_and_are_all_searched(
     assert [row[0] for row in rows(page, "flavor-list")] == ["f.4999"]
 
 
-def test_no_flavors_at_all_are_told_in_words(eyes: Eyes, console: ConsoleServer, tmp_path: Path) -> None:
-    change_cloud(console, tmp_path, lambda cloud, _tenant: cloud.update(flavors=[]))
-    page = flavors_page(eyes)
+def test_an_empty_list_of_flavors_is_explained(browser: ConsoleBrowser, console: ConsoleServer, tmp_path: Path) -> None:
+    load_cloud(console, tmp_path, lambda cloud, _tenant: cloud.update(flavors=[]))
+    page = flavors_page(browser)
     expect(page.get_by_text("No configurations are available.")).to_have_count(2)
-    assert faults_of(page) == ""
+    assert axe_violations(page) == ""
 
 
-def test_hostile_names_are_text(eyes: Eyes, console: ConsoleServer, interface: Console, tmp_path: Path) -> None:
+def test_hostile_names_are_shown_as_text(
+    browser: ConsoleBrowser, console: ConsoleServer, client: Console, tmp_path: Path
+) -> None:
     def change(cloud: Cloud, _tenant: Cloud) -> None:
         cloud["flavors"] = [
             {"id": str(n), "name": name, "vcpus": 1, "ram": 1536, "disk": 0} for n, name in enumerate(HOSTILE)
         ]
 
-    change_cloud(console, tmp_path, change)
-    page = flavors_page(eyes, "?cores=1", viewport=PHONE)
-    names = [flavor.name for flavor in interface.flavors()]
+    load_cloud(console, tmp_path, change)
+    page = flavors_page(browser, "?cores=1", viewport=PHONE)
+    names = [flavor.name for flavor in client.flavors()]
     assert [row[0] for row in rows(page, "flavor-list")] == names
     assert [row[0] for row in rows(page, "picker")] == names
-    assert not ran_scripts(page)
-    assert not is_cut_off(page)
-    assert faults_of(page) == ""
+    assert not script_executed(page)
+    assert not overflows(page)
+    assert axe_violations(page) == ""
 
 
-def test_a_refused_call_is_told_with_a_retry(eyes: Eyes, console: ConsoleServer) -> None:
+def test_a_rejected_request_can_be_retried(browser: ConsoleBrowser, console: ConsoleServer) -> None:
     console.fault("unavailable", call="GetFlavors", retry_after=1)
-    page = flavors_page(eyes)
+    page = flavors_page(browser)
     expect(page.get_by_role("alert").filter(has_text=re.compile(r"\w"))).to_be_visible()
     page.get_by_role("button", name="Try again").click()
     expect(page.locator(".flavor-list tbody tr")).to_have_count(50)
-    assert eyes.statuses() == [503, 200]
+    assert browser.statuses() == [503, 200]
 
 
-@pytest.mark.parametrize(("locale", "theme", "size"), LOOKS)
-def test_it_is_fit_to_be_read_by_all(eyes: Eyes, locale: str, theme: str, size: str) -> None:
-    page = flavors_page(eyes, "?cores=2&ram=4096&sort=ram", locale=locale, color_scheme=theme)
-    look_well(page, f"flavors-{locale[:2]}-{theme}", size)
+@pytest.mark.parametrize(("locale", "theme", "size"), VARIANTS)
+def test_the_page_is_accessible_in_all_variants(browser: ConsoleBrowser, locale: str, theme: str, size: str) -> None:
+    page = flavors_page(browser, "?cores=2&ram=4096&sort=ram", locale=locale, color_scheme=theme)
+    check_rendering(page, f"flavors-{locale[:2]}-{theme}", size)

@@ -1,4 +1,4 @@
-"""Amounts on the page: added, shared out and written to the last digit."""
+"""Exact arithmetic and formatting of amounts (core/money.js)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,9 +16,9 @@ CALL = """async ([name, values]) => {
 
 
 @pytest.fixture(scope="module")
-def page(chromium: Browser, served: ConsoleServer) -> Iterator[Page]:
+def page(chromium: Browser, server: ConsoleServer) -> Iterator[Page]:
     page = chromium.new_page()
-    page.goto(served.address)
+    page.goto(server.address)
     yield page
     page.close()
 
@@ -45,13 +45,13 @@ def test_a_sum_is_exact(page: Page, amounts: list[str], total: str) -> None:
 
 
 @pytest.mark.parametrize("amount", ["", "1e3", "1.", ".5", "12,5", "NaN", "1.2.3"])
-def test_what_is_no_amount_is_refused(page: Page, amount: str) -> None:
+def test_an_invalid_amount_is_rejected(page: Page, amount: str) -> None:
     with pytest.raises(Exception, match="not an amount"):
         money(page, "sum", [amount])
 
 
 @pytest.mark.parametrize(
-    ("amount", "written"),
+    ("amount", "grouped"),
     [
         ("0.00", "0.00"),
         ("999.123456789", "999.123456789"),
@@ -60,13 +60,13 @@ def test_what_is_no_amount_is_refused(page: Page, amount: str) -> None:
         ("1000", "1,000"),
     ],
 )
-def test_thousands_are_set_apart_and_decimals_left_alone(page: Page, amount: str, written: str) -> None:
-    assert money(page, "groupThousands", amount) == written
+def test_thousands_are_separated_and_decimals_unchanged(page: Page, amount: str, grouped: str) -> None:
+    assert money(page, "groupThousands", amount) == grouped
 
 
 @pytest.mark.parametrize(
-    ("amount", "whole", "share"),
+    ("amount", "total", "share"),
     [("0.25", "1.00", 0.25), ("1.00", "0.00", 0), ("0.000000001", "0.000000002", 0.5), ("3", "3.000", 1)],
 )
-def test_a_share_is_for_drawing(page: Page, amount: str, whole: str, share: float) -> None:
-    assert money(page, "share", amount, whole) == share
+def test_a_share_is_a_fraction_of_the_total(page: Page, amount: str, total: str, share: float) -> None:
+    assert money(page, "share", amount, total) == share

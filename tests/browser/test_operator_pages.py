@@ -1,4 +1,4 @@
-"""The operators' pages in a real browser: flows end to end, and what is seen of them."""
+"""The operator pages in a real browser: end-to-end flows, accessibility and layout."""
 
 import json
 import re
@@ -8,10 +8,10 @@ from playwright.sync_api import Page, expect
 
 from cloudconsole import Console
 from cloudconsole.operator.parsing import json_of
-from tests.browser.looking import DESKTOP, PHONE, SIZES, Eyes, faults_of, is_cut_off, shoot, sign_in
+from tests.browser.helpers import DESKTOP, PHONE, SIZES, ConsoleBrowser, axe_violations, overflows, screenshot, sign_in
 
 PAGES = {
-    "start": "/admin/",
+    "home": "/admin/",
     "tenants": "/admin/tenant/",
     "tenant": "/admin/tenant/one/?key=demo",
     "account": "/admin/account/one/?key=demo",
@@ -35,31 +35,31 @@ PAGES = {
     "news-add": "/admin/news/add/",
     "audit": "/admin/audit/",
     "logins": "/admin/audit/?trail=access",
-    "missing": "/admin/tenant/one/?key=nobody",
+    "missing": "/admin/tenant/one/?key=unknown",
 }
 
 
-SCROLLED = "[...document.querySelectorAll('.scroll')].some((list) => list.scrollWidth > list.clientWidth)"
-"""Whether a list has columns that only scrolling shows."""
-OUT_OF_LINE = """() => [...document.querySelectorAll('.listing tbody tr')].flatMap((line) => {
-  const values = [...line.querySelectorAll('td:not(.blank) > :is(bdi, time)')];
-  const places = new Set(values.map((value) => Math.round(value.getBoundingClientRect().left)));
-  const badge = line.querySelector('.badge');
+HAS_SCROLLING_TABLE = "[...document.querySelectorAll('.scroll')].some((list) => list.scrollWidth > list.clientWidth)"
+"""Whether a table scrolls horizontally."""
+MISALIGNED_CARDS = """() => [...document.querySelectorAll('.listing tbody tr')].flatMap((row) => {
+  const values = [...row.querySelectorAll('td:not(.blank) > :is(bdi, time)')];
+  const positions = new Set(values.map((value) => Math.round(value.getBoundingClientRect().left)));
+  const badge = row.querySelector('.badge');
   const isStretched = badge && badge.offsetWidth > 200;
-  return places.size > 1 || isStretched ? [line.textContent] : [];
+  return positions.size > 1 || isStretched ? [row.textContent] : [];
 })"""
-"""The cards of a list in which values do not begin below each other."""
-HIDDEN_PLACE = """() => {
-  const place = document.querySelector('.main-nav [aria-current]')?.getBoundingClientRect();
-  return Boolean(place) && (place.left < 0 || place.right > innerWidth);
+"""The cards of a list whose values are not left-aligned."""
+NAV_ITEM_HIDDEN = """() => {
+  const item = document.querySelector('.main-nav [aria-current]')?.getBoundingClientRect();
+  return Boolean(item) && (item.left < 0 || item.right > innerWidth);
 }"""
-"""Whether the bar of places hides the one that one is at."""
+"""Whether the current navigation item is scrolled out of view."""
 
 
 @pytest.fixture
-def page(eyes: Eyes) -> Page:
-    """The start page of an operator who has signed in."""
-    opened = eyes.open("/admin/")
+def page(browser: ConsoleBrowser) -> Page:
+    """The home page of a signed-in operator."""
+    opened = browser.open("/admin/")
     sign_in(opened, "operator")
     expect(opened.get_by_role("heading", level=1)).to_have_text("Overview")
     return opened
@@ -70,47 +70,47 @@ def heading(page: Page, text: str) -> None:
 
 
 @pytest.mark.parametrize(("size", "scheme"), [("desktop", "light"), ("phone", "dark")])
-def test_axe_finds_nothing_and_nothing_is_cut_off(eyes: Eyes, size: str, scheme: str) -> None:
-    page = eyes.open("/admin/", viewport=SIZES[size], color_scheme=scheme)
-    assert (faults_of(page), is_cut_off(page)) == ("", False)
-    shoot(page, f"admin-sign-in-{size}-{scheme}")
+def test_all_pages_are_accessible_without_overflow(browser: ConsoleBrowser, size: str, scheme: str) -> None:
+    page = browser.open("/admin/", viewport=SIZES[size], color_scheme=scheme)
+    assert (axe_violations(page), overflows(page)) == ("", False)
+    screenshot(page, f"admin-sign-in-{size}-{scheme}")
     sign_in(page, "operator")
     heading(page, "Overview")
     for name, path in PAGES.items():
         page.goto(path)
-        is_scrolled = page.evaluate(SCROLLED) if size == "desktop" else False
-        assert (name, faults_of(page), is_cut_off(page), is_scrolled) == (name, "", False, False)
+        has_scrolling_table = page.evaluate(HAS_SCROLLING_TABLE) if size == "desktop" else False
+        assert (name, axe_violations(page), overflows(page), has_scrolling_table) == (name, "", False, False)
         if size == "phone":
-            assert (name, page.evaluate(OUT_OF_LINE), page.evaluate(HIDDEN_PLACE)) == (name, [], False)
-        shoot(page, f"admin-{name}-{size}-{scheme}")
+            assert (name, page.evaluate(MISALIGNED_CARDS), page.evaluate(NAV_ITEM_HIDDEN)) == (name, [], False)
+        screenshot(page, f"admin-{name}-{size}-{scheme}")
 
 
-def test_a_tenant_is_refused_as_with_a_wrong_password(eyes: Eyes) -> None:
-    page = eyes.open("/admin/")
-    sign_in(page, "nobody", "wrong")
-    refusal = page.get_by_role("alert")
-    expect(refusal).to_be_visible()
-    words = refusal.text_content()
+def test_a_tenant_gets_the_same_error_as_a_wrong_password(browser: ConsoleBrowser) -> None:
+    page = browser.open("/admin/")
+    sign_in(page, "unknown", "wrong")
+    error = page.get_by_role("alert")
+    expect(error).to_be_visible()
+    message = error.text_content()
     sign_in(page, "demo")
-    expect(page.get_by_role("alert")).to_have_text(words or "-")
+    expect(page.get_by_role("alert")).to_have_text(message or "-")
     expect(page.get_by_label("Username")).to_have_value("demo")
     expect(page.get_by_label("Password")).to_have_value("")
-    assert eyes.statuses("/admin/sign-in/") == [401, 401]
+    assert browser.statuses("/admin/sign-in/") == [401, 401]
 
 
-def test_a_quota_is_changed_and_seen_by_the_tenant(page: Page, interface: Console) -> None:
-    assert interface.usage_limits().cores.limit == 64
+def test_a_quota_change_is_visible_to_the_tenant(page: Page, client: Console) -> None:
+    assert client.usage_limits().cores.limit == 64
     page.get_by_role("link", name="Quotas", exact=True).first.click()
     page.get_by_role("link", name="demo", exact=True).click()
     page.get_by_label("Cores", exact=True).fill("65")
     page.get_by_label("unlimited Disk space").check()
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status").first).to_contain_text("changed")
-    limits = interface.usage_limits()
+    limits = client.usage_limits()
     assert (limits.cores.limit, limits.gigabytes.limit) == (65, None)
 
 
-def test_an_account_is_added_logs_in_and_is_shut_out(page: Page, eyes: Eyes) -> None:
+def test_an_account_can_be_added_logged_out_and_removed(page: Page, browser: ConsoleBrowser) -> None:
     page.goto("/admin/account/add/")
     page.get_by_label("Tenant").fill("demo")
     page.get_by_label("Username").fill("ann")
@@ -119,7 +119,7 @@ def test_an_account_is_added_logs_in_and_is_shut_out(page: Page, eyes: Eyes) -> 
     page.get_by_label("Repeat the password").fill("a secret word")
     page.get_by_role("button", name="Add").click()
     heading(page, "Account ann")
-    other = eyes.open("/admin/")
+    other = browser.open("/admin/")
     sign_in(other, "ann", "a secret word")
     heading(other, "Overview")
     page.get_by_role("link", name="End sessions").click()
@@ -132,24 +132,24 @@ def test_an_account_is_added_logs_in_and_is_shut_out(page: Page, eyes: Eyes) -> 
     expect(page.get_by_role("status").first).to_have_text("account ann: removed")
 
 
-def test_news_are_previewed_published_and_withdrawn(page: Page, interface: Console) -> None:
+def test_news_can_be_previewed_published_and_disabled(page: Page, client: Console) -> None:
     title = '<img src=x onerror="document.title=1">'
     page.goto("/admin/news/add/")
     page.get_by_label("Title").fill(title)
     page.get_by_label("URL").fill("https://news.example.com/x")
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_role("link", name=title)).to_be_visible()
-    assert title not in [item.title for item in interface.news()]
+    assert title not in [item.title for item in client.news()]
     page.get_by_role("button", name="Add").click()
     heading(page, "News item 11")
-    assert interface.news()[0].title == title
+    assert client.news()[0].title == title
     page.get_by_role("link", name="Disable").click()
     page.get_by_role("button", name="Disable").click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("withdrawn")
-    assert interface.news()[0].title != title
+    assert client.news()[0].title != title
 
 
-def test_a_resource_is_found_and_ended_at_a_time(page: Page) -> None:
+def test_a_resource_can_be_found_and_scheduled_to_end(page: Page) -> None:
     page.goto("/admin/resource/")
     page.get_by_label("Id or name begins with").fill("web-da")
     page.get_by_role("button", name="Search").click()
@@ -162,13 +162,13 @@ def test_a_resource_is_found_and_ended_at_a_time(page: Page) -> None:
     expect(page.get_by_text("2027-01-31 08:00:07")).to_be_visible()
 
 
-def test_a_time_that_a_browser_shortens_is_not_taken_for_a_change(page: Page) -> None:
+def test_a_time_shortened_by_the_browser_is_not_a_change(page: Page) -> None:
     page.goto("/admin/news/one/?key=3")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status").first).to_contain_text("nothing to change")
 
 
-def test_a_refused_form_has_the_focus_on_what_is_wrong_and_keeps_what_was_typed(page: Page) -> None:
+def test_a_rejected_form_focuses_the_error_and_keeps_typed_text(page: Page) -> None:
     page.goto("/admin/resource/add/")
     page.get_by_label("Tenant").fill("demo")
     page.get_by_label("Id", exact=True).fill("i-9")
@@ -186,7 +186,7 @@ def test_a_refused_form_has_the_focus_on_what_is_wrong_and_keeps_what_was_typed(
     heading(page, "Resource i-9")
 
 
-MISTAKES = [
+INVALID_JSON = [
     "[",
     '[1,\n 2\n "x"]',
     '{"a" 1}',
@@ -203,18 +203,18 @@ MISTAKES = [
 ]
 
 
-def test_json_is_checked_while_typing_in_the_servers_words_and_laid_out_by_a_button(page: Page) -> None:
+def test_json_is_checked_while_typing_and_can_be_formatted(page: Page) -> None:
     page.goto("/admin/domain/one/?key=206813")
     field = page.get_by_label("Cache behaviors", exact=True)
-    told = page.locator("#field-cacheBehaviors-syntax-error")
-    for text in MISTAKES:
-        with pytest.raises(ValueError, match="line") as refused:
+    error = page.locator("#field-cacheBehaviors-syntax-error")
+    for text in INVALID_JSON:
+        with pytest.raises(ValueError, match="line") as raised:
             json_of(text)
-        place = str(refused.value).partition("; ")[2]
+        message = str(raised.value).partition("; ")[2]
         field.fill(text)
-        expect(told).to_have_text(place[0].upper() + place[1:])
+        expect(error).to_have_text(message[0].upper() + message[1:])
     field.fill('{"a": 1}')
-    expect(told).to_have_text("Must be a list")
+    expect(error).to_have_text("Must be a list")
     page.get_by_label("Advanced origin configs", exact=True).fill('{"a": 1}')
     page.get_by_role("button", name="Format Advanced origin configs").click()
     expect(page.locator("#field-originConfig-advOriginConfigs-syntax-error")).to_have_text("")
@@ -226,7 +226,7 @@ def test_json_is_checked_while_typing_in_the_servers_words_and_laid_out_by_a_but
     assert text.count("\n") > 4
 
 
-def test_what_the_server_said_of_json_goes_once_it_is_mended(page: Page) -> None:
+def test_the_servers_json_error_disappears_when_the_text_changes(page: Page) -> None:
     page.goto("/admin/domain/one/?key=206813")
     field = page.get_by_label("Cache behaviors", exact=True)
     field.fill("{}")
@@ -244,8 +244,8 @@ def test_what_the_server_said_of_json_goes_once_it_is_mended(page: Page) -> None
     expect(field).not_to_have_accessible_description(re.compile("must be a list"))
 
 
-def test_filters_are_folded_on_a_phone_and_open_without_scripts(eyes: Eyes) -> None:
-    page = eyes.open("/admin/resource/", viewport=PHONE, java_script_enabled=False)
+def test_filters_are_collapsed_on_phones_and_open_without_javascript(browser: ConsoleBrowser) -> None:
+    page = browser.open("/admin/resource/", viewport=PHONE, java_script_enabled=False)
     sign_in(page, "operator")
     field = page.get_by_label("Id or name begins with")
     expect(field).to_be_hidden()
@@ -262,9 +262,9 @@ def test_filters_are_folded_on_a_phone_and_open_without_scripts(eyes: Eyes) -> N
     expect(field).to_be_visible()
 
 
-def test_two_who_change_the_same_do_not_undo_each_other(page: Page, eyes: Eyes) -> None:
+def test_concurrent_edits_do_not_overwrite_each_other(page: Page, browser: ConsoleBrowser) -> None:
     page.goto("/admin/quota/one/?key=demo")
-    other = eyes.open_tab(page.context, "/admin/quota/one/?key=demo")
+    other = browser.open_tab(page.context, "/admin/quota/one/?key=demo")
     other.get_by_label("Cores", exact=True).fill("70")
     other.get_by_role("button", name="Save").click()
     page.get_by_label("Cloud disks", exact=True).fill("9")
@@ -276,8 +276,8 @@ def test_two_who_change_the_same_do_not_undo_each_other(page: Page, eyes: Eyes) 
     expect(page.get_by_role("status").first).to_contain_text("changed")
 
 
-def test_all_of_it_can_be_done_by_keyboard_and_without_scripts(eyes: Eyes) -> None:
-    page = eyes.open("/admin/tenant/add/", java_script_enabled=False)
+def test_the_pages_work_by_keyboard_and_without_javascript(browser: ConsoleBrowser) -> None:
+    page = browser.open("/admin/tenant/add/", java_script_enabled=False)
     expect(page.get_by_label("Username")).to_be_focused()
     page.keyboard.type("operator")
     page.keyboard.press("Tab")
@@ -294,7 +294,7 @@ def test_all_of_it_can_be_done_by_keyboard_and_without_scripts(eyes: Eyes) -> No
     heading(page, "Tenant acme")
 
 
-def test_signing_out_and_going_back_shows_nothing(page: Page) -> None:
+def test_the_back_button_shows_nothing_after_sign_out(page: Page) -> None:
     page.goto("/admin/account/")
     page.get_by_role("button", name="Sign out").click()
     heading(page, "Sign in")
@@ -302,7 +302,7 @@ def test_signing_out_and_going_back_shows_nothing(page: Page) -> None:
     heading(page, "Sign in")
 
 
-def test_a_form_sent_after_the_session_ended_is_still_there_by_the_back_button(page: Page, eyes: Eyes) -> None:
+def test_the_back_button_restores_a_form_sent_after_the_session_ended(page: Page, browser: ConsoleBrowser) -> None:
     page.goto("/admin/tenant/add/")
     page.get_by_label("Name").fill("acme")
     page.context.clear_cookies(name="operatorid")

@@ -1,86 +1,86 @@
-"""The page as such: it loads whole, under its policy, in few bytes, and copies are kept."""
+"""Page loading: content security policy, transfer size and caching."""
 
 from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from tests.browser.looking import Eyes, settled, sign_in, signed_in
+from tests.browser.helpers import ConsoleBrowser, open_signed_in, sign_in, wait_until_loaded
 
 BUDGET = 150_000
 
 
-def test_the_page_runs_under_its_policy(eyes: Eyes) -> None:
-    page = eyes.open()
+def test_the_page_complies_with_its_content_security_policy(browser: ConsoleBrowser) -> None:
+    page = browser.open()
     page.add_init_script(
         "window.violations = [];"
         "addEventListener('securitypolicyviolation', (event) => violations.push(event.violatedDirective))"
     )
     page.reload()
     sign_in(page)
-    settled(page)
-    assert "script-src 'self'" in (eyes.answers[0].header_value("content-security-policy") or "")
+    wait_until_loaded(page)
+    assert "script-src 'self'" in (browser.responses[0].header_value("content-security-policy") or "")
     assert page.evaluate("violations") == []
 
 
-def test_under_the_policy_no_text_becomes_markup(eyes: Eyes) -> None:
-    page = eyes.open()
+def test_the_policy_prevents_text_from_becoming_markup(browser: ConsoleBrowser) -> None:
+    page = browser.open()
     with page.expect_console_message(lambda message: "TrustedHTML" in message.text):
         attempt = "try { document.body.innerHTML = '<b>bold</b>' } catch (problem) { problem.name }"
         assert page.evaluate(attempt) == "TypeError"
     expect(page.locator("b")).to_have_count(0)
-    eyes.complaints.clear()
+    browser.console_errors.clear()
 
 
-def test_all_that_is_loaded_is_the_consoles_own(eyes: Eyes) -> None:
-    asked: list[str] = []
-    page = eyes.open()
-    page.on("request", lambda request: asked.append(request.url))
+def test_all_requests_go_to_the_console(browser: ConsoleBrowser) -> None:
+    requested: list[str] = []
+    page = browser.open()
+    page.on("request", lambda request: requested.append(request.url))
     page.reload()
     sign_in(page)
-    settled(page)
+    wait_until_loaded(page)
     for name in ("Flavors", "Domain"):
         page.get_by_role("link", name=name).click()
-        settled(page)
-    assert [url for url in asked if not url.startswith(eyes.console.address + "/")] == []
-    assert f"{eyes.console.address}/api/" in asked
+        wait_until_loaded(page)
+    assert [url for url in requested if not url.startswith(browser.console.address + "/")] == []
+    assert f"{browser.console.address}/api/" in requested
 
 
-def heard(page: Page, event: str) -> list[Any]:
-    """What the browser tells of its network from now on, under one name."""
-    told: list[Any] = []
+def network_events(page: Page, event: str) -> list[Any]:
+    """The browser's network events of one type, recorded from now on."""
+    events: list[Any] = []
     session = page.context.new_cdp_session(page)
     session.send("Network.enable")
 
-    def note(each: Any) -> None:
-        told.append(each)
+    def record(each: Any) -> None:
+        events.append(each)
 
-    session.on(f"Network.{event}", note)
-    return told
+    session.on(f"Network.{event}", record)
+    return events
 
 
-def test_sign_in_and_overview_from_nothing_are_within_the_budget(eyes: Eyes) -> None:
-    page = eyes.open("about:blank")
-    finished = heard(page, "loadingFinished")
-    page.goto(eyes.console.address)
+def test_a_first_visit_with_sign_in_and_overview_is_within_the_budget(browser: ConsoleBrowser) -> None:
+    page = browser.open("about:blank")
+    finished = network_events(page, "loadingFinished")
+    page.goto(browser.console.address)
     sign_in(page)
-    settled(page)
+    wait_until_loaded(page)
     assert len(finished) > 10
-    # Over the wire, headers and all.
+    # Transferred bytes, including headers.
     assert sum(each["encodedDataLength"] for each in finished) < BUDGET
 
 
-def test_a_second_visit_loads_no_file_again(eyes: Eyes) -> None:
-    page = eyes.open_tab(signed_in(eyes).context, "about:blank")
-    answers = heard(page, "responseReceived")
-    page.goto(eyes.console.address)
-    settled(page)
-    loaded = [each["response"]["url"] for each in answers if not each["response"]["fromDiskCache"]]
-    assert f"{eyes.console.address}/api/" in loaded
+def test_a_second_visit_loads_assets_from_the_cache(browser: ConsoleBrowser) -> None:
+    page = browser.open_tab(open_signed_in(browser).context, "about:blank")
+    responses = network_events(page, "responseReceived")
+    page.goto(browser.console.address)
+    wait_until_loaded(page)
+    loaded = [each["response"]["url"] for each in responses if not each["response"]["fromDiskCache"]]
+    assert f"{browser.console.address}/api/" in loaded
     assert [url for url in loaded if "/web/" in url] == []
 
 
-def test_the_page_itself_is_asked_after_and_need_not_come_again(eyes: Eyes) -> None:
-    page = eyes.open()
+def test_the_page_itself_is_revalidated(browser: ConsoleBrowser) -> None:
+    page = browser.open()
     expect(page.locator("h1")).to_be_visible()
-    assert eyes.answers[0].header_value("cache-control") == "no-cache"
-    assert eyes.answers[0].header_value("etag")
+    assert browser.responses[0].header_value("cache-control") == "no-cache"
+    assert browser.responses[0].header_value("etag")

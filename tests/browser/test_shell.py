@@ -1,23 +1,23 @@
-"""What stands around the pages: languages, themes, titles and addresses, at every width and without a mouse."""
+"""The shell: languages, themes, titles, routes and keyboard use at every width."""
 
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.looking import (
-    LOOKS,
+from tests.browser.helpers import (
     PHONE,
     SIZES,
-    Eyes,
-    faults_of,
-    is_cut_off,
-    settled,
-    shoot,
+    VARIANTS,
+    ConsoleBrowser,
+    apply_text_spacing,
+    axe_violations,
+    open_signed_in,
+    overflows,
+    screenshot,
     sign_in,
-    signed_in,
-    space_out,
     tab_to,
+    wait_until_loaded,
 )
 
 
@@ -29,17 +29,17 @@ def heading(page: Page, name: str) -> Any:
     ("locale", "language", "title"),
     [("en-GB", "en", "Sign in"), ("zh-CN", "zh", "登录"), ("zh-TW", "zh", "登录"), ("fr-FR", "en", "Sign in")],
 )
-def test_the_language_is_the_browsers_where_it_is_one_of_ours(
-    eyes: Eyes, locale: str, language: str, title: str
+def test_the_language_follows_the_browser_if_supported(
+    browser: ConsoleBrowser, locale: str, language: str, title: str
 ) -> None:
-    page = eyes.open(locale=locale)
+    page = browser.open(locale=locale)
     expect(heading(page, title)).to_be_visible()
     expect(page.locator("html")).to_have_attribute("lang", language)
 
 
-def test_another_language_is_kept_and_comes_to_every_tab(eyes: Eyes) -> None:
-    page = eyes.open()
-    other = eyes.open_tab(page.context)
+def test_the_chosen_language_is_stored_and_applies_to_every_tab(browser: ConsoleBrowser) -> None:
+    page = browser.open()
+    other = browser.open_tab(page.context)
     chinese = page.get_by_role("button", name="中文")
     expect(chinese).to_have_attribute("lang", "zh")
     chinese.click()
@@ -52,8 +52,8 @@ def test_another_language_is_kept_and_comes_to_every_tab(eyes: Eyes) -> None:
     expect(page).to_have_title("登录 · 云控制台")
 
 
-def test_what_was_typed_stays_when_the_language_changes(eyes: Eyes) -> None:
-    page = eyes.open()
+def test_changing_the_language_keeps_typed_text(browser: ConsoleBrowser) -> None:
+    page = browser.open()
     page.get_by_label("Username").fill("demo")
     page.get_by_label("Password", exact=True).fill("half a pass")
     page.get_by_role("button", name="中文").click()
@@ -68,9 +68,9 @@ def test_what_was_typed_stays_when_the_language_changes(eyes: Eyes) -> None:
     expect(page.get_by_role("button", name="English")).to_be_focused()
 
 
-def test_messages_of_the_console_are_in_the_language_of_the_page(eyes: Eyes) -> None:
-    page = signed_in(eyes, "/#/domain/206813", locale="zh-CN")
-    eyes.console.advance(31 * 60)
+def test_api_messages_are_in_the_language_of_the_page(browser: ConsoleBrowser) -> None:
+    page = open_signed_in(browser, "/#/domain/206813", locale="zh-CN")
+    browser.console.advance(31 * 60)
     page.reload()
     ended, wrong = (
         page.get_by_text("登录已失效，请重新登录后继续。"),
@@ -80,15 +80,15 @@ def test_messages_of_the_console_are_in_the_language_of_the_page(eyes: Eyes) -> 
     page.get_by_label("密码", exact=True).fill("wrong")
     page.get_by_role("button", name="登录").click()
     expect(wrong).to_be_visible()
-    # Nobody asks for it again: in another language it stays in the words it came in, and says in which.
+    # The request is not repeated: the message stays in its language and is marked with it.
     page.get_by_role("button", name="English").click()
     expect(wrong).to_have_attribute("lang", "zh")
     expect(page.locator(".notice")).to_have_count(1)
 
 
-def test_a_theme_is_kept_and_comes_to_every_tab(eyes: Eyes) -> None:
-    page = eyes.open()
-    other = eyes.open_tab(page.context)
+def test_the_chosen_theme_is_stored_and_applies_to_every_tab(browser: ConsoleBrowser) -> None:
+    page = browser.open()
+    other = browser.open_tab(page.context)
     page.get_by_role("button", name="Dark").click()
     expect(page.get_by_role("button", name="Dark")).to_be_focused()
     for each in (page, other):
@@ -99,8 +99,8 @@ def test_a_theme_is_kept_and_comes_to_every_tab(eyes: Eyes) -> None:
         expect(each.locator("html")).not_to_have_attribute("data-theme", "dark")
 
 
-def test_a_theme_is_there_before_the_page_is(eyes: Eyes) -> None:
-    page = eyes.open()
+def test_the_theme_is_applied_before_the_scripts_run(browser: ConsoleBrowser) -> None:
+    page = browser.open()
     page.get_by_role("button", name="Dark").click()
     page.route("**/main.js", lambda route: route.fulfill(body="", content_type="text/javascript"))
     page.reload()
@@ -108,14 +108,14 @@ def test_a_theme_is_there_before_the_page_is(eyes: Eyes) -> None:
     assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
 
 
-def test_pages_have_titles_headings_and_addresses_and_one_finds_the_way_back(eyes: Eyes) -> None:
-    page = signed_in(eyes)
+def test_pages_have_titles_headings_and_urls_and_support_back_and_forward(browser: ConsoleBrowser) -> None:
+    page = open_signed_in(browser)
     for name, address in (("Flavors", "/#/flavors"), ("Domain", "/#/domain"), ("Overview", "/#/")):
         page.get_by_role("link", name=name).click()
         expect(heading(page, name)).to_be_focused()
         expect(page).to_have_title(f"{name} · Cloud Console")
         expect(page.locator("[aria-current=page]")).to_have_text(name)
-        assert page.url == eyes.console.address + address
+        assert page.url == browser.console.address + address
     page.go_back()
     expect(heading(page, "Domain")).to_be_focused()
     page.go_back()
@@ -123,12 +123,12 @@ def test_pages_have_titles_headings_and_addresses_and_one_finds_the_way_back(eye
     page.go_forward()
     expect(heading(page, "Domain")).to_be_focused()
     page.reload()
-    settled(page)
+    wait_until_loaded(page)
     expect(heading(page, "Domain")).not_to_be_focused()
 
 
-def test_an_address_of_no_page_says_so_and_leads_home(eyes: Eyes) -> None:
-    page = signed_in(eyes, "/#/nowhere")
+def test_an_unknown_route_shows_not_found_and_links_to_the_overview(browser: ConsoleBrowser) -> None:
+    page = open_signed_in(browser, "/#/nowhere")
     for address in ("#/nowhere", "#/nowhere/at?all=1", "#/%E0%A4%A", "#/constructor"):
         page.goto(f"/{address}")
         expect(heading(page, "Page not found")).to_be_visible()
@@ -137,61 +137,63 @@ def test_an_address_of_no_page_says_so_and_leads_home(eyes: Eyes) -> None:
         expect(heading(page, "Overview")).to_be_focused()
 
 
-def test_without_scripts_the_page_says_what_it_needs_in_both_languages(eyes: Eyes) -> None:
-    page = eyes.open(java_script_enabled=False)
+def test_without_javascript_the_page_says_so_in_both_languages(browser: ConsoleBrowser) -> None:
+    page = browser.open(java_script_enabled=False)
     expect(page.locator("noscript p")).to_contain_text(["This page requires JavaScript.", "本页面需要 JavaScript。"])
     expect(page.get_by_text("Loading…")).to_be_hidden()
     page.locator("noscript a").first.click()
-    assert page.url == eyes.console.address + "/docs/"
+    assert page.url == browser.console.address + "/docs/"
 
 
 @pytest.mark.parametrize("missing", ["**/web/**", "**/*.js"])
-def test_where_its_files_are_missing_the_page_says_what_to_do(eyes: Eyes, missing: str) -> None:
-    page = eyes.open("/docs/")
+def test_with_missing_assets_the_page_suggests_a_reload(browser: ConsoleBrowser, missing: str) -> None:
+    page = browser.open("/docs/")
     page.route(missing, lambda route: route.fulfill(status=404, body=""))
     page.goto("/")
-    eyes.complaints.clear()
+    browser.console_errors.clear()
     expect(page.get_by_text("reload the page. The console requires a current browser")).to_be_visible()
     expect(page.get_by_text("请刷新页面；本控制台需要较新版本的浏览器")).to_be_visible()
-    assert faults_of(page) == ""
-    shoot(page, f"missing-{missing.strip('*/.')}")
-    eyes.complaints.clear()
+    assert axe_violations(page) == ""
+    screenshot(page, f"missing-{missing.strip('*/.')}")
+    browser.console_errors.clear()
 
 
-@pytest.mark.parametrize(("locale", "theme", "size"), LOOKS)
-def test_everybody_can_read_and_use_sign_in_and_shell(eyes: Eyes, locale: str, theme: str, size: str) -> None:
-    page = eyes.open("/#/nowhere", locale=locale, color_scheme=theme, viewport=SIZES[size])
+@pytest.mark.parametrize(("locale", "theme", "size"), VARIANTS)
+def test_sign_in_and_shell_are_accessible_in_all_variants(
+    browser: ConsoleBrowser, locale: str, theme: str, size: str
+) -> None:
+    page = browser.open("/#/nowhere", locale=locale, color_scheme=theme, viewport=SIZES[size])
     submit = page.locator("button[type=submit]")
     expect(submit).to_be_enabled()
-    shoot(page, f"sign-in-{locale[:2]}-{theme}-{size}")
+    screenshot(page, f"sign-in-{locale[:2]}-{theme}-{size}")
     submit.click()
     expect(page.locator("[aria-invalid=true]")).to_have_count(2)
-    assert faults_of(page) == ""
-    assert not is_cut_off(page)
+    assert axe_violations(page) == ""
+    assert not overflows(page)
     page.locator("[name=username]").fill("demo")
     page.locator("[name=password]").fill("console-demo")
     submit.click()
     expect(page.locator("nav")).to_be_visible()
     if size == "phone":
         page.locator(".menu-button").click()
-    assert faults_of(page) == ""
-    assert not is_cut_off(page)
+    assert axe_violations(page) == ""
+    assert not overflows(page)
 
 
-def test_fingers_find_what_they_aim_at(eyes: Eyes) -> None:
-    page = eyes.open("/#/nowhere", viewport=PHONE)
+def test_touch_targets_are_large_enough(browser: ConsoleBrowser) -> None:
+    page = browser.open("/#/nowhere", viewport=PHONE)
     sign_in(page)
     page.get_by_role("button", name="Menu").click()
     targets = page.locator("header :is(a, button), footer a")
     boxes = [target.bounding_box() for target in targets.all() if target.is_visible()]
     assert len(boxes) > 8
     assert [box for box in boxes if box is None or box["height"] < 36 or box["width"] < 24] == []
-    in_head = page.locator("header :is(a, button)").all()
-    assert all((each.bounding_box() or {"height": 0})["height"] >= 44 for each in in_head)
+    in_header = page.locator("header :is(a, button)").all()
+    assert all((each.bounding_box() or {"height": 0})["height"] >= 44 for each in in_header)
 
 
-def test_the_menu_of_a_phone_works_by_keyboard(eyes: Eyes) -> None:
-    page = eyes.open("/#/nowhere", viewport=PHONE)
+def test_the_mobile_menu_works_by_keyboard(browser: ConsoleBrowser) -> None:
+    page = browser.open("/#/nowhere", viewport=PHONE)
     sign_in(page)
     menu = page.get_by_role("button", name="Menu")
     expect(menu).to_have_attribute("aria-expanded", "false")
@@ -204,8 +206,8 @@ def test_the_menu_of_a_phone_works_by_keyboard(eyes: Eyes) -> None:
     expect(page.get_by_role("button", name="Sign out")).to_be_hidden()
 
 
-def test_a_long_name_is_cut_short_and_nothing_is_pushed_out(eyes: Eyes) -> None:
-    page = signed_in(eyes, "/#/nowhere", viewport=PHONE)
+def test_a_long_username_is_truncated_without_overflow(browser: ConsoleBrowser) -> None:
+    page = open_signed_in(browser, "/#/nowhere", viewport=PHONE)
     name = "a.very.long.name.of.a.person.with.many.names@a-department.example.com"
     page.evaluate(
         """name => {
@@ -217,13 +219,13 @@ def test_a_long_name_is_cut_short_and_nothing_is_pushed_out(eyes: Eyes) -> None:
     page.reload()
     page.get_by_role("button", name="Menu").click()
     expect(page.get_by_text(name)).to_be_visible()
-    assert not is_cut_off(page)
+    assert not overflows(page)
 
 
-def test_one_can_skip_to_the_content(eyes: Eyes) -> None:
-    page = signed_in(eyes, "/#/nowhere")
+def test_the_skip_link_moves_the_focus_to_the_content(browser: ConsoleBrowser) -> None:
+    page = open_signed_in(browser, "/#/nowhere")
     page.reload()
-    settled(page)
+    wait_until_loaded(page)
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to main content")).to_be_focused()
     page.keyboard.press("Enter")
@@ -232,10 +234,10 @@ def test_one_can_skip_to_the_content(eyes: Eyes) -> None:
     assert page.url.endswith("/#/nowhere")
 
 
-def test_whatever_has_the_keyboard_can_be_seen_to_have_it(eyes: Eyes) -> None:
-    page = signed_in(eyes, "/#/nowhere")
+def test_the_focus_is_always_visible(browser: ConsoleBrowser) -> None:
+    page = open_signed_in(browser, "/#/nowhere")
     page.reload()
-    settled(page)
+    wait_until_loaded(page)
     seen = []
     for _ in range(14):
         page.keyboard.press("Tab")
@@ -249,53 +251,53 @@ def test_whatever_has_the_keyboard_can_be_seen_to_have_it(eyes: Eyes) -> None:
     assert {"Cloud Console", "Overview", "Sign out", "English", "Dark", "Go to the overview"} <= set(seen)
 
 
-def test_who_wants_no_motion_gets_none(eyes: Eyes) -> None:
-    page = eyes.open()
+def test_reduced_motion_is_respected(browser: ConsoleBrowser) -> None:
+    page = browser.open()
     seconds = page.locator("button[type=submit]").evaluate("each => getComputedStyle(each).transitionDuration")
     assert max(float(each.strip().removesuffix("s")) for each in seconds.split(",")) < 0.001
 
 
-def test_programs_are_shown_their_way(eyes: Eyes) -> None:
-    page = eyes.open()
+def test_the_footer_links_to_the_api_reference(browser: ConsoleBrowser) -> None:
+    page = browser.open()
     expect(page.get_by_role("link", name="OpenAPI")).to_have_attribute("href", "/openapi.json")
     page.get_by_role("link", name="API reference").click()
-    assert page.url == eyes.console.address + "/docs/"
+    assert page.url == browser.console.address + "/docs/"
 
 
 @pytest.mark.parametrize("locale", ["en-GB", "zh-CN"])
-def test_text_that_is_spaced_out_still_fits_the_narrowest_window(eyes: Eyes, locale: str) -> None:
-    page = eyes.open(locale=locale)
-    space_out(page)
-    assert not is_cut_off(page)
+def test_text_spacing_causes_no_overflow_in_narrow_windows(browser: ConsoleBrowser, locale: str) -> None:
+    page = browser.open(locale=locale)
+    apply_text_spacing(page)
+    assert not overflows(page)
     sign_in(page)
-    settled(page)
+    wait_until_loaded(page)
     page.locator(".menu-button").click()
     for address in ("#/", "#/flavors?cores=2&ram=4096", "#/domain/206814", "#/domain/none"):
         page.evaluate("address => { location.hash = address }", address)
-        settled(page)
-        assert not is_cut_off(page), address
-        shoot(page, f"spaced-{locale[:2]}-{address[2:8]}")
+        wait_until_loaded(page)
+        assert not overflows(page), address
+        screenshot(page, f"spaced-{locale[:2]}-{address[2:8]}")
 
 
-def test_what_is_chosen_is_seen_without_the_pages_own_colours(eyes: Eyes) -> None:
-    page = signed_in(eyes, forced_colors="active")
+def test_selection_is_visible_with_forced_colors(browser: ConsoleBrowser) -> None:
+    page = open_signed_in(browser, forced_colors="active")
 
     def backgrounds(selector: str) -> list[str]:
         read = "each => each.map(one => getComputedStyle(one).backgroundColor)"
         found: list[str] = page.locator(selector).evaluate_all(read)
         return found
 
-    def stands_out(chosen: str, all_of_them: str) -> bool:
+    def stands_out(chosen: str, all_options: str) -> bool:
         [own] = backgrounds(chosen)
-        return backgrounds(all_of_them).count(own) == 1
+        return backgrounds(all_options).count(own) == 1
 
     assert stands_out("header nav [aria-current]", "header nav a")
     assert stands_out("header [aria-pressed=true][data-focus-key^=language]", "header [data-focus-key^=language]")
     assert stands_out("header [aria-pressed=true][data-focus-key^=theme]", "header [data-focus-key^=theme]")
     assert stands_out(".segments :checked + span", ".segments span")
-    shoot(page, "forced-overview")
+    screenshot(page, "forced-overview")
     page.evaluate("location.hash = '#/flavors?cores=2&ram=4096'")
     expect(page.locator("[name=ram]:checked")).to_have_count(1)
     for name in ("cores", "ram"):
         assert stands_out(f"[name={name}]:checked + span", f"[name={name}] + span")
-    shoot(page, "forced-flavors")
+    screenshot(page, "forced-flavors")

@@ -1,4 +1,4 @@
-"""The styles of the tenant pages: what is styled for the frame is not, by a like name, styled again for a page."""
+"""The styles of the tenant pages: shell.css and pages.css do not share class names by accident."""
 
 import re
 from importlib.resources import files
@@ -13,7 +13,7 @@ def _classes(path: str) -> set[str]:
     return set(_CLASS.findall(_COMMENT.sub("", WEB.joinpath(path).read_text())))
 
 
-def test_the_frame_and_the_pages_share_only_the_names_of_the_theme() -> None:
-    frame, pages, theme = (_classes(path) for path in ("console/shell.css", "console/pages.css", "theme.css"))
-    assert min(len(frame), len(pages), len(theme)) > 10
-    assert frame & pages - theme == set()
+def test_shell_and_pages_share_only_the_classes_of_the_theme() -> None:
+    shell, pages, theme = (_classes(path) for path in ("console/shell.css", "console/pages.css", "theme.css"))
+    assert min(len(shell), len(pages), len(theme)) > 10
+    assert shell & pages - theme == set()
