@@ -1,4 +1,4 @@
-"""A lab that runs, for tests: who its users are, connections as any of them, and hands to freeze or end a service."""
+"""A running lab: its users, openstacksdk connections, and control of single services."""
 
 import json
 import signal
@@ -11,24 +11,24 @@ from openstack.connection import Connection
 from openstack.identity.v3._proxy import Proxy as Identity
 
 from lab import plan as plans
-from lab import processes, running, services
-from lab.errors import LabFailed
+from lab import processes, services
+from lab.errors import LabError
 from lab.plan import Plan
 from lab.processes import Process, Records
 
 
 @dataclass(frozen=True)
 class User:
-    """Somebody who can log in, or should not be able to."""
+    """A user of the seed data."""
 
     name: str
     password: str
     project: str | None
-    """The project to connect to; None where there is none."""
+    """The project to scope to; None if the user has none."""
 
 
 class Lab:
-    """A lab that is ready, found by its folder; nothing is started by looking at it."""
+    """A running lab, found by its folder."""
 
     def __init__(self, plan: Plan, users: dict[str, User]) -> None:
         self.plan = plan
@@ -40,13 +40,13 @@ class Lab:
         folder = folder.resolve()
         plan = plans.read(folder)
         if plan is None:
-            raise LabFailed(f"no lab is ready in {folder}: `python -m lab start` makes one")
-        known = json.loads((folder / "state.json").read_bytes())
-        return cls(plan, {name: User(name, **user) for name, user in known["users"].items()})
+            raise LabError(f"no lab is running in {folder}: run `python -m lab start`")
+        state = json.loads((folder / "state.json").read_bytes())
+        return cls(plan, {name: User(name, **user) for name, user in state["users"].items()})
 
     @property
     def identity(self) -> str:
-        """The address that a console is pointed at."""
+        """Keystone's URL, as consoles are configured with it."""
         return self.plan.identity
 
     @property
@@ -54,45 +54,45 @@ class Lab:
         return self.plan.regions
 
     def connect(self, username: str, region: str | None = None, project: str | None = None) -> Connection:
-        """A connection of openstacksdk as one of the users, to his project if not to another."""
+        """Connect as a user, scoped to the user's project unless another is given."""
         user = self.users[username]
         return connect(self.identity, user.name, user.password, project or user.project, region or self.plan.regions[0])
 
     def suspend(self, service: str) -> None:
-        """Let a service hang: it accepts connections and answers nothing."""
+        """Suspend a service: it accepts connections and never responds."""
         processes.send(processes.tree(self._process(service)), signal.SIGSTOP)
 
     def resume(self, service: str) -> None:
         processes.send(processes.tree(self._process(service)), signal.SIGCONT)
 
-    def end(self, service: str) -> None:
-        """End a service with all that it started; its port refuses connections."""
-        processes.end([self._process(service)])
+    def stop(self, service: str) -> None:
+        """Stop a service and its child processes; its port refuses connections."""
+        processes.terminate([self._process(service)])
         self._records.remove(service)
 
-    def begin(self, service: str) -> None:
-        """Start a service that was ended, where and as it was, and wait until it answers."""
-        known = self._records.get(service)
-        if known and known.alive:
-            raise LabFailed(f"{service} runs already")
-        begun = services.all_services(self.plan)[service]
-        running.begin(self.plan, [begun])
-        running.wait(self.plan, [begun])
+    def start(self, service: str) -> None:
+        """Start a stopped service on its port, and wait until it responds."""
+        process = self._records.get(service)
+        if process and process.alive:
+            raise LabError(f"{service} is already running")
+        stopped = services.all_services(self.plan)[service]
+        services.start(self.plan, [stopped])
+        services.wait(self.plan, [stopped])
 
     def _process(self, service: str) -> Process:
-        found = self._records.get(service)
-        if found is None:
-            raise LabFailed(f"{service} does not run; these do: {', '.join(self._records.all())}")
-        return found
+        process = self._records.get(service)
+        if process is None:
+            raise LabError(f"{service} is not running; running services: {', '.join(self._records.all())}")
+        return process
 
 
 def identity_of(connection: Connection) -> Identity:
-    """Keystone, seen through a connection; openstacksdk would have it be of another version just as well."""
+    """Return the identity proxy, typed as v3: openstacksdk does not know the version statically."""
     return cast("Identity", connection.identity)
 
 
 def connect(identity: str, username: str, password: str, project: str | None, region: str) -> Connection:
-    """A connection of openstacksdk that takes nothing from the environment or from files."""
+    """Connect with openstacksdk, ignoring environment variables and configuration files."""
     return openstack.connect(
         load_yaml_config=False,
         load_envvars=False,

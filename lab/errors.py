@@ -1,5 +1,5 @@
-"""The one error of the lab."""
+"""Errors of the lab."""
 
 
-class LabFailed(Exception):
-    """What was asked for cannot be done; the message says why, and is all that its reader needs."""
+class LabError(Exception):
+    """An operation failed; the message is meant for the user."""

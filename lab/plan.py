@@ -1,4 +1,4 @@
-"""What one lab is: its folder, its environment, its regions and its ports; all paths and addresses follow from it."""
+"""The plan of a lab: folder, virtual environment, regions and ports, and the paths and URLs derived from them."""
 
 import json
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ BROKER_PASSWORD = "brokerpw"
 
 @dataclass(frozen=True)
 class Plan:
-    """A lab that runs, ran or is about to."""
+    """A lab, running or not."""
 
     folder: Path
     venv: Path
@@ -23,7 +23,7 @@ class Plan:
 
     @property
     def identity(self) -> str:
-        """The address of Keystone, as a console is pointed at it."""
+        """Keystone's URL, as consoles are configured with it."""
         return f"{self.keystone}/v3"
 
     @property
@@ -40,22 +40,22 @@ class Plan:
 
     @property
     def socket(self) -> Path:
-        """Where MariaDB listens for the lab's own commands."""
+        """MariaDB's socket, for the lab's own commands."""
         return self.folder / "mariadb.sock"
 
     def program(self, name: str) -> str:
-        """A program of the lab's environment."""
+        """Path of a program in the virtual environment."""
         return str(self.venv / "bin" / name)
 
     def database(self, name: str) -> str:
-        """A database's address, as the services are configured with it."""
+        """SQLAlchemy URL of a database."""
         return f"mysql+pymysql://root@{HOST}:{self.ports['mariadb']}/{name}?charset=utf8mb4"
 
     def broker(self, region: str) -> str:
         return f"rabbit://lab:{BROKER_PASSWORD}@{HOST}:{self.ports['rabbitmq']}/{region.lower()}"
 
     def configuration(self, region: str, project: str) -> Path:
-        """The configuration file of one of a region's projects, such as nova."""
+        """Configuration file of a service, such as nova, in a region."""
         return self.etc / region / project / ("glance-api.conf" if project == "glance" else f"{project}.conf")
 
     def data(self, region: str, project: str) -> Path:
@@ -65,8 +65,8 @@ class Plan:
         return self.folder / "log" / f"{service}.log"
 
     def write(self, more: dict[str, Any]) -> None:
-        """Leave word of a lab that is ready; the file is there whole or not at all."""
-        known = {
+        """Write the state file of a ready lab atomically."""
+        state = {
             "folder": str(self.folder),
             "venv": str(self.venv),
             "identity": self.identity,
@@ -74,21 +74,21 @@ class Plan:
             "ports": self.ports,
             **more,
         }
-        half = self.folder / "state.json.new"
-        half.write_text(json.dumps(known, indent=2) + "\n")
-        half.replace(self.folder / "state.json")
+        temporary = self.folder / "state.json.new"
+        temporary.write_text(json.dumps(state, indent=2) + "\n")
+        temporary.replace(self.folder / "state.json")
 
 
 def read(folder: Path) -> Plan | None:
-    """The plan of the lab that was made ready in a folder, if there is one."""
+    """Return the plan of the ready lab in a folder, if there is one."""
     try:
-        known = json.loads((folder / "state.json").read_bytes())
+        state = json.loads((folder / "state.json").read_bytes())
     except FileNotFoundError:
         return None
-    return Plan(folder, Path(known["venv"]), tuple(known["regions"]), known["ports"])
+    return Plan(folder, Path(state["venv"]), tuple(state["regions"]), state["ports"])
 
 
 def region_databases(region: str) -> list[str]:
-    """The names of the databases that a region has for itself."""
+    """Names of the databases of a region."""
     projects = ("placement", "nova_api", "nova", "nova_cell0", "cinder", "glance", "neutron", "octavia")
     return [f"{region.lower()}_{project}" for project in projects]

@@ -1,33 +1,33 @@
-"""Free ports, chosen at start, so that labs run beside each other and beside whatever else the machine does."""
+"""Allocate free ports, so that several labs can run on one machine."""
 
 import random
 import socket
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 
-from lab.errors import LabFailed
+from lab.errors import LabError
 from lab.plan import HOST
 
-# Below the range that the kernel takes outgoing connections' ports from: a port chosen now is still free when a slow
-# service comes to listen on it, and RabbitMQ's own port has to be below 32768 anyway.
+# Below the kernel's ephemeral range, so that a port is still free when a slow service binds it; RabbitMQ's distribution
+# port must be below 32768 anyway.
 RANGE: Sequence[int] = range(12000, 32000)
 
 
-def choose(names: Iterable[str]) -> dict[str, int]:
-    """A free port for each name; held until all are chosen, so that no two get the same."""
+def allocate(names: Iterable[str]) -> dict[str, int]:
+    """Allocate a free port for each name; all are bound until the last is found, so they differ."""
     ports: dict[str, int] = {}
-    with ExitStack() as held:
+    with ExitStack() as bound:
         for name in names:
-            ports[name] = _free(held)
+            ports[name] = _free_port(bound)
     return ports
 
 
-def _free(held: ExitStack) -> int:
+def _free_port(bound: ExitStack) -> int:
     for port in random.sample(RANGE, min(200, len(RANGE))):
-        listener = held.enter_context(socket.socket())
+        listener = bound.enter_context(socket.socket())
         try:
             listener.bind((HOST, port))
         except OSError:
             continue
         return port
-    raise LabFailed("no free port was found")
+    raise LabError("no free port")

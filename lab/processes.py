@@ -1,4 +1,4 @@
-"""Services as processes: begun in sessions of their own, remembered in files, ended by id with all they started."""
+"""Start processes in their own sessions, record them in files, and signal process trees."""
 
 import json
 import os
@@ -9,34 +9,34 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-PATIENCE = 15  # seconds from the polite signal to the last one
+TERMINATE_SECONDS = 15  # from SIGTERM to SIGKILL
 
 
 @dataclass(frozen=True)
 class Process:
-    """A process told from any later one with the same id by when it began, in clock ticks since the machine did."""
+    """A process id with its start time in clock ticks since boot, which distinguishes reused ids."""
 
     pid: int
-    began: int
+    start_time: int
 
     @property
     def alive(self) -> bool:
         with suppress(ChildProcessError):
-            os.waitpid(self.pid, os.WNOHANG)  # where it is our own child, it would stay as a zombie
+            os.waitpid(self.pid, os.WNOHANG)  # reap it if it is our child
         status = status_of(self.pid)
-        return status is not None and status.began == self.began and status.letter not in "ZX"
+        return status is not None and status.start_time == self.start_time and status.state not in "ZX"
 
 
 @dataclass(frozen=True)
 class Status:
-    letter: str
+    state: str
     parent: int
     session: int
-    began: int
+    start_time: int
 
 
 class Records:
-    """Which processes a lab has, one file each, written as soon as one runs: a start broken off leaves them too."""
+    """The processes of a lab, one file each, written immediately so that an interrupted start is recorded, too."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "processes"
@@ -44,9 +44,9 @@ class Records:
     def add(self, service: str, process: Process) -> None:
         path = self._path(service)
         path.parent.mkdir(parents=True, exist_ok=True)
-        half = path.with_suffix(".new")
-        half.write_text(json.dumps({"pid": process.pid, "began": process.began}))
-        half.replace(path)
+        temporary = path.with_suffix(".new")
+        temporary.write_text(json.dumps({"pid": process.pid, "start_time": process.start_time}))
+        temporary.replace(path)
 
     def get(self, service: str) -> Process | None:
         try:
@@ -58,7 +58,7 @@ class Records:
         self._path(service).unlink(missing_ok=True)
 
     def all(self) -> dict[str, Process]:
-        """The recorded processes by service, running or not."""
+        """Return all recorded processes by service, running or not."""
         found = {}
         for path in sorted(self.folder.rglob("*.json")):
             service = str(path.relative_to(self.folder).with_suffix(""))
@@ -69,8 +69,8 @@ class Records:
         return self.folder / f"{service}.json"
 
 
-def begin(command: Iterable[str], environment: dict[str, str], log: Path) -> Process:
-    """Start a command that outlives us, all it says going to a log."""
+def start(command: Iterable[str], environment: dict[str, str], log: Path) -> Process:
+    """Start a detached command with its output in a log file."""
     log.parent.mkdir(parents=True, exist_ok=True)
     arguments = list(command)
     pid = os.posix_spawn(
@@ -85,28 +85,28 @@ def begin(command: Iterable[str], environment: dict[str, str], log: Path) -> Pro
         setsid=True,
     )
     status = status_of(pid)
-    return Process(pid, status.began if status else -1)
+    return Process(pid, status.start_time if status else -1)
 
 
-def end(processes: Iterable[Process]) -> None:
-    """End processes and all that they started, politely first."""
-    doomed = [member for process in processes for member in tree(process)]
-    for number, patience in ((signal.SIGTERM, PATIENCE), (signal.SIGKILL, PATIENCE)):
-        send(doomed, number)
-        send(doomed, signal.SIGCONT)  # one that was suspended hears the first signal only when it goes on
-        deadline = time.monotonic() + patience
-        while any(process.alive for process in doomed):
+def terminate(processes: Iterable[Process]) -> None:
+    """Terminate process trees with SIGTERM, then SIGKILL."""
+    members = [member for process in processes for member in tree(process)]
+    for number, timeout in ((signal.SIGTERM, TERMINATE_SECONDS), (signal.SIGKILL, TERMINATE_SECONDS)):
+        send(members, number)
+        send(members, signal.SIGCONT)  # a suspended process receives SIGTERM only when it is resumed
+        deadline = time.monotonic() + timeout
+        while any(process.alive for process in members):
             if time.monotonic() > deadline:
                 break
             time.sleep(0.05)
         else:
             return
-    left = [process.pid for process in doomed if process.alive]
-    raise RuntimeError(f"these processes would not end: {left}")
+    left = [process.pid for process in members if process.alive]
+    raise RuntimeError(f"processes did not exit: {left}")
 
 
 def send(processes: Iterable[Process], number: signal.Signals) -> None:
-    """Send a signal to those that still run."""
+    """Send a signal to the processes that are alive."""
     for process in processes:
         if process.alive:
             with suppress(ProcessLookupError):
@@ -114,22 +114,24 @@ def send(processes: Iterable[Process], number: signal.Signals) -> None:
 
 
 def tree(root: Process) -> list[Process]:
-    """A process, if it runs, and what it and its children started; with what stayed in its session without a parent."""
+    """Return a process and its descendants, including orphans in its session."""
     known = dict(_all())
-    if root.pid in known and known[root.pid].began != root.began:
-        return []  # the id is another's now, which it could not be while anything was left in our session
-    # The session outlives its leader: what a dead service left behind is ended as well.
-    members = {pid for pid, status in known.items() if status.session == root.pid and status.began >= root.began}
+    if root.pid in known and known[root.pid].start_time != root.start_time:
+        return []  # the id was reused, which is impossible while its session has members
+    # The session outlives its leader, so children of a dead service are included.
+    members = {
+        pid for pid, status in known.items() if status.session == root.pid and status.start_time >= root.start_time
+    }
     while True:
         more = {pid for pid, status in known.items() if status.parent in members} - members
         if not more:
             break
         members |= more
-    return [Process(pid, known[pid].began) for pid in sorted(members) if pid in known]
+    return [Process(pid, known[pid].start_time) for pid in sorted(members) if pid in known]
 
 
-def resident(root: Process) -> int:
-    """The memory of a process tree, in bytes; shared pages count for each that shares them."""
+def resident_bytes(root: Process) -> int:
+    """Return the resident memory of a process tree; shared pages count once per process."""
     total = 0
     for process in tree(root):
         with suppress(OSError):
@@ -144,7 +146,7 @@ def _all() -> Iterator[tuple[int, Status]]:
 
 
 def status_of(pid: int) -> Status | None:
-    """How a process is; None where there is none of that id."""
+    """Return the status of a process, or None if it does not exist."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):

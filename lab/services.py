@@ -1,13 +1,20 @@
-"""The services of a lab: the command that each is, in what environment, and the port that it listens on."""
+"""The services of a lab: command, environment and port of each; start them and wait until they respond."""
 
 import getpass
+import http.client
 import shutil
+import socket
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lab import processes
+from lab.errors import LabError
 from lab.plan import HOST, Plan
+from lab.processes import Records
 
-SERVE = Path(__file__).with_name("serve.py")
+WSGI_SERVER = Path(__file__).with_name("wsgi_server.py")
 WSGI = {
     "placement": "placement.wsgi.api",
     "nova": "nova.wsgi.osapi_compute",
@@ -25,6 +32,7 @@ DAEMONS = {
     "octavia-worker": "octavia",
 }
 INFRASTRUCTURE = ("mariadb", "epmd", "rabbitmq")
+READY_SECONDS = 420  # for all services together, on a busy machine
 
 
 @dataclass(frozen=True)
@@ -35,18 +43,18 @@ class Service:
     command: tuple[str, ...]
     environment: dict[str, str] = field(repr=False)
     port: int | None = None
-    """None: it listens to the broker alone."""
+    """None if it only uses the message broker."""
     speaks_http: bool = False
 
 
 def port_names(regions: tuple[str, ...]) -> list[str]:
-    """All that a lab needs a port for."""
+    """Names of all ports of a lab."""
     apis = [f"{region}/{project}-api" for region in regions for project in WSGI]
     return [*INFRASTRUCTURE, "rabbitmq-distribution", "keystone", *apis]
 
 
 def all_services(plan: Plan) -> dict[str, Service]:
-    """Every service of a lab by its name, in the order they are begun."""
+    """Return all services of a lab by name, in start order."""
     services = [*infrastructure(plan), keystone(plan)]
     for region in plan.regions:
         services += [_api(plan, region, project) for project in WSGI]
@@ -55,18 +63,18 @@ def all_services(plan: Plan) -> dict[str, Service]:
 
 
 def infrastructure(plan: Plan) -> list[Service]:
-    """What has to run before any service of OpenStack starts."""
+    """Services that must run before OpenStack starts."""
     return [_mariadb(plan), _epmd(plan), _rabbitmq(plan)]
 
 
 def keystone(plan: Plan) -> Service:
     port = plan.ports["keystone"]
-    command = (plan.program("python"), str(SERVE), "keystone.wsgi.api", HOST, str(port))
+    command = (plan.program("python"), str(WSGI_SERVER), "keystone.wsgi.api", HOST, str(port))
     return Service("keystone", command, environment(plan, plan.regions[0]), port, speaks_http=True)
 
 
 def environment(plan: Plan, region: str) -> dict[str, str]:
-    """What a region's services and commands run with; nothing of the caller's but the way to programs."""
+    """Environment of a region's services and commands; nothing is inherited."""
     etc = plan.etc / region
     return _plain(plan) | {
         "PYTHONWARNINGS": "ignore",
@@ -87,12 +95,12 @@ def _plain(plan: Plan) -> dict[str, str]:
 def _api(plan: Plan, region: str, project: str) -> Service:
     name = f"{region}/{project}-api"
     port = plan.ports[name]
-    command = [plan.program("python"), str(SERVE), WSGI[project], HOST, str(port)]
+    command = [plan.program("python"), str(WSGI_SERVER), WSGI[project], HOST, str(port)]
     variables = environment(plan, region)
     if project in ("cinder", "octavia"):
         command += ["--config-file", str(plan.configuration(region, project))]
     if project == "neutron":
-        # Its mechanism driver for tests asserts what holds in Neutron's own tests alone.
+        # Its test mechanism driver has assertions that hold only in Neutron's own tests.
         variables["PYTHONOPTIMIZE"] = "1"
     return Service(name, tuple(command), variables, port, speaks_http=True)
 
@@ -118,8 +126,8 @@ def _mariadb(plan: Plan) -> Service:
         "--max-connections=500",
         "--skip-log-bin",
         "--skip-name-resolve",
-        # A lab's data may be lost with the machine: what waits for disks is left out. With a file for each of a
-        # thousand tables their restoring took ten times as long.
+        # The data need not survive a crash, so nothing waits for disks. A file for each of a thousand tables would
+        # make restoring ten times slower.
         "--innodb-file-per-table=OFF",
         "--sync-frm=OFF",
         "--innodb-buffer-pool-size=128M",
@@ -132,7 +140,7 @@ def _mariadb(plan: Plan) -> Service:
 
 
 def _epmd(plan: Plan) -> Service:
-    """Erlang's port mapper: begun by us, since one begun by RabbitMQ would outlive it and serve all on this machine."""
+    """Erlang's port mapper; one started by RabbitMQ would outlive it and serve the whole machine."""
     program = shutil.which("epmd") or "/usr/bin/epmd"
     port = plan.ports["epmd"]
     return Service("epmd", (program, "-address", HOST, "-port", str(port)), _plain(plan), port)
@@ -156,3 +164,65 @@ def _rabbitmq(plan: Plan) -> Service:
         "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS": "-kernel inet_dist_use_interface {127,0,0,1} +S 1:1 +sbwt none",
     }
     return Service("rabbitmq", ("/usr/lib/rabbitmq/bin/rabbitmq-server",), variables, plan.ports["rabbitmq"])
+
+
+def start(plan: Plan, services: Iterable[Service]) -> None:
+    """Start services, recording each before the next one starts."""
+    records = Records(plan.folder)
+    for service in services:
+        records.add(service.name, processes.start(service.command, service.environment, plan.log(service.name)))
+
+
+def wait(plan: Plan, services: Iterable[Service], timeout: float = READY_SECONDS) -> None:
+    """Wait until all services with a port respond."""
+    pending = {service.name: service for service in services if service.port}
+
+    def first_unready() -> str:
+        for name, service in list(pending.items()):
+            if responds(service):
+                del pending[name]
+        return next(iter(pending), "")
+
+    wait_until(plan, first_unready, list(pending), timeout)
+
+
+def wait_until(plan: Plan, missing: Callable[[], str], watched: Iterable[str], timeout: float = READY_SECONDS) -> None:
+    """Wait until no service is missing; fail early if a watched one exits."""
+    deadline = time.monotonic() + timeout
+    records = Records(plan.folder)
+    while name := missing():
+        for service in watched:
+            process = records.get(service)
+            if process and not process.alive:
+                raise LabError(f"{service} exited. {log_tail(plan, service)}")
+        if time.monotonic() > deadline:
+            raise LabError(f"{name} is not ready after {timeout:.0f} seconds. {log_tail(plan, name)}")
+        time.sleep(0.2)
+
+
+def responds(service: Service) -> bool:
+    """Whether a service responds on its port, with any status."""
+    if service.speaks_http:
+        connection = http.client.HTTPConnection(HOST, service.port, timeout=10)
+        try:
+            connection.request("GET", "/")
+            connection.getresponse()
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+        return True
+    try:
+        socket.create_connection((HOST, service.port or 0), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+def log_tail(plan: Plan, service: str, count: int = 15) -> str:
+    log = plan.log(service)
+    try:
+        lines = log.read_text(errors="replace").splitlines()[-count:]
+    except FileNotFoundError:
+        return "It has no log."
+    return "\n".join([f"The last lines of {log}:", *lines])

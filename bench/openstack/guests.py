@@ -18,7 +18,7 @@ from bench.servers import SERVER_CORE, Server
 from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.tables import domains, tenants
 from lab.cloud import Lab, User
-from lab.errors import LabFailed
+from lab.errors import LabError
 
 USER: Final = "alice"
 """Her project has one of everything."""
@@ -42,7 +42,7 @@ def open_lab() -> Lab:
         raise Refused("LAB names no folder of a lab; `make bench-openstack` starts one")
     try:
         return Lab.open(Path(folder))
-    except LabFailed as missing:
+    except LabError as missing:
         raise Refused(str(missing)) from missing
 
 

@@ -18,7 +18,7 @@ from bench.client import HOST, ask, plain_request
 from bench.figures import Refused
 from bench.load import Load
 from bench.servers import ROOT, UVICORN_AT_ITS_FASTEST, Server, clean_environment, free_port, started
-from lab.installing import install_environment
+from lab.install import install_environment
 
 VENV: Final = ROOT / ".venv-bench-scale"
 REQUIREMENTS: Final = ROOT / "requirements" / "bench-scale.txt"

@@ -1,4 +1,4 @@
-"""A lab that is planned and never started."""
+"""A lab plan that is never started."""
 
 from pathlib import Path
 
@@ -10,4 +10,4 @@ from lab import ports, services
 
 @pytest.fixture
 def plan(tmp_path: Path) -> Plan:
-    return Plan(tmp_path, tmp_path / "venv", REGIONS, ports.choose(services.port_names(REGIONS)))
+    return Plan(tmp_path, tmp_path / "venv", REGIONS, ports.allocate(services.port_names(REGIONS)))

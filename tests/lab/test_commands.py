@@ -1,4 +1,4 @@
-"""`python -m lab`, as far as it goes without OpenStack."""
+"""`python -m lab` without OpenStack."""
 
 import tomllib
 from pathlib import Path
@@ -8,12 +8,12 @@ from lab.plan import Plan
 from lab.processes import Process, Records
 
 from lab import __main__ as commands
-from lab import installing
+from lab import install
 
 
-def test_a_console_is_pointed_at_it_by_settings_that_can_be_read(plan: Plan) -> None:
-    said = commands.pointing(plan, seeded=True)
-    settings = tomllib.loads(said[said.index("[[identity]]") : said.index("Tenants")])
+def test_the_printed_console_settings_are_valid_toml(plan: Plan) -> None:
+    output = commands.console_config(plan, seeded=True)
+    settings = tomllib.loads(output[output.index("[[identity]]") : output.index("Users")])
     assert settings["identity"] == [
         {
             "kind": "keystone",
@@ -26,12 +26,14 @@ def test_a_console_is_pointed_at_it_by_settings_that_can_be_read(plan: Plan) -> 
 
 
 @pytest.mark.parametrize("command", ["stop", "status"])
-def test_where_nothing_runs_it_says_so(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stop_and_status_report_that_no_service_is_running(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert commands.main([command, "--folder", str(tmp_path)]) == 0
-    assert capsys.readouterr().out == "nothing runs\n"
+    assert capsys.readouterr().out == "no service is running\n"
 
 
-def test_the_folder_is_taken_from_the_environment(
+def test_the_folder_defaults_to_the_environment_variable(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LAB", str(tmp_path))
@@ -40,15 +42,15 @@ def test_the_folder_is_taken_from_the_environment(
     assert "keystone" in capsys.readouterr().out
 
 
-def test_what_fails_is_said_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_is_printed_without_a_traceback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert commands.main(["start", "--folder", str(tmp_path / ("long" * 20))]) == 1
     assert capsys.readouterr().err.startswith("lab: ")
 
 
-def test_one_package_is_read_from_locked_requirements() -> None:
+def test_a_locked_requirement_is_extracted() -> None:
     requirements = (
         "ua==1 \\\n    --hash=a\n    # via x\nuv==2 ; python \\\n    --hash=b \\\n    --hash=c\n    # via y\nuw==3\n"
     )
-    assert installing.locked("uv", requirements) == "uv==2 ; python \\\n    --hash=b \\\n    --hash=c\n"
+    assert install.locked_requirement("uv", requirements) == "uv==2 ; python \\\n    --hash=b \\\n    --hash=c\n"
     with pytest.raises(LookupError, match="ux"):
-        installing.locked("ux", requirements)
+        install.locked_requirement("ux", requirements)

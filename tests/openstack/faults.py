@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 from lab.cloud import Lab
 
-from lab import running, services
+from lab import services
 
 Fault = Callable[[Lab], AbstractContextManager[None]]
 
@@ -15,11 +15,11 @@ def ended(service: str) -> Fault:
 
     @contextmanager
     def fail(lab: Lab) -> Iterator[None]:
-        lab.end(service)
+        lab.stop(service)
         try:
             yield
         finally:
-            lab.begin(service)
+            lab.start(service)
 
     return fail
 
@@ -34,6 +34,6 @@ def frozen(service: str) -> Fault:
             yield
         finally:
             lab.resume(service)
-            running.wait(lab.plan, [services.all_services(lab.plan)[service]])
+            services.wait(lab.plan, [services.all_services(lab.plan)[service]])
 
     return fail

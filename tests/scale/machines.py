@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from lab.ports import choose
+from lab.ports import allocate
 
 from tests.deploy.unit_files import PROGRAM, ROOT, SETTINGS_FILE, service
 from tests.harness import OverHttp, clean_environment
@@ -18,7 +18,7 @@ class Machine:
 
     def __init__(self, folder: Path, settings: str = "") -> None:
         self.folder = folder
-        ports = choose(["calls", "metrics"])
+        ports = allocate(["calls", "metrics"])
         self.base = f"http://127.0.0.1:{ports['calls']}"
         text = (ROOT / "deploy/cloudconsole.toml").read_text()
         text = text.replace("/var/lib", str(folder)).replace("127.0.0.1:9464", f"127.0.0.1:{ports['metrics']}")

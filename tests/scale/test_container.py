@@ -22,7 +22,7 @@ from typing import Final
 
 import pytest
 from cluster.postgres import PostgresServer
-from lab.ports import choose
+from lab.ports import allocate
 
 from cloudconsole.server.config.settings import SETTINGS
 from tests.deploy.container_file import BUILD, FINAL, ROOT, environment, only
@@ -131,7 +131,7 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def contained(folder: Path, image: Path, settings: dict[str, str], secret: str = "") -> Iterator[Container]:
     for name in ("layers", "volume"):
         (folder / name).mkdir()
-    port = choose(["calls"])["calls"]
+    port = allocate(["calls"])["calls"]
     (folder / "steps.sh").write_text(running(folder, image, {"CLOUDCONSOLE_PORT": str(port), **settings}, secret))
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(

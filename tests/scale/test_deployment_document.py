@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from cluster.postgres import PostgresServer
-from lab.ports import choose
+from lab.ports import allocate
 
 from tests.deploy.unit_files import PROGRAM, ROOT
 from tests.e2e.processes import eventually
@@ -42,7 +42,7 @@ class Replica:
             "https://console.example.com": self.machine.base,
             "postgresql://console@db1.example.com,db2.example.com/console": database,
             "http://10.0.0.11:8000": self.machine.base,
-            "10.0.0.11:9464": f"127.0.0.1:{choose(['metrics'])['metrics']}",
+            "10.0.0.11:9464": f"127.0.0.1:{allocate(['metrics'])['metrics']}",
             "10.0.0.11": "127.0.0.1",
             "10.0.0.10": "127.0.0.1",
             "/etc/cloudconsole": str(folder),

@@ -1,11 +1,13 @@
-"""The services' configuration: what each project needs to run on the loopback address."""
+"""Configuration of the OpenStack services, each running on the loopback address."""
 
 from collections.abc import Callable
+from typing import Any
 
-from lab.options import Sections, credentials, database, locks, token
-from lab.plan import HOST, Plan
+from lab.plan import HOST, SERVICE_PASSWORD, Plan
 
-# The one host that Neutron's mechanism driver for tests binds ports on: so servers get addresses without any agent.
+Sections = dict[str, dict[str, Any]]
+
+# The only host on which Neutron's test mechanism driver binds ports; servers get addresses without an agent.
 COMPUTE_HOST = "host-ovs-filter-active"
 LOCKOUT_ATTEMPTS = 5
 LOCKOUT_SECONDS = 5
@@ -18,7 +20,7 @@ def keystone(plan: Plan) -> Sections:
         "fernet_tokens": {"key_repository": plan.etc / "keystone" / "fernet-keys"},
         "fernet_receipts": {"key_repository": plan.etc / "keystone" / "fernet-keys"},
         "credential": {"key_repository": plan.etc / "keystone" / "credential-keys"},
-        # Without a cache and with the usual cost of a password each call takes half a second.
+        # Without a cache and with the default password cost each request takes half a second.
         "cache": {"enabled": True, "backend": "dogpile.cache.memory"},
         "identity": {"password_hash_rounds": 4},
         "security_compliance": {
@@ -32,7 +34,7 @@ def placement(plan: Plan, region: str) -> Sections:
     return {
         "api": {"auth_strategy": "keystone"},
         "placement_database": database(plan, f"{region.lower()}_placement"),
-        "keystone_authtoken": token(plan, "placement"),
+        "keystone_authtoken": token_validation(plan, "placement"),
     }
 
 
@@ -48,7 +50,7 @@ def nova(plan: Plan, region: str) -> Sections:
             "compute_driver": "fake.FakeDriver",
             "vif_plugging_is_fatal": False,
             "vif_plugging_timeout": 0,
-            "periodic_fuzzy_delay": 0,  # else the new hypervisor is found up to a minute later
+            "periodic_fuzzy_delay": 0,  # otherwise the hypervisor is discovered up to a minute later
         },
         "api": {"auth_strategy": "keystone"},
         "database": database(plan, f"{region.lower()}_nova"),
@@ -58,7 +60,7 @@ def nova(plan: Plan, region: str) -> Sections:
         "vnc": {"enabled": False},
         "oslo_concurrency": locks(plan, region, "nova"),
         "glance": here,
-        "keystone_authtoken": token(plan, "nova"),
+        "keystone_authtoken": token_validation(plan, "nova"),
         "placement": credentials(plan, "placement") | here,
         "neutron": credentials(plan, "neutron") | here,
         "cinder": credentials(plan, "cinder") | {"os_region_name": region},
@@ -86,7 +88,7 @@ def cinder(plan: Plan, region: str) -> Sections:
         },
         "database": database(plan, f"{region.lower()}_cinder"),
         "oslo_concurrency": locks(plan, region, "cinder"),
-        "keystone_authtoken": token(plan, "cinder"),
+        "keystone_authtoken": token_validation(plan, "cinder"),
         "nova": credentials(plan, "nova") | {"region_name": region},
         "service_user": credentials(plan, "cinder") | {"send_service_user_token": True},
     }
@@ -102,7 +104,7 @@ def glance(plan: Plan, region: str) -> Sections:
         "os_glance_tasks_store": {"filesystem_store_datadir": images / "tasks"},
         "database": database(plan, f"{region.lower()}_glance"),
         "paste_deploy": {"flavor": "keystone", "config_file": plan.venv / "etc/glance/glance-api-paste.ini"},
-        "keystone_authtoken": token(plan, "glance"),
+        "keystone_authtoken": token_validation(plan, "glance"),
     }
 
 
@@ -130,7 +132,7 @@ def neutron(plan: Plan, region: str) -> Sections:
         },
         "ml2_type_vxlan": {"vni_ranges": "1:1000"},
         "ml2_type_flat": {"flat_networks": "public"},
-        "keystone_authtoken": token(plan, "neutron"),
+        "keystone_authtoken": token_validation(plan, "neutron"),
         "nova": credentials(plan, "nova") | here,
         "placement": credentials(plan, "placement") | here,
     }
@@ -149,7 +151,7 @@ def octavia(plan: Plan, region: str) -> Sections:
         },
         "database": database(plan, f"{region.lower()}_octavia"),
         "oslo_messaging": {"topic": "octavia_prov"},
-        # Octavia's provider that does nothing leaves load balancers pending for ever: so the usual one, on fake parts.
+        # Octavia's no-op provider leaves load balancers pending forever; amphora with no-op drivers does not.
         "controller_worker": {
             "workers": 1,
             "amphora_driver": "amphora_noop_driver",
@@ -174,7 +176,7 @@ def octavia(plan: Plan, region: str) -> Sections:
             "stats_socket_path": sockets / "stats.sock",
             "get_socket_path": sockets / "get.sock",
         },
-        "keystone_authtoken": token(plan, "octavia"),
+        "keystone_authtoken": token_validation(plan, "octavia"),
         "service_auth": credentials(plan, "octavia"),
         "neutron": credentials(plan, "octavia") | here,
         "nova": here,
@@ -191,3 +193,49 @@ PROJECTS: dict[str, Callable[[Plan, str], Sections]] = {
     "neutron": neutron,
     "octavia": octavia,
 }
+
+
+def to_ini(sections: Sections) -> str:
+    """Format sections as an INI file."""
+    lines: list[str] = []
+    for section, options in sections.items():
+        lines += [f"[{section}]", *(f"{name} = {_format(value)}" for name, value in options.items()), ""]
+    return "\n".join(lines)
+
+
+def _format(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def database(plan: Plan, name: str) -> dict[str, Any]:
+    """Database options of a service."""
+    return {"connection": plan.database(name), "max_pool_size": 3, "max_overflow": 10}
+
+
+def locks(plan: Plan, region: str, project: str) -> dict[str, Any]:
+    """Lock path of a service."""
+    return {"lock_path": plan.data(region, project) / "locks"}
+
+
+def credentials(plan: Plan, user: str) -> dict[str, Any]:
+    """Keystone credentials of a service user."""
+    return {
+        "auth_url": plan.keystone,
+        "auth_type": "password",
+        "project_domain_name": "Default",
+        "user_domain_name": "Default",
+        "project_name": "service",
+        "username": user,
+        "password": SERVICE_PASSWORD,
+    }
+
+
+def token_validation(plan: Plan, user: str) -> dict[str, Any]:
+    """Options for validating clients' tokens."""
+    return credentials(plan, user) | {
+        "www_authenticate_uri": plan.keystone,
+        "service_token_roles_required": True,
+        "service_token_roles": "service",
+        # By default a revoked token stays valid for five minutes.
+        "token_cache_time": 5,
+    }

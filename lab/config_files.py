@@ -1,4 +1,4 @@
-"""What services find on the disk before they start: configuration, keys, certificates, the broker's definitions."""
+"""Write the files that services need: configuration, keys, certificates, broker definitions."""
 
 import base64
 import hashlib
@@ -7,21 +7,20 @@ import os
 import shutil
 import subprocess
 
-from lab import configuration
-from lab.options import text
+from lab import config
 from lab.plan import BROKER_PASSWORD, HOST, Plan
 
 
 def write(plan: Plan) -> None:
-    """Write all of it for a lab."""
+    """Write all files of a lab."""
     _write_keystone(plan)
     for region in plan.regions:
-        for project, sections in configuration.PROJECTS.items():
+        for project, sections in config.PROJECTS.items():
             path = plan.configuration(region, project)
             path.parent.mkdir(parents=True)
-            path.write_text(text(sections(plan, region)))
+            path.write_text(config.to_ini(sections(plan, region)))
             (plan.data(region, project) / "locks").mkdir(parents=True)
-        # Nova takes the first file of its folder, by name, for its paste configuration.
+        # Nova uses the first file in its folder, by name, as its paste configuration.
         shutil.copy(plan.venv / "etc/nova/api-paste.ini", plan.etc / region / "nova")
     _write_certificates(plan)
     _write_broker(plan)
@@ -30,17 +29,17 @@ def write(plan: Plan) -> None:
 def _write_keystone(plan: Plan) -> None:
     folder = plan.etc / "keystone"
     folder.mkdir(parents=True)
-    (folder / "keystone.conf").write_text(text(configuration.keystone(plan)))
+    (folder / "keystone.conf").write_text(config.to_ini(config.keystone(plan)))
     for repository in ("fernet-keys", "credential-keys"):
         (folder / repository).mkdir(mode=0o700)
-        for number in ("0", "1"):  # the key to come and the one in use
+        for number in ("0", "1"):  # the staged and the primary key
             key = folder / repository / number
             key.touch(mode=0o600)
             key.write_bytes(base64.urlsafe_b64encode(os.urandom(32)))
 
 
 def _write_certificates(plan: Plan) -> None:
-    """An authority and a client, which Octavia wants to have and nobody speaks to."""
+    """Create a CA and a client certificate, which Octavia requires but never uses here."""
     plan.certificates.mkdir(parents=True)
     request = "req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -days 30"
     secret = "pass:passphrase"
