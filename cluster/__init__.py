@@ -1,4 +1,4 @@
-"""The parts of many machines on this one, for tests and benchmarks: PostgreSQL, replicas, and wires that can fail.
+"""A multi-server deployment on one machine, for tests and benchmarks: PostgreSQL, nginx, replicas, faulty proxies.
 
-Each is real, listens on a free port of the loopback address, and is ended by process id.
+All servers are real processes on free loopback ports.
 """

@@ -1,21 +1,21 @@
-"""`python -m cluster install`: the Debian packages that tests of many machines need, where they are missing."""
+"""`python -m cluster install`: install the Debian packages that multi-server tests need."""
 
 import argparse
 import subprocess
 import sys
 
-from cluster.errors import ClusterFailed
+from cluster.errors import ClusterError
 from cluster.install import install
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m cluster", description=__doc__, allow_abbrev=False)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("install", help="install PostgreSQL and nginx, where they are missing")
+    commands.add_parser("install", help="install missing packages: PostgreSQL, nginx, Prometheus, systemd")
     parser.parse_args(arguments)
     try:
         install(print)
-    except (ClusterFailed, subprocess.CalledProcessError) as error:
+    except (ClusterError, subprocess.CalledProcessError) as error:
         sys.stderr.write(f"cluster: {error}\n")
         return 1
     return 0

@@ -1,4 +1,4 @@
-"""A certificate for servers on this machine, made when it is needed; it vouches for itself."""
+"""Self-signed certificates for servers on this machine."""
 
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -13,7 +13,7 @@ NAMES = ("localhost", "127.0.0.1")
 
 
 def make_certificate(folder: Path, *, names: tuple[str, ...] = NAMES, days: float = 1) -> tuple[Path, Path]:
-    """`certificate.pem` and `key.pem` in a folder, good from yesterday for so many days from now."""
+    """Write `certificate.pem` and `key.pem` to a folder, valid from yesterday until `days` from now."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0])])
     now = datetime.now(UTC)
@@ -25,7 +25,7 @@ def make_certificate(folder: Path, *, names: tuple[str, ...] = NAMES, days: floa
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=days))
-        .add_extension(x509.SubjectAlternativeName([_general(name) for name in names]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([_general_name(name) for name in names]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .sign(key, hashes.SHA256())
     )
@@ -38,7 +38,7 @@ def make_certificate(folder: Path, *, names: tuple[str, ...] = NAMES, days: floa
     return certificate_file, key_file
 
 
-def _general(name: str) -> x509.GeneralName:
+def _general_name(name: str) -> x509.GeneralName:
     try:
         return x509.IPAddress(ip_address(name))
     except ValueError:

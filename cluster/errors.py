@@ -1,5 +1,5 @@
-"""The one error of the cluster."""
+"""Errors of the cluster."""
 
 
-class ClusterFailed(Exception):
-    """What was asked for cannot be done; the message says why, and is all that its reader needs."""
+class ClusterError(Exception):
+    """An operation failed; the message is meant for the user."""

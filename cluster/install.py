@@ -1,37 +1,37 @@
-"""What a cluster, and the tests of its parts, need of Debian: installed where it is missing."""
+"""Install the Debian packages that a cluster and its tests need."""
 
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cluster.errors import ClusterFailed
-from cluster.postgres_making import find_programs
-from lab.installing import install_packages
+from cluster.errors import ClusterError
+from cluster.postgres_setup import find_programs
+from lab.install import install_packages
 
-# Debian would make a server of its own with the package, unless it reads otherwise here.
-CREATION = Path("/etc/postgresql-common/createcluster.d")
+# Where Debian reads whether to create a database cluster with the package.
+CREATE_CLUSTER_DIR = Path("/etc/postgresql-common/createcluster.d")
 NGINX = Path("/usr/sbin/nginx")
-ALERTS_JUDGE = Path("/usr/bin/promtool")
-UNITS_JUDGE = Path("/usr/bin/systemd-analyze")
+PROMTOOL = Path("/usr/bin/promtool")
+SYSTEMD_ANALYZE = Path("/usr/bin/systemd-analyze")
 
 
-def install(say: Callable[[str], None]) -> None:
-    """Install what is missing; no server of the distribution is made or started."""
-    missing = [package for package, is_there in PACKAGES.items() if not is_there()]
+def install(report: Callable[[str], None]) -> None:
+    """Install missing packages without creating or starting their servers."""
+    missing = [package for package, is_installed in PACKAGES.items() if not is_installed()]
     if not missing:
         return
     if os.geteuid() != 0:
-        raise ClusterFailed(f"these are missing, and only root can install them: {' '.join(missing)}")
-    with no_cluster_made(CREATION):
+        raise ClusterError(f"packages missing, and only root can install them: {' '.join(missing)}")
+    with without_default_cluster(CREATE_CLUSTER_DIR):
         install_packages(missing)
-    say(f"installed {' and '.join(missing)}")
+    report(f"installed {' and '.join(missing)}")
 
 
 def has_postgres() -> bool:
     try:
         find_programs()
-    except ClusterFailed:
+    except ClusterError:
         return False
     return True
 
@@ -39,15 +39,15 @@ def has_postgres() -> bool:
 PACKAGES: dict[str, Callable[[], bool]] = {
     "postgresql": has_postgres,
     "nginx": NGINX.exists,
-    "prometheus": ALERTS_JUDGE.exists,
-    "systemd": UNITS_JUDGE.exists,
+    "prometheus": PROMTOOL.exists,
+    "systemd": SYSTEMD_ANALYZE.exists,
 }
 
 
 @contextmanager
-def no_cluster_made(folder: Path) -> Iterator[None]:
-    """Keep Debian from making a database server with PostgreSQL's package; what was set before stays as it was."""
-    made = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+def without_default_cluster(folder: Path) -> Iterator[None]:
+    """Keep Debian from creating a database cluster on installation; existing settings are preserved."""
+    created = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     rule = folder / "cloudconsole-none.conf"
     rule.write_text("create_main_cluster = false\n")
@@ -55,6 +55,6 @@ def no_cluster_made(folder: Path) -> Iterator[None]:
         yield
     finally:
         rule.unlink()
-        for parent in made:
+        for parent in created:
             if not any(parent.iterdir()):
                 parent.rmdir()

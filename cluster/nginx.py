@@ -1,4 +1,4 @@
-"""nginx with TLS in front of replicas: the very configuration that operators copy."""
+"""nginx with TLS in front of replicas, with the configuration file that operators deploy."""
 
 import os
 import signal
@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Final, Self
 
 from cluster.certificates import make_certificate
-from cluster.errors import ClusterFailed
-from cluster.part import HOST, Part, free_port
-from cluster.processes import Family
+from cluster.errors import ClusterError
+from cluster.processes import ProcessTree
+from cluster.server import HOST, Server, free_port
 
-CONFIGURATION: Final = Path(__file__).parents[1] / "deploy/nginx/cloudconsole.conf"
+CONFIG_FILE: Final = Path(__file__).parents[1] / "deploy/nginx/cloudconsole.conf"
 PROGRAM: Final = "/usr/sbin/nginx"
 START_SECONDS: Final = 30
 
-# What Debian's own nginx.conf says around the file, for a server that leaves everything else of the machine alone.
-AROUND: Final = """
+# The main configuration around it, like Debian's nginx.conf but with all paths in the server's folder.
+MAIN_CONFIG: Final = """
 {user}daemon off;
 worker_processes 2;
 worker_rlimit_nofile 20000;
@@ -36,11 +36,10 @@ http {{
 """
 
 
-class Nginx(Part):
-    """Its address is known before it is started, so that consoles can be told: `public_origin` is its `base`.
+class Nginx(Server):
+    """nginx; its URL is known before it starts, so that `base` can be set as the consoles' `public_origin`.
 
-    `certificate` is a certificate and its key; without, it makes its own. `limits=False` lets a caller do as much as it
-    likes, as a test of other things must.
+    Without a `certificate` (certificate and key) it creates its own. `limits=False` lifts rate and connection limits.
     """
 
     stop_signal = signal.SIGQUIT
@@ -54,10 +53,10 @@ class Nginx(Part):
         certificate: tuple[Path, Path] | None = None,
         limits: bool = True,
     ) -> None:
-        """Replicas by their addresses, such as `http://127.0.0.1:8000`."""
+        """`replicas` are base URLs such as `http://127.0.0.1:8000`."""
         super().__init__(name, folder)
         self.replicas = list(replicas)
-        """They may be changed, for the next start."""
+        """Changes apply from the next start."""
         self.plain_port = free_port()
         self.certificate, self._key = certificate or make_certificate(self.folder)
         self._limits = limits
@@ -68,33 +67,33 @@ class Nginx(Part):
 
     @property
     def plain_base(self) -> str:
-        """Where it only says that there is https."""
+        """The HTTP URL, which only redirects to HTTPS."""
         return f"http://{HOST}:{self.plain_port}"
 
     @property
     def access_log(self) -> Path:
-        """A line for every request, in JSON."""
+        """Access log with a JSON line per request."""
         return self.folder / "access.log"
 
     def start(self) -> Self:
-        self._refuse_running()
+        self._require_stopped()
         if not Path(PROGRAM).exists():
-            raise ClusterFailed(f"there is no {PROGRAM}: `python -m cluster install` installs it")
+            raise ClusterError(f"{PROGRAM} not found: run `python -m cluster install`")
         user = "user root;\n" if os.geteuid() == 0 else ""
-        (self.folder / "nginx.conf").write_text(AROUND.format(folder=self.folder, user=user))
-        (self.folder / "cloudconsole.conf").write_text(self._configuration())
+        (self.folder / "nginx.conf").write_text(MAIN_CONFIG.format(folder=self.folder, user=user))
+        (self.folder / "cloudconsole.conf").write_text(self._config())
         command = [PROGRAM, "-p", str(self.folder), "-e", "stderr", "-c", str(self.folder / "nginx.conf")]
-        self._family = Family(command, folder=self.folder, log=self.log)
-        self._wait_until_listening(self._family)
+        self._tree = ProcessTree(command, folder=self.folder, log=self.log)
+        self._wait_until_listening(self._tree)
         return self
 
-    def _configuration(self) -> str:
-        """The operators' file with this machine's places put in; all else is as it stands there."""
-        text = CONFIGURATION.read_text()
-        for original, put_in in self._substitutions():
+    def _config(self) -> str:
+        """Return the deployed configuration with addresses and paths replaced."""
+        text = CONFIG_FILE.read_text()
+        for original, replacement in self._substitutions():
             if original not in text:
-                raise ClusterFailed(f"{CONFIGURATION.name} has no {original!r} that could be replaced")
-            text = text.replace(original, put_in)
+                raise ClusterError(f"{CONFIG_FILE.name} does not contain {original!r}")
+            text = text.replace(original, replacement)
         return text
 
     def _substitutions(self) -> Iterator[tuple[str, str]]:
@@ -116,15 +115,15 @@ class Nginx(Part):
             yield "rate=10r/s;", "rate=1000000r/s;"
             yield "limit_conn cloudconsole_connections 100;", "limit_conn cloudconsole_connections 60000;"
 
-    def _wait_until_listening(self, family: Family) -> None:
+    def _wait_until_listening(self, tree: ProcessTree) -> None:
         deadline = time.monotonic() + START_SECONDS
         while True:
             try:
                 socket.create_connection((HOST, self.port), timeout=START_SECONDS).close()
             except OSError:
-                if not family.is_running or time.monotonic() > deadline:
-                    family.kill()
-                    raise ClusterFailed(f"nginx did not start:\n{family.last_words()}") from None
+                if not tree.is_running or time.monotonic() > deadline:
+                    tree.kill()
+                    raise ClusterError(f"nginx did not start:\n{tree.log_tail()}") from None
                 time.sleep(0.02)
             else:
                 return

@@ -1,4 +1,4 @@
-"""A PostgreSQL of one's own: made, started, halted, killed and ended; on a free port of the loopback address."""
+"""A PostgreSQL server for tests, with an optional synchronous standby."""
 
 import signal
 import time
@@ -9,11 +9,11 @@ from urllib.parse import quote, urlencode
 import psycopg
 from psycopg import sql
 
-from cluster import postgres_making as making
+from cluster import postgres_setup as setup
 from cluster.certificates import make_certificate
-from cluster.errors import ClusterFailed
-from cluster.part import HOST, Part
-from cluster.processes import Family
+from cluster.errors import ClusterError
+from cluster.processes import ProcessTree
+from cluster.server import HOST, Server
 
 SUPERUSER: Final = "postgres"
 USER: Final = "console"
@@ -22,18 +22,16 @@ START_SECONDS: Final = 90
 CONNECT_SECONDS: Final = 30
 
 
-class PostgresServer(Part):
-    """A PostgreSQL with two users: its superuser, by the socket alone, and `console`, by a password over TCP.
+class PostgresServer(Server):
+    """A PostgreSQL with two roles: the superuser, via the socket only, and `console`, with a password over TCP.
 
-    What is in its folder is started from again. For root the processes belong to another user, who must be able to
-    reach the folder.
-
-    What was committed survives `kill`. `durable=False` gives that up for speed.
+    An existing data directory is reused. Started by root, it runs as another user, who must be able to access the
+    folder. Commits survive `kill`, unless `durable=False` trades that for speed.
     """
 
     user: Final = USER
     password: Final = PASSWORD
-    stop_signal = signal.SIGINT  # which ends connections, too, instead of waiting for them
+    stop_signal = signal.SIGINT  # fast shutdown: closes connections instead of waiting for them
 
     def __init__(
         self,
@@ -41,92 +39,92 @@ class PostgresServer(Part):
         *,
         tls: bool = False,
         durable: bool = True,
-        settings: making.Settings | None = None,
+        settings: setup.Settings | None = None,
     ) -> None:
-        """With `tls` it refuses TCP connections without. `settings` are PostgreSQL's own, over ours."""
+        """`tls` requires TLS over TCP. `settings` override ours in postgresql.conf."""
         super().__init__("postgres", folder)
         self.tls = tls
         self._durable = durable
         self._settings = dict(settings or {})
-        self._user = making.find_user()
-        self._programs = making.find_programs()
+        self._user = setup.find_user()
+        self._programs = setup.find_programs()
 
     @property
     def certificate(self) -> Path:
-        """What a caller has to trust, where there is TLS."""
+        """The certificate that clients have to trust if TLS is on."""
         return self.folder / "certificate.pem"
 
     def address(self, database: str, *ports: int, password: bool = True, **parameters: str) -> str:
-        """Where a database is for the user `console`, in libpq's form.
+        """Return the DSN of a database for the user `console`.
 
-        Ports are those to go through instead, such as a wire's; with several they are tried in turn. `parameters`
-        are more of libpq's. `password=False` leaves the password out, for who has it from elsewhere.
+        `ports` replace the server's own, for example with those of proxies; several are tried in turn. `parameters`
+        are libpq's. `password=False` omits the password.
         """
-        who = f"{USER}:{quote(PASSWORD)}" if password else USER
+        user = f"{USER}:{quote(PASSWORD)}" if password else USER
         hosts = ",".join(f"{HOST}:{port}" for port in ports or (self.port,))
         if self.tls:
             parameters = {"sslmode": "verify-full", "sslrootcert": str(self.certificate)} | parameters
-        more = f"?{urlencode(parameters, safe='/', quote_via=quote)}" if parameters else ""
-        return f"postgresql://{who}@{hosts}/{quote(database, safe='')}{more}"
+        query = f"?{urlencode(parameters, safe='/', quote_via=quote)}" if parameters else ""
+        return f"postgresql://{user}@{hosts}/{quote(database, safe='')}{query}"
 
     def start(self) -> Self:
-        """Make it where there is none yet, and wait until it takes connections; after a kill, it recovers first."""
-        self._refuse_running()
+        """Initialize it if needed, start it, and wait until it accepts connections; after a kill it recovers first."""
+        self._require_stopped()
         if not (self.folder / "data" / "PG_VERSION").exists():
-            self._make()
+            self._initialize()
         self._write_settings()
-        self._family = Family(
+        self._tree = ProcessTree(
             [str(self._programs / "postgres"), "-D", str(self.folder / "data")],
             folder=self.folder / "data",
             log=self.log,
             user=self._user,
         )
-        self._wait_until_ready(self._family)
+        self._wait_until_ready(self._tree)
         if not self.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{USER}'"):
-            self.execute(f"CREATE ROLE {USER} LOGIN PASSWORD '{making.quick_verifier(PASSWORD)}'")
+            self.execute(f"CREATE ROLE {USER} LOGIN PASSWORD '{setup.fast_verifier(PASSWORD)}'")
         return self
 
     def standby(self) -> "PostgresServer":
-        """Another that follows this one, started; who waits for a commit here waits from now on until it is there, too.
+        """Start a synchronous standby of this server; from now on commits wait for it.
 
-        It can be read, but takes no writes before `promote`. It has no TLS.
+        It is read-only until `promote`, and has no TLS.
         """
-        follower = PostgresServer(durable=self._durable, settings=self._settings)
+        standby = PostgresServer(durable=self._durable, settings=self._settings)
         try:
-            data = follower._make_folders()
-            making.copy(self._programs, self.folder / "socket", self.port, data, self._user, SUPERUSER)
-            follower.start()
+            data = standby._create_folders()
+            setup.base_backup(self._programs, self.folder / "socket", self.port, data, self._user, SUPERUSER)
+            standby.start()
             self.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
             self.execute("SELECT pg_reload_conf()")
-            self._wait_until_followed()
+            self._wait_for_sync()
         except BaseException:
-            follower.close()
+            standby.close()
             raise
-        return follower
+        return standby
 
     def promote(self) -> None:
-        """Let a standby follow no more, and take writes."""
+        """Promote this standby to a primary."""
         if self.execute("SELECT pg_promote()") != [(True,)]:
-            raise ClusterFailed("the standby does not take over")
+            raise ClusterError("the standby was not promoted")
 
     def create_database(self, name: str, template: str | None = None) -> str:
-        """An empty database of `console`, or a copy of another, to which nobody may be connected; its address."""
+        """Create a database of `console`, empty or from a template without connections; return its DSN."""
         statement = sql.SQL("CREATE DATABASE {} OWNER {}").format(sql.Identifier(name), sql.Identifier(USER))
         if template is not None:
             statement += sql.SQL(" TEMPLATE {}").format(sql.Identifier(template))
         with self.connect() as connection:
-            if not self._durable and connection.info.server_version >= making.COPIES_BY_LOG_FROM:
-                # Files as they are: without fsync that costs less than page by page through the log.
+            if not self._durable and connection.info.server_version >= setup.WAL_LOG_STRATEGY_FROM:
+                # Without fsync, copying files is cheaper than copying pages through the WAL.
                 statement += sql.SQL(" STRATEGY file_copy")
             connection.execute(statement)
         return self.address(name)
 
     def drop_database(self, name: str) -> None:
-        """Whoever is connected to it is disconnected."""
+        """Drop a database and its connections."""
         self.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
 
     def connect(self, database: str = SUPERUSER) -> "psycopg.Connection[tuple[Any, ...]]":
-        """A connection of the superuser, by the socket, which commits each statement by itself."""
+        """Connect as the superuser via the socket, in autocommit mode."""
         return psycopg.connect(
             host=str(self.folder / "socket"),
             port=self.port,
@@ -137,20 +135,20 @@ class PostgresServer(Part):
         )
 
     def execute(self, statement: Any, database: str = SUPERUSER) -> list[tuple[Any, ...]]:
-        """Run a statement as the superuser; the rows that it gives."""
+        """Run a statement as the superuser; return its rows."""
         with self.connect(database) as connection:
-            done = connection.execute(statement)
-            return done.fetchall() if done.description else []
+            cursor = connection.execute(statement)
+            return cursor.fetchall() if cursor.description else []
 
-    def _make(self) -> None:
-        making.make(self._programs, self._make_folders(), self._user, SUPERUSER)
+    def _initialize(self) -> None:
+        setup.initialize(self._programs, self._create_folders(), self._user, SUPERUSER)
 
-    def _make_folders(self) -> Path:
-        """Make those that it needs; that of its data, which is empty."""
+    def _create_folders(self) -> Path:
+        """Create its folders; return the data directory."""
         data, socket = self.folder / "data", self.folder / "socket"
         for folder in (self.folder, data, socket):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        making.give_to(self._user, self.folder, data, socket)
+        setup.chown(self._user, self.folder, data, socket)
         return data
 
     def _write_settings(self) -> None:
@@ -159,37 +157,37 @@ class PostgresServer(Part):
             "listen_addresses": HOST,
             "port": self.port,
             "unix_socket_directories": str(self.folder / "socket"),
-            **making.QUICK,
-            **({} if self._durable else making.UNSAFE),
+            **setup.FAST_SETTINGS,
+            **({} if self._durable else setup.UNSAFE_SETTINGS),
             **self._settings,
         }
         if self.tls:
             if not self.certificate.exists():
-                making.give_to(self._user, *make_certificate(self.folder))
+                setup.chown(self._user, *make_certificate(self.folder))
             settings |= {
                 "ssl": "on",
                 "ssl_cert_file": str(self.certificate),
                 "ssl_key_file": str(self.folder / "key.pem"),
             }
-        (data / "postgresql.conf").write_text(making.settings_text(settings))
-        (data / "pg_hba.conf").write_text(making.host_rules("hostssl" if self.tls else "host"))
+        (data / "postgresql.conf").write_text(setup.settings_text(settings))
+        (data / "pg_hba.conf").write_text(setup.hba_rules("hostssl" if self.tls else "host"))
 
-    def _wait_until_ready(self, family: Family) -> None:
+    def _wait_until_ready(self, tree: ProcessTree) -> None:
         deadline = time.monotonic() + START_SECONDS
         while True:
             try:
                 self.connect().close()
             except psycopg.OperationalError:
-                if not family.is_running or time.monotonic() > deadline:
-                    family.kill()
-                    raise ClusterFailed(f"PostgreSQL did not start:\n{family.last_words()}") from None
+                if not tree.is_running or time.monotonic() > deadline:
+                    tree.kill()
+                    raise ClusterError(f"PostgreSQL did not start:\n{tree.log_tail()}") from None
                 time.sleep(0.02)
             else:
                 return
 
-    def _wait_until_followed(self) -> None:
+    def _wait_for_sync(self) -> None:
         deadline = time.monotonic() + START_SECONDS
         while self.execute("SELECT sync_state FROM pg_stat_replication") != [("sync",)]:
             if time.monotonic() > deadline:
-                raise ClusterFailed("the standby does not follow")
+                raise ClusterError("the standby is not in sync")
             time.sleep(0.02)

@@ -1,17 +1,17 @@
-"""A process with all that it starts, steered together: begun, suspended, resumed, ended."""
+"""Start a process and control the tree of processes it starts."""
 
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from cluster import ending, guardian
-from cluster.errors import ClusterFailed
+from cluster import process_signals, reaper
+from cluster.errors import ClusterError
 from lab.processes import Process, status_of, tree
 
 
-class Family:
-    """A process, begun in a session of its own, and those that it starts; ended at the latest when we are."""
+class ProcessTree:
+    """A process in its own session and its descendants; killed at the latest when this process exits."""
 
     def __init__(
         self,
@@ -22,14 +22,14 @@ class Family:
         environment: Mapping[str, str] | None = None,
         user: str | None = None,
     ) -> None:
-        """`user` is whom it runs as, if not as ourselves; all that it says is added to the log."""
-        with log.open("ab") as said:
+        """Start the process, as another user if given; its output is appended to the log."""
+        with log.open("ab") as output:
             self._popen = subprocess.Popen(
                 command,
                 cwd=folder,
                 env=None if environment is None else dict(environment),
                 stdin=subprocess.DEVNULL,
-                stdout=said,
+                stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 user=user,
@@ -38,9 +38,9 @@ class Family:
             )
         self.log = log
         status = status_of(self._popen.pid)
-        self._head = Process(self._popen.pid, status.began if status else -1)
+        self._root = Process(self._popen.pid, status.start_time if status else -1)
         self._is_suspended = False
-        guardian.guard(self._head)
+        reaper.register(self._root)
 
     @property
     def pid(self) -> int:
@@ -51,39 +51,39 @@ class Family:
         return self._popen.poll() is None
 
     def members(self) -> list[Process]:
-        """The process and those that it and they started, as they are now."""
-        return tree(self._head) if self.is_running else []
+        """Return the process and its current descendants."""
+        return tree(self._root) if self.is_running else []
 
     def suspend(self) -> None:
-        """Halt all of them; nothing that any of them does goes on when this returns."""
+        """Suspend all processes; none runs when this returns."""
         self._is_suspended = True
-        ending.halt(self._head)
+        process_signals.suspend(self._root)
 
     def resume(self) -> None:
-        ending.let_go_on(self._head)
+        process_signals.resume(self._root)
         self._is_suspended = False
 
-    def end(self, sig: signal.Signals, *, patience: float) -> int:
-        """Ask the first process to end, and wait for it; its exit code. Those that take too long are killed."""
+    def stop(self, sig: signal.Signals, *, timeout: float) -> int:
+        """Signal the root process and wait for it; return its exit code. Kill all processes on timeout."""
         if self._is_suspended:
             self.resume()
         self._popen.send_signal(sig)
         try:
-            code = self._popen.wait(patience)
+            code = self._popen.wait(timeout)
         except subprocess.TimeoutExpired as late:
             self.kill()
-            raise ClusterFailed(f"it had to be killed after {patience} s:\n{self.last_words()}") from late
-        guardian.release(self._head)
+            raise ClusterError(f"killed after {timeout} s:\n{self.log_tail()}") from late
+        reaper.unregister(self._root)
         return code
 
     def kill(self) -> None:
-        """End all of them at once, whatever they are doing; none is left when this returns."""
+        """Kill all processes at once, and wait until they are gone."""
         if self.is_running:
-            ending.kill(self._head)
+            process_signals.kill(self._root)
             self._popen.wait()
         self._is_suspended = False
-        guardian.release(self._head)
+        reaper.unregister(self._root)
 
-    def last_words(self, length: int = 3000) -> str:
-        """The end of its log."""
+    def log_tail(self, length: int = 3000) -> str:
+        """Return the end of the log."""
         return self.log.read_bytes()[-length:].decode(errors="replace").strip()

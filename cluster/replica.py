@@ -1,4 +1,4 @@
-"""One `cloudconsole serve` among several: a real process with workers, started, halted, killed and ended."""
+"""A console replica: `cloudconsole serve` with its workers as a real process."""
 
 import os
 import sys
@@ -8,17 +8,17 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Final, Self
 
-from cluster.errors import ClusterFailed
-from cluster.part import HOST, Part
-from cluster.processes import Family
+from cluster.errors import ClusterError
+from cluster.processes import ProcessTree
+from cluster.server import HOST, Server
 
 START_SECONDS: Final = 90
 READY_SECONDS: Final = 5
 PREFIX: Final = "CLOUDCONSOLE_"
 
 
-class Replica(Part):
-    """A console with settings by their names, and with a log of its own: `NAME.log` in its folder."""
+class Replica(Server):
+    """A console with the given settings; its log is `NAME.log` in its folder."""
 
     def __init__(
         self,
@@ -28,41 +28,41 @@ class Replica(Part):
         name: str = "replica",
         flags: Sequence[str] = (),
     ) -> None:
-        """Settings such as `{"database": "postgresql://…", "workers": 2}`; flags are others of `cloudconsole serve`."""
+        """Settings such as `{"database": "postgresql://…", "workers": 2}`; `flags` of `cloudconsole serve`."""
         super().__init__(name, folder)
         self.settings = dict(settings)
-        """They may be changed, for the next start."""
+        """Changes apply from the next start."""
         self._flags = list(flags)
 
     @property
     def base(self) -> str:
-        """Its base address, as clients take it."""
+        """Its base URL."""
         return f"http://{HOST}:{self.port}"
 
     def start(self) -> Self:
-        self.begin()
+        self.launch()
         self.wait_until_ready()
         return self
 
-    def begin(self) -> None:
-        """Begin without waiting, so that several can begin at once."""
-        self._refuse_running()
-        # -P: what lies in the folder is no part of the console, whatever its name.
+    def launch(self) -> None:
+        """Start without waiting, so that several replicas can start in parallel."""
+        self._require_stopped()
+        # -P keeps files in the folder from being imported as modules.
         command = [sys.executable, "-P", "-m", "cloudconsole", "serve", *self._flags]
-        self._family = Family(command, folder=self.folder, log=self.log, environment=self._environment())
+        self._tree = ProcessTree(command, folder=self.folder, log=self.log, environment=self._environment())
 
     def wait_until_ready(self) -> None:
-        """It is ended where it is not ready in time, and the error has its log's end."""
-        family = self._running_family()
+        """Wait for readiness; on timeout kill it and raise an error with the end of its log."""
+        tree = self._running_tree()
         deadline = time.monotonic() + START_SECONDS
         while not self.is_ready():
-            if not family.is_running or time.monotonic() > deadline:
-                family.kill()
-                raise ClusterFailed(f"{self.name} did not become ready:\n{family.last_words()}")
+            if not tree.is_running or time.monotonic() > deadline:
+                tree.kill()
+                raise ClusterError(f"{self.name} did not become ready:\n{tree.log_tail()}")
             time.sleep(0.05)
 
     def is_ready(self) -> bool:
-        """Whether it says so at the moment."""
+        """Whether /readyz returns 200."""
         connection = HTTPConnection(HOST, self.port, timeout=READY_SECONDS)
         try:
             connection.request("GET", "/readyz")
@@ -73,11 +73,11 @@ class Replica(Part):
             connection.close()
 
     def _environment(self) -> dict[str, str]:
-        """Ours, but with its settings instead of any that are there."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+        """Return our environment with its settings replaced."""
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
         settings = {"host": HOST, "port": self.port} | self.settings
-        return kept | {PREFIX + name.upper(): _written(value) for name, value in settings.items()}
+        return inherited | {PREFIX + name.upper(): _format(value) for name, value in settings.items()}
 
 
-def _written(value: object) -> str:
+def _format(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)

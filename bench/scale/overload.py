@@ -16,7 +16,7 @@ from bench.data import Plan, copy_of, store
 from bench.figures import Ceiling, Measured, PartResult, Ratio, Refused
 from bench.rounds import Pace
 from bench.scale.database import SMALL, database, empty_folder, postgres
-from cluster.crowd import Answer, Crowd, Outcome
+from cluster.load_generator import LoadGenerator, LoadResult, Response
 
 MEMBERS: Final = 1000
 FEW: Final = 32
@@ -82,10 +82,10 @@ def p99(times: Sequence[float]) -> float:
     return sorted(times)[math.ceil(len(times) * 0.99) - 1]
 
 
-def recovery_of(answers: Sequence[Answer], normal: float) -> float:
+def recovery_of(answers: Sequence[Response], normal: float) -> float:
     """When a slice of the time began in which everybody was served, and as soon as `normal` allows."""
     begun = min((answer.sent for answer in answers), default=0.0)
-    slices: dict[int, list[Answer]] = {}
+    slices: dict[int, list[Response]] = {}
     for answer in answers:
         slices.setdefault(int((answer.sent - begun) / SLICE), []).append(answer)
     for number, those in sorted(slices.items()):
@@ -95,35 +95,35 @@ def recovery_of(answers: Sequence[Answer], normal: float) -> float:
     return math.inf
 
 
-def check(outcome: Outcome) -> Outcome:
+def check(outcome: LoadResult) -> LoadResult:
     """Refuse a run in which an answer was missing, or none of those that an overload allows."""
-    if outcome.lost or outcome.unanswered or outcome.without_retry_after or not set(outcome.statuses) <= {200, 503}:
+    if outcome.lost or outcome.timed_out or outcome.without_retry_after or not set(outcome.statuses) <= {200, 503}:
         raise Refused(
-            f"answers {dict(outcome.statuses)}, {outcome.lost} lost, {outcome.unanswered} never came, "
+            f"answers {dict(outcome.statuses)}, {outcome.lost} lost, {outcome.timed_out} never came, "
             f"{outcome.without_retry_after} without Retry-After"
         )
     return outcome
 
 
-def one_round(crowd: Crowd, few: Crowd, requests: deque[bytes], seconds: int) -> Round:
+def one_round(crowd: LoadGenerator, few: LoadGenerator, requests: deque[bytes], seconds: int) -> Round:
     rate = SUSTAINABLE * len(go_on(few, requests, 50_000, seconds).times()) / seconds
     # As long as the overload, since both are to meet as much of what else the machine does.
     normal = go_on(crowd, requests, rate, OVERLOAD_SECONDS).times()
     overload = go_on(crowd, requests, FACTOR * rate, OVERLOAD_SECONDS)
     afterwards = go_on(crowd, requests, rate, AFTERWARDS_SECONDS)
-    recovery = recovery_of(afterwards.answers, p99(normal))
-    onset, later = at_first(overload.answers)
+    recovery = recovery_of(afterwards.responses, p99(normal))
+    onset, later = at_first(overload.responses)
     return Round(rate, OVERLOAD_SECONDS, normal, onset, later, overload.statuses[503], recovery)
 
 
-def go_on(crowd: Crowd, requests: deque[bytes], rate: float, seconds: float) -> Outcome:
+def go_on(crowd: LoadGenerator, requests: deque[bytes], rate: float, seconds: float) -> LoadResult:
     """Call where the run before has ended: else its calls would be made again, and find in memory what they read."""
-    outcome = check(crowd.call(tuple(requests), rate, seconds, patience=30))
-    requests.rotate(-len(outcome.answers) - outcome.unsent)
+    outcome = check(crowd.send(tuple(requests), rate, seconds, timeout=30))
+    requests.rotate(-len(outcome.responses) - outcome.unsent)
     return outcome
 
 
-def at_first(answers: Sequence[Answer]) -> tuple[list[float], list[float]]:
+def at_first(answers: Sequence[Response]) -> tuple[list[float], list[float]]:
     """What those took that were sent and served in the first second, and all others that were served."""
     begun = min((answer.sent for answer in answers), default=0.0)
     served = [answer for answer in answers if answer.status == 200]
@@ -182,9 +182,9 @@ def run(pace: Pace) -> PartResult:
 def _measure(kind: str, where: tuple[str, ...], requests: Sequence[bytes], pace: Pace) -> tuple[list[Round], Ceiling]:
     with ExitStack() as stack:
         console = stack.enter_context(servers.console(Path(where[0]), *where[1:]))
-        crowd, few = (stack.enter_context(Crowd(console.port, members)) for members in (MEMBERS, FEW))
+        crowd, few = (stack.enter_context(LoadGenerator(console.port, members)) for members in (MEMBERS, FEW))
         for each in (crowd, few):
-            check(each.settle())
+            check(each.warm_up())
         in_turn = deque(requests)
         rounds = [one_round(crowd, few, in_turn, pace.seconds) for _ in range(pace.rounds)]
         held = console.memory_ceiling(f"after the overload, with {MEMBERS:,} connections, {kind}")

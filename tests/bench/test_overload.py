@@ -14,20 +14,20 @@ from bench.scale.overload import (
     recovery_of,
     report,
 )
-from cluster.crowd import Answer, Crowd, Outcome
+from cluster.load_generator import LoadGenerator, LoadResult, Response
 
-from tests.scale.test_crowd import ASKED, OK, answering
+from tests.scale.test_load_generator import OK, REQUEST, serving
 
 HELD = Ceiling("memory of a worker", "MB", 100, 120)
 
 
-def answers(*statuses: int, seconds: float = 0.001) -> list[Answer]:
+def answers(*statuses: int, seconds: float = 0.001) -> list[Response]:
     """One every tenth of a second."""
-    return [Answer(100 + number / 10, seconds, status) for number, status in enumerate(statuses)]
+    return [Response(100 + number / 10, seconds, status) for number, status in enumerate(statuses)]
 
 
-def outcome(*statuses: int, lost: int = 0, unanswered: int = 0, silent: int = 0) -> Outcome:
-    return Outcome(answers(*statuses), 0, lost, unanswered, silent)
+def outcome(*statuses: int, lost: int = 0, unanswered: int = 0, silent: int = 0) -> LoadResult:
+    return LoadResult(answers(*statuses), 0, lost, unanswered, silent)
 
 
 def test_of_a_hundred_calls_one_may_take_longer() -> None:
@@ -69,17 +69,17 @@ def test_the_first_second_is_told_apart_and_refusals_are_left_out() -> None:
     "wrong",
     [outcome(200, 500), outcome(200, 429), outcome(lost=1), outcome(unanswered=1), outcome(503, silent=1)],
 )
-def test_a_run_with_a_wrong_answer_is_worth_nothing(wrong: Outcome) -> None:
+def test_a_run_with_a_wrong_answer_is_worth_nothing(wrong: LoadResult) -> None:
     with pytest.raises(Refused):
         check(wrong)
 
 
 def test_each_run_goes_on_where_the_one_before_has_ended() -> None:
-    requests = deque(ASKED.replace(b"/", b"/%d" % number, 1) for number in range(1000))
-    with answering(OK) as port, Crowd(port, 4) as crowd:
+    requests = deque(REQUEST.replace(b"/", b"/%d" % number, 1) for number in range(1000))
+    with serving(OK) as port, LoadGenerator(port, 4) as crowd:
         sent = go_on(crowd, requests, 100, 0.2)
-    assert len(sent.answers) > 0
-    assert requests[0].startswith(b"GET /%d " % (len(sent.answers) + sent.unsent))
+    assert len(sent.responses) > 0
+    assert requests[0].startswith(b"GET /%d " % (len(sent.responses) + sent.unsent))
     assert len(requests) == 1000
 
 

@@ -1,4 +1,4 @@
-"""Consoles as processes of their own; these stand over an embedded store."""
+"""Console replicas as processes, over an embedded store."""
 
 import os
 import signal
@@ -9,16 +9,16 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
-from cluster.errors import ClusterFailed
-from cluster.part import HOST
+from cluster.errors import ClusterError
 from cluster.replica import Replica
+from cluster.server import HOST
 
 from tests.e2e.processes import eventually, is_running
 from tests.harness import Caller, OverHttp
 
 
 @pytest.fixture(scope="module")
-def harmed(quick_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replica]:
+def shared_replica(quick_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replica]:
     folder = tmp_path_factory.mktemp("replica")
     data = copytree(quick_store, folder / "data")
     with Replica({"data": data, "workers": 2, "access_log": True}, folder=folder) as started:
@@ -26,12 +26,12 @@ def harmed(quick_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.fixture
-def replica(harmed: Replica) -> Replica:
-    """A console of two workers, which one may harm."""
-    return harmed if harmed.is_running else harmed.start()
+def replica(shared_replica: Replica) -> Replica:
+    """A running console with two workers, which tests may kill."""
+    return shared_replica if shared_replica.is_running else shared_replica.start()
 
 
-def greeting(base: str) -> int:
+def status_of(base: str) -> int:
     wire = OverHttp(base)
     try:
         return wire.send("GET", "/api/", []).status
@@ -39,7 +39,7 @@ def greeting(base: str) -> int:
         wire.close()
 
 
-def test_it_serves_as_the_settings_say(replica: Replica) -> None:
+def test_a_replica_serves_with_its_settings(replica: Replica) -> None:
     wire = OverHttp(replica.base)
     demo = Caller(wire)
     assert demo.login().status == 200
@@ -49,20 +49,20 @@ def test_it_serves_as_the_settings_say(replica: Replica) -> None:
     eventually(lambda: '"GetUsageLimits"' in replica.log.read_text())
 
 
-def test_settings_of_our_environment_are_not_its_own(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_in_our_environment_are_ignored(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLOUDCONSOLE_WORKERS", "many")
     replica.restart()
-    assert greeting(replica.base) == 200
+    assert status_of(replica.base) == 200
 
 
-def test_settings_can_be_changed_for_the_next_start(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changed_settings_apply_from_the_next_start(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(replica.settings, "workers", 1)
     replica.restart()
     assert len(replica.processes) == 1
     replica.stop()
 
 
-def test_a_kill_leaves_no_process_and_the_address_is_kept(replica: Replica) -> None:
+def test_a_kill_leaves_no_process_and_the_port_stays(replica: Replica) -> None:
     processes, base = replica.processes, replica.base
     replica.kill()
     assert not replica.is_running
@@ -71,10 +71,10 @@ def test_a_kill_leaves_no_process_and_the_address_is_kept(replica: Replica) -> N
     assert not replica.is_ready()
     replica.start()
     assert replica.base == base
-    assert greeting(base) == 200
+    assert status_of(base) == 200
 
 
-def test_a_halted_one_answers_when_it_goes_on(replica: Replica) -> None:
+def test_a_paused_replica_responds_when_resumed(replica: Replica) -> None:
     replica.pause()
     with socket.create_connection((HOST, replica.port), timeout=0.2) as waiting:
         waiting.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -85,47 +85,47 @@ def test_a_halted_one_answers_when_it_goes_on(replica: Replica) -> None:
         assert waiting.recv(100).startswith(b"HTTP/1.1 200 ")
 
 
-def test_a_stop_is_in_good_order(replica: Replica) -> None:
+def test_a_paused_replica_stops_gracefully(replica: Replica) -> None:
     replica.pause()
     assert replica.stop() == 0
     assert replica.stop() is None
 
 
-def test_several_can_begin_at_once(replica: Replica) -> None:
+def test_several_replicas_can_start_in_parallel(replica: Replica) -> None:
     with closing(Replica({"data": replica.settings["data"]}, name="other")) as other:
         replica.stop()
         for each in (replica, other):
-            each.begin()
+            each.launch()
         for each in (replica, other):
             each.wait_until_ready()
-        assert greeting(replica.base) == greeting(other.base) == 200
+        assert status_of(replica.base) == status_of(other.base) == 200
 
 
-def test_one_that_is_refused_says_why() -> None:
+def test_a_failed_start_reports_the_log() -> None:
     replica = Replica({"workers": "many"})
-    with pytest.raises(ClusterFailed, match=r"did not become ready:\n.*CLOUDCONSOLE_WORKERS"), replica:
+    with pytest.raises(ClusterError, match=r"did not become ready:\n.*CLOUDCONSOLE_WORKERS"), replica:
         pass
     assert not replica.is_running
     assert not replica.folder.exists()
 
 
-def test_only_what_runs_can_be_halted(replica: Replica) -> None:
+def test_only_a_running_replica_can_be_paused(replica: Replica) -> None:
     replica.kill()
-    for halt in (replica.pause, replica.resume, replica.wait_until_ready):
-        with pytest.raises(ClusterFailed, match="replica does not run"):
-            halt()
+    for method in (replica.pause, replica.resume, replica.wait_until_ready):
+        with pytest.raises(ClusterError, match="replica is not running"):
+            method()
 
 
-def test_what_runs_is_not_started_again(replica: Replica) -> None:
-    with pytest.raises(ClusterFailed, match="replica runs already"):
+def test_a_running_replica_cannot_be_started(replica: Replica) -> None:
+    with pytest.raises(ClusterError, match="replica is already running"):
         replica.start()
 
 
-def test_a_worker_that_will_not_end_is_killed(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cluster.part.STOP_SECONDS", 0.5)
+def test_a_worker_that_does_not_exit_is_killed(replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cluster.server.STOP_SECONDS", 0.5)
     processes = replica.processes
     for worker in processes[1:]:
         os.kill(worker, signal.SIGSTOP)
-    with pytest.raises(ClusterFailed, match=r"had to be killed after 0\.5 s"):
+    with pytest.raises(ClusterError, match=r"killed after 0\.5 s"):
         replica.stop()
     assert not [process for process in processes if is_running(process)]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from cluster.errors import ClusterFailed
-from cluster.faulty_wire import FaultyWire
+from cluster.errors import ClusterError
+from cluster.faulty_proxy import FaultyProxy
 from cluster.postgres import PostgresServer
 
 from tests.e2e.processes import children_of, eventually, is_running
@@ -97,7 +97,7 @@ def test_an_address_takes_parameters_of_libpq(postgres: PostgresServer, database
 def test_a_wire_between_can_hold_and_cut(postgres: PostgresServer, database: str) -> None:
     answers: list[object] = []
     with (
-        FaultyWire(postgres.port) as wire,
+        FaultyProxy(postgres.port) as wire,
         psycopg.connect(postgres.address(database, wire.port), autocommit=True) as connection,
     ):
         wire.black_hole()
@@ -105,7 +105,7 @@ def test_a_wire_between_can_hold_and_cut(postgres: PostgresServer, database: str
         asking.start()
         asking.join(0.2)
         assert not answers
-        wire.pass_on()
+        wire.heal()
         asking.join(60)
         assert answers == [(1,)]
         wire.reset()
@@ -206,21 +206,21 @@ def test_a_server_that_died_of_itself_starts_again(own: PostgresServer) -> None:
 
 
 def test_a_server_that_cannot_start_says_why() -> None:
-    with pytest.raises(ClusterFailed, match="no_such_setting"), PostgresServer(settings={"no_such_setting": 1}):
+    with pytest.raises(ClusterError, match="no_such_setting"), PostgresServer(settings={"no_such_setting": 1}):
         pass
 
 
 def test_what_does_not_run_cannot_be_halted(own: PostgresServer) -> None:
     assert own.stop() == 0
     assert own.stop() is None
-    with pytest.raises(ClusterFailed, match="does not run"):
+    with pytest.raises(ClusterError, match="is not running"):
         own.pause()
-    with pytest.raises(ClusterFailed, match="does not run"):
+    with pytest.raises(ClusterError, match="is not running"):
         own.resume()
 
 
 def test_what_runs_cannot_be_started_again(own: PostgresServer) -> None:
-    with pytest.raises(ClusterFailed, match="runs already"):
+    with pytest.raises(ClusterError, match="is already running"):
         own.start()
 
 
@@ -244,5 +244,5 @@ def test_a_folder_that_was_given_stays(own: PostgresServer) -> None:
 def test_a_folder_that_cannot_be_used_is_told(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "something").touch()
-    with pytest.raises(ClusterFailed, match="initdb: "), PostgresServer(tmp_path):
+    with pytest.raises(ClusterError, match="initdb: "), PostgresServer(tmp_path):
         pass

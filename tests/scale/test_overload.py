@@ -16,7 +16,7 @@ import psycopg
 import pytest
 from bench.client import Caller as Known
 from bench.client import action_request, login_request
-from cluster.crowd import Crowd, Outcome
+from cluster.load_generator import LoadGenerator, LoadResult
 from cluster.postgres import PostgresServer
 
 from cloudconsole.operator.cloud_file import load
@@ -113,36 +113,36 @@ def bounded_memory(server: RunningServer, megabytes: int = MOST_MB) -> Iterator[
 
 def sustainable_rate(port: int, call: bytes) -> float:
     """What a few callers get who each call again as soon as they are answered."""
-    with Crowd(port, 16) as few:
-        assert set(few.settle().statuses) == {200}
-        outcome = few.call([call], 50_000, 1)
+    with LoadGenerator(port, 16) as few:
+        assert set(few.warm_up().statuses) == {200}
+        outcome = few.send([call], 50_000, 1)
     assert set(outcome.statuses) == {200}
-    return len(outcome.answers)
+    return len(outcome.responses)
 
 
-def check_answers(outcome: Outcome, *, allowed: Sequence[int] = (200, 503)) -> None:
+def check_answers(outcome: LoadResult, *, allowed: Sequence[int] = (200, 503)) -> None:
     """Nobody is left without an answer, or with one that does not say when to come back."""
     assert set(outcome.statuses) <= set(allowed)
     assert outcome.statuses[200] > 0
-    assert (outcome.lost, outcome.unanswered, outcome.without_retry_after) == (0, 0, 0)
+    assert (outcome.lost, outcome.timed_out, outcome.without_retry_after) == (0, 0, 0)
 
 
 def check_normal_service(port: int, call: bytes) -> None:
     """After a moment everybody is served again, some hundred at once included."""
-    with Crowd(port, 300) as crowd:
-        crowd.settle()
+    with LoadGenerator(port, 300) as crowd:
+        crowd.warm_up()
         for _ in range(20):
             # Callers that come back when they were told to.
             time.sleep(1)
-            if crowd.call_once(call, 300).statuses == {200: 300}:
+            if crowd.send_once(call, 300).statuses == {200: 300}:
                 return
     raise AssertionError("there is still someone who is not served")
 
 
 def test_a_burst_of_some_hundred_calls_is_answered(console: RunningServer, demo: Caller) -> None:
-    with Crowd(console.port, BURST) as crowd:
-        crowd.settle()
-        assert crowd.call_once(call_of(demo), BURST).statuses == {200: BURST}
+    with LoadGenerator(console.port, BURST) as crowd:
+        crowd.warm_up()
+        assert crowd.send_once(call_of(demo), BURST).statuses == {200: BURST}
 
 
 @ON_BOTH_STORES
@@ -150,9 +150,9 @@ def test_ten_times_the_rate_that_can_be_kept_up(console: RunningServer, demo: Ca
     call = call_of(demo)
     rate = sustainable_rate(console.port, call)
     with bounded_memory(console):
-        with Crowd(console.port, CROWD) as crowd:
-            crowd.settle()
-            outcome = crowd.call([call], FACTOR * rate, OVERLOAD_SECONDS, patience=30)
+        with LoadGenerator(console.port, CROWD) as crowd:
+            crowd.warm_up()
+            outcome = crowd.send([call], FACTOR * rate, OVERLOAD_SECONDS, timeout=30)
         check_answers(outcome)
         assert outcome.statuses[503] > 0
         check_normal_service(console.port, call)
@@ -162,12 +162,12 @@ def test_ten_times_the_rate_that_can_be_kept_up(console: RunningServer, demo: Ca
 @pytest.mark.parametrize("ending", [[], [("Connection", "close")]], ids=["kept connections", "a connection a call"])
 def test_a_flood_of_visitors(console: RunningServer, demo: Caller, ending: list[tuple[str, str]]) -> None:
     with bounded_memory(console):
-        with Crowd(console.port, 300) as crowd:
-            crowd.settle()
-            outcome = crowd.call([request("GET", "/api/", ending)], 50_000, OVERLOAD_SECONDS, patience=30)
+        with LoadGenerator(console.port, 300) as crowd:
+            crowd.warm_up()
+            outcome = crowd.send([request("GET", "/api/", ending)], 50_000, OVERLOAD_SECONDS, timeout=30)
         assert set(outcome.statuses) <= {200, 503}
         assert outcome.statuses[200] > 0
-        assert (outcome.unanswered, outcome.without_retry_after) == (0, 0)
+        assert (outcome.timed_out, outcome.without_retry_after) == (0, 0)
         check_normal_service(console.port, call_of(demo))
 
 
@@ -183,18 +183,18 @@ def test_a_flood_of_sessions_that_must_be_looked_for(
             connection.execute(COPY_SESSION, {"session": known.session, "number": SESSIONS})
     calls = [action_request(Known(f"s{number:048x}", known.token), "GetUsageLimits") for number in range(SESSIONS)]
     with bounded_memory(console):
-        with Crowd(console.port, CROWD) as crowd:
-            crowd.settle()
-            outcome = crowd.call(calls, 20_000, OVERLOAD_SECONDS, patience=30)
+        with LoadGenerator(console.port, CROWD) as crowd:
+            crowd.warm_up()
+            outcome = crowd.send(calls, 20_000, OVERLOAD_SECONDS, timeout=30)
         assert set(outcome.statuses) == {status, 503}
-        assert (outcome.lost, outcome.unanswered, outcome.without_retry_after) == (0, 0, 0)
+        assert (outcome.lost, outcome.timed_out, outcome.without_retry_after) == (0, 0, 0)
         check_normal_service(console.port, call_of(demo))
 
 
 def test_health_checks_are_answered_in_a_crowd(console: RunningServer, demo: Caller) -> None:
     call, healthy = call_of(demo), Counter[int]()
-    with Crowd(console.port, CROWD) as crowd:
-        crowd.settle()
+    with LoadGenerator(console.port, CROWD) as crowd:
+        crowd.warm_up()
         done = threading.Event()
 
         def watch() -> None:
@@ -206,7 +206,7 @@ def test_health_checks_are_answered_in_a_crowd(console: RunningServer, demo: Cal
         watching = threading.Thread(target=watch)
         watching.start()
         try:
-            outcome = crowd.call([call], 50_000, OVERLOAD_SECONDS)
+            outcome = crowd.send([call], 50_000, OVERLOAD_SECONDS)
         finally:
             done.set()
             watching.join()
@@ -218,18 +218,18 @@ def test_health_checks_are_answered_in_a_crowd(console: RunningServer, demo: Cal
 def test_a_flood_of_logins_leaves_calls_alone(console: RunningServer, demo: Caller) -> None:
     visitor = Caller(demo.wire)
     visitor.open()
-    login, flood = login_request(_known(visitor), "demo", "console-demo"), list[Outcome]()
-    with bounded_memory(console), Crowd(console.port, 200) as people, Crowd(console.port, 8) as callers:
-        people.settle()
-        callers.settle()
+    login, flood = login_request(_known(visitor), "demo", "console-demo"), list[LoadResult]()
+    with bounded_memory(console), LoadGenerator(console.port, 200) as people, LoadGenerator(console.port, 8) as callers:
+        people.warm_up()
+        callers.warm_up()
         flooding = threading.Thread(
-            target=lambda: flood.append(people.call([login], 500, OVERLOAD_SECONDS, patience=60))
+            target=lambda: flood.append(people.send([login], 500, OVERLOAD_SECONDS, timeout=60))
         )
         flooding.start()
-        calls = callers.call([call_of(demo)], 200, OVERLOAD_SECONDS)
+        calls = callers.send([call_of(demo)], 200, OVERLOAD_SECONDS)
         flooding.join()
     assert set(calls.statuses) == {200}
-    assert (calls.lost, calls.unanswered) == (0, 0)
+    assert (calls.lost, calls.timed_out) == (0, 0)
     assert set(flood[0].statuses) == {200, 503}
     assert flood[0].without_retry_after == 0
     assert Caller(demo.wire).login().status == 200
@@ -239,11 +239,11 @@ def test_five_thousand_idle_connections(console: RunningServer, demo: Caller) ->
     wanted = 5000
     least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(least, wanted + OTHER_FILES), most), most))
-    with bounded_memory(console), Crowd(console.port, wanted) as idle:
-        outcome = idle.settle()
+    with bounded_memory(console), LoadGenerator(console.port, wanted) as idle:
+        outcome = idle.warm_up()
         assert outcome.statuses == {200: wanted}
         assert demo.call("GetUsageLimits").status == 200
-        assert set(idle.call([call_of(demo)], 500, 2).statuses) == {200}
+        assert set(idle.send([call_of(demo)], 500, 2).statuses) == {200}
     eventually(lambda: open_files(console) < FEW_FILES)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from cluster.errors import ClusterFailed
-from cluster.faulty_wire import FaultyWire
+from cluster.errors import ClusterError
+from cluster.faulty_proxy import FaultyProxy
 from cluster.postgres import PostgresServer
 from cluster.replica import Replica
 from sqlalchemy import Engine, select
@@ -88,7 +88,7 @@ def test_while_nothing_can_be_written_sessions_are_served_and_nothing_is_confirm
 
 
 def test_a_replica_that_is_started_meanwhile_refuses(server: PostgresServer, replica: Replica) -> None:
-    with read_only(server), pytest.raises(ClusterFailed, match="session is read-only"):
+    with read_only(server), pytest.raises(ClusterError, match="session is read-only"):
         Replica({"database": server.address("cloud")}).start()
     assert replica.is_ready()
 
@@ -170,7 +170,7 @@ def test_every_request_that_an_outage_rejects_is_counted_as_a_store_error(
 ) -> None:
     assert replica.is_ready()
     board = Board(1)
-    with FaultyWire(server.port) as wire:
+    with FaultyProxy(server.port) as wire:
         settings = Settings(database=server.address("cloud", wire.port))
         with closing(InProcess(Console(settings, meter=board.meter(0)))) as console:
             caller = Caller(console)

@@ -5,7 +5,7 @@ from contextlib import closing
 from typing import Final
 
 import pytest
-from cluster.faulty_wire import FaultyWire
+from cluster.faulty_proxy import FaultyProxy
 from cluster.postgres import PostgresServer
 from cluster.replica import Replica
 
@@ -35,14 +35,14 @@ def standby(primary: PostgresServer) -> Iterator[PostgresServer]:
 
 
 @pytest.fixture
-def wire(primary: PostgresServer) -> Iterator[FaultyWire]:
+def wire(primary: PostgresServer) -> Iterator[FaultyProxy]:
     """By which the console reaches the primary."""
-    with FaultyWire(primary.port) as wire:
+    with FaultyProxy(primary.port) as wire:
         yield wire
 
 
 @pytest.fixture
-def address(primary: PostgresServer, standby: PostgresServer, wire: FaultyWire) -> str:
+def address(primary: PostgresServer, standby: PostgresServer, wire: FaultyProxy) -> str:
     return primary.address("console", wire.port, standby.port)
 
 
@@ -57,7 +57,7 @@ def test_a_console_follows_to_the_standby_with_all_that_was_acknowledged(
     says_so: bool,
     primary: PostgresServer,
     standby: PostgresServer,
-    wire: FaultyWire,
+    wire: FaultyProxy,
     address: str,
     caller: Caller,
     cloudconsole: Run,

@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from cluster.faulty_wire import FaultyWire
+from cluster.faulty_proxy import FaultyProxy
 from cluster.postgres import PostgresServer
 
 from cloudconsole.spec.errors import Unavailable
@@ -35,7 +35,7 @@ def test_a_first_host_that_says_nothing_is_passed_over(
     dies_later: bool, postgres: PostgresServer, databases: Databases
 ) -> None:
     name = databases.take(databases.with_tables)
-    with FaultyWire(postgres.port) as wire:
+    with FaultyProxy(postgres.port) as wire:
         address = DatabaseAddress(postgres.address(name, wire.port, postgres.port))
 
         async def read() -> None:
