@@ -24,7 +24,7 @@ ON_POSTGRESQL := tests/operator tests/store tests/backends/embedded tests/server
   $(addprefix tests/server/operator_pages/test_,answers.py late_changes.py)
 
 .PHONY: run test test-browser test-openstack test-openstack-full test-scale test-postgresql test-versions test-interop \
-  openstack openstack-stop bench bench-openstack check format docs fuzz history lock clean
+  openstack openstack-stop bench bench-openstack check format docs fuzz consistency lock clean
 
 run: $(RUN_STAMP)
 	@exec $(BIN)/cloudconsole serve --sample $(if $(HOST),--host "$(HOST)") $(if $(PORT),--port "$(PORT)") \
@@ -112,20 +112,20 @@ format: $(DEV_STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# What is generated from the code: settings, actions, errors, conformance checks. A test holds the files equal to it.
+# Generate the reference documents: settings, actions, errors, conformance checks. A test fails if they are outdated.
 docs: $(DEV_STAMP)
-	$(BIN)/python -m tools.write_documents
+	$(BIN)/python -m tools.build_docs
 
-# A million requests made from the OpenAPI document; takes REQUESTS and SEED. Fewer than a million are not recorded.
+# Fuzzing: a million requests generated from the OpenAPI document. Takes REQUESTS and SEED; smaller runs are not recorded.
 fuzz: $(DEV_STAMP)
-	$(BIN)/python -m fuzz.run --record docs/internals/fuzzing.md $(if $(REQUESTS),--requests "$(REQUESTS)") \
+	$(BIN)/python -m fuzz --record docs/internals/fuzzing.md $(if $(REQUESTS),--requests "$(REQUESTS)") \
 	  $(if $(SEED),--seed "$(SEED)")
 
-# 50,000 operations on three replicas while things break, and whether it all could have been so; takes OPERATIONS and
-# SEED. Fewer are not recorded. Installs PostgreSQL by apt-get where there is none; some twenty minutes.
-history: $(DEV_STAMP)
+# Consistency test: 50,000 operations on three replicas under fault injection; about twenty minutes. Takes OPERATIONS
+# and SEED; smaller runs are not recorded. Installs missing packages with apt-get.
+consistency: $(DEV_STAMP)
 	$(BIN)/python -m cluster install
-	$(BIN)/python -m history run --record docs/internals/consistency-testing.md $(if $(OPERATIONS),--operations "$(OPERATIONS)") \
+	$(BIN)/python -m consistency run --record docs/internals/consistency-testing.md $(if $(OPERATIONS),--operations "$(OPERATIONS)") \
 	  $(if $(SEED),--seed "$(SEED)")
 
 # Needs uv on the PATH. Names no index: whoever installs chooses where from.

@@ -1,0 +1,1 @@
+"""Consistency testing: random operations on several replicas under fault injection, then a check of the history."""

@@ -1,1 +1,0 @@
-"""Random work on a console of several replicas while things break, and whether all that came of it could be so."""
