@@ -1,1 +1,1 @@
-"""Requests without end, made from the console's own OpenAPI document, each answer judged by that document."""
+"""Fuzzing: requests generated from the console's OpenAPI document, responses validated against it."""

@@ -1,4 +1,4 @@
-"""Random values: such as a schema allows, and such as nobody expects."""
+"""Random values: valid ones for a schema, and odd ones."""
 
 import re
 from random import Random
@@ -61,7 +61,7 @@ class Values:
         self._schemas = schemas
 
     def valid(self, schema: Schema) -> Any:
-        """A value that the schema allows."""
+        """Generate a value that matches the schema."""
         rng = self._rng
         if "$ref" in schema:
             return self.valid(self._schemas[schema["$ref"].rpartition("/")[2]])
@@ -72,22 +72,22 @@ class Values:
         for choice in ("oneOf", "anyOf"):
             if choice in schema:
                 return self.valid(rng.choice(schema[choice]))
-        return self._of_type(schema)
+        return self._typed_value(schema)
 
-    def _of_type(self, schema: Schema) -> Any:
+    def _typed_value(self, schema: Schema) -> Any:
         match schema["type"]:
             case "object":
                 required = schema.get("required", [])
                 chosen = [name for name in schema["properties"] if name in required or self._rng.random() < 0.5]
                 return {name: self.valid(schema["properties"][name]) for name in chosen}
             case "string":
-                return self._text_like(schema)
+                return self._matching_text(schema)
             case "integer":
                 return self._rng.choice((self._rng.randint(-(10**9), 10**9), self._rng.randint(-(2**62), 2**62)))
             case unknown:
-                raise ValueError(f"the document asks for values of type {unknown!r}, which are not made here")
+                raise ValueError(f"unsupported schema type {unknown!r}")
 
-    def _text_like(self, schema: Schema) -> str:
+    def _matching_text(self, schema: Schema) -> str:
         shortest, longest = schema.get("minLength", 0), schema.get("maxLength", 80)
         while True:
             text = self.text(self._rng.randint(shortest, longest), shortest)
@@ -95,12 +95,12 @@ class Values:
                 return text
 
     def text(self, longest: int, shortest: int = 0) -> str:
-        """Text without control characters."""
+        """Generate text without control characters."""
         alphabet = self._rng.choice(ALPHABETS)
         return "".join(self._rng.choices(alphabet, k=self._rng.randint(min(shortest, longest), longest)))
 
     def odd(self, depth: int = 0) -> Any:
-        """Any JSON value, the odder the better."""
+        """Generate any JSON value, preferably an edge case."""
         rng = self._rng
         kind = rng.randrange(6 if depth < 3 else 4)
         if kind == 0:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from fuzz.judge import Judge, Sent
+from fuzz.response_validator import Request, ResponseValidator
 
 from cloudconsole.server.app import Console
 from cloudconsole.server.openapi.document import build_document
@@ -25,7 +25,7 @@ from tests.harness import (
 from tests.stores import copy_store, settings_over
 
 HERE = Path(__file__).parent
-JUDGE = Judge(build_document())
+VALIDATOR = ResponseValidator(build_document())
 
 Jars = dict[tuple[str, str], dict[str, str]]
 
@@ -89,16 +89,16 @@ def wire(request: pytest.FixtureRequest) -> Iterator[Wire]:
 def documented(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every answer that the suite sees must be one that the OpenAPI document promises."""
     for kind in (InProcess, OverHttp):
-        monkeypatch.setattr(kind, "send", _judged(kind.send))
+        monkeypatch.setattr(kind, "send", _validated(kind.send))
 
 
-def _judged(send: Callable[..., Reply]) -> Callable[..., Reply]:
-    def send_and_judge(wire: Wire, method: str, path: str, headers: HeaderPairs, body: bytes = b"") -> Reply:
+def _validated(send: Callable[..., Reply]) -> Callable[..., Reply]:
+    def send_and_validate(wire: Wire, method: str, path: str, headers: HeaderPairs, body: bytes = b"") -> Reply:
         reply = send(wire, method, path, headers, body)
-        JUDGE.check(Sent(method, path, headers, body), reply)
+        VALIDATOR.check(Request(method, path, headers, body), reply)
         return reply
 
-    return send_and_judge
+    return send_and_validate
 
 
 @pytest.fixture(scope="session")

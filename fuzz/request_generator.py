@@ -1,12 +1,12 @@
-"""Requests made from the document: good ones, and good ones gone wrong."""
+"""Generate requests from the OpenAPI document: valid ones, and mutations of them."""
 
 from random import Random
 from typing import Any, Final, NamedTuple
 
 from tests.harness import FORM, JSON
 
-from fuzz.bodies import Damage, Pairs, encode_pairs
-from fuzz.judge import Sent
+from fuzz.body_mutator import BodyMutator, Pairs, encode_pairs
+from fuzz.response_validator import Request
 from fuzz.values import Values
 
 ODD_HEADERS: Final[dict[str, tuple[str, ...]]] = {
@@ -53,14 +53,14 @@ OTHER_PATHS: Final = (
 
 
 class Session(NamedTuple):
-    """The cookies of someone logged in."""
+    """Cookies of a logged-in client."""
 
     session_id: str
     token: str
 
 
-class Maker:
-    """Makes one request after another, each from the same stream of random numbers."""
+class RequestGenerator:
+    """Generates requests from a seeded random source."""
 
     def __init__(self, rng: Random, document: dict[str, Any], base: str, sessions: list[Session]) -> None:
         schemas = document["components"]["schemas"]
@@ -69,77 +69,77 @@ class Maker:
         self._region = f"{base}/v3"
         self._sessions = sessions
         self._values = Values(rng, schemas)
-        self._damage = Damage(rng, self._values)
+        self._mutator = BodyMutator(rng, self._values)
         call = document["paths"]["/api/"]["post"]["requestBody"]["content"]
         self._media = list(call)
         self._bodies = [schemas[each["$ref"].rpartition("/")[2]] for each in call[JSON]["schema"]["oneOf"]]
-        self._known = [each["value"] for each in call[JSON]["examples"].values()]
+        self._examples = [each["value"] for each in call[JSON]["examples"].values()]
         self._login = schemas["LoginForm"]
 
-    def next(self) -> Sent:
+    def next(self) -> Request:
         kind = self._rng.random()
         if kind < 0.4:
-            return self.good_call()
+            return self.valid_call()
         if kind < 0.8:
-            return self.bad_call()
+            return self.mutated_call()
         if kind < 0.88:
-            return self.opening()
+            return self.open_session()
         if kind < 0.94:
-            return self.bad_login()
-        return self.elsewhere()
+            return self.invalid_login()
+        return self.other_request()
 
-    def good_call(self) -> Sent:
-        """An action called by the book, with fields and headers beside that must not matter."""
+    def valid_call(self) -> Request:
+        """A valid call of an action, with additional fields and headers that must be ignored."""
         return self.call_in(self._rng.choice(self._sessions))
 
-    def call_in(self, session: Session) -> Sent:
+    def call_in(self, session: Session) -> Request:
         schema = self._rng.choice(self._bodies)
         media = self._rng.choice(self._media)
         fields = self._values.valid(schema)
-        known = [example for example in self._known if example["action"] == fields["action"]]
-        if known and self._rng.random() < 0.5:
-            fields = dict(known[0])
-        more = {self._values.text(8): self._values.odd() for _ in range(self._rng.choice((0, 0, 0, 1, 3)))}
-        pairs = _sendable({**more, **fields})
-        headers = [*self._harmless(), *self._in_session(session), ("Content-Type", media)]
-        return Sent("POST", "/api/", headers, encode_pairs(pairs, media, self._rng), fields["action"])
+        examples = [example for example in self._examples if example["action"] == fields["action"]]
+        if examples and self._rng.random() < 0.5:
+            fields = dict(examples[0])
+        extra = {self._values.text(8): self._values.odd() for _ in range(self._rng.choice((0, 0, 0, 1, 3)))}
+        pairs = _encodable({**extra, **fields})
+        headers = [*self._optional_headers(), *self._session_headers(session), ("Content-Type", media)]
+        return Request("POST", "/api/", headers, encode_pairs(pairs, media, self._rng), fields["action"])
 
-    def bad_call(self) -> Sent:
-        good = self.good_call()
-        media = dict(good.headers)["Content-Type"]
+    def mutated_call(self) -> Request:
+        valid = self.valid_call()
+        media = dict(valid.headers)["Content-Type"]
         pairs: Pairs = list(self._values.valid(self._rng.choice(self._bodies)).items())
-        headers, faults = list(good.headers), self._rng.choice((1, 1, 2, 3))
+        headers, mutations = list(valid.headers), self._rng.choice((1, 1, 2, 3))
         body: bytes | None = None
-        for _ in range(faults):
-            fault = self._rng.random()
-            if fault < 0.4:
-                pairs = self._damage.fields(pairs)
-            elif fault < 0.65:
-                body = self._damage.encoded(body or encode_pairs(pairs, media, self._rng))
+        for _ in range(mutations):
+            kind = self._rng.random()
+            if kind < 0.4:
+                pairs = self._mutator.mutate_fields(pairs)
+            elif kind < 0.65:
+                body = self._mutator.mutate_bytes(body or encode_pairs(pairs, media, self._rng))
             else:
-                headers = self._changed(headers)
-        return Sent("POST", "/api/", headers, encode_pairs(pairs, media, self._rng) if body is None else body)
+                headers = self._mutate_headers(headers)
+        return Request("POST", "/api/", headers, encode_pairs(pairs, media, self._rng) if body is None else body)
 
-    def opening(self) -> Sent:
-        headers = self._harmless()
+    def open_session(self) -> Request:
+        headers = self._optional_headers()
         if self._rng.random() < 0.5:
-            headers += self._in_session(self._rng.choice(self._sessions))
+            headers += self._session_headers(self._rng.choice(self._sessions))
         if self._rng.random() < 0.3:
-            headers = self._changed(headers)
-        return Sent(self._rng.choice(("GET", "GET", "HEAD")), "/api/", headers)
+            headers = self._mutate_headers(headers)
+        return Request(self._rng.choice(("GET", "GET", "HEAD")), "/api/", headers)
 
-    def good_login(self, token: str, username: str, password: str) -> Sent:
+    def valid_login(self, token: str, username: str, password: str) -> Request:
         fields = [
             ("csrfmiddlewaretoken", token),
             ("username", username),
             ("password", password),
             ("region", self._region),
         ]
-        headers = [*self._harmless(), ("Cookie", f"csrftoken={token}"), ("Content-Type", FORM)]
-        return Sent("POST", "/auth/login/", headers, encode_pairs(fields, FORM, self._rng))
+        headers = [*self._optional_headers(), ("Cookie", f"csrftoken={token}"), ("Content-Type", FORM)]
+        return Request("POST", "/auth/login/", headers, encode_pairs(fields, FORM, self._rng))
 
-    def bad_login(self) -> Sent:
-        """A login with one fault at least: nobody has these credentials, nor would their token always do."""
+    def invalid_login(self) -> Request:
+        """A login with invalid credentials, and often other mutations."""
         session = self._rng.choice(self._sessions)
         fields = self._values.valid(self._login)
         fields["password"] += "?"
@@ -150,30 +150,30 @@ class Maker:
         if self._rng.random() < 0.3:
             fields["region"] = self._region
         pairs = list(fields.items())
-        headers = [*self._harmless(), ("Cookie", f"csrftoken={session.token}"), ("Content-Type", FORM)]
+        headers = [*self._optional_headers(), ("Cookie", f"csrftoken={session.token}"), ("Content-Type", FORM)]
         if self._rng.random() < 0.5:
-            pairs = self._damage.fields(pairs)
+            pairs = self._mutator.mutate_fields(pairs)
         body = encode_pairs(pairs, FORM, self._rng)
         if self._rng.random() < 0.3:
-            body = self._damage.encoded(body)
+            body = self._mutator.mutate_bytes(body)
         if self._rng.random() < 0.2:
-            headers = self._changed(headers)
-        return Sent("POST", "/auth/login/", headers, body)
+            headers = self._mutate_headers(headers)
+        return Request("POST", "/auth/login/", headers, body)
 
-    def logout(self, session: Session) -> Sent:
-        return Sent("POST", "/auth/logout/", [*self._harmless(), *self._in_session(session)])
+    def logout(self, session: Session) -> Request:
+        return Request("POST", "/auth/logout/", [*self._optional_headers(), *self._session_headers(session)])
 
-    def elsewhere(self) -> Sent:
-        """Any method on any path, but for what would end a session that is still needed."""
+    def other_request(self) -> Request:
+        """Any method on any path, without the session cookies, so that no session ends."""
         paths = (*self._document["paths"], *OTHER_PATHS, "/" + self._path())
         method, path = self._rng.choice(METHODS), self._rng.choice(paths)
         body = self._rng.randbytes(self._rng.randrange(40)) if self._rng.random() < 0.3 else b""
-        return Sent(method, path, self._changed(self._harmless()), body)
+        return Request(method, path, self._mutate_headers(self._optional_headers()), body)
 
     def _path(self) -> str:
         return "".join(self._rng.choices("abcXYZ019-._~!$&'()*+,;=:@/", k=self._rng.randrange(20)))
 
-    def _harmless(self) -> list[tuple[str, str]]:
+    def _optional_headers(self) -> list[tuple[str, str]]:
         headers = []
         if self._rng.random() < 0.5:
             headers.append(("X-Request-ID", f"fuzz-{self._rng.randrange(10**9)}"))
@@ -181,21 +181,21 @@ class Maker:
             headers.append(("Accept-Language", self._rng.choice(LANGUAGES)))
         return headers
 
-    def _in_session(self, session: Session) -> list[tuple[str, str]]:
+    def _session_headers(self, session: Session) -> list[tuple[str, str]]:
         cookies = [f"sessionid={session.session_id}", f"csrftoken={session.token}"]
         if self._rng.random() < 0.3:
             cookies += self._rng.sample(("a=b", "=", "sessionid=stale", "a[b]=1", 'csrftoken="0"', "$Version=1"), 2)
             self._rng.shuffle(cookies)
         return [("Cookie", "; ".join(cookies)), ("X-CSRFToken", session.token)]
 
-    def _changed(self, headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
-        """One header left out, replaced, sent twice or added."""
+    def _mutate_headers(self, headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Drop, replace, duplicate or add a header."""
         name = self._rng.choice(list(ODD_HEADERS))
         value = self._rng.choice(ODD_HEADERS[name])
         others = [header for header in headers if header[0] != name]
         return self._rng.choice((others, [*others, (name, value)], [*others, (name, value)], [*headers, (name, value)]))
 
 
-def _sendable(fields: dict[str, Any]) -> Pairs:
-    """Without what no encoding can carry: lone surrogates make a whole body malformed."""
+def _encodable(fields: dict[str, Any]) -> Pairs:
+    """Drop lone surrogates, which make the whole body malformed."""
     return [(name, value) for name, value in fields.items() if "\\ud8" not in ascii(value)]

@@ -1,4 +1,4 @@
-"""Bodies: encoded as they should be, and damaged in every way that comes to mind."""
+"""Encode request bodies, and mutate fields or bytes."""
 
 import json
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from fuzz.values import Values
 Fields = dict[str, Any]
 Pairs = list[tuple[str, Any]]
 
-OVER_THE_LIMIT: Final = 65_537
+OVERSIZED: Final = 65_537
 ODD_BYTES: Final = (
     b"\0",
     b"\xff",
@@ -51,36 +51,36 @@ ODD_BODIES: Final = (
 
 
 def encode_pairs(pairs: Pairs, media: str, rng: Random) -> bytes:
-    """Fields in their order, repeated ones too, as JSON or as form data."""
+    """Encode fields in order, duplicates included, as JSON or form data."""
     if media == JSON:
         escape = rng.random() < 0.5
         members = ",".join(f"{json.dumps(name)}:{json.dumps(value, ensure_ascii=escape)}" for name, value in pairs)
         return ("{" + members + "}").encode("utf-8", "surrogatepass")
-    text = "&".join(f"{_quoted(name)}={_quoted(value)}" for name, value in pairs)
+    text = "&".join(f"{_quote(name)}={_quote(value)}" for name, value in pairs)
     return text.encode()
 
 
-def _quoted(value: Any) -> str:
+def _quote(value: Any) -> str:
     return quote_plus(value if isinstance(value, str) else json.dumps(value), errors="replace")
 
 
-class Damage:
-    """One more fault in a body, chosen at random."""
+class BodyMutator:
+    """Applies random mutations to fields and encoded bodies."""
 
     def __init__(self, rng: Random, values: Values) -> None:
         self._rng = rng
         self._values = values
-        self._of_pairs: list[Callable[[Pairs], Pairs]] = [
-            self._without_one,
-            self._with_odd_value,
-            self._with_other_case,
-            self._repeated,
-            self._with_more,
+        self._field_mutations: list[Callable[[Pairs], Pairs]] = [
+            self._drop_field,
+            self._odd_values,
+            self._swap_case,
+            self._duplicate_fields,
+            self._add_fields,
         ]
-        self._of_bytes: list[Callable[[bytes], bytes]] = [
-            self._cut,
-            self._with_odd_bytes,
-            self._in_other_encoding,
+        self._byte_mutations: list[Callable[[bytes], bytes]] = [
+            self._truncate,
+            self._insert_bytes,
+            self._reencode,
             lambda body: b"\xef\xbb\xbf" + body,
             lambda body: b"[" + body + b"]",
             lambda body: body + body,
@@ -88,38 +88,38 @@ class Damage:
             lambda _: rng.randbytes(rng.randrange(60)),
         ]
 
-    def fields(self, pairs: Pairs) -> Pairs:
-        return self._rng.choice(self._of_pairs)(pairs)
+    def mutate_fields(self, pairs: Pairs) -> Pairs:
+        return self._rng.choice(self._field_mutations)(pairs)
 
-    def encoded(self, body: bytes) -> bytes:
+    def mutate_bytes(self, body: bytes) -> bytes:
         if self._rng.random() < 0.003:
-            return body + b" " * OVER_THE_LIMIT
-        return self._rng.choice(self._of_bytes)(body)
+            return body + b" " * OVERSIZED
+        return self._rng.choice(self._byte_mutations)(body)
 
-    def _without_one(self, pairs: Pairs) -> Pairs:
-        dropped = self._rng.randrange(len(pairs)) if pairs else 0
-        return pairs[:dropped] + pairs[dropped + 1 :]
+    def _drop_field(self, pairs: Pairs) -> Pairs:
+        index = self._rng.randrange(len(pairs)) if pairs else 0
+        return pairs[:index] + pairs[index + 1 :]
 
-    def _with_odd_value(self, pairs: Pairs) -> Pairs:
+    def _odd_values(self, pairs: Pairs) -> Pairs:
         return [(name, self._values.odd() if self._rng.random() < 0.6 else value) for name, value in pairs]
 
-    def _with_other_case(self, pairs: Pairs) -> Pairs:
+    def _swap_case(self, pairs: Pairs) -> Pairs:
         return [(name, value.swapcase() if isinstance(value, str) else value) for name, value in pairs]
 
-    def _repeated(self, pairs: Pairs) -> Pairs:
+    def _duplicate_fields(self, pairs: Pairs) -> Pairs:
         return [*pairs, *((name, self._values.odd()) for name, _ in pairs)]
 
-    def _with_more(self, pairs: Pairs) -> Pairs:
-        more = [(self._values.text(12), self._values.odd()) for _ in range(self._rng.randrange(6))]
-        return [*more, *pairs]
+    def _add_fields(self, pairs: Pairs) -> Pairs:
+        added = [(self._values.text(12), self._values.odd()) for _ in range(self._rng.randrange(6))]
+        return [*added, *pairs]
 
-    def _cut(self, body: bytes) -> bytes:
+    def _truncate(self, body: bytes) -> bytes:
         return body[: self._rng.randrange(len(body) + 1)]
 
-    def _with_odd_bytes(self, body: bytes) -> bytes:
-        place = self._rng.randrange(len(body) + 1)
-        return body[:place] + self._rng.choice(ODD_BYTES) + body[place + self._rng.randrange(3) :]
+    def _insert_bytes(self, body: bytes) -> bytes:
+        index = self._rng.randrange(len(body) + 1)
+        return body[:index] + self._rng.choice(ODD_BYTES) + body[index + self._rng.randrange(3) :]
 
-    def _in_other_encoding(self, body: bytes) -> bytes:
+    def _reencode(self, body: bytes) -> bytes:
         encoding = self._rng.choice(("utf-16", "utf-32", "gb18030", "utf-7", "latin-1"))
         return body.decode("utf-8", "replace").encode(encoding, "replace")
