@@ -17,9 +17,9 @@ ACTIONS_PAGE = (ROOT / "docs/reference/actions.md").read_text("utf-8")
 ERRORS_PAGE = (ROOT / "docs/reference/errors.md").read_text("utf-8")
 
 
-def write_documents(root: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+def build_docs(root: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-m", "tools.write_documents", *arguments],
+        [sys.executable, "-m", "tools.build_docs", *arguments],
         cwd=root,
         capture_output=True,
         text=True,
@@ -42,11 +42,11 @@ def renewed(tmp_path_factory: pytest.TempPathFactory) -> Renewed:
         copytree(ROOT / name, folder / name)
     (folder / "docs/reference/errors.md").write_text(ERRORS_PAGE.replace("not_found", "lost"), "utf-8")
     (folder / "docs/reference/actions.md").unlink()
-    return Renewed(folder, write_documents(folder, "--check"), write_documents(folder))
+    return Renewed(folder, build_docs(folder, "--check"), build_docs(folder))
 
 
 def test_they_are_up_to_date() -> None:
-    done = write_documents(ROOT, "--check")
+    done = build_docs(ROOT, "--check")
     assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
 
 
@@ -68,8 +68,8 @@ def test_what_is_written_is_the_page(renewed: Renewed, name: str, page: str) -> 
 
 
 def test_another_argument_is_refused() -> None:
-    done = write_documents(ROOT, "--chekc")
-    assert (done.returncode, done.stderr) == (2, "usage: python -m tools.write_documents [--check]\n")
+    done = build_docs(ROOT, "--chekc")
+    assert (done.returncode, done.stderr) == (2, "usage: python -m tools.build_docs [--check]\n")
 
 
 @pytest.mark.parametrize("error", ApiError.__subclasses__(), ids=lambda error: error.error)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from lab.cloud import Lab
-from tools.write_collation_folds import COLLATIONS, Weights, character_weights, one_of_each, query, split_weight
+from tools.generate_collation_folds import COLLATIONS, Weights, character_weights, one_of_each, query, split_weight
 
 from cloudconsole.core.usernames import fold_username, is_plain
 

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Final
 
 from cloudconsole.server.config.docs import sample_file, settings_document
-from tools.conformance_page import conformance_page
-from tools.reference import actions_page, errors_page
-from tools.sample_calls import recorded_examples
+from tools.reference_docs import conformance_page
+from tools.reference_docs import actions_page, errors_page
+from tools.record_examples import recorded_examples
 
 ROOT: Final = Path(__file__).parents[1]
 
@@ -26,7 +26,7 @@ DOCUMENTS: Final[dict[str, Callable[[], str]]] = {
 def main() -> int:
     check = sys.argv[1:] == ["--check"]
     if sys.argv[1:] and not check:
-        sys.stderr.write("usage: python -m tools.write_documents [--check]\n")
+        sys.stderr.write("usage: python -m tools.build_docs [--check]\n")
         return 2
     differing = [name for name, make in DOCUMENTS.items() if _renew(ROOT / name, make(), write=not check)]
     for name in differing:
