@@ -1,4 +1,4 @@
-"""The alert rules as the tests read them."""
+"""Parse the alert rules."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -9,6 +9,6 @@ FILE: Final = Path(__file__).parents[2] / "deploy/prometheus/alerts.yml"
 
 
 def read_rules() -> dict[str, dict[str, Any]]:
-    """Each rule by its alert's name."""
+    """Return the rules by alert name."""
     (group,) = yaml.safe_load(FILE.read_text())["groups"]
     return {rule["alert"]: rule for rule in group["rules"]}

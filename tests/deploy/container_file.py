@@ -1,4 +1,4 @@
-"""The Containerfile as the tests read it."""
+"""Parse the Containerfile."""
 
 import json
 import re
@@ -16,13 +16,13 @@ class Step(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        """What stands in brackets, word by word."""
+        """The words of an exec-form array."""
         words: list[str] = json.loads(self.text[self.text.index("[") :])
         return words
 
 
 def read_steps() -> list[list[Step]]:
-    """The steps of each stage, which its `FROM` begins."""
+    """Return the steps of each stage; a stage begins with `FROM`."""
     text = re.sub(r"^#.*\n", "", FILE.read_text(), flags=re.MULTILINE)
     lines = re.sub(r"\\\n\s*", "", text).splitlines()
     steps = [Step(*line.split(maxsplit=1)) for line in lines if line.strip()]
@@ -39,5 +39,5 @@ def only(stage: list[Step], instruction: str) -> Step:
 
 
 def environment() -> dict[str, str]:
-    """What the image sets."""
+    """Environment variables of the image."""
     return dict(pair.split("=", 1) for pair in only(FINAL, "ENV").text.split())

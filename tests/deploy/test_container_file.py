@@ -1,4 +1,4 @@
-"""The Containerfile fits the project as it is."""
+"""The Containerfile matches the project."""
 
 import tomllib
 
@@ -11,17 +11,17 @@ from tests.deploy.container_file import BUILD, FINAL, IGNORE, ROOT, environment,
 COPIED = [source for step in BUILD if step.instruction == "COPY" for source in step.text.split()[:-1]]
 
 
-def test_the_image_sets_what_a_container_needs_and_no_more() -> None:
+def test_the_image_sets_only_the_required_settings() -> None:
     ours = {name: value for name, value in environment().items() if name.startswith("CLOUDCONSOLE_")}
     assert set(ours) == {SETTINGS[name].variable for name in ("host", "data")}
     assert load_settings(ours, {}).data.as_posix() == only(FINAL, "VOLUME").text == only(FINAL, "WORKDIR").text
 
 
-def test_it_does_not_run_as_root() -> None:
+def test_the_image_does_not_run_as_root() -> None:
     assert only(FINAL, "USER").text == "10001:10001"
 
 
-def test_both_stages_have_the_same_python_which_the_project_takes() -> None:
+def test_both_stages_use_the_supported_python() -> None:
     builder, final = only(BUILD, "FROM").text, only(FINAL, "FROM").text
     assert builder == f"{final} AS build"
     version = final.partition(":")[2].split("-")[0]
@@ -29,24 +29,24 @@ def test_both_stages_have_the_same_python_which_the_project_takes() -> None:
     assert project["requires-python"] == f">={version}"
 
 
-def test_every_requirement_is_held_to_its_hash() -> None:
+def test_every_requirement_is_verified_by_hash() -> None:
     installs = [step.text for step in BUILD if step.instruction == "RUN" and " pip install " in f" {step.text}"]
     assert all("--require-hashes" in step or "--no-deps" in step for step in installs)
 
 
 @pytest.mark.parametrize("source", COPIED)
-def test_what_is_copied_is_there_and_let_in(source: str) -> None:
+def test_copied_files_exist_and_are_not_ignored(source: str) -> None:
     assert (ROOT / source).exists()
     assert f"!{source}" in IGNORE.read_text().splitlines()
 
 
-def test_nothing_else_is_let_in() -> None:
+def test_everything_else_is_ignored() -> None:
     lines = [line for line in IGNORE.read_text().splitlines() if not line.startswith("#")]
     assert lines[0] == "*"
     assert {line.removeprefix("!") for line in lines if line.startswith("!")} == set(COPIED)
 
 
-def test_the_port_is_the_one_that_is_exposed_and_asked() -> None:
+def test_the_default_port_is_exposed_and_checked() -> None:
     port = Settings().port
     assert only(FINAL, "EXPOSE").text == str(port)
     assert f"127.0.0.1:{port}/healthz" in only(FINAL, "HEALTHCHECK").text

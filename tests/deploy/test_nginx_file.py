@@ -1,4 +1,4 @@
-"""nginx's file says what the console says: limits, wording, headers, paths."""
+"""The nginx configuration matches the console: limits, messages, headers, paths."""
 
 import re
 from pathlib import Path
@@ -20,61 +20,61 @@ DEFAULTS = Settings()
 
 
 def values(directive: str) -> list[str]:
-    """What a directive is set to, wherever it stands."""
+    """Return all values of a directive."""
     return re.findall(rf"^\s*{directive} +([^;]+);", FILE, re.MULTILINE)
 
 
-def test_limits_of_size_are_the_consoles_own() -> None:
+def test_size_limits_match_the_console() -> None:
     assert values("client_max_body_size") == values("client_body_buffer_size") == [f"{DEFAULTS.max_body // 1024}k"]
     assert values("large_client_header_buffers") == [f"1 {MOST_HEAD_BYTES // 1024}k"]
 
 
 @pytest.mark.parametrize("directive", ["client_header_timeout", "client_body_timeout", "send_timeout"])
-def test_limits_of_time_are_the_consoles_own(directive: str) -> None:
+def test_timeouts_match_the_console(directive: str) -> None:
     assert values(directive) == [f"{DEFAULTS.request_timeout}s"]
 
 
-def test_nginx_leaves_a_kept_connection_before_the_console_closes_it() -> None:
-    to_replicas, to_callers = (int(value.removesuffix("s")) for value in values("keepalive_timeout"))
-    assert to_replicas < 75 == to_callers
+def test_nginx_closes_idle_connections_before_the_console() -> None:
+    to_replicas, to_clients = (int(value.removesuffix("s")) for value in values("keepalive_timeout"))
+    assert to_replicas < 75 == to_clients
 
 
-def test_as_many_logins_of_a_caller_may_come_at_once_as_may_wait() -> None:
+def test_the_login_burst_matches_the_login_queue() -> None:
     assert set(values("limit_req zone=cloudconsole_logins")) == {f"burst={QUEUE_LIMIT // 2} nodelay"}
 
 
-def test_no_post_is_repeated_but_of_actions_which_only_read() -> None:
+def test_only_posts_of_actions_are_retried() -> None:
     assert values("proxy_next_upstream") == ["error timeout", "error timeout non_idempotent"]
     block = FILE.partition("location ~ ^/api/?$ {")[2].partition("}")[0]
     assert "proxy_next_upstream error timeout non_idempotent;" in block
 
 
 @pytest.mark.parametrize("path", [*sorted(HEALTH_PATHS), METRICS_PATH])
-def test_what_is_for_those_who_watch_is_closed(path: str) -> None:
+def test_monitoring_paths_are_not_exposed(path: str) -> None:
     assert f"location = {path} {{ return 404; }}" in FILE
 
 
 @pytest.mark.parametrize("path", ["/auth/login/", SIGN_IN_PATH])
-def test_every_way_to_log_in_is_limited(path: str) -> None:
+def test_every_login_path_is_rate_limited(path: str) -> None:
     block = FILE.partition(f"location = {path} {{")[2].partition("}")[0]
     assert "zone=cloudconsole_logins" in block
     assert "zone=cloudconsole_calls" in block
 
 
 @pytest.mark.parametrize("header", ["Host", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-For", "Forwarded"])
-def test_every_header_that_could_be_believed_is_replaced(header: str) -> None:
+def test_every_trusted_header_is_replaced(header: str) -> None:
     (value,) = values(f"proxy_set_header {header}")
     assert value in ("$host", "$scheme", "$remote_addr", '""')
 
 
-def test_its_own_answers_have_the_headers_of_the_consoles() -> None:
+def test_error_responses_have_the_headers_of_the_console() -> None:
     given = dict(re.findall(r'^\s*add_header (\S+) "?([^"]*?)"? always;', FILE, re.MULTILINE))
-    wanted = {name.decode(): value.decode() for name, value in [*SECURITY_HEADERS, CLOSED_POLICY, NOT_KEPT]}
-    wanted["strict-transport-security"] = f"max-age={DEFAULTS.hsts}"
-    assert wanted.items() <= {name.lower(): value for name, value in given.items()}.items()
+    expected = {name.decode(): value.decode() for name, value in [*SECURITY_HEADERS, CLOSED_POLICY, NOT_KEPT]}
+    expected["strict-transport-security"] = f"max-age={DEFAULTS.hsts}"
+    assert expected.items() <= {name.lower(): value for name, value in given.items()}.items()
 
 
-REFUSALS = [
+ERRORS = [
     errors.NotFound(),
     errors.BodyTooLarge(DEFAULTS.max_body),
     errors.InternalError("$cloudconsole_request_id"),
@@ -85,20 +85,20 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("error", REFUSALS, ids=lambda error: error.error)
-def test_its_own_refusals_are_worded_as_the_consoles(error: errors.ApiError, language: Language) -> None:
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.error)
+def test_error_messages_match_the_console(error: errors.ApiError, language: Language) -> None:
     assert f'    {error.code}:{language} "{error.message(language)}";\n' in FILE
 
 
-@pytest.mark.parametrize("error", [*REFUSALS, errors.TooManyRequests(1)], ids=lambda error: error.error)
-def test_its_own_refusals_are_envelopes(error: errors.ApiError) -> None:
+@pytest.mark.parametrize("error", [*ERRORS, errors.TooManyRequests(1)], ids=lambda error: error.error)
+def test_error_responses_are_envelopes(error: errors.ApiError) -> None:
     body = f'{{"message":"$cloudconsole_message","code":{error.code},"data":{{}},"error":"{error.error}"}}'
     assert re.search(rf"location = /.refused/{error.code} {{.* return {error.code} '{re.escape(body)}'; }}\n", FILE)
     assert re.search(rf"^    error_page {error.code} (= )?/.refused/{error.code};$", FILE, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
-    ("address", "caller"),
+    ("address", "client"),
     [
         ("192.0.2.7", "192.0.2.7"),
         ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2"),
@@ -109,12 +109,12 @@ def test_its_own_refusals_are_envelopes(error: errors.ApiError) -> None:
         ("::1", "::"),
     ],
 )
-def test_a_caller_of_ipv6_is_its_64_bits(address: str, caller: str) -> None:
+def test_an_ipv6_client_is_its_64_bit_prefix(address: str, client: str) -> None:
     rules = re.findall(r'^    "~(.*?)" "?([^"\n]+?)"?;\n', FILE.partition("limit_req_zone")[0], re.MULTILINE)
     assert len(rules) == 2
     for pattern, value in rules:
         found = re.match(pattern.replace("(?<", "(?P<"), address)
         if found:
-            assert value.replace("$cloudconsole_prefix", found[1]) == caller
+            assert value.replace("$cloudconsole_prefix", found[1]) == client
             return
-    assert address == caller
+    assert address == client

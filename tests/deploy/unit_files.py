@@ -1,4 +1,4 @@
-"""systemd's unit files as the tests read them."""
+"""Parse the systemd units."""
 
 from pathlib import Path
 from typing import Final
@@ -13,7 +13,7 @@ SETTINGS_FILE: Final = "/etc/cloudconsole/cloudconsole.toml"
 
 
 def read_unit(file: Path) -> dict[str, list[str]]:
-    """What each directive is set to, in its order; sections do not share names here."""
+    """Return the values of each directive, in order; directive names are unique across sections here."""
     values: dict[str, list[str]] = {}
     for line in file.read_text().splitlines():
         if line and not line.startswith(("#", "[")):
