@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 RECEIVE_BYTES: Final = 64 * 1024
 SEND_BATCH: Final = 64
-"""Calls began before the answers are looked at reconnect."""
+"""Requests sent before responses are read again."""
 WARM_UP_CONCURRENCY: Final = 16
 HEALTH_REQUEST: Final = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 

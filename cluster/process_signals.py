@@ -13,7 +13,7 @@ KILL_SECONDS = 30
 
 
 def suspend(root: Process) -> None:
-    """Suspend a process tree; none of its processes runs when this returns."""
+    """Suspend a process tree, and wait until all its processes have stopped."""
     send([root], signal.SIGSTOP)  # first, so that it starts no more children
     deadline = time.monotonic() + SUSPEND_SECONDS
     while running := [member for member in tree(root) if not _is_stopped(member)]:

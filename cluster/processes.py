@@ -55,7 +55,7 @@ class ProcessTree:
         return tree(self._root) if self.is_running else []
 
     def suspend(self) -> None:
-        """Suspend all processes; none runs when this returns."""
+        """Suspend all processes, and wait until they have stopped."""
         self._is_suspended = True
         process_signals.suspend(self._root)
 

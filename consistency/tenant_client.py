@@ -191,7 +191,7 @@ class TenantClients:
         return bool(session)
 
     async def logout(self, replica: int, session: ClientSession) -> None:
-        """Log out; the session counts as ended whatever the outcome."""
+        """Log out; the session counts as ended regardless of the outcome."""
         timed = await self._clients[session.account].logout(self._endpoints[replica], session.cookies)
         self.sessions[session.account].end(session)
         self._recorder.add(

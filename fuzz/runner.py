@@ -51,23 +51,23 @@ class Run:
         document = json.loads(self.wire.send("GET", "/openapi.json", []).body)
         self._validator = ResponseValidator(document)
         self._rng = Random(self.seed)  # noqa: S311
-        self._callers = [Caller(self.wire) for _ in USERS]
-        for user, caller in zip(USERS, self._callers, strict=True):
-            if caller.login(user, SAMPLE_PASSWORDS[user]).status != 200:
+        self._clients = [Caller(self.wire) for _ in USERS]
+        for user, client in zip(USERS, self._clients, strict=True):
+            if client.login(user, SAMPLE_PASSWORDS[user]).status != 200:
                 raise RuntimeError(f"{user} cannot log in")
-        sessions = [Session(caller.cookies["sessionid"], caller.token) for caller in self._callers]
+        sessions = [Session(client.cookies["sessionid"], client.token) for client in self._clients]
         self._generator = RequestGenerator(self._rng, document, self.wire.base, sessions)
         self._sent = 0
 
     def run(self, requests: int) -> None:
-        before = [self._responses(caller) for caller in self._callers]
+        before = [self._responses(client) for client in self._clients]
         while self._sent < requests and len(self.failures) < MAX_FAILURES:
             if self._sent % SESSION_INTERVAL == SESSION_INTERVAL // 2:
                 self._use_address("2001:db8::1")
                 self._complete_session()
                 self._use_address("192.0.2.1")
             self._send(self._generator.next())
-        if [self._responses(caller) for caller in self._callers] != before:
+        if [self._responses(client) for client in self._clients] != before:
             self.failures.append("responses in the initial sessions changed")
 
     def _use_address(self, address: str) -> None:
@@ -107,8 +107,8 @@ class Run:
             steps = f"login, call, logout, call: {login.status}, {called}, {logged_out}, {after}"
             self.failures.append(f"request {self._sent}: {steps}")
 
-    def _responses(self, caller: Caller) -> list[bytes]:
-        return [caller.call(action).body for action in ("GetUsageLimits", "GetUrlList", "GetConsumptionsEstimated")]
+    def _responses(self, client: Caller) -> list[bytes]:
+        return [client.call(action).body for action in ("GetUsageLimits", "GetUrlList", "GetConsumptionsEstimated")]
 
 
 @contextmanager

@@ -97,24 +97,24 @@ def assert_new_is_reset(proxy: FaultyProxy) -> None:
 def test_data_is_forwarded_both_ways(connection: Connection) -> None:
     connection.client.sendall(b"question")
     assert receive(connection.server, 8) == b"question"
-    connection.server.sendall(b"answer")
-    assert receive(connection.client, 6) == b"answer"
+    connection.server.sendall(b"result")
+    assert receive(connection.client, 6) == b"result"
 
 
 def test_large_data_arrives_complete_and_in_order(connection: Connection) -> None:
-    much = Random(7).randbytes(8_000_000)
-    sender = threading.Thread(target=connection.client.sendall, args=[much])
+    data = Random(7).randbytes(8_000_000)
+    sender = threading.Thread(target=connection.client.sendall, args=[data])
     sender.start()
-    assert receive(connection.server, len(much)) == much
+    assert receive(connection.server, len(data)) == data
     sender.join(LONG)
 
 
 def test_who_has_said_all_can_still_hear(connection: Connection) -> None:
     connection.client.shutdown(socket.SHUT_WR)
     assert connection.server.recv(1) == b""
-    connection.server.sendall(b"answer")
+    connection.server.sendall(b"result")
     connection.server.close()
-    assert receive(connection.client, 6) == b"answer"
+    assert receive(connection.client, 6) == b"result"
     assert connection.client.recv(1) == b""
 
 
@@ -151,7 +151,7 @@ def test_delayed_data_arrives_no_sooner(proxy: FaultyProxy, connection: Connecti
     began = monotonic()
     connection.client.sendall(b"question")
     receive(connection.server, 8)
-    connection.server.sendall(b"answer")
+    connection.server.sendall(b"result")
     receive(connection.client, 6)
     assert monotonic() - began >= 0.6
 
@@ -237,15 +237,15 @@ def test_a_close_in_a_black_hole_is_forwarded_when_healed(
 
 
 def test_a_black_hole_interrupts_a_transfer(proxy: FaultyProxy, connection: Connection) -> None:
-    much = Random(7).randbytes(8_000_000)
-    sender = threading.Thread(target=connection.client.sendall, args=[much])
+    data = Random(7).randbytes(8_000_000)
+    sender = threading.Thread(target=connection.client.sendall, args=[data])
     sender.start()
-    begun = receive(connection.server, 1)
+    prefix = receive(connection.server, 1)
     proxy.black_hole()
-    begun += drain(connection.server)
-    assert len(begun) < len(much)
+    prefix += drain(connection.server)
+    assert len(prefix) < len(data)
     proxy.heal()
-    assert begun + receive(connection.server, len(much) - len(begun)) == much
+    assert prefix + receive(connection.server, len(data) - len(prefix)) == data
     sender.join(LONG)
 
 
