@@ -9,10 +9,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from cluster.faulty_proxy import FaultyProxy
-
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from cluster.errors import ClusterError
+from cluster.faulty_proxy import FaultyProxy
 from cluster.postgres import PostgresServer
 from cluster.replica import Replica
 from consistency.admin_commands import make_store

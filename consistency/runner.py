@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final, Protocol
 
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from consistency.admin_commands import AdminCommands
 from consistency.admin_ui_client import AdminUiClient
 from consistency.fault_injection import INTERVAL_SECONDS, FaultAction, FaultInjector

@@ -16,12 +16,12 @@ from typing import Final
 
 from tests.harness import Caller, HeldClock, InProcess, OverHttp, Reply, Wire, running_server
 
-from cloudconsole.operator.cloudfile import load
+from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS
 from cloudconsole.server.app import Console
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.sqlite.engine import opened
-from cloudconsole.store.sqlite.preparing import prepare
+from cloudconsole.store.sqlite.store import prepare
 from fuzz.report import Result, describe, write_report
 from fuzz.request_generator import RequestGenerator, Session
 from fuzz.response_validator import ContractViolation, Request, ResponseValidator

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from cloudconsole.server.config.docs import sample_file, settings_document
-from tools.reference_docs import conformance_page
-from tools.reference_docs import actions_page, errors_page
 from tools.record_examples import recorded_examples
+from tools.reference_docs import actions_page, conformance_page, errors_page
 
 ROOT: Final = Path(__file__).parents[1]
 

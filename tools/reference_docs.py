@@ -1,7 +1,11 @@
 """Reference documents in Markdown: actions, errors and conformance checks."""
 
 from collections.abc import Iterable
+from itertools import groupby
 from typing import Any, Final
+
+from cloudconsole.conformance.checks import Check
+from cloudconsole.conformance.registry import CONSOLE, INTERFACE
 from cloudconsole.server.openapi.document import build_document
 from cloudconsole.server.openapi.html import (
     FieldRow,
@@ -12,10 +16,6 @@ from cloudconsole.server.openapi.html import (
     shown,
     type_text,
 )
-from itertools import groupby
-from typing import Final
-from cloudconsole.conformance.checks import Check
-from cloudconsole.conformance.registry import CONSOLE, INTERFACE
 
 ACTIONS_HEAD: Final = """\
 # Actions

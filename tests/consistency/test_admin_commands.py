@@ -10,7 +10,7 @@ from consistency.generators import Change, WriteGenerator, write_generators
 from consistency.initial_cloud import Cloud
 from sqlalchemy.exc import OperationalError
 
-from cloudconsole.server.settings import Settings
+from cloudconsole.server.config.settings import Settings
 from consistency import admin_commands
 
 CLOUD = Cloud(1)

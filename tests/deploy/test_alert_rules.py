@@ -1,4 +1,4 @@
-"""The alert rules match the exported metrics."""
+"""What the alert rules name is on the metrics page."""
 
 import re
 
@@ -22,42 +22,45 @@ VALUES = {
 
 
 def metrics_of(expression: str) -> list[tuple[str, str]]:
-    """Return each metric with its label matchers."""
+    """Each metric with what stands in the braces behind it."""
     return re.findall(r"\b(cloudconsole_\w+|up)\b(?:\{(.*?)\})?", expression)
 
 
 @pytest.mark.parametrize("alert", RULES)
-def test_every_metric_and_label_value_exists(alert: str) -> None:
+def test_every_metric_and_every_value_of_a_label_exists(alert: str) -> None:
     expression = re.sub(r'job="cloudconsole"', "", RULES[alert]["expr"])
     found = metrics_of(expression)
     assert found
-    for name, matchers in found:
+    for name, braces in found:
         if name == "up":
             continue
         family = SAMPLES[name]
-        for label, values in re.findall(r'(\w+)[=!]~?"(.*?)"', matchers):
+        for label, values in re.findall(r'(\w+)[=!]~?"(.*?)"', braces):
             assert label in family.labels
             assert set(values.split("|")) <= set(VALUES[label])
 
 
 @pytest.mark.parametrize("alert", RULES)
-def test_rates_are_used_for_counters_and_only_for_counters(alert: str) -> None:
+def test_a_counter_is_looked_at_by_its_growth_and_nothing_else_is(alert: str) -> None:
     for name, _ in metrics_of(RULES[alert]["expr"]):
-        is_counter = name != "up" and SAMPLES[name].type in ("counter", "histogram")
-        assert bool(re.search(rf"(rate|increase)\(\s*{name}\b", RULES[alert]["expr"])) == is_counter
+        grows = name != "up" and SAMPLES[name].type in ("counter", "histogram")
+        assert bool(re.search(rf"(rate|increase)\(\s*{name}\b", RULES[alert]["expr"])) == grows
 
 
 @pytest.mark.parametrize("alert", RULES)
-def test_every_alert_has_a_severity_and_a_description(alert: str) -> None:
+def test_every_alert_has_a_severity_and_texts(alert: str) -> None:
     assert alert.startswith("CloudConsole")
     assert RULES[alert]["labels"]["severity"] in ("critical", "warning")
-    assert set(RULES[alert]["annotations"]) == {"summary", "description"}
+    assert set(RULES[alert]["annotations"]) == {"summary", "description", "runbook"}
 
 
-def test_every_metric_recommended_for_alerting_has_an_alert() -> None:
-    document = (FILE.parents[2] / "docs/observability.md").read_text()
-    recommended = set(
-        re.findall(r"cloudconsole_\w+", document.partition("What is worth an alert:")[2].partition("\n\n")[0])
-    )
-    assert recommended
-    assert recommended <= {name for rule in RULES.values() for name, _ in metrics_of(rule["expr"])}
+@pytest.mark.parametrize("alert", RULES)
+def test_every_alert_links_to_its_section_of_the_runbook(alert: str) -> None:
+    path, _, anchor = RULES[alert]["annotations"]["runbook"].partition("#")
+    assert anchor == alert.lower()
+    assert f"\n## {alert}\n" in (FILE.parents[2] / path).read_text()
+
+
+def test_the_runbook_has_no_other_alerts() -> None:
+    runbook = (FILE.parents[2] / "docs/operations/runbook.md").read_text()
+    assert re.findall(r"^## (.*)$", runbook, re.MULTILINE) == list(RULES)
