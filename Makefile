@@ -15,13 +15,13 @@ EXTRAS := --extra server --extra postgres
 # A module's tests by one worker, since they share what they start; in the order that tests/conftest.py puts them.
 BY_MODULE := --dist loadscope --no-loadscope-reorder
 
-# The suites that are run once more on PostgreSQL.
-ON_POSTGRESQL := tests/operator tests/store tests/backends/embedded tests/server/test_guests.py \
-  tests/server/test_writing.py tests/server/observing/test_audit.py \
-  $(addprefix tests/server/http/test_,sessions.py health.py throttle.py turns.py turning_away.py) \
-  $(addprefix tests/server/commands/test_,everyone.py importing.py loading.py pruning.py seen_at_once.py \
-    upgrading.py) \
-  $(addprefix tests/server/operator_pages/test_,answers.py late_changes.py)
+# The suites that `make test-postgresql` repeats on PostgreSQL.
+ON_POSTGRESQL := tests/operator tests/store tests/backends/embedded tests/server/test_federated_users.py \
+  tests/server/test_writer.py tests/server/metrics/test_audit_log.py \
+  $(addprefix tests/server/http/test_,sessions.py health.py login_throttle.py concurrency.py rejected_connections.py) \
+  $(addprefix tests/server/commands/test_,seen_at_once.py upgrading.py) \
+  $(addprefix tests/server/commands/admin/test_,end_sessions.py bulk_import.py cloud_file.py prune.py) \
+  $(addprefix tests/server/admin_ui/test_,responses.py edit_conflicts.py)
 
 .PHONY: run test test-browser test-openstack test-openstack-full test-scale test-postgresql test-versions test-interop \
   openstack openstack-stop bench bench-openstack check format docs fuzz consistency lock clean

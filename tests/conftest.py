@@ -17,7 +17,6 @@ from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.passwords import needs_rehash
 from cloudconsole.store.reader import Reader
 from tests import stores
-from tests.compiling import share_what_is_compiled
 from tests.harness import (
     Caller,
     HeldClock,
@@ -28,6 +27,7 @@ from tests.harness import (
     make_sample_store,
     running_server,
 )
+from tests.sql_cache import share_what_is_compiled
 
 # A machine may stall for a moment at any time: no example is held to a time.
 hypothesis_settings.register_profile("patient", deadline=None)

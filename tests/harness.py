@@ -27,8 +27,8 @@ from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS
 from cloudconsole.server.app import Console
 from cloudconsole.store.tables import accounts
+from tests.fork_server import WarmProcess
 from tests.stores import copy_store, make_store, opened, variables_of
-from tests.warm import WarmProcess
 
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"

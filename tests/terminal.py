@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pyte
 
+from tests.fork_server import WarmProcess
 from tests.harness import clean_environment
-from tests.warm import WarmProcess
 
 OWN_TERMINAL = """
 import fcntl, os, sys, termios

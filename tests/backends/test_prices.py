@@ -10,7 +10,7 @@ from cloudconsole.backends.prices import KeptPrices
 from cloudconsole.core.resources import Amounts
 from cloudconsole.store.reader import Reader
 from cloudconsole.store.tables import nodes, prices
-from tests.backends.reading import read_prices
+from tests.backends.price_reader import read_prices
 from tests.stores import opened
 
 TEN_GB = Amounts(items=1, size_gb=10)

@@ -9,7 +9,7 @@ from playwright.sync_api import Page
 
 from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.testing import ConsoleServer
-from tests.warm import run_warm
+from tests.fork_server import run_warm
 
 Cloud = dict[str, Any]
 

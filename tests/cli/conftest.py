@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.people import Person
+from tests.cli.users import Person
 from tests.harness import RunningServer
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cloudconsole.cli.commands import COMMANDS, Command
-from tests.cli.people import Person
+from tests.cli.users import Person
 from tests.harness import clean_environment
 
 HEAVY = {"asyncio", "httpx2", "msgspec", "rich", "ssl", "http.client", "email", "tomllib"}

@@ -9,7 +9,7 @@ import pytest
 
 from cloudconsole.cli.completion import SCRIPTS, next_words
 from cloudconsole.spec.actions import ACTIONS
-from tests.cli.people import Person
+from tests.cli.users import Person
 from tests.terminal import Terminal
 
 SET_UP = {

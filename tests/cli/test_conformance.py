@@ -22,9 +22,9 @@ from cloudconsole.cli.main import main
 from tests.conformance.listening import listening
 from tests.conformance.raw_servers import HEAD, close, raw_server, say
 from tests.e2e.processes import command, eventually, log_lines
+from tests.fork_server import WarmProcess
 from tests.harness import CERTIFICATES, RunningServer, clean_environment, running_server
 from tests.terminal import Terminal
-from tests.warm import WarmProcess
 
 PASSWORDS = {"CLOUDCONSOLE_PASSWORD": "console-demo", "CLOUDCONSOLE_OTHER_PASSWORD": "console-other"}
 DOMAINS = ("--domain-id", "206813", "--domain-id", "206814")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.people import PASSWORD, Person
-from tests.client.scripted import ScriptedServer, envelope
+from tests.cli.users import PASSWORD, Person
+from tests.client.scripted_server import ScriptedServer, envelope
+from tests.fork_server import run_warm
 from tests.harness import CERTIFICATES, RunningServer, clean_environment, running_server
-from tests.warm import run_warm
 
 NOWHERE = "http://127.0.0.1:1"
 

@@ -1,73 +1,183 @@
-"""Whatever a command prints: that it cannot be written is one line, and what has no code is written out."""
+"""What the commands print where programs read it: the data as it came, CSV, or plain columns."""
 
+import csv
+import io
 import json
-import os
-import subprocess
-from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.harness import clean_environment
-from tests.warm import run_warm
+from cloudconsole.cli.output import csv_line
+from tests.cli.users import Person
+from tests.harness import Caller, OverHttp, RunningServer
 
-PRINTING = [
-    ("doctor", "--port", "0", "--quick"),
-    ("doctor", "--port", "0", "--quick", "--json"),
-    ("serve", "--print-config"),
-    ("admin", "tenant", "list"),
-    ("admin", "tenant", "list", "--json"),
-    ("admin", "dump"),
-    ("--version",),
-]
-SURE = pytest.mark.parametrize("arguments", PRINTING, ids=" ".join)
-
-
-def run(
-    data: Path, *arguments: str, stdout: int | None = None, **environment: str
-) -> "subprocess.CompletedProcess[str]":
-    variables = clean_environment(CLOUDCONSOLE_DATA=str(data), **{"PYTHONUNBUFFERED": "", **environment})
-    return run_warm(arguments, variables, data.parent, stdout=stdout)
+COMMANDS = {
+    ("usage",): "GetUsageLimits",
+    ("flavors",): "GetFlavors",
+    ("urls",): "GetUrlList",
+    ("domain", "206814"): "GetDomainDetail",
+    ("news",): "GetNews",
+    ("costs",): "GetConsumptionsEstimated",
+}
+EVERY = pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 
 
-@SURE
-def test_a_full_disk_is_one_line(data: Path, arguments: tuple[str, ...]) -> None:
-    with Path("/dev/full").open("wb") as full:
-        done = run(data, *arguments, stdout=full.fileno())
-    assert (done.returncode, done.stderr) == (1, "cloudconsole: output: No space left on device\n")
+def data_of(server: RunningServer, action: str) -> Any:
+    wire = OverHttp(server.base)
+    caller = Caller(wire)
+    assert caller.login().status == 200
+    # An action that does not want the field passes it over.
+    data = caller.call(action, domainId="206814").data
+    wire.close()
+    return data
 
 
-def test_so_it_is_where_nothing_is_kept_back(data: Path) -> None:
-    with Path("/dev/full").open("wb") as full:
-        done = run(data, "doctor", "--port", "0", "--quick", stdout=full.fileno(), PYTHONUNBUFFERED="1")
-    assert (done.returncode, done.stderr) == (1, "cloudconsole: output: No space left on device\n")
+def rows_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
 
 
-@SURE
-def test_a_reader_that_has_left_is_told_nothing(data: Path, arguments: tuple[str, ...]) -> None:
-    reading, writing = os.pipe()
-    os.close(reading)
-    done = run(data, *arguments, stdout=writing)
-    os.close(writing)
-    assert (done.returncode, done.stderr) == (1, "")
+@EVERY
+def test_json_is_the_data_as_the_console_sent_it(
+    demo_person: Person, server: RunningServer, command: tuple[str, ...]
+) -> None:
+    assert demo_person.json(*command, "--output", "json") == data_of(server, COMMANDS[command])
 
 
-def test_the_doctor_can_be_read_in_ascii(data: Path) -> None:
-    data.chmod(0o755)
-    done = run(data, "doctor", "--port", "0", "--quick", PYTHONIOENCODING="ascii")
-    assert done.stderr == ""
-    assert f"         \\u2192 close it to others:\n           chmod 700 {data}" in done.stdout
+@EVERY
+def test_plain_columns_have_neither_colour_nor_lines(demo_person: Person, command: tuple[str, ...]) -> None:
+    done = demo_person.run(*command)
+    assert done.code == 0
+    assert not set("\x1b│─━█░") & set(done.out)
+    assert len({line.count("\t") for line in done.out.splitlines()}) == 1
 
 
-def test_names_can_be_read_in_ascii(data: Path) -> None:
-    assert run(data, "admin", "tenant", "add", "中é🙂").returncode == 0
-    listed = run(data, "admin", "tenant", "list", "--prefix", "中", PYTHONIOENCODING="ascii")
-    assert (listed.returncode, listed.stderr) == (0, "")
-    assert r"\u4e2d\xe9\U0001f642" in listed.stdout
+@EVERY
+def test_csv_has_the_same_header_in_every_language(demo_person: Person, command: tuple[str, ...]) -> None:
+    english = demo_person.run(*command, "--output", "csv")
+    chinese = demo_person.run(*command, "--output", "csv", "--lang", "zh")
+    assert english == chinese
+    assert len({len(row) for row in csv.reader(io.StringIO(english.out))}) == 1
 
 
-@pytest.mark.parametrize("arguments", [("list", "--prefix", "中"), ("show", "中é🙂")])
-def test_json_in_ascii_is_still_json(data: Path, arguments: tuple[str, ...]) -> None:
-    assert run(data, "admin", "tenant", "add", "中é🙂").returncode == 0
-    done = run(data, "admin", "tenant", *arguments, "--json", PYTHONIOENCODING="ascii")
-    found = json.loads(done.stdout)
-    assert (found[0] if isinstance(found, list) else found) == {"name": "中é🙂"}
+def test_a_line_of_csv_can_be_read_again() -> None:
+    values = ["a,b", 'a"b', "a\nb", "a\rb", "", " a", "a=1"]
+    assert list(csv.reader(io.StringIO(csv_line(values), newline=""))) == [values]
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+A1", "-A1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1+1", " =1", "-1+1", "-1=x"]
+)
+def test_a_spreadsheet_runs_no_text_of_csv_as_a_formula(text: str) -> None:
+    ((shown,),) = csv.reader(io.StringIO(csv_line([text]), newline=""))
+    assert shown == f"'{text}"
+
+
+@pytest.mark.parametrize("number", ["-1", "-0.5", "12", "-1E-7"])
+def test_a_number_in_csv_stays_a_number(number: str) -> None:
+    assert csv_line([number]) == f"{number}\n"
+
+
+def test_usage_as_csv(demo_person: Person) -> None:
+    rows = rows_of(demo_person.run("usage", "--output", "csv").out)
+    assert rows[2] == {"quota": "ram", "used": "41472", "limit": "131072", "free": "89600", "unit": "MB"}
+    assert rows[8] == {"quota": "security_group_rules", "used": "", "limit": "100", "free": "", "unit": ""}
+
+
+def test_costs_as_csv_are_exact_and_leave_the_sum_to_the_reader(demo_person: Person, server: RunningServer) -> None:
+    rows = rows_of(demo_person.run("costs", "--output", "csv").out)
+    assert rows == [{**item, "currency": "CNY"} for item in data_of(server, "GetConsumptionsEstimated")]
+
+
+def test_a_domain_as_csv_is_one_row(demo_person: Person) -> None:
+    (row,) = rows_of(demo_person.run("domain", "206814", "--output", "csv").out)
+    assert (row["enabled"], row["serviceAreas"]) == ("false", "cn;hk")
+    assert json.loads(row["cacheBehaviors"])[0]["pathPattern"] == "/static/*"
+
+
+def test_costs_have_a_total_line(demo_person: Person) -> None:
+    heading, *_, total = demo_person.run("costs").out.splitlines()
+    assert heading == "kind\thour (CNY)\tday (CNY)\tmonth (CNY)\tyear (CNY)"
+    assert total == "total\t1.5717825\t37.72278\t1131.6834\t13768.8147"
+
+
+def test_flavors_narrow_with_the_limits(demo_person: Person) -> None:
+    narrowed = demo_person.json("flavors", "--vcpus", "4", "--output", "json")
+    assert narrowed["limits"] == {"4": [4096, 8192, 16384]}
+    assert narrowed["configs"] == {"vcpus": [4], "ram": [4096, 8192, 16384]}
+    assert {flavor["vcpus"] for flavor in narrowed["flavors"]} == {4}
+
+
+def test_flavors_narrow_with_the_ram_too(demo_person: Person) -> None:
+    rows = rows_of(demo_person.run("flavors", "--vcpus", "4", "--ram", "8192", "--output", "csv").out)
+    assert sorted(row["name"] for row in rows) == ["4C8G0G", "4C8G100G", "4C8G40G", "m1.large"]
+    by_ram = rows_of(demo_person.run("flavors", "--ram", "512", "--output", "csv").out)
+    assert [row["name"] for row in by_ram] == ["m1.tiny"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--vcpus", "3"), "--vcpus 3: is not offered; there are 1, 2, 4, 8, 16"),
+        (("--vcpus", "4", "--ram", "512"), "--ram 512: is not offered with 4 cores; there are 4096, 8192, 16384"),
+        (("--ram", "3"), "--ram 3: is not offered; there are 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536"),
+        (("--vcpus", "3", "--output", "json"), "--vcpus 3: is not offered; there are 1, 2, 4, 8, 16"),
+    ],
+)
+def test_what_is_not_offered_is_told_with_what_is(demo_person: Person, arguments: tuple[str, ...], told: str) -> None:
+    assert demo_person.run("flavors", *arguments) == (1, "", f"cloudconsole: {told}\n")
+
+
+def test_a_call_prints_the_data_of_any_action(demo_person: Person, server: RunningServer) -> None:
+    assert demo_person.json("call", "GetNews") == data_of(server, "GetNews")
+    for arguments in (["domainId=206814"], ["--output", "json", "--timeout", "9", "domainId:=206814", "-v"]):
+        assert demo_person.json("call", "GetDomainDetail", *arguments) == data_of(server, "GetDomainDetail")
+
+
+def test_a_field_s_text_may_have_any_sign_in_it(demo_person: Person) -> None:
+    done = demo_person.run("call", "GetDomainDetail", "domainId=a=b:=c", "-v")
+    assert done.code == 1
+    assert "error: domain_not_found" in done.err
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        (["domainId"], "domainId: must be name=text"),
+        (["=x"], "=x: must be name=text"),
+        ([":=1"], ":=1: must be name=text"),
+        (["a=1", "a=2"], "a: is given twice"),
+        (["action=GetNews"], "action: is given twice"),
+        (["a:={"], "a: what follows := is not JSON"),
+    ],
+)
+def test_a_field_that_cannot_be_used_is_told(person: Person, fields: list[str], told: str) -> None:
+    done = person.run("call", "GetNews", *fields)
+    assert done.code == 2
+    assert done.err.startswith(f"cloudconsole: {told}")
+
+
+def test_a_plot_is_drawn_without_colour_into_a_pipe(demo_person: Person) -> None:
+    shown = demo_person.run("costs", "--plot").out
+    assert "\x1b" not in shown
+    assert "cloud hosts  █" in shown
+    assert "total, month: 1131.6834 CNY" in shown
+    assert "day = hour × 24, month = day × 30, year = day × 365" in shown
+
+
+def test_a_plot_can_be_drawn_in_ascii(demo_person: Person) -> None:
+    shown = demo_person.run("costs", "--plot", PYTHONIOENCODING="ascii").out
+    assert "cloud hosts  ####" in shown
+    assert "---" in shown
+
+
+@pytest.mark.parametrize("arguments", [("costs", "--plot"), ("usage", "--watch")])
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_what_is_drawn_has_no_other_form(demo_person: Person, arguments: tuple[str, ...], form: str) -> None:
+    done = demo_person.run(*arguments, "--output", form)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.count("\n") == 1
+
+
+def test_nobody_watches_a_pipe(demo_person: Person) -> None:
+    done = demo_person.run("usage", "--watch")
+    assert (done.code, done.out) == (2, "")

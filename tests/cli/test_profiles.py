@@ -9,7 +9,7 @@ import pytest
 
 from cloudconsole.cli.config import Profile, Profiles, read_profiles
 from cloudconsole.cli.errors import UsageProblem
-from tests.cli.people import Person
+from tests.cli.users import Person
 from tests.harness import RunningServer
 
 

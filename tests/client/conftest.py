@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.client.faces import FACES
-from tests.client.scripted import ScriptedServer
+from tests.client.scripted_server import ScriptedServer
+from tests.client.sync_async import FACES
 from tests.harness import RunningServer
 
 Connect = Callable[..., Any]

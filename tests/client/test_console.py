@@ -17,8 +17,8 @@ from cloudconsole import (
     UnknownAction,
 )
 from tests.client.conftest import Connect
-from tests.client.faces import together
-from tests.client.scripted import ScriptedServer, envelope
+from tests.client.scripted_server import ScriptedServer, envelope
+from tests.client.sync_async import together
 from tests.harness import RunningServer
 
 

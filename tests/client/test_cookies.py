@@ -9,8 +9,8 @@ import pytest
 from cloudconsole import KeptCookie
 from cloudconsole.client.cookies import MOST_COOKIES, Cookies, csrf_token
 from tests.client.conftest import Connect
-from tests.client.faces import together
-from tests.client.scripted import LOGGED_IN, Canned, ScriptedServer, Seen, envelope
+from tests.client.scripted_server import LOGGED_IN, Canned, ScriptedServer, Seen, envelope
+from tests.client.sync_async import together
 from tests.e2e.processes import eventually
 
 BASE = "https://console.example.com"

@@ -23,8 +23,8 @@ from cloudconsole import (
 )
 from cloudconsole.client import transport
 from tests.client.conftest import Connect
-from tests.client.faces import together
-from tests.client.scripted import LOGGED_IN, LOST, WELCOME, Canned, ScriptedServer, envelope
+from tests.client.scripted_server import LOGGED_IN, LOST, WELCOME, Canned, ScriptedServer, envelope
+from tests.client.sync_async import together
 
 pytestmark = pytest.mark.long
 

@@ -10,7 +10,7 @@ import pytest
 from cloudconsole.cli.commands import COMMANDS
 from cloudconsole.cli.completion import SCRIPTS
 from cloudconsole.cli.config import VARIABLES, read_profiles
-from tests.cli.people import PASSWORD, Person
+from tests.cli.users import PASSWORD, Person
 from tests.harness import RunningServer, clean_environment
 
 ROOT = Path(__file__).parents[2]

@@ -15,7 +15,7 @@ from cloudconsole.server.commands import serve
 from cloudconsole.server.commands.test_mode_flags import FLAGS, UNTIL_STDIN_ENDS
 from cloudconsole.server.test_mode.controls import FAULT_FIELDS
 from cloudconsole.testing import ConsoleServer
-from tests.e2e.test_sessions_to_paste import needs_curl
+from tests.e2e.test_pasted_sessions import needs_curl
 from tests.harness import clean_environment
 from tests.test_pytest_plugin import assert_passed, run_pytest
 

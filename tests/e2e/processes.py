@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
 
+from tests.fork_server import run_warm
 from tests.harness import OverHttp, RunningServer, clean_environment
-from tests.warm import run_warm
 
 Result = TypeVar("Result")
 

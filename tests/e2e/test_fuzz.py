@@ -17,7 +17,7 @@ from cloudconsole.server.http.response import NOT_KEPT, SECURITY_HEADERS
 from cloudconsole.server.http.static import REVALIDATED
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.errors import ApiError
-from tests.e2e.raw import Raw, chunked, head, raw_connection, request
+from tests.e2e.raw_http import Raw, chunked, head, raw_connection, request
 from tests.harness import FORM, JSON, Caller, HeaderPairs, OverHttp, Reply, RunningServer, running_server
 
 pytestmark = pytest.mark.long

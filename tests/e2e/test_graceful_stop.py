@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.processes import eventually, workers
-from tests.e2e.raw import Raw, raw_connection, request
+from tests.e2e.raw_http import Raw, raw_connection, request
 from tests.harness import RunningServer, running_server
 
 CLIENTS = 8

@@ -11,7 +11,7 @@ from shutil import copy
 import pytest
 
 from tests.e2e.processes import command, eventually, workers
-from tests.e2e.raw import Raw, request
+from tests.e2e.raw_http import Raw, request
 from tests.harness import CERTIFICATES, Caller, OverHttp, RunningServer, running_server, trusting_tests
 
 HOST = "console.example.com"

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from tests.e2e.processes import eventually
+from tests.fork_server import WarmProcess
 from tests.harness import clean_environment
-from tests.warm import WarmProcess
 
 
 def run_under_journal(journal: Path, *arguments: str) -> WarmProcess:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.fork_server import WarmProcess
 from tests.harness import clean_environment
-from tests.warm import WarmProcess
 
 CREDENTIALS = struct.Struct("3i")
 WATCHDOG = "WATCHDOG=1"

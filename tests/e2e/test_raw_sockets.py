@@ -12,7 +12,7 @@ from socket import SHUT_WR
 import pytest
 
 from cloudconsole.server.http.response import CLOSED_POLICY, NOT_KEPT, SECURITY_HEADERS
-from tests.e2e.raw import PAUSE, Raw, chunked, head, raw_connection, request, split
+from tests.e2e.raw_http import PAUSE, Raw, chunked, head, raw_connection, request, split
 from tests.harness import FORM, JSON, Caller, HeaderPairs, OverHttp, Reply, RunningServer, running_server
 
 FLAVORS = json.dumps({"action": "GetFlavors"}).encode()

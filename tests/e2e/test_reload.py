@@ -14,8 +14,8 @@ import pytest
 
 from tests.certificate_factory import write_certificate
 from tests.e2e.processes import eventually, workers
+from tests.fork_server import WarmProcess
 from tests.harness import Caller, OverHttp, clean_environment, running_server
-from tests.warm import WarmProcess
 
 NOTHING = "SIGHUP: nothing to reload, no certificate is set"
 

@@ -37,9 +37,9 @@ from tests.e2e.processes import (
     wire_worker,
     workers,
 )
-from tests.e2e.raw import raw_connection, request
+from tests.e2e.raw_http import raw_connection, request
+from tests.fork_server import WarmProcess
 from tests.harness import JSON, Caller, OverHttp, Reply, RunningServer, clean_environment, running_server
-from tests.warm import WarmProcess
 
 WORKERS = 3
 

@@ -19,7 +19,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from cloudconsole._version import __version__
-from tests.cli.people import PASSWORD, Person
+from tests.cli.users import PASSWORD, Person
 from tests.e2e.processes import eventually
 from tests.harness import Caller, OverHttp, RunningServer, clean_environment
 

@@ -9,7 +9,7 @@ import pytest
 from lab.cloud import Lab
 
 from cloudconsole import Console, InvalidCredentials
-from tests.cli.people import Person
+from tests.cli.users import Person
 from tests.e2e.processes import command
 from tests.harness import OverHttp, RunningServer
 from tests.openstack.guests import Guest

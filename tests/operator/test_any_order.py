@@ -24,7 +24,7 @@ from cloudconsole.store import tables
 from cloudconsole.store.reader import Reader
 from tests.harness import HeldClock
 from tests.operator.clouds import contents, counted_totals, load_text, rows, rows_of_all, stored_totals
-from tests.operator.desks import NOW, desk_of
+from tests.operator.transactions import NOW, desk_of
 from tests.stores import copy_store, give_back_databases, open_engine, run, store_in
 
 pytestmark = pytest.mark.long

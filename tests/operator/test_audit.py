@@ -14,7 +14,7 @@ from cloudconsole.operator.transaction import at_desk
 from cloudconsole.store.activity import hash_username
 from cloudconsole.store.tables import access_audit, login_failures
 from tests.operator.clouds import SMALL, load_text, rows
-from tests.operator.desks import NOW, desk_of, last_line, refused
+from tests.operator.transactions import NOW, desk_of, last_line, refused
 from tests.stores import copy_store, open_engine
 
 

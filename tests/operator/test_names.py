@@ -18,9 +18,9 @@ from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.names import name_problem
 from cloudconsole.store import tables
 from tests.operator.clouds import SECRET_HASH, SMALL, by_name, load_text, problems_of, rows
-from tests.operator.desks import desk_of, refused
-from tests.operator.test_bulk import VOLUME, message, run, text_of
-from tests.operator.test_nouns import NEW
+from tests.operator.entities.test_entities import NEW
+from tests.operator.test_bulk_import import VOLUME, message, run, text_of
+from tests.operator.transactions import desk_of, refused
 
 ODD = [
     (" ", "must not be blank"),

@@ -17,7 +17,7 @@ from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import ApiError, BodyTooLarge, NotFound
 from cloudconsole.spec.i18n import Language
 from tests.e2e.processes import eventually
-from tests.e2e.raw import Raw, chunked, request
+from tests.e2e.raw_http import Raw, chunked, request
 from tests.harness import CERTIFICATES, JSON, Caller, OverHttp, Reply, trusting_tests
 from tests.scale.sites import CALLER, From, Site, log_lines, site_of_two
 

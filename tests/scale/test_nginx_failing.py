@@ -18,7 +18,7 @@ from cluster.nginx import Nginx
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import Unavailable, UpstreamFailed
 from tests.e2e.processes import eventually
-from tests.e2e.raw import Raw, request
+from tests.e2e.raw_http import Raw, request
 from tests.harness import FORM, JSON, Caller, OverHttp, Reply, trusting_tests
 from tests.scale.sites import PAIR, Site, site_of_two
 from tests.scale.upstreams import Behaviour, Upstream, answer, break_off, upstream

@@ -25,7 +25,7 @@ from cloudconsole.server.runtime.worker import OTHER_FILES
 from cloudconsole.store.postgres.dsn import DatabaseAddress
 from cloudconsole.store.postgres.store import PostgresStore
 from tests.e2e.processes import children_of, eventually
-from tests.e2e.raw import Raw, request
+from tests.e2e.raw_http import Raw, request
 from tests.harness import Caller, OverHttp, RunningServer, running_server
 
 pytestmark = pytest.mark.long

@@ -9,8 +9,8 @@ from cloudconsole.store import tables
 from cloudconsole.store.base import Store
 from cloudconsole.store.postgres.dsn import DatabaseAddress
 from cloudconsole.store.postgres.store import PostgresStore
-from tests.operator.desks import NOW
-from tests.operator.test_pruning import IDLE, NOTHING_MORE, keys, pruned, put, session
+from tests.operator.maintenance.test_retention import IDLE, NOTHING_MORE, keys, pruned, put, session
+from tests.operator.transactions import NOW
 
 
 @pytest.fixture

@@ -30,9 +30,9 @@ from cloudconsole.store.base import read_with
 from cloudconsole.store.postgres.dsn import DatabaseAddress
 from cloudconsole.store.postgres.store import PostgresStore
 from tests.e2e.processes import command, eventually
+from tests.fork_server import WarmProcess, forking
 from tests.harness import clean_environment
 from tests.operator.clouds import counted_usage, rows
-from tests.warm import WarmProcess, forking
 
 NOW: Final = 1_800_000_000
 TENANTS: Final = ("north", "east", "south")

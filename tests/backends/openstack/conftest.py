@@ -7,7 +7,7 @@ from shutil import copytree
 import pytest
 
 from cloudconsole.core.ports import Caller
-from tests.backends.openstack.cloud_double import CloudDouble
+from tests.backends.openstack.fake_cloud import CloudDouble
 from tests.backends.openstack.recordings import HOUR
 from tests.backends.openstack.small_openstack import SmallOpenStack
 from tests.harness import HeldClock

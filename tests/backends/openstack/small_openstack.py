@@ -18,7 +18,7 @@ from cloudconsole.store.openstack import Sightings
 from cloudconsole.store.sqlite.engine import open_engine, opened
 from cloudconsole.store.sqlite.reader import FileReader
 from cloudconsole.store.tables import nodes, prices
-from tests.backends.openstack.cloud_double import Asked, CloudDouble, Reply
+from tests.backends.openstack.fake_cloud import Asked, CloudDouble, Reply
 from tests.backends.openstack.recordings import PROJECT, recorded, whole
 from tests.harness import HeldClock, trusting_tests
 

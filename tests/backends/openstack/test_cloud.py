@@ -12,7 +12,7 @@ from cloudconsole.backends.openstack.cloud import OpenStackCloud
 from cloudconsole.backends.openstack.config import Endpoint, Manners
 from cloudconsole.core.ports import Access, Tenant
 from cloudconsole.spec.errors import ApiError, LoginRequired, UpstreamFailed, UpstreamTimeout
-from tests.backends.openstack.cloud_double import Asked, Reply
+from tests.backends.openstack.fake_cloud import Asked, Reply
 from tests.backends.openstack.recordings import PROJECT, pages, recorded
 from tests.backends.openstack.small_openstack import BASES, ENDPOINT, SmallOpenStack
 

@@ -11,7 +11,7 @@ from cloudconsole.backends.openstack.config import Endpoint, Manners
 from cloudconsole.cli.main import main
 from cloudconsole.core.ports import NoPrice
 from cloudconsole.spec.errors import Unavailable, UpstreamFailed
-from tests.backends.openstack.cloud_double import Asked, Reply
+from tests.backends.openstack.fake_cloud import Asked, Reply
 from tests.backends.openstack.recordings import HOUR, PROJECT, pages, recorded, whole
 from tests.backends.openstack.small_openstack import BASES, ENDPOINT, ONE, SmallOpenStack, hourly
 

@@ -18,7 +18,7 @@ from cloudconsole.spec.records import ResourceType
 from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.sqlite.reader import FileReader
 from cloudconsole.store.tables import nodes, prices
-from tests.backends.reading import read_prices
+from tests.backends.price_reader import read_prices
 
 NOW = 1000.0
 

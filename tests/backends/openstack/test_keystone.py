@@ -16,7 +16,7 @@ from cloudconsole.backends.openstack.keystone import KeystoneIdentity
 from cloudconsole.backends.openstack.token_encryption import Seals, rotate
 from cloudconsole.core.ports import Access, Caller, Guest
 from cloudconsole.spec.errors import NoProject, UpstreamFailed, UpstreamTimeout
-from tests.backends.openstack.cloud_double import CloudDouble, Reply
+from tests.backends.openstack.fake_cloud import CloudDouble, Reply
 from tests.harness import HeldClock, trusting_tests
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "recorded" / "keystone.json").read_text("utf-8"))

@@ -11,8 +11,8 @@ from cloudconsole.store.postgres.store import MIGRATION_LOCK
 from cloudconsole.store.sqlite.store import is_served
 from tests.e2e.processes import command
 from tests.harness import running_server
-from tests.newer import OWN, make_newer
-from tests.older import make_older
+from tests.newer_version import OWN, make_newer
+from tests.older_stores import make_older
 from tests.scale.copies import NO_TABLES, change, copy, made_of
 from tests.server.commands.conftest import Run
 

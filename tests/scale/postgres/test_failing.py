@@ -24,8 +24,8 @@ from cloudconsole.store import tables
 from cloudconsole.store.postgres.dsn import DatabaseAddress
 from cloudconsole.store.postgres.store import PostgresStore
 from tests.e2e.processes import command, eventually
+from tests.fork_server import forking
 from tests.harness import Caller, InProcess, OverHttp
-from tests.warm import forking
 
 NOW = 1_800_000_000
 CONNECTIONS = 40

@@ -9,9 +9,9 @@ from cloudconsole.store.base import PARTS, StoreError
 from cloudconsole.store.migrations import current_revision, known_revisions, migrate
 from cloudconsole.store.postgres.dsn import DatabaseAddress
 from cloudconsole.store.postgres.store import PostgresStore
+from tests.fork_server import run_warm
 from tests.harness import clean_environment
 from tests.scale.postgres.watching import execute
-from tests.warm import run_warm
 
 OLDER = "0007"
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.fork_server import run_warm
 from tests.harness import clean_environment
+from tests.other_users import give_to_a_stranger
 from tests.server.commands.conftest import Run
-from tests.strangers import give_to_a_stranger
-from tests.warm import run_warm
 
 pytestmark = pytest.mark.embedded_only
 

@@ -10,7 +10,7 @@ import pytest
 
 from cloudconsole.server.doctor.results import Case, Check, Finding, warning
 from cloudconsole.server.doctor.runner import CHECKS
-from tests.backends.openstack.cloud_double import Reply
+from tests.backends.openstack.fake_cloud import Reply
 from tests.server.commands.conftest import Run
 from tests.server.doctor.conftest import fail_logins
 from tests.server.doctor.small_cloud import PASSWORD, USER, SmallCloud

@@ -14,8 +14,8 @@ import pytest
 
 from cloudconsole.store.base import PARTS, StoreError
 from cloudconsole.store.sqlite.backup import read_only_snapshot
+from tests.other_users import STRANGER
 from tests.server.commands.conftest import Run
-from tests.strangers import STRANGER
 
 pytestmark = pytest.mark.embedded_only
 

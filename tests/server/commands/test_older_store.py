@@ -6,7 +6,7 @@ from sqlite3 import connect
 
 import pytest
 
-from tests.older import make_older
+from tests.older_stores import make_older
 from tests.server.commands.conftest import Run
 
 pytestmark = pytest.mark.embedded_only

@@ -9,8 +9,8 @@ import pytest
 from cloudconsole.server.commands.common import user_name
 from tests.e2e.processes import command
 from tests.harness import Caller, OverHttp, Reply, RunningServer, running_server
-from tests.newer import NEWER, OWN, NewerVersion
-from tests.older import make_older
+from tests.newer_version import NEWER, OWN, NewerVersion
+from tests.older_stores import make_older
 from tests.stores import variables_of
 
 pytestmark = pytest.mark.long

@@ -14,7 +14,7 @@ from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.doctor.results import Case, Finding
 from cloudconsole.server.doctor.runner import CHECKS
 from cloudconsole.store.activity import hash_username
-from tests.backends.openstack.cloud_double import CloudDouble
+from tests.backends.openstack.fake_cloud import CloudDouble
 from tests.conftest import NOON
 
 Check = Callable[..., list[Finding]]

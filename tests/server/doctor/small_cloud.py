@@ -4,7 +4,7 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.backends.openstack.cloud_double import CloudDouble, Reply
+from tests.backends.openstack.fake_cloud import CloudDouble, Reply
 
 USER, PASSWORD, TOKEN = "alice", "alice's own password", "gAAAA-alices-token"
 PROJECT = {"id": "p1", "name": "acme", "domain": {"id": "default", "name": "Default"}}

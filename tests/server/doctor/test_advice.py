@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from tests.certificate_factory import write_certificate
-from tests.older import make_older
+from tests.older_stores import make_older
 from tests.server.doctor.conftest import execute, fail_logins
-from tests.server.doctor.pasting import Patient
+from tests.server.doctor.pasted_commands import Patient
 
 pytestmark = [pytest.mark.embedded_only, pytest.mark.long]
 

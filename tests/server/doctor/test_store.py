@@ -15,7 +15,7 @@ from cloudconsole.server.doctor import sqlite, store
 from cloudconsole.server.doctor.results import Case
 from cloudconsole.server.doctor.runner import CHECKS, examine
 from tests.conftest import NOON
-from tests.newer import OWN, make_newer
+from tests.newer_version import OWN, make_newer
 from tests.server.doctor.conftest import Check, execute, levels
 
 

@@ -1,0 +1,73 @@
+"""Whatever a command prints: that it cannot be written is one line, and what has no code is written out."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.fork_server import run_warm
+from tests.harness import clean_environment
+
+PRINTING = [
+    ("doctor", "--port", "0", "--quick"),
+    ("doctor", "--port", "0", "--quick", "--json"),
+    ("serve", "--print-config"),
+    ("admin", "tenant", "list"),
+    ("admin", "tenant", "list", "--json"),
+    ("admin", "dump"),
+    ("--version",),
+]
+SURE = pytest.mark.parametrize("arguments", PRINTING, ids=" ".join)
+
+
+def run(
+    data: Path, *arguments: str, stdout: int | None = None, **environment: str
+) -> "subprocess.CompletedProcess[str]":
+    variables = clean_environment(CLOUDCONSOLE_DATA=str(data), **{"PYTHONUNBUFFERED": "", **environment})
+    return run_warm(arguments, variables, data.parent, stdout=stdout)
+
+
+@SURE
+def test_a_full_disk_is_one_line(data: Path, arguments: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = run(data, *arguments, stdout=full.fileno())
+    assert (done.returncode, done.stderr) == (1, "cloudconsole: output: No space left on device\n")
+
+
+def test_so_it_is_where_nothing_is_kept_back(data: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = run(data, "doctor", "--port", "0", "--quick", stdout=full.fileno(), PYTHONUNBUFFERED="1")
+    assert (done.returncode, done.stderr) == (1, "cloudconsole: output: No space left on device\n")
+
+
+@SURE
+def test_a_reader_that_has_left_is_told_nothing(data: Path, arguments: tuple[str, ...]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = run(data, *arguments, stdout=writing)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_the_doctor_can_be_read_in_ascii(data: Path) -> None:
+    data.chmod(0o755)
+    done = run(data, "doctor", "--port", "0", "--quick", PYTHONIOENCODING="ascii")
+    assert done.stderr == ""
+    assert f"         \\u2192 close it to others:\n           chmod 700 {data}" in done.stdout
+
+
+def test_names_can_be_read_in_ascii(data: Path) -> None:
+    assert run(data, "admin", "tenant", "add", "中é🙂").returncode == 0
+    listed = run(data, "admin", "tenant", "list", "--prefix", "中", PYTHONIOENCODING="ascii")
+    assert (listed.returncode, listed.stderr) == (0, "")
+    assert r"\u4e2d\xe9\U0001f642" in listed.stdout
+
+
+@pytest.mark.parametrize("arguments", [("list", "--prefix", "中"), ("show", "中é🙂")])
+def test_json_in_ascii_is_still_json(data: Path, arguments: tuple[str, ...]) -> None:
+    assert run(data, "admin", "tenant", "add", "中é🙂").returncode == 0
+    done = run(data, "admin", "tenant", *arguments, "--json", PYTHONIOENCODING="ascii")
+    found = json.loads(done.stdout)
+    assert (found[0] if isinstance(found, list) else found) == {"name": "中é🙂"}

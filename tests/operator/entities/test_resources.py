@@ -1,0 +1,426 @@
+"""One resource at a time: what is refused, and totals that stay true whatever is done in whatever order."""
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+from sqlalchemy import Engine
+
+from cloudconsole.backends.embedded.cloud import EmbeddedCloud
+from cloudconsole.core.clock import time_text
+from cloudconsole.core.ports import Tenant
+from cloudconsole.core.resources import KINDS, NODELESS, QUOTA_DEFAULTS, SIZED_IN_GB, Kind
+from cloudconsole.operator.cloud_file import dump
+from cloudconsole.operator.entities import NODES, RESOURCES, TENANTS, Done
+from cloudconsole.operator.transaction import Desk
+from cloudconsole.store import tables
+from tests.harness import HeldClock
+from tests.operator.clouds import (
+    Rows,
+    assert_all_counted,
+    assert_counted,
+    by_name,
+    contents,
+    counted_totals,
+    load_text,
+    rows,
+    rows_of_all,
+    stored_totals,
+)
+from tests.operator.transactions import NOW, desk_of, last_line, refused
+from tests.stores import copy_store, give_back_databases, open_engine, run, store_in
+
+pytestmark = pytest.mark.long
+
+START = NOW
+UNLIMITED = "quotas: {" + ", ".join(f"{name}: -1" for name in QUOTA_DEFAULTS) + "}"
+PRICES = "\n".join(
+    f"  - {{kind: {kind}, unit: {unit}, price: 1, from: 2026-01-01}}"
+    for kind, unit in (("instance", "vcpu"), ("image", "gb"), ("loadbalance", "each"), ("volume", "gb"))
+)
+CLOUD = (
+    f"version: 1\nnodes: [n1, n2]\nprices:\n{PRICES}\ntenants: [{{name: t1, {UNLIMITED}}}, {{name: t2, {UNLIMITED}}}]\n"
+)
+FITTING: dict[str, dict[str, int]] = {"instance": {"vcpus": 2, "ram": 1500, "disk": 10}} | {
+    kind: {"size": 7} for kind in SIZED_IN_GB
+}
+
+
+@pytest.fixture
+def store(engine_with: Callable[[str], Engine]) -> Engine:
+    """Two tenants and two nodes without resources."""
+    return engine_with(CLOUD)
+
+
+def record(desk: Desk, kind: Kind = "volume", resource_id: str = "r-1", **changes: Any) -> None:
+    what = {"tenant": "t1", "id": resource_id, "kind": kind, "name": "a", "node": None if kind in NODELESS else "n1"}
+    RESOURCES.add(desk, {**what, **FITTING.get(kind, {}), **changes})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_can_be_recorded(store: Engine, kind: Kind) -> None:
+    with desk_of(store) as desk:
+        record(desk, kind)
+    assert_all_counted(store)
+    assert len(counted_totals(rows(store, tables.resources))) == 1
+
+
+def test_a_resource_starts_now_where_nothing_is_said(store: Engine) -> None:
+    with desk_of(store) as desk:
+        record(desk)
+        assert RESOURCES.show(desk, "r-1")["started"] == time_text(NOW)
+
+
+def test_a_resource_that_has_ended_can_be_recorded(store: Engine) -> None:
+    with desk_of(store) as desk:
+        record(desk, started="2027-01-01", ended="2027-01-02")
+    assert stored_totals(rows(store, tables.totals)) == {}
+    assert rows(store, tables.resources)[0]["ended_at"] is not None
+
+
+@pytest.mark.parametrize("many", [0, 100_000], ids=["as of many", "as of few"])
+def test_those_that_run_now_are_listed_however_many_there_are(
+    store: Engine, many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cloudconsole.operator.entities.resources._MANY_RUNNING", many)
+    hour = 3600
+    lives = {
+        "a-ended": (NOW - 2 * hour, NOW - hour),
+        "b-ends-now": (NOW - hour, NOW),
+        "c-will-end": (NOW - hour, NOW + hour),
+        "d-to-come": (NOW + hour, None),
+        "e-begins-now": (NOW, None),
+        "f-runs": (NOW - hour, None),
+    }
+    with desk_of(store) as desk:
+        for name, (started, ended) in lives.items():
+            times = {"started": time_text(started), **({} if ended is None else {"ended": time_text(ended)})}
+            record(desk, "keypair", name, **times)
+        for others in ({}, {"kind": "keypair"}, {"tenant": "t1"}, {"prefix": "a"}):
+            found = [each["id"] for each in RESOURCES.list(desk, {"running": True, **others})]
+            assert found == ["c-will-end", "e-begins-now", "f-runs"], others
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "words"),
+    [
+        ("volume", {"size": 0}, "size: must be from 1"),
+        ("volume", {"size": 2**31}, "size: must be from 1"),
+        ("volume", {"size": "7"}, "size: must be a whole number"),
+        ("volume", {"vcpus": 1}, "vcpus: the kind volume has no such size"),
+        ("instance", {"vcpus": 0}, "vcpus: must be from 1"),
+        ("instance", {"ram": -1}, "ram: must be from 1"),
+        ("instance", {"disk": -1}, "disk: must be from 0"),
+        ("instance", {"vcpus": 0, "ram": 0}, "vcpus: must be from 1 .*; ram: must be from 1"),
+        ("loadbalance", {"size": -1}, "size: the kind loadbalance has no such size"),
+        ("instance", {"node": None}, "node: an instance must be on a node"),
+        ("keypair", {"node": "n1"}, "node: a keypair is on no node"),
+        ("volume", {"node": "n9"}, "node: there is no node n9"),
+        ("volume", {"tenant": "t9"}, "tenant: there is no tenant t9"),
+        ("volume", {"tenant": None}, "tenant: is missing"),
+        ("volume", {"tenant": 5}, "tenant: there is no tenant 5"),
+        ("volume", {"colour": "red"}, "colour: is not known here"),
+        ("volume", {"name": ""}, "name: must not be empty"),
+        ("volume", {"started": "soon"}, "started: must be a time"),
+        ("volume", {"started": "2025-01-01"}, "has no price on this node at 2025-01-01T00:00:00Z"),
+        ("volume", {"ended": "2027-01-01"}, "ended: must not be before its start, "),
+    ],
+)
+def test_a_resource_that_cannot_be_recorded(store: Engine, kind: Kind, changes: dict[str, Any], words: str) -> None:
+    with refused(store, words) as desk:
+        record(desk, kind, **changes)
+
+
+def test_an_id_is_recorded_once(store: Engine) -> None:
+    with desk_of(store) as desk:
+        record(desk)
+    with refused(store, "there is a resource r-1 already") as desk:
+        record(desk)
+
+
+def test_a_node_without_a_price_of_its_own_or_for_all_is_refused(engine: Engine, tmp_path: Path) -> None:
+    price = "{kind: volume, unit: gb, node: n1, price: 1, from: 2026-01-01}"
+    load_text(engine, tmp_path, f"version: 1\nnodes: [n1, n2]\nprices: [{price}]\ntenants: [{{name: t1}}]\n")
+    with desk_of(engine) as desk:
+        record(desk)
+    with refused(engine, "has no price") as desk:
+        RESOURCES.change(desk, "r-1", {"node": "n2"})
+
+
+def test_nothing_moves_to_where_it_would_have_had_no_price_at_its_start(engine: Engine, tmp_path: Path) -> None:
+    late = "  - {kind: volume, unit: gb, node: n2, price: 1, from: 2027-06-01}\n"
+    only_first_node = PRICES.replace("kind: volume, unit: gb,", "kind: volume, unit: gb, node: n1,")
+    load_text(engine, tmp_path, CLOUD.replace(PRICES, only_first_node + "\n" + late.rstrip()))
+    with desk_of(engine) as desk:
+        record(desk)
+    with refused(engine, "no price on this node at 2027-01-15T08:00:00Z", now=NOW + 10**8) as desk:
+        RESOURCES.change(desk, "r-1", {"node": "n2"})
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"size": 0}, "size: must be from 1"),
+        ({"vcpus": 1}, "vcpus: the kind volume has no such size"),
+        ({"kind": "image"}, "kind: cannot be changed"),
+        ({"tenant": "t2"}, "tenant: cannot be changed"),
+        ({"started": "2026-05-05"}, "started: cannot be changed"),
+        ({"ended": "2027-05-05"}, "ended: cannot be changed"),
+        ({"id": "r-2"}, "id: cannot be changed"),
+        ({"node": None}, "node: a volume must be on a node"),
+        ({"node": "n9"}, "node: there is no node n9"),
+    ],
+)
+def test_a_change_that_does_not_fit_is_refused(store: Engine, changes: dict[str, Any], words: str) -> None:
+    with desk_of(store) as desk:
+        record(desk)
+    with refused(store, words) as desk:
+        RESOURCES.change(desk, "r-1", changes)
+
+
+def test_a_resource_can_be_renamed(store: Engine) -> None:
+    with desk_of(store) as desk:
+        record(desk)
+        RESOURCES.change(desk, "r-1", {"name": "b"})
+        assert RESOURCES.show(desk, "r-1")["name"] == "b"
+
+
+def test_nothing_ends_before_it_starts(store: Engine) -> None:
+    with desk_of(store) as desk:
+        record(desk)
+    with refused(store, f"ended: must not be before its start, {time_text(START)}") as desk:
+        RESOURCES.end(desk, "r-1", time_text(START - 1))
+
+
+def test_what_has_ended_is_neither_changed_nor_ended_again(store: Engine) -> None:
+    with desk_of(store) as desk:
+        record(desk)
+        RESOURCES.end(desk, "r-1")
+    with refused(store, "has ended already") as desk:
+        RESOURCES.change(desk, "r-1", {"size": 8})
+    with refused(store, "has ended already") as desk:
+        RESOURCES.end(desk, "r-1")
+
+
+def test_while_its_end_is_ahead_a_resource_is_changed_and_ended_anew(store: Engine) -> None:
+    with desk_of(store) as desk:
+        record(desk)
+        RESOURCES.end(desk, "r-1", time_text(NOW + 86_400))
+    with desk_of(store) as desk:
+        RESOURCES.change(desk, "r-1", {"name": "grown", "size": 8})
+        done = RESOURCES.end(desk, "r-1", time_text(NOW + 60))
+    assert done.after is not None
+    assert (done.after["name"], done.after["size"], done.after["ended"]) == ("grown", 8, time_text(NOW + 60))
+    with refused(store, "has ended already", now=NOW + 60) as desk:
+        RESOURCES.end(desk, "r-1", time_text(NOW + 120))
+
+
+def test_what_is_not_there_cannot_be_changed(store: Engine) -> None:
+    with refused(store, "there is no resource r-9") as desk:
+        RESOURCES.change(desk, "r-9", {"size": 1})
+    with refused(store, "there is no resource r-9") as desk:
+        RESOURCES.end(desk, "r-9")
+    with refused(store, "there is no resource r-9") as desk:
+        RESOURCES.remove(desk, "r-9")
+    with refused(store, "there is no resource r-9") as desk:
+        RESOURCES.show(desk, "r-9")
+
+
+def test_a_disabled_tenant_or_node_takes_no_new_resources(store: Engine) -> None:
+    with desk_of(store) as desk:
+        record(desk, resource_id="r-0")
+        record(desk, resource_id="r-00", node="n2")
+        TENANTS.disable(desk, "t2")
+        NODES.disable(desk, "n2")
+    with refused(store, "the tenant t2 is disabled and takes no new resources", force=True) as desk:
+        record(desk, tenant="t2")
+    with refused(store, "the node n2 is disabled and takes no new resources", force=True) as desk:
+        record(desk, node="n2")
+    with refused(store, "the node n2 is disabled") as desk:
+        RESOURCES.change(desk, "r-0", {"node": "n2"})
+    with desk_of(store) as desk:
+        assert RESOURCES.change(desk, "r-00", {"size": 9}).changed
+
+
+def test_every_change_is_noted_with_before_and_after(store: Engine) -> None:
+    lines = []
+    with desk_of(store) as desk:
+        record(desk)
+    lines.append(last_line(store))
+    changes: tuple[Callable[[Desk], Done], ...] = (
+        lambda desk: RESOURCES.change(desk, "r-1", {"size": 8}),
+        lambda desk: RESOURCES.end(desk, "r-1", "2027-02-01"),
+        lambda desk: RESOURCES.remove(desk, "r-1"),
+    )
+    for change in changes:
+        with desk_of(store) as desk:
+            change(desk)
+        lines.append(last_line(store))
+    first = {"tenant": "t1", "id": "r-1", "kind": "volume", "name": "a", "node": "n1", "size": 7}
+    first["started"] = "2027-01-15T08:00:00Z"
+    second = first | {"size": 8}
+    third = second | {"ended": "2027-02-01T00:00:00Z"}
+    assert [(line["change"], line["before"], line["after"]) for line in lines] == [
+        ("resource.add", None, first),
+        ("resource.change", first, second),
+        ("resource.end", second, third),
+        ("resource.remove", third, None),
+    ]
+    assert {(line["at"], line["actor"], line["subject"]) for line in lines} == {(NOW, "tester", "r-1")}
+
+
+def test_a_tenant_whose_resources_are_gone_can_be_removed(store: Engine, tmp_path: Path) -> None:
+    with desk_of(store) as desk:
+        record(desk)
+        RESOURCES.remove(desk, "r-1")
+    load_text(store, tmp_path, CLOUD.replace(f"{{name: t1, {UNLIMITED}}}, ", ""))
+    assert list(by_name(store, tables.tenants)) == ["t2"]
+
+
+kinds = st.sampled_from(KINDS)
+places = st.integers(0, 50)
+counts = st.sampled_from([1, 2, 1023, 1024, 1025, 2**31 - 1])
+moments = st.integers(START, START + 10**6)
+
+
+class ResourceLife(RuleBasedStateMachine):
+    """Any order of changes and loads, over a real store."""
+
+    template: Path
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._temporary = TemporaryDirectory()
+        self._folder = Path(self._temporary.name)
+        self._engine = open_engine(copy_store(self.template, self._folder / "data"), "cloud")
+        self._reader = store_in(self._folder / "data").reader()
+        self._recorded = 0
+        self._resources: Rows = []
+
+    def teardown(self) -> None:
+        run(self._reader.leave())
+        self._reader.close()
+        self._engine.dispose()
+        give_back_databases(self._folder)
+        self._temporary.cleanup()
+
+    @rule(kind=kinds, tenant=places, node=places, count=counts, other=counts, moment=moments)
+    def record(self, kind: Kind, tenant: int, node: int, count: int, other: int, moment: int) -> None:
+        sizes = dict(zip(FITTING.get(kind, {}), (count, other, count), strict=False))
+        where = {"tenant": self._one(tables.tenants, tenant)}
+        if kind not in NODELESS:
+            where["node"] = self._one(tables.nodes, node)
+        self._recorded += 1
+        with desk_of(self._engine) as desk:
+            record(desk, kind, f"r-{self._recorded}", started=time_text(moment), **where, **sizes)
+
+    @precondition(lambda self: bool(self._live()))
+    @rule(place=places, count=counts, other=counts)
+    def resize(self, place: int, count: int, other: int) -> None:
+        resource = self._choose(place)
+        sizes = dict(zip(FITTING.get(resource["kind"], {}), (count, other, other), strict=False))
+        with desk_of(self._engine) as desk:
+            RESOURCES.change(desk, resource["id"], sizes)
+
+    @precondition(lambda self: bool(self._live()))
+    @rule(place=places, node=places)
+    def move(self, place: int, node: int) -> None:
+        resource = self._choose(place)
+        if resource["kind"] not in NODELESS:
+            name = self._one(tables.nodes, node)
+            with desk_of(self._engine) as desk:
+                RESOURCES.change(desk, resource["id"], {"node": name})
+
+    @precondition(lambda self: bool(self._live()))
+    @rule(place=places, later=st.integers(0, 10**6))
+    def end(self, place: int, later: int) -> None:
+        resource = self._choose(place)
+        with desk_of(self._engine) as desk:
+            RESOURCES.end(desk, resource["id"], time_text(resource["started_at"] + later))
+
+    @precondition(lambda self: bool(self._resources))
+    @rule(place=places)
+    def remove(self, place: int) -> None:
+        with desk_of(self._engine) as desk:
+            RESOURCES.remove(desk, self._resources[place % len(self._resources)]["id"])
+
+    @rule()
+    def dump_and_load(self) -> None:
+        before = contents(self._engine)
+        assert not load_text(self._engine, self._folder, dump(self._engine)).changed
+        assert contents(self._engine) == before
+
+    @rule(kept=st.sets(st.integers(1, 20)))
+    def load_without_some(self, kept: set[int]) -> None:
+        gone = tuple(f"{{id: r-{number}," for number in range(1, self._recorded + 1) if number not in kept)
+        lines = dump(self._engine).splitlines()
+        text = "\n".join(line for line in lines if not (gone and line.strip().removeprefix("- ").startswith(gone)))
+        load_text(self._engine, self._folder, text)
+        assert len(rows(self._engine, tables.resources)) <= len(kept)
+
+    @rule()
+    def load_with_tenants_swapped(self) -> None:
+        text = dump(self._engine)
+        swapped = text.replace("- name: t1", "- name: ?").replace("- name: t2", "- name: t1")
+        load_text(self._engine, self._folder, swapped.replace("- name: ?", "- name: t2"))
+
+    @invariant()
+    def totals_and_usage_are_what_is_there(self) -> None:
+        looked_at = (tables.tenants, tables.resources, tables.totals, tables.usage)
+        tenants, self._resources, totals, usage = rows_of_all(self._engine, *looked_at)
+        assert_counted(self._resources, totals, usage)
+        self._assert_usage(tenants)
+
+    def _assert_usage(self, tenants: Rows) -> None:
+        now = START + 500_000
+        answers = EmbeddedCloud(self._reader, HeldClock(now), UTC)
+        in_use = [
+            row
+            for row in self._resources
+            if row["started_at"] <= now and (row["ended_at"] is None or row["ended_at"] > now)
+        ]
+        for tenant in tenants:
+            own = [row for row in in_use if row["tenant_id"] == tenant["id"]]
+            usage = run(answers.usage_limits(Tenant(tenant["id"], ""))).record
+            by_kind = Counter(row["kind"] for row in own)
+            assert (usage.total_instances_used, usage.total_volumes_used) == (by_kind["instance"], by_kind["volume"])
+            assert (usage.total_snapshots_used, usage.total_floating_ips_used, usage.total_security_groups_used) == (
+                by_kind["snapshot"],
+                by_kind["floating_ip"],
+                by_kind["security_group"],
+            )
+            assert usage.total_cores_used == sum(row["vcpus"] for row in own)
+            assert usage.total_ram_used == sum(row["ram_mb"] for row in own)
+            on_disk = [row["size_gb"] for row in own if row["kind"] in ("volume", "snapshot")]
+            assert usage.total_gigabytes_used == sum(on_disk)
+
+    def _live(self) -> list[dict[str, Any]]:
+        return [row for row in self._resources if row["ended_at"] is None]
+
+    def _choose(self, place: int) -> dict[str, Any]:
+        live = self._live()
+        return live[place % len(live)]
+
+    def _one(self, table: Any, place: int) -> str:
+        names = sorted(by_name(self._engine, table))
+        return names[place % len(names)]
+
+
+def test_totals_and_usage_stay_true_through_any_life(stored: Callable[[str], Path]) -> None:
+    class OverTemplate(ResourceLife):
+        template = stored(CLOUD)
+
+    run_state_machine_as_test(OverTemplate, settings=settings(max_examples=25, stateful_step_count=20, deadline=None))

@@ -1,0 +1,233 @@
+"""Every verb of every noun, by the forms that the pages show: done as the command does it, and noted alike."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+import pytest
+
+from cloudconsole.cli.main import main
+from cloudconsole.operator.entities import NOUNS
+from cloudconsole.operator.serializers import parse_json
+from cloudconsole.server.commands.admin.accounts import VERBS as ACCOUNT_VERBS
+from cloudconsole.store.tables import operator_audit
+from tests.server.admin_ui.pages import Operator, Page
+from tests.server.http.world import rows
+from tests.stores import copy_store, flags_of
+
+Command = Callable[..., None]
+
+
+class Case(NamedTuple):
+    """A change by a page, and the rest of the command that does the same."""
+
+    noun: str
+    verb: str
+    key: str
+    fields: dict[str, str | bool | None]
+    flags: tuple[str, ...] = ()
+    first: tuple[str, ...] = ()
+    """A command that makes it possible."""
+
+    @property
+    def id(self) -> str:
+        return f"{self.noun} {self.verb}"
+
+
+def case(noun: str, verb: str, key: str, *flags: str, first: str = "", **fields: str | bool | None) -> Case:
+    return Case(noun, verb, key, fields, flags, tuple(first.split()))
+
+
+PRICE = "volume/gb/2025-01-01T00:00:00Z/hk-1"
+PROJECT = "b14723e1@https://identity.example.com/v3"
+LATER = "2027-01-01T08:30:15"
+
+CASES = [
+    case("tenant", "add", "acme", name="acme"),
+    case("tenant", "change", "other", "--name", "acme 公司", name="acme 公司"),
+    case("tenant", "change", "other", "--project", PROJECT, project=PROJECT),
+    case("tenant", "disable", "other"),
+    case("tenant", "enable", "other", first="tenant disable other"),
+    case("tenant", "remove", "acme", first="tenant add acme"),
+    case(
+        *("account", "add", "ann", "--tenant", "demo", "--role", "operator", "--password-file", "PASSWORD"),
+        username="ann",
+        tenant="demo",
+        role="operator",
+        password="a secret word",
+        password_again="a secret word",
+    ),
+    case("account", "change", "demo", "--role", "operator", role="operator"),
+    case("account", "disable", "demo"),
+    case("account", "enable", "demo", first="account disable demo"),
+    case("account", "remove", "demo"),
+    case(
+        *("account", "password", "demo", "--password-file", "PASSWORD"),
+        password="a secret word",
+        password_again="a secret word",
+    ),
+    case("account", "end-sessions", "demo"),
+    case("account", "clear-throttle", "demo", "--address", "192.0.2.7", address="192.0.2.7"),
+    case("quota", "change", "demo", "--cores", "70", "--gigabytes", "-1", cores="70", gigabytes__unlimited=True),
+    case("quota", "reset", "demo"),
+    case("node", "add", "bj-1", name="bj-1"),
+    case("node", "change", "hk-1", "--name", "hk-9", name="hk-9"),
+    case("node", "disable", "hk-1"),
+    case("node", "enable", "hk-1", first="node disable hk-1"),
+    case("node", "remove", "bj-1", first="node add bj-1"),
+    case(
+        *("price", "add", "", "--kind", "volume", "--unit", "gb", "--price", "0.000000001", "--from", LATER),
+        kind="volume",
+        unit="gb",
+        price="0.000000001",
+        **{"from": LATER},
+    ),
+    case(
+        *("price", "add", "", "--kind", "instance", "--unit", "each", "--type", "m1/small", "--price", "1"),
+        *("--from", LATER),
+        kind="instance",
+        unit="each",
+        type="m1/small",
+        price="1",
+        **{"from": LATER},
+    ),
+    case("price", "change", PRICE, "--price", "0.5", price="0.5"),
+    case("price", "remove", PRICE),
+    case(
+        *("resource", "add", "v-1", "--tenant", "demo", "--kind", "volume", "--name", "日志", "--node", "hk-1"),
+        *("--size", "5", "--started", LATER),
+        id="v-1",
+        tenant="demo",
+        kind="volume",
+        name="日志",
+        node="hk-1",
+        size="5",
+        started=LATER,
+    ),
+    case("resource", "change", "v-d0000001", "--size", "7", "--node", "hk-2", size="7", node="hk-2"),
+    case("resource", "end", "v-d0000001", "--at", LATER, at=LATER),
+    case("resource", "remove", "v-d0000001"),
+    case(
+        *("flavor", "add", "900", "--name", "2C8G80G", "--vcpus", "2", "--ram", "8192", "--disk", "80", "--disabled"),
+        id="900",
+        name="2C8G80G",
+        vcpus="2",
+        ram="8192",
+        disk="80",
+        disabled=True,
+    ),
+    case("flavor", "change", "1", "--disk", "2", disk="2"),
+    case("flavor", "disable", "1"),
+    case("flavor", "enable", "1", first="flavor disable 1"),
+    case("flavor", "remove", "1"),
+    case(
+        *("url", "add", "url-ab12cd34", "--type", "link", "--url", "https://a.example/"),
+        id="url-ab12cd34",
+        type="link",
+        url="https://a.example/",
+    ),
+    case("url", "change", "url-d3m0l1nk", "--tenant", "", tenant=""),
+    case("url", "disable", "url-d3m0l1nk"),
+    case("url", "enable", "url-d3m0l1nk", first="url disable url-d3m0l1nk"),
+    case("url", "remove", "url-d3m0l1nk"),
+    case(
+        *("domain", "add", "300", "--tenant", "demo", "--name", "a.example", "--service-areas", "hk"),
+        *("--service-type", "web", "--cname", "b.example", "--status", "Deployed", "--enabled", "false"),
+        *("--cache-behaviors", '[{"weight": 0.10}]', "--origin-config", '{"originIps": ["192.0.2.1"]}'),
+        id="300",
+        tenant="demo",
+        name="a.example",
+        serviceAreas="hk",
+        serviceType="web",
+        cname="b.example",
+        status="Deployed",
+        enabled=False,
+        cacheBehaviors='[{"weight": 0.10}]',
+        originConfig__originIps="192.0.2.1\r\n",
+    ),
+    case(
+        *("domain", "change", "206814", "--comment", "", "--origin-config"),
+        '{"originIps": ["192.0.2.1", "2001:db8::1"], "originDomainName": "origin.demo.example.com", '
+        '"advOriginConfigs": [{"isps": ["telecom", "unicom"], "masterIps": ["192.0.2.21"], '
+        '"backupIps": ["192.0.2.22"], "weight": 0.75}]}',
+        comment="",
+        originConfig__originIps="192.0.2.1\r\n\r\n 2001:db8::1",
+    ),
+    case("domain", "disable", "206813"),
+    case("domain", "enable", "206814"),
+    case("domain", "remove", "206813"),
+    case(
+        *("news", "add", "70", "--title", "Two", "--url", "https://n.example/2", "--date", LATER),
+        id="70",
+        title="Two",
+        url="https://n.example/2",
+        date=LATER,
+    ),
+    case("news", "change", "3", "--date", LATER, date=LATER),
+    case("news", "disable", "3"),
+    case("news", "enable", "3", first="news disable 3"),
+    case("news", "remove", "3"),
+]
+
+
+@pytest.fixture
+def command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Runs `cloudconsole admin` over a store, as an operator of the machine does."""
+    (tmp_path / "password").write_text("a secret word\n")
+
+    def run(folder: Path, *words: str) -> None:
+        given = [str(tmp_path / "password") if word == "PASSWORD" else word for word in words]
+        code = main(["admin", *given, "--data", str(folder), *flags_of(folder)])
+        assert code == 0, capsys.readouterr().err
+
+    return run
+
+
+@pytest.fixture
+def other(quick_store: Path, tmp_path: Path) -> Path:
+    """The same store once more, for the command."""
+    return copy_store(quick_store, tmp_path / "other")
+
+
+def perform(operator: Operator, case: Case) -> Page:
+    """Go to where a verb is offered, fill in its form and send it."""
+    base, one = f"/admin/{case.noun}/", f"/admin/{case.noun}/one/?{urlencode({'key': case.key})}"
+    if case.verb == "add":
+        page = operator.get(base)
+        assert f"{base}add/" in page.links
+        page = operator.get(f"{base}add/")
+    else:
+        page = operator.get(one)
+        asking = f"{base}{case.verb}/?{urlencode({'key': case.key})}"
+        page = operator.get(asking) if asking in page.links else page
+    return operator.send(page.form(f"{base}{case.verb}/"), **case.fields)
+
+
+def newest_line(folder: Path) -> dict[str, Any]:
+    line = rows(folder, operator_audit)[-1]._asdict()
+    sides = {name: None if line[name] is None else parse_json(line[name]) for name in ("before", "after")}
+    return {"actor": line["actor"], "change": line["change"], "subject": line["subject"], **sides}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_a_page_does_and_notes_what_the_command_does(
+    operator: Operator, data: Path, other: Path, command: Command, case: Case
+) -> None:
+    for folder in (data, other):
+        if case.first:
+            command(folder, *case.first)
+    command(other, case.noun, case.verb, *([case.key] if case.key else []), *case.flags)
+    page = perform(operator, case)
+    assert (page.status, page.problems) == (200, [])
+    assert 'role="status"' in page.html
+    lines = [newest_line(folder) for folder in (data, other)]
+    assert lines[0].pop("actor") == "web:operator"
+    assert not lines[1].pop("actor").startswith("web:")
+    assert lines[0] == lines[1]
+    assert len(rows(data, operator_audit)) == len(rows(other, operator_audit))
+
+
+def test_no_verb_is_forgotten() -> None:
+    verbs = {(noun.name, verb) for noun in NOUNS for verb in noun.verbs if verb not in ("show", "list")}
+    assert {(case.noun, case.verb) for case in CASES} == verbs | {("account", verb) for verb in ACCOUNT_VERBS}

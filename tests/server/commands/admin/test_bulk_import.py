@@ -1,0 +1,251 @@
+"""`cloudconsole admin import` as an operator meets it."""
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+
+from cloudconsole.operator.bulk_import import LINES_PER_TRANSACTION as SHARE
+from cloudconsole.store.base import reading
+from cloudconsole.store.tables import resources
+from tests.e2e.processes import eventually
+from tests.e2e.test_durability import assert_sound, assert_totals_right
+from tests.fork_server import WarmProcess
+from tests.harness import Caller, OverHttp, clean_environment, running_server
+from tests.operator import clouds
+from tests.server.commands.conftest import Run
+from tests.stores import flags_of, opened
+from tests.terminal import Terminal
+
+LINE = '{"tenant": "demo", "id": "imp-%d", "kind": "floating_ip", "name": "ip %d", "started": "2026-02-01T00:00:00Z"}\n'
+"""Demo's quota of them is less than some of these files have."""
+
+
+def write(folder: Path, count: int, end: str = "") -> Path:
+    file = folder / "many.jsonl"
+    with file.open("w") as lines:
+        lines.writelines(LINE % (number, number) for number in range(count))
+        lines.write(end)
+    return file
+
+
+def contents(data: Path) -> dict[str, list[dict[str, Any]]]:
+    with opened(data, "cloud") as engine:
+        return clouds.contents(engine)
+
+
+def imported(data: Path) -> int:
+    count = select(func.count()).where(resources.c.id.startswith("imp-"))
+    with opened(data, "cloud") as engine, reading(engine).connect() as connection:
+        return int(connection.scalar(count) or 0)
+
+
+def test_an_import_says_what_it_did(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
+    done = cloudconsole("admin", "import", write(tmp_path, 5), "--data", data)
+    assert (done.code, done.err) == (0, "")
+    assert done.out == "resources: 5 added, 0 already there\n"
+    assert imported(data) == 5
+
+
+def test_a_refused_line_says_how_to_go_on(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
+    file = write(tmp_path, 3, end='{"tenant": "demo"}\n')
+    done = cloudconsole("admin", "import", file, "--data", data)
+    assert done.code == 1
+    assert done.out == (
+        "resources: 3 added, 0 already there\n"
+        "stopped at line 4: all lines before it are in; correct it and run the command again to continue\n"
+    )
+    assert done.err.splitlines()[0] == f"{file}:4: id: is missing"
+    assert imported(data) == 3
+
+
+def test_a_refused_first_line_leaves_nothing_to_go_on_from(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
+    done = cloudconsole("admin", "import", write(tmp_path, 0, end="\nnonsense\n"), "--data", data)
+    assert done.out == (
+        "resources: 0 added, 0 already there\n"
+        "stopped at line 2: nothing was added; correct it and run the command again to continue\n"
+    )
+
+
+def test_a_dry_run_says_what_would_be_added(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
+    cloudconsole("admin", "import", write(tmp_path, 1), "--data", data)
+    done = cloudconsole("admin", "import", write(tmp_path, 3), "--data", data, "--dry-run")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == ("resources: 2 would be added, 1 already there\nnothing was changed: this was a dry run\n")
+
+
+def test_the_summary_can_be_had_as_json(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
+    file = write(tmp_path, 2, end="[]\n")
+    cloudconsole("admin", "import", write(tmp_path, 1), "--data", data)
+    done = cloudconsole("admin", "import", write(tmp_path, 2, end="[]\n"), "--data", data, "--json")
+    summary = json.loads(done.out)
+    problems = summary.pop("problems")
+    assert summary == {"added": 1, "already_there": 1, "complete": False, "dry_run": False}
+    assert [(problem["line"], problem["path"]) for problem in problems] == [(3, "")]
+    assert str(file) in done.err
+
+
+def test_standard_input_is_read(cloudconsole: Run, data: Path) -> None:
+    content = LINE % (1, 1) + "nonsense\n"
+    done = cloudconsole("admin", "import", "-", "--data", data, stdin=content.encode())
+    assert done.err.startswith("standard input:2: is not JSON")
+    assert imported(data) == 1
+
+
+def test_a_dry_run_finds_what_an_import_would_and_changes_nothing(
+    cloudconsole: Run, data: Path, tmp_path: Path
+) -> None:
+    before = contents(data)
+    done = cloudconsole("admin", "import", write(tmp_path, 200), "--data", data, "--dry-run")
+    assert done.code == 1
+    assert "over quota (floating_ips: 8 of 8 in use, 1 more asked for): raise the quota of demo" in done.err
+    assert done.out.endswith(
+        "invalid lines: the first 100; an import would stop at line 7\nnothing was changed: this was a dry run\n"
+    )
+    assert contents(data) == before
+    assert {file.name for file in data.iterdir()} <= {
+        "activity.db",
+        "cloud.db",
+        "lock",
+        "database",
+        "database-password",
+    }
+
+
+def test_a_dry_run_lists_the_first_hundred_invalid_lines(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
+    file = tmp_path / "invalid.jsonl"
+    invalid = ['{"tenant": "demo"}\n', "nonsense\n", LINE.replace("demo", "nobody") % (0, 0)]
+    file.write_text("".join(LINE % (number, number) + invalid[number % 3] for number in range(150)))
+    done = cloudconsole("admin", "import", file, "--data", data, "--dry-run", "--force", "--json")
+    summary = json.loads(done.out)
+    assert (done.code, summary["added"]) == (1, 150)
+    assert sorted({problem["line"] for problem in summary["problems"]}) == list(range(2, 202, 2))
+    assert imported(data) == 0
+
+
+def test_force_is_needed_over_quota(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
+    file = write(tmp_path, 200)
+    assert cloudconsole("admin", "import", file, "--data", data).code == 1
+    assert cloudconsole("admin", "import", file, "--data", data, "--force").code == 0
+    assert imported(data) == 200
+
+
+@pytest.mark.parametrize("name", ["missing.jsonl", "."])
+def test_a_file_that_cannot_be_read_is_refused(cloudconsole: Run, data: Path, tmp_path: Path, name: str) -> None:
+    done = cloudconsole("admin", "import", tmp_path / name, "--data", data)
+    assert done.code == 1
+    assert done.err.startswith(f"cloudconsole: {tmp_path / name} cannot be read: ")
+
+
+@pytest.mark.embedded_only
+def test_a_folder_without_a_store_is_refused_and_stays_as_it_is(cloudconsole: Run, tmp_path: Path) -> None:
+    done = cloudconsole("admin", "import", write(tmp_path, 1), "--data", tmp_path / "none")
+    assert done.err == f"cloudconsole: there is no store in {tmp_path / 'none'}: give its folder with --data\n"
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_terminal_gets_a_bar_and_the_summary(data: Path, tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path, "admin", "import", str(write(tmp_path, 5)), "--data", str(data), *flags_of(data))
+    assert terminal.end() == 0
+    assert "lines/s" in terminal.shown
+    assert "resources: 5 added" in terminal.shown
+
+
+def importing(file: Path | str, data: Path, *more: str) -> WarmProcess:
+    arguments = ["admin", "import", str(file), "--data", str(data), *flags_of(data), "--force", *more]
+    return WarmProcess(
+        arguments, clean_environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+@pytest.mark.embedded_only
+def test_a_killed_import_goes_on_to_exactly_the_whole(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
+    count = 8 * SHARE
+    file = write(tmp_path, count)
+    process = importing(file, data)
+    eventually(lambda: imported(data))
+    process.kill()
+    process.communicate(timeout=60)
+    so_far = imported(data)
+    assert so_far in range(SHARE, count + 1, SHARE), "a transaction is in as a whole or not at all"
+    assert_sound(data)
+    assert_totals_right(data)
+    done = cloudconsole("admin", "import", file, "--data", data, "--force")
+    assert done.out == f"resources: {count - so_far} added, {so_far} already there\n"
+    assert imported(data) == count
+    assert_totals_right(data)
+
+
+@pytest.mark.embedded_only
+@pytest.mark.parametrize("as_json", [False, True])
+def test_an_import_into_a_store_that_is_restored_meanwhile_does_not_claim_to_be_whole(
+    cloudconsole: Run, data: Path, tmp_path: Path, as_json: bool
+) -> None:
+    cloudconsole("admin", "backup", tmp_path / "b.tar", "--data", data)
+    process = importing("-", data, *(["--json"] if as_json else []))
+    assert process.stdin is not None
+    process.stdin.writelines(LINE % (number, number) for number in range(SHARE + 500))
+    process.stdin.flush()
+    eventually(lambda: imported(data))
+    assert cloudconsole("admin", "restore", tmp_path / "b.tar", "--data", data, "--yes").code == 0
+    said, complaint = process.communicate(timeout=60)
+    words = "the store was restored meanwhile, and lines that were in may be gone: the same command begins anew"
+    assert (process.returncode, complaint) == (1, f"cloudconsole: {words}\n")
+    told = {"added": 0, "already_there": 0, "complete": False, "dry_run": False, "problems": []}
+    assert (json.loads(said) if as_json else said) == (told if as_json else "")
+    assert imported(data) == 0
+
+
+@pytest.mark.embedded_only
+def test_what_a_killed_dry_run_leaves_is_gone_after_the_next(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
+    process = importing("-", data, "--dry-run")
+    eventually(lambda: list(data.glob(".dry-run-*/cloud.db-wal")))
+    (left,) = data.glob(".dry-run-*")
+    os.utime(left, (0, 0))
+    for argument in ([], ["--dry-run"]):
+        assert cloudconsole("admin", "import", write(tmp_path, 1), "--data", data, *argument).code == 0
+        assert left.is_dir(), "it is at work"
+    process.kill()
+    process.communicate(timeout=60)
+    assert cloudconsole("admin", "import", write(tmp_path, 1), "--data", data, "--dry-run").code == 0
+    assert not list(data.glob(".dry-run-*"))
+
+
+@pytest.mark.embedded_only
+def test_an_interrupted_import_says_how_to_go_on(data: Path) -> None:
+    process = importing("-", data)
+    assert process.stdin is not None
+    process.stdin.writelines(LINE % (number, number) for number in range(SHARE + 500))
+    process.stdin.flush()
+    eventually(lambda: imported(data))
+    process.send_signal(signal.SIGINT)
+    said, complaint = process.communicate(timeout=60)
+    assert (process.returncode, complaint) == (130, "")
+    assert said == (
+        f"resources: {SHARE} added, 0 already there\n"
+        f"stopped after {SHARE} lines, which are in: the same command goes on from there\n"
+    )
+    assert_totals_right(data)
+
+
+@pytest.mark.embedded_only
+def test_a_console_serves_during_an_import_and_shows_what_came_in(tmp_path: Path) -> None:
+    with running_server(tmp_path) as server:
+        wire = OverHttp(server.base)
+        caller = Caller(wire)
+        assert caller.login().status == 200
+        before = caller.call("GetUsageLimits").data["totalFloatingIpsUsed"]
+        process = importing(write(tmp_path, 15_000), tmp_path / "data")
+        while process.poll() is None:
+            assert caller.call("GetUsageLimits").status == 200
+            visitor = Caller(wire)
+            assert visitor.login("other", "console-other").status == 200
+        assert process.communicate()[0] == "resources: 15000 added, 0 already there\n"
+        assert caller.call("GetUsageLimits").data["totalFloatingIpsUsed"] == before + 15_000
+        wire.close()
+    assert_totals_right(tmp_path / "data")

@@ -1,0 +1,103 @@
+"""`cloudconsole admin token-keys rotate` as an operator meets it; copies of the store have no keys in them."""
+
+import json
+import tarfile
+from itertools import pairwise
+from pathlib import Path
+from shutil import copy2
+
+import pytest
+
+from cloudconsole.backends.openstack.token_encryption import Seals, make_keys, read_keys
+from tests.server.commands.admin.test_backup_audit import newest
+from tests.server.commands.conftest import Run
+
+
+@pytest.fixture
+def keys(data: Path) -> Path:
+    file = data / "token-keys"
+    make_keys(file)
+    return file
+
+
+def test_a_rotation_says_what_it_did(cloudconsole: Run, data: Path, keys: Path) -> None:
+    [before] = read_keys(keys)
+    done = cloudconsole("admin", "token-keys", "rotate", "--data", data)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith(f"{keys}: a new key encrypts tokens from now on")
+    assert read_keys(keys)[1:] == [before]
+    assert before.decode() not in done.out
+
+
+def test_a_rotation_is_in_the_trail(cloudconsole: Run, data: Path, keys: Path) -> None:
+    cloudconsole("admin", "token-keys", "rotate", "--data", data)
+    line = newest(cloudconsole, data)
+    assert (line["change"], line["subject"]) == ("token-keys.rotate", "token-keys")
+
+
+def test_a_rotation_as_json(cloudconsole: Run, data: Path, keys: Path) -> None:
+    done = cloudconsole("admin", "token-keys", "rotate", "--data", data, "--json")
+    assert json.loads(done.out) == {"file": str(keys), "keys": 2}
+
+
+def test_the_keys_may_be_elsewhere(
+    cloudconsole: Run, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    make_keys(elsewhere)
+    monkeypatch.setenv("CLOUDCONSOLE_TOKEN_KEYS", str(elsewhere))
+    assert cloudconsole("admin", "token-keys", "rotate", "--data", data).code == 0
+    assert len(read_keys(elsewhere)) == 2
+
+
+def test_replicas_with_copies_come_to_a_new_key_in_two_steps(
+    cloudconsole: Run, data: Path, keys: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rotated, both = tmp_path / "new-keys", tmp_path / "both"
+    copy2(keys, rotated)
+    monkeypatch.setenv("CLOUDCONSOLE_TOKEN_KEYS", str(rotated))
+    assert cloudconsole("admin", "token-keys", "rotate", "--data", data).code == 0
+    new, old = read_keys(rotated)
+    both.touch(mode=0o600)
+    both.write_bytes(b"%s\n%s\n" % (old, new))
+    steps = [Seals(file) for file in (keys, both, rotated)]
+    for before, after in pairwise(steps):
+        assert (before.open(after.seal("token")), after.open(before.seal("token"))) == ("token", "token")
+    assert steps[0].open(steps[2].seal("token")) is None
+
+
+def test_without_keys_nothing_is_made(cloudconsole: Run, data: Path) -> None:
+    done = cloudconsole("admin", "token-keys", "rotate", "--data", data)
+    assert done.code == 1
+    assert done.err.startswith(f"cloudconsole: there are no token keys in {data / 'token-keys'}: ")
+    assert not (data / "token-keys").exists()
+
+
+def test_garbled_keys_are_refused_and_left_alone(cloudconsole: Run, data: Path, keys: Path) -> None:
+    keys.write_bytes(b"garbled\n")
+    done = cloudconsole("admin", "token-keys", "rotate", "--data", data)
+    assert (done.code, keys.read_bytes()) == (1, b"garbled\n")
+    assert done.err.startswith(f"cloudconsole: key 1 in {keys} is none: ")
+
+
+def test_a_rotation_needs_a_store(cloudconsole: Run, tmp_path: Path) -> None:
+    done = cloudconsole("admin", "token-keys", "rotate", "--data", tmp_path / "none")
+    assert done.err == f"cloudconsole: there is no store in {tmp_path / 'none'}: give its folder with --data\n"
+
+
+@pytest.mark.embedded_only
+def test_a_backup_has_no_keys_in_it(cloudconsole: Run, data: Path, keys: Path, tmp_path: Path) -> None:
+    file = tmp_path / "b.tar"
+    assert cloudconsole("admin", "backup", file, "--data", data).code == 0
+    with tarfile.open(file) as archive:
+        assert sorted(archive.getnames()) == ["activity.db", "cloud.db", "manifest.json"]
+    assert read_keys(keys)[0] not in file.read_bytes()
+
+
+@pytest.mark.embedded_only
+def test_a_restore_leaves_the_keys_as_they_are(cloudconsole: Run, data: Path, keys: Path, tmp_path: Path) -> None:
+    cloudconsole("admin", "backup", tmp_path / "b.tar", "--data", data)
+    cloudconsole("admin", "token-keys", "rotate", "--data", data)
+    before = keys.read_bytes()
+    assert cloudconsole("admin", "restore", tmp_path / "b.tar", "--data", data, "--yes").code == 0
+    assert keys.read_bytes() == before

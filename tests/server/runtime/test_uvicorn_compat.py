@@ -1,0 +1,68 @@
+"""A version of uvicorn or psycopg that lacks a name we rely on is reported at start."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import psycopg
+import pytest
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from cloudconsole.core.compatibility import IncompatibleDependency, require_names
+from cloudconsole.server.runtime.uvicorn_compat import USED, VERSIONS, require_uvicorn
+from cloudconsole.store.base import StoreError
+from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.store import PSYCOPG_VERSIONS, PostgresStore
+from tests.harness import clean_environment
+
+WITHOUT_A_METHOD = """
+import sys
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+del HttpToolsProtocol.on_header
+from cloudconsole.cli.entry import main
+sys.exit(main())
+"""
+
+
+def test_the_installed_versions_have_every_name() -> None:
+    require_uvicorn()
+
+
+def test_serve_ends_with_the_name_of_a_missing_method(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", WITHOUT_A_METHOD, "serve", "--port", "0", "--data", str(tmp_path / "data")],
+        env=clean_environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert ended.returncode != 0
+    assert "lacks HttpToolsProtocol.on_header" in ended.stderr
+    assert f"install uvicorn{VERSIONS}" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_missing_attribute_is_named() -> None:
+    renamed = {RequestResponseCycle: (*USED[RequestResponseCycle], "is_disconnected"), HttpToolsProtocol: ("queue",)}
+    with pytest.raises(IncompatibleDependency, match=r"lacks HttpToolsProtocol\.queue, RequestResponseCycle\.is_dis"):
+        require_names("uvicorn", VERSIONS, (), renamed)
+
+
+def test_a_store_on_postgresql_names_a_missing_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    address = DatabaseAddress("postgresql://127.0.0.1/console")
+    PostgresStore(address)
+    owner = next(base for base in psycopg.Connection.__mro__ if "_connect_gen" in vars(base))
+    monkeypatch.delattr(owner, "_connect_gen")
+    with pytest.raises(StoreError, match=r"lacks Connection\._connect_gen"):
+        PostgresStore(address)
+
+
+def test_the_advice_is_the_declared_range() -> None:
+    extras = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"][
+        "optional-dependencies"
+    ]
+    assert f"uvicorn{VERSIONS}" in extras["server"]
+    assert f"psycopg[binary]{PSYCOPG_VERSIONS}" in extras["postgres"]
