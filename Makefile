@@ -83,19 +83,18 @@ openstack: $(DEV_STAMP)
 openstack-stop: $(DEV_STAMP)
 	$(BIN)/python -m lab stop
 
-# Installs wrk by apt-get where there is none. `make bench ARGS="--quick"` for a look; a whole run takes a quarter hour.
+# Benchmark on SQLite, about 15 minutes; ARGS=--quick is a smoke test. Installs wrk with apt-get if missing.
 bench: $(BENCH_STAMP)
 	@$(WRK)
 	$(BIN)/python -m bench $(ARGS)
 
-# The console before a real OpenStack, which is started for it (see lab/) and ended; some ten minutes.
-# LAB=folder takes a lab that runs already.
+# Benchmark with a temporary OpenStack lab (see lab/), about ten minutes; LAB=directory uses a running lab.
 bench-openstack: $(DEV_STAMP)
 	@$(WRK)
 	bench/openstack/run $(ARGS)
 
-# The console on PostgreSQL, beside others and grown to a million tenants; half an hour, and more the first time.
-# Installs PostgreSQL and nginx by apt-get where they are missing, and what is compared with into .venv-bench-scale.
+# Benchmark on PostgreSQL with a million tenants, about 30 minutes, longer the first time. Installs PostgreSQL and nginx
+# with apt-get if missing, and the compared products into .venv-bench-scale.
 .PHONY: bench-scale
 bench-scale: $(BENCH_STAMP)
 	@$(WRK)
@@ -160,6 +159,6 @@ $(DEV_STAMP): pyproject.toml requirements/dev.txt $(RUN_STAMP)
 	@touch $@
 
 $(BENCH_STAMP): requirements/bench.txt $(RUN_STAMP)
-	@echo "Installing what the benchmark compares with into .venv ..."
+	@echo "Installing benchmark dependencies into .venv ..."
 	@$(PIP) --require-hashes -r requirements/bench.txt
 	@touch $@

@@ -1,1 +1,1 @@
-"""The benchmark: ratios of calls a second, measured side by side in one run. Not part of the installed package."""
+"""Benchmarks: requests per second of variants measured side by side in one run. Not part of the installed package."""

@@ -1,4 +1,4 @@
-"""Charts as SVG, drawn with nothing but text: bars beside each other, and lines over a common scale."""
+"""SVG bar and line charts, without dependencies."""
 
 import math
 from collections.abc import Sequence
@@ -7,11 +7,11 @@ from xml.sax.saxutils import escape
 
 from msgspec import Struct
 
-from bench.figures import Refused, Spread
+from bench.measurements import InvalidRun, Spread
 
 WIDTH: Final = 760
 LABELS: Final = 250
-FIGURES: Final = 90
+VALUES: Final = 90
 BAR: Final = 16
 GAP: Final = 10
 HEADER: Final = 64
@@ -21,7 +21,7 @@ COLOURS: Final = ("#2563a8", "#d9822b", "#4a9a57", "#8b5fa8", "#b0413e", "#6b728
 
 
 class Bar(Struct, frozen=True):
-    """One bar, with the least and the greatest of what it is the middle of."""
+    """One bar: its length is the median, its line the range."""
 
     label: str
     series: str
@@ -34,20 +34,20 @@ class Line(Struct, frozen=True):
 
 
 def bars(title: str, unit: str, shown: Sequence[Bar], *, logarithmic: bool = False, mark: float | None = None) -> str:
-    """Horizontal bars, those of one label together, coloured by series; `mark` is a goal, a line across all."""
+    """Draw horizontal bars grouped by label and coloured by series; `mark` is a vertical line, such as a target."""
     if not shown:
-        raise Refused(f"{title}: there is nothing to draw")
+        raise InvalidRun(f"{title}: no data to draw")
     series = list(dict.fromkeys(bar.series for bar in shown))
     labels = list(dict.fromkeys(bar.label for bar in shown))
-    room = WIDTH - LABELS - FIGURES
-    most = max([bar.spread.greatest for bar in shown] + ([] if mark is None else [mark]))
-    # One power of ten below the shortest, so that it is a bar, too.
-    least = 10 ** math.floor(math.log10(min(bar.spread.least for bar in shown)) - 0.3) if logarithmic else 0.0
+    width = WIDTH - LABELS - VALUES
+    largest = max([bar.spread.maximum for bar in shown] + ([] if mark is None else [mark]))
+    # Start a power of ten below the smallest value, so that its bar is visible.
+    smallest = 10 ** math.floor(math.log10(min(bar.spread.minimum for bar in shown)) - 0.3) if logarithmic else 0.0
 
     def along(value: float) -> float:
         if logarithmic:
-            return LABELS + room * math.log(max(value, least) / least) / math.log(most / least)
-        return LABELS + room * value / most
+            return LABELS + width * math.log(max(value, smallest) / smallest) / math.log(largest / smallest)
+        return LABELS + width * value / largest
 
     drawn, top = [], HEADER
     for label in labels:
@@ -55,10 +55,10 @@ def bars(title: str, unit: str, shown: Sequence[Bar], *, logarithmic: bool = Fal
         drawn.append(_text(LABELS - 8, top + len(own) * BAR / 2 + 4, label, anchor="end"))
         for bar in own:
             middle, colour = top + BAR / 2, COLOURS[series.index(bar.series) % len(COLOURS)]
-            drawn.append(_rectangle(LABELS, top + 1, along(bar.spread.middle) - LABELS, BAR - 2, colour))
-            drawn.append(_stroke(along(bar.spread.least), middle, along(bar.spread.greatest), middle, "#111827"))
-            figure = _number(bar.spread.middle)
-            drawn.append(_text(along(bar.spread.greatest) + 6, middle + 4, figure))
+            drawn.append(_rectangle(LABELS, top + 1, along(bar.spread.median) - LABELS, BAR - 2, colour))
+            drawn.append(_stroke(along(bar.spread.minimum), middle, along(bar.spread.maximum), middle, "#111827"))
+            value = _number(bar.spread.median)
+            drawn.append(_text(along(bar.spread.maximum) + 6, middle + 4, value))
             top += BAR
         top += GAP
     if mark is not None:
@@ -68,10 +68,10 @@ def bars(title: str, unit: str, shown: Sequence[Bar], *, logarithmic: bool = Fal
 
 
 def lines(title: str, across: str, unit: str, shown: Sequence[Line]) -> str:
-    """Lines over a common scale, both ways logarithmic."""
+    """Draw lines on logarithmic axes."""
     values = [point for line in shown for point in line.points]
     if not values or any(x <= 0 or y <= 0 for x, y in values):
-        raise Refused(f"{title}: there is nothing to draw, or nothing above zero")
+        raise InvalidRun(f"{title}: no data to draw, or values that are not positive")
     left, right, top, bottom = 70, WIDTH - 30, HEADER, HEADER + PLOT
     bounds = [_decades([point[axis] for point in values]) for axis in (0, 1)]
 

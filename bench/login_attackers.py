@@ -1,6 +1,6 @@
-"""Clients that guess passwords from many loopback addresses without any pause.
+"""Clients that guess passwords from many loopback addresses without pauses.
 
-Runs as a process of its own (`python -m bench.login_attackers`), so that measured logins share no event loop with it.
+Runs as a separate process (`python -m bench.login_attackers`), so that the measured logins use another event loop.
 """
 
 import argparse
@@ -13,21 +13,21 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Final
 
-from bench.client import HOST, Caller, login_request
-from bench.figures import Refused
+from bench.measurements import InvalidRun
+from bench.raw_http import HOST, SessionCookies, login_request
 
 CONNECT_SECONDS: Final = 10
-MOST_SECONDS: Final = 300
-"""A forgotten attack ends by itself."""
+MAX_SECONDS: Final = 300
+"""Stop an orphaned attack."""
 
 
 @contextmanager
 def attack(
     port: int, token: str, addresses: int, *, connections: int = 1, username: str | None = None
 ) -> Iterator[Counter[str]]:
-    """Guess until the end of the context; the counter then holds the number of responses by status.
+    """Guess until the context ends; the counter then has the number of responses by status.
 
-    Connections are of each address. Each guess is for another user name unless one is given.
+    `connections` is per address. Without `username`, each guess uses a different user name.
     """
     command = [sys.executable, "-m", "bench.login_attackers", str(port), token, str(addresses), str(connections)]
     process = subprocess.Popen(
@@ -35,36 +35,36 @@ def attack(
     )
     statuses: Counter[str] = Counter()
     try:
-        if process.stdout is None or process.stdout.readline() != "begun\n":
-            raise Refused("the attack did not begin")
+        if process.stdout is None or process.stdout.readline() != "ready\n":
+            raise InvalidRun("the attack did not start")
         yield statuses
-        said, _ = process.communicate("", timeout=60)
-        statuses.update({status: int(number) for status, number in (pair.split("=") for pair in said.split())})
+        output, _ = process.communicate("", timeout=60)
+        statuses.update({status: int(number) for status, number in (pair.split("=") for pair in output.split())})
     finally:
         if process.poll() is None:
             process.kill()
             process.wait()
 
 
-def address_of(number: int, network: int = 1) -> str:
-    """One of many loopback addresses."""
+def loopback_address(number: int, network: int = 1) -> str:
+    """Return one of many loopback addresses."""
     return f"127.{network}.{number // 250}.{number % 250 + 1}"
 
 
 class Attackers:
     def __init__(self, port: int, token: str, username: str | None) -> None:
         self._port = port
-        self._visitor = Caller("a" + "0" * 48, token)
+        self._cookies = SessionCookies("a" + "0" * 48, token)
         self._username = username
         self._number = count()
         self.statuses: Counter[str] = Counter()
 
-    async def guess_from(self, address: str, begun: asyncio.Event) -> None:
+    async def guess_from(self, address: str, connected: asyncio.Event) -> None:
         while True:
             try:
                 async with asyncio.timeout(CONNECT_SECONDS):
                     reader, writer = await asyncio.open_connection(HOST, self._port, local_addr=(address, 0))
-                begun.set()
+                connected.set()
                 while await self._guess(reader, writer):
                     pass
                 writer.close()
@@ -73,9 +73,9 @@ class Attackers:
                 await asyncio.sleep(0.1)
 
     async def _guess(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        """Whether the connection stays open."""
+        """Send one guess; return whether the connection stays open."""
         username = self._username or f"user-{next(self._number)}"
-        writer.write(login_request(self._visitor, username, "a wrong password"))
+        writer.write(login_request(self._cookies, username, "a wrong password"))
         head = (await reader.readuntil(b"\r\n\r\n")).lower()
         length = head.partition(b"content-length:")[2].partition(b"\r\n")[0]
         await reader.readexactly(int(length or 0))
@@ -88,21 +88,21 @@ async def main(arguments: list[str]) -> None:
     parser.add_argument("port", type=int)
     parser.add_argument("token")
     parser.add_argument("addresses", type=int)
-    parser.add_argument("connections", type=int, help="of each address")
+    parser.add_argument("connections", type=int, help="connections per address")
     parser.add_argument("username", nargs="?")
-    chosen = parser.parse_args(arguments)
-    attackers = Attackers(chosen.port, chosen.token, chosen.username)
-    begun = [asyncio.Event() for _ in range(chosen.addresses * chosen.connections)]
+    options = parser.parse_args(arguments)
+    attackers = Attackers(options.port, options.token, options.username)
+    connected = [asyncio.Event() for _ in range(options.addresses * options.connections)]
     tasks = [
-        asyncio.create_task(attackers.guess_from(address_of(number % chosen.addresses), each))
-        for number, each in enumerate(begun)
+        asyncio.create_task(attackers.guess_from(loopback_address(number % options.addresses), each))
+        for number, each in enumerate(connected)
     ]
-    for each in begun:
+    for each in connected:
         await each.wait()
-    sys.stdout.write("begun\n")
+    sys.stdout.write("ready\n")
     sys.stdout.flush()
     try:
-        async with asyncio.timeout(MOST_SECONDS):
+        async with asyncio.timeout(MAX_SECONDS):
             await asyncio.to_thread(sys.stdin.read)
     finally:
         for task in tasks:

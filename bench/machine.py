@@ -1,4 +1,4 @@
-"""The machine and the programs that a run was made with."""
+"""The machine and the program versions of a run."""
 
 import platform
 import re
@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-PROGRAMS: Final = ("uvicorn", "httptools", "uvloop", "msgspec", "httpx2", "django", "gunicorn")
+PACKAGES: Final = ("uvicorn", "httptools", "uvloop", "msgspec", "httpx2", "django", "gunicorn")
 
 
 class Machine(Struct, frozen=True):
@@ -21,7 +21,7 @@ class Machine(Struct, frozen=True):
     system: str
     python: str
     wrk: str
-    programs: dict[str, str]
+    versions: dict[str, str]
 
 
 def describe() -> Machine:
@@ -37,7 +37,7 @@ def describe() -> Machine:
         system=f"{platform.system()} {platform.release()}",
         python=platform.python_version(),
         wrk=(wrk.stdout + wrk.stderr).partition("[")[0].removeprefix("wrk ").strip(),
-        programs={name: found for name in PROGRAMS if (found := _version(name))},
+        versions={name: found for name in PACKAGES if (found := _version(name))},
     )
 
 

@@ -1,164 +1,110 @@
-"""Results: kept as JSON, shown on a terminal with the ratios first, and written into the document."""
+"""Results: saved as JSON, printed to the terminal, and written into the performance pages."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 from msgspec import Struct
 
-from bench.figures import Ceiling, Measured, PartResult, Ratio, Refused, Table, Times, spread
 from bench.machine import Machine
-from bench.rounds import Pace
+from bench.measurements import InvalidRun, PartResult, Table, spread
+from bench.rounds import RunLength
+from bench.tables import amount, fixed, markdown, number, spread_text, target
 
-BEGIN: Final = "<!-- results: written by the benchmark, with --document -->"
-END: Final = "<!-- end of results -->"
+ENVIRONMENT: Final = "environment"
+"""The section about the machine and the programs; the others are named after the parts."""
 
 
 class Results(Struct, frozen=True):
     machine: Machine
-    pace: Pace
+    length: RunLength
     parts: list[PartResult]
 
 
-class Plot(Struct, frozen=True):
-    """A picture of a part's figures; `name` is its file's, among the document's images."""
+class Chart(Struct, frozen=True):
+    """An SVG image in the section of a part."""
 
     part: str
-    name: str
+    file_name: str
     title: str
     svg: str
 
 
-def keep(file: Path, results: Results) -> None:
-    """Write the results down, in the place of what was there."""
+def save(file: Path, results: Results) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(msgspec.json.format(msgspec.json.encode(results), indent=1) + b"\n")
 
 
-def read(file: Path) -> Results:
+def load(file: Path) -> Results:
     try:
         return msgspec.json.decode(file.read_bytes(), type=Results)
-    except (OSError, msgspec.MsgspecError) as problem:
-        raise Refused(f"{file} has no results to write from ({problem}); run the benchmark first") from problem
+    except (OSError, msgspec.MsgspecError) as error:
+        raise InvalidRun(f"cannot read results from {file} ({error}); run the benchmark first") from error
 
 
-def for_terminal(results: Results) -> str:
+def format_for_terminal(results: Results) -> str:
     lines = []
     for part in results.parts:
-        lines += ["", part.name, *(f"  {line}" for line in _ratio_lines(part))]
-        lines += [f"    {_plain(measured)}" for measured in part.measured]
-        lines += [f"    {_percentiles(times)}" for times in part.times]
+        lines += ["", part.name]
+        lines += [f"  {spread_text(each.spread, fixed):24} {target(each):22} {each.name}" for each in part.ratios]
+        lines += [f"  {amount(each):24} {target(each):22} {each.name}" for each in part.limits]
+        for each in part.measurements:
+            cpu = f"{number(spread(each.cpu_us).median)} µs" if each.cpu_us else ""
+            lines.append(f"    {f'{spread_text(each.spread)} {each.unit}':36} {cpu:>12}  {each.name}")
+        for timed in part.latencies:
+            percentiles = f"p50 {number(timed.percentile(50))} ms, p99 {number(timed.percentile(99))} ms"
+            lines.append(f"    {percentiles:36} {f'{len(timed.values)} requests':>12}  {timed.name}")
         lines += [f"    {'  '.join(row)}" for table in part.tables for row in (table.head, *table.rows)]
     return "\n".join(lines) + "\n"
 
 
-def _ratio_lines(part: PartResult) -> list[str]:
-    ratios = [f"{_factor(ratio):24} {_verdict(ratio):22} {ratio.name}" for ratio in part.ratios]
-    return ratios + [f"{_amount(each):24} {_verdict(each):22} {each.name}" for each in part.ceilings]
+def page_sections(
+    results: Results, tables: Callable[[PartResult], Sequence[Table]], charts: Sequence[Chart] = ()
+) -> dict[str, str]:
+    """The generated sections of a page, by name."""
+    sections = {ENVIRONMENT: _environment(results)}
+    for part in results.parts:
+        images = [f"![{chart.title}](images/{chart.file_name})" for chart in charts if chart.part == part.name]
+        lines = [line for block in (*part.notes, *images) for line in (block, "")]
+        lines += [line for table in tables(part) for line in markdown(table)]
+        sections[part.name] = "\n".join(lines)
+    return sections
 
 
-def _plain(measured: Measured) -> str:
-    figures = measured.spread
-    numbers = f"{_number(figures.middle)} ({_number(figures.least)}–{_number(figures.greatest)}) {measured.unit}"
-    return f"{numbers:36} {_cpu(measured):>12}  {measured.name}"
-
-
-def _percentiles(times: Times) -> str:
-    numbers = f"p50 {_number(times.percentile(50))} ms, p99 {_number(times.percentile(99))} ms"
-    return f"{numbers:36} {f'{len(times.calls)} calls':>12}  {times.name}"
-
-
-def write_document(document: Path, results: Results, plots: Sequence[Plot] = ()) -> None:
-    """Put the results between the document's two marks, and the plots among its images; all else in it stays."""
-    text = document.read_text()
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise Refused(f"{document} has lost the lines {BEGIN} and {END}")
-    document.write_text(f"{before}{BEGIN}\n{for_document(results, plots)}{END}{after}")
-    for plot in plots:
-        images_of(document).mkdir(exist_ok=True)
-        (images_of(document) / plot.name).write_text(plot.svg)
-
-
-def images_of(document: Path) -> Path:
-    return document.parent / "images"
-
-
-def for_document(results: Results, plots: Sequence[Plot] = ()) -> str:
-    sections = (line for part in results.parts for line in _section(part, plots))
-    return "\n".join([*_about(results), *sections]) + "\n"
-
-
-def _about(results: Results) -> list[str]:
-    machine, pace = results.machine, results.pace
-    programs = ", ".join(f"{name} {version}" for name, version in machine.programs.items())
-    return [
+def _environment(results: Results) -> str:
+    machine, length = results.machine, results.length
+    return (
         f"Measured on {machine.date}: {machine.processor}, {machine.cores} cores, {machine.memory_gb} GB, "
-        f"{machine.system}; Python {machine.python}, {programs}, wrk {machine.wrk}. "
-        f"{pace.rounds} rounds of {pace.seconds} s for each variant.",
-        "",
-    ]
+        f"Python {machine.python}, {length.rounds} rounds of {length.seconds} s per variant. "
+        "The results file has all versions.\n"
+    )
 
 
-def _section(part: PartResult, plots: Sequence[Plot]) -> list[str]:
-    rows = [f"| {ratio.name} | {_factor(ratio)} | {_verdict(ratio)} |" for ratio in part.ratios]
-    rows += [f"| {each.name} | {_amount(each)} | {_verdict(each)} |" for each in part.ceilings]
-    figures = [f"| {each.name} | {_range(each)} | {each.unit} | {_cpu(each)} |" for each in part.measured]
-    singly = [
-        f"| {each.name} | {_number(each.percentile(50))} ms | {_number(each.percentile(99))} ms | {len(each.calls):,} |"
-        for each in part.times
-    ]
-    pictures = [f"![{plot.title}](images/{plot.name})" for plot in plots if plot.part == part.name]
-    return [
-        *(f"### {part.name.capitalize()}", "", *part.notes, *([""] if part.notes else [])),
-        *("| | ratio (least–greatest) | goal |", "|---|---|---|", *rows, ""),
-        *(line for picture in pictures for line in (picture, "")),
-        *(
-            ("| | median (least–greatest) | | processor time a call |", "|---|---|---|---|", *figures, "")
-            if figures
-            else ()
-        ),
-        *(("| | p50 | p99 | calls |", "|---|---|---|---|", *singly, "") if singly else ()),
-        *(line for table in part.tables for line in _table(table)),
-    ]
+def write_page(page: Path, sections: Mapping[str, str], charts: Sequence[Chart] = ()) -> None:
+    """Replace the generated sections between their markers, and write the charts to the image directory."""
+    text = page.read_text()
+    for name, content in sections.items():
+        begin, end = _markers(name)
+        if text.count(begin) != 1 or text.count(end) != 1:
+            raise InvalidRun(f"{page} must have the lines {begin} and {end}")
+        before, _, rest = text.partition(begin)
+        text = f"{before}{begin}\n{content}{end}{rest.partition(end)[2]}"
+    page.write_text(text)
+    for chart in charts:
+        images_directory(page).mkdir(exist_ok=True)
+        (images_directory(page) / chart.file_name).write_text(chart.svg)
 
 
-def _table(table: Table) -> list[str]:
-    rows = [table.head, ["---"] * len(table.head), *table.rows]
-    return [*(f"| {' | '.join(row)} |" for row in rows), ""]
+def read_sections(page: Path) -> dict[str, str]:
+    """The generated sections that a page has."""
+    return dict(re.findall(r"<!--begin:(\w+)-->\n(.*?)<!--end:\1-->", page.read_text(), re.DOTALL))
 
 
-def _factor(ratio: Ratio) -> str:
-    figures = ratio.spread
-    return f"{figures.middle:.2f} ({figures.least:.2f}–{figures.greatest:.2f})"
+def _markers(name: str) -> tuple[str, str]:
+    return f"<!--begin:{name}-->", f"<!--end:{name}-->"
 
 
-def _range(measured: Measured) -> str:
-    figures = measured.spread
-    return f"{_number(figures.middle)} ({_number(figures.least)}–{_number(figures.greatest)})"
-
-
-def _cpu(measured: Measured) -> str:
-    return f"{_number(spread(measured.cpu).middle)} µs" if measured.cpu else ""
-
-
-def _amount(ceiling: Ceiling) -> str:
-    return f"{ceiling.value:.0f} {ceiling.unit}"
-
-
-def _verdict(figure: Ratio | Ceiling) -> str:
-    if figure.met is None:
-        return ""
-    if isinstance(figure, Ceiling):
-        goal = f"under {figure.limit:g} {figure.unit}"
-    elif figure.goal is not None and figure.limit is not None:
-        goal = f"from {figure.goal:g} to {figure.limit:g}"
-    else:
-        goal = f"at least {figure.goal:g}" if figure.limit is None else f"at most {figure.limit:g}"
-    return f"{goal}: {'met' if figure.met else 'missed'}"
-
-
-def _number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+def images_directory(page: Path) -> Path:
+    return page.parent / "images"

@@ -1,4 +1,4 @@
-"""Interleaved rounds: every variant in every round, in a rotating order, checked before and after."""
+"""Interleaved rounds: every round measures every variant, in rotating order, and verifies responses around it."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -7,109 +7,114 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from bench.client import check
-from bench.figures import Measured, Refused
-from bench.load import Counts, Load, Running
+from bench.measurements import InvalidRun, Measurement
+from bench.raw_http import verify_responses
 from bench.servers import LOAD_CORE, Server
-from bench.turns import Turns, rates_of
+from bench.time_slices import SliceSchedule, sliced_rates
+from bench.wrk import Workload, WrkCounts, WrkProcess
 
-Thing = TypeVar("Thing")
+Item = TypeVar("Item")
 
 
-class Pace(Struct, frozen=True):
-    """How long a run is."""
-
+class RunLength(Struct, frozen=True):
     rounds: int
     seconds: int
 
 
 class Variant(Struct, frozen=True):
-    """One server under one load, perhaps with something going on meanwhile."""
+    """One server under one workload."""
 
     name: str
     server: Server
-    load: Load
-    before: Callable[[], None] = lambda: None
-    meanwhile: Callable[[], AbstractContextManager[object]] = nullcontext
+    workload: Workload
+    prepare: Callable[[], None] = lambda: None
+    background: Callable[[], AbstractContextManager[object]] = nullcontext
+    """Background load during the measurement."""
     core: int | None = LOAD_CORE
     offset: int = 0
-    """Which of many callers begins."""
+    """The first line of the cookies file to use."""
 
 
-Together = tuple[Variant, ...]
-"""These are measured at the same time, in turns."""
+SlicedGroup = tuple[Variant, ...]
+"""Variants that are measured at the same time, in interleaved time slices."""
 
 
-def measure(variants: Sequence[Variant | Together], pace: Pace) -> dict[str, Measured]:
-    """Each variant's calls a second, round by round. Raises `Refused` at the first wrong answer."""
+def measure(variants: Sequence[Variant | SlicedGroup], length: RunLength) -> dict[str, Measurement]:
+    """Measure each variant's requests per second, round by round. Raises `InvalidRun` at the first wrong response."""
     groups = [each if isinstance(each, tuple) else (each,) for each in variants]
     alone = [variant for group in groups for variant in group]
     rates: dict[str, list[float]] = {variant.name: [] for variant in alone}
     cpu: dict[str, list[float]] = {variant.name: [] for variant in alone}
-    sent = {variant.name: variant.offset for variant in alone}
+    offsets = {variant.name: variant.offset for variant in alone}
     for variant in alone:
-        _run((variant,), seconds=1, sent=sent)
-    for number in range(pace.rounds):
-        for group in in_turn(groups, number):
-            for name, (rate, micros) in _run(group, seconds=pace.seconds, sent=sent).items():
+        _run((variant,), seconds=1, offsets=offsets)
+    for number in range(length.rounds):
+        for group in rotated(groups, number):
+            for name, (rate, micros) in _run(group, seconds=length.seconds, offsets=offsets).items():
                 rates[name].append(rate)
                 cpu[name].append(micros)
-        sys.stderr.write(f"  round {number + 1} of {pace.rounds}\n")
-    return {name: Measured(name, "calls/s", figures, cpu[name]) for name, figures in rates.items()}
+        show_progress(number, length)
+    return {name: Measurement(name, "requests/s", values, cpu[name]) for name, values in rates.items()}
 
 
-def in_turn(things: list[Thing], number: int) -> Iterable[Thing]:
-    """Another one begins in each round, and every second round goes backwards."""
-    start = number % len(things)
-    turned = things[start:] + things[:start]
-    return turned if number % 2 == 0 else reversed(turned)
+def rotated(items: list[Item], number: int) -> Iterable[Item]:
+    """Start with another item in each round, and reverse every second round."""
+    start = number % len(items)
+    order = items[start:] + items[:start]
+    return order if number % 2 == 0 else reversed(order)
 
 
-def _run(group: Together, *, seconds: int, sent: dict[str, int]) -> dict[str, tuple[float, float]]:
-    """Calls a second, and microseconds of the server's processor time a call."""
+def show_progress(number: int, length: RunLength) -> None:
+    sys.stderr.write(f"  round {number + 1} of {length.rounds}\n")
+
+
+def _run(group: SlicedGroup, *, seconds: int, offsets: dict[str, int]) -> dict[str, tuple[float, float]]:
+    """Return requests per second and microseconds of server CPU time per request."""
     for variant in group:
-        with _naming(variant):
-            variant.before()
-            _check(variant)
-    counted: list[Counts] = []
+        with _variant_in_errors(variant):
+            variant.prepare()
+            _verify(variant)
+    counted: list[WrkCounts] = []
     spent: list[float] = []
-    with ExitStack() as meanwhile:
+    with ExitStack() as stack:
         for variant in group:
-            meanwhile.enter_context(variant.meanwhile())
+            stack.enter_context(variant.background())
         before = [variant.server.cpu_seconds() for variant in group]
-        running = [_start(variant, Turns(number, len(group)), seconds, sent) for number, variant in enumerate(group)]
-        for each in running:
-            meanwhile.callback(each.end)
-        for variant, each, taken in zip(group, running, before, strict=True):
-            with _naming(variant):
-                counted.append(each.counts())
-            spent.append(variant.server.cpu_seconds() - taken)
+        running = [
+            _start(variant, SliceSchedule(index, len(group)), seconds, offsets) for index, variant in enumerate(group)
+        ]
+        for process in running:
+            stack.callback(process.stop)
+        for variant, process, start in zip(group, running, before, strict=True):
+            with _variant_in_errors(variant):
+                counted.append(process.wait())
+            spent.append(variant.server.cpu_seconds() - start)
     for variant, counts in zip(group, counted, strict=True):
-        # Who calls next has not called for as long as there are others.
-        sent[variant.name] += counts.requests + variant.load.connections
-        with _naming(variant):
-            _check(variant)
-    found = rates_of([counts.turns for counts in counted]) if len(group) > 1 else [counted[0].rate]
+        # The next run starts with the tenants that have been inactive for longest.
+        offsets[variant.name] += counts.requests + variant.workload.connections
+        with _variant_in_errors(variant):
+            _verify(variant)
+    rates = sliced_rates([counts.slices for counts in counted]) if len(group) > 1 else [counted[0].rate]
     return {
-        variant.name: (rate, taken / counts.requests * 1e6)
-        for variant, counts, rate, taken in zip(group, counted, found, spent, strict=True)
+        variant.name: (rate, cpu / counts.requests * 1e6)
+        for variant, counts, rate, cpu in zip(group, counted, rates, spent, strict=True)
     }
 
 
-def _start(variant: Variant, turns: Turns, seconds: int, sent: dict[str, int]) -> Running:
-    port, offset = variant.server.port, sent[variant.name]
-    return Running(variant.load, port, seconds=seconds, offset=offset, core=variant.core, turns=turns)
+def _start(variant: Variant, schedule: SliceSchedule, seconds: int, offsets: dict[str, int]) -> WrkProcess:
+    port, offset = variant.server.port, offsets[variant.name]
+    return WrkProcess(variant.workload, port, seconds=seconds, offset=offset, core=variant.core, schedule=schedule)
 
 
 @contextmanager
-def _naming(variant: Variant) -> Iterator[None]:
+def _variant_in_errors(variant: Variant) -> Iterator[None]:
     try:
         yield
-    except Refused as refusal:
-        raise Refused(f"{variant.name}: {refusal}") from refusal
+    except InvalidRun as error:
+        raise InvalidRun(f"{variant.name}: {error}") from error
 
 
-def _check(variant: Variant) -> None:
-    if variant.load.callers is None:
-        load = variant.load
-        check(variant.server.port, load.request, load.body, is_partial=load.is_partial)
+def _verify(variant: Variant) -> None:
+    if variant.workload.cookies_file is None:
+        workload = variant.workload
+        verify_responses(variant.server.port, workload.request, workload.body, is_substring=workload.is_substring)

@@ -1,4 +1,4 @@
-"""The servers under test: real processes, one core, the same memory layout at every start."""
+"""The servers under test: real processes pinned to one core, with the same memory layout at every start."""
 
 import os
 import re
@@ -16,70 +16,72 @@ from typing import Final
 
 from msgspec import Struct
 
-from bench.figures import Ceiling, Refused
+from bench.measurements import InvalidRun, UpperLimit
 
 ROOT: Final = Path(__file__).parents[1]
 SERVER_CORE: Final = 0
 LOAD_CORE: Final = 1
 START_SECONDS: Final = 60
-MEMORY_LIMIT: Final = 120
+MEMORY_LIMIT_MB: Final = 120
 
 
 class Server(Struct, frozen=True):
     name: str
     port: int
-    process: int
+    pid: int
     log: Path | None = None
-    """What it said so far."""
+    """Its output so far."""
 
-    def memory_ceiling(self, when: str) -> Ceiling:
-        """What the largest of its processes holds in memory now."""
-        held = max(_resident(process) for process in self.processes)
-        return Ceiling(f"memory of a worker {when}", "MB", held, MEMORY_LIMIT)
+    def memory_limit(self, when: str) -> UpperLimit:
+        return UpperLimit(f"worker memory {when}", "MB", self.resident_mb(), MEMORY_LIMIT_MB)
+
+    def resident_mb(self) -> float:
+        """Return the resident memory of its largest process."""
+        return max(_resident_mb(pid) for pid in self.pids)
 
     def cpu_seconds(self) -> float:
-        """The processor time that its processes have taken so far."""
-        return sum(_cpu_ticks(process) for process in self.processes) / os.sysconf("SC_CLK_TCK")
+        """Return the CPU time of its processes so far."""
+        return sum(_cpu_ticks(pid) for pid in self.pids) / os.sysconf("SC_CLK_TCK")
 
     @property
-    def processes(self) -> list[int]:
-        return [self.process, *_children(self.process)]
+    def pids(self) -> list[int]:
+        return [self.pid, *_children(self.pid)]
 
 
 @contextmanager
-def console(
+def run_console(
     data: Path, *flags: str, workers: int = 1, core: int | None = SERVER_CORE, module: str = "cloudconsole"
 ) -> Iterator[Server]:
-    """`cloudconsole serve` as an operator starts it; another module may do something before it."""
+    """Run `cloudconsole serve`, or another module that wraps it."""
     port = free_port()
     command = [
         *("-m", module, "serve", "--data", str(data), "--port", str(port)),
         *("--workers", str(workers), *flags),
     ]
-    with started("console", command, port, core=core) as server:
+    with run_server("console", command, port, core=core) as server:
         yield server
 
 
 @contextmanager
-def bare(body: bytes, *, core: int | None = SERVER_CORE) -> Iterator[Server]:
-    """A constant answer from the barest ASGI application, under the same HTTP server at its fastest."""
+def run_bare_server(body: bytes, *, core: int | None = SERVER_CORE) -> Iterator[Server]:
+    """Run the bare ASGI application under the console's HTTP server, with its fastest options."""
     port = free_port()
-    with tempfile.NamedTemporaryFile(prefix="bench-bare-") as file:
+    with tempfile.NamedTemporaryFile(prefix="bench-body-") as file:
         file.write(body)
         file.flush()
-        command = ["-m", "uvicorn", "bench.bare:app", "--port", str(port), *UVICORN_AT_ITS_FASTEST]
-        with started("bare", command, port, core=core, environment={"BENCH_BODY": file.name}) as server:
+        command = ["-m", "uvicorn", "bench.bare_app:app", "--port", str(port), *FASTEST_UVICORN_FLAGS]
+        with run_server("bare", command, port, core=core, environment={"BENCH_BODY": file.name}) as server:
             yield server
 
 
-UVICORN_AT_ITS_FASTEST: Final = (
+FASTEST_UVICORN_FLAGS: Final = (
     *("--http", "httptools", "--loop", "uvloop", "--ws", "none", "--interface", "asgi3", "--lifespan", "off"),
     *("--no-access-log", "--log-level", "warning", "--no-proxy-headers", "--no-server-header"),
 )
 
 
 @contextmanager
-def started(
+def run_server(
     name: str,
     command: list[str],
     port: int,
@@ -88,10 +90,10 @@ def started(
     environment: Mapping[str, str] | None = None,
     program: str | Path = sys.executable,
 ) -> Iterator[Server]:
-    """A program, Python's unless said, that serves on a port until it is no longer needed."""
+    """Run a program until the context ends; default: Python."""
     with tempfile.NamedTemporaryFile(prefix="bench-server-") as log:
         process = subprocess.Popen(
-            [*on_core(core), "setarch", "-R", str(program), *command],
+            [*taskset(core), "setarch", "-R", str(program), *command],
             stdout=log,
             stderr=subprocess.STDOUT,
             cwd=ROOT,
@@ -105,16 +107,16 @@ def started(
 
 
 def check_machine() -> None:
-    """Refuse where nothing can be measured."""
+    """Raise `InvalidRun` if this machine cannot run benchmarks."""
     for program in ("wrk", "taskset", "setarch"):
         if shutil.which(program) is None:
-            raise Refused(f"{program} is missing: apt-get install -y wrk util-linux")
+            raise InvalidRun(f"{program} is missing: apt-get install -y wrk util-linux")
     if not {SERVER_CORE, LOAD_CORE} <= os.sched_getaffinity(0):
-        raise Refused("two cores are needed: one for the server, one for the load")
+        raise InvalidRun("two cores are required: one for the server, one for the load generator")
 
 
-def on_core(core: int | None) -> list[str]:
-    """What makes a command run on one core; None lets it have both."""
+def taskset(core: int | None) -> list[str]:
+    """Return the command prefix that pins a program to one core, or to both for None."""
     return ["taskset", "-c", f"{SERVER_CORE},{LOAD_CORE}" if core is None else str(core)]
 
 
@@ -125,23 +127,23 @@ def free_port() -> int:
 
 
 def clean_environment() -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CLOUDCONSOLE_", "WEB_"))}
-    return kept | {"PYTHONHASHSEED": "0"}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("CLOUDCONSOLE_", "WEB_"))}
+    return inherited | {"PYTHONHASHSEED": "0"}
 
 
 def _wait_until_listening(process: "subprocess.Popen[bytes]", port: int, log: int, name: str) -> None:
     end = time.monotonic() + START_SECONDS
     while time.monotonic() < end:
         if process.poll() is not None:
-            said = os.pread(log, 2000, 0).decode(errors="replace").strip()
-            raise Refused(f"{name} did not start: {said}")
+            output = os.pread(log, 2000, 0).decode(errors="replace").strip()
+            raise InvalidRun(f"{name} did not start: {output}")
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
         except OSError:
             time.sleep(0.05)
         else:
             return
-    raise Refused(f"{name} does not listen after {START_SECONDS} s")
+    raise InvalidRun(f"{name} is not listening after {START_SECONDS} s")
 
 
 def _stop(process: "subprocess.Popen[bytes]") -> None:
@@ -154,17 +156,17 @@ def _stop(process: "subprocess.Popen[bytes]") -> None:
             process.wait()
 
 
-def _resident(process: int) -> float:
-    status = Path(f"/proc/{process}/status").read_text()
+def _resident_mb(pid: int) -> float:
+    status = Path(f"/proc/{pid}/status").read_text()
     found = re.search(r"^VmRSS:\s+(\d+) kB$", status, re.MULTILINE)
     return int(found[1]) / 1024 if found else 0.0
 
 
-def _cpu_ticks(process: int) -> int:
-    # The program's name, in brackets, may itself hold spaces and brackets.
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+def _cpu_ticks(pid: int) -> int:
+    # The program name, in parentheses, may itself contain spaces and parentheses.
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
 
 
-def _children(process: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]

@@ -1,1 +1,1 @@
-"""The same three steps and GetUsageLimits, written the ordinary way in Django, to be compared with."""
+"""A Django project with the same login and GetUsageLimits, for comparison."""

@@ -1,4 +1,4 @@
-"""For uvicorn."""
+"""ASGI entry point for uvicorn."""
 
 from django.core.asgi import get_asgi_application
 

@@ -1,4 +1,4 @@
-"""Makes the Django project's database and fills it with the tenants that come on standard input, as JSON."""
+"""Create the Django database and insert the tenants from standard input (JSON)."""
 
 import json
 import sys

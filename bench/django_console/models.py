@@ -1,4 +1,4 @@
-"""The data that GetUsageLimits needs; usage is kept in one row a tenant, as in the console: nothing is counted."""
+"""The data of GetUsageLimits; as in the console, usage is stored in one row per tenant."""
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager
 from django.db import models

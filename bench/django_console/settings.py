@@ -1,4 +1,4 @@
-"""Tuned as Django's documentation advises: DEBUG off, cached sessions, kept connections, WAL, only what is needed."""
+"""Tuned as Django recommends: no debug mode, cached sessions, persistent connections, WAL, minimal middleware."""
 
 import os
 
@@ -28,7 +28,7 @@ DATABASES = {
         },
     }
 }
-# In the worker's own memory: the fastest there is, and right while there is one worker.
+# Process memory: the fastest backend, and consistent with a single worker.
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
 SESSION_ENGINE = "django.contrib.sessions.backends.cached_db"
 AUTH_USER_MODEL = "django_console.Account"
@@ -38,5 +38,5 @@ USE_I18N = False
 USE_TZ = True
 LOGGING_CONFIG = None
 
-# 0: read at every call. Else an answer may be stale for so long; the console's never is.
+# 0 reads the store for every request; otherwise responses may be this old.
 USAGE_CACHE_SECONDS = float(os.environ.get("BENCH_DJANGO_CACHE_SECONDS", "0"))

@@ -1,7 +1,7 @@
-"""The two paths of the three steps."""
+"""URL routes."""
 
 from django.urls import path
 
 from bench.django_console import views
 
-urlpatterns = [path("api/", views.api), path("auth/login/", views.log_in)]
+urlpatterns = [path("api/", views.api), path("auth/login/", views.login_view)]

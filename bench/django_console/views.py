@@ -1,4 +1,4 @@
-"""Opening a session, logging in, and GetUsageLimits."""
+"""Views: open a session, log in, GetUsageLimits."""
 
 import json
 
@@ -33,22 +33,22 @@ def api(request: HttpRequest) -> HttpResponse:
     if request.method == "GET":
         if not (request.session.session_key and request.session.exists(request.session.session_key)):
             request.session.create()
-        return _answer("Welcome to Cloud Console.", WELCOME | {"regions": [request.build_absolute_uri("/v3")]})
+        return _success("Welcome to Cloud Console.", WELCOME | {"regions": [request.build_absolute_uri("/v3")]})
     if not request.user.is_authenticated:
-        return _refusal(401, "login_required", "Log in first.")
+        return _error(401, "login_required", "Log in first.")
     try:
         fields = json.loads(request.body)
         action = ACTIONS[fields["action"]]
     except (ValueError, KeyError, TypeError):
-        return _refusal(404, "unknown_action", "There is no such action.")
+        return _error(404, "unknown_action", "There is no such action.")
     return action(request)
 
 
 @require_POST
-def log_in(request: HttpRequest) -> HttpResponse:
+def login_view(request: HttpRequest) -> HttpResponse:
     account = authenticate(request, username=request.POST.get("username"), password=request.POST.get("password"))
     if account is None:
-        return _refusal(401, "invalid_credentials", "User or password is wrong.")
+        return _error(401, "invalid_credentials", "User or password is wrong.")
     login(request, account)
     return HttpResponse(headers={"Content-Length": "0"})
 
@@ -59,7 +59,7 @@ def get_usage_limits(request: HttpRequest) -> HttpResponse:
         data = cache.get_or_set(f"usage-{tenant_id}", lambda: _usage(tenant_id), settings.USAGE_CACHE_SECONDS)
     else:
         data = _usage(tenant_id)
-    return _answer("Usage and limits.", data)
+    return _success("Usage and limits.", data)
 
 
 def _usage(tenant_id: int) -> dict[str, int]:
@@ -94,16 +94,16 @@ def _usage(tenant_id: int) -> dict[str, int]:
 ACTIONS = {"GetUsageLimits": get_usage_limits}
 
 
-def _answer(message: str, data: object) -> JsonResponse:
+def _success(message: str, data: object) -> JsonResponse:
     return _json({"message": message, "code": 200, "data": data})
 
 
-def _refusal(code: int, error: str, message: str) -> JsonResponse:
+def _error(code: int, error: str, message: str) -> JsonResponse:
     return _json({"message": message, "code": code, "data": {}, "error": error}, status=code)
 
 
 def _json(content: dict[str, object], status: int = 200) -> JsonResponse:
     response = JsonResponse(content, status=status, json_dumps_params={"separators": (",", ":")})
-    # All that CommonMiddleware would be needed for.
+    # The only feature needed of CommonMiddleware.
     response["Content-Length"] = len(response.content)
     return response

@@ -1,4 +1,4 @@
-"""For gunicorn."""
+"""WSGI entry point for gunicorn."""
 
 from django.core.wsgi import get_wsgi_application
 

@@ -1,1 +1,1 @@
-"""The console before a real OpenStack, measured: one module a part."""
+"""The console with a real OpenStack backend."""

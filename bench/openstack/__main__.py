@@ -1,19 +1,19 @@
-"""`python -m bench.openstack`: the console before the OpenStack whose lab is in the folder that LAB names."""
+"""`python -m bench.openstack`: the console with an OpenStack backend, the lab in the directory that LAB names."""
 
 import sys
 from pathlib import Path
 from typing import Final
 
-from bench.command import Suite, main
-from bench.rounds import Pace
+from bench.cli import Suite, main
+from bench.rounds import RunLength
 
 SUITE: Final = Suite(
     program="python -m bench.openstack",
     package="bench.openstack",
-    parts=("waiting", "answers", "rate"),
+    parts=("overhead", "response_times", "throughput"),
     results=Path(__file__).parents[1] / "results" / "openstack.json",
-    document=Path(__file__).parents[2] / "docs/internals/performance-openstack.md",
-    usual=Pace(rounds=10, seconds=3),
+    page=Path(__file__).parents[2] / "docs" / "internals" / "performance-openstack.md",
+    length=RunLength(rounds=10, seconds=3),
 )
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""What is measured: one module a part. Each gives a `PartResult`, or refuses."""
+"""Parts of the SQLite suite, one module each: `run` measures, `tables` renders the results."""

@@ -1,4 +1,4 @@
-"""The Python client against the bare HTTP library making the same requests, and what it takes to begin."""
+"""The Python client against its HTTP library, and the CPU time of starting it."""
 
 import asyncio
 import os
@@ -13,128 +13,131 @@ from typing import Any, Final
 import httpx2
 
 from bench import servers
-from bench.client import HOST, action_request, right_body
-from bench.data import Plan, store
-from bench.figures import Ceiling, Measured, PartResult, Refused, ratio
-from bench.rounds import Pace, in_turn
+from bench.datasets import DatasetSpec, sqlite_dataset
+from bench.measurements import InvalidRun, Measurement, PartResult, Table, UpperLimit, ratio
+from bench.raw_http import HOST, action_request, expected_body
+from bench.rounds import RunLength, rotated, show_progress
+from bench.tables import ratio_table
 from cloudconsole import AsyncConsole, Console, KeptCookie, Session
 from cloudconsole.client import transport
 
-GOAL: Final = 0.85
-TOGETHER: Final = 200
+MIN_RATIO: Final = 0.85
+CONCURRENT: Final = 200
 START_LIMIT: Final = 250
 STARTS: Final = {
-    "an empty Python program": ("-c", "pass"),
-    "import of the HTTP library": ("-c", "import httpx2"),
-    "import of the client": ("-c", "from cloudconsole import Console"),
+    "empty Python program": ("-c", "pass"),
+    "HTTP library import": ("-c", "import httpx2"),
+    "client import": ("-c", "from cloudconsole import Console"),
     "cloudconsole --help": ("-m", "cloudconsole", "--help"),
 }
 
 Run = Callable[[float], int]
-"""Calls for so many seconds; gives how many."""
+"""Sends requests for a number of seconds; returns how many."""
 
 
-def run(pace: Pace) -> PartResult:
-    plan = store(Plan())
+def run(length: RunLength) -> PartResult:
+    dataset = sqlite_dataset(DatasetSpec())
     with ExitStack() as stack:
-        server = stack.enter_context(servers.console(plan.folder))
+        server = stack.enter_context(servers.run_console(dataset.directory))
         base = f"http://{HOST}:{server.port}"
-        caller = plan.demo()
-        body = right_body(server.port, action_request(caller, "GetUsageLimits"))
-        cookies = {"sessionid": caller.session, "csrftoken": caller.token}
-        kept = tuple(KeptCookie(name=name, value=value) for name, value in cookies.items())
-        session = Session(base_url=base, username="demo", region="r", cookies=kept)
+        demo = dataset.demo_cookies()
+        body = expected_body(server.port, action_request(demo, "GetUsageLimits"))
+        cookies = {"sessionid": demo.session_id, "csrftoken": demo.csrf_token}
+        saved = tuple(KeptCookie(name=name, value=value) for name, value in cookies.items())
+        session = Session(base_url=base, username="demo", region="r", cookies=saved)
         loop = stack.enter_context(asyncio.Runner())
         ours = stack.enter_context(Console(base, session=session))
         theirs = stack.enter_context(httpx2.Client(cookies=cookies))
         ours_async = AsyncConsole(base, session=session)
         theirs_async = httpx2.AsyncClient(cookies=cookies, limits=transport.CONNECTIONS)
-        right = ours.usage_limits()
+        expected = ours.usage_limits()
         request: dict[str, Any] = {
             "url": f"{base}/api/",
             "json": {"action": "GetUsageLimits"},
-            "headers": {"X-CSRFToken": caller.token},
+            "headers": {"X-CSRFToken": demo.csrf_token},
         }
 
-        async def one_of_ours() -> bool:
-            return await ours_async.usage_limits() == right
+        async def our_request() -> bool:
+            return await ours_async.usage_limits() == expected
 
-        async def one_of_theirs() -> bool:
+        async def their_request() -> bool:
             return (await theirs_async.post(**request)).content == body
 
         runs: dict[str, Run] = {
-            "Console": lambda seconds: _one_by_one(lambda: ours.usage_limits() == right, seconds),
-            "httpx2.Client": lambda seconds: _one_by_one(lambda: theirs.post(**request).content == body, seconds),
-            f"AsyncConsole, {TOGETHER} at once": lambda seconds: loop.run(_together(one_of_ours, seconds)),
-            f"httpx2.AsyncClient, {TOGETHER} at once": lambda seconds: loop.run(_together(one_of_theirs, seconds)),
+            "Console": lambda seconds: _sequential(lambda: ours.usage_limits() == expected, seconds),
+            "httpx2.Client": lambda seconds: _sequential(lambda: theirs.post(**request).content == body, seconds),
+            f"AsyncConsole, {CONCURRENT} concurrent": lambda seconds: loop.run(_concurrent(our_request, seconds)),
+            f"httpx2.AsyncClient, {CONCURRENT} concurrent": (
+                lambda seconds: loop.run(_concurrent(their_request, seconds))
+            ),
         }
-        measured = _measure(runs, pace)
+        measured = _measure(runs, length)
         loop.run(ours_async.aclose())
         loop.run(theirs_async.aclose())
-    starts = _starts(pace)
+    starts = _starts(length)
     one, other, many, other_many = measured
     return PartResult(
         "client",
         [
-            ratio("Console / httpx2.Client", one, other, GOAL),
-            ratio(f"AsyncConsole / httpx2.AsyncClient, {TOGETHER} at once", many, other_many, GOAL),
+            ratio("Console / httpx2.Client", one, other, MIN_RATIO),
+            ratio(f"AsyncConsole / httpx2.AsyncClient, {CONCURRENT} concurrent", many, other_many, MIN_RATIO),
         ],
         [*measured, *starts],
-        [Ceiling(f"processor time of {start.name}", "ms", median(start.rounds), START_LIMIT) for start in starts[2:]],
-        [
-            "The caller has a core of its own; the processor time is the caller's. All calls are on one session; the "
-            "bare library is given its cookies and token, and its answers are compared but not decoded.",
-        ],
+        [UpperLimit(f"CPU time of {start.name}", "ms", median(start.rounds), START_LIMIT) for start in starts[2:]],
     )
 
 
-def _measure(runs: dict[str, Run], pace: Pace) -> list[Measured]:
+def tables(part: PartResult) -> list[Table]:
+    return [ratio_table(part)]
+
+
+def _measure(runs: dict[str, Run], length: RunLength) -> list[Measurement]:
     rates: dict[str, list[float]] = {name: [] for name in runs}
     cpu: dict[str, list[float]] = {name: [] for name in runs}
-    for call in runs.values():
-        call(0.5)
-    for number in range(pace.rounds):
-        for name in in_turn(list(runs), number):
+    for warm_up in runs.values():
+        warm_up(0.5)
+    for number in range(length.rounds):
+        for name in rotated(list(runs), number):
             began, cpu_began = time.perf_counter(), time.process_time()
-            calls = runs[name](pace.seconds)
-            rates[name].append(calls / (time.perf_counter() - began))
-            cpu[name].append((time.process_time() - cpu_began) / calls * 1e6)
-        sys.stderr.write(f"  round {number + 1} of {pace.rounds}\n")
-    return [Measured(name, "calls/s", rates[name], cpu[name]) for name in runs]
+            requests = runs[name](length.seconds)
+            rates[name].append(requests / (time.perf_counter() - began))
+            cpu[name].append((time.process_time() - cpu_began) / requests * 1e6)
+        show_progress(number, length)
+    return [Measurement(name, "requests/s", rates[name], cpu[name]) for name in runs]
 
 
-def _one_by_one(is_right: Callable[[], bool], seconds: float) -> int:
-    end, calls = time.perf_counter() + seconds, 0
+def _sequential(is_right: Callable[[], bool], seconds: float) -> int:
+    end, requests = time.perf_counter() + seconds, 0
     while time.perf_counter() < end:
         if not is_right():
-            raise Refused("a wrong answer")
-        calls += 1
-    return calls
+            raise InvalidRun("wrong response")
+        requests += 1
+    return requests
 
 
-async def _together(is_right: Callable[[], Awaitable[bool]], seconds: float) -> int:
-    end, calls = time.perf_counter() + seconds, 0
+async def _concurrent(is_right: Callable[[], Awaitable[bool]], seconds: float) -> int:
+    end, requests = time.perf_counter() + seconds, 0
     while time.perf_counter() < end:
-        if not all(await asyncio.gather(*(is_right() for _ in range(TOGETHER)))):
-            raise Refused("a wrong answer")
-        calls += TOGETHER
-    return calls
+        if not all(await asyncio.gather(*(is_right() for _ in range(CONCURRENT)))):
+            raise InvalidRun("wrong response")
+        requests += CONCURRENT
+    return requests
 
 
-def _starts(pace: Pace) -> list[Measured]:
-    """Processor time, in milliseconds, of whole programs."""
-    taken: dict[str, list[float]] = {name: [] for name in STARTS}
-    for number in range(max(pace.rounds, 3)):
-        for name in in_turn(list(STARTS), number):
-            taken[name].append(_processor_time(STARTS[name]))
-    return [Measured(name, "ms", rounds) for name, rounds in taken.items()]
+def _starts(length: RunLength) -> list[Measurement]:
+    """Measure the CPU milliseconds of complete programs."""
+    times: dict[str, list[float]] = {name: [] for name in STARTS}
+    for number in range(max(length.rounds, 3)):
+        for name in rotated(list(STARTS), number):
+            times[name].append(_cpu_milliseconds(STARTS[name]))
+    return [Measurement(name, "ms", rounds) for name, rounds in times.items()]
 
 
-def _processor_time(arguments: tuple[str, ...]) -> float:
+def _cpu_milliseconds(arguments: tuple[str, ...]) -> float:
     with Path(os.devnull).open("wb") as nowhere:
         output = [(os.POSIX_SPAWN_DUP2, nowhere.fileno(), 1)]
         process = os.posix_spawn(sys.executable, [sys.executable, *arguments], os.environ, file_actions=output)
         _, status, usage = os.wait4(process, 0)
     if status != 0:
-        raise Refused(f"{' '.join(arguments)} failed")
+        raise InvalidRun(f"{' '.join(arguments)} failed")
     return (usage.ru_utime + usage.ru_stime) * 1000

@@ -1,29 +1,29 @@
-"""Two workers against one, both free to use both cores, which they share with the load generator."""
+"""Two workers against one; both share two cores with the load generator."""
 
 from contextlib import ExitStack
 
 from bench import servers
-from bench.client import action_request, right_body
-from bench.data import Plan, store
-from bench.figures import PartResult, ratio
-from bench.load import Load
-from bench.rounds import Pace, Variant, measure
+from bench.datasets import DatasetSpec, sqlite_dataset
+from bench.measurements import PartResult, Table, ratio
+from bench.raw_http import action_request, expected_body
+from bench.rounds import RunLength, Variant, measure
+from bench.tables import ratio_table
+from bench.wrk import Workload
 
 
-def run(pace: Pace) -> PartResult:
-    plan = store(Plan())
-    request = action_request(plan.demo(), "GetUsageLimits")
+def run(length: RunLength) -> PartResult:
+    dataset = sqlite_dataset(DatasetSpec())
+    request = action_request(dataset.demo_cookies(), "GetUsageLimits")
     with ExitStack() as stack:
         variants: list[Variant] = []
         for workers, name in ((1, "one worker, unpinned"), (2, "two workers, unpinned")):
-            server = stack.enter_context(servers.console(plan.folder, workers=workers, core=None))
-            load = Load(request, right_body(server.port, request), connections=32)
-            variants.append(Variant(name, server, load, core=None))
-        measured = measure(variants, pace)
+            server = stack.enter_context(servers.run_console(dataset.directory, workers=workers, core=None))
+            workload = Workload(request, expected_body(server.port, request), connections=32)
+            variants.append(Variant(name, server, workload, core=None))
+        measured = measure(variants, length)
     one, two = measured.values()
-    return PartResult(
-        "workers",
-        [ratio("two workers / one", two, one)],
-        [one, two],
-        notes=["The load generator takes its share of the two cores, so two workers cannot reach twice one."],
-    )
+    return PartResult("workers", [ratio("two workers / one worker", two, one)], [one, two])
+
+
+def tables(part: PartResult) -> list[Table]:
+    return [ratio_table(part)]

@@ -1,1 +1,1 @@
-"""What the console does at scale: far more calls than it can answer, and many of everything."""
+"""The console on PostgreSQL: cache hits and misses, overload, growth to a million tenants, and a cost model."""

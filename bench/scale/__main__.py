@@ -1,12 +1,12 @@
-"""`python -m bench.scale`: the console on PostgreSQL."""
+"""`python -m bench.scale`: the console on PostgreSQL, with a million tenants, and compared with other products."""
 
 import sys
 from pathlib import Path
 from typing import Final
 
-from bench.command import Suite, main
-from bench.rounds import Pace
-from bench.scale.plots import plots
+from bench.cli import Suite, main
+from bench.rounds import RunLength
+from bench.scale.charts import charts
 from bench.servers import LOAD_CORE
 
 SUITE: Final = Suite(
@@ -14,11 +14,11 @@ SUITE: Final = Suite(
     package="bench.scale",
     parts=("actions", "overload", "growth", "cost"),
     results=Path(__file__).parents[1] / "results" / "scale.json",
-    document=Path(__file__).parents[2] / "docs/internals/performance-postgresql.md",
-    usual=Pace(rounds=5, seconds=1),
-    # Off the server's core, and PostgreSQL with us.
+    page=Path(__file__).parents[2] / "docs" / "internals" / "performance-postgresql.md",
+    length=RunLength(rounds=5, seconds=1),
+    # Not on the server's core; PostgreSQL inherits this.
     core=LOAD_CORE,
-    plots=plots,
+    charts=charts,
 )
 
 if __name__ == "__main__":

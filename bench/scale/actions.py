@@ -1,118 +1,139 @@
-"""Each action on SQLite and on PostgreSQL, warm and cold, beside the bare server, nginx, and programs of others."""
+"""Each action on SQLite and PostgreSQL, with cache hits and misses, against the bare server, nginx and products."""
 
 from contextlib import ExitStack
 from typing import Final
 
 from bench import servers
-from bench.client import action_request, log_in, right_body
-from bench.data import Plan, store
-from bench.figures import Measured, PartResult, Ratio, by_processor_time, ratio
-from bench.load import Load
+from bench.datasets import DatasetSpec, sqlite_dataset
+from bench.measurements import Measurement, PartResult, Ratio, Table, cpu_ratio, ratio
 from bench.parts import django
-from bench.rounds import Pace, Variant, measure
+from bench.raw_http import action_request, expected_body, login
+from bench.rounds import RunLength, Variant, measure
 from bench.scale import peers
-from bench.scale.calls import CALLS, Callers, cold, warm
-from bench.scale.database import SMALL, database, empty_folder, postgres
 from bench.scale.nginx import nginx
+from bench.scale.postgres_dataset import SMALL, postgres_dataset, run_postgres, temporary_directory
+from bench.scale.workloads import HIT, MISS, REQUESTS, Dataset, cache_hits, cache_misses
 from bench.servers import Server
+from bench.tables import ByName, fixed, limit_table
+from bench.wrk import Workload
 from cloudconsole.operator.sample import SAMPLE_PASSWORDS
 from cluster.postgres import PostgresServer
 
-GOAL_OF_BARE: Final = 0.55
-GOAL_OF_PEERS: Final = 8
+MIN_RATIO_TO_BARE: Final = 0.55
+MIN_RATIO_TO_PEERS: Final = 8
 SQLITE: Final = "SQLite"
 POSTGRES: Final = "PostgreSQL"
 COMPARED: Final = "GetUsageLimits"
 DJANGO: Final = "Django on gunicorn, sync"
-"""The fastest of its servers by `make bench`."""
+"""The fastest of its servers according to `make bench`."""
+BARE: Final = "bare server"
+NGINX: Final = "nginx"
 
 
-def run(pace: Pace) -> PartResult:
+def run(length: RunLength) -> PartResult:
     peers.install()
     with ExitStack() as stack:
-        files, tables = store(SMALL), database(stack.enter_context(postgres()), SMALL)
-        on_files = stack.enter_context(servers.console(files.folder))
-        folder = stack.enter_context(empty_folder())
-        on_tables = stack.enter_context(servers.console(folder, "--database", tables.address))
-        both: dict[str, tuple[Server, Callers]] = {SQLITE: (on_files, files), POSTGRES: (on_tables, tables)}
-        warm_files, warm_tables = (warm(name, *where) for name, where in both.items())
-        cold_files, cold_tables = (cold(name, *where) for name, where in both.items())
-        bare, by_nginx = _floors(stack, {call: variant.load for call, variant in zip(CALLS, warm_files, strict=True)})
+        on_sqlite, on_postgres = sqlite_dataset(SMALL), postgres_dataset(stack.enter_context(run_postgres()), SMALL)
+        sqlite_console = stack.enter_context(servers.run_console(on_sqlite.directory))
+        directory = stack.enter_context(temporary_directory())
+        postgres_console = stack.enter_context(servers.run_console(directory, "--database", on_postgres.dsn))
+        consoles: dict[str, tuple[Server, Dataset]] = {
+            SQLITE: (sqlite_console, on_sqlite),
+            POSTGRES: (postgres_console, on_postgres),
+        }
+        sqlite_hits, postgres_hits = (cache_hits(name, *console) for name, console in consoles.items())
+        sqlite_misses, postgres_misses = (cache_misses(name, *console) for name, console in consoles.items())
+        workloads = {name: variant.workload for name, variant in zip(REQUESTS, sqlite_hits, strict=True)}
+        bare, by_nginx = _constant_responses(stack, workloads)
         others = [_django(stack), *_peers(stack)]
-        # What is compared is measured within seconds: all of one call side by side, and what is compared with the rest.
-        in_turns = zip(warm_files, bare, warm_tables, by_nginx, strict=True)
-        kinds = (cold_files, in_turns, cold_tables)
-        variants = [each for same in zip(*kinds, strict=True) for each in same]
-        at = len(kinds)
-        made_with = f"PostgreSQL {_version(tables.server)}, {peers.versions(peers.REQUIREMENTS.read_text())}."
-        measured = measure([*variants[:at], *others, *variants[at:]], pace)
-        ceilings = [server.memory_ceiling(f"on {name}, after all calls") for name, (server, _) in both.items()]
-    ratios = compare(measured, list(CALLS), [other.name for other in others])
-    return PartResult(
-        "actions",
-        ratios,
-        list(measured.values()),
-        ceilings,
-        [
-            "Cold: each call is another tenant's, whose session was not in use lately, nor what is answered from; what "
-            "all tenants share (flavors, news, shared URLs) may be. PostgreSQL's processes are on the load's core, so "
-            "the console's core is its own; the processor time is that of the console. Each of the other programs is "
-            "asked something that it answers alone: they neither check a session nor read a database, but Django, "
-            "which does the same as the console. Each server has one core, whatever threads or processes it has, and "
-            "the load keeps it busy, but for nginx, which is faster: what it could do shows in its processor time.",
-            made_with,
-        ],
-    )
+        # Compared variants are measured within seconds: all of one request, and the other products next to the first.
+        sliced = zip(sqlite_hits, bare, postgres_hits, by_nginx, strict=True)
+        groups = (sqlite_misses, sliced, postgres_misses)
+        variants = [each for same in zip(*groups, strict=True) for each in same]
+        first = len(groups)
+        versions = f"PostgreSQL {_version(on_postgres.server)}, {peers.versions(peers.REQUIREMENTS.read_text())}."
+        measured = measure([*variants[:first], *others, *variants[first:]], length)
+        limits = [server.memory_limit(f"on {name}") for name, (server, _) in consoles.items()]
+    ratios = compare(measured, list(REQUESTS), [other.name for other in others])
+    return PartResult("actions", ratios, list(measured.values()), limits, [versions])
 
 
-def compare(measured: dict[str, Measured], calls: list[str], others: list[str]) -> list[Ratio]:
-    """Call by call against the bare server, nginx and the others; by processor time with one call."""
+def compare(measured: dict[str, Measurement], requests: list[str], others: list[str]) -> list[Ratio]:
+    """Compare each request with the bare server, nginx and the products; one request also by CPU time."""
 
-    def against(call: str, where: str, how: str, goal: float | None) -> Ratio:
-        return ratio(
-            f"{call}, {where}, {how} / bare", measured[f"{call}, {where}, {how}"], measured[f"bare, as {call}"], goal
-        )
+    def to_bare(name: str, store: str, cache: str, at_least: float | None) -> Ratio:
+        variant = f"{name}, {store}, {cache}"
+        return ratio(f"{variant} / {BARE}", measured[variant], measured[f"{BARE}: {name}"], at_least)
 
-    ours = {call: measured[f"{call}, {POSTGRES}, warm"] for call in calls}
+    ours = {name: measured[f"{name}, {POSTGRES}, {HIT}"] for name in requests}
     compared = ours[COMPARED]
     return [
-        *(against(call, POSTGRES, "warm", GOAL_OF_BARE) for call in calls),
-        *(against(call, POSTGRES, "cold", None) for call in calls),
-        *(against(call, SQLITE, how, None) for how in ("warm", "cold") for call in calls),
-        *(ratio(f"{each.name} / nginx", each, measured[f"nginx, as {call}"]) for call, each in ours.items()),
-        by_processor_time(f"{compared.name} / nginx", compared, measured[f"nginx, as {COMPARED}"]),
+        *(to_bare(name, POSTGRES, HIT, MIN_RATIO_TO_BARE) for name in requests),
+        *(to_bare(name, POSTGRES, MISS, None) for name in requests),
+        *(to_bare(name, SQLITE, cache, None) for cache in (HIT, MISS) for name in requests),
+        *(ratio(f"{each.name} / {NGINX}", each, measured[f"{NGINX}: {name}"]) for name, each in ours.items()),
+        cpu_ratio(f"{compared.name} / {NGINX}", compared, measured[f"{NGINX}: {COMPARED}"]),
         *(
-            ratio(f"{each.name} / {other}", each, measured[other], GOAL_OF_PEERS)
+            ratio(f"{each.name} / {other}", each, measured[other], MIN_RATIO_TO_PEERS)
             for other in others
             for each in ours.values()
         ),
-        *(by_processor_time(f"{compared.name} / {other}", compared, measured[other]) for other in others),
+        *(cpu_ratio(f"{compared.name} / {other}", compared, measured[other]) for other in others),
     ]
+
+
+def tables(part: PartResult) -> list[Table]:
+    found = ByName(part)
+    variants = [f"{store}, {cache}" for store in (POSTGRES, SQLITE) for cache in (HIT, MISS)]
+    rated = variants[:2]
+    rows = [
+        [
+            request,
+            *(found.ratio(f"{request}, {variant} / {BARE}") for variant in variants),
+            *(found.median(f"{request}, {variant}") for variant in rated),
+        ]
+        for request in REQUESTS
+    ]
+    head = ["ratio to the bare server", *variants, *(f"{variant}, requests/s" for variant in rated)]
+    return [Table(head, rows), _peers_table(part), limit_table(part)]
+
+
+def _peers_table(part: PartResult) -> Table:
+    found = ByName(part)
+    ours = f"{COMPARED}, {POSTGRES}, {HIT}"
+    rows = []
+    for ratio_name in found.ratios:
+        if not (ratio_name.startswith(f"{ours} / ") and ratio_name.endswith(", by CPU time")):
+            continue
+        other = ratio_name.removeprefix(f"{ours} / ").removesuffix(", by CPU time")
+        lowest = min(found.ratios[f"{name}, {POSTGRES}, {HIT} / {other}"].spread.median for name in REQUESTS)
+        rate = found.median(f"{NGINX}: {COMPARED}" if other == NGINX else other)
+        rows.append([other, rate, found.ratio(f"{ours} / {other}"), found.ratio(ratio_name), fixed(lowest)])
+    head = ["console relative to", "its requests/s", COMPARED, f"{COMPARED}, by CPU time", "lowest of all requests"]
+    return Table(head, rows)
 
 
 def _version(server: PostgresServer) -> str:
     return str(server.execute("SHOW server_version")[0][0]).partition(" ")[0]
 
 
-def _floors(stack: ExitStack, loads: dict[str, Load]) -> tuple[list[Variant], list[Variant]]:
-    """For each call, the same bytes from the bare server, and from nginx."""
-    by_nginx = stack.enter_context(nginx({call: load.body for call, load in loads.items()}))
-    bare = {call: stack.enter_context(servers.bare(load.body)) for call, load in loads.items()}
+def _constant_responses(stack: ExitStack, workloads: dict[str, Workload]) -> tuple[list[Variant], list[Variant]]:
+    """Serve the same response bodies from the bare server and from nginx."""
+    by_nginx = stack.enter_context(nginx({name: workload.body for name, workload in workloads.items()}))
+    bare = {name: stack.enter_context(servers.run_bare_server(each.body)) for name, each in workloads.items()}
     return (
-        [Variant(f"bare, as {call}", bare[call], load) for call, load in loads.items()],
-        [Variant(f"nginx, as {call}", by_nginx[call], load) for call, load in loads.items()],
+        [Variant(f"{BARE}: {name}", bare[name], workload) for name, workload in workloads.items()],
+        [Variant(f"{NGINX}: {name}", by_nginx[name], workload) for name, workload in workloads.items()],
     )
 
 
 def _django(stack: ExitStack) -> Variant:
-    """The fastest of its servers, with the console's own sample."""
-    sample = store(Plan())
-    environment = stack.enter_context(django.database(sample))
+    environment = stack.enter_context(django.database(sqlite_dataset(DatasetSpec())))
     server = next(each for each in django.django_servers(stack, environment) if each.name == DJANGO)
-    request = action_request(log_in(server.port, "demo", SAMPLE_PASSWORDS["demo"]), COMPARED)
-    return Variant(f"Django, {COMPARED}", server, Load(request, right_body(server.port, request)))
+    request = action_request(login(server.port, "demo", SAMPLE_PASSWORDS["demo"]), COMPARED)
+    return Variant(f"Django, {COMPARED}", server, Workload(request, expected_body(server.port, request)))
 
 
 def _peers(stack: ExitStack) -> list[Variant]:
     found = [stack.enter_context(peer()) for peer in (peers.skyline, peers.moto, peers.horizon)]
-    return [Variant(peer.name, peer.server, peer.load) for peer in found]
+    return [Variant(peer.name, peer.server, peer.workload) for peer in found]

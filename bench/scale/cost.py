@@ -1,7 +1,6 @@
-"""What each kind of work costs, measured one by one; checked against a mix of all of them with twice the workers."""
+"""The cost of each kind of work, measured separately; the model is checked against mixes on two workers."""
 
 import random
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -9,179 +8,200 @@ from itertools import cycle, islice
 from typing import Final
 
 from bench import servers
-from bench.background import Paced, change, demo_login
-from bench.figures import Measured, PartResult, Ratio, Refused, Unit
-from bench.parts.actions import requests_of
-from bench.rounds import Pace, in_turn
-from bench.scale.calls import Freshness, cold_requests, filled, logout_request
-from bench.scale.database import SMALL, Database, copy_of, database, empty_folder, postgres
-from bench.scale.model import (
+from bench.background_load import PacedThread, demo_login_request, resource_changer
+from bench.measurements import InvalidRun, Measurement, PartResult, Ratio, Table
+from bench.parts.actions import requests_for
+from bench.rounds import RunLength, rotated, show_progress
+from bench.scale.constant_rate import Request, send
+from bench.scale.cost_model import (
+    CACHE_HIT,
+    CACHE_MISS,
     CHANGE,
-    COLD,
-    CONSOLE,
-    DATABASE,
     IDLE,
     KINDS,
     LOGIN,
     LOGOUT,
+    METRICS,
     QUERIES,
-    SPENT,
-    USE,
-    WARM,
-    Costs,
-    Point,
+    SESSION_TOUCH,
+    CostModel,
+    Sample,
+    capacity_table,
     fit,
 )
-from bench.scale.pacing import Request, send
-from bench.scale.planning import BUSY, planned, shared_notes
-from bench.scale.spending import Meter
+from bench.scale.postgres_dataset import (
+    SMALL,
+    PostgresDataset,
+    postgres_dataset,
+    run_postgres,
+    temporary_copy,
+    temporary_directory,
+)
+from bench.scale.resource_usage import UsageMeter
+from bench.scale.workloads import SessionFreshness, cache_miss_requests, fill_template, logout_request
 from bench.servers import Server
+from bench.tables import ByName
 from cloudconsole.server.http.sessions import GATHERING_SECONDS
 
-SECONDS_EACH: Final = 3
-"""How much longer than a variant of other parts a point is measured."""
+SAMPLE_LENGTH: Final = 3
+"""Duration of a sample, as a multiple of the seconds of other parts."""
 
-LIMIT: Final = 1.25
-"""How far from what was measured the model may be, either way."""
+MAX_ERROR: Final = 1.25
+"""Maximum ratio of predicted and measured cost, in either direction."""
 
-ALONE: Final[dict[str, dict[str, float]]] = {
-    "nothing": {},
-    **{f"warm calls, {rate} a second": {WARM: rate} for rate in (50, 200, 1000)},
-    **{f"cold calls, {rate} a second": {COLD: rate} for rate in (15, 60, 300)},
-    **{f"cold calls, noted, {rate} a second": {COLD: rate, USE: rate} for rate in (15, 60, 300)},
-    **{f"logins, {rate} a second": {LOGIN: rate} for rate in (1, 2, 8)},
-    **{f"logouts, {rate} a second": {LOGOUT: rate} for rate in (5, 20, 80)},
-    **{f"changes, {rate} a second": {CHANGE: rate} for rate in (1, 2, 6)},
+SINGLE_KINDS: Final[dict[str, dict[str, float]]] = {
+    "idle": {},
+    **{f"cache hits, {rate}/s": {CACHE_HIT: rate} for rate in (50, 200, 1000)},
+    **{f"cache misses, {rate}/s": {CACHE_MISS: rate} for rate in (15, 60, 300)},
+    **{f"cache misses with touch, {rate}/s": {CACHE_MISS: rate, SESSION_TOUCH: rate} for rate in (15, 60, 300)},
+    **{f"logins, {rate}/s": {LOGIN: rate} for rate in (1, 2, 8)},
+    **{f"logouts, {rate}/s": {LOGOUT: rate} for rate in (5, 20, 80)},
+    **{f"changes, {rate}/s": {CHANGE: rate} for rate in (1, 2, 6)},
 }
-"""What the model is fitted on: how many of each kind a second, from seldom, when each takes more, to often."""
+"""The loads to fit the model on, in rates per second; rare work costs more per unit than frequent work."""
 
+LOW_RATE: Final = "low-rate mix"
+HIGH_RATE: Final = "high-rate mix"
 MIXES: Final[dict[str, dict[str, float]]] = {
-    "a quiet mix on two workers": {WARM: 300, COLD: 30, USE: 30, LOGIN: 1, LOGOUT: 1, CHANGE: 1},
-    "a busy mix on two workers": {WARM: 700, COLD: 120, USE: 120, LOGIN: 4, LOGOUT: 4, CHANGE: 3},
+    LOW_RATE: {CACHE_HIT: 300, CACHE_MISS: 30, SESSION_TOUCH: 30, LOGIN: 1, LOGOUT: 1, CHANGE: 1},
+    HIGH_RATE: {CACHE_HIT: 700, CACHE_MISS: 120, SESSION_TOUCH: 120, LOGIN: 4, LOGOUT: 4, CHANGE: 3},
 }
-"""What it is checked against."""
-
-_UNITS: Final[dict[str, Unit]] = {CONSOLE: "µs", DATABASE: "µs", QUERIES: "queries"}
+"""The loads to check the model against."""
 
 
-def run(pace: Pace) -> PartResult:
-    rounds: list[list[Point]] = []
+def run(length: RunLength) -> PartResult:
+    rounds: list[list[Sample]] = []
     with ExitStack() as stack:
-        tables = stack.enter_context(copy_of(database(stack.enter_context(postgres()), SMALL)))
-        folder = stack.enter_context(empty_folder())
-        # Both cores: with one, two workers would be one.
+        dataset = stack.enter_context(temporary_copy(postgres_dataset(stack.enter_context(run_postgres()), SMALL)))
+        directory = stack.enter_context(temporary_directory())
+        # Both cores: on one, two workers would have the capacity of one.
         one, two = (
-            stack.enter_context(servers.console(folder, "--database", tables.address, workers=workers, core=None))
+            stack.enter_context(servers.run_console(directory, "--database", dataset.dsn, workers=workers, core=None))
             for workers in (1, 2)
         )
-        bench = Bench(tables, one, two, pace.seconds * SECONDS_EACH)
-        stack.callback(bench.close)
-        bench.begin()
-        points = [(name, rates, one) for name, rates in ALONE.items()] + [(*mix, two) for mix in MIXES.items()]
-        for number in range(pace.rounds):
-            rounds.append([bench.measure(*point) for point in in_turn(points, number)])
-            sys.stderr.write(f"  round {number + 1} of {pace.rounds}\n")
+        sampler = Sampler(dataset, one, two, length.seconds * SAMPLE_LENGTH)
+        stack.callback(sampler.close)
+        sampler.warm_up()
+        loads = [(name, rates, one) for name, rates in SINGLE_KINDS.items()] + [(*mix, two) for mix in MIXES.items()]
+        for number in range(length.rounds):
+            rounds.append([sampler.sample(*load) for load in rotated(loads, number)])
+            show_progress(number, length)
     return result(rounds)
 
 
-def result(rounds: list[list[Point]]) -> PartResult:
-    """The model of each round is fitted and checked within it; what is planned with is fitted on all of them."""
-    models = [fit([point for point in points if point.name in ALONE]) for points in rounds]
-    whole = fit([point for points in rounds for point in points if point.name in ALONE])
+def result(rounds: list[list[Sample]]) -> PartResult:
+    """Fit and check a model within each round; plan capacity with a model of all rounds."""
+    models = [fit([sample for sample in samples if sample.name in SINGLE_KINDS]) for samples in rounds]
+    whole = fit([sample for samples in rounds for sample in samples if sample.name in SINGLE_KINDS])
     return PartResult(
         "cost",
-        [_checked(rounds, models, mix, spent) for mix in MIXES for spent in SPENT],
-        [_cost(models, kind, spent) for kind in KINDS for spent in SPENT],
-        notes=[*shared_notes(), f"On paper: {BUSY:.0%} of a core is what a worker may be busy."],
-        tables=planned(whole),
+        [_prediction(rounds, models, mix, metric) for mix in MIXES for metric in METRICS],
+        [_cost(models, kind, metric) for kind in KINDS for metric in METRICS],
+        tables=[capacity_table(whole)],
     )
 
 
-def _cost(models: list[Costs], kind: str, spent: str) -> Measured:
-    factor = 1 if spent == QUERIES else 1e6
-    of = "" if spent == QUERIES else f", processor time of the {spent}"
-    return Measured(f"{kind}{of}", _UNITS[spent], [model.of[spent][kind] * factor for model in models])
-
-
-def _checked(rounds: list[list[Point]], models: list[Costs], mix: str, spent: str) -> Ratio:
-    points = [next(point for point in points if point.name == mix) for points in rounds]
-    found = [
-        model.predict(point.amounts)[spent] / point.spent[spent] for model, point in zip(models, points, strict=True)
+def tables(part: PartResult) -> list[Table]:
+    found = ByName(part)
+    costs = [[kind, *(found.spread(f"{kind}: {metric}") for metric in METRICS)] for kind in KINDS]
+    predictions = [
+        [mix, *(found.ratio(f"{mix}: {metric}, predicted / measured") for metric in METRICS)] for mix in MIXES
     ]
-    what = QUERIES if spent == QUERIES else f"processor time of the {spent}"
-    return Ratio(f"{mix}: {what}, the model's / measured", found, 1 / LIMIT, LIMIT)
+    units = [metric if metric == QUERIES else f"{metric}, µs" for metric in METRICS]
+    return [
+        Table(["cost of one", *units], costs),
+        Table(["predicted / measured", *METRICS], predictions),
+        *part.tables,
+    ]
 
 
-class Bench:
-    """Does the work of a point, and reads what it took."""
+def _cost(models: list[CostModel], kind: str, metric: str) -> Measurement:
+    values = [model.costs[metric][kind] for model in models]
+    name = f"{kind}: {metric}"
+    if metric == QUERIES:
+        return Measurement(name, "queries", values)
+    return Measurement(name, "µs", [value * 1e6 for value in values])
 
-    def __init__(self, tables: Database, one: Server, two: Server, seconds: int) -> None:
-        self._database = tables
+
+def _prediction(rounds: list[list[Sample]], models: list[CostModel], mix: str, metric: str) -> Ratio:
+    mixes = [next(sample for sample in samples if sample.name == mix) for samples in rounds]
+    values = [
+        model.predict(sample.amounts)[metric] / sample.costs[metric]
+        for model, sample in zip(models, mixes, strict=True)
+    ]
+    return Ratio(f"{mix}: {metric}, predicted / measured", values, 1 / MAX_ERROR, MAX_ERROR)
+
+
+class Sampler:
+    """Generates a load and measures its cost."""
+
+    def __init__(self, dataset: PostgresDataset, one: Server, two: Server, seconds: int) -> None:
+        self._dataset = dataset
         self._consoles = [one, two]
         self._seconds = seconds
-        self._fresh = Freshness(tables)
-        self._warm = cycle(requests_of(tables.demo()).values())
-        callers = list(tables.callers())
-        # Each is asked for once in a long while, or logged out once: from both ends, so that they do not meet.
-        self._cold = cycle(callers[: len(callers) // 2])
-        self._leaving = iter(callers[len(callers) // 2 :])
-        self._templates = cycle(cold_requests().values())
-        self._login = demo_login(tables)
-        self._engine = tables.store.open_engine("cloud")
-        self._change = change(self._engine)
+        self._freshness = SessionFreshness(dataset)
+        self._hits = cycle(requests_for(dataset.demo_cookies()).values())
+        tenants = list(dataset.tenant_cookies())
+        # One half for cache misses, the other for logouts, because a logout ends its session.
+        self._misses = cycle(tenants[: len(tenants) // 2])
+        self._logouts = iter(tenants[len(tenants) // 2 :])
+        self._templates = cycle(cache_miss_requests().values())
+        self._login = demo_login_request(dataset)
+        self._engine = dataset.store.open_engine("cloud")
+        self._change = resource_changer(self._engine)
 
-    def begin(self) -> None:
-        """Work of every kind for every worker: what their connections do for the first time takes them longer."""
+    def warm_up(self) -> None:
+        """Run every kind of work on every worker once: the first use of a connection costs more."""
         for console in self._consoles:
-            self.measure("to begin with", MIXES["a busy mix on two workers"], console)
+            self.sample("warm-up", MIXES[HIGH_RATE], console)
 
     def close(self) -> None:
         self._engine.dispose()
 
-    def measure(self, name: str, rates: dict[str, float], console: Server) -> Point:
-        if USE in rates:
-            self._fresh.lose()
+    def sample(self, name: str, rates: dict[str, float], console: Server) -> Sample:
+        if SESSION_TOUCH in rates:
+            self._freshness.expire()
         else:
-            self._fresh.keep()
+            self._freshness.refresh()
         requests = self._requests(rates)
         rate = len(requests) / self._seconds
-        meter, began = Meter(self._consoles, self._database), time.monotonic()
-        changes = Paced(self._change, rates[CHANGE]) if CHANGE in rates else None
+        meter, began = UsageMeter(self._consoles, self._dataset), time.monotonic()
+        changes = PacedThread(self._change, rates[CHANGE]) if CHANGE in rates else None
         try:
             counts = send(console.port, requests, rate)[0] if requests else {}
             time.sleep(max(0.0, began + self._seconds - time.monotonic()))
         finally:
             if changes is not None:
-                changes.end()
-        # What is written behind the calls is a part of this point, and not of the next one.
+                changes.stop()
+        # Include deferred writes in this sample.
         time.sleep(2 * GATHERING_SECONDS)
-        took, spent = time.monotonic() - began, meter.spent()
+        took, costs = time.monotonic() - began, meter.used()
         amounts = {kind: float(count) for kind, count in counts.items()}
-        if USE in rates:
-            # Of each caller's first call in a while; those whose calls are warm call all the time.
-            amounts[USE] = amounts[COLD]
+        if SESSION_TOUCH in rates:
+            # Only cache misses: the sessions of cache hits are in constant use.
+            amounts[SESSION_TOUCH] = amounts[CACHE_MISS]
         if changes is not None:
-            if changes.problem is not None:
-                raise Refused(f"{name}: a change failed: {changes.problem}")
-            amounts[CHANGE] = float(changes.done)
-        workers = sum(len(each.processes) - (1 if len(each.processes) > 1 else 0) for each in self._consoles)
-        return Point(name, {IDLE: took * workers, **amounts}, spent)
+            if changes.error is not None:
+                raise InvalidRun(f"{name}: an operator change failed: {changes.error}")
+            amounts[CHANGE] = float(changes.count)
+        workers = sum(len(each.pids) - (1 if len(each.pids) > 1 else 0) for each in self._consoles)
+        return Sample(name, {IDLE: took * workers, **amounts}, costs)
 
     def _requests(self, rates: dict[str, float]) -> list[Request]:
-        found = [
+        requests = [
             Request(kind, content)
             for kind, rate in rates.items()
-            if kind not in (CHANGE, USE)
+            if kind not in (CHANGE, SESSION_TOUCH)
             for content in islice(self._contents(kind), round(rate * self._seconds))
         ]
-        random.shuffle(found)
-        return found
+        random.shuffle(requests)
+        return requests
 
     def _contents(self, kind: str) -> Iterator[bytes]:
-        if kind == WARM:
-            return self._warm
-        if kind == COLD:
-            return (filled(next(self._templates), *caller) for caller in self._cold)
+        if kind == CACHE_HIT:
+            return self._hits
+        if kind == CACHE_MISS:
+            return (fill_template(next(self._templates), *tenant) for tenant in self._misses)
         if kind == LOGIN:
             return cycle([self._login])
-        return (logout_request(caller) for caller, _ in self._leaving)
+        return (logout_request(cookies) for cookies, _ in self._logouts)

@@ -1,4 +1,4 @@
-"""Growth to a million tenants and ten million resources: each call at both sizes, the importer, and what is on disk."""
+"""Growth to a million tenants and ten million resources: each request at both sizes, the importer, and disk usage."""
 
 import json
 import subprocess
@@ -9,88 +9,104 @@ from contextlib import ExitStack
 from typing import Final
 
 from bench import servers
-from bench.data import name_of
-from bench.figures import FLAT, Measured, PartResult, Ratio, Refused, Table, ratio
-from bench.rounds import Pace, Variant, measure
-from bench.scale.calls import CALLS, cold, warm
-from bench.scale.database import LARGE, SMALL, Database, copy_of, database, empty_folder, postgres
-from bench.servers import SERVER_CORE, clean_environment, on_core
+from bench.datasets import tenant_name
+from bench.measurements import MIN_GROWTH_RATIO, InvalidRun, Measurement, PartResult, Ratio, Table, ratio
+from bench.rounds import RunLength, Variant, measure
+from bench.scale.postgres_dataset import (
+    LARGE,
+    SMALL,
+    PostgresDataset,
+    postgres_dataset,
+    run_postgres,
+    temporary_copy,
+    temporary_directory,
+)
+from bench.scale.workloads import HIT, MISS, REQUESTS, cache_hits, cache_misses
+from bench.servers import SERVER_CORE, clean_environment, taskset
+from bench.tables import ByName, limit_rows
 
-IMPORTED: Final = {SMALL: LARGE.tenants // 10, LARGE: LARGE.tenants // 2}
-"""Lines into each; the smaller needs no more to have a rate."""
+IMPORTED_LINES: Final = {SMALL: LARGE.tenants // 10, LARGE: LARGE.tenants // 2}
+SIZES: Final = {f"{spec.tenants:,} tenants": spec for spec in (SMALL, LARGE)}
 
-SIZES: Final = {f"{plan.tenants:,} tenants": plan for plan in (SMALL, LARGE)}
-
-_SIZES_ON_DISK: Final = """
+_DISK_USAGE: Final = """
     SELECT relname, reltuples::bigint, pg_table_size(oid), pg_indexes_size(oid) FROM pg_class
     WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND reltuples > 1000
     ORDER BY pg_total_relation_size(oid) DESC
 """
 
 
-def run(pace: Pace) -> PartResult:
+def run(length: RunLength) -> PartResult:
     with ExitStack() as stack:
-        server = stack.enter_context(postgres())
-        databases = {name: database(server, plan) for name, plan in SIZES.items()}
-        imports = [_import(name, original) for name, original in databases.items()]
-        folder = stack.enter_context(empty_folder())
+        server = stack.enter_context(run_postgres())
+        datasets = {size: postgres_dataset(server, spec) for size, spec in SIZES.items()}
+        imports = [_import(size, original) for size, original in datasets.items()]
+        directory = stack.enter_context(temporary_directory())
         consoles = {
-            name: stack.enter_context(servers.console(folder, "--database", tables.address))
-            for name, tables in databases.items()
+            size: stack.enter_context(servers.run_console(directory, "--database", dataset.dsn))
+            for size, dataset in datasets.items()
         }
         by_size = [
-            [*warm(name, consoles[name], tables), *cold(name, consoles[name], tables)]
-            for name, tables in databases.items()
+            [*cache_hits(size, consoles[size], dataset), *cache_misses(size, consoles[size], dataset)]
+            for size, dataset in datasets.items()
         ]
-        # What is compared is measured one after the other.
+        # Compared variants are measured one after the other.
         variants: list[Variant] = [variant for same in zip(*by_size, strict=True) for variant in same]
-        measured = measure(variants, pace)
+        measured = measure(variants, length)
         small, large = SIZES
-        ceiling = consoles[large].memory_ceiling(f"with {large}, after all calls")
-        on_disk = _on_disk(databases[large])
+        memory = consoles[large].memory_limit(f"with {large}")
+        disk_usage = _disk_usage(datasets[large])
     return PartResult(
         "growth",
-        [*flatness(measured, small, large), ratio(f"import: {large} / {small}", imports[1], imports[0])],
+        [*growth_ratios(measured, small, large), ratio(f"import: {large} / {small}", imports[1], imports[0])],
         [*imports, *measured.values()],
-        [ceiling],
-        [
-            f"Each tenant has an account, a session, a domain and {LARGE.resources_each} resources; the larger "
-            f"database has {LARGE.tenants * LARGE.resources_each:,} of these. As many tenants call in turn at both "
-            f"sizes ({SMALL.tenants:,}), evenly spread over all. The importer is `cloudconsole admin import` with "
-            f"{IMPORTED[LARGE]:,} lines into a copy of the larger database, and {IMPORTED[SMALL]:,} into one of the "
-            "smaller; it has a core to itself, and PostgreSQL another.",
-        ],
-        tables=[on_disk],
+        [memory],
+        tables=[disk_usage],
     )
 
 
-def flatness(measured: dict[str, Measured], small: str, large: str) -> list[Ratio]:
-    """What each call keeps of its rate."""
+def growth_ratios(measured: dict[str, Measurement], small: str, large: str) -> list[Ratio]:
     return [
         ratio(
-            f"{call}, {how}: {large} / {small}",
-            measured[f"{call}, {large}, {how}"],
-            measured[f"{call}, {small}, {how}"],
-            FLAT,
+            f"{name}, {cache}: {large} / {small}",
+            measured[f"{name}, {large}, {cache}"],
+            measured[f"{name}, {small}, {cache}"],
+            MIN_GROWTH_RATIO,
         )
-        for how in ("warm", "cold")
-        for call in CALLS
+        for cache in (HIT, MISS)
+        for name in REQUESTS
     ]
 
 
-def _import(name: str, original: Database) -> Measured:
-    """Lines a second, from the command's beginning to its end."""
-    count = IMPORTED[original.plan]
-    with copy_of(original) as copy, empty_folder() as folder:
-        file = folder / "resources.jsonl"
+def tables(part: PartResult) -> list[Table]:
+    found = ByName(part)
+    sizes = part.ratios[-1].name.removeprefix("import: ")
+    large, small = sizes.split(" / ")
+    rows = [
+        [
+            name,
+            *(found.ratio(f"{name}, {cache}: {sizes}") for cache in (HIT, MISS)),
+            *(found.median(f"{name}, {large}, {cache}") for cache in (HIT, MISS)),
+        ]
+        for name in REQUESTS
+    ]
+    head = ["request", f"{HIT}, ratio", f"{MISS}, ratio", f"{HIT}, requests/s", f"{MISS}, requests/s"]
+    rates = [[f"import, {size}", f"{found.median(f'import, {size}')} resources/s", ""] for size in (small, large)]
+    return [Table(head, rows), Table(["other", "value", "target"], rates + limit_rows(part)), *part.tables]
+
+
+def _import(size: str, original: PostgresDataset) -> Measurement:
+    """Measure `cloudconsole admin import` into a copy, in lines per second of the complete command."""
+    count = IMPORTED_LINES[original.spec]
+    with temporary_copy(original) as copy, temporary_directory() as directory:
+        file = directory / "resources.jsonl"
         with file.open("w") as lines:
-            lines.writelines(import_lines(original.plan.tenants, count))
-        sys.stderr.write(f"  importing {count:,} resources beside {name}\n")
+            lines.writelines(import_lines(original.spec.tenants, count))
+        sys.stderr.write(f"  importing {count:,} resources, {size}\n")
         began = time.monotonic()
         done = subprocess.run(
             [
-                *(*on_core(SERVER_CORE), sys.executable, "-m", "cloudconsole", "admin", "import", str(file)),
-                *("--force", "--json", "--data", str(folder), "--database", copy.address),
+                *(*taskset(SERVER_CORE), sys.executable, "-m", "cloudconsole", "admin", "import", str(file)),
+                *("--force", "--json", "--data", str(directory), "--database", copy.dsn),
             ],
             env=clean_environment(),
             capture_output=True,
@@ -99,23 +115,23 @@ def _import(name: str, original: Database) -> Measured:
         )
         took = time.monotonic() - began
     if done.returncode or json.loads(done.stdout)["added"] != count:
-        raise Refused(f"the import into {name} failed: {(done.stdout + done.stderr)[-500:]}")
-    return Measured(f"import, {name}", "resources/s", [count / took])
+        raise InvalidRun(f"the import failed, {size}: {(done.stdout + done.stderr)[-500:]}")
+    return Measurement(f"import, {size}", "resources/s", [count / took])
 
 
 def import_lines(tenants: int, count: int) -> Iterator[str]:
-    """Volumes, of one tenant after the other."""
+    """Yield volumes, cycling through the tenants."""
     volume = {"kind": "volume", "name": "imported", "node": "hk-1", "size": 10, "started": "2026-02-03T04:05:06Z"}
     for number in range(count):
-        line = {"tenant": name_of(number % tenants), "id": f"imported-{number}", **volume}
+        line = {"tenant": tenant_name(number % tenants), "id": f"imported-{number}", **volume}
         yield json.dumps(line, separators=(",", ":")) + "\n"
 
 
-def _on_disk(tables: Database) -> Table:
-    rows = tables.server.execute(_SIZES_ON_DISK, tables.name)
-    total = tables.server.execute(f"SELECT pg_database_size('{tables.name}')")[0][0]
+def _disk_usage(dataset: PostgresDataset) -> Table:
+    rows = dataset.server.execute(_DISK_USAGE, dataset.name)
+    total = dataset.server.execute(f"SELECT pg_database_size('{dataset.name}')")[0][0]
     lines = [[name, f"{count:,}", _megabytes(table), _megabytes(indexes)] for name, count, table, indexes in rows]
-    return Table(["table", "rows", "table, MB", "its indexes, MB"], [*lines, ["all", "", _megabytes(total), ""]])
+    return Table(["table", "rows", "data, MB", "indexes, MB"], [*lines, ["database", "", _megabytes(total), ""]])
 
 
 def _megabytes(size: int) -> str:

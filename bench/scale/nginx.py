@@ -1,4 +1,4 @@
-"""nginx with one worker, which serves given bytes from files, whatever the method: about as fast as anything can."""
+"""nginx with one worker that serves the same bytes from files, for any method: an upper bound."""
 
 import os
 import tempfile
@@ -9,14 +9,14 @@ from typing import Final
 
 import msgspec
 
-from bench.servers import Server, free_port, started
+from bench.servers import Server, free_port, run_server
 
 PROGRAM: Final = Path("/usr/sbin/nginx")
 
 _CONFIGURATION: Final = """
 {user}
 worker_processes 1;
-pid {folder}/pid;
+pid {directory}/pid;
 error_log stderr error;
 events {{ worker_connections 1024; }}
 http {{
@@ -26,17 +26,17 @@ http {{
     tcp_nopush on;
     open_file_cache max=100 inactive=600s;
     open_file_cache_valid 600s;
-    client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
-    uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
+    client_body_temp_path {directory}/body; proxy_temp_path {directory}/proxy; fastcgi_temp_path {directory}/fastcgi;
+    uwsgi_temp_path {directory}/uwsgi; scgi_temp_path {directory}/scgi;
     default_type application/json;
     {servers}
 }}
 """
-# A file is not posted to: nginx refuses it, and the refusal is made the file.
+# nginx rejects POST to a file with 405; error_page turns that into the file.
 _SERVER: Final = """
     server {{
         listen 127.0.0.1:{port};
-        root {folder};
+        root {directory};
         error_page 405 =200 /{number}.json;
         location / {{ rewrite ^ /{number}.json break; }}
     }}
@@ -45,15 +45,19 @@ _SERVER: Final = """
 
 @contextmanager
 def nginx(bodies: Mapping[str, bytes]) -> Iterator[dict[str, Server]]:
-    """One nginx for all, with a port for each body."""
+    """Run one nginx with a port for each body."""
     with tempfile.TemporaryDirectory(prefix="bench-nginx-") as name:
-        folder = Path(name)
+        directory = Path(name)
         ports = {body: free_port() for body in bodies}
         for number, body in enumerate(bodies.values()):
-            (folder / f"{number}.json").write_bytes(body)
-        servers = (_SERVER.format(port=port, folder=folder, number=each) for each, port in enumerate(ports.values()))
+            (directory / f"{number}.json").write_bytes(body)
+        servers = (
+            _SERVER.format(port=port, directory=directory, number=each) for each, port in enumerate(ports.values())
+        )
         user = "user root;" if os.geteuid() == 0 else ""
-        (folder / "nginx.conf").write_text(_CONFIGURATION.format(folder=folder, user=user, servers="".join(servers)))
-        command = ["-e", "stderr", "-p", name, "-c", str(folder / "nginx.conf"), "-g", "daemon off;"]
-        with started("nginx", command, next(iter(ports.values())), program=PROGRAM) as server:
+        (directory / "nginx.conf").write_text(
+            _CONFIGURATION.format(directory=directory, user=user, servers="".join(servers))
+        )
+        command = ["-e", "stderr", "-p", name, "-c", str(directory / "nginx.conf"), "-g", "daemon off;"]
+        with run_server("nginx", command, next(iter(ports.values())), program=PROGRAM) as server:
             yield {body: msgspec.structs.replace(server, port=port) for body, port in ports.items()}

@@ -1,4 +1,4 @@
-"""Other programs that people know, each as it is run, on one core: moto, Skyline and Horizon."""
+"""Comparable products, each in its documented setup on one core: moto, Skyline and Horizon."""
 
 import hashlib
 import re
@@ -14,23 +14,23 @@ from typing import Final
 
 from msgspec import Struct
 
-from bench.client import HOST, ask, plain_request
-from bench.figures import Refused
-from bench.load import Load
-from bench.servers import ROOT, UVICORN_AT_ITS_FASTEST, Server, clean_environment, free_port, started
+from bench.measurements import InvalidRun
+from bench.raw_http import HOST, build_request, fetch
+from bench.servers import FASTEST_UVICORN_FLAGS, ROOT, Server, clean_environment, free_port, run_server
+from bench.wrk import Workload
 from lab.install import install_environment
 
 VENV: Final = ROOT / ".venv-bench-scale"
 REQUIREMENTS: Final = ROOT / "requirements" / "bench-scale.txt"
 PYTHON: Final = VENV / "bin" / "python"
 
-_MOTO_CALLER: Final = (
+_MOTO_AUTHORIZATION: Final = (
     "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20260101/us-east-1/sts/aws4_request, SignedHeaders=host, Signature=none"
 )
 _SKYLINE_SETTINGS: Final = """
 default:
-  database_url: sqlite:///{folder}/skyline.db
-  log_dir: {folder}
+  database_url: sqlite:///{directory}/skyline.db
+  log_dir: {directory}
   debug: false
   secret_key: {key}
 openstack:
@@ -39,32 +39,32 @@ openstack:
 
 
 def versions(requirements: str) -> str:
-    """What is installed, out of the lock."""
+    """Return the locked versions."""
     names = {"skyline-apiserver": "Skyline", "moto": "moto", "horizon": "Horizon"}
     found = {name: re.search(rf"^{name}==(\S+)", requirements, re.MULTILINE) for name in names}
     return ", ".join(f"{names[name]} {version[1]}" for name, version in found.items() if version)
 
 
 class Peer(Struct, frozen=True):
-    """A program of others, and a call that it answers without asking anyone."""
+    """A product and a request that it serves without a backend."""
 
     name: str
     server: Server
-    load: Load
+    workload: Workload
 
 
 def install() -> None:
-    """An environment of their own, made anew when its lock has changed; Horizon's static files are prepared in it."""
+    """Install the products and Horizon's static files into their own environment, again when the lock changes."""
     stamp, digest = VENV / "installed", hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()
     if stamp.exists() and stamp.read_text() == digest:
         return
-    sys.stderr.write(f"  installing what is compared with into {VENV.name}: where libsass has no wheel, it is built\n")
+    sys.stderr.write(f"  installing the compared products into {VENV.name}; libsass is compiled if it has no wheel\n")
     try:
         install_environment(VENV, REQUIREMENTS)
-    except subprocess.CalledProcessError as problem:
-        raise Refused(f"what is compared with cannot be installed: {problem}") from problem
-    shutil.rmtree(_horizon_folder(), ignore_errors=True)
-    _horizon_folder().mkdir()
+    except subprocess.CalledProcessError as error:
+        raise InvalidRun(f"installing the compared products failed: {error}") from error
+    shutil.rmtree(_horizon_directory(), ignore_errors=True)
+    _horizon_directory().mkdir()
     for command in (("collectstatic", "--noinput"), ("compress", "--force")):
         done = subprocess.run(
             [str(VENV / "bin" / "django-admin"), *command, "-v0"],
@@ -74,66 +74,66 @@ def install() -> None:
             check=False,
         )
         if done.returncode:
-            raise Refused(f"Horizon's files could not be prepared: {done.stderr[-500:]}")
+            raise InvalidRun(f"building Horizon's static files failed: {done.stderr[-500:]}")
     stamp.write_text(digest)
 
 
 @contextmanager
 def moto() -> Iterator[Peer]:
-    """Its server as it comes, answering an action of the AWS query protocol."""
+    """Run its server with default options; request an action of the AWS query protocol."""
     port = free_port()
     body = "Action=GetCallerIdentity&Version=2011-06-15"
-    headers = {"Authorization": _MOTO_CALLER, "Content-Type": "application/x-www-form-urlencoded"}
+    headers = {"Authorization": _MOTO_AUTHORIZATION, "Content-Type": "application/x-www-form-urlencoded"}
     command = [str(VENV / "bin" / "moto_server"), "-H", HOST, "-p", str(port)]
-    with started("moto", command, port, program=PYTHON) as server:
-        yield _peer("moto, GetCallerIdentity", server, plain_request("POST", "/", headers, body), b"<Arn>arn:aws:sts:")
+    with run_server("moto", command, port, program=PYTHON) as server:
+        yield _peer("moto, GetCallerIdentity", server, build_request("POST", "/", headers, body), b"<Arn>arn:aws:sts:")
 
 
 @contextmanager
 def skyline() -> Iterator[Peer]:
-    """Its API server under uvicorn, as its own script runs it, with an open route: its public configuration.
+    """Run its API server under uvicorn; request its public configuration.
 
-    Of its routes that need no login, those that ask no Keystone do the same: they make a record of settings.
+    The routes that need neither a login nor Keystone all return settings.
     """
     port = free_port()
-    with tempfile.TemporaryDirectory(prefix="bench-skyline-") as folder:
-        settings = _SKYLINE_SETTINGS.format(folder=folder, key=secrets.token_hex(16))
-        (Path(folder) / "skyline.yaml").write_text(settings)
-        fastest = [flag for flag in UVICORN_AT_ITS_FASTEST if flag not in ("--lifespan", "off")]
+    with tempfile.TemporaryDirectory(prefix="bench-skyline-") as directory:
+        settings = _SKYLINE_SETTINGS.format(directory=directory, key=secrets.token_hex(16))
+        (Path(directory) / "skyline.yaml").write_text(settings)
+        fastest = [flag for flag in FASTEST_UVICORN_FLAGS if flag not in ("--lifespan", "off")]
         command = ["-m", "uvicorn", "skyline_apiserver.main:app", "--port", str(port), *fastest]
-        with started("Skyline", command, port, environment={"OS_CONFIG_DIR": folder}, program=PYTHON) as server:
-            request = plain_request("GET", "/api/v1/config", {})
-            yield _peer("Skyline, its open configuration", server, request, b'"default_region":"')
+        with run_server("Skyline", command, port, environment={"OS_CONFIG_DIR": directory}, program=PYTHON) as server:
+            request = build_request("GET", "/api/v1/config", {})
+            yield _peer("Skyline, public configuration", server, request, b'"default_region":"')
 
 
 @contextmanager
 def horizon() -> Iterator[Peer]:
-    """Its sign-in page, under gunicorn."""
+    """Run it under gunicorn; request its sign-in page."""
     port = free_port()
     command = [
         *("-m", "gunicorn", "openstack_dashboard.wsgi:application", "--workers", "1", "--worker-class", "gthread"),
         *("--threads", "2", "--keep-alive", "75", "--log-level", "warning", "--bind", f"{HOST}:{port}"),
     ]
-    with started("Horizon", command, port, environment=_horizon_environment(), program=PYTHON) as server:
-        request = plain_request("GET", "/auth/login/", {})
-        yield _peer("Horizon, the sign-in page", server, request, b'<input type="password" name="password"')
+    with run_server("Horizon", command, port, environment=_horizon_environment(), program=PYTHON) as server:
+        request = build_request("GET", "/auth/login/", {})
+        yield _peer("Horizon, sign-in page", server, request, b'<input type="password" name="password"')
 
 
-def _peer(name: str, server: Server, request: bytes, has: bytes) -> Peer:
-    """`has` is what makes an answer the right one: of some programs, each differs in a number or a token."""
-    reply = ask(server.port, request)
-    if reply.status != 200 or has not in reply.body:
-        raise Refused(f"{name} does not answer as it should: {reply.status} {reply.body[:300]!r}")
-    return Peer(name, server, Load(request, has, is_partial=True))
+def _peer(name: str, server: Server, request: bytes, expected: bytes) -> Peer:
+    """Accept responses that contain `expected`: some products put a token or a request id into each response."""
+    response = fetch(server.port, request)
+    if response.status != 200 or expected not in response.body:
+        raise InvalidRun(f"{name} sends an unexpected response: {response.status} {response.body[:300]!r}")
+    return Peer(name, server, Workload(request, expected, is_substring=True))
 
 
-def _horizon_folder() -> Path:
+def _horizon_directory() -> Path:
     return VENV / "horizon"
 
 
 def _horizon_environment() -> dict[str, str]:
     return {
-        "BENCH_HORIZON_FOLDER": str(_horizon_folder()),
+        "BENCH_HORIZON_FOLDER": str(_horizon_directory()),
         "BENCH_HORIZON_KEY": secrets.token_hex(32),
         "DJANGO_SETTINGS_MODULE": "openstack_dashboard.settings",
         "PYTHONPATH": str(Path(__file__).with_name("horizon")),

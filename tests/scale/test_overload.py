@@ -14,8 +14,8 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from bench.client import Caller as Known
-from bench.client import action_request, login_request
+from bench.raw_http import SessionCookies as Known
+from bench.raw_http import action_request, login_request
 from cluster.load_generator import LoadGenerator, LoadResult
 from cluster.postgres import PostgresServer
 
@@ -180,8 +180,8 @@ def test_a_flood_of_sessions_that_must_be_looked_for(
     known = _known(demo)
     if is_real:
         with psycopg.connect(sampled) as connection:
-            connection.execute(COPY_SESSION, {"session": known.session, "number": SESSIONS})
-    calls = [action_request(Known(f"s{number:048x}", known.token), "GetUsageLimits") for number in range(SESSIONS)]
+            connection.execute(COPY_SESSION, {"session": known.session_id, "number": SESSIONS})
+    calls = [action_request(Known(f"s{number:048x}", known.csrf_token), "GetUsageLimits") for number in range(SESSIONS)]
     with bounded_memory(console):
         with LoadGenerator(console.port, CROWD) as crowd:
             crowd.warm_up()

@@ -171,7 +171,7 @@ def read_part(
     findings, data, context = list(found), dict(values), {"zone": desk.zone, "kept": desk.kept}
     try:
         part = model.model_validate(data, context=context)
-    except ValidationError as error:
+    except ModelError as error:
         findings += _refusal(error).findings
         part = model.model_validate(with_gaps(data, error.errors(include_url=False)), context=context)
     refuse_unfit([*findings, *check(part)])
@@ -181,11 +181,11 @@ def read_part(
 def read_quotas(values: Mapping[str, Any]) -> dict[str, int]:
     try:
         return _QUOTAS.validate_python(dict(values))
-    except ValidationError as error:
+    except ModelError as error:
         raise _refusal(error) from None
 
 
-def _refusal(error: ValidationError) -> Unfit:
+def _refusal(error: ModelError) -> Unfit:
     # The words never repeat what was given: it may be a password in the wrong place.
     return Unfit((path_of(detail), message_of(detail)) for detail in error.errors(include_url=False))
 

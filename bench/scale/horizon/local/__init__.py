@@ -1,1 +1,1 @@
-"""What Horizon takes its own settings from: it imports `local.local_settings`, so its parent is on the path for it."""
+"""Horizon imports its settings as `local.local_settings`; the parent directory is on its path."""
