@@ -25,8 +25,8 @@ from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.server.http.csrf import SEED_LENGTH, CsrfTokens
 from cloudconsole.store import counters
-from cloudconsole.store.activity import Activity
-from cloudconsole.store.base import Part
+from cloudconsole.store.activity import ActivityStore
+from cloudconsole.store.base import DatabaseName
 from cloudconsole.store.sessions import hash_session_id
 from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.sqlite.store import prepare
@@ -99,7 +99,7 @@ class SqliteDataset(Struct, frozen=True):
 
     def _key(self) -> bytes:
         with opened(self.directory, "activity") as engine:
-            return Activity(engine).secret("csrf", fresh=secrets.token_bytes(32))
+            return ActivityStore(engine).secret("csrf", fresh=secrets.token_bytes(32))
 
 
 def cookies_for(name: str, tokens: CsrfTokens) -> SessionCookies:
@@ -216,6 +216,6 @@ def csrf_seed(name: str) -> str:
 
 
 @contextmanager
-def _writing(directory: Path, part: Part) -> Iterator[Connection]:
+def _writing(directory: Path, part: DatabaseName) -> Iterator[Connection]:
     with opened(directory, part) as engine, engine.begin() as connection:
         yield connection

@@ -87,10 +87,10 @@ class Databases:
     @cached_property
     def with_tables(self) -> str:
         """The name of a template with nothing but the tables."""
-        from cloudconsole.store.postgres.dsn import DatabaseAddress
+        from cloudconsole.store.postgres.dsn import Dsn
         from cloudconsole.store.postgres.store import PostgresStore
 
-        PostgresStore(DatabaseAddress(self._server.create_database("tables"))).migrate()
+        PostgresStore(Dsn(self._server.create_database("tables"))).migrate()
         return "tables"
 
     def address(self, name: str) -> str:

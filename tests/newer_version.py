@@ -7,7 +7,7 @@ from shutil import copytree, ignore_patterns
 from typing import Final
 
 import cloudconsole
-from cloudconsole.store.base import PARTS
+from cloudconsole.store.base import DATABASE_NAMES
 from cloudconsole.store.migrations import known_revisions, record_compatibility
 from cloudconsole.store.sqlite.engine import opened
 from tests.harness import clean_environment
@@ -18,22 +18,21 @@ NEWER: Final = f"{int(OWN) + 1:04}"
 _MIGRATION: Final = """
 import sqlalchemy as sa
 from alembic import op
-from cloudconsole.store.base import PARTS
-from cloudconsole.store.migrations import holds
+from cloudconsole.store.migrations import has_tables
 
 revision = "{newer}"
 down_revision = "{own}"
 oldest_compatible = "{oldest_compatible}"
 
 def upgrade() -> None:
-    if holds("cloud"):
+    if has_tables("cloud"):
         op.add_column("tenants", sa.Column("note", sa.Text(), nullable=True))
 """
 
 
 def make_newer(folder: Path, *, oldest_compatible: str) -> None:
     """Give an embedded store the revision of a newer version."""
-    for part in PARTS:
+    for part in DATABASE_NAMES:
         with opened(folder, part) as engine, engine.begin() as connection:
             record_compatibility(connection, NEWER, oldest_compatible)
             connection.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{NEWER}'")

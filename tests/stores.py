@@ -17,7 +17,7 @@ import pytest
 from sqlalchemy import Connection, Engine
 
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.store.base import Part, Store
+from cloudconsole.store.base import DatabaseName, Store
 from cloudconsole.store.reader import Reader
 
 if TYPE_CHECKING:
@@ -67,11 +67,11 @@ def store_in(folder: Path) -> Store:
     return settings_over(folder).store
 
 
-def open_engine(folder: Path, part: Part) -> Engine:
+def open_engine(folder: Path, part: DatabaseName) -> Engine:
     return store_in(folder).open_engine(part)
 
 
-def opened(folder: Path, part: Part) -> AbstractContextManager[Engine]:
+def opened(folder: Path, part: DatabaseName) -> AbstractContextManager[Engine]:
     return store_in(folder).opened(part)
 
 
@@ -92,7 +92,7 @@ def run(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 @contextmanager
-def changing(folder: Path, part: Part) -> Iterator[Connection]:
+def changing(folder: Path, part: DatabaseName) -> Iterator[Connection]:
     """A transaction beside the console, over only when no console answers any more as it did before."""
     with opened(folder, part) as engine, engine.begin() as connection:
         yield connection

@@ -169,4 +169,4 @@ import cloudconsole.pytest_plugin
 print(*sorted(set(sys.modules) - before))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout == "cloudconsole cloudconsole.pytest_plugin\n"
+    assert done.stdout == "cloudconsole cloudconsole._version cloudconsole.pytest_plugin\n"

@@ -15,7 +15,7 @@ from cloudconsole.operator.sample import SAMPLE_FILE, SAMPLE_PASSWORDS
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.spec.actions import ACTIONS
-from cloudconsole.spec.operations import OPEN
+from cloudconsole.spec.operations import OPEN_SESSION
 from cloudconsole.store.sqlite.engine import opened
 from cloudconsole.store.sqlite.store import prepare
 
@@ -58,7 +58,7 @@ def _load_sample(data: Path, file: Path) -> None:
 
 async def _call_all(console: Console) -> dict[str, Any]:
     cookies, response = await _send(console, ("GET", "/api/", {}, b""))
-    examples = {OPEN.name: {"body": {}, "answer": json.loads(response)}}
+    examples = {OPEN_SESSION.name: {"body": {}, "answer": json.loads(response)}}
     token = cookies["csrftoken"]
     user = {"username": "demo", "password": SAMPLE_PASSWORDS["demo"]}
     login = {"csrfmiddlewaretoken": token, **user, "region": f"{BASE}/v3"}

@@ -20,8 +20,8 @@ from bench.scale.bulk_insert import insert_tenants
 from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.server.http.csrf import CsrfTokens
-from cloudconsole.store.activity import Activity
-from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.activity import ActivityStore
+from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PostgresStore
 from cloudconsole.store.tables import accounts, sessions
 from cluster.postgres import PostgresServer
@@ -55,7 +55,7 @@ class PostgresDataset(Struct, frozen=True):
 
     @property
     def store(self) -> PostgresStore:
-        return PostgresStore(DatabaseAddress(self.dsn))
+        return PostgresStore(Dsn(self.dsn))
 
     def demo_cookies(self) -> SessionCookies:
         return cookies_for("demo", self._tokens())
@@ -90,7 +90,7 @@ class PostgresDataset(Struct, frozen=True):
 
     def _tokens(self) -> CsrfTokens:
         with self.store.opened("activity") as engine:
-            return CsrfTokens(Activity(engine).secret("csrf", fresh=secrets.token_bytes(32)))
+            return CsrfTokens(ActivityStore(engine).secret("csrf", fresh=secrets.token_bytes(32)))
 
 
 @contextmanager

@@ -1,11 +1,11 @@
 """What backends read, read by a test."""
 
-from cloudconsole.backends.prices import KeptPrices, PriceList
+from cloudconsole.backends.prices import CachedPrices, PriceList
 from cloudconsole.store.reader import Reader
 from tests.stores import run
 
 
-def read_prices(kept: KeptPrices, reader: Reader) -> PriceList:
+def read_prices(kept: CachedPrices, reader: Reader) -> PriceList:
     """Those of now."""
 
     async def read() -> PriceList:

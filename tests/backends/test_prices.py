@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import insert
 
-from cloudconsole.backends.prices import KeptPrices
+from cloudconsole.backends.prices import CachedPrices
 from cloudconsole.core.resources import Amounts
 from cloudconsole.store.reader import Reader
 from cloudconsole.store.tables import nodes, prices
@@ -22,7 +22,7 @@ def add(folder: Path, table: Any, **values: Any) -> None:
 
 
 def test_what_an_operator_changes_is_read_at_once(folder: Path, reader: Reader) -> None:
-    kept = KeptPrices(of_types=True)
+    kept = CachedPrices(of_types=True)
     book, ids = read_prices(kept, reader)
     assert book.hourly("volume", None, TEN_GB, 5) is None
     assert ids == {}
@@ -34,7 +34,7 @@ def test_what_an_operator_changes_is_read_at_once(folder: Path, reader: Reader) 
 
 
 def test_the_list_is_kept_while_nothing_changes(folder: Path, reader: Reader) -> None:
-    kept = KeptPrices(of_types=True)
+    kept = CachedPrices(of_types=True)
     first = read_prices(kept, reader)
     assert read_prices(kept, reader) is first
     add(folder, nodes, id=7, name="north")
@@ -45,5 +45,5 @@ def test_the_list_is_kept_while_nothing_changes(folder: Path, reader: Reader) ->
 def test_prices_of_types_are_for_who_has_types(folder: Path, reader: Reader, of_types: bool, cost: int) -> None:
     for billionths, kind in ((3, None), (9, "ssd")):
         add(folder, prices, kind="volume", unit="gb", start=0, billionths=billionths, type=kind)
-    book = read_prices(KeptPrices(of_types=of_types), reader).book
+    book = read_prices(CachedPrices(of_types=of_types), reader).book
     assert book.hourly("volume", None, TEN_GB, 5, "ssd") == cost

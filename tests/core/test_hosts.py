@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudconsole.core.hosts import host_of, normalise_region, parse_origin
+from cloudconsole.core.hosts import normalise_region, parse_host, parse_origin
 
 LABELS = st.text(ascii_letters + digits, min_size=1, max_size=20)
 NAMES = st.lists(LABELS, min_size=1, max_size=4).map(".".join)
@@ -25,40 +25,40 @@ IPV6 = st.ip_addresses(v=6)
 
 @given(NAMES, st.one_of(st.just(""), PORTS.map(lambda port: f":{port}")), st.sampled_from(["", "."]))
 def test_a_host_is_its_name_in_lower_case_without_port_and_final_dot(name: str, port: str, dot: str) -> None:
-    assert host_of(f"{name}{dot}{port}") == name.lower()
+    assert parse_host(f"{name}{dot}{port}") == name.lower()
 
 
 @given(IPV6, st.one_of(st.just(""), PORTS.map(lambda port: f":{port}")))
 def test_an_ipv6_host_is_its_address_however_it_is_written(address: ipaddress.IPv6Address, port: str) -> None:
-    assert host_of(f"[{address.exploded.upper()}]{port}") == address.compressed
+    assert parse_host(f"[{address.exploded.upper()}]{port}") == address.compressed
 
 
 @given(IPV4)
 def test_an_ipv4_host_is_its_address(address: ipaddress.IPv4Address) -> None:
-    assert host_of(str(address)) == str(address)
+    assert parse_host(str(address)) == str(address)
 
 
 @given(st.text(max_size=60))
 def test_no_text_breaks_it_and_what_it_gives_is_plain(text: str) -> None:
-    host = host_of(text)
+    host = parse_host(text)
     assert host is None or (host.isascii() and host == host.lower() and not set(host) & set(" /@?#\\,[]"))
 
 
 @given(st.text(max_size=60))
 def test_the_host_of_a_host_is_itself(text: str) -> None:
-    host = host_of(text)
+    host = parse_host(text)
     if host is not None and ":" not in host:
-        assert host_of(host) == host
+        assert parse_host(host) == host
 
 
 @pytest.mark.parametrize("port", ["65536", "99999", "100000", "-1", "+1", "1.5", "x", "\u0663", " 1"])
 def test_a_port_that_is_none_makes_the_host_none(port: str) -> None:
-    assert host_of(f"localhost:{port}") is None
+    assert parse_host(f"localhost:{port}") is None
 
 
 @pytest.mark.parametrize("letter", ["\N{KELVIN SIGN}", "\N{LATIN SMALL LETTER LONG S}", "ü", "\u200b", "。"])
 def test_a_name_beyond_ascii_is_none(letter: str) -> None:
-    assert host_of(f"a{letter}b.example") is None
+    assert parse_host(f"a{letter}b.example") is None
 
 
 # Origins.

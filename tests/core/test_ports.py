@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from cloudconsole.core.ports import Access
+from cloudconsole.core.ports import CloudCredentials
 
-ACCESS = Access(
+ACCESS = CloudCredentials(
     "https://one.example", "user", "project", {"north": {"compute": "https://nova.example/v2.1"}}, b"sealed"
 )
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from cloudconsole.core.pricing import Hour, Price, PriceBook, amount_text, clock_hour, estimate
+from cloudconsole.core.pricing import Hour, Price, PriceBook, clock_hour, estimate, format_amount
 from cloudconsole.core.resources import Amounts
 from cloudconsole.spec.records import ConsumptionItem, ResourceType
 
@@ -43,17 +43,17 @@ def exact(billionths: int) -> Decimal:
     ],
 )
 def test_amount_as_text(billionths: int, text: str) -> None:
-    assert amount_text(billionths) == text
+    assert format_amount(billionths) == text
 
 
 @given(st.integers(0, 10**40))
 def test_an_amounts_text_is_exactly_the_amount(billionths: int) -> None:
-    assert Decimal(amount_text(billionths)) == exact(billionths)
+    assert Decimal(format_amount(billionths)) == exact(billionths)
 
 
 @given(st.integers(0, 10**40))
 def test_an_amounts_text_is_plain_with_two_decimals_or_as_many_as_it_needs(billionths: int) -> None:
-    assert PLAIN.fullmatch(amount_text(billionths))
+    assert PLAIN.fullmatch(format_amount(billionths))
 
 
 # The estimate

@@ -247,18 +247,18 @@ def starting(folder: Path, *flags: str) -> Iterator[WarmProcess]:
 SIGNALLED_IN_A_FINALIZER = """
 import os
 from cloudconsole.cli.entry import main
-from cloudconsole.server import serving
+from cloudconsole.server.runtime import worker
 
 class Finalized:
     def __del__(self):
         os.kill(os.getpid(), {sig})
 
-class Console(serving.Console):
+class Console(worker.Console):
     def __init__(self, *args, **kwargs):
         Finalized()
         super().__init__(*args, **kwargs)
 
-serving.Console = Console
+worker.Console = Console
 raise SystemExit(main())
 """
 

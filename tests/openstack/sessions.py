@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import closing
 from typing import NamedTuple
 
-from cloudconsole.backends.openstack.token_encryption import Seals
+from cloudconsole.backends.openstack.token_encryption import TokenCipher
 from tests.harness import RunningServer
 from tests.openstack.direct import Connection
 from tests.openstack.operating import data_of
@@ -25,7 +25,7 @@ def sessions_of(console: RunningServer, username: str) -> list[Kept]:
         rows = store.execute(
             "SELECT username, project_id, sealed_token FROM guest_sessions WHERE username = ?", (username,)
         ).fetchall()
-    seals = Seals(data / "token-keys")
+    seals = TokenCipher(data / "token-keys")
     return [Kept(name, project, seals.open(sealed) or "") for name, project, sealed in rows]
 
 

@@ -12,7 +12,7 @@ from lab.cloud import User, identity_of
 from openstack.connection import Connection
 from openstack.identity.v3._proxy import Proxy as Identity
 
-from cloudconsole.backends.openstack.token_encryption import LOOK_SECONDS
+from cloudconsole.backends.openstack.token_encryption import CHECK_SECONDS
 from tests.harness import RunningServer, running_server
 from tests.openstack.conftest import Serve
 from tests.openstack.guests import Guest
@@ -182,11 +182,11 @@ def test_sessions_outlive_new_token_keys_once_and_end_with_the_second(
 ) -> None:
     older = visit(wary).enter(newcomer.who)
     operate(wary, "token-keys", "rotate")
-    time.sleep(LOOK_SECONDS)
+    time.sleep(CHECK_SECONDS)
     newer = visit(wary).enter(newcomer.who)
     assert (older.call("GetUsageLimits").status, newer.call("GetUsageLimits").status) == (200, 200)
     operate(wary, "token-keys", "rotate")
-    time.sleep(LOOK_SECONDS)
+    time.sleep(CHECK_SECONDS)
     assert older.call("GetUsageLimits").error == "login_required"
     assert newer.call("GetUsageLimits").status == 200
 

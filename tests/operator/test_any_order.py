@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine
 
 from cloudconsole.backends.embedded.cloud import EmbeddedCloud
-from cloudconsole.core.clock import time_text
+from cloudconsole.core.clock import format_utc
 from cloudconsole.core.ports import Tenant
 from cloudconsole.core.resources import KINDS, NODELESS, SIZED_IN_GB
 from cloudconsole.operator.cloud_file import dump
@@ -35,7 +35,7 @@ Step = Callable[[Desk], Any]
 tenants = st.sampled_from(["t1", "t2", "t3"])
 nodes = st.sampled_from(["n1", "n2", "n3"])
 ids = st.sampled_from(["r1", "r2", "r3", "r4", "r5"])
-moments = st.sampled_from([NOW - 86_400 * 400, NOW - 3600, NOW - 60, NOW, NOW + 60, NOW + 86_400]).map(time_text)
+moments = st.sampled_from([NOW - 86_400 * 400, NOW - 3600, NOW - 60, NOW, NOW + 60, NOW + 86_400]).map(format_utc)
 sizes = st.sampled_from([1, 2, 5, 1023, 1025, 60_000])
 units = st.sampled_from(
     [("instance", "each"), ("instance", "vcpu"), ("image", "gb"), ("loadbalance", "each"), ("volume", "gb")]

@@ -10,11 +10,11 @@ from cluster.postgres import PostgresServer
 from sqlalchemy import select
 
 from cloudconsole.operator.maintenance.postgres_copy import copy_to_postgres
-from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.import_sqlite import TABLES, Step
 from cloudconsole.store.postgres.store import opened as opened_on_postgres
 from cloudconsole.store.sqlite.engine import opened
-from cloudconsole.store.sqlite.store import FolderStore
+from cloudconsole.store.sqlite.store import SqliteStore
 from tests.conftest import NOON
 
 Tell = Callable[[Step], object]
@@ -51,9 +51,9 @@ def fill_every_table(data: Path) -> Path:
 
 def copy(data: Path, address: str, tell: Tell = lambda step: None, *, while_served: bool = False) -> bool:
     """Whether the store was written to since."""
-    target = DatabaseAddress(address)
+    target = Dsn(address)
     return copy_to_postgres(
-        FolderStore(data), target, actor="tester", now=int(NOON), while_served=while_served, tell=tell
+        SqliteStore(data), target, actor="tester", now=int(NOON), while_served=while_served, tell=tell
     ).is_behind
 
 
@@ -67,7 +67,7 @@ def in_folder(data: Path) -> dict[str, list[Any]]:
 
 
 def in_database(address: str) -> dict[str, list[Any]]:
-    with opened_on_postgres(DatabaseAddress(address), None) as engine, engine.begin() as connection:
+    with opened_on_postgres(Dsn(address), None) as engine, engine.begin() as connection:
         return {
             table.name: [tuple(row) for row in connection.execute(select(table).order_by(*table.primary_key))]
             for table in TABLES

@@ -57,7 +57,7 @@ class Partitioned(PostgresDeployment):
 
 def break_lease(folder: Path, monkeypatch: pytest.MonkeyPatch, *changes: str) -> None:
     """Start every replica with patched lease times."""
-    lines = ["from cloudconsole.store.postgres import watching", *(f"watching.{change}" for change in changes)]
+    lines = ["from cloudconsole.store.postgres import change_lease", *(f"change_lease.{change}" for change in changes)]
     (folder / "sitecustomize.py").write_text("\n".join(lines) + "\n")
     paths: Sequence[str] = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
@@ -77,7 +77,7 @@ def is_detected(folder: Path, round_: Round, deployment: type[PostgresDeployment
 
 
 def test_without_a_replication_wait_stale_reads_are_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    break_lease(tmp_path, monkeypatch, "SETTLE_SECONDS = 0.0")
+    break_lease(tmp_path, monkeypatch, "REPLICATION_WAIT_SECONDS = 0.0")
     monkeypatch.setattr(PostgresStore, "settle_seconds", 0.0)
     assert is_detected(tmp_path, Round(7, 600, 10, Cloud(2)), FaultFree, STALE, ACCEPTED)
 

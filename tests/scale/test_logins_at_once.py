@@ -12,29 +12,31 @@ from msgspec.structs import replace
 from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import OperationalError
 
-from cloudconsole.core.login_throttle import ADDRESS_FAILURES, USER_FAILURES, WIDER_FAILURES
-from cloudconsole.core.ports import Access, Account, Caller, Guest
+from cloudconsole.core.login_throttle import ADDRESS_FAILURES, NETWORK_FAILURES, USER_FAILURES
+from cloudconsole.core.ports import Account, ClientInfo, CloudCredentials, FederatedUser
 from cloudconsole.server.net import throttle_address
 from cloudconsole.spec.errors import TooManyRequests
-from cloudconsole.store.activity import Activity, Attempt, NewSession
-from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.activity import ActivityStore, LoginAttempt, NewSession
+from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PostgresStore
 from cloudconsole.store.sessions import hash_session_id
-from cloudconsole.store.sql import repeated
+from cloudconsole.store.sql import retry_deadlocks
 from cloudconsole.store.tables import access_audit, login_failures, sessions
 
 NOW: Final = 1_800_000_000
 LATER: Final = NOW + 43_200
 ALICE: Final = Account(1, "alice", 41, "tenant")
-FEDERATED: Final = Guest("alice", 7, Access("https://cloud.example:5000", "user", "project", {}, b"token"), LATER)
+FEDERATED: Final = FederatedUser(
+    "alice", 7, CloudCredentials("https://cloud.example:5000", "user", "project", {}, b"token"), LATER
+)
 NETWORK: Final = "192.0.2.1"
-HERE: Final = Caller(NETWORK, "request")
+HERE: Final = ClientInfo(NETWORK, "request")
 
 
 @pytest.fixture
 def stores(postgres: PostgresServer, with_tables: str) -> list[PostgresStore]:
     """The store of two replicas."""
-    return [PostgresStore(DatabaseAddress(postgres.address(with_tables))) for _ in range(2)]
+    return [PostgresStore(Dsn(postgres.address(with_tables))) for _ in range(2)]
 
 
 @pytest.fixture
@@ -76,7 +78,7 @@ HOME: Final = [throttle_address(f"2001:db8:0:{number:x}::1") for number in range
     [
         (["alice"], [NETWORK], USER_FAILURES),
         (USERS, [NETWORK], ADDRESS_FAILURES),
-        (USERS, HOME, WIDER_FAILURES[56]),
+        (USERS, HOME, NETWORK_FAILURES[56]),
     ],
 )
 def test_so_many_failures_are_counted_as_the_limit_allows(
@@ -84,10 +86,10 @@ def test_so_many_failures_are_counted_as_the_limit_allows(
 ) -> None:
     def fail(number: int) -> int:
         """How many of some attempts were counted."""
-        activity, counted = Activity(engines[number % 2]), 0
+        activity, counted = ActivityStore(engines[number % 2]), 0
         for turn in range(limit // 4):
             network = networks[(number * 7 + turn) % len(networks)]
-            attempt = Attempt(users[(number + turn) % len(users)], network, HERE)
+            attempt = LoginAttempt(users[(number + turn) % len(users)], network, HERE)
             try:
                 activity.count_failure(attempt, None, NOW)
                 counted += 1
@@ -102,26 +104,26 @@ def test_so_many_failures_are_counted_as_the_limit_allows(
 
 
 def test_nobody_is_let_in_once_the_limit_is_reached_elsewhere(engines: list[Engine]) -> None:
-    attempt = Attempt("alice", NETWORK, HERE)
+    attempt = LoginAttempt("alice", NETWORK, HERE)
     for _ in range(USER_FAILURES):
-        Activity(engines[0]).count_failure(attempt, None, NOW)
+        ActivityStore(engines[0]).count_failure(attempt, None, NOW)
     with pytest.raises(TooManyRequests):
-        Activity(engines[1]).open_session(attempt, ALICE, session("late"), NOW)
+        ActivityStore(engines[1]).open_session(attempt, ALICE, session("late"), NOW)
     assert column(engines[0], sessions.c.id_hash) == []
 
 
 @pytest.mark.parametrize("user", [ALICE, FEDERATED])
 def test_sessions_that_are_opened_touched_and_ended_at_once_are_all_as_was_told(
-    engines: list[Engine], user: Account | Guest
+    engines: list[Engine], user: Account | FederatedUser
 ) -> None:
     shared = [f"shared-{number}" for number in range(20)]
-    everyone = Activity(engines[0])
+    everyone = ActivityStore(engines[0])
     for name in shared:
-        everyone.open_session(Attempt("alice", NETWORK, HERE), user, session(name), NOW)
+        everyone.open_session(LoginAttempt("alice", NETWORK, HERE), user, session(name), NOW)
 
     def come_and_go(number: int) -> str:
         """Each replaces the same sessions, in another order, in the midst of those being touched."""
-        activity, attempt = Activity(engines[number % 2]), Attempt("alice", f"192.0.2.{number}", HERE)
+        activity, attempt = ActivityStore(engines[number % 2]), LoginAttempt("alice", f"192.0.2.{number}", HERE)
         for turn in range(10):
             activity.open_session(attempt, user, session(f"s-{number}-{turn}", f"s-{number}-{turn - 1}"), NOW)
             activity.touch_sessions({hash_session_id(name): NOW + turn + 1 for name in shared})
@@ -138,17 +140,17 @@ def test_sessions_that_are_opened_touched_and_ended_at_once_are_all_as_was_told(
 def test_each_token_of_a_session_that_ends_is_handed_to_one(engines: list[Engine]) -> None:
     names = [f"ended-{number}" for number in range(40)]
     id_hashes = [hash_session_id(name) for name in names]
-    attempt = Attempt("alice", NETWORK, HERE)
+    attempt = LoginAttempt("alice", NETWORK, HERE)
     for name in names:
         own = replace(FEDERATED, access=replace(FEDERATED.access, sealed_token=name.encode()))
-        Activity(engines[0]).open_session(attempt, own, session(name), NOW)
+        ActivityStore(engines[0]).open_session(attempt, own, session(name), NOW)
 
-    def sweep(number: int) -> list[Access]:
-        return Activity(engines[number % 2]).take_guest_sessions(id_hashes)
+    def sweep(number: int) -> list[CloudCredentials]:
+        return ActivityStore(engines[number % 2]).take_guest_sessions(id_hashes)
 
-    def log_in(number: int) -> list[Access]:
+    def log_in(number: int) -> list[CloudCredentials]:
         replaced = session(f"new-{number}", *names[number::4])
-        return Activity(engines[number % 2]).open_session(attempt, FEDERATED, replaced, NOW)
+        return ActivityStore(engines[number % 2]).open_session(attempt, FEDERATED, replaced, NOW)
 
     taken = at_once([partial(work, number) for number in range(4) for work in (sweep, log_in)])
     assert sorted(access.sealed_token.decode() for part in taken for access in part) == sorted(names)
@@ -156,7 +158,7 @@ def test_each_token_of_a_session_that_ends_is_handed_to_one(engines: list[Engine
 
 def test_of_two_that_wait_for_each_other_one_gives_way_and_tries_again(engines: list[Engine]) -> None:
     for name in ("a", "b"):
-        Activity(engines[0]).open_session(Attempt("alice", NETWORK, HERE), ALICE, session(name), NOW)
+        ActivityStore(engines[0]).open_session(LoginAttempt("alice", NETWORK, HERE), ALICE, session(name), NOW)
     both_hold = Barrier(2, timeout=60)
     tries: list[str] = []
 
@@ -173,7 +175,7 @@ def test_of_two_that_wait_for_each_other_one_gives_way_and_tries_again(engines: 
             lock(connection, second)
             return first
 
-        return repeated(engines[first == "b"], work)
+        return retry_deadlocks(engines[first == "b"], work)
 
     assert at_once([partial(cross, "a", "b"), partial(cross, "b", "a")]) == ["a", "b"]
     assert len(tries) == 3
@@ -188,7 +190,7 @@ def test_other_troubles_are_not_tried_again(engines: list[Engine]) -> None:
         connection.exec_driver_sql("SELECT pg_sleep(60)")
 
     with pytest.raises(OperationalError):
-        repeated(engines[0], work)
+        retry_deadlocks(engines[0], work)
     assert len(tries) == 1
 
 

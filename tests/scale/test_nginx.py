@@ -257,7 +257,7 @@ def access_lines(site: Site) -> list[dict[str, object]]:
 
 def assert_is_refusal(answer: Reply, error: ApiError, language: Language) -> None:
     """Exactly what a console says, with the headers that all its answers have."""
-    assert answer.body == envelope.refusal(error, language)
+    assert answer.body == envelope.error(error, language)
     assert answer.header("content-type") == JSON
     assert answer.header("cache-control") == "no-store"
     assert answer.header("strict-transport-security") == "max-age=31536000"

@@ -53,7 +53,7 @@ def raw(nginx: Nginx) -> Raw:
 def test_a_post_that_was_sent_is_never_sent_again(before: Before, path: str) -> None:
     nginx, upstreams = before(break_off, break_off)
     reply = send(nginx, "POST", path, body=b"{}")
-    assert (reply.status, reply.body) == (502, envelope.refusal(UpstreamFailed(), "en"))
+    assert (reply.status, reply.body) == (502, envelope.error(UpstreamFailed(), "en"))
     assert sum(len(each.requests) for each in upstreams) == 1
 
 
@@ -99,7 +99,7 @@ def test_a_call_that_reached_no_replica_may_be_sent_again(before: Before, method
         nginx.restart()
         replies = [send(nginx, method, body=b"{}" if method == "POST" else b"") for _ in range(6)]
     assert {(reply.status, reply.header("retry-after")) for reply in replies} == {(503, "1")}
-    assert {reply.body for reply in replies} == {envelope.refusal(Unavailable(), "en")}
+    assert {reply.body for reply in replies} == {envelope.error(Unavailable(), "en")}
 
 
 def test_a_refusal_for_lack_of_time_is_handed_on_and_not_tried_elsewhere(before: Before) -> None:

@@ -22,7 +22,7 @@ from cluster.postgres import PostgresServer
 from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.sample import SAMPLE_FILE
 from cloudconsole.server.runtime.worker import OTHER_FILES
-from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PostgresStore
 from tests.e2e.processes import children_of, eventually
 from tests.e2e.raw_http import Raw, request
@@ -61,7 +61,7 @@ def flags(request: pytest.FixtureRequest) -> list[str]:
 @pytest.fixture
 def sampled(postgres: PostgresServer, with_tables: str) -> str:
     """The address of a database with the sample cloud."""
-    store = PostgresStore(DatabaseAddress(postgres.address(with_tables)))
+    store = PostgresStore(Dsn(postgres.address(with_tables)))
     with store.opened("cloud") as engine:
         load(engine, SAMPLE_FILE, zone=UTC, now=int(time.time()), actor="tests")
     return postgres.address(with_tables)

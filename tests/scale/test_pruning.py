@@ -7,7 +7,7 @@ from cluster.postgres import PostgresServer
 from cloudconsole.operator.maintenance.retention import ROWS_PER_TRANSACTION, Ages, count, prune, rules
 from cloudconsole.store import tables
 from cloudconsole.store.base import Store
-from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PostgresStore
 from tests.operator.maintenance.test_retention import IDLE, NOTHING_MORE, keys, pruned, put, session
 from tests.operator.transactions import NOW
@@ -15,7 +15,7 @@ from tests.operator.transactions import NOW
 
 @pytest.fixture
 def store(postgres: PostgresServer, database: str) -> Store:
-    made = PostgresStore(DatabaseAddress(postgres.address(database)))
+    made = PostgresStore(Dsn(postgres.address(database)))
     made.migrate()
     return made
 

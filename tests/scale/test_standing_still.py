@@ -6,7 +6,7 @@ import pytest
 from cluster.postgres import PostgresServer
 from cluster.replica import Replica
 
-from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PostgresStore
 from tests.e2e.processes import eventually
 from tests.harness import Caller, OverHttp
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.long
 def own() -> Iterator[PostgresServer]:
     """A server to halt, with a database `console`."""
     with PostgresServer(durable=False) as server:
-        PostgresStore(DatabaseAddress(server.create_database("console"))).migrate()
+        PostgresStore(Dsn(server.create_database("console"))).migrate()
         yield server
 
 

@@ -26,8 +26,8 @@ from cloudconsole.operator.errors import OperatorError, Overridable
 from cloudconsole.operator.maintenance.repair import recount
 from cloudconsole.operator.transaction import at_desk
 from cloudconsole.store import counters, tables
-from cloudconsole.store.base import read_with
-from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.base import run_with_reader
+from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PostgresStore
 from tests.e2e.processes import command, eventually
 from tests.fork_server import WarmProcess, forking
@@ -63,7 +63,7 @@ def write_lines(folder: Path, of: str, count: int) -> Path:
 def address(postgres: PostgresServer, database: str, tmp_path: Path) -> str:
     """Where a store with a few tenants and nothing of theirs is."""
     address = postgres.address(database)
-    PostgresStore(DatabaseAddress(address)).migrate()
+    PostgresStore(Dsn(address)).migrate()
     file = tmp_path / "cloud.yaml"
     file.write_text(CLOUD)
     load_it(address, file)
@@ -72,7 +72,7 @@ def address(postgres: PostgresServer, database: str, tmp_path: Path) -> str:
 
 @pytest.fixture
 def engine(address: str) -> Iterator[Engine]:
-    with PostgresStore(DatabaseAddress(address)).opened("cloud") as opened:
+    with PostgresStore(Dsn(address)).opened("cloud") as opened:
         yield opened
 
 
@@ -80,7 +80,7 @@ def engine(address: str) -> Iterator[Engine]:
 
 
 def load_it(address: str, file: Path) -> Trail:
-    with PostgresStore(DatabaseAddress(address)).opened("cloud") as engine:
+    with PostgresStore(Dsn(address)).opened("cloud") as engine:
         done = load(engine, file, zone=UTC, now=NOW, actor="loader")
     return [("load", file.name)] if done.changed else []
 
@@ -88,7 +88,7 @@ def load_it(address: str, file: Path) -> Trail:
 def import_it(address: str, file: Path) -> Trail:
     bulk_import.LINES_PER_TRANSACTION = 50  # type: ignore[misc] # so that there are many in a short time
     told: Trail = []
-    with PostgresStore(DatabaseAddress(address)).opened("cloud") as engine, file.open("rb") as source:
+    with PostgresStore(Dsn(address)).opened("cloud") as engine, file.open("rb") as source:
         for tally in import_resources(engine, source, file.name, actor=file.stem, clock=SystemClock(), zone=UTC):
             told = [("import", file.name)] * (tally.lines // 50)
     return told
@@ -96,7 +96,7 @@ def import_it(address: str, file: Path) -> Trail:
 
 def count_anew(address: str, times: int) -> Trail:
     """Nothing is ever wrong, so there is nothing to tell."""
-    with PostgresStore(DatabaseAddress(address)).opened("cloud") as engine:
+    with PostgresStore(Dsn(address)).opened("cloud") as engine:
         for _ in range(times):
             assert recount(engine, actor="recounter", now=NOW, zone=UTC) == 0
     return []
@@ -105,7 +105,7 @@ def count_anew(address: str, times: int) -> Trail:
 def operate(address: str, actor: str, times: int) -> Trail:
     """Resources made, resized, ended and removed; a refusal is one where a load has taken the resource away."""
     chance, told, own = random.Random(actor), Trail(), list[str]()
-    with PostgresStore(DatabaseAddress(address)).opened("cloud") as engine:
+    with PostgresStore(Dsn(address)).opened("cloud") as engine:
         for number in range(times):
             verb = chance.choice(["add", "add", "change", "end", "remove"]) if own else "add"
             key = f"{actor}-{number}" if verb == "add" else own.pop(chance.randrange(len(own)))
@@ -176,7 +176,7 @@ def answered(address: str, tenant_id: int) -> dict[str, int]:
     """What GetUsageLimits says that a tenant uses."""
 
     async def ask() -> dict[str, int]:
-        async with read_with(PostgresStore(DatabaseAddress(address))) as reader:
+        async with run_with_reader(PostgresStore(Dsn(address))) as reader:
             record = (await usage_limits(reader, tenant_id, NOW)).record
             return {quota: getattr(record, field) for field, quota in USES.items()}
 
@@ -213,7 +213,7 @@ def test_many_writers_at_once_lose_nothing_and_count_exactly(address: str, engin
 def add_some(address: str, of: str, count: int) -> int:
     """How many of them were taken."""
     taken = 0
-    with PostgresStore(DatabaseAddress(address)).opened("cloud") as engine:
+    with PostgresStore(Dsn(address)).opened("cloud") as engine:
         for number in range(count):
             with suppress(Overridable), at_desk(engine, actor=of, now=NOW) as desk:
                 what = {"tenant": "north", "id": f"{of}-{number}", "kind": "security_group", "name": "web"}

@@ -19,7 +19,7 @@ from cloudconsole.server import openstack
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.identity_endpoints import IdentityEndpoint
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.store.tables import access_audit, guest_sessions, login_failures, sessions, tenants
+from cloudconsole.store.tables import access_audit, federated_sessions, login_failures, sessions, tenants
 from tests.backends.openstack.fake_cloud import Asked, CloudDouble, Reply
 from tests.harness import FORM, Caller, HeldClock, InProcess
 from tests.harness import Reply as Answered
@@ -148,7 +148,7 @@ def test_the_project_becomes_a_tenant_once(alice: Caller, visitor: Caller, keyst
 def test_a_project_id_that_is_none_is_the_clouds_failure(visitor: Caller, keystone: Keystone, data: Path) -> None:
     keystone.project_id = "p/1"
     assert log_in(visitor, keystone).error == "upstream_failed"
-    assert not rows(data, guest_sessions)
+    assert not rows(data, federated_sessions)
 
 
 def test_a_tenant_that_cannot_be_written_is_the_stores_failure(visitor: Caller, keystone: Keystone, data: Path) -> None:
@@ -293,7 +293,7 @@ def test_a_token_that_is_revoked_ends_the_session_within_the_time_set(
     assert alice.call("GetNews").status == 200
     clock.moment += 1
     assert alice.call("GetNews").error == "login_required"
-    assert not rows(data, guest_sessions)
+    assert not rows(data, federated_sessions)
 
 
 def test_what_the_watch_finds_comes_before_a_bad_token(alice: Caller, keystone: Keystone, clock: HeldClock) -> None:
@@ -411,7 +411,7 @@ def test_the_token_is_nowhere_in_the_store_and_in_no_log(
     alice: Caller, data: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     alice.call("GetUsageLimits")
-    assert len(rows(data, guest_sessions)) == 1
+    assert len(rows(data, federated_sessions)) == 1
     assert TOKEN.encode() not in stored_bytes(data)
     assert TOKEN not in caplog.text
     assert PASSWORD not in caplog.text

@@ -12,7 +12,7 @@ from cloudconsole._version import __version__
 from cloudconsole.server.openapi.document import build_document
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.errors import ApiError
-from cloudconsole.spec.operations import ELSEWHERE, EVERYWHERE, OPERATIONS, Operation
+from cloudconsole.spec.operations import COMMON_ERRORS, OPERATIONS, UNKNOWN_PATH_ERRORS, Operation
 
 DOCUMENT: dict[str, Any] = json.loads(json.dumps(build_document()))
 SCHEMAS = DOCUMENT["components"]["schemas"]
@@ -130,14 +130,14 @@ def test_an_operation_lists_exactly_its_errors(operation: Operation) -> None:
 
 def test_every_error_can_come_from_somewhere() -> None:
     declared = {error for operation in OPERATIONS for error in operation.errors}
-    assert declared | set(ELSEWHERE) == set(ApiError.__subclasses__())
-    assert not declared & set(ELSEWHERE)
+    assert declared | set(UNKNOWN_PATH_ERRORS) == set(ApiError.__subclasses__())
+    assert not declared & set(UNKNOWN_PATH_ERRORS)
 
 
 def test_no_operation_declares_an_error_twice() -> None:
     for operation in OPERATIONS:
         assert len(set(operation.errors)) == len(operation.errors)
-        assert set(EVERYWHERE) <= set(operation.errors)
+        assert set(COMMON_ERRORS) <= set(operation.errors)
 
 
 @pytest.mark.parametrize("error", ApiError.__subclasses__(), ids=lambda error: error.error)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.core.ports import Access, Fresh, Tenant
+from cloudconsole.core.ports import CacheableResult, CloudCredentials, Tenant
 from cloudconsole.server.actions import HANDLERS, Handler, Ports
 from cloudconsole.server.metrics.shared_memory import meter_alone
 from cloudconsole.server.response_cache import ENTRY_OVERHEAD, Asked, Payloads
@@ -58,13 +58,15 @@ class Source:
         self.refuse = False
         self.changes_meanwhile = False
 
-    async def answer(self, _ports: Ports, tenant: Tenant, *parameters: str) -> Fresh[str]:
+    async def answer(self, _ports: Ports, tenant: Tenant, *parameters: str) -> CacheableResult[str]:
         self.asked.append((tenant.id, parameters))
         if self.refuse:
             raise DomainNotFound
         if self.changes_meanwhile:
             self.changes.change()
-        return Fresh(f"{len(self.asked)} for {tenant.username} {' '.join(parameters)}".ljust(self.size), self.until)
+        return CacheableResult(
+            f"{len(self.asked)} for {tenant.username} {' '.join(parameters)}".ljust(self.size), self.until
+        )
 
 
 class Kept:
@@ -183,7 +185,7 @@ def test_only_flavors_and_news_are_the_same_for_all() -> None:
 
 
 def test_what_a_cloud_says_is_its_users_alone_and_the_rest_his_tenants() -> None:
-    access = Access("https://identity.example", "user", "project", {"north": {}, "east": {}}, b"")
+    access = CloudCredentials("https://identity.example", "user", "project", {"north": {}, "east": {}}, b"")
     scope = "https://identity.example user project east north"
     assert owners(Tenant(7, "alice", access)) == {
         "GetUsageLimits": scope,

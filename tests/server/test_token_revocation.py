@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert
 
-from cloudconsole.core.ports import Access, Caller, Guest
+from cloudconsole.core.ports import ClientInfo, CloudCredentials, FederatedUser
 from cloudconsole.server import token_revocation
 from cloudconsole.server.metrics.shared_memory import meter_alone
 from cloudconsole.server.token_revocation import (
@@ -21,19 +21,19 @@ from cloudconsole.server.token_revocation import (
 )
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import UpstreamTimeout
-from cloudconsole.store.activity import Activity, Attempt, NewSession
+from cloudconsole.store.activity import ActivityStore, LoginAttempt, NewSession
 from cloudconsole.store.tables import sessions, tenants
 from tests.harness import HeldClock
 from tests.server.http.world import rows
 from tests.stores import changing, opened, reading, run
 
 ENDPOINT = "https://cloud.example:5000"
-CLIENT = Caller("192.0.2.1", "req-1")
+CLIENT = ClientInfo("192.0.2.1", "req-1")
 NOW = 1_700_000_000
 
 
-def access(name: str, endpoint: str = ENDPOINT) -> Access:
-    return Access(endpoint, "user", "project", {}, name.encode())
+def access(name: str, endpoint: str = ENDPOINT) -> CloudCredentials:
+    return CloudCredentials(endpoint, "user", "project", {}, name.encode())
 
 
 class Keystone:
@@ -45,10 +45,10 @@ class Keystone:
         self.hangs = self.is_down = self.is_broken = False
         self.revoked: list[str] = []
 
-    async def vouches(self, access: Access, caller: Caller) -> bool:
+    async def vouches(self, access: CloudCredentials, caller: ClientInfo) -> bool:
         raise AssertionError("nobody asks")
 
-    async def revoke(self, access: Access, _caller: Caller) -> None:
+    async def revoke(self, access: CloudCredentials, _caller: ClientInfo) -> None:
         self.now += self.seconds
         if self.hangs:
             await asyncio.Event().wait()
@@ -60,7 +60,7 @@ class Keystone:
 
 
 class Bench:
-    def __init__(self, keystone: Keystone, revoker: TokenRevoker, activity: Activity, data: Path) -> None:
+    def __init__(self, keystone: Keystone, revoker: TokenRevoker, activity: ActivityStore, data: Path) -> None:
         self.keystone = keystone
         self.revoker = revoker
         self.activity = activity
@@ -92,9 +92,9 @@ class Bench:
             connection.execute(insert(tenants).values(row))
         for number in range(count):
             name = f"token {number:02}"
-            guest = Guest("alice", 7, access(name, endpoint), NOW + 3600)
+            guest = FederatedUser("alice", 7, access(name, endpoint), NOW + 3600)
             session = NewSession(name.encode(), "seed", NOW + 3600, ())
-            self.activity.open_session(Attempt("alice", "192.0.2.1", CLIENT), guest, session, NOW)
+            self.activity.open_session(LoginAttempt("alice", "192.0.2.1", CLIENT), guest, session, NOW)
 
 
 Start = Callable[[], Bench]
@@ -105,7 +105,7 @@ def start(folder: Path) -> Iterator[Start]:
     """Start revokers of several workers over one store and one Keystone."""
     keystone = Keystone()
     with ExitStack() as stack:
-        activity = Activity(stack.enter_context(opened(folder, "activity")))
+        activity = ActivityStore(stack.enter_context(opened(folder, "activity")))
         reader = stack.enter_context(reading(folder))
         writer = Writer("writing", meter_alone())
         stack.callback(writer.close)

@@ -11,7 +11,7 @@ from cloudconsole.server.metrics.layout import SECONDS_BOUNDS, STORE_WRITES
 from cloudconsole.server.metrics.shared_memory import Board, meter_alone
 from cloudconsole.server.writer import MOST_WAITING, Writer
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.base import given_up_at
+from cloudconsole.store.base import write_deadline
 
 
 class HeldUp:
@@ -105,7 +105,7 @@ def test_the_work_is_given_up_when_its_caller_is(writer: Writer, monkeypatch: py
     """As long as it waited for its turn, it has less time for the database."""
     monkeypatch.setattr("cloudconsole.server.writer.BUSY_SECONDS", 1000)
     before = time.monotonic()
-    until = asyncio.run(writer.look(given_up_at.get))
+    until = asyncio.run(writer.look(write_deadline.get))
     assert before + 1000 <= until <= time.monotonic() + 1000
 
 

@@ -38,20 +38,20 @@ def test_the_language_of_one_answer_does_not_stick_to_the_next() -> None:
 
 
 def test_a_refusal_without_a_field() -> None:
-    answer = json.loads(envelope.refusal(InternalError("r-1"), "en"))
+    answer = json.loads(envelope.error(InternalError("r-1"), "en"))
     assert set(answer) == {"message", "code", "data", "error"}
     assert (answer["code"], answer["data"], answer["error"]) == (500, {}, "internal_error")
 
 
 def test_a_refusal_with_a_field() -> None:
-    answer = json.loads(envelope.refusal(MissingField("domainId"), "zh"))
+    answer = json.loads(envelope.error(MissingField("domainId"), "zh"))
     assert set(answer) == {"message", "code", "data", "error", "field"}
     assert (answer["code"], answer["data"], answer["error"]) == (400, {}, "missing_field")
     assert answer["field"] == "domainId"
 
 
 def test_where_a_field_is_unknown_it_is_named() -> None:
-    answers = [json.loads(envelope.refusal(error, "en")) for error in (DomainNotFound(), UnknownRegion(["http://a"]))]
+    answers = [json.loads(envelope.error(error, "en")) for error in (DomainNotFound(), UnknownRegion(["http://a"]))]
     assert [answer["field"] for answer in answers] == ["domainId", "region"]
 
 

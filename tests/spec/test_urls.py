@@ -2,7 +2,7 @@
 
 import pytest
 
-from cloudconsole.spec.urls import clean_address
+from cloudconsole.spec.urls import normalise_base_url
 
 
 @pytest.mark.parametrize(
@@ -21,8 +21,8 @@ from cloudconsole.spec.urls import clean_address
     ],
 )
 def test_one_console_is_one_text(given: str, clean: str) -> None:
-    assert clean_address(given) == clean
-    assert clean_address(clean) == clean
+    assert normalise_base_url(given) == clean
+    assert normalise_base_url(clean) == clean
 
 
 @pytest.mark.parametrize(
@@ -52,4 +52,4 @@ def test_one_console_is_one_text(given: str, clean: str) -> None:
 )
 def test_what_is_no_console_s_address_is_refused(given: str) -> None:
     with pytest.raises(ValueError):
-        clean_address(given)
+        normalise_base_url(given)

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from cloudconsole.store.activity import Activity, Attempt
+from cloudconsole.store.activity import ActivityStore, LoginAttempt
 from cloudconsole.store.login_throttle import LoginThrottle
 from tests.stores import open_engine, reading, run, store_in
 
-Check = Callable[[Attempt, int], bool]
+Check = Callable[[LoginAttempt, int], bool]
 
 
 @pytest.fixture
@@ -21,8 +21,8 @@ def engine(folder: Path) -> Iterator[Engine]:
 
 
 @pytest.fixture
-def activity(engine: Engine) -> Activity:
-    return Activity(engine)
+def activity(engine: Engine) -> ActivityStore:
+    return ActivityStore(engine)
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, Table, func, select, text
 
-from cloudconsole.core.ports import Caller
+from cloudconsole.core.ports import ClientInfo
 from cloudconsole.spec.errors import InvalidCredentials, TooManyRequests, Unavailable
 from cloudconsole.store import activity as module
-from cloudconsole.store.activity import Activity, Attempt
+from cloudconsole.store.activity import ActivityStore, LoginAttempt
 from cloudconsole.store.sessions import hash_session_id
 from cloudconsole.store.tables import access_audit, login_failures, sessions
 from tests.store.conftest import Check
@@ -24,11 +24,11 @@ def _rows(engine: Engine, table: Table) -> list[dict[str, Any]]:
         return [dict(row) for row in connection.execute(select(table)).mappings()]
 
 
-def _fail(activity: Activity, tried: Attempt, times: int, at: int = NOW) -> list[object]:
+def _fail(activity: ActivityStore, tried: LoginAttempt, times: int, at: int = NOW) -> list[object]:
     return [_outcome(activity, tried, at) for _ in range(times)]
 
 
-def _outcome(activity: Activity, tried: Attempt, at: int) -> object:
+def _outcome(activity: ActivityStore, tried: LoginAttempt, at: int) -> object:
     try:
         activity.count_failure(tried, None, at)
     except TooManyRequests as wait:
@@ -39,28 +39,28 @@ def _outcome(activity: Activity, tried: Attempt, at: int) -> object:
 # Sessions
 
 
-def test_the_session_id_itself_is_not_stored(activity: Activity, engine: Engine) -> None:
+def test_the_session_id_itself_is_not_stored(activity: ActivityStore, engine: Engine) -> None:
     activity.open_session(attempt(), ACCOUNT, new_session("s1-very-secret"), NOW)
     (row,) = _rows(engine, sessions)
     assert row["id_hash"] == hashlib.sha256(b"s1-very-secret").digest()
     assert "very-secret" not in repr({name: value for name, value in row.items() if name != "csrf_seed"})
 
 
-def test_a_late_note_of_use_does_not_turn_time_back(activity: Activity, engine: Engine) -> None:
+def test_a_late_note_of_use_does_not_turn_time_back(activity: ActivityStore, engine: Engine) -> None:
     activity.open_session(attempt(), ACCOUNT, new_session(), NOW)
     for moment in (NOW + 1000, NOW + 1000 - 59):
         activity.touch_sessions({hash_session_id("s1"): moment})
     assert [row["seen_at"] for row in _rows(engine, sessions)] == [NOW + 1000]
 
 
-def test_use_after_the_clock_was_set_back_counts_from_there(activity: Activity, engine: Engine) -> None:
+def test_use_after_the_clock_was_set_back_counts_from_there(activity: ActivityStore, engine: Engine) -> None:
     activity.open_session(attempt(), ACCOUNT, new_session(), NOW)
     activity.touch_sessions({hash_session_id("s1"): NOW - 60})
     assert [row["seen_at"] for row in _rows(engine, sessions)] == [NOW - 60]
 
 
 def test_uses_of_many_sessions_are_each_of_their_moment(
-    activity: Activity, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    activity: ActivityStore, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "TOUCHED_AT_ONCE", 2)
     moments = {f"s{number}": NOW + 60 + number % 2 for number in range(7)}
@@ -72,12 +72,12 @@ def test_uses_of_many_sessions_are_each_of_their_moment(
     }
 
 
-def test_use_of_an_ended_session_does_not_revive_it(activity: Activity, engine: Engine) -> None:
+def test_use_of_an_ended_session_does_not_revive_it(activity: ActivityStore, engine: Engine) -> None:
     activity.touch_sessions({hash_session_id("s1"): NOW})
     assert _rows(engine, sessions) == []
 
 
-def test_a_login_sweeps_out_expired_sessions(activity: Activity, engine: Engine) -> None:
+def test_a_login_sweeps_out_expired_sessions(activity: ActivityStore, engine: Engine) -> None:
     activity.open_session(attempt(), ACCOUNT, new_session("old", expires_at=NOW + 10), NOW)
     activity.open_session(attempt(), ACCOUNT, new_session("new"), NOW + 10)
     assert [row["id_hash"] for row in _rows(engine, sessions)] == [hash_session_id("new")]
@@ -86,45 +86,45 @@ def test_a_login_sweeps_out_expired_sessions(activity: Activity, engine: Engine)
 # Failed logins
 
 
-def test_nine_failures_do_not_make_anyone_wait(activity: Activity, check: Check) -> None:
+def test_nine_failures_do_not_make_anyone_wait(activity: ActivityStore, check: Check) -> None:
     _fail(activity, attempt(), 9)
     check(attempt(), NOW)
 
 
-def test_after_ten_failures_the_user_waits(activity: Activity, check: Check) -> None:
+def test_after_ten_failures_the_user_waits(activity: ActivityStore, check: Check) -> None:
     assert _fail(activity, attempt(), 10) == [InvalidCredentials] * 10
     with pytest.raises(TooManyRequests):
         check(attempt(), NOW)
 
 
-def test_failures_of_a_clock_that_was_set_back_make_nobody_wait(activity: Activity, check: Check) -> None:
+def test_failures_of_a_clock_that_was_set_back_make_nobody_wait(activity: ActivityStore, check: Check) -> None:
     _fail(activity, attempt(), 10)
     check(attempt(), NOW - 61)
 
 
-def test_those_that_another_worker_counted_a_little_sooner_do(activity: Activity, check: Check) -> None:
+def test_those_that_another_worker_counted_a_little_sooner_do(activity: ActivityStore, check: Check) -> None:
     _fail(activity, attempt(), 10)
     with pytest.raises(TooManyRequests):
         check(attempt(), NOW - 60)
 
 
-def test_the_eleventh_failure_is_told_to_wait_and_not_counted(activity: Activity, engine: Engine) -> None:
+def test_the_eleventh_failure_is_told_to_wait_and_not_counted(activity: ActivityStore, engine: Engine) -> None:
     _fail(activity, attempt(), 10)
     assert _fail(activity, attempt(), 3) == [TooManyRequests] * 3
     assert len(_rows(engine, login_failures)) == 10
 
 
-def test_another_user_of_the_same_network_does_not_wait(activity: Activity, check: Check) -> None:
+def test_another_user_of_the_same_network_does_not_wait(activity: ActivityStore, check: Check) -> None:
     _fail(activity, attempt(), 10)
     check(attempt("bob"), NOW)
 
 
-def test_the_same_user_of_another_network_does_not_wait(activity: Activity, check: Check) -> None:
+def test_the_same_user_of_another_network_does_not_wait(activity: ActivityStore, check: Check) -> None:
     _fail(activity, attempt(), 10)
     check(attempt(network="198.51.100.0/24"), NOW)
 
 
-def test_after_a_hundred_failures_of_a_network_everyone_there_waits(activity: Activity, check: Check) -> None:
+def test_after_a_hundred_failures_of_a_network_everyone_there_waits(activity: ActivityStore, check: Check) -> None:
     for number in range(99):
         _fail(activity, attempt(f"user{number}"), 1)
     check(attempt("bob"), NOW)
@@ -134,7 +134,7 @@ def test_after_a_hundred_failures_of_a_network_everyone_there_waits(activity: Ac
     check(attempt("bob", "198.51.100.0/24"), NOW)
 
 
-def test_failures_count_for_five_minutes(activity: Activity, check: Check) -> None:
+def test_failures_count_for_five_minutes(activity: ActivityStore, check: Check) -> None:
     _fail(activity, attempt(), 10)
     with pytest.raises(TooManyRequests):
         check(attempt(), NOW + 299)
@@ -142,14 +142,14 @@ def test_failures_count_for_five_minutes(activity: Activity, check: Check) -> No
 
 
 @pytest.mark.parametrize(("later", "wait"), [(0, 60), (200, 60), (240, 60), (270, 30), (299, 1)])
-def test_how_long_to_wait(activity: Activity, check: Check, later: int, wait: int) -> None:
+def test_how_long_to_wait(activity: ActivityStore, check: Check, later: int, wait: int) -> None:
     _fail(activity, attempt(), 10)
     with pytest.raises(TooManyRequests) as refusal:
         check(attempt(), NOW + later)
     assert refusal.value.retry_after == wait
 
 
-def test_the_wait_is_for_the_failure_whose_ageing_frees_a_place(activity: Activity, check: Check) -> None:
+def test_the_wait_is_for_the_failure_whose_ageing_frees_a_place(activity: ActivityStore, check: Check) -> None:
     _fail(activity, attempt(), 1, NOW)
     _fail(activity, attempt(), 9, NOW + 100)
     with pytest.raises(TooManyRequests) as refusal:
@@ -158,7 +158,7 @@ def test_the_wait_is_for_the_failure_whose_ageing_frees_a_place(activity: Activi
     check(attempt(), NOW + 300)
 
 
-def test_a_login_clears_the_users_failures_only(activity: Activity, engine: Engine) -> None:
+def test_a_login_clears_the_users_failures_only(activity: ActivityStore, engine: Engine) -> None:
     _fail(activity, attempt(), 9)
     _fail(activity, attempt("bob"), 2)
     _fail(activity, attempt(network="198.51.100.0/24"), 1)
@@ -170,34 +170,34 @@ def test_a_login_clears_the_users_failures_only(activity: Activity, engine: Engi
     }
 
 
-def test_a_right_password_does_not_get_past_the_limit(activity: Activity, engine: Engine) -> None:
+def test_a_right_password_does_not_get_past_the_limit(activity: ActivityStore, engine: Engine) -> None:
     _fail(activity, attempt(), 10)
     with pytest.raises(TooManyRequests):
         activity.open_session(attempt(), ACCOUNT, new_session(), NOW)
     assert _rows(engine, sessions) == []
 
 
-def test_logins_never_make_anyone_wait(activity: Activity, check: Check) -> None:
+def test_logins_never_make_anyone_wait(activity: ActivityStore, check: Check) -> None:
     for number in range(30):
         activity.open_session(attempt(), ACCOUNT, new_session(f"s{number}"), NOW)
     check(attempt(), NOW)
 
 
-def test_old_failures_are_swept_out(activity: Activity, engine: Engine) -> None:
+def test_old_failures_are_swept_out(activity: ActivityStore, engine: Engine) -> None:
     _fail(activity, attempt(), 3)
     _fail(activity, attempt("bob"), 1, NOW + 300)
     assert [row["at"] for row in _rows(engine, login_failures)] == [NOW + 300]
 
 
-def test_what_was_typed_as_the_user_is_not_kept(activity: Activity, engine: Engine) -> None:
+def test_what_was_typed_as_the_user_is_not_kept(activity: ActivityStore, engine: Engine) -> None:
     _fail(activity, attempt("my-password"), 1)
     assert "my-password" not in repr(_rows(engine, login_failures) + _rows(engine, access_audit))
 
 
-def test_failures_at_once_are_counted_one_by_one(folder: Path, activity: Activity, engine: Engine) -> None:
+def test_failures_at_once_are_counted_one_by_one(folder: Path, activity: ActivityStore, engine: Engine) -> None:
     def one_worker(_number: int) -> list[object]:
         own = open_engine(folder, "activity")
-        answers = _fail(Activity(own), attempt(), 5)
+        answers = _fail(ActivityStore(own), attempt(), 5)
         own.dispose()
         return answers
 
@@ -210,11 +210,11 @@ def test_failures_at_once_are_counted_one_by_one(folder: Path, activity: Activit
 # The access trail
 
 
-def test_login_refusal_and_logout_are_noted(activity: Activity, engine: Engine) -> None:
+def test_login_refusal_and_logout_are_noted(activity: ActivityStore, engine: Engine) -> None:
     activity.count_failure(attempt(), "alice", NOW)
     activity.count_failure(attempt("nobody"), None, NOW + 1)
     activity.open_session(attempt(), ACCOUNT, new_session(), NOW + 2)
-    activity.end_session(hash_session_id("s1"), "alice", Caller("192.0.2.9", "request-2"), NOW + 3)
+    activity.end_session(hash_session_id("s1"), "alice", ClientInfo("192.0.2.9", "request-2"), NOW + 3)
     lines = [
         (row["at"] - NOW, row["event"], row["username"], row["address"], row["request_id"])
         for row in _rows(engine, access_audit)
@@ -230,19 +230,19 @@ def test_login_refusal_and_logout_are_noted(activity: Activity, engine: Engine) 
 # Secrets and trouble
 
 
-def test_a_secret_is_made_once(activity: Activity) -> None:
+def test_a_secret_is_made_once(activity: ActivityStore) -> None:
     assert activity.secret("csrf", b"first") == b"first"
     assert activity.secret("csrf", b"second") == b"first"
 
 
-def test_secrets_are_told_apart_by_name(activity: Activity) -> None:
+def test_secrets_are_told_apart_by_name(activity: ActivityStore) -> None:
     assert (activity.secret("one", b"1"), activity.secret("two", b"2")) == (b"1", b"2")
 
 
 def test_starting_at_once_all_get_the_same_secret(folder: Path) -> None:
     def one_worker(number: int) -> bytes:
         own = open_engine(folder, "activity")
-        secret = Activity(own).secret("csrf", b"secret %d" % number)
+        secret = ActivityStore(own).secret("csrf", b"secret %d" % number)
         own.dispose()
         return secret
 
@@ -250,14 +250,14 @@ def test_starting_at_once_all_get_the_same_secret(folder: Path) -> None:
         assert len(set(workers.map(one_worker, range(8)))) == 1
 
 
-def test_a_broken_store_is_unavailable(activity: Activity, engine: Engine) -> None:
+def test_a_broken_store_is_unavailable(activity: ActivityStore, engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(text("ALTER TABLE sessions RENAME TO away"))
     with pytest.raises(Unavailable):
         activity.open_session(attempt(), ACCOUNT, new_session(), NOW)
 
 
-def test_a_login_that_fails_half_way_leaves_nothing(activity: Activity, engine: Engine) -> None:
+def test_a_login_that_fails_half_way_leaves_nothing(activity: ActivityStore, engine: Engine) -> None:
     _fail(activity, attempt(), 3)
     with engine.begin() as connection:
         connection.execute(text("DROP TABLE access_audit"))

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, delete, insert
 
-from cloudconsole.core.login_throttle import USER_FAILURES, WIDER_FAILURES
+from cloudconsole.core.login_throttle import NETWORK_FAILURES, USER_FAILURES
 from cloudconsole.server.net import throttle_address
 from cloudconsole.spec.errors import TooManyRequests
-from cloudconsole.store.activity import Activity, hash_username
+from cloudconsole.store.activity import ActivityStore, hash_username
 from cloudconsole.store.login_throttle import LoginThrottle
 from cloudconsole.store.reader import Parameters, Reader, Row
 from cloudconsole.store.tables import login_failures
@@ -51,7 +51,7 @@ def reads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reads]:
 
 
 @pytest.fixture
-def failed(activity: Activity) -> None:
+def failed(activity: ActivityStore) -> None:
     for _ in range(USER_FAILURES):
         activity.count_failure(attempt(network=NETWORK), None, NOW)
 
@@ -92,7 +92,7 @@ def test_failures_from_many_networks_in_a_wider_one_make_all_of_it_wait(
             connection.execute(insert(login_failures), rows)
 
     inside = attempt(network=throttle_address(f"2001:db8:0:{255 * step:x}::1"))
-    fail(WIDER_FAILURES[bits] - 1)
+    fail(NETWORK_FAILURES[bits] - 1)
     assert check(inside, NOW)
     fail(1, first=7)
     with pytest.raises(TooManyRequests):
@@ -100,7 +100,7 @@ def test_failures_from_many_networks_in_a_wider_one_make_all_of_it_wait(
     assert not check(attempt(network=throttle_address("2001:db8:1::1")), NOW + 1)
 
 
-def test_failures_nearby_are_told_of_an_attempt_that_need_not_wait(activity: Activity, check: Check) -> None:
+def test_failures_nearby_are_told_of_an_attempt_that_need_not_wait(activity: ActivityStore, check: Check) -> None:
     home, elsewhere = throttle_address("2001:db8:0:1::1"), throttle_address("2001:db8:1:1::1")
     activity.count_failure(attempt(network=home), None, NOW)
     assert check(attempt(network=throttle_address("2001:db8:0:ff00::1")), NOW)

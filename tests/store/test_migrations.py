@@ -16,7 +16,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import CheckConstraint, Engine, MetaData, UniqueConstraint, insert, inspect, text
 from sqlalchemy.exc import IntegrityError
 
-from cloudconsole.store.base import PARTS, Part, StoreError
+from cloudconsole.store.base import DATABASE_NAMES, DatabaseName, StoreError
 from cloudconsole.store.migrations import is_compatible, known_revisions, record_compatibility
 from cloudconsole.store.sqlite.engine import database_file, open_engine
 from cloudconsole.store.sqlite.store import prepare
@@ -24,7 +24,7 @@ from cloudconsole.store.tables import ACTIVITY, CLOUD, nodes, prices, tenants
 
 pytestmark = pytest.mark.embedded_only
 
-METADATA: dict[Part, MetaData] = {"cloud": CLOUD, "activity": ACTIVITY}
+METADATA: dict[DatabaseName, MetaData] = {"cloud": CLOUD, "activity": ACTIVITY}
 OF_EACH_DATABASE = {"alembic_version", "schema_revisions"}
 """Tables about the schema itself, which are no part's."""
 
@@ -36,14 +36,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(params=PARTS)
-def part(request: pytest.FixtureRequest) -> Part:
-    chosen: Part = request.param
+@pytest.fixture(params=DATABASE_NAMES)
+def part(request: pytest.FixtureRequest) -> DatabaseName:
+    chosen: DatabaseName = request.param
     return chosen
 
 
 @pytest.fixture
-def engine(folder: Path, part: Part) -> Iterator[Engine]:
+def engine(folder: Path, part: DatabaseName) -> Iterator[Engine]:
     engine = open_engine(folder, part)
     yield engine
     engine.dispose()
@@ -55,7 +55,7 @@ def _words(sql: str) -> str:
 
 def _schema(folder: Path) -> dict[str, list[tuple[str, ...]]]:
     schema: dict[str, list[tuple[str, ...]]] = {}
-    for part in PARTS:
+    for part in DATABASE_NAMES:
         engine = open_engine(folder, part)
         with engine.connect() as connection:
             rows = connection.execute(text("SELECT type, name, sql FROM sqlite_master ORDER BY type, name"))
@@ -67,29 +67,29 @@ def _schema(folder: Path) -> dict[str, list[tuple[str, ...]]]:
 # The schema
 
 
-def test_nothing_is_left_to_migrate(engine: Engine, part: Part) -> None:
+def test_nothing_is_left_to_migrate(engine: Engine, part: DatabaseName) -> None:
     with engine.connect() as connection:
         options = {"include_name": lambda name, *_: name not in OF_EACH_DATABASE}
         assert compare_metadata(MigrationContext.configure(connection, opts=options), METADATA[part]) == []
 
 
-def test_each_part_has_its_own_tables_only(engine: Engine, part: Part) -> None:
+def test_each_part_has_its_own_tables_only(engine: Engine, part: DatabaseName) -> None:
     assert set(inspect(engine).get_table_names()) == {*METADATA[part].tables, *OF_EACH_DATABASE}
 
 
-def test_columns_are_nullable_where_they_should_be(engine: Engine, part: Part) -> None:
+def test_columns_are_nullable_where_they_should_be(engine: Engine, part: DatabaseName) -> None:
     for table in METADATA[part].tables.values():
         found = {column["name"]: column["nullable"] for column in inspect(engine).get_columns(table.name)}
         assert found == {column.name: bool(column.nullable) for column in table.columns}
 
 
-def test_primary_keys(engine: Engine, part: Part) -> None:
+def test_primary_keys(engine: Engine, part: DatabaseName) -> None:
     for table in METADATA[part].tables.values():
         found = inspect(engine).get_pk_constraint(table.name)
         assert found["constrained_columns"] == [column.name for column in table.primary_key.columns]
 
 
-def test_check_constraints(engine: Engine, part: Part) -> None:
+def test_check_constraints(engine: Engine, part: DatabaseName) -> None:
     for table in METADATA[part].tables.values():
         found = {
             (str(check["name"]), _words(check["sqltext"]))
@@ -103,7 +103,7 @@ def test_check_constraints(engine: Engine, part: Part) -> None:
         assert found == wanted
 
 
-def test_foreign_keys(engine: Engine, part: Part) -> None:
+def test_foreign_keys(engine: Engine, part: DatabaseName) -> None:
     for table in METADATA[part].tables.values():
         found = {
             (*key["constrained_columns"], key["referred_table"], *key["referred_columns"])
@@ -112,7 +112,7 @@ def test_foreign_keys(engine: Engine, part: Part) -> None:
         assert found == {(key.parent.name, key.column.table.name, key.column.name) for key in table.foreign_keys}
 
 
-def test_unique_constraints(engine: Engine, part: Part) -> None:
+def test_unique_constraints(engine: Engine, part: DatabaseName) -> None:
     for table in METADATA[part].tables.values():
         found = {tuple(unique["column_names"]) for unique in inspect(engine).get_unique_constraints(table.name)}
         assert found == {
@@ -122,7 +122,7 @@ def test_unique_constraints(engine: Engine, part: Part) -> None:
         }
 
 
-def test_indexes(engine: Engine, part: Part) -> None:
+def test_indexes(engine: Engine, part: DatabaseName) -> None:
     for table in METADATA[part].tables.values():
         found = {
             (tuple(index["column_names"]), bool(index["unique"])) for index in inspect(engine).get_indexes(table.name)
@@ -194,13 +194,13 @@ def test_preparing_again_changes_nothing(tmp_path: Path) -> None:
 
 def test_folders_on_the_way_are_made(tmp_path: Path) -> None:
     prepare(tmp_path / "a" / "b" / "data")
-    assert all(database_file(tmp_path / "a" / "b" / "data", part).is_file() for part in PARTS)
+    assert all(database_file(tmp_path / "a" / "b" / "data", part).is_file() for part in DATABASE_NAMES)
 
 
 def test_nobody_else_may_read_the_store(tmp_path: Path) -> None:
     prepare(tmp_path / "data")
     assert S_IMODE((tmp_path / "data").stat().st_mode) == 0o700
-    assert [S_IMODE(database_file(tmp_path / "data", part).stat().st_mode) for part in PARTS] == [0o600, 0o600]
+    assert [S_IMODE(database_file(tmp_path / "data", part).stat().st_mode) for part in DATABASE_NAMES] == [0o600, 0o600]
 
 
 def test_several_processes_can_prepare_one_folder_at_once(tmp_path: Path, folder: Path) -> None:
@@ -225,7 +225,7 @@ def _as_first_made(folder: Path) -> None:
     config = Config()
     config.set_main_option("script_location", "cloudconsole.store:migrations")
     folder.mkdir()
-    for part in PARTS:
+    for part in DATABASE_NAMES:
         engine = open_engine(folder, part)
         with engine.begin() as connection:
             config.attributes.update(connection=connection, parts={part})
@@ -287,7 +287,7 @@ def test_a_store_of_the_first_version_keeps_everything(tmp_path: Path, folder: P
 # What cannot be used
 
 
-def test_a_store_of_a_newer_version_is_refused(tmp_path: Path, part: Part) -> None:
+def test_a_store_of_a_newer_version_is_refused(tmp_path: Path, part: DatabaseName) -> None:
     prepare(tmp_path)
     engine = open_engine(tmp_path, part)
     with engine.begin() as connection:
@@ -328,14 +328,14 @@ def test_a_file_on_the_way_to_the_folder_is_refused(tmp_path: Path) -> None:
     _one_clear_line(problem, tmp_path / "file" / "data")
 
 
-def test_a_folder_in_a_databases_place_is_refused(tmp_path: Path, part: Part) -> None:
+def test_a_folder_in_a_databases_place_is_refused(tmp_path: Path, part: DatabaseName) -> None:
     database_file(tmp_path, part).mkdir()
     with pytest.raises(StoreError) as problem:
         prepare(tmp_path)
     _one_clear_line(problem, tmp_path)
 
 
-def test_a_file_that_is_no_database_is_refused(tmp_path: Path, part: Part) -> None:
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path, part: DatabaseName) -> None:
     database_file(tmp_path, part).write_bytes(b"this is no database at all" * 100)
     with pytest.raises(StoreError) as problem:
         prepare(tmp_path)

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import text
 
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.base import read_with
-from cloudconsole.store.openstack import Sighting, Sightings
+from cloudconsole.store.base import run_with_reader
+from cloudconsole.store.openstack import ObservedResource, ObservedResources
 from cloudconsole.store.reader import Reader
 from tests.stores import open_engine, run, store_in
 
@@ -17,8 +17,8 @@ HOUR = 1_000_800
 ENDPOINT, PROJECT = "https://keystone.example", "p"
 
 
-def seen(resource_id: str, size_gb: int = 1, at: int = HOUR, **more: Any) -> Sighting:
-    return Sighting(
+def seen(resource_id: str, size_gb: int = 1, at: int = HOUR, **more: Any) -> ObservedResource:
+    return ObservedResource(
         **{"region": "north", "kind": "volume", "type": None} | more,
         resource_id=resource_id,
         size_gb=size_gb,
@@ -29,13 +29,15 @@ def seen(resource_id: str, size_gb: int = 1, at: int = HOUR, **more: Any) -> Sig
 class Book:
     def __init__(self, folder: Path, reader: Reader) -> None:
         self.engine = open_engine(folder, "activity")
-        self.sightings = Sightings(reader, self.engine, self._write)
+        self.sightings = ObservedResources(reader, self.engine, self._write)
         self.writes = 0
 
-    def note(self, *rows: Sighting, since: int = HOUR, project: str = PROJECT, endpoint: str = ENDPOINT) -> None:
+    def note(
+        self, *rows: ObservedResource, since: int = HOUR, project: str = PROJECT, endpoint: str = ENDPOINT
+    ) -> None:
         run(self.sightings.note(endpoint, project, rows, since))
 
-    def since(self, moment: int = HOUR, project: str = PROJECT, endpoint: str = ENDPOINT) -> list[Sighting]:
+    def since(self, moment: int = HOUR, project: str = PROJECT, endpoint: str = ENDPOINT) -> list[ObservedResource]:
         return run(self.sightings.since(endpoint, project, moment))
 
     async def _write(self, work: Callable[..., None], *arguments: Any) -> None:
@@ -64,8 +66,8 @@ def test_only_what_was_seen_since_is_found(book: Book, moment: int, found: bool)
 
 
 def test_in_a_snapshot_it_is_as_of_its_moment(book: Book, folder: Path) -> None:
-    async def note_meanwhile() -> tuple[list[Sighting], list[Sighting]]:
-        async with read_with(store_in(folder)) as another, another.snapshot() as moment:
+    async def note_meanwhile() -> tuple[list[ObservedResource], list[ObservedResource]]:
+        async with run_with_reader(store_in(folder)) as another, another.snapshot() as moment:
             await book.sightings.since(ENDPOINT, PROJECT, HOUR, moment)
             await book.sightings.note(ENDPOINT, PROJECT, [seen("a")], HOUR)
             then = await book.sightings.since(ENDPOINT, PROJECT, HOUR, moment)

@@ -3,7 +3,7 @@
 import pytest
 from argon2 import PasswordHasher, Type
 
-from cloudconsole.store.passwords import decoy, hash_password, is_usable_hash, needs_rehash, password_matches
+from cloudconsole.store.passwords import decoy_hash, hash_password, is_usable_hash, needs_rehash, password_matches
 
 GOOD = PasswordHasher(time_cost=2, memory_cost=18 * 1024, parallelism=1, hash_len=16, salt_len=8).hash("right")
 HEAD, SALT, DIGEST = GOOD.rsplit("$", 2)
@@ -32,8 +32,8 @@ def test_our_own_hashes_are_at_the_agreed_cost() -> None:
 
 
 def test_the_decoy_costs_as_much_as_a_real_one() -> None:
-    assert decoy().split("$")[:4] == hash_password("x").split("$")[:4]
-    assert [len(part) for part in decoy().split("$")] == [len(part) for part in hash_password("x").split("$")]
+    assert decoy_hash().split("$")[:4] == hash_password("x").split("$")[:4]
+    assert [len(part) for part in decoy_hash().split("$")] == [len(part) for part in hash_password("x").split("$")]
 
 
 @pytest.mark.parametrize(

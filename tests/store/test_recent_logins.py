@@ -7,7 +7,7 @@ import pytest
 
 from cloudconsole.server.net import throttle_address
 from cloudconsole.store import login_throttle as module
-from cloudconsole.store.activity import Activity, Attempt
+from cloudconsole.store.activity import ActivityStore, LoginAttempt
 from cloudconsole.store.login_throttle import RECENT_SECONDS, RecentLogins
 from tests.store.logins import ACCOUNT, HERE, NOW, attempt, new_session
 from tests.stores import reading, run
@@ -24,10 +24,12 @@ NETWORK = throttle_address(HERE.address)
 
 
 @pytest.mark.parametrize("event", ["login", "operator_login"])
-def test_logins_that_others_wrote_are_known_as_they_come(activity: Activity, recent: RecentLogins, event: str) -> None:
+def test_logins_that_others_wrote_are_known_as_they_come(
+    activity: ActivityStore, recent: RecentLogins, event: str
+) -> None:
     run(recent.read(NOW))
     assert not recent.has("alice", NETWORK)
-    activity.open_session(Attempt("alice", NETWORK, HERE, event), ACCOUNT, new_session(), NOW)
+    activity.open_session(LoginAttempt("alice", NETWORK, HERE, event), ACCOUNT, new_session(), NOW)
     run(recent.read(NOW))
     assert recent.has("alice", NETWORK)
     assert recent.has_network(NETWORK)
@@ -35,7 +37,7 @@ def test_logins_that_others_wrote_are_known_as_they_come(activity: Activity, rec
     assert not recent.has_network("192.0.2.2")
 
 
-def test_neither_failures_nor_logins_of_long_ago_are_known(activity: Activity, recent: RecentLogins) -> None:
+def test_neither_failures_nor_logins_of_long_ago_are_known(activity: ActivityStore, recent: RecentLogins) -> None:
     activity.count_failure(attempt(), "alice", NOW)
     activity.open_session(attempt(), ACCOUNT, new_session(), NOW - RECENT_SECONDS)
     run(recent.read(NOW))

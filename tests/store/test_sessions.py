@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from sqlalchemy import Engine, insert, text
 
 from cloudconsole.store import sessions as module
-from cloudconsole.store.activity import Activity
+from cloudconsole.store.activity import ActivityStore
 from cloudconsole.store.reader import Parameters, Reader, Row
-from cloudconsole.store.sessions import Arrivals, Session, SessionReader, hash_session_id
-from cloudconsole.store.sqlite.reader import FileReader
+from cloudconsole.store.sessions import RequestSequence, Session, SessionReader, hash_session_id
+from cloudconsole.store.sqlite.reader import SqliteReader
 from cloudconsole.store.tables import accounts, sessions, tenants
 from tests.store.logins import ACCOUNT, HERE, NOW, attempt, new_session
 from tests.stores import changing, opened, run, settle
@@ -25,7 +25,7 @@ class Worker:
     """One that finds sessions by their names."""
 
     def __init__(self, reader: Reader) -> None:
-        self.arrivals = Arrivals()
+        self.arrivals = RequestSequence()
         self._sessions = SessionReader(reader, IDLE, self.arrivals)
 
     def find(self, name: str = "s1", now: float = NOW, arrival: int | None = None) -> Session | None:
@@ -46,7 +46,7 @@ def worker(folder: Path, reader: Reader) -> Worker:
 
 
 @pytest.fixture
-def opened_session(activity: Activity, worker: Worker) -> None:
+def opened_session(activity: ActivityStore, worker: Worker) -> None:
     """`s1`, which alice opened."""
     activity.open_session(attempt(), ACCOUNT, new_session("s1"), NOW)
 
@@ -54,7 +54,7 @@ def opened_session(activity: Activity, worker: Worker) -> None:
 pytestmark = pytest.mark.usefixtures("opened_session")
 
 
-def use(activity: Activity, later: int) -> None:
+def use(activity: ActivityStore, later: int) -> None:
     activity.touch_sessions({hash_session_id("s1"): NOW + later})
 
 
@@ -68,13 +68,13 @@ def test_an_unknown_session_is_not_found(worker: Worker) -> None:
     assert worker.find("s2") is None
 
 
-def test_a_login_ends_the_sessions_it_replaces_and_no_other(activity: Activity, worker: Worker) -> None:
+def test_a_login_ends_the_sessions_it_replaces_and_no_other(activity: ActivityStore, worker: Worker) -> None:
     activity.open_session(attempt(), ACCOUNT, new_session("other"), NOW)
     activity.open_session(attempt(), ACCOUNT, new_session("new", "s1", "never-was"), NOW)
     assert [name for name in ("s1", "other", "new") if worker.find(name)] == ["other", "new"]
 
 
-def test_a_logout_ends_its_session_only(activity: Activity, worker: Worker) -> None:
+def test_a_logout_ends_its_session_only(activity: ActivityStore, worker: Worker) -> None:
     activity.open_session(attempt(), ACCOUNT, new_session("other"), NOW)
     activity.end_session(hash_session_id("s1"), "alice", HERE, NOW)
     assert [name for name in ("s1", "other") if worker.find(name)] == ["other"]
@@ -86,12 +86,12 @@ def test_a_session_ends_when_idle(worker: Worker, later: int, live: bool) -> Non
 
 
 @pytest.mark.parametrize(("later", "live"), [(99, True), (99.9, True), (100, False)])
-def test_a_session_ends_at_its_end(activity: Activity, worker: Worker, later: float, live: bool) -> None:
+def test_a_session_ends_at_its_end(activity: ActivityStore, worker: Worker, later: float, live: bool) -> None:
     activity.open_session(attempt(), ACCOUNT, new_session("short", expires_at=NOW + 100), NOW)
     assert (worker.find("short", NOW + later) is not None) == live
 
 
-def test_use_keeps_a_session_alive(activity: Activity, worker: Worker) -> None:
+def test_use_keeps_a_session_alive(activity: ActivityStore, worker: Worker) -> None:
     use(activity, later=1000)
     assert worker.find(now=NOW + 2799) is not None
 
@@ -122,7 +122,7 @@ def test_a_session_is_found_again_without_reading_its_row(worker: Worker) -> Non
 
 
 @pytest.mark.embedded_only
-def test_a_change_of_either_part_has_the_row_read_again(activity: Activity, worker: Worker, folder: Path) -> None:
+def test_a_change_of_either_part_has_the_row_read_again(activity: ActivityStore, worker: Worker, folder: Path) -> None:
     first = worker.find()
     use(activity, later=60)
     second = worker.find()
@@ -142,7 +142,7 @@ def test_a_remembered_session_ends_with_its_time(worker: Worker) -> None:
 
 
 def test_a_look_serves_what_had_arrived_before_it_and_nothing_later(
-    activity: Activity, worker: Worker, folder: Path
+    activity: ActivityStore, worker: Worker, folder: Path
 ) -> None:
     first, second = worker.arrivals.number(), worker.arrivals.number()
     assert worker.find(arrival=first)
@@ -157,7 +157,7 @@ def test_a_look_serves_what_had_arrived_before_it_and_nothing_later(
 # Of a change that nobody has looked for yet: calls that arrived before the last look, which need no other.
 
 
-def test_one_that_is_idle_by_our_memory_alone_is_read_again(activity: Activity, worker: Worker) -> None:
+def test_one_that_is_idle_by_our_memory_alone_is_read_again(activity: ActivityStore, worker: Worker) -> None:
     first, second = worker.arrivals.number(), worker.arrivals.number()
     worker.find(arrival=first)
     use(activity, later=1000)
@@ -172,7 +172,7 @@ def test_one_that_is_read_again_and_idle_has_ended(worker: Worker) -> None:
     assert worker.find(now=NOW + IDLE, arrival=second) is None
 
 
-def test_a_use_that_was_written_down_is_known_without_reading_it(activity: Activity, worker: Worker) -> None:
+def test_a_use_that_was_written_down_is_known_without_reading_it(activity: ActivityStore, worker: Worker) -> None:
     activity.open_session(attempt(), ACCOUNT, new_session("other"), NOW)
     first, second = worker.arrivals.number(), worker.arrivals.number()
     other, before = worker.find("other", arrival=first), worker.find(arrival=first)
@@ -185,7 +185,7 @@ def test_a_use_that_was_written_down_is_known_without_reading_it(activity: Activ
 
 
 def test_a_use_that_was_written_down_does_not_keep_what_was_ended(
-    folder: Path, activity: Activity, worker: Worker
+    folder: Path, activity: ActivityStore, worker: Worker
 ) -> None:
     worker.find()
     use(activity, later=1000)
@@ -195,7 +195,7 @@ def test_a_use_that_was_written_down_does_not_keep_what_was_ended(
     assert worker.find(now=NOW + 1000) is None
 
 
-class SlowReader(FileReader):
+class SlowReader(SqliteReader):
     """Something happens while a row is on its way, and another call learns of it."""
 
     meanwhile: Callable[[], None] | None = None
@@ -209,7 +209,7 @@ class SlowReader(FileReader):
 
 
 @pytest.mark.embedded_only
-def test_a_change_while_the_row_was_read_makes_it_stale(activity: Activity, folder: Path) -> None:
+def test_a_change_while_the_row_was_read_makes_it_stale(activity: ActivityStore, folder: Path) -> None:
     with closing(SlowReader(folder)) as reader:
         worker = Worker(reader)
         first, second = worker.arrivals.number(), worker.arrivals.number()

@@ -9,7 +9,7 @@ from sqlalchemy import Engine, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from cloudconsole.store import sql
-from cloudconsole.store.sql import among, delete_rows, insert_rows, update_rows
+from cloudconsole.store.sql import delete_rows, in_values, insert_rows, update_rows
 from cloudconsole.store.tables import accounts, news, nodes, resources, tenants
 from tests.stores import open_engine
 
@@ -102,14 +102,14 @@ def test_what_to_do_with_those_that_are_there_can_be_said(engine: Engine) -> Non
 def test_rows_are_found_by_any_of_many_values(engine: Engine, wanted: list[int], found: list[int]) -> None:
     with engine.begin() as connection:
         insert_rows(connection, news, [item(1), item(2), item(3)])
-        chosen = select(news.c.id).where(among(connection, news.c.id, wanted)).order_by(news.c.id)
+        chosen = select(news.c.id).where(in_values(connection, news.c.id, wanted)).order_by(news.c.id)
         assert connection.scalars(chosen).all() == found
 
 
 def test_two_such_conditions_go_together(engine: Engine) -> None:
     with engine.begin() as connection:
         insert_rows(connection, news, [item(1), item(2), item(3)])
-        both = among(connection, news.c.id, [1, 2]), among(connection, news.c.title, ["item 2", "item 3"])
+        both = in_values(connection, news.c.id, [1, 2]), in_values(connection, news.c.title, ["item 2", "item 3"])
         assert connection.scalars(select(news.c.id).where(*both)).all() == [2]
 
 

@@ -17,7 +17,7 @@ class PriceList(NamedTuple):
     """The ids of nodes, which may have prices of their own, by their names."""
 
 
-class KeptPrices:
+class CachedPrices:
     """Kept while nothing changes: there may be thousands of prices."""
 
     def __init__(self, *, of_types: bool) -> None:

@@ -1,21 +1,21 @@
 """The cloud that answers for a tenant: the one its session has access to, else our own store."""
 
-from cloudconsole.core.ports import Cloud, Fresh, Tenant
+from cloudconsole.core.ports import CacheableResult, Cloud, Tenant
 from cloudconsole.spec.records import ConsumptionItem, Flavors, UsageLimits
 
 
-class ChosenCloud:
+class CloudRouter:
     def __init__(self, own: Cloud, behind: Cloud) -> None:
         self._own = own
         self._behind = behind
 
-    async def usage_limits(self, tenant: Tenant) -> Fresh[UsageLimits]:
+    async def usage_limits(self, tenant: Tenant) -> CacheableResult[UsageLimits]:
         return await self._of(tenant).usage_limits(tenant)
 
-    async def flavors(self, tenant: Tenant) -> Fresh[Flavors]:
+    async def flavors(self, tenant: Tenant) -> CacheableResult[Flavors]:
         return await self._of(tenant).flavors(tenant)
 
-    async def consumption(self, tenant: Tenant) -> Fresh[list[ConsumptionItem]]:
+    async def consumption(self, tenant: Tenant) -> CacheableResult[list[ConsumptionItem]]:
         return await self._of(tenant).consumption(tenant)
 
     def _of(self, tenant: Tenant) -> Cloud:

@@ -9,7 +9,7 @@ from cloudconsole.cli import messages, stdout
 from cloudconsole.cli.commands import NeedsServer, command_named, loaded, top_parser
 from cloudconsole.cli.i18n import FLAG, LANGUAGES, say
 from cloudconsole.cli.parser import Parser
-from cloudconsole.spec.text import visible
+from cloudconsole.spec.text import escape
 
 
 class Word(NamedTuple):
@@ -139,7 +139,7 @@ def complete(given: Sequence[str]) -> int:
         if shell == "bash":
             stdout.write(f"{_after_break(words[-1], word.text)}\n")
         else:
-            stdout.write(f"{word.text}\t{visible(word.help)}\n")
+            stdout.write(f"{word.text}\t{escape(word.help)}\n")
     return 0
 
 

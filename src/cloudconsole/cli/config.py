@@ -16,7 +16,7 @@ from cloudconsole.cli.i18n import LANGUAGES, say, speak
 from cloudconsole.cli.passwords import in_file, in_variable, reject_untrusted
 from cloudconsole.cli.paths import PREFIX, profiles_file
 from cloudconsole.spec.i18n import Text
-from cloudconsole.spec.urls import clean_address
+from cloudconsole.spec.urls import normalise_base_url
 
 OUTPUTS: Final = ("table", "json", "csv")
 _TABLE: Final = "profiles"
@@ -125,7 +125,7 @@ def _read(key: str, table: Mapping[str, Any], folder: Path) -> Any:
 
 def _url(value: str, _: Path) -> str:
     try:
-        return clean_address(value)
+        return normalise_base_url(value)
     except ValueError:
         raise Wrong(messages.MUST_BE_ADDRESS) from None
 
@@ -234,7 +234,7 @@ def _of_flags(arguments: argparse.Namespace) -> Source:
 def _of_variables(environment: Mapping[str, str]) -> Source:
     url = environment.get(f"{PREFIX}URL")
     try:
-        clean = clean_address(url) if url else None
+        clean = normalise_base_url(url) if url else None
     except ValueError:
         raise UsageProblem(f"{PREFIX}URL: {say(messages.MUST_BE_ADDRESS)}") from None
     region, username = environment.get(f"{PREFIX}REGION"), environment.get(f"{PREFIX}USERNAME")

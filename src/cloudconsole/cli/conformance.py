@@ -28,8 +28,8 @@ from cloudconsole.conformance.report.junit import junit_report
 from cloudconsole.conformance.report.text import Run, show_ending, show_live
 from cloudconsole.conformance.runner import Result, run_checks
 from cloudconsole.conformance.target import Subject
-from cloudconsole.spec.constants import is_sendable
-from cloudconsole.spec.urls import clean_address
+from cloudconsole.spec.constants import is_utf8_encodable
+from cloudconsole.spec.urls import normalise_base_url
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,7 +62,7 @@ def read_subject(arguments: argparse.Namespace) -> Subject:
 
 def _refuse_other_encodings(source: str, given: str | list[str] | None) -> None:
     """What was not UTF-8 where it came from cannot be sent as text."""
-    if not is_sendable("".join(given or ())):
+    if not is_utf8_encodable("".join(given or ())):
         raise Refused(f"{source}: must be UTF-8 text")
 
 
@@ -79,7 +79,7 @@ def seconds(text: str) -> float:
 
 def _base(given: str) -> str:
     try:
-        return clean_address(given)
+        return normalise_base_url(given)
     except ValueError as problem:
         raise Refused(f"BASE_URL: {problem}") from None
 

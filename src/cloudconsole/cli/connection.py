@@ -27,8 +27,8 @@ from cloudconsole.client import (
     LoginRequired,
     Session,
 )
-from cloudconsole.spec.constants import is_sendable
-from cloudconsole.spec.text import LONG, foreign
+from cloudconsole.spec.constants import is_utf8_encodable
+from cloudconsole.spec.text import LONG_LENGTH, escape_and_truncate
 
 _AGAIN: Final = 0.25
 """Seconds until it rings again: what rings may be taken for a lost connection, and be tried once more."""
@@ -185,8 +185,8 @@ class Call:
         try:
             httpx2.URL(f"{self.url}/")
         except httpx2.InvalidURL:
-            raise UsageProblem(f"{foreign(self.url)}: {say(messages.MUST_BE_ADDRESS)}") from None
-        if not all(map(is_sendable, filter(None, (self.username, self.region)))):
+            raise UsageProblem(f"{escape_and_truncate(self.url)}: {say(messages.MUST_BE_ADDRESS)}") from None
+        if not all(map(is_utf8_encodable, filter(None, (self.username, self.region)))):
             raise UsageProblem(say(messages.NOT_UTF8_GIVEN))
         try:
             return Console(
@@ -237,7 +237,9 @@ class Call:
         with self.bounded():
             regions = self.console.about().regions
         if self.region is None and len(regions) != 1:
-            raise UsageProblem(say(messages.REGION_NEEDED, regions=foreign(", ".join(regions) or "-", LONG)))
+            raise UsageProblem(
+                say(messages.REGION_NEEDED, regions=escape_and_truncate(", ".join(regions) or "-", LONG_LENGTH))
+            )
         password = passwords.ask_password(self.username or "", self.url)
         session = self.console.session
         self.console.close()

@@ -3,7 +3,7 @@
 import sys
 from typing import Final
 
-from cloudconsole.spec.text import visible
+from cloudconsole.spec.text import escape
 
 DONE: Final = 0
 REFUSED: Final = 1
@@ -25,4 +25,4 @@ class UsageProblem(Problem):
 
 def tell(text: str) -> None:
     """Say it on standard error, each line with our name; what is in it does not control a terminal."""
-    sys.stderr.writelines(f"cloudconsole: {visible(line)}\n" for line in text.split("\n"))
+    sys.stderr.writelines(f"cloudconsole: {escape(line)}\n" for line in text.split("\n"))

@@ -11,7 +11,7 @@ from cloudconsole.cli.errors import UsageProblem
 from cloudconsole.cli.i18n import FLAG, LANGUAGES, say
 from cloudconsole.cli.parser import completed_by
 from cloudconsole.cli.paths import profiles_file
-from cloudconsole.spec.urls import clean_address
+from cloudconsole.spec.urls import normalise_base_url
 
 LEAST_INTERVAL: Final = 0.5
 
@@ -61,7 +61,7 @@ def whole_number(text: str) -> int:
 
 def _url(text: str) -> str:
     try:
-        return clean_address(text)
+        return normalise_base_url(text)
     except ValueError:
         raise argparse.ArgumentTypeError(say(messages.MUST_BE_ADDRESS)) from None
 

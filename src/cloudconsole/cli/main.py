@@ -12,8 +12,8 @@ from cloudconsole.cli.errors import REFUSED, WRONG_USAGE, tell
 from cloudconsole.cli.i18n import FLAG, language_of, say, speak
 from cloudconsole.cli.parser import NEAR
 from cloudconsole.cli.paths import PREFIX
-from cloudconsole.spec.constants import is_sendable
-from cloudconsole.spec.text import LONG, foreign
+from cloudconsole.spec.constants import is_utf8_encodable
+from cloudconsole.spec.text import LONG_LENGTH, escape_and_truncate
 
 INTERRUPTED: Final = 130
 COMPLETING: Final = "__complete"
@@ -53,7 +53,7 @@ def _run(given: list[str]) -> int:
     except NeedsServer:
         sys.stderr.write(f"cloudconsole: '{command.name}' needs the server: pip install 'cloudconsole[server]'\n")
         return 1
-    if not (command.in_english or all(map(is_sendable, given))):
+    if not (command.in_english or all(map(is_utf8_encodable, given))):
         tell(say(messages.NOT_UTF8_GIVEN))
         return WRONG_USAGE
     try:
@@ -63,7 +63,13 @@ def _run(given: list[str]) -> int:
     except Exception as fault:
         if command.needs_server or os.environ.get(f"{PREFIX}DEBUG"):
             raise
-        tell(say(messages.A_FAULT, fault=foreign(f"{type(fault).__name__}: {fault}", LONG), variable=f"{PREFIX}DEBUG"))
+        tell(
+            say(
+                messages.A_FAULT,
+                fault=escape_and_truncate(f"{type(fault).__name__}: {fault}", LONG_LENGTH),
+                variable=f"{PREFIX}DEBUG",
+            )
+        )
         return REFUSED
 
 

@@ -15,7 +15,7 @@ import msgspec
 from cloudconsole.cli import stdout
 from cloudconsole.cli.runner import run_call
 from cloudconsole.cli.tables import Bar, Cell, Column, Kind, Styled, drawn, terminal, text_of
-from cloudconsole.spec.text import cell, visible, visible_json
+from cloudconsole.spec.text import escape, escape_json, format_cell
 
 if TYPE_CHECKING:
     from cloudconsole.cli.connection import Call
@@ -35,7 +35,7 @@ def is_terminal() -> bool:
 
 def print_line(text: str) -> None:
     """One line for people; what is in it does not control their terminal."""
-    stdout.write(f"{visible(text)}\n")
+    stdout.write(f"{escape(text)}\n")
 
 
 def print_json(value: Any) -> None:
@@ -53,7 +53,7 @@ def print_json_lines(records: Iterable[Record]) -> None:
 
 def _json(value: Any) -> str:
     """JSON on one line; with escapes of its own for whatever standard output has no code for."""
-    text = visible_json(json_text(value))
+    text = escape_json(json_text(value))
     return text if can_show(text) else "".join(each if each.isascii() else json.dumps(each)[1:-1] for each in text)
 
 
@@ -72,12 +72,13 @@ def json_text(value: Any) -> str:
 
 
 def print_record(record: Record) -> None:
-    print_rows(None, ([name, cell(value)] for name, value in record.items()))
+    print_rows(None, ([name, format_cell(value)] for name, value in record.items()))
 
 
 def print_records(columns: Sequence[str], records: Iterable[Record]) -> None:
     print_rows(
-        [Column(name) for name in columns], ([cell(record.get(column)) for column in columns] for record in records)
+        [Column(name) for name in columns],
+        ([format_cell(record.get(column)) for column in columns] for record in records),
     )
 
 
@@ -157,14 +158,14 @@ def print_sheet(sheet: Sheet, *, is_drawing: bool | None = None) -> None:
 
 def table_of(sheet: Sheet) -> tuple[list[Column], list[list[Cell]]]:
     fields = [field for field in sheet.fields if field.heading is not None]
-    columns = [Column(visible(field.heading or ""), field.kind) for field in fields]
+    columns = [Column(escape(field.heading or ""), field.kind) for field in fields]
     return columns, [[_cell(field.value(record)) for field in fields] for record in (*sheet.records, *sheet.sums)]
 
 
 def _cell(value: Any) -> Cell:
     if isinstance(value, Bar | Styled):
         return value
-    return "" if value in ([], {}) else cell(value)
+    return "" if value in ([], {}) else format_cell(value)
 
 
 def print_csv(sheet: Sheet) -> None:
@@ -191,4 +192,4 @@ def _plain(value: Any) -> str:
     if value is None:
         return ""
     text = json_text(value) if isinstance(value, bool | dict | list) else str(value)
-    return visible(text) if is_terminal() else text
+    return escape(text) if is_terminal() else text

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 from cloudconsole.cli import messages
 from cloudconsole.cli.errors import UsageProblem
 from cloudconsole.cli.i18n import say
-from cloudconsole.spec.constants import is_sendable
-from cloudconsole.spec.text import visible
+from cloudconsole.spec.constants import is_utf8_encodable
+from cloudconsole.spec.text import escape
 
 _WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 _ROOT: Final = 0
@@ -54,7 +54,7 @@ def in_variable(variable: str, password: str | None) -> PasswordAt | None:
 
 
 def _text(password: str) -> str:
-    if not is_sendable(password):
+    if not is_utf8_encodable(password):
         raise UsageProblem(say(messages.NOT_UTF8_GIVEN))
     return password
 
@@ -89,7 +89,7 @@ def can_ask() -> bool:
 
 
 def ask_username(url: str) -> str:
-    sys.stderr.write(visible(say(messages.USERNAME_PROMPT, url=url)))
+    sys.stderr.write(escape(say(messages.USERNAME_PROMPT, url=url)))
     sys.stderr.flush()
     try:
         with _line_ended():
@@ -105,7 +105,7 @@ def ask_username(url: str) -> str:
 def ask_password(username: str, url: str) -> str:
     try:
         with _line_ended():
-            password = getpass.getpass(visible(say(messages.PASSWORD_PROMPT, username=username, url=url)))
+            password = getpass.getpass(escape(say(messages.PASSWORD_PROMPT, username=username, url=url)))
         password.encode()
     except (EOFError, UnicodeError):
         password = ""

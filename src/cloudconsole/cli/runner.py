@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cloudconsole.cli import messages, stdout
 from cloudconsole.cli.errors import DONE, NOT_CONNECTED, REFUSED, WRONG_USAGE, Problem, tell
 from cloudconsole.cli.i18n import say
-from cloudconsole.spec.text import LONG, foreign
+from cloudconsole.spec.text import LONG_LENGTH, escape_and_truncate
 
 if TYPE_CHECKING:
     from cloudconsole.cli.connection import Call
@@ -45,7 +45,7 @@ def tell_error(error: "ConsoleError", url: str | None, *, is_verbose: bool) -> i
             "cause": _cause(error),
         }
         sys.stderr.flush()
-        told = {name: foreign(value, LONG) for name, value in facts.items() if value is not None}
+        told = {name: escape_and_truncate(value, LONG_LENGTH) for name, value in facts.items() if value is not None}
         tell("\n".join(f"  {say(messages.DETAILS[name])}: {value}" for name, value in told.items()))
     return exit_code_of(error)
 
@@ -54,9 +54,9 @@ def worded(error: "ConsoleError") -> str:
     """The error in one line; what the client itself words is told in Chinese of what kind it is."""
     from cloudconsole.client import ConnectionFailed, ProtocolError, RateLimited, RegionRequired
 
-    message = foreign(" ".join(str(error).split()), LONG)
+    message = escape_and_truncate(" ".join(str(error).split()), LONG_LENGTH)
     if isinstance(error, RegionRequired):
-        return say(messages.REGION_NEEDED, regions=foreign(", ".join(error.regions) or "-", LONG))
+        return say(messages.REGION_NEEDED, regions=escape_and_truncate(", ".join(error.regions) or "-", LONG_LENGTH))
     if isinstance(error, RateLimited) and error.retry_after:
         return say(messages.RETRY_AFTER, message=message, seconds=round(error.retry_after))
     kinds = {ConnectionFailed: messages.CANNOT_CONNECT, ProtocolError: messages.UNLIKE_THE_INTERFACE}

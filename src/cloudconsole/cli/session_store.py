@@ -19,7 +19,7 @@ from cloudconsole.cli import messages
 from cloudconsole.cli.errors import Problem
 from cloudconsole.cli.i18n import say
 from cloudconsole.client import Session
-from cloudconsole.spec.urls import clean_address
+from cloudconsole.spec.urls import normalise_base_url
 
 _MOST: Final = 50
 """So many are kept; the oldest go first."""
@@ -143,7 +143,7 @@ def _is_sound(session: Session) -> bool:
 
 def _is_clean(address: str) -> bool:
     try:
-        return clean_address(address) == address
+        return normalise_base_url(address) == address
     except ValueError:
         return False
 

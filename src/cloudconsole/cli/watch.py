@@ -13,7 +13,7 @@ from cloudconsole.cli.i18n import say
 from cloudconsole.cli.output import Sheet, table_of
 from cloudconsole.cli.runner import run_call, worded
 from cloudconsole.cli.tables import drawn, terminal
-from cloudconsole.spec.text import visible
+from cloudconsole.spec.text import escape
 
 if TYPE_CHECKING:
     from cloudconsole.cli.connection import Call
@@ -62,7 +62,7 @@ def _picture(console: Any, call: "Call", sheet: Sheet, seen: str, problem: str |
     from rich.text import Text
 
     heading = say(messages.WATCHED, username=call.username, url=call.url, time=seen)
-    lines = [Text(visible(heading), "bold"), Text(visible(problem), "red") if problem else Text()]
+    lines = [Text(escape(heading), "bold"), Text(escape(problem), "red") if problem else Text()]
     columns, rows = table_of(sheet)
     return Group(*lines, *drawn(columns, rows, console.width, ascii_only=not output.can_show("█")))
 

@@ -37,8 +37,8 @@ from cloudconsole.spec.actions import (
     GET_URL_LIST,
     GET_USAGE_LIMITS,
 )
-from cloudconsole.spec.constants import FORM, JSON, SESSION_COOKIE, is_sendable
-from cloudconsole.spec.operations import CALL, LOG_IN, LOG_OUT, OPEN, Operation
+from cloudconsole.spec.constants import FORM, JSON, SESSION_COOKIE, is_utf8_encodable
+from cloudconsole.spec.operations import CALL_ACTION, LOGIN, LOGOUT, OPEN_SESSION, Operation
 
 T = TypeVar("T")
 
@@ -47,7 +47,7 @@ class Exchanges:
     """Those with one console."""
 
     def __init__(self, base_url: str, cookies: tuple[KeptCookie, ...]) -> None:
-        self._referer = base_url + CALL.path
+        self._referer = base_url + CALL_ACTION.path
         self._cookies = Cookies(base_url, cookies)
         self._is_logging_in = False
 
@@ -182,7 +182,7 @@ class Core:
             seen = self._current
             try:
                 result = yield from self._exchanges.send(
-                    CALL,
+                    CALL_ACTION,
                     lambda answer: _read(answer, read),
                     patience,
                     media_type=media_type,
@@ -248,20 +248,20 @@ class Core:
             raise LoginRequired("nobody is logged in, and no username and password are given to log in with")
         about = yield from self._open(patience, for_login=True)
         fields = {
-            "csrfmiddlewaretoken": self._exchanges.token_for(LOG_IN) or "",
+            "csrfmiddlewaretoken": self._exchanges.token_for(LOGIN) or "",
             "username": username,
             "region": region or _only_region(about),
             "password": self._password(patience),
         }
         body = urlencode(fields).encode()
-        yield from self._exchanges.send(LOG_IN, check_login, patience, media_type=FORM, body=body, for_login=True)
+        yield from self._exchanges.send(LOGIN, check_login, patience, media_type=FORM, body=body, for_login=True)
 
     def _password(self, patience: Patience) -> str:
         password = self._identity.password
         if callable(password):
             with patience.held():
                 password = password()
-        if not isinstance(password, str) or not is_sendable(password):
+        if not isinstance(password, str) or not is_utf8_encodable(password):
             raise LoginRequired("there is no password, or it has characters that cannot be sent")
         return password
 
@@ -271,7 +271,7 @@ class Core:
         self._has_left, self._current = True, 0
         try:
             if had_session:
-                yield from self._exchanges.send(LOG_OUT, check_logout, patience, media_type=FORM)
+                yield from self._exchanges.send(LOGOUT, check_logout, patience, media_type=FORM)
         finally:
             self._exchanges.forget()
 
@@ -284,12 +284,12 @@ class Core:
     def _open(self, patience: Patience, *, for_login: bool = False) -> Steps[About]:
         welcome = None
         try:
-            welcome = yield from self._exchanges.send(OPEN, what_it_says, patience, for_login=for_login)
+            welcome = yield from self._exchanges.send(OPEN_SESSION, what_it_says, patience, for_login=for_login)
         except (LoginRequired, CsrfFailed, NotFound, RequestRefused):
             # Whatever it says: that it sets the cookies is all that the interface demands.
-            if self._exchanges.token_for(LOG_IN) is None:
+            if self._exchanges.token_for(LOGIN) is None:
                 raise
-        if for_login and self._exchanges.token_for(LOG_IN) is None:
+        if for_login and self._exchanges.token_for(LOGIN) is None:
             raise ProtocolError("the console set no cookie csrftoken", payload=welcome, field="csrftoken")
         self._about = decoding.about(welcome)
         return self._about

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from msgspec import Struct
 
-from cloudconsole.spec.constants import is_sendable
-from cloudconsole.spec.urls import clean_address
+from cloudconsole.spec.constants import is_utf8_encodable
+from cloudconsole.spec.urls import normalise_base_url
 
 
 class KeptCookie(Struct, frozen=True, kw_only=True):
@@ -46,9 +46,9 @@ class Identity:
 def make_identity(
     base_url: str, region: str | None, username: str | None, password: Password | None, session: Session | None
 ) -> Identity:
-    address = clean_address(base_url)
+    address = normalise_base_url(base_url)
     for name, text in (("region", region), ("username", username), ("password", password)):
-        if isinstance(text, str) and not is_sendable(text):
+        if isinstance(text, str) and not is_utf8_encodable(text):
             raise ValueError(f"the {name} has characters that cannot be sent")
     if session is None:
         return Identity(address, region, username, password)

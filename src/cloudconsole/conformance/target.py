@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from cloudconsole.conformance.client import Account, BodyForm
 from cloudconsole.conformance.responses import Answer
 from cloudconsole.spec.actions import ACTIONS
-from cloudconsole.spec.urls import clean_address
+from cloudconsole.spec.urls import normalise_base_url
 
 FORMS: Final[tuple[BodyForm, ...]] = ("JSON", "form")
 ACTION_NAMES: Final = tuple(action.name for action in ACTIONS)
@@ -26,7 +26,7 @@ class Subject(NamedTuple):
     @property
     def origin(self) -> str:
         """What a browser on this server's own pages would send as Origin."""
-        parts = urlsplit(clean_address(self.base))
+        parts = urlsplit(normalise_base_url(self.base))
         return f"{parts.scheme}://{parts.netloc}"
 
 

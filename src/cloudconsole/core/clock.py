@@ -18,16 +18,16 @@ class SystemClock:
         return time.time()
 
 
-def is_moment(seconds: object) -> bool:
+def is_valid_timestamp(seconds: object) -> bool:
     """Whether these are seconds of the years 1970 to 9999."""
     return isinstance(seconds, int | float) and 0 <= seconds < _END
 
 
-def time_text(seconds: float) -> str:
+def format_utc(seconds: float) -> str:
     """A moment as operators read and write it, such as `2026-01-31T08:00:00Z`.
 
     What can be no moment, such as microseconds that someone wrote by hand, is told as it is.
     """
-    if not is_moment(seconds):
+    if not is_valid_timestamp(seconds):
         return f"no time ({seconds})"
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -4,14 +4,14 @@ import os
 from typing import Final, Protocol
 
 
-class Randomness(Protocol):
+class RandomSource(Protocol):
     def token_bytes(self, size: int, /) -> bytes:
         """So many bytes, fit for secrets and ids."""
 
 
-class SystemRandomness:
+class SystemRandomSource:
     def token_bytes(self, size: int, /) -> bytes:
         return os.urandom(size)
 
 
-SYSTEM: Final = SystemRandomness()
+SYSTEM_RANDOM: Final = SystemRandomSource()

@@ -12,7 +12,7 @@ _LONGEST: Final = 2000
 
 
 @lru_cache(maxsize=1024)
-def host_of(host_header: str) -> str | None:
+def parse_host(host_header: str) -> str | None:
     """The host of a Host header, in one form and without its port; None where it is not well-formed."""
     match = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]]+)(?::([0-9]{0,5}))?", host_header)
     if match is None or not host_header.isascii() or int(match[2] or 0) > 65535:
@@ -53,7 +53,7 @@ def _split(text: str) -> tuple[str, str, str] | None:
     except ValueError:
         return None
     scheme = parts.scheme.lower()
-    host = host_of(parts.netloc)
+    host = parse_host(parts.netloc)
     if scheme not in _DEFAULT_PORTS or host is None:
         return None
     place = f"[{host}]" if ":" in host else host

@@ -6,7 +6,7 @@ from typing import Final
 WINDOW_SECONDS: Final = 300
 USER_FAILURES: Final = 10
 ADDRESS_FAILURES: Final = 100
-WIDER_FAILURES: Final = {56: 200, 48: 500}
+NETWORK_FAILURES: Final = {56: 200, 48: 500}
 """By prefix length of IPv6: what providers assign to a home and to a site, each free to use any /64 in it."""
 LONGEST_WAIT_SECONDS: Final = 60
 SKEW_SECONDS: Final = 60
@@ -37,4 +37,4 @@ def span(network: str, bits: int) -> tuple[str, str]:
 
 def widest(network: str) -> str:
     """Return one text for all networks whose failures are counted together."""
-    return span(network, min(WIDER_FAILURES))[0]
+    return span(network, min(NETWORK_FAILURES))[0]

@@ -23,7 +23,7 @@ from cloudconsole.spec.records import (
 Record = TypeVar("Record")
 
 
-class Fresh(Struct, Generic[Record], frozen=True):
+class CacheableResult(Struct, Generic[Record], frozen=True):
     """A record, and the moment until which time alone does not change it (changed data always does)."""
 
     record: Record
@@ -32,11 +32,11 @@ class Fresh(Struct, Generic[Record], frozen=True):
     """When a cloud behind us said so; None for what is of our own store, and so always of this moment."""
 
 
-class NoPrice(LookupError):
+class PriceMissing(LookupError):
     """Something billable has no price; the text says what, and what mends it. An operator's to mend, not a caller's."""
 
 
-class Caller(Struct, frozen=True):
+class ClientInfo(Struct, frozen=True):
     """Whose call it is that is being answered; handed on to a cloud, and written in the access trail."""
 
     address: str
@@ -47,7 +47,7 @@ Services = dict[str, dict[str, str]]
 """For each region, the address of each service there: what a user's catalog says, as far as it is of use to us."""
 
 
-class Access(Struct, frozen=True, dict=True):
+class CloudCredentials(Struct, frozen=True, dict=True):
     """What a session has in a cloud behind us."""
 
     endpoint: str
@@ -79,12 +79,12 @@ class Account(Struct, frozen=True):
         return self.username
 
 
-class Guest(Struct, frozen=True):
+class FederatedUser(Struct, frozen=True):
     """Who proved to be who to an identity endpoint behind us."""
 
     username: str
     tenant_id: int
-    access: Access
+    access: CloudCredentials
     expires_at: float
     """When the token does."""
 
@@ -99,42 +99,42 @@ class Tenant(Struct, frozen=True):
 
     id: int
     username: str
-    access: Access | None = None
+    access: CloudCredentials | None = None
     """Where a cloud behind us answers, what is needed to ask it; None where our own store does."""
-    caller: Caller | None = None
+    caller: ClientInfo | None = None
 
 
-class Identity(Protocol):
-    async def authenticate(self, username: str, password: str, caller: Caller) -> Account | Guest | None:
+class IdentityBackend(Protocol):
+    async def authenticate(self, username: str, password: str, caller: ClientInfo) -> Account | FederatedUser | None:
         """The account, or None for an unknown user, a wrong password or a disabled account: alike in time, too."""
 
     async def recognises(self, username: str) -> bool:
         """Whether there is such an account: only then is the name fit for a log, else it may be a mistyped password."""
 
 
-class Warden(Protocol):
+class TokenVerifier(Protocol):
     """Looks after the tokens of sessions that an identity endpoint behind us vouches for."""
 
-    async def vouches(self, access: Access, caller: Caller) -> bool:
+    async def vouches(self, access: CloudCredentials, caller: ClientInfo) -> bool:
         """Whether the token is still good; an endpoint that cannot be asked is an error, never a no."""
 
-    async def revoke(self, access: Access, caller: Caller) -> None:
+    async def revoke(self, access: CloudCredentials, caller: ClientInfo) -> None:
         """Make the token worthless."""
 
 
 class Cloud(Protocol):
-    async def usage_limits(self, tenant: Tenant) -> Fresh[UsageLimits]: ...
+    async def usage_limits(self, tenant: Tenant) -> CacheableResult[UsageLimits]: ...
 
-    async def flavors(self, tenant: Tenant) -> Fresh[Flavors]: ...
+    async def flavors(self, tenant: Tenant) -> CacheableResult[Flavors]: ...
 
-    async def consumption(self, tenant: Tenant) -> Fresh[list[ConsumptionItem]]:
+    async def consumption(self, tenant: Tenant) -> CacheableResult[list[ConsumptionItem]]:
         """Exact, or an error: never a sum that leaves out what could not be read."""
 
 
 class Content(Protocol):
-    async def urls(self, tenant: Tenant) -> Fresh[list[UrlItem]]: ...
+    async def urls(self, tenant: Tenant) -> CacheableResult[list[UrlItem]]: ...
 
-    async def domain(self, tenant: Tenant, domain_id: str) -> Fresh[DomainDetail]:
+    async def domain(self, tenant: Tenant, domain_id: str) -> CacheableResult[DomainDetail]:
         """The tenant's domain; raises `DomainNotFound`, word for word the same for another tenant's."""
 
-    async def news(self) -> Fresh[list[NewsItem]]: ...
+    async def news(self) -> CacheableResult[list[NewsItem]]: ...

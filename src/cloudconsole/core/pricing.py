@@ -104,14 +104,14 @@ def _item(kind: ResourceType, hour: int) -> ConsumptionItem:
     day = hour * DAY_HOURS
     return ConsumptionItem(
         res_type=kind,
-        hour=amount_text(hour),
-        day=amount_text(day),
-        month=amount_text(day * MONTH_DAYS),
-        year=amount_text(day * YEAR_DAYS),
+        hour=format_amount(hour),
+        day=format_amount(day),
+        month=format_amount(day * MONTH_DAYS),
+        year=format_amount(day * YEAR_DAYS),
     )
 
 
-def amount_text(billionths: int) -> str:
+def format_amount(billionths: int) -> str:
     """Plain notation, at least two decimals, never rounded."""
     whole, fraction = divmod(billionths, BILLIONTHS)
     decimals = f"{fraction:09}".rstrip("0").ljust(2, "0")

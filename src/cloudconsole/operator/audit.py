@@ -9,11 +9,11 @@ from msgspec import Struct
 from sqlalchemy import Column, ColumnElement, Connection, and_, func, select
 from sqlalchemy.exc import DBAPIError
 
-from cloudconsole.core.clock import time_text
+from cloudconsole.core.clock import format_utc
 from cloudconsole.operator.queries import begins_with, found_in_order
 from cloudconsole.operator.serializers import Record, json_text, parse_json
 from cloudconsole.operator.transaction import Desk, at_desk
-from cloudconsole.spec.text import cell
+from cloudconsole.spec.text import format_cell
 from cloudconsole.store.base import Store, StoreError
 from cloudconsole.store.migrations import is_usable
 from cloudconsole.store.sql import insert_rows
@@ -84,7 +84,7 @@ def accesses(connection: Connection, search: Search) -> list[Record]:
     """Logins, logouts and refused logins, newest first; from the database of activity."""
     columns = access_audit.c
     found = _lines(connection, access_audit, search, {"actor": columns.username, "change": columns.event})
-    return [{**row, "at": time_text(row["at"])} for row in found]
+    return [{**row, "at": format_utc(row["at"])} for row in found]
 
 
 def what(before: Record | None, after: Record | None, longest: int | None = None) -> str:
@@ -100,7 +100,7 @@ def what(before: Record | None, after: Record | None, longest: int | None = None
 
 
 def _side(value: Any, longest: int | None) -> str:
-    text = cell(value)
+    text = format_cell(value)
     return text if longest is None or len(text) <= longest else f"{text[:longest]}…"
 
 
@@ -127,7 +127,7 @@ def _within(search: Search, at: ColumnElement[Any]) -> ColumnElement[bool]:
 
 def _change(row: Record) -> Record:
     before, after = (None if row[name] is None else parse_json(row[name]) for name in ("before", "after"))
-    return {**row, "at": time_text(row["at"]), "before": before, "after": after}
+    return {**row, "at": format_utc(row["at"]), "before": before, "after": after}
 
 
 def _text(record: Record | None) -> str | None:

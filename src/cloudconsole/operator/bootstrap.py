@@ -12,10 +12,10 @@ from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.models import Account, Tenant
 from cloudconsole.operator.transaction import Desk
 from cloudconsole.operator.validation import message_of
-from cloudconsole.store.base import Store, reading
+from cloudconsole.store.base import Store, read_only
 from cloudconsole.store.migrations import current_revision
-from cloudconsole.store.sqlite.permissions import refuse_danger
-from cloudconsole.store.sqlite.store import FolderStore
+from cloudconsole.store.sqlite.permissions import reject_unsafe_permissions
+from cloudconsole.store.sqlite.store import SqliteStore
 from cloudconsole.store.tables import tenants
 
 
@@ -27,13 +27,13 @@ def check_names(*, username: str, tenant: str) -> None:
 
 def refuse_if_inhabited(store: Store) -> None:
     """Refuse a store that has accounts, or whose folder others can write to; looks, and changes nothing."""
-    if isinstance(store, FolderStore) and store.folder.is_dir():
-        refuse_danger(store.folder)
+    if isinstance(store, SqliteStore) and store.folder.is_dir():
+        reject_unsafe_permissions(store.folder)
     if not store.is_there():
         return
     with store.opened("cloud") as engine:
         if current_revision(engine) is not None:
-            with reading(engine).connect() as connection:
+            with read_only(engine).connect() as connection:
                 _refuse_accounts(connection)
 
 

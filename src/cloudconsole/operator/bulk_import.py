@@ -24,7 +24,7 @@ from cloudconsole.operator.serializers import Row, resource_row
 from cloudconsole.operator.transaction import Desk, at_desk
 from cloudconsole.operator.validation import UNUSABLE, message_of, path_of, path_text, with_gaps
 from cloudconsole.store import counters, tables
-from cloudconsole.store.sql import among, insert_rows
+from cloudconsole.store.sql import in_values, insert_rows
 from cloudconsole.store.tables import resources
 
 LONGEST_LINE: Final = 65_536
@@ -191,7 +191,7 @@ def check_batch(desk: Desk, lines: list[Line], *, stops: bool = True) -> Checked
 def _look(desk: Desk, lines: list[Line]) -> _View:
     tenants = _named(desk, tables.tenants, {line.resource.tenant for line in lines} - {UNUSABLE})
     ids = {line.resource.id for line in lines} - {UNUSABLE}
-    known = among(desk.connection, tables.resources.c.id, ids)
+    known = in_values(desk.connection, tables.resources.c.id, ids)
     there = desk.connection.execute(select(tables.resources).where(known)).mappings()
     return _View(
         tenants,
@@ -203,7 +203,7 @@ def _look(desk: Desk, lines: list[Line]) -> _View:
 
 
 def _named(desk: Desk, table: Table, names: set[str] | None = None) -> dict[str, Row]:
-    query = select(table) if names is None else select(table).where(among(desk.connection, table.c.name, names))
+    query = select(table) if names is None else select(table).where(in_values(desk.connection, table.c.name, names))
     return {row["name"]: dict(row) for row in desk.connection.execute(query).mappings()}
 
 

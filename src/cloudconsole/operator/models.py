@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator
 from pydantic import ValidationError as ModelError
 
-from cloudconsole.core.clock import time_text
+from cloudconsole.core.clock import format_utc
 from cloudconsole.core.resources import Kind, Role, Unit
 from cloudconsole.operator.errors import Finding, Unfit, refuse_unfit
 from cloudconsole.operator.fields import (
@@ -208,7 +208,7 @@ def resource_findings(resource: Resource) -> Iterator[Finding]:
         yield from _node_findings(resource)
     times = (resource.started, resource.ended)
     if UNUSABLE not in times and resource.ended is not None and resource.ended < resource.started:
-        yield ("ended",), f"must not be before its start, {time_text(resource.started)}"
+        yield ("ended",), f"must not be before its start, {format_utc(resource.started)}"
 
 
 def _size_findings(resource: Resource) -> Iterator[Finding]:

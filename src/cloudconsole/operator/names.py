@@ -9,7 +9,7 @@ from sqlalchemy import Engine, literal, or_, select
 
 from cloudconsole.core.usernames import INVISIBLE
 from cloudconsole.store import tables
-from cloudconsole.store.base import Store, reading
+from cloudconsole.store.base import Store, read_only
 from cloudconsole.store.migrations import current_revision
 
 _BREAKS: Final = ("Cc", "Zl", "Zp")
@@ -81,7 +81,7 @@ class StoredNames:
     """The names of a store as it is whenever one is asked for."""
 
     def __init__(self, engine: Engine) -> None:
-        self._engine = reading(engine)
+        self._engine = read_only(engine)
 
     def __contains__(self, text: object) -> bool:
         if isinstance(text, str) and "\0" in text:

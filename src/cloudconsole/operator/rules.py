@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from cloudconsole.core.clock import time_text
+from cloudconsole.core.clock import format_utc
 from cloudconsole.core.resources import KINDS, NODELESS, PRICED_UNITS, SIZED_IN_GB, TYPED_UNITS, Kind, Unit
 from cloudconsole.operator.validation import a
 from cloudconsole.spec.records import ResourceType
@@ -77,7 +77,7 @@ def unpriced_problem(kind: Kind, node: Any, started: int, starts: Starts) -> str
     """
     if kind not in PRICED_UNITS or started >= start_on(starts, node):
         return None
-    return f"{kind} has no price on this node at {time_text(started)}, when it starts: add one first"
+    return f"{kind} has no price on this node at {format_utc(started)}, when it starts: add one first"
 
 
 def disabled_refusal(thing: str, name: str) -> str:

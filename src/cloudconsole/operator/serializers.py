@@ -7,8 +7,8 @@ import json
 from decimal import Decimal
 from typing import Any
 
-from cloudconsole.core.clock import time_text
-from cloudconsole.core.pricing import amount_text
+from cloudconsole.core.clock import format_utc
+from cloudconsole.core.pricing import format_amount
 from cloudconsole.core.resources import QUOTA_DEFAULTS
 from cloudconsole.operator.models import Domain, Flavor, News, Price, Resource, Tenant, UrlEntry
 from cloudconsole.operator.rules import SIZES
@@ -71,8 +71,8 @@ def price_row(price: Price, node_id: int | None) -> Row:
 def price_record(row: Row, node: str | None) -> Record:
     narrower = {name: value for name, value in (("type", row["type"]), ("node", node)) if value is not None}
     # As text: another reader could take a number for a float.
-    price = amount_text(row["billionths"])
-    return {"kind": row["kind"], "unit": row["unit"], **narrower, "price": price, "from": time_text(row["start"])}
+    price = format_amount(row["billionths"])
+    return {"kind": row["kind"], "unit": row["unit"], **narrower, "price": price, "from": format_utc(row["start"])}
 
 
 def news_row(news: News) -> Row:
@@ -82,7 +82,7 @@ def news_row(news: News) -> Row:
 
 def news_record(row: Row) -> Record:
     told = {"title": row["title"], "url": row["url"]}
-    return {"id": row["id"], "date": time_text(row["published_at"]), **told, **_disabled(row)}
+    return {"id": row["id"], "date": format_utc(row["published_at"]), **told, **_disabled(row)}
 
 
 def url_row(url: UrlEntry, tenant_id: int | None) -> Row:
@@ -102,9 +102,9 @@ def resource_row(resource: Resource, tenant_id: int, node_id: int | None) -> Row
 def resource_record(row: Row, node: str | None) -> Record:
     place = {} if node is None else {"node": node}
     sizes = {name: row[column] for name, column in SIZES.items() if row[column]}
-    ended = {} if row["ended_at"] is None else {"ended": time_text(row["ended_at"])}
+    ended = {} if row["ended_at"] is None else {"ended": format_utc(row["ended_at"])}
     what = {"id": row["id"], "kind": row["kind"], "name": row["name"]}
-    return {**what, **place, **sizes, "started": time_text(row["started_at"]), **ended}
+    return {**what, **place, **sizes, "started": format_utc(row["started_at"]), **ended}
 
 
 def domain_row(domain: Domain, tenant_id: int) -> Row:

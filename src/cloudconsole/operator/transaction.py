@@ -7,7 +7,7 @@ from datetime import UTC, tzinfo
 
 from sqlalchemy import Connection, Engine
 
-from cloudconsole.store.base import reading
+from cloudconsole.store.base import read_only
 
 
 @dataclass(frozen=True)
@@ -35,5 +35,5 @@ def at_desk(engine: Engine, *, actor: str, now: int, zone: tzinfo = UTC, force: 
 @contextmanager
 def reading_desk(engine: Engine, *, now: int, zone: tzinfo = UTC) -> Iterator[Desk]:
     """A desk to look from: all that is read there is of one moment, and waits for no one who writes."""
-    with reading(engine).begin() as connection:
+    with read_only(engine).begin() as connection:
         yield Desk(connection, "", now, zone)

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from cloudconsole.core.ports import Cloud, Content, Fresh, Tenant
+from cloudconsole.core.ports import CacheableResult, Cloud, Content, Tenant
 from cloudconsole.spec import actions
 from cloudconsole.spec.actions import Action
 from cloudconsole.spec.records import (
@@ -27,33 +27,33 @@ class Ports(Struct, frozen=True):
 
 class Handler(Struct, frozen=True):
     action: Action
-    answer: Callable[..., Awaitable[Fresh[Any]]]
+    answer: Callable[..., Awaitable[CacheableResult[Any]]]
     """Called with the ports, the tenant and the action's parameters in their order."""
     owner: Callable[[Tenant], int | str | None]
     """Whose the answer is: all that have the same owner get the same."""
 
 
-async def get_usage_limits(ports: Ports, tenant: Tenant) -> Fresh[UsageLimits]:
+async def get_usage_limits(ports: Ports, tenant: Tenant) -> CacheableResult[UsageLimits]:
     return await ports.cloud.usage_limits(tenant)
 
 
-async def get_flavors(ports: Ports, tenant: Tenant) -> Fresh[Flavors]:
+async def get_flavors(ports: Ports, tenant: Tenant) -> CacheableResult[Flavors]:
     return await ports.cloud.flavors(tenant)
 
 
-async def get_url_list(ports: Ports, tenant: Tenant) -> Fresh[list[UrlItem]]:
+async def get_url_list(ports: Ports, tenant: Tenant) -> CacheableResult[list[UrlItem]]:
     return await ports.content.urls(tenant)
 
 
-async def get_domain_detail(ports: Ports, tenant: Tenant, domain_id: str) -> Fresh[DomainDetail]:
+async def get_domain_detail(ports: Ports, tenant: Tenant, domain_id: str) -> CacheableResult[DomainDetail]:
     return await ports.content.domain(tenant, domain_id)
 
 
-async def get_news(ports: Ports, _tenant: Tenant) -> Fresh[list[NewsItem]]:
+async def get_news(ports: Ports, _tenant: Tenant) -> CacheableResult[list[NewsItem]]:
     return await ports.content.news()
 
 
-async def get_consumptions_estimated(ports: Ports, tenant: Tenant) -> Fresh[list[ConsumptionItem]]:
+async def get_consumptions_estimated(ports: Ports, tenant: Tenant) -> CacheableResult[list[ConsumptionItem]]:
     return await ports.cloud.consumption(tenant)
 
 

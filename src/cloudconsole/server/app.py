@@ -9,10 +9,10 @@ from sqlalchemy import Engine
 from cloudconsole.backends.embedded.cloud import EmbeddedCloud
 from cloudconsole.backends.embedded.content import EmbeddedContent
 from cloudconsole.backends.embedded.identity import AT_ONCE, QUEUE_LIMIT, QUEUE_SECONDS, EmbeddedIdentity
-from cloudconsole.backends.router import ChosenCloud
+from cloudconsole.backends.router import CloudRouter
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.login_throttle import widest
-from cloudconsole.core.ports import Cloud, NoPrice
+from cloudconsole.core.ports import Cloud, PriceMissing
 from cloudconsole.server.access_log import Audit, CallObserver
 from cloudconsole.server.actions import Ports
 from cloudconsole.server.admin_ui.app import OperatorPages
@@ -54,10 +54,10 @@ from cloudconsole.server.writer import Writer, give_way
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import ApiError, InternalError, MethodNotAllowed, NotFound, Unavailable
 from cloudconsole.spec.i18n import Text
-from cloudconsole.store.activity import Activity
+from cloudconsole.store.activity import ActivityStore
 from cloudconsole.store.login_throttle import LoginThrottle, RecentLogins
 from cloudconsole.store.reader import Reader
-from cloudconsole.store.sessions import Arrivals, SessionReader
+from cloudconsole.store.sessions import RequestSequence, SessionReader
 
 if TYPE_CHECKING:
     from cloudconsole.server.openstack import OpenStack
@@ -77,11 +77,11 @@ class Console:
         desk = desk or Desk()
         clock = clock or desk.clock
         meter = meter or meter_alone()
-        self.arrivals = Arrivals()
+        self.arrivals = RequestSequence()
         store = settings.store
         reader = store.reader()
         engine = store.open_engine("activity")
-        activity = Activity(engine)
+        activity = ActivityStore(engine)
         hashing = ThreadPoolExecutor(1, "hashing", give_way)
         writer = Writer("writing", meter, store.settle_seconds)
 
@@ -96,7 +96,7 @@ class Console:
         doors = {OURS: Door(identity, turns)}
         self._openstack = _openstack(settings, reader, engine, clock, writer, meter)
         if self._openstack is not None:
-            cloud = ChosenCloud(cloud, self._openstack.cloud)
+            cloud = CloudRouter(cloud, self._openstack.cloud)
             doors |= self._openstack.doors
         ports = Ports(cloud, EmbeddedContent(reader, clock, settings.zone))
         payloads = Payloads(reader.changes, clock, meter)
@@ -168,7 +168,7 @@ class Console:
             return self._refuse(error, request)
         except ClientGone:
             raise
-        except NoPrice as gap:
+        except PriceMissing as gap:
             request.outcome = InternalError.error
             log.error("%s", gap)  # noqa: TRY400 - it says all: where it was found helps nobody
             return self._refuse(InternalError(request.request_id), request)

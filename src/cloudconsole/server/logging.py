@@ -13,7 +13,7 @@ from typing import IO, Any, Final, Generic, TypeVar
 import msgspec
 
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.spec.text import visible, visible_json
+from cloudconsole.spec.text import escape, escape_json
 
 Kind = TypeVar("Kind", bound=Hashable)
 
@@ -107,7 +107,7 @@ class JsonFormat(logging.Formatter):
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         text = msgspec.json.encode({name: _plain(value) for name, value in line.items()}).decode()
-        return visible_json(text)
+        return escape_json(text)
 
 
 class PrettyFormat(logging.Formatter):
@@ -122,11 +122,11 @@ class PrettyFormat(logging.Formatter):
         if self._coloured:
             level = f"\x1b[{_COLOURS.get(level, '0')}m{level}\x1b[0m"
             place = f"\x1b[2m{place}\x1b[0m"
-        request_id, message = current_request_id.get(), visible(record.getMessage())
+        request_id, message = current_request_id.get(), escape(record.getMessage())
         lines = [f"{_moment(record)} {level} {record.process} {request_id} {place} {message}"]
         if record.exc_info:
             told = self.formatException(record.exc_info).splitlines()
-            lines += ["    " + visible(line) for line in told]
+            lines += ["    " + escape(line) for line in told]
         return "\n".join(lines)
 
 

@@ -7,13 +7,13 @@ from typing import Final
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from cloudconsole.backends.openstack.client import Upstream
-from cloudconsole.backends.openstack.cloud import OpenStackCloud, Place
-from cloudconsole.backends.openstack.config import Watcher
+from cloudconsole.backends.openstack.client import OpenStackClient
+from cloudconsole.backends.openstack.cloud import CloudEndpoint, OpenStackCloud
+from cloudconsole.backends.openstack.config import CallObserver
 from cloudconsole.backends.openstack.keystone import KeystoneIdentity
-from cloudconsole.backends.openstack.token_encryption import Seals
+from cloudconsole.backends.openstack.token_encryption import TokenCipher
 from cloudconsole.core.clock import Clock
-from cloudconsole.core.ports import Access, Caller
+from cloudconsole.core.ports import ClientInfo, CloudCredentials
 from cloudconsole.operator.provisioning import adopt_project
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.concurrency import Turns
@@ -21,8 +21,8 @@ from cloudconsole.server.http.identity_providers import Door
 from cloudconsole.server.token_revocation import TokenRevoker
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import Unavailable, UpstreamFailed
-from cloudconsole.store.activity import Activity
-from cloudconsole.store.openstack import Sightings, tenant_of_project
+from cloudconsole.store.activity import ActivityStore
+from cloudconsole.store.openstack import ObservedResources, tenant_of_project
 from cloudconsole.store.reader import Reader
 
 log = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class Projects:
 class OpenStack:
     cloud: OpenStackCloud
     doors: dict[str, Door]
-    places: dict[str, Place]
+    places: dict[str, CloudEndpoint]
     engine: Engine
     adopter: Writer
 
@@ -88,27 +88,30 @@ def open_openstack(
     clock: Clock,
     writer: Writer,
     adopter: Writer,
-    watcher: Watcher,
+    watcher: CallObserver,
 ) -> OpenStack:
     """All that the Keystones among the identity endpoints need; `adopter` writes tenants, `writer` all else."""
     endpoints = [endpoint.keystone for endpoint in settings.identity if endpoint.keystone is not None]
     engine = settings.store.open_engine("cloud")
     projects = Projects(reader, engine, adopter, clock)
-    seals = Seals(settings.token_key_file)
+    seals = TokenCipher(settings.token_key_file)
     manners = settings.manners
-    places = {endpoint.address: Place(endpoint, Upstream(manners, endpoint.ca_file, watcher)) for endpoint in endpoints}
+    places = {
+        endpoint.address: CloudEndpoint(endpoint, OpenStackClient(manners, endpoint.ca_file, watcher))
+        for endpoint in endpoints
+    }
 
-    def open_door(place: Place) -> Door:
-        def discard(access: Access, caller: Caller) -> None:
+    def open_door(place: CloudEndpoint) -> Door:
+        def discard(access: CloudCredentials, caller: ClientInfo) -> None:
             revoker.add(access, caller)
 
         keystone = KeystoneIdentity(place.endpoint, place.upstream, seals, projects, clock, discard)
         address, lifetime = place.endpoint.address, settings.session_lifetime
-        revoker = TokenRevoker(address, keystone, reader, Activity(activity), writer, clock, lifetime)
+        revoker = TokenRevoker(address, keystone, reader, ActivityStore(activity), writer, clock, lifetime)
         turns = Turns(LOGINS_AT_ONCE, at_once=LOGINS_AT_ONCE, retry_after=1)
         return Door(keystone, turns, keystone, revoker)
 
     doors = {address: open_door(place) for address, place in places.items()}
-    sightings = Sightings(reader, activity, writer.run)
+    sightings = ObservedResources(reader, activity, writer.run)
     cloud = OpenStackCloud(places, seals, reader, sightings, manners, clock, settings.zone)
     return OpenStack(cloud, doors, places, engine, adopter)

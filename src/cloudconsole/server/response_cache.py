@@ -12,7 +12,7 @@ from cloudconsole.server.metrics.layout import PAYLOADS_PREPARED, PAYLOADS_REUSE
 from cloudconsole.server.metrics.shared_memory import Meter
 from cloudconsole.spec import envelope
 from cloudconsole.spec.i18n import Language
-from cloudconsole.store.reader import Changes
+from cloudconsole.store.reader import ChangeFeed
 
 MOST_BYTES: Final = 32 * 1024 * 1024
 ENTRY_OVERHEAD: Final = 500
@@ -40,7 +40,7 @@ class Prepared(Struct, frozen=True, gc=False):
 class Payloads:
     """The least recently used make room for new ones, so that memory stays bounded however many tenants call."""
 
-    def __init__(self, changes: Changes, clock: Clock, meter: Meter, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, changes: ChangeFeed, clock: Clock, meter: Meter, most_bytes: int = MOST_BYTES) -> None:
         self._changes = changes
         self._clock = clock
         self._meter = meter

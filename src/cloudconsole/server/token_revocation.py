@@ -10,12 +10,12 @@ from typing import Final
 from msgspec import Struct
 
 from cloudconsole.core.clock import Clock
-from cloudconsole.core.ports import Access, Caller, Warden
+from cloudconsole.core.ports import ClientInfo, CloudCredentials, TokenVerifier
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import ApiError
-from cloudconsole.store.activity import Activity
+from cloudconsole.store.activity import ActivityStore
 from cloudconsole.store.reader import Reader
-from cloudconsole.store.sessions import ENDED_GUESTS
+from cloudconsole.store.sessions import ENDED_FEDERATED_SESSIONS
 
 log = logging.getLogger(__name__)
 
@@ -31,12 +31,12 @@ SWEEP_SECONDS: Final = 15
 SWEEP_SIZE: Final = 10
 """Few at a time: until they are taken, they outlive a restart in the store."""
 CLOSE_SECONDS: Final = 2
-SWEEPER: Final = Caller("127.0.0.1", "cloudconsole-revocation")
+SWEEPER: Final = ClientInfo("127.0.0.1", "cloudconsole-revocation")
 
 
 class _Pending(Struct):
-    access: Access
-    caller: Caller
+    access: CloudCredentials
+    caller: ClientInfo
     attempts: int = 0
 
 
@@ -49,9 +49,9 @@ class TokenRevoker:
     def __init__(
         self,
         endpoint: str,
-        verifier: Warden,
+        verifier: TokenVerifier,
         reader: Reader,
-        activity: Activity,
+        activity: ActivityStore,
         writer: Writer,
         clock: Clock,
         session_lifetime: int,
@@ -72,7 +72,7 @@ class TokenRevoker:
         self.task: asyncio.Task[None] | None = None
         """What is under way, or was last."""
 
-    def add(self, access: Access, caller: Caller) -> None:
+    def add(self, access: CloudCredentials, caller: ClientInfo) -> None:
         if len(self._pending) >= MAX_PENDING:
             log.warning("too many tokens wait for their revocation: one is left to expire")
         else:
@@ -129,7 +129,7 @@ class TokenRevoker:
         since = int(self._clock.now()) - self._session_lifetime
         wanted = {"endpoint": self._endpoint, "since": since, "limit": SWEEP_SIZE}
         try:
-            found = await self._reader.all(ENDED_GUESTS, wanted)
+            found = await self._reader.all(ENDED_FEDERATED_SESSIONS, wanted)
             if found:
                 id_hashes = [id_hash for (id_hash,) in found]
                 taken = await self._writer.run(self._activity.take_guest_sessions, id_hashes)

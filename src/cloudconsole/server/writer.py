@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
 from cloudconsole.server.metrics.layout import STORE_WRITES
 from cloudconsole.server.metrics.shared_memory import Meter
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.base import BUSY_SECONDS, given_up_at
+from cloudconsole.store.base import BUSY_SECONDS, write_deadline
 
 MOST_WAITING: Final = 500
 """Far more than the logins that can be under way; beyond it, something holds the store up."""
@@ -84,7 +84,7 @@ def _take(turns: "SimpleQueue[_Turn | None]") -> None:
     """One after the other, but for those that nobody waits for any more."""
     while (turn := turns.get()) is not None:
         if turn.answer.set_running_or_notify_cancel():
-            given_up_at.set(turn.until)
+            write_deadline.set(turn.until)
             try:
                 turn.answer.set_result(turn.work())
             except BaseException as problem:  # noqa: BLE001 - it is for whoever waits

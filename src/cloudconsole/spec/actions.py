@@ -6,15 +6,7 @@ from msgspec import Struct
 
 from cloudconsole.spec.errors import ApiError, DomainNotFound
 from cloudconsole.spec.i18n import Text
-from cloudconsole.spec.records import (
-    ConsumptionItem,
-    DomainDetail,
-    Flavors,
-    NewsItem,
-    UrlItem,
-    UsageLimits,
-    described,
-)
+from cloudconsole.spec.records import ConsumptionItem, DomainDetail, Flavors, NewsItem, UrlItem, UsageLimits, field_doc
 
 
 class Action(Struct, frozen=True, kw_only=True):
@@ -31,8 +23,8 @@ class Action(Struct, frozen=True, kw_only=True):
 
 
 Identifier = Annotated[
-    Annotated[str, described("An id.", minLength=1, maxLength=64, pattern=r"^[^\u0000-\u001f\u007f-\u009f]*$")] | int,
-    described("Text of 1 to 64 characters without control characters, or a JSON integer for its digits."),
+    Annotated[str, field_doc("An id.", minLength=1, maxLength=64, pattern=r"^[^\u0000-\u001f\u007f-\u009f]*$")] | int,
+    field_doc("Text of 1 to 64 characters without control characters, or a JSON integer for its digits."),
 ]
 
 

@@ -9,7 +9,7 @@ JSON: Final = "application/json"
 FORM: Final = "application/x-www-form-urlencoded"
 
 
-def is_sendable(text: str) -> bool:
+def is_utf8_encodable(text: str) -> bool:
     """Whether it can be sent as UTF-8: what was no text where it came from has half characters in it."""
     try:
         text.encode()

@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from cloudconsole.spec.errors import ApiError
 from cloudconsole.spec.i18n import Language, Text
-from cloudconsole.spec.records import described
+from cloudconsole.spec.records import field_doc
 
 encode = msgspec.json.Encoder(decimal_format="number").encode
 
@@ -16,11 +16,11 @@ encode = msgspec.json.Encoder(decimal_format="number").encode
 class Refusal(msgspec.Struct):
     """What every error looks like. Programs read `code` and `error`."""
 
-    message: Annotated[str, described("For people; Chinese or English, after `Accept-Language`. It may change.")]
-    code: Annotated[int, described("The HTTP status.")]
-    data: Annotated[dict[str, str], described("Always empty.", maxProperties=0)]
-    error: Annotated[str, described("A stable identifier for programs.")]
-    field: Annotated[str, described("The request field at fault, where it is one.")] | UnsetType = UNSET
+    message: Annotated[str, field_doc("For people; Chinese or English, after `Accept-Language`. It may change.")]
+    code: Annotated[int, field_doc("The HTTP status.")]
+    data: Annotated[dict[str, str], field_doc("Always empty.", maxProperties=0)]
+    error: Annotated[str, field_doc("A stable identifier for programs.")]
+    field: Annotated[str, field_doc("The request field at fault, where it is one.")] | UnsetType = UNSET
 
 
 def success(text: Text, language: Language, data: bytes) -> bytes:
@@ -33,7 +33,7 @@ def notice(text: Text, code: int, language: Language, **values: object) -> bytes
     return encode({"message": text.format_in(language, **values), "code": code, "data": {}})
 
 
-def refusal(error: ApiError, language: Language) -> bytes:
+def error(error: ApiError, language: Language) -> bytes:
     return encode(Refusal(error.message(language), error.code, {}, error.error, error.field or UNSET))
 
 

@@ -27,7 +27,7 @@ from cloudconsole.spec.errors import (
     UpstreamFailed,
     UpstreamTimeout,
 )
-from cloudconsole.spec.records import described
+from cloudconsole.spec.records import field_doc
 
 Errors = tuple[type[ApiError], ...]
 
@@ -45,35 +45,35 @@ class LoginForm(Struct, frozen=True, kw_only=True):
     """The fields of a login."""
 
     csrfmiddlewaretoken: Annotated[
-        str, described("The value of the cookie `csrftoken`; the header `X-CSRFToken` serves instead.")
+        str, field_doc("The value of the cookie `csrftoken`; the header `X-CSRFToken` serves instead.")
     ] = ""
-    username: Annotated[str, described("The account's name.", minLength=1)]
-    password: Annotated[str, described("Its password.", minLength=1, format="password")]
+    username: Annotated[str, field_doc("The account's name.", minLength=1)]
+    password: Annotated[str, field_doc("Its password.", minLength=1, format="password")]
     region: Annotated[
         str,
-        described("The address of an identity endpoint: one of those that `GET /api/` lists.", minLength=1),
+        field_doc("The address of an identity endpoint: one of those that `GET /api/` lists.", minLength=1),
     ]
 
 
-EVERYWHERE: Errors = (InvalidHost, InternalError, Unavailable)
+COMMON_ERRORS: Errors = (InvalidHost, InternalError, Unavailable)
 """What any request may meet, whatever its path."""
 
-ELSEWHERE: Errors = (NotFound, MethodNotAllowed)
+UNKNOWN_PATH_ERRORS: Errors = (NotFound, MethodNotAllowed)
 """What meets a request that is none of the operations."""
 
 _BODY: Errors = (BodyTooLarge, UnsupportedMediaType, MalformedBody, MissingField)
 _SESSION: Errors = (LoginRequired, CsrfFailed)
 _UPSTREAM: Errors = (UpstreamFailed, UpstreamTimeout)
 
-OPEN = Operation(
+OPEN_SESSION = Operation(
     name="open",
     method="GET",
     path="/api/",
     summary="Open a session and see what there is",
     notes="Always sets both cookies, kept where they are good, and never logs anyone out.",
-    errors=EVERYWHERE,
+    errors=COMMON_ERRORS,
 )
-CALL = Operation(
+CALL_ACTION = Operation(
     name="call",
     method="POST",
     path="/api/",
@@ -81,7 +81,7 @@ CALL = Operation(
     notes="The field `action` says which; unknown extra fields are ignored, and of a repeated field the last value "
     "counts. As form data every value is text. Each action's body names its answer as `x-answer`.",
     errors=(
-        *EVERYWHERE,
+        *COMMON_ERRORS,
         *_BODY,
         *_SESSION,
         InvalidField,
@@ -90,7 +90,7 @@ CALL = Operation(
         *_UPSTREAM,
     ),
 )
-LOG_IN = Operation(
+LOGIN = Operation(
     name="logIn",
     method="POST",
     path="/auth/login/",
@@ -98,7 +98,7 @@ LOG_IN = Operation(
     notes="Gives a new `sessionid` and ends the session that the caller had; `csrftoken` stays and is bound to the new "
     "session. A failed login changes no cookie.",
     errors=(
-        *EVERYWHERE,
+        *COMMON_ERRORS,
         *_BODY,
         CsrfFailed,
         UnknownRegion,
@@ -108,13 +108,13 @@ LOG_IN = Operation(
         *_UPSTREAM,
     ),
 )
-LOG_OUT = Operation(
+LOGOUT = Operation(
     name="logOut",
     method="POST",
     path="/auth/logout/",
     summary="Log out",
     notes="Ends the session, clears `sessionid` and keeps `csrftoken`. It takes no body.",
-    errors=(*EVERYWHERE, *_SESSION),
+    errors=(*COMMON_ERRORS, *_SESSION),
 )
 
-OPERATIONS = (OPEN, CALL, LOG_IN, LOG_OUT)
+OPERATIONS = (OPEN_SESSION, CALL_ACTION, LOGIN, LOGOUT)

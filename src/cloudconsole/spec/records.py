@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Raw, Struct, field
 
 
-def described(description: str, *, unit: str | None = None, **schema: Any) -> Meta:
+def field_doc(description: str, *, unit: str | None = None, **schema: Any) -> Meta:
     """A description for `Annotated`, with a unit and further JSON Schema; none of it is looked at when decoding."""
     return Meta(description=description, extra_json_schema=({"x-unit": unit} if unit else {}) | schema or None)
 
@@ -13,123 +13,123 @@ def described(description: str, *, unit: str | None = None, **schema: Any) -> Me
 ResourceType = Literal["instance", "image", "loadbalance", "volume"]
 
 DECIMAL = r"^(0|[1-9][0-9]*)\.[0-9]{2,9}$"
-MOMENT = "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$"
+TIMESTAMP = "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$"
 
 
 class UsageLimits(Struct, frozen=True):
     """`data` of GetUsageLimits: each quota, `-1` where it is unlimited, and what is in use of it."""
 
-    max_total_instances: Annotated[int, described("Cloud hosts: the quota.")] = field(name="maxTotalInstances")
-    total_instances_used: Annotated[int, described("Cloud hosts in use.")] = field(name="totalInstancesUsed")
-    max_total_cores: Annotated[int, described("Cores of all hosts: the quota.")] = field(name="maxTotalCores")
-    total_cores_used: Annotated[int, described("Cores in use.")] = field(name="totalCoresUsed")
-    max_total_ram_size: Annotated[int, described("RAM of all hosts: the quota.", unit="MB")] = field(
+    max_total_instances: Annotated[int, field_doc("Cloud hosts: the quota.")] = field(name="maxTotalInstances")
+    total_instances_used: Annotated[int, field_doc("Cloud hosts in use.")] = field(name="totalInstancesUsed")
+    max_total_cores: Annotated[int, field_doc("Cores of all hosts: the quota.")] = field(name="maxTotalCores")
+    total_cores_used: Annotated[int, field_doc("Cores in use.")] = field(name="totalCoresUsed")
+    max_total_ram_size: Annotated[int, field_doc("RAM of all hosts: the quota.", unit="MB")] = field(
         name="maxTotalRAMSize"
     )
-    total_ram_used: Annotated[int, described("RAM in use.", unit="MB")] = field(name="totalRAMUsed")
-    max_total_volumes: Annotated[int, described("Cloud disks: the quota.")] = field(name="maxTotalVolumes")
-    total_volumes_used: Annotated[int, described("Cloud disks in use.")] = field(name="totalVolumesUsed")
+    total_ram_used: Annotated[int, field_doc("RAM in use.", unit="MB")] = field(name="totalRAMUsed")
+    max_total_volumes: Annotated[int, field_doc("Cloud disks: the quota.")] = field(name="maxTotalVolumes")
+    total_volumes_used: Annotated[int, field_doc("Cloud disks in use.")] = field(name="totalVolumesUsed")
     max_total_volume_gigabytes: Annotated[
-        int, described("Size of all cloud disks and their snapshots: the quota.", unit="GB")
+        int, field_doc("Size of all cloud disks and their snapshots: the quota.", unit="GB")
     ] = field(name="maxTotalVolumeGigabytes")
-    total_gigabytes_used: Annotated[int, described("Size of cloud disks and their snapshots in use.", unit="GB")] = (
+    total_gigabytes_used: Annotated[int, field_doc("Size of cloud disks and their snapshots in use.", unit="GB")] = (
         field(name="totalGigabytesUsed")
     )
-    max_total_snapshots: Annotated[int, described("Snapshots of disks: the quota.")] = field(name="maxTotalSnapshots")
-    total_snapshots_used: Annotated[int, described("Snapshots in use.")] = field(name="totalSnapshotsUsed")
-    max_total_floating_ips: Annotated[int, described("Floating IPs: the quota.")] = field(name="maxTotalFloatingIps")
-    total_floating_ips_used: Annotated[int, described("Floating IPs in use.")] = field(name="totalFloatingIpsUsed")
-    max_security_groups: Annotated[int, described("Security groups: the quota.")] = field(name="maxSecurityGroups")
-    total_security_groups_used: Annotated[int, described("Security groups in use.")] = field(
+    max_total_snapshots: Annotated[int, field_doc("Snapshots of disks: the quota.")] = field(name="maxTotalSnapshots")
+    total_snapshots_used: Annotated[int, field_doc("Snapshots in use.")] = field(name="totalSnapshotsUsed")
+    max_total_floating_ips: Annotated[int, field_doc("Floating IPs: the quota.")] = field(name="maxTotalFloatingIps")
+    total_floating_ips_used: Annotated[int, field_doc("Floating IPs in use.")] = field(name="totalFloatingIpsUsed")
+    max_security_groups: Annotated[int, field_doc("Security groups: the quota.")] = field(name="maxSecurityGroups")
+    total_security_groups_used: Annotated[int, field_doc("Security groups in use.")] = field(
         name="totalSecurityGroupsUsed"
     )
-    max_security_group_rules: Annotated[int, described("Rules in one security group: the quota.")] = field(
+    max_security_group_rules: Annotated[int, field_doc("Rules in one security group: the quota.")] = field(
         name="maxSecurityGroupRules"
     )
-    max_total_keypairs: Annotated[int, described("Key pairs: the quota.")] = field(name="maxTotalKeypairs")
-    max_personality: Annotated[int, described("Files injected into a host: the quota.")] = field(name="maxPersonality")
-    max_personality_size: Annotated[int, described("Size of one injected file: the quota.", unit="B")] = field(
+    max_total_keypairs: Annotated[int, field_doc("Key pairs: the quota.")] = field(name="maxTotalKeypairs")
+    max_personality: Annotated[int, field_doc("Files injected into a host: the quota.")] = field(name="maxPersonality")
+    max_personality_size: Annotated[int, field_doc("Size of one injected file: the quota.", unit="B")] = field(
         name="maxPersonalitySize"
     )
-    max_image_meta: Annotated[int, described("Metadata items of an image: the quota.")] = field(name="maxImageMeta")
-    max_server_meta: Annotated[int, described("Metadata items of a host: the quota.")] = field(name="maxServerMeta")
+    max_image_meta: Annotated[int, field_doc("Metadata items of an image: the quota.")] = field(name="maxImageMeta")
+    max_server_meta: Annotated[int, field_doc("Metadata items of a host: the quota.")] = field(name="maxServerMeta")
 
 
 class Flavor(Struct, frozen=True):
     """One virtual-machine configuration."""
 
-    id: Annotated[str, described("Numeric text.")]
-    name: Annotated[str, described("A custom flavor's is `<vcpus>C<RAM in GB>G<disk>G`: `2C4G40G` has `ram` 4096.")]
-    vcpus: Annotated[int, described("Cores.")]
-    ram: Annotated[int, described("RAM.", unit="MB")]
-    disk: Annotated[int, described("System disk; 0 without one.", unit="GB")]
+    id: Annotated[str, field_doc("Numeric text.")]
+    name: Annotated[str, field_doc("A custom flavor's is `<vcpus>C<RAM in GB>G<disk>G`: `2C4G40G` has `ram` 4096.")]
+    vcpus: Annotated[int, field_doc("Cores.")]
+    ram: Annotated[int, field_doc("RAM.", unit="MB")]
+    disk: Annotated[int, field_doc("System disk; 0 without one.", unit="GB")]
 
 
 class FlavorConfigs(Struct, frozen=True):
     """The values that can be chosen from."""
 
-    vcpus: Annotated[list[int], described("Core counts, ascending, without repeats.")]
-    ram: Annotated[list[int], described("RAM sizes, ascending, without repeats.", unit="MB")]
+    vcpus: Annotated[list[int], field_doc("Core counts, ascending, without repeats.")]
+    ram: Annotated[list[int], field_doc("RAM sizes, ascending, without repeats.", unit="MB")]
 
 
 class Flavors(Struct, frozen=True):
     """`data` of GetFlavors: all configurations, the selectable values, and which RAM goes with which cores."""
 
-    flavors: Annotated[list[Flavor], described("All configurations.")]
-    configs: Annotated[FlavorConfigs, described("The selectable values.")]
+    flavors: Annotated[list[Flavor], field_doc("All configurations.")]
+    configs: Annotated[FlavorConfigs, field_doc("The selectable values.")]
     limits: Annotated[
         dict[str, list[int]],
-        described("For each core count, as text, the RAM that goes with it, ascending.", unit="MB"),
+        field_doc("For each core count, as text, the RAM that goes with it, ascending.", unit="MB"),
     ]
 
 
 class UrlItem(Struct, frozen=True):
     """One URL, the tenant's own or published to all."""
 
-    url: Annotated[str, described("The URL itself.")]
+    url: Annotated[str, field_doc("The URL itself.")]
     type: Annotated[
         str,
-        described("`URL链接`, a link, or `URL目录`, a directory; there are no others.", enum=["URL链接", "URL目录"]),
+        field_doc("`URL链接`, a link, or `URL目录`, a directory; there are no others.", enum=["URL链接", "URL目录"]),
     ]
     id: Annotated[
         str,
-        described("`url-` and 8 lower-case letters or digits; the list is in its order.", pattern="^url-[a-z0-9]{8}$"),
+        field_doc("`url-` and 8 lower-case letters or digits; the list is in its order.", pattern="^url-[a-z0-9]{8}$"),
     ]
 
 
 class OriginConfig(Struct, frozen=True):
     """Where a domain's content comes from."""
 
-    origin_ips: Annotated[list[str], described("Addresses of the origin.")] = field(name="originIps")
-    adv_origin_configs: Annotated[Raw, described("Any structure that the operator stored, or null.")] = field(
+    origin_ips: Annotated[list[str], field_doc("Addresses of the origin.")] = field(name="originIps")
+    adv_origin_configs: Annotated[Raw, field_doc("Any structure that the operator stored, or null.")] = field(
         name="advOriginConfigs"
     )
-    origin_domain_name: Annotated[str | None, described("The origin's name, or null.")] = field(name="originDomainName")
+    origin_domain_name: Annotated[str | None, field_doc("The origin's name, or null.")] = field(name="originDomainName")
 
 
 class DomainDetail(Struct, frozen=True, kw_only=True):
     """`data` of GetDomainDetail."""
 
-    domain_id: Annotated[str, described("The id that was asked for.")] = field(name="domainId")
-    domain_name: Annotated[str, described("The accelerated domain.")] = field(name="domainName")
-    comment: Annotated[str, described("May be empty, never null.")]
-    service_areas: Annotated[str, described("Codes separated by semicolons; accept any value.")] = field(
+    domain_id: Annotated[str, field_doc("The id that was asked for.")] = field(name="domainId")
+    domain_name: Annotated[str, field_doc("The accelerated domain.")] = field(name="domainName")
+    comment: Annotated[str, field_doc("May be empty, never null.")]
+    service_areas: Annotated[str, field_doc("Codes separated by semicolons; accept any value.")] = field(
         name="serviceAreas"
     )
-    service_type: Annotated[str, described("As the operator recorded it; accept any value.")] = field(
+    service_type: Annotated[str, field_doc("As the operator recorded it; accept any value.")] = field(
         name="serviceType"
     )
-    enabled: Annotated[Literal["true", "false"], described('The text `"true"` or `"false"`, not a boolean.')]
-    cname: Annotated[str, described("The name to point the domain at.")]
-    status: Annotated[str, described("As the operator recorded it; accept any value. No transitions are defined.")]
-    cache_behaviors: Annotated[Raw, described("Items of any structure that the operator stored.", type="array")] = (
+    enabled: Annotated[Literal["true", "false"], field_doc('The text `"true"` or `"false"`, not a boolean.')]
+    cname: Annotated[str, field_doc("The name to point the domain at.")]
+    status: Annotated[str, field_doc("As the operator recorded it; accept any value. No transitions are defined.")]
+    cache_behaviors: Annotated[Raw, field_doc("Items of any structure that the operator stored.", type="array")] = (
         field(name="cacheBehaviors")
     )
-    visit_control_rules: Annotated[Raw, described("Items of any structure that the operator stored.", type="array")] = (
+    visit_control_rules: Annotated[Raw, field_doc("Items of any structure that the operator stored.", type="array")] = (
         field(name="visitControlRules")
     )
-    origin_config: Annotated[OriginConfig, described("Where the content comes from.")] = field(name="originConfig")
-    query_string_settings: Annotated[str | None, described("As the operator recorded it, or null.")] = field(
+    origin_config: Annotated[OriginConfig, field_doc("Where the content comes from.")] = field(name="originConfig")
+    query_string_settings: Annotated[str | None, field_doc("As the operator recorded it, or null.")] = field(
         name="queryStringSettings"
     )
 
@@ -138,39 +138,39 @@ class NewsItem(Struct, frozen=True):
     """One announcement."""
 
     date: Annotated[
-        str, described("`YYYY-MM-DD HH:MM:SS` in the operator's time zone, which `GET /api/` names.", pattern=MOMENT)
+        str, field_doc("`YYYY-MM-DD HH:MM:SS` in the operator's time zone, which `GET /api/` names.", pattern=TIMESTAMP)
     ]
-    url: Annotated[str, described("Where it is to be read.")]
-    title: Annotated[str, described("Its title.")]
+    url: Annotated[str, field_doc("Where it is to be read.")]
+    title: Annotated[str, field_doc("Its title.")]
 
 
 class ConsumptionItem(Struct, frozen=True):
     """What one kind of resource costs."""
 
-    res_type: Annotated[ResourceType, described("The kind.")]
-    hour: Annotated[str, described("For the current clock hour, as decimal text.", unit="currency", pattern=DECIMAL)]
-    day: Annotated[str, described("`hour` × 24.", unit="currency", pattern=DECIMAL)]
-    month: Annotated[str, described("`day` × 30.", unit="currency", pattern=DECIMAL)]
-    year: Annotated[str, described("`day` × 365.", unit="currency", pattern=DECIMAL)]
+    res_type: Annotated[ResourceType, field_doc("The kind.")]
+    hour: Annotated[str, field_doc("For the current clock hour, as decimal text.", unit="currency", pattern=DECIMAL)]
+    day: Annotated[str, field_doc("`hour` × 24.", unit="currency", pattern=DECIMAL)]
+    month: Annotated[str, field_doc("`day` × 30.", unit="currency", pattern=DECIMAL)]
+    year: Annotated[str, field_doc("`day` × 365.", unit="currency", pattern=DECIMAL)]
 
 
 class Units(Struct, frozen=True):
     """The units that sizes are in."""
 
-    ram: Annotated[str, described("Of RAM.")] = "MB"
-    disk: Annotated[str, described("Of system disks.")] = "GB"
-    volume: Annotated[str, described("Of cloud disks.")] = "GB"
-    personality: Annotated[str, described("Of injected files.")] = "B"
+    ram: Annotated[str, field_doc("Of RAM.")] = "MB"
+    disk: Annotated[str, field_doc("Of system disks.")] = "GB"
+    volume: Annotated[str, field_doc("Of cloud disks.")] = "GB"
+    personality: Annotated[str, field_doc("Of injected files.")] = "B"
 
 
 class Welcome(Struct, frozen=True):
     """`data` of `GET /api/`: what a newcomer, a page or a command line needs to begin."""
 
-    actions: Annotated[list[str], described("The names of all actions.")]
-    regions: Annotated[list[str], described("The addresses to choose from as `region` at login.")]
-    currency: Annotated[str, described("The currency of all amounts, an ISO 4217 code.", pattern="^[A-Z]{3}$")]
-    time_zone: Annotated[str, described("The operator's time zone: of the clock hour and of news dates.")] = field(
+    actions: Annotated[list[str], field_doc("The names of all actions.")]
+    regions: Annotated[list[str], field_doc("The addresses to choose from as `region` at login.")]
+    currency: Annotated[str, field_doc("The currency of all amounts, an ISO 4217 code.", pattern="^[A-Z]{3}$")]
+    time_zone: Annotated[str, field_doc("The operator's time zone: of the clock hour and of news dates.")] = field(
         name="timeZone"
     )
-    month_days: Annotated[int, described("Days that an estimated month has.")] = field(name="monthDays")
-    units: Annotated[Units, described("The units that sizes are in.")] = Units()
+    month_days: Annotated[int, field_doc("Days that an estimated month has.")] = field(name="monthDays")
+    units: Annotated[Units, field_doc("The units that sizes are in.")] = Units()

@@ -7,19 +7,19 @@ from urllib.parse import urlsplit
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 
-def clean_address(text: str) -> str:
+def normalise_base_url(text: str) -> str:
     """The address without what does not matter to it; a ValueError where it is none of a console.
 
     A host's name is in lower case, and written as the name service knows it: what only looks alike is told apart.
     """
     try:
-        return _clean(text)
+        return _normalise(text)
     except ValueError:
         pass
     raise ValueError("a console's address looks like https://console.example.com, without user, query or fragment")
 
 
-def _clean(text: str) -> str:
+def _normalise(text: str) -> str:
     parts = urlsplit(text)
     host, port = parts.hostname or "", parts.port
     has_more = parts.username is not None or parts.password is not None or "?" in text or "#" in text

@@ -9,15 +9,15 @@ from sqlalchemy import ColumnElement, Connection, Engine, and_, delete, insert, 
 from sqlalchemy.exc import SQLAlchemyError
 
 from cloudconsole.core import login_throttle
-from cloudconsole.core.ports import Access, Account, Caller, Guest
+from cloudconsole.core.ports import Account, ClientInfo, CloudCredentials, FederatedUser
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.login_throttle import COUNTED_FAILURES, CountedFailures, failure_parameters
-from cloudconsole.store.sessions import guest_row
-from cloudconsole.store.sql import lock_name, remove_some, repeated
+from cloudconsole.store.login_throttle import COUNT_FAILURES, FailureCounts, failure_parameters
+from cloudconsole.store.sessions import federated_session_row
+from cloudconsole.store.sql import delete_batch, lock_name, retry_deadlocks
 from cloudconsole.store.tables import (
     NO_ACCOUNT,
     access_audit,
-    guest_sessions,
+    federated_sessions,
     login_failures,
     secrets,
     sessions,
@@ -40,13 +40,13 @@ TOUCHED_AT_ONCE: Final = 10_000
 """Sessions of one statement, which cannot have any number of parameters."""
 
 
-class Attempt(Struct, frozen=True):
+class LoginAttempt(Struct, frozen=True):
     """A login being made."""
 
     username: str
     network: str
     """What failures are counted by: the caller's address, or the network that it can choose from."""
-    caller: Caller
+    caller: ClientInfo
     event: str = LOGIN
     """What the access trail calls it where it succeeds."""
     counted_as: str | None = None
@@ -70,7 +70,7 @@ class NewSession(Struct, frozen=True):
     """Hashes of sessions that the caller held before; they end."""
 
 
-class Activity:
+class ActivityStore:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
@@ -86,18 +86,20 @@ class Activity:
 
         return self._transact(work)
 
-    def open_session(self, attempt: Attempt, proven: Account | Guest, session: NewSession, now: int) -> list[Access]:
+    def open_session(
+        self, attempt: LoginAttempt, proven: Account | FederatedUser, session: NewSession, now: int
+    ) -> list[CloudCredentials]:
         """Let someone proven in, unless the limit of failures was reached while the password was being checked.
 
         Return what is needed to revoke the tokens of the sessions that it replaces.
         """
         account_id, version = (proven.id, proven.version) if isinstance(proven, Account) else (NO_ACCOUNT, 0)
 
-        def work(connection: Connection) -> list[Access]:
+        def work(connection: Connection) -> list[CloudCredentials]:
             lock_name(connection, login_throttle.widest(attempt.network))
             _check_throttle(connection, attempt, now)
             connection.execute(delete(login_failures).where(_same_user(attempt)))
-            remove_some(connection, sessions, sessions.c.expires_at <= now, MOST_REMOVED)
+            delete_batch(connection, sessions, sessions.c.expires_at <= now, MOST_REMOVED)
             replaced = _take_guest_sessions(connection, session.replaces)
             _end_sessions(connection, session.replaces)
             connection.execute(
@@ -110,35 +112,37 @@ class Activity:
                     expires_at=session.expires_at,
                 )
             )
-            if isinstance(proven, Guest):
-                connection.execute(insert(guest_sessions).values(guest_row(session.id_hash, proven, now)))
-            _note(connection, attempt.event, proven.known_as, attempt.caller, now)
+            if isinstance(proven, FederatedUser):
+                connection.execute(
+                    insert(federated_sessions).values(federated_session_row(session.id_hash, proven, now))
+                )
+            _audit(connection, attempt.event, proven.known_as, attempt.caller, now)
             return replaced
 
         return self._transact(work)
 
-    def count_failure(self, attempt: Attempt, known_username: str | None, now: int) -> None:
+    def count_failure(self, attempt: LoginAttempt, known_username: str | None, now: int) -> None:
         """Count a failed login; past the limit it is not counted but raises `TooManyRequests`, as a right one would."""
 
         def work(connection: Connection) -> None:
             lock_name(connection, login_throttle.widest(attempt.network))
             _check_throttle(connection, attempt, now)
             is_over = login_failures.c.at <= now - login_throttle.WINDOW_SECONDS
-            remove_some(connection, login_failures, is_over, MOST_REMOVED)
+            delete_batch(connection, login_failures, is_over, MOST_REMOVED)
             row = {"network": attempt.network, "user_hash": attempt.user_hash, "at": now}
             connection.execute(insert(login_failures).values(row))
-            _note(connection, f"{attempt.event}_refused", known_username, attempt.caller, now)
+            _audit(connection, f"{attempt.event}_refused", known_username, attempt.caller, now)
 
         self._transact(work)
 
-    def end_session(self, id_hash: bytes, username: str, caller: Caller, now: int, event: str = LOGOUT) -> None:
+    def end_session(self, id_hash: bytes, username: str, caller: ClientInfo, now: int, event: str = LOGOUT) -> None:
         def work(connection: Connection) -> None:
             _end_sessions(connection, (id_hash,))
-            _note(connection, event, username, caller, now)
+            _audit(connection, event, username, caller, now)
 
         self._transact(work)
 
-    def take_guest_sessions(self, id_hashes: Sequence[bytes]) -> list[Access]:
+    def take_guest_sessions(self, id_hashes: Sequence[bytes]) -> list[CloudCredentials]:
         """Remove these sessions, and return their tokens; those that another worker is removing are not among them."""
         return self._transact(lambda connection: _take_guest_sessions(connection, id_hashes, skip_locked=True))
 
@@ -172,18 +176,18 @@ class Activity:
 
     def _transact(self, work: Callable[[Connection], Result]) -> Result:
         try:
-            return repeated(self._engine, work)
+            return retry_deadlocks(self._engine, work)
         except SQLAlchemyError as problem:
             raise Unavailable from problem
 
 
-def _same_user(attempt: Attempt) -> ColumnElement[bool]:
+def _same_user(attempt: LoginAttempt) -> ColumnElement[bool]:
     return and_(login_failures.c.network == attempt.network, login_failures.c.user_hash == attempt.user_hash)
 
 
-def _check_throttle(connection: Connection, attempt: Attempt, now: int) -> None:
-    row = connection.execute(text(COUNTED_FAILURES), failure_parameters(attempt.network, attempt.user_hash, now)).one()
-    CountedFailures(*row).check(now)
+def _check_throttle(connection: Connection, attempt: LoginAttempt, now: int) -> None:
+    row = connection.execute(text(COUNT_FAILURES), failure_parameters(attempt.network, attempt.user_hash, now)).one()
+    FailureCounts(*row).check(now)
 
 
 def _end_sessions(connection: Connection, id_hashes: Iterable[bytes]) -> None:
@@ -192,11 +196,11 @@ def _end_sessions(connection: Connection, id_hashes: Iterable[bytes]) -> None:
 
 def _take_guest_sessions(
     connection: Connection, id_hashes: Sequence[bytes], *, skip_locked: bool = False
-) -> list[Access]:
+) -> list[CloudCredentials]:
     """Remove these sessions; return what is needed to revoke their tokens."""
     if not id_hashes:
         return []
-    columns = guest_sessions.c
+    columns = federated_sessions.c
     wanted = (
         select(columns.id_hash, columns.endpoint, columns.user_id, columns.project_id, columns.sealed_token)
         .join(sessions, sessions.c.id_hash == columns.id_hash)
@@ -207,9 +211,9 @@ def _take_guest_sessions(
     )
     rows = connection.execute(wanted).all()
     _end_sessions(connection, [row.id_hash for row in rows])
-    return [Access(row.endpoint, row.user_id, row.project_id, {}, row.sealed_token) for row in rows]
+    return [CloudCredentials(row.endpoint, row.user_id, row.project_id, {}, row.sealed_token) for row in rows]
 
 
-def _note(connection: Connection, event: str, username: str | None, caller: Caller, now: int) -> None:
+def _audit(connection: Connection, event: str, username: str | None, caller: ClientInfo, now: int) -> None:
     row = {"event": event, "username": username, "address": caller.address, "request_id": caller.request_id}
     connection.execute(insert(access_audit).values(at=now, **row))

@@ -10,13 +10,13 @@ from sqlalchemy import Engine
 
 from cloudconsole.store.reader import Reader
 
-Part = Literal["cloud", "activity"]
-PARTS: Final[tuple[Part, ...]] = ("cloud", "activity")
+DatabaseName = Literal["cloud", "activity"]
+DATABASE_NAMES: Final[tuple[DatabaseName, ...]] = ("cloud", "activity")
 
 BUSY_SECONDS: Final = 10
 """How long a change waits for another."""
 
-given_up_at: Final = ContextVar("given_up_at", default=math.inf)
+write_deadline: Final = ContextVar("write_deadline", default=math.inf)
 """The monotonic time after which whoever works with the store now does not wait for it any more; commands always do."""
 
 
@@ -24,7 +24,7 @@ class StoreError(Exception):
     """The store cannot be used as it is; the text says why and what mends it."""
 
 
-def reading(engine: Engine) -> Engine:
+def read_only(engine: Engine) -> Engine:
     """The same engine for reading only: it waits for no one who writes."""
     return engine.execution_options(reads_only=True)
 
@@ -40,10 +40,10 @@ class Store(Protocol):
     def place(self) -> str:
         """Where it is, as logs and commands tell it."""
 
-    def open_engine(self, part: Part) -> Engine:
+    def open_engine(self, part: DatabaseName) -> Engine:
         """For the writes of one part, and for reads that take their time."""
 
-    def opened(self, part: Part) -> AbstractContextManager[Engine]:
+    def opened(self, part: DatabaseName) -> AbstractContextManager[Engine]:
         """The same, for as long as it is needed."""
 
     def reader(self) -> Reader:
@@ -61,12 +61,12 @@ class Store(Protocol):
     def prepare(self, actor: str | None = None) -> None:
         """See that it can be served and changed; whether it is migrated on the way is the store's own way."""
 
-    def require_current(self, part: Part) -> None:
+    def require_current(self, part: DatabaseName) -> None:
         """Refuse to read tables that this program cannot serve; changes nothing."""
 
 
 @asynccontextmanager
-async def read_with(store: Store) -> AsyncIterator[Reader]:
+async def run_with_reader(store: Store) -> AsyncIterator[Reader]:
     """A reader for as long as it is needed, and no longer than the running event loop."""
     reader = store.reader()
     try:

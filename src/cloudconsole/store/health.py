@@ -6,16 +6,16 @@ from typing import Final
 
 from msgspec import Struct
 
-from cloudconsole.store.base import PARTS
+from cloudconsole.store.base import DATABASE_NAMES
 from cloudconsole.store.migrations import known_revisions
-from cloudconsole.store.reader import Reader, Reading
+from cloudconsole.store.reader import Reader, RowReader
 from cloudconsole.store.sessions import COUNT
 from cloudconsole.store.sqlite.engine import database_file
 
 _ANYTHING: Final = "SELECT (SELECT id FROM accounts LIMIT 1), (SELECT id_hash FROM sessions LIMIT 1)"
 
 
-async def odd_revisions(reader: Reader) -> list[str]:
+async def unexpected_revisions(reader: Reader) -> list[str]:
     """Return the revisions of its databases that this program cannot serve; `Unavailable` where they cannot be read.
 
     A newer revision can be served if the migration to it declares that it is compatible.
@@ -41,12 +41,12 @@ class Counts(Struct, frozen=True):
     live_sessions: int
 
 
-async def probe(reader: Reading) -> bool:
+async def probe(reader: RowReader) -> bool:
     """True where the store can be read, at once however large it is; raises `Unavailable` where it cannot."""
     return await reader.one(_ANY) is not None
 
 
-async def count(reader: Reading, now: float, idle_seconds: int) -> Counts:
+async def count(reader: RowReader, now: float, idle_seconds: int) -> Counts:
     """Raises `Unavailable` where the store cannot be read."""
     accounts = await reader.one(_ACCOUNTS) or (0, 0)
     sessions = await reader.one(COUNT, {"now": now, "idle_since": now - idle_seconds}) or (0,)
@@ -55,7 +55,7 @@ async def count(reader: Reading, now: float, idle_seconds: int) -> Counts:
 
 def file_sizes(folder: Path) -> dict[str, int]:
     """Bytes by file name; a write-ahead log that is not there has none."""
-    files = (Path(f"{database_file(folder, part)}{end}") for part in PARTS for end in ("", "-wal"))
+    files = (Path(f"{database_file(folder, part)}{end}") for part in DATABASE_NAMES for end in ("", "-wal"))
     return {file.name: file.stat().st_size if file.exists() else 0 for file in files}
 
 

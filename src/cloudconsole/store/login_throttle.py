@@ -28,17 +28,17 @@ def _nth_newest(condition: str, number: int) -> str:
 _IN_56_BITS: Final = "network BETWEEN :first_of_home AND :last_of_home"
 _IN_48_BITS: Final = "network BETWEEN :first_of_site AND :last_of_site"
 
-COUNTED_FAILURES: Final = f"""
+COUNT_FAILURES: Final = f"""
     SELECT {_nth_newest("network = :network AND user_hash = :user_hash", login_throttle.USER_FAILURES)},
            {_nth_newest("network = :network", login_throttle.ADDRESS_FAILURES)},
-           {_nth_newest(_IN_56_BITS, login_throttle.WIDER_FAILURES[56])},
-           {_nth_newest(_IN_48_BITS, login_throttle.WIDER_FAILURES[48])},
+           {_nth_newest(_IN_56_BITS, login_throttle.NETWORK_FAILURES[56])},
+           {_nth_newest(_IN_48_BITS, login_throttle.NETWORK_FAILURES[48])},
            EXISTS (SELECT 1 FROM login_failures WHERE {_IN_48_BITS} AND {_COUNTED})
 """
 """One row: `CountedFailures`."""
 
 
-class CountedFailures(NamedTuple):
+class FailureCounts(NamedTuple):
     """The failure whose ageing ends the wait for each limit, None where the limit is not reached."""
 
     of_user: int | None
@@ -106,10 +106,10 @@ class LoginThrottle:
         if blocked is not None and self._holds(blocked, now, began):
             raise TooManyRequests(login_throttle.wait_seconds(blocked.decisive, now))
         self._blocked.pop(key, None)
-        row = await self._reader.seek(COUNTED_FAILURES, failure_parameters(network, user_hash, now))
+        row = await self._reader.seek(COUNT_FAILURES, failure_parameters(network, user_hash, now))
         if row is None:
             return False
-        failures = CountedFailures(*row)
+        failures = FailureCounts(*row)
         if failures.decisive is not None:
             if len(self._blocked) >= MOST_REMEMBERED:
                 del self._blocked[next(iter(self._blocked))]

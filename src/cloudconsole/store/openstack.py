@@ -9,14 +9,14 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cloudconsole.core.hosts import normalise_project
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.reader import Reading
-from cloudconsole.store.sql import insert_rows, repeated
-from cloudconsole.store.tables import sightings
+from cloudconsole.store.reader import RowReader
+from cloudconsole.store.sql import insert_rows, retry_deadlocks
+from cloudconsole.store.tables import observed_resources
 
 _TENANT = "SELECT id, disabled FROM tenants WHERE project = ?"
 
 
-async def tenant_of_project(reader: Reading, project: str) -> tuple[int, bool] | None:
+async def tenant_of_project(reader: RowReader, project: str) -> tuple[int, bool] | None:
     """The id of the tenant that is this project, and whether it is disabled; None where there is none yet."""
     row = await reader.one(_TENANT, (normalise_project(project),))
     return None if row is None else (row[0], bool(row[1]))
@@ -36,7 +36,7 @@ _KEPT_SECONDS: Final = 3600
 """How much longer than its hour a row stays: another machine's clock may be a little behind."""
 
 
-class Sighting(NamedTuple):
+class ObservedResource(NamedTuple):
     region: str
     kind: str
     resource_id: str
@@ -45,23 +45,28 @@ class Sighting(NamedTuple):
     seen_at: int
 
 
-class Sightings:
+class ObservedResources:
     """`write` runs a function that writes, wherever it may wait for a lock."""
 
-    def __init__(self, reader: Reading, engine: Engine, write: Callable[..., Awaitable[Any]]) -> None:
+    def __init__(self, reader: RowReader, engine: Engine, write: Callable[..., Awaitable[Any]]) -> None:
         self._reader = reader
         self._engine = engine
         self._write = write
 
     async def since(
-        self, endpoint: str, project_id: str, moment: float, snapshot: Reading | None = None
-    ) -> list[Sighting]:
+        self, endpoint: str, project_id: str, moment: float, snapshot: RowReader | None = None
+    ) -> list[ObservedResource]:
         """What of a project was seen at that moment or later, each as it was then; in the snapshot, if one is given."""
         rows = await (snapshot or self._reader).all(_SEEN, (endpoint, project_id, math.ceil(moment)))
-        return [Sighting(*row) for row in rows]
+        return [ObservedResource(*row) for row in rows]
 
     async def note(
-        self, endpoint: str, project_id: str, seen: Iterable[Sighting], since: int, anew_since: float | None = None
+        self,
+        endpoint: str,
+        project_id: str,
+        seen: Iterable[ObservedResource],
+        since: int,
+        anew_since: float | None = None,
     ) -> None:
         """Write down what was not, since that moment, or was otherwise; raises `Unavailable` where it cannot be.
 
@@ -79,10 +84,10 @@ class Sightings:
 
     def _put(self, rows: list[dict[str, Any]], since: int) -> None:
         def work(connection: Connection) -> None:
-            connection.execute(delete(sightings).where(sightings.c.seen_at < since - _KEPT_SECONDS))
-            insert_rows(connection, sightings, rows, _UNLESS_SEEN_LATER)
+            connection.execute(delete(observed_resources).where(observed_resources.c.seen_at < since - _KEPT_SECONDS))
+            insert_rows(connection, observed_resources, rows, _UNLESS_SEEN_LATER)
 
         try:
-            repeated(self._engine, work)
+            retry_deadlocks(self._engine, work)
         except SQLAlchemyError as problem:
             raise Unavailable from problem

@@ -13,7 +13,7 @@ HASHER: Final = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1
 
 
 @cache
-def decoy() -> str:
+def decoy_hash() -> str:
     """Checked where there is no account at all, so that a login takes as long as it always does."""
     return HASHER.hash("no account has this password")
 

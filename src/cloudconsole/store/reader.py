@@ -11,21 +11,21 @@ Row = tuple[Any, ...]
 Parameters = Row | dict[str, Any]
 
 
-class Reading(Protocol):
+class RowReader(Protocol):
     async def one(self, sql: str, parameters: Parameters = ()) -> Row | None:
         """The first row; raises `Unavailable` where the store cannot be read."""
 
     async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]: ...
 
 
-class Snapshot(Reading, Protocol):
+class Snapshot(RowReader, Protocol):
     """What is read with it is of one moment."""
 
     async def shared_stamp(self) -> Hashable:
         """Another whenever prices or nodes were changed, and never one that was before; of this very moment, too."""
 
 
-class Changes(Protocol):
+class ChangeFeed(Protocol):
     """What is known to have changed, so that what is kept of the store is used only while it still holds.
 
     Changes are numbered as they become known. Whoever keeps something notes the number that was the latest *before*
@@ -48,9 +48,9 @@ class Changes(Protocol):
         """The number of the last change of this session itself."""
 
 
-class Reader(Reading, Protocol):
+class Reader(RowReader, Protocol):
     @property
-    def changes(self) -> Changes: ...
+    def changes(self) -> ChangeFeed: ...
 
     @property
     def revisions(self) -> str:

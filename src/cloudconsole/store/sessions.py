@@ -8,12 +8,12 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cloudconsole.core.ports import Access, Guest, Services
+from cloudconsole.core.ports import CloudCredentials, FederatedUser, Services
 from cloudconsole.core.resources import Role
 from cloudconsole.store.reader import Reader
 
 # They hang on no account; an operator ends them by disabling the tenant, for good, or by giving its project away.
-LIVE_GUESTS: Final = """
+LIVE_FEDERATED_SESSIONS: Final = """
     sessions
     JOIN guest_sessions AS guest ON guest.id_hash = sessions.id_hash
     JOIN tenants ON tenants.id = guest.tenant_id AND tenants.guests_ended_at < guest.opened_at
@@ -22,7 +22,7 @@ LIVE_GUESTS: Final = """
 """
 
 # A cross join, because SQLite then starts from the tenants, of which few meet the first condition.
-ENDED_GUESTS: Final = """
+ENDED_FEDERATED_SESSIONS: Final = """
     SELECT guest.id_hash FROM tenants CROSS JOIN guest_sessions AS guest
     WHERE (tenants.disabled OR tenants.guests_ended_at > :since) AND guest.tenant_id = tenants.id
         AND (tenants.disabled OR tenants.guests_ended_at >= guest.opened_at) AND guest.endpoint = :endpoint
@@ -30,20 +30,20 @@ ENDED_GUESTS: Final = """
 """
 """Sessions that an operator ended so, since then; their rows stay until their tokens are revoked or they expire."""
 
-FIND_GUEST: Final = f"""
+FIND_FEDERATED_SESSION: Final = f"""
     SELECT guest.tenant_id, guest.username, sessions.csrf_seed, sessions.seen_at, sessions.expires_at, 'tenant', 0,
            guest.endpoint, guest.user_id, guest.project_id, guest.services, guest.sealed_token
-    FROM {LIVE_GUESTS} AND sessions.id_hash = :id_hash
+    FROM {LIVE_FEDERATED_SESSIONS} AND sessions.id_hash = :id_hash
 """
 
 
-def access_of(columns: Sequence[Any]) -> Access:
+def credentials_from_row(columns: Sequence[Any]) -> CloudCredentials:
     """From the last five that `FIND_GUEST` gives."""
     endpoint, user_id, project_id, services, sealed_token = columns
-    return Access(endpoint, user_id, project_id, msgspec.json.decode(services, type=Services), sealed_token)
+    return CloudCredentials(endpoint, user_id, project_id, msgspec.json.decode(services, type=Services), sealed_token)
 
 
-def guest_row(id_hash: bytes, guest: Guest, now: int) -> dict[str, Any]:
+def federated_session_row(id_hash: bytes, guest: FederatedUser, now: int) -> dict[str, Any]:
     access = guest.access
     return {
         "id_hash": id_hash,
@@ -58,7 +58,7 @@ def guest_row(id_hash: bytes, guest: Guest, now: int) -> dict[str, Any]:
     }
 
 
-class Arrivals:
+class RequestSequence:
     """Counts requests as they arrive.
 
     A call must see what was acknowledged before it began. Whoever looked at the store after a request had arrived saw
@@ -90,14 +90,14 @@ _FIND: Final = f"""
            accounts.role, sessions.account_version, NULL, NULL, NULL, NULL, NULL
     FROM {LIVE} AND sessions.id_hash = :id_hash
     UNION ALL
-    {FIND_GUEST}
+    {FIND_FEDERATED_SESSION}
 """
 
 COUNT: Final = f"""
     SELECT CAST(SUM(number) AS BIGINT) FROM (
         SELECT COUNT(*) AS number FROM {LIVE} AND sessions.expires_at > :now AND sessions.seen_at > :idle_since
         UNION ALL
-        SELECT COUNT(*) FROM {LIVE_GUESTS} AND sessions.expires_at > :now AND sessions.seen_at > :idle_since
+        SELECT COUNT(*) FROM {LIVE_FEDERATED_SESSIONS} AND sessions.expires_at > :now AND sessions.seen_at > :idle_since
     ) AS numbers
 """
 """How many are live."""
@@ -114,7 +114,7 @@ class Session(Struct, frozen=True, gc=False):
     expires_at: int
     role: Role
     account_version: int
-    access: Access | None = None
+    access: CloudCredentials | None = None
     """Of a guest: what the session has in the cloud behind us."""
 
     @property
@@ -131,7 +131,7 @@ def hash_session_id(session_id: str) -> bytes:
 class SessionReader:
     """Finds live sessions; a row is read again only after what it hangs on was changed."""
 
-    def __init__(self, reader: Reader, idle_seconds: int, arrivals: Arrivals) -> None:
+    def __init__(self, reader: Reader, idle_seconds: int, arrivals: RequestSequence) -> None:
         self._reader = reader
         self._changes = reader.changes
         self._idle_seconds = idle_seconds
@@ -183,5 +183,5 @@ class SessionReader:
         if row is None:
             return None
         tenant_id, username, csrf_seed, seen_at, expires_at, role, version, *columns = row
-        access = None if columns[0] is None else access_of(columns)
+        access = None if columns[0] is None else credentials_from_row(columns)
         return Session(id_hash, tenant_id, username, csrf_seed, seen_at, expires_at, role, version, access)

@@ -27,7 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import DBAPIError
 
-from cloudconsole.store.base import reading
+from cloudconsole.store.base import read_only
 
 Row = Mapping[str, Any]
 
@@ -59,7 +59,7 @@ def delete_rows(connection: Connection, column: Column[Any], values: Iterable[An
         connection.execute(_delete(connection.dialect.name, column), {"rows": _json(some)})
 
 
-def among(connection: Connection, column: Column[Any], values: Iterable[Any]) -> ColumnElement[bool]:
+def in_values(connection: Connection, column: Column[Any], values: Iterable[Any]) -> ColumnElement[bool]:
     """A condition: that the column has one of these values, however many there are."""
     rows: BindParameter[str] = bindparam("rows", _json([{column.name: value} for value in values]), unique=True)
     given = text(_given(connection.dialect.name, [column])).bindparams(rows).columns(column)
@@ -111,7 +111,7 @@ Result = TypeVar("Result")
 
 _DEADLOCK: Final = "40P01"
 _LOCKED: Final = "55P03"
-_TRIES: Final = 3
+_MAX_ATTEMPTS: Final = 3
 
 _NAMED: Final = 3
 """The class of such locks, beside the single ones."""
@@ -125,13 +125,13 @@ def lock_name(connection: Connection, name: str) -> None:
         connection.execute(select(func.pg_advisory_xact_lock(_NAMED, number)))
 
 
-def allow_long_thought(connection: Connection, minutes: int = 10) -> None:
+def allow_idle_transaction(connection: Connection, minutes: int = 10) -> None:
     """Let a transaction stand still for so long between statements: it has much to work out, and is no paused one."""
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql(f"SET LOCAL idle_in_transaction_session_timeout = '{minutes}min'")
 
 
-def is_busy(problem: DBAPIError | sqlite3.Error) -> bool:
+def is_lock_error(problem: DBAPIError | sqlite3.Error) -> bool:
     """Whether nothing is wrong but that others wrote, for as long as one waits for them."""
     reason = problem.orig if isinstance(problem, DBAPIError) else problem
     if isinstance(reason, sqlite3.Error):
@@ -139,9 +139,9 @@ def is_busy(problem: DBAPIError | sqlite3.Error) -> bool:
     return getattr(reason, "sqlstate", None) == _LOCKED
 
 
-def repeated(engine: Engine, work: Callable[[Connection], Result]) -> Result:
+def retry_deadlocks(engine: Engine, work: Callable[[Connection], Result]) -> Result:
     """Work in a transaction; tried again where the database chose it as the one of two that gives way."""
-    for left in reversed(range(_TRIES)):
+    for left in reversed(range(_MAX_ATTEMPTS)):
         try:
             with engine.begin() as connection:
                 return work(connection)
@@ -151,7 +151,7 @@ def repeated(engine: Engine, work: Callable[[Connection], Result]) -> Result:
     raise AssertionError("the last try returns or raises")
 
 
-def remove_some(connection: Connection, table: Table, outdated: ColumnElement[bool], most: int) -> int:
+def delete_batch(connection: Connection, table: Table, outdated: ColumnElement[bool], most: int) -> int:
     """Gives how many went; those stay that someone else has just taken hold of."""
     key = table.primary_key
     chosen = select(*key).where(outdated).limit(most).with_for_update(skip_locked=True)
@@ -166,7 +166,7 @@ _AT_ONCE: Final = 5000
 
 def copy_rows(source: Engine, target: Engine, tables: MetaData) -> None:
     """Put all rows of these tables, as of one moment, into another database, where they are empty."""
-    with reading(source).connect() as there, target.begin() as here:
+    with read_only(source).connect() as there, target.begin() as here:
         # Those that others refer to come first.
         for table in tables.sorted_tables:
             few_at_once = select(table).execution_options(yield_per=_AT_ONCE)

@@ -11,14 +11,14 @@ from sqlalchemy import Connection, Table, insert, select
 
 from cloudconsole.backends.embedded.cloud import EmbeddedCloud
 from cloudconsole.backends.embedded.content import EmbeddedContent
-from cloudconsole.core.clock import time_text
-from cloudconsole.core.ports import Fresh, Tenant
+from cloudconsole.core.clock import format_utc
+from cloudconsole.core.ports import CacheableResult, Tenant
 from cloudconsole.core.resources import Kind
 from cloudconsole.operator.entities import RESOURCES
 from cloudconsole.operator.rules import SIZES
 from cloudconsole.operator.transaction import Desk, at_desk
 from cloudconsole.spec.records import ConsumptionItem, DomainDetail, NewsItem, UrlItem, UsageLimits
-from cloudconsole.store.base import reading
+from cloudconsole.store.base import read_only
 from cloudconsole.store.tables import nodes, prices, tenants
 from tests.harness import HeldClock
 from tests.stores import open_engine, run, settle, store_in
@@ -90,9 +90,9 @@ class SmallCloud:
         values = {"id": resource_id, "kind": kind, "name": resource_id, **in_file_names(more)}
         names = {"tenant": self.name_of(tenants, tenant.id), "node": self.name_of(nodes, node)}
         with self.desk() as desk:
-            RESOURCES.add(desk, {**names, **values, "started": time_text(since)})
+            RESOURCES.add(desk, {**names, **values, "started": format_utc(since)})
             if until is not None:
-                RESOURCES.end(desk, resource_id, time_text(until))
+                RESOURCES.end(desk, resource_id, format_utc(until))
         return resource_id
 
     def volume(self, size: int = 1, **more: Any) -> str:
@@ -103,7 +103,7 @@ class SmallCloud:
 
     def end(self, resource_id: str, moment: int) -> None:
         with self.desk() as desk:
-            RESOURCES.end(desk, resource_id, time_text(moment))
+            RESOURCES.end(desk, resource_id, format_utc(moment))
 
     def resize(self, resource_id: str, *, node: int | None = None, **changes: Any) -> None:
         place = {} if node is None else {"node": self.name_of(nodes, node)}
@@ -118,7 +118,7 @@ class SmallCloud:
         settle(self.folder)
 
     def name_of(self, table: Table, row_id: int | None) -> str | None:
-        with reading(self.engine).connect() as connection:
+        with read_only(self.engine).connect() as connection:
             return connection.scalar(select(table.c.name).where(table.c.id == row_id))
 
     def connect(self) -> Connection:
@@ -126,7 +126,7 @@ class SmallCloud:
 
     # What a tenant sees
 
-    def consumption(self, tenant: Tenant = ACME) -> Fresh[list[ConsumptionItem]]:
+    def consumption(self, tenant: Tenant = ACME) -> CacheableResult[list[ConsumptionItem]]:
         return run(self.cloud.consumption(tenant))
 
     def hourly(self, tenant: Tenant = ACME) -> dict[str, Decimal]:
@@ -145,5 +145,5 @@ class SmallCloud:
     def domain(self, domain_id: str, tenant: Tenant = ACME) -> DomainDetail:
         return run(self.content.domain(tenant, domain_id)).record
 
-    def news(self) -> Fresh[list[NewsItem]]:
+    def news(self) -> CacheableResult[list[NewsItem]]:
         return run(self.content.news())

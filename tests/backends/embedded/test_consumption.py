@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from sqlalchemy import text
 
-from cloudconsole.core.clock import time_text
+from cloudconsole.core.clock import format_utc
 from cloudconsole.core.resources import Kind
 from cloudconsole.operator.entities import RESOURCES
 from cloudconsole.operator.errors import OperatorError
@@ -573,7 +573,7 @@ def record_of(thing: Thing) -> dict[str, Any]:
     """As an operator would give it."""
     what = {"id": thing.id, "kind": thing.kind, "name": thing.id, "node": NODE_NAMES.get(thing.node)}
     sizes = {"vcpus": thing.vcpus, "ram": thing.ram_mb, "size": thing.size_gb}
-    return {"tenant": TENANT_NAMES[thing.tenant], **what, **sizes, "started": time_text(thing.started)}
+    return {"tenant": TENANT_NAMES[thing.tenant], **what, **sizes, "started": format_utc(thing.started)}
 
 
 @pytest.fixture
@@ -643,7 +643,7 @@ def test_after_any_changes_the_cost_is_that_of_what_is_there(
                 del things[changed.id]
             elif change in (1, 2):
                 ended = changed.started + chance.randrange(7200)
-                RESOURCES.end(desk, changed.id, time_text(ended))
+                RESOURCES.end(desk, changed.id, format_utc(ended))
                 things[changed.id] = replace(changed, ended=ended)
             elif change == 3 and changed.kind == "instance":
                 RESOURCES.change(desk, changed.id, {"vcpus": 3, "ram": 3333})

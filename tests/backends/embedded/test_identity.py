@@ -10,8 +10,8 @@ from sqlalchemy import insert, update
 
 from cloudconsole.backends.embedded import identity as module
 from cloudconsole.backends.embedded.identity import EmbeddedIdentity
-from cloudconsole.core.ports import Account, Caller
-from cloudconsole.store.passwords import decoy, password_matches
+from cloudconsole.core.ports import Account, ClientInfo
+from cloudconsole.store.passwords import decoy_hash, password_matches
 from cloudconsole.store.reader import Parameters, Row
 from cloudconsole.store.tables import accounts, tenants
 from tests.stores import open_engine, run, store_in
@@ -19,7 +19,7 @@ from tests.stores import open_engine, run, store_in
 QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 HASHES = {f"user-{number}": QUICK.hash(f"password-{number}") for number in range(1, 6)}
 
-HERE = Caller("192.0.2.1", "request-1")
+HERE = ClientInfo("192.0.2.1", "request-1")
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_where_there_are_no_accounts_something_is_checked_all_the_same(
 ) -> None:
     asked = Asked(folder, monkeypatch)
     assert asked("nobody", "x") is None
-    assert asked.checked == [decoy()]
+    assert asked.checked == [decoy_hash()]
     asked.close()
 
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from sqlalchemy import delete
 
-from cloudconsole.backends.embedded.cloud import _SET_APART
+from cloudconsole.backends.embedded.cloud import _ENDED_INTERVALS
 from cloudconsole.core.resources import Kind
 from cloudconsole.spec.records import UsageLimits
 from cloudconsole.store import counters
@@ -242,7 +242,7 @@ def test_of_thousands_as_many_are_in_use_as_can_be_counted(free: SmallCloud) -> 
 @pytest.mark.embedded_only
 def test_single_resources_are_read_by_time_and_not_all_of_a_tenants(cloud: SmallCloud) -> None:
     parameters = {"tenant": ACME.id, "now": 0, "ended_since": 0}
-    steps = asyncio.run(cloud.reader.all(f"EXPLAIN QUERY PLAN {_SET_APART}", parameters))
+    steps = asyncio.run(cloud.reader.all(f"EXPLAIN QUERY PLAN {_ENDED_INTERVALS}", parameters))
     plan = [step[3] for step in steps]
     assert [step for step in plan if "resources" in step] == [
         f"SEARCH resources USING INDEX ix_resources_tenant_id_{moment} (tenant_id=? AND {moment}>?)"

@@ -6,7 +6,7 @@ from shutil import copytree
 
 import pytest
 
-from cloudconsole.core.ports import Caller
+from cloudconsole.core.ports import ClientInfo
 from tests.backends.openstack.fake_cloud import CloudDouble
 from tests.backends.openstack.recordings import HOUR
 from tests.backends.openstack.small_openstack import SmallOpenStack
@@ -20,8 +20,8 @@ def cloud() -> Iterator[CloudDouble]:
 
 
 @pytest.fixture
-def caller() -> Caller:
-    return Caller("203.0.113.7", "0123456789abcdef")
+def caller() -> ClientInfo:
+    return ClientInfo("203.0.113.7", "0123456789abcdef")
 
 
 @pytest.fixture

@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 
 from sqlalchemy import insert
 
-from cloudconsole.backends.openstack.client import Upstream
-from cloudconsole.backends.openstack.cloud import OpenStackCloud, Place
-from cloudconsole.backends.openstack.config import Endpoint, Manners
-from cloudconsole.core.ports import Access, Caller, Fresh, Tenant
+from cloudconsole.backends.openstack.client import OpenStackClient
+from cloudconsole.backends.openstack.cloud import CloudEndpoint, OpenStackCloud
+from cloudconsole.backends.openstack.config import ClientLimits, Endpoint
+from cloudconsole.core.ports import CacheableResult, ClientInfo, CloudCredentials, Tenant
 from cloudconsole.spec.records import ConsumptionItem, Flavors, UsageLimits
-from cloudconsole.store.openstack import Sightings
+from cloudconsole.store.openstack import ObservedResources
 from cloudconsole.store.sqlite.engine import open_engine, opened
-from cloudconsole.store.sqlite.reader import FileReader
+from cloudconsole.store.sqlite.reader import SqliteReader
 from cloudconsole.store.tables import nodes, prices
 from tests.backends.openstack.fake_cloud import Asked, CloudDouble, Reply
 from tests.backends.openstack.recordings import PROJECT, recorded, whole
@@ -31,7 +31,7 @@ BASES = {
     "image": "/v2",
     "load-balancer": "/v2",
 }
-NOTHING_KEPT = Manners(cache_seconds=0, flavor_seconds=0)
+NOTHING_KEPT = ClientLimits(cache_seconds=0, flavor_seconds=0)
 
 Result = TypeVar("Result")
 
@@ -133,19 +133,19 @@ class SmallOpenStack:
     # What a tenant sees
 
     def tenant(self, token: str = "token", *, user: str = "ruth", project: str = PROJECT) -> Tenant:
-        access = Access(ENDPOINT, user, project, self.services, token.encode())
-        return Tenant(1, user, access, Caller("203.0.113.7", "request-1"))
+        access = CloudCredentials(ENDPOINT, user, project, self.services, token.encode())
+        return Tenant(1, user, access, ClientInfo("203.0.113.7", "request-1"))
 
     @asynccontextmanager
-    async def console(self, manners: Manners = NOTHING_KEPT) -> AsyncIterator[OpenStackCloud]:
+    async def console(self, manners: ClientLimits = NOTHING_KEPT) -> AsyncIterator[OpenStackCloud]:
         """A worker of a console before this cloud."""
         reader, engine, upstream = (
-            FileReader(self.folder),
+            SqliteReader(self.folder),
             open_engine(self.folder, "activity"),
-            Upstream(manners, trusting_tests()),
+            OpenStackClient(manners, trusting_tests()),
         )
-        places = {ENDPOINT: Place(self.endpoint, upstream)}
-        sightings = Sightings(reader, engine, self._write)
+        places = {ENDPOINT: CloudEndpoint(self.endpoint, upstream)}
+        sightings = ObservedResources(reader, engine, self._write)
         cloud = OpenStackCloud(places, Unsealed(), reader, sightings, manners, self.clock, self.zone)
         try:
             yield cloud
@@ -156,7 +156,7 @@ class SmallOpenStack:
             reader.close()
 
     def run(
-        self, use: Callable[[OpenStackCloud], Coroutine[Any, Any, Result]], manners: Manners = NOTHING_KEPT
+        self, use: Callable[[OpenStackCloud], Coroutine[Any, Any, Result]], manners: ClientLimits = NOTHING_KEPT
     ) -> Result:
         async def scenario() -> Result:
             async with self.console(manners) as cloud:
@@ -164,13 +164,13 @@ class SmallOpenStack:
 
         return asyncio.run(scenario())
 
-    def limits(self, tenant: Tenant | None = None) -> Fresh[UsageLimits]:
+    def limits(self, tenant: Tenant | None = None) -> CacheableResult[UsageLimits]:
         return self.run(lambda cloud: cloud.usage_limits(tenant or self.tenant()))
 
-    def flavors(self) -> Fresh[Flavors]:
+    def flavors(self) -> CacheableResult[Flavors]:
         return self.run(lambda cloud: cloud.flavors(self.tenant()))
 
-    def consumption(self, manners: Manners = NOTHING_KEPT) -> Fresh[list[ConsumptionItem]]:
+    def consumption(self, manners: ClientLimits = NOTHING_KEPT) -> CacheableResult[list[ConsumptionItem]]:
         return self.run(lambda cloud: cloud.consumption(self.tenant()), manners)
 
     def hourly(self) -> dict[str, str]:
@@ -183,6 +183,6 @@ class SmallOpenStack:
         await asyncio.to_thread(work, *arguments)
 
 
-def hourly(fresh: Fresh[list[ConsumptionItem]]) -> dict[str, str]:
+def hourly(fresh: CacheableResult[list[ConsumptionItem]]) -> dict[str, str]:
     """What each kind costs per hour."""
     return {item.res_type: item.hour for item in fresh.record}

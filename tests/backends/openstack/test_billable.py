@@ -8,7 +8,13 @@ import msgspec
 import pytest
 
 from cloudconsole.backends.openstack import billable
-from cloudconsole.backends.openstack.billable import Holding, ListedBalancer, ListedImage, ListedServer, ListedVolume
+from cloudconsole.backends.openstack.billable import (
+    BillableResource,
+    ListedBalancer,
+    ListedImage,
+    ListedServer,
+    ListedVolume,
+)
 from cloudconsole.core.resources import Amounts
 from tests.backends.openstack.recordings import DELETED_SERVER, HOUR, PROJECT, recorded, whole
 
@@ -24,7 +30,7 @@ def image(**changes: Any) -> ListedImage:
     return msgspec.convert(recorded("glance_images_hidden")["images"][0] | changes, ListedImage)
 
 
-def of(listed: ListedServer, since: float = HOUR) -> list[Holding]:
+def of(listed: ListedServer, since: float = HOUR) -> list[BillableResource]:
     return list(billable.servers("north", [listed], since))
 
 

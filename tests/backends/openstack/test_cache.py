@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.backends.openstack.cache import Reading, Sharing
-from cloudconsole.backends.openstack.client import TokenRefused
+from cloudconsole.backends.openstack.cache import CachedRead, SingleFlightCache
+from cloudconsole.backends.openstack.client import TokenRejected
 from cloudconsole.backends.openstack.cloud import OpenStackCloud
-from cloudconsole.backends.openstack.config import Manners
+from cloudconsole.backends.openstack.config import ClientLimits
 from cloudconsole.spec.errors import LoginRequired, UpstreamFailed
 from tests.backends.openstack.fake_cloud import Asked, Reply
 from tests.backends.openstack.recordings import HOUR, recorded
@@ -22,12 +22,12 @@ class Source:
 
     def __init__(self, clock: HeldClock | None = None, most_records: int = 100) -> None:
         self.clock = clock or HeldClock(1000)
-        self.sharing = Sharing(self.clock, most_records)
+        self.sharing = SingleFlightCache(self.clock, most_records)
         self.begun = 0
         self.go = asyncio.Event()
         self.ends: Callable[[str], str] = lambda token: f"by {token}"
 
-    def get(self, key: str = "k", token: str = "t", seconds: float = 5) -> Coroutine[Any, Any, Reading[str]]:
+    def get(self, key: str = "k", token: str = "t", seconds: float = 5) -> Coroutine[Any, Any, CachedRead[str]]:
         async def read() -> str:
             self.begun += 1
             await self.go.wait()
@@ -35,7 +35,7 @@ class Source:
 
         return self.sharing.get(key, seconds, token, read, len)
 
-    def begin(self, key: str = "k", token: str = "t") -> "asyncio.Task[Reading[str]]":
+    def begin(self, key: str = "k", token: str = "t") -> "asyncio.Task[CachedRead[str]]":
         return asyncio.create_task(self.get(key, token))
 
 
@@ -156,7 +156,7 @@ async def test_who_has_another_token_than_the_refused_one_goes_on_without_it() -
 
     def refuse_some(token: str) -> str:
         if token in {"dead", "dead too"}:
-            raise TokenRefused(token)
+            raise TokenRejected(token)
         return f"by {token}"
 
     source.ends = refuse_some
@@ -164,9 +164,9 @@ async def test_who_has_another_token_than_the_refused_one_goes_on_without_it() -
     await settle()
     source.go.set()
     dead, dead_too, good, good_too = await asyncio.gather(*waiting, return_exceptions=True)
-    assert isinstance(dead, TokenRefused)
-    assert isinstance(dead_too, TokenRefused)
-    assert isinstance(good, Reading)
+    assert isinstance(dead, TokenRejected)
+    assert isinstance(dead_too, TokenRejected)
+    assert isinstance(good, CachedRead)
     assert good.value == "by good"
     assert good_too is good
     assert source.begun == 3
@@ -217,7 +217,7 @@ def test_concurrent_calls_ask_the_cloud_once_and_later_ones_not_at_all(openstack
         openstack.clock.moment += 1
         assert (await cloud.usage_limits(openstack.tenant())).read_at == HOUR + 1205
 
-    openstack.run(use, Manners(cache_seconds=5))
+    openstack.run(use, ClientLimits(cache_seconds=5))
     assert len(openstack.asked("/v2.1/limits")) == 2
 
 
@@ -228,7 +228,7 @@ def test_flavors_are_kept_for_longer(openstack: SmallOpenStack) -> None:
             fresh = await cloud.flavors(openstack.tenant())
             assert (fresh.read_at, fresh.until) == (HOUR, HOUR + 300)
 
-    openstack.run(use, Manners())
+    openstack.run(use, ClientLimits())
     assert len(openstack.asked("/flavors/detail")) == 1
 
 
@@ -250,7 +250,7 @@ def test_two_tenants_at_once_never_see_each_others(openstack: SmallOpenStack, se
             for (token, _), fresh in zip(calls, await asyncio.gather(*(call for _, call in calls)), strict=True):
                 assert fresh.record.max_total_cores == int(token)
 
-    openstack.run(use, Manners(cache_seconds=seconds))
+    openstack.run(use, ClientLimits(cache_seconds=seconds))
 
 
 @pytest.mark.parametrize("changes", [{"user": "u2"}, {"project": "p2"}])
@@ -259,7 +259,7 @@ def test_another_user_or_project_asks_for_itself(openstack: SmallOpenStack, chan
         await cloud.flavors(openstack.tenant())
         await cloud.flavors(openstack.tenant(**changes))
 
-    openstack.run(use, Manners())
+    openstack.run(use, ClientLimits())
     assert len(openstack.asked("/flavors/detail")) == 2
 
 

@@ -14,32 +14,38 @@ from msgspec import Struct
 
 from cloudconsole._version import __version__
 from cloudconsole.backends.openstack import client as module
-from cloudconsole.backends.openstack.client import Answer, TokenRefused, Upstream, openstack_request_id, service_of
-from cloudconsole.backends.openstack.config import Manners, Service, Watcher
-from cloudconsole.core.ports import Caller
+from cloudconsole.backends.openstack.client import (
+    OpenStackClient,
+    TokenRejected,
+    UpstreamResponse,
+    openstack_request_id,
+    service_of,
+)
+from cloudconsole.backends.openstack.config import CallObserver, ClientLimits, Service
+from cloudconsole.core.ports import ClientInfo
 from cloudconsole.spec.errors import ApiError, UpstreamFailed, UpstreamTimeout
 from tests.backends.openstack.fake_cloud import CloudDouble, Reply
 from tests.harness import CERTIFICATES, trusting_tests
 
 TOKEN = "gAAAA-the-token"
-CALLER = Caller("203.0.113.7", "0123456789abcdef")
+CALLER = ClientInfo("203.0.113.7", "0123456789abcdef")
 
 
 @asynccontextmanager
 async def opened(
-    manners: Manners | None = None, trust: ssl.SSLContext | None = None, watcher: Watcher | None = None
-) -> AsyncIterator[Upstream]:
-    upstream = Upstream(manners or Manners(), trust or trusting_tests(), watcher)
+    manners: ClientLimits | None = None, trust: ssl.SSLContext | None = None, watcher: CallObserver | None = None
+) -> AsyncIterator[OpenStackClient]:
+    upstream = OpenStackClient(manners or ClientLimits(), trust or trusting_tests(), watcher)
     try:
         yield upstream
     finally:
         await upstream.close()
 
 
-def ask(place: str, method: str = "GET", path: str = "/it", *, times: int = 1, **arguments: Any) -> Answer:
+def ask(place: str, method: str = "GET", path: str = "/it", *, times: int = 1, **arguments: Any) -> UpstreamResponse:
     """The last answer of so many calls, one after the other."""
 
-    async def calls() -> Answer:
+    async def calls() -> UpstreamResponse:
         async with opened() as upstream:
             for _ in range(times - 1):
                 await upstream.ask(place, method, path, caller=CALLER, **arguments)
@@ -163,9 +169,9 @@ def test_the_page_that_comes_with_an_expected_status_is_nothing(cloud: CloudDoub
 
 def test_an_answer_may_be_of_so_many_bytes_and_no_more(cloud: CloudDouble, monkeypatch: pytest.MonkeyPatch) -> None:
     cloud.answers("GET", "/it", Reply(body={"a": "b" * 1000}))
-    monkeypatch.setattr(module, "MOST_BYTES", 1009)
+    monkeypatch.setattr(module, "MAX_RESPONSE_BYTES", 1009)
     assert ask(cloud.address).status == 200
-    monkeypatch.setattr(module, "MOST_BYTES", 1008)
+    monkeypatch.setattr(module, "MAX_RESPONSE_BYTES", 1008)
     with pytest.raises(UpstreamFailed):
         ask(cloud.address)
 
@@ -174,7 +180,7 @@ def test_a_tenants_token_that_is_refused_is_named_but_not_told(
     cloud: CloudDouble, caplog: pytest.LogCaptureFixture
 ) -> None:
     cloud.answers("GET", "/it", Reply(401, {"error": {}}))
-    with pytest.raises(TokenRefused) as refusal:
+    with pytest.raises(TokenRejected) as refusal:
         ask(cloud.address, token=TOKEN)
     assert refusal.value.token == TOKEN
     assert TOKEN not in repr(refusal.value)
@@ -254,8 +260,8 @@ def test_who_wants_a_certificate_of_ours_is_the_clouds_failure(caplog: pytest.Lo
 
 
 def test_a_file_says_whom_to_trust() -> None:
-    async def call(place: str) -> Answer:
-        upstream = Upstream(Manners(), CERTIFICATES / "rsa.pem")
+    async def call(place: str) -> UpstreamResponse:
+        upstream = OpenStackClient(ClientLimits(), CERTIFICATES / "rsa.pem")
         answer = await upstream.ask(place, "GET", "/it", caller=CALLER)
         await upstream.close()
         return answer
@@ -304,7 +310,7 @@ def test_a_slow_answer_is_not_waited_for_longer_than_the_deadline(cloud: CloudDo
     cloud.answers("GET", "/it", Reply(instead="freeze"))
 
     async def call() -> None:
-        async with opened(Manners(call_seconds=0.05)) as upstream:
+        async with opened(ClientLimits(call_seconds=0.05)) as upstream:
             await upstream.ask(cloud.address, "GET", "/it", caller=CALLER)
 
     with pytest.raises(UpstreamTimeout):
@@ -315,7 +321,7 @@ def test_waiting_for_room_counts_towards_the_deadline(cloud: CloudDouble) -> Non
     cloud.answers("GET", "/it", Reply(instead="freeze"))
 
     async def calls() -> list[Any]:
-        async with opened(Manners(call_seconds=0.2, concurrency=1)) as upstream:
+        async with opened(ClientLimits(call_seconds=0.2, concurrency=1)) as upstream:
             several = (upstream.ask(cloud.address, "GET", "/it", caller=CALLER) for _ in range(20))
             return await asyncio.gather(*several, return_exceptions=True)
 
@@ -328,7 +334,7 @@ def test_so_many_calls_to_a_service_at_once_and_no_more(cloud: CloudDouble) -> N
     cloud.answers("GET", "/it", Reply(body={}, seconds=0.01))
 
     async def calls() -> None:
-        async with opened(Manners(concurrency=3)) as upstream:
+        async with opened(ClientLimits(concurrency=3)) as upstream:
             await asyncio.gather(*(upstream.ask(cloud.address, "GET", "/it", caller=CALLER) for _ in range(12)))
 
     asyncio.run(calls())
@@ -340,7 +346,7 @@ def test_a_frozen_service_takes_no_room_of_another(cloud: CloudDouble) -> None:
     cloud.answers("GET", "/compute/v2.1/it", Reply(body={}))
 
     async def calls() -> int:
-        async with opened(Manners(concurrency=2)) as upstream:
+        async with opened(ClientLimits(concurrency=2)) as upstream:
             place = f"{cloud.address}/volume/v3/p1"
             frozen = [asyncio.create_task(upstream.ask(place, "GET", "/it", caller=CALLER)) for _ in range(4)]
             await asyncio.sleep(0.05)
@@ -358,7 +364,7 @@ def test_who_gives_up_leaves_the_room_to_others(cloud: CloudDouble) -> None:
     cloud.answers("GET", "/it", Reply(body={}))
 
     async def calls() -> int:
-        async with opened(Manners(concurrency=1)) as upstream:
+        async with opened(ClientLimits(concurrency=1)) as upstream:
             tasks = [
                 asyncio.create_task(upstream.ask(cloud.address, "GET", "/frozen", caller=CALLER)) for _ in range(3)
             ]
@@ -421,8 +427,8 @@ def test_a_watcher_sees_every_call_and_which_failed(cloud: CloudDouble, reply: R
     seen = Seen()
 
     async def call() -> None:
-        async with opened(Manners(call_seconds=0.2), watcher=seen) as upstream:
-            with suppress(ApiError, TokenRefused):
+        async with opened(ClientLimits(call_seconds=0.2), watcher=seen) as upstream:
+            with suppress(ApiError, TokenRejected):
                 await upstream.ask(cloud.address, "GET", "/it", caller=CALLER, service="volume", token=TOKEN)
 
     asyncio.run(call())

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cloudconsole.backends.openstack.cloud import OpenStackCloud
-from cloudconsole.backends.openstack.config import Endpoint, Manners
-from cloudconsole.core.ports import Access, Tenant
+from cloudconsole.backends.openstack.config import ClientLimits, Endpoint
+from cloudconsole.core.ports import CloudCredentials, Tenant
 from cloudconsole.spec.errors import ApiError, LoginRequired, UpstreamFailed, UpstreamTimeout
 from tests.backends.openstack.fake_cloud import Asked, Reply
 from tests.backends.openstack.recordings import PROJECT, pages, recorded
@@ -139,7 +139,7 @@ def test_a_slow_service_is_a_timeout_and_an_action_has_one_deadline(openstack: S
         with pytest.raises(UpstreamTimeout):
             await cloud.usage_limits(openstack.tenant())
 
-    openstack.run(use, Manners(action_seconds=0.2))
+    openstack.run(use, ClientLimits(action_seconds=0.2))
 
 
 def test_a_refused_token_asks_for_a_login_whatever_else_fails(openstack: SmallOpenStack) -> None:
@@ -152,12 +152,16 @@ def test_a_refused_token_asks_for_a_login_whatever_else_fails(openstack: SmallOp
     "access",
     [
         None,
-        Access("https://elsewhere.example", "ruth", PROJECT, {"north": {"compute": "http://x/v2.1"}}, b"token"),
-        Access(ENDPOINT, "ruth", PROJECT, {"north": {"compute": "http://x/v2.1"}}, b""),
+        CloudCredentials(
+            "https://elsewhere.example", "ruth", PROJECT, {"north": {"compute": "http://x/v2.1"}}, b"token"
+        ),
+        CloudCredentials(ENDPOINT, "ruth", PROJECT, {"north": {"compute": "http://x/v2.1"}}, b""),
     ],
     ids=["none", "an endpoint that was taken away", "a key that was taken away"],
 )
-def test_a_session_that_nothing_can_be_asked_with_is_over(openstack: SmallOpenStack, access: Access | None) -> None:
+def test_a_session_that_nothing_can_be_asked_with_is_over(
+    openstack: SmallOpenStack, access: CloudCredentials | None
+) -> None:
     tenant = Tenant(1, "ruth", access, openstack.tenant().caller)
     assert failing(openstack, tenant=tenant) is LoginRequired
 

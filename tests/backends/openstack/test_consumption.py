@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from cloudconsole.backends.openstack.cloud import OpenStackCloud
-from cloudconsole.backends.openstack.config import Endpoint, Manners
+from cloudconsole.backends.openstack.config import ClientLimits, Endpoint
 from cloudconsole.cli.main import main
-from cloudconsole.core.ports import NoPrice
+from cloudconsole.core.ports import PriceMissing
 from cloudconsole.spec.errors import Unavailable, UpstreamFailed
 from tests.backends.openstack.fake_cloud import Asked, Reply
 from tests.backends.openstack.recordings import HOUR, PROJECT, pages, recorded, whole
@@ -144,7 +144,7 @@ def test_what_has_no_price_is_told_with_the_command_that_mends_it(
 ) -> None:
     openstack.price_everything(but=kind)
     openstack.lists_servers("north", whole("nova_servers", "servers")["servers"][:1], [])
-    with pytest.raises(NoPrice, match="at 2026-11-15T20:20:00Z") as missing:
+    with pytest.raises(PriceMissing, match="at 2026-11-15T20:20:00Z") as missing:
         openstack.consumption()
     assert told in str(missing.value)
     command = str(missing.value).partition("this gives it one: ")[2].replace("PRICE", "7")
@@ -167,7 +167,7 @@ def test_what_was_deleted_is_priced_as_of_its_end(openstack: SmallOpenStack) -> 
 def test_an_answer_lasts_until_the_reading_is_old_the_hour_ends_or_a_price_changes(priced: SmallOpenStack) -> None:
     def lasts(moment: float) -> float:
         priced.clock.moment = moment
-        fresh = priced.consumption(Manners(cache_seconds=5))
+        fresh = priced.consumption(ClientLimits(cache_seconds=5))
         assert fresh.read_at == moment
         return fresh.until - moment
 
@@ -189,7 +189,7 @@ def test_a_new_price_counts_at_once_though_the_reading_is_kept(priced: SmallOpen
         priced.price("loadbalance", "each", 4 * ONE, since=HOUR)
         assert hourly(await cloud.consumption(priced.tenant()))["loadbalance"] == "8.00"
 
-    priced.run(use, Manners(cache_seconds=60))
+    priced.run(use, ClientLimits(cache_seconds=60))
     assert len(priced.asked("/loadbalancers")) == 1
 
 
@@ -204,7 +204,7 @@ def test_a_kept_reading_does_not_go_over_into_the_next_hour(priced: SmallOpenSta
         assert hourly(fresh)["instance"] == "2.00"
         assert fresh.read_at == HOUR + 3600
 
-    priced.run(use, Manners(cache_seconds=60))
+    priced.run(use, ClientLimits(cache_seconds=60))
     assert priced.asked("/servers/detail")[-1].query == {"changes-since": "2026-11-15T21:00:00Z"}
 
 

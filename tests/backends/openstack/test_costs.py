@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import insert
 
-from cloudconsole.backends.openstack.billable import Holding
+from cloudconsole.backends.openstack.billable import BillableResource
 from cloudconsole.backends.openstack.costs import hourly_by_kind
-from cloudconsole.backends.prices import KeptPrices, PriceList
+from cloudconsole.backends.prices import CachedPrices, PriceList
 from cloudconsole.core.resources import PRICED_UNITS, TYPED_UNITS, Amounts
 from cloudconsole.spec.records import ResourceType
 from cloudconsole.store.sqlite.engine import opened
-from cloudconsole.store.sqlite.reader import FileReader
+from cloudconsole.store.sqlite.reader import SqliteReader
 from cloudconsole.store.tables import nodes, prices
 from tests.backends.price_reader import read_prices
 
@@ -38,12 +38,12 @@ def price_list(empty_store: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     with opened(folder, "cloud") as engine, engine.begin() as connection:
         connection.execute(insert(nodes).values(id=1, name="south"))
         connection.execute(insert(prices), [{**row, "billionths": 2**number} for number, row in enumerate(rows)])
-    with closing(FileReader(folder)) as reader:
-        return read_prices(KeptPrices(of_types=True), reader)
+    with closing(SqliteReader(folder)) as reader:
+        return read_prices(CachedPrices(of_types=True), reader)
 
 
 HOLDINGS = st.builds(
-    Holding,
+    BillableResource,
     region=st.sampled_from(["north", "south"]),
     kind=st.sampled_from(get_args(ResourceType)),
     id=st.text(),
@@ -54,7 +54,7 @@ HOLDINGS = st.builds(
 
 
 @given(st.lists(HOLDINGS, max_size=8))
-def test_the_whole_costs_what_its_parts_cost(price_list: PriceList, holdings: list[Holding]) -> None:
+def test_the_whole_costs_what_its_parts_cost(price_list: PriceList, holdings: list[BillableResource]) -> None:
     expected = dict.fromkeys(PRICED_UNITS, 0)
     for holding in holdings:
         node = 1 if holding.region == "south" else None

@@ -5,11 +5,11 @@ from itertools import permutations
 
 import pytest
 
-from cloudconsole.backends.openstack.client import TokenRefused
-from cloudconsole.backends.openstack.pagination import together
+from cloudconsole.backends.openstack.client import TokenRejected
+from cloudconsole.backends.openstack.pagination import gather
 from cloudconsole.spec.errors import UpstreamFailed, UpstreamTimeout
 
-BY_GRAVITY = (ZeroDivisionError(), TokenRefused("t"), UpstreamFailed(), UpstreamTimeout())
+BY_GRAVITY = (ZeroDivisionError(), TokenRejected("t"), UpstreamFailed(), UpstreamTimeout())
 
 
 async def answer(value: int, pauses: int = 0) -> int:
@@ -23,13 +23,13 @@ async def fail(failure: Exception) -> int:
 
 
 def test_answers_come_in_the_order_of_the_questions() -> None:
-    assert asyncio.run(together(answer(number, pauses=5 - number) for number in range(5))) == [0, 1, 2, 3, 4]
+    assert asyncio.run(gather(answer(number, pauses=5 - number) for number in range(5))) == [0, 1, 2, 3, 4]
 
 
 @pytest.mark.parametrize("failures", list(permutations(BY_GRAVITY, 2)), ids=str)
 def test_of_failures_at_once_the_gravest_is_raised_and_no_group(failures: tuple[Exception, Exception]) -> None:
     with pytest.raises(Exception) as raised:
-        asyncio.run(together(map(fail, failures)))
+        asyncio.run(gather(map(fail, failures)))
     assert raised.value is min(failures, key=BY_GRAVITY.index)
 
 
@@ -38,10 +38,10 @@ def test_the_cause_of_a_failure_stays_with_it() -> None:
         raise UpstreamFailed from ConnectionError("why")
 
     with pytest.raises(UpstreamFailed) as raised:
-        asyncio.run(together([caused()]))
+        asyncio.run(gather([caused()]))
     assert isinstance(raised.value.__cause__, ConnectionError)
 
 
 def test_one_within_another_fails_like_one() -> None:
     with pytest.raises(UpstreamFailed):
-        asyncio.run(together([together([fail(UpstreamFailed())])]))
+        asyncio.run(gather([gather([fail(UpstreamFailed())])]))

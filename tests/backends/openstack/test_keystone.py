@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 
-from cloudconsole.backends.openstack.client import Upstream
-from cloudconsole.backends.openstack.config import Endpoint, Manners
+from cloudconsole.backends.openstack.client import OpenStackClient
+from cloudconsole.backends.openstack.config import ClientLimits, Endpoint
 from cloudconsole.backends.openstack.keystone import KeystoneIdentity
-from cloudconsole.backends.openstack.token_encryption import Seals, rotate
-from cloudconsole.core.ports import Access, Caller, Guest
+from cloudconsole.backends.openstack.token_encryption import TokenCipher, rotate_keys
+from cloudconsole.core.ports import ClientInfo, CloudCredentials, FederatedUser
 from cloudconsole.spec.errors import NoProject, UpstreamFailed, UpstreamTimeout
 from tests.backends.openstack.fake_cloud import CloudDouble, Reply
 from tests.harness import HeldClock, trusting_tests
@@ -56,40 +56,42 @@ class Tenants:
 class Desk:
     """An identity over the small cloud, with all it is made of."""
 
-    def __init__(self, cloud: CloudDouble, file: Path, caller: Caller) -> None:
+    def __init__(self, cloud: CloudDouble, file: Path, caller: ClientInfo) -> None:
         self.cloud = cloud
         self.file = file
         self.caller = caller
         self.endpoint = Endpoint(cloud.address)
-        self.manners = Manners()
+        self.manners = ClientLimits()
         self.tenants = Tenants()
         self.clock = HeldClock(EXPIRES - 86_400)
 
     def run(self, use: Callable[[KeystoneIdentity], Coroutine[Any, Any, Result]]) -> Result:
         async def used() -> Result:
-            upstream = Upstream(self.manners, trusting_tests())
+            upstream = OpenStackClient(self.manners, trusting_tests())
             try:
-                return await use(KeystoneIdentity(self.endpoint, upstream, Seals(self.file), self.tenants, self.clock))
+                return await use(
+                    KeystoneIdentity(self.endpoint, upstream, TokenCipher(self.file), self.tenants, self.clock)
+                )
             finally:
                 await upstream.close()
 
         return asyncio.run(used())
 
-    def log_in(self, username: str = "alice", password: str = "alice-password") -> Guest | None:
+    def log_in(self, username: str = "alice", password: str = "alice-password") -> FederatedUser | None:
         return self.run(lambda identity: identity.authenticate(username, password, self.caller))
 
-    def access(self) -> Access:
-        return Access(self.endpoint.address, ALICE, ACME, {}, Seals(self.file).seal("the-token"))
+    def access(self) -> CloudCredentials:
+        return CloudCredentials(self.endpoint.address, ALICE, ACME, {}, TokenCipher(self.file).seal("the-token"))
 
-    def vouches(self, access: Access | None = None) -> bool:
+    def vouches(self, access: CloudCredentials | None = None) -> bool:
         return self.run(lambda identity: identity.vouches(access or self.access(), self.caller))
 
-    def revoke(self, access: Access | None = None) -> None:
+    def revoke(self, access: CloudCredentials | None = None) -> None:
         self.run(lambda identity: identity.revoke(access or self.access(), self.caller))
 
 
 @pytest.fixture
-def desk(cloud: CloudDouble, tmp_path: Path, caller: Caller) -> Desk:
+def desk(cloud: CloudDouble, tmp_path: Path, caller: ClientInfo) -> Desk:
     return Desk(cloud, tmp_path / "token-keys", caller)
 
 
@@ -99,7 +101,7 @@ def test_with_a_default_project_one_call_is_enough(desk: Desk, cloud: CloudDoubl
     assert guest is not None
     assert (guest.username, guest.tenant_id, guest.expires_at) == ("alice", 7, EXPIRES)
     assert (guest.access.endpoint, guest.access.user_id, guest.access.project_id) == (cloud.address, ALICE, ACME)
-    assert Seals(desk.file).open(guest.access.sealed_token) == "gAAAA-login-default-project"
+    assert TokenCipher(desk.file).open(guest.access.sealed_token) == "gAAAA-login-default-project"
     assert cloud.calls() == [LOGIN]
 
 
@@ -150,7 +152,7 @@ def test_without_a_default_project_the_only_one_is_taken(desk: Desk, cloud: Clou
     guest = desk.log_in("carol", "carol-password")
     assert guest is not None
     assert (guest.username, guest.access.project_id) == ("carol", ACME)
-    assert Seals(desk.file).open(guest.access.sealed_token) == "gAAAA-login-scoped-by-token"
+    assert TokenCipher(desk.file).open(guest.access.sealed_token) == "gAAAA-login-scoped-by-token"
     assert cloud.calls() == [LOGIN, PROJECTS, LOGIN]
     assert cloud.asked[1].headers["X-Auth-Token"] == "gAAAA-login-unscoped"
     assert cloud.asked[2].body == {
@@ -303,7 +305,7 @@ def test_what_is_no_answer_of_a_keystone_is_a_failure_and_not_a_no(
 
 
 def test_a_slow_keystone_is_a_timeout(desk: Desk, cloud: CloudDouble) -> None:
-    desk.manners = Manners(call_seconds=0.05)
+    desk.manners = ClientLimits(call_seconds=0.05)
     cloud.answers(*LOGIN, Reply(instead="freeze"))
     with pytest.raises(UpstreamTimeout):
         desk.log_in()
@@ -386,8 +388,8 @@ def test_a_token_under_a_key_that_is_gone_is_not_vouched_for_and_not_asked_about
     desk: Desk, cloud: CloudDouble
 ) -> None:
     access = desk.access()
-    rotate(desk.file)
-    rotate(desk.file)
+    rotate_keys(desk.file)
+    rotate_keys(desk.file)
     assert not desk.vouches(access)
     desk.revoke(access)
     assert not cloud.asked

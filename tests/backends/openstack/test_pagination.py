@@ -7,10 +7,10 @@ import pytest
 
 from cloudconsole.backends.openstack import pagination
 from cloudconsole.backends.openstack.billable import ListedVolume
-from cloudconsole.backends.openstack.client import Upstream
-from cloudconsole.backends.openstack.config import Manners
-from cloudconsole.backends.openstack.pagination import Asking, Listing
-from cloudconsole.core.ports import Caller
+from cloudconsole.backends.openstack.client import OpenStackClient
+from cloudconsole.backends.openstack.config import ClientLimits
+from cloudconsole.backends.openstack.pagination import Listing, ServiceClient
+from cloudconsole.core.ports import ClientInfo
 from cloudconsole.spec.errors import UpstreamFailed
 from tests.backends.openstack.fake_cloud import Asked, CloudDouble, Reply
 from tests.harness import trusting_tests
@@ -23,11 +23,11 @@ def volumes(*ids: str) -> list[Any]:
     return [{"id": each, "size": 1, "volume_type": None} for each in ids]
 
 
-def listed(cloud: CloudDouble, caller: Caller, params: dict[str, str] | None = None) -> list[str]:
+def listed(cloud: CloudDouble, caller: ClientInfo, params: dict[str, str] | None = None) -> list[str]:
     async def ask() -> list[str]:
-        upstream = Upstream(Manners(), trusting_tests())
+        upstream = OpenStackClient(ClientLimits(), trusting_tests())
         try:
-            region = Asking(upstream, caller, "token", "north", {"volume": f"{cloud.address}/v3/p"})
+            region = ServiceClient(upstream, caller, "token", "north", {"volume": f"{cloud.address}/v3/p"})
             return [each.id for each in await region.all("volume", VOLUMES, params)]
         finally:
             await upstream.close()
@@ -44,26 +44,26 @@ def answers(cloud: CloudDouble, *bodies: Any) -> None:
 )
 @pytest.mark.parametrize("last", [volumes("c"), []], ids=["some", "none"])
 def test_pages_go_on_by_the_last_id_at_our_own_address(
-    cloud: CloudDouble, caller: Caller, more: dict[str, Any], last: list[Any]
+    cloud: CloudDouble, caller: ClientInfo, more: dict[str, Any], last: list[Any]
 ) -> None:
     answers(cloud, {"volumes": volumes("b", "a"), **more}, {"volumes": last, "volumes_links": []})
     assert listed(cloud, caller, {"owner": "me"}) == ["b", "a", *(each["id"] for each in last)]
     assert [asked.query for asked in cloud.asked] == [{"owner": "me"}, {"owner": "me", "marker": "a"}]
 
 
-def test_a_link_back_leads_nowhere(cloud: CloudDouble, caller: Caller) -> None:
+def test_a_link_back_leads_nowhere(cloud: CloudDouble, caller: ClientInfo) -> None:
     answers(cloud, {"volumes": volumes("a"), "volumes_links": [{"rel": "previous", "href": "x"}]})
     assert listed(cloud, caller) == ["a"]
 
 
-def test_an_id_with_signs_of_an_address_stays_an_id(cloud: CloudDouble, caller: Caller) -> None:
+def test_an_id_with_signs_of_an_address_stays_an_id(cloud: CloudDouble, caller: ClientInfo) -> None:
     answers(cloud, {"volumes": volumes("a&x=1#/?"), "next": "x"}, {"volumes": []})
     assert listed(cloud, caller) == ["a&x=1#/?"]
     assert cloud.asked[-1].query == {"marker": "a&x=1#/?"}
 
 
 @pytest.mark.parametrize("page", [volumes("a"), []], ids=["the same again", "empty"])
-def test_a_page_that_leads_to_nothing_new_is_a_failure(cloud: CloudDouble, caller: Caller, page: list[Any]) -> None:
+def test_a_page_that_leads_to_nothing_new_is_a_failure(cloud: CloudDouble, caller: ClientInfo, page: list[Any]) -> None:
     answers(cloud, {"volumes": volumes("a"), "next": "x"}, {"volumes": page, "next": "x"})
     with pytest.raises(UpstreamFailed):
         listed(cloud, caller)
@@ -71,7 +71,7 @@ def test_a_page_that_leads_to_nothing_new_is_a_failure(cloud: CloudDouble, calle
 
 
 def test_a_list_without_an_end_is_a_failure(
-    cloud: CloudDouble, caller: Caller, monkeypatch: pytest.MonkeyPatch
+    cloud: CloudDouble, caller: ClientInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pagination, "MOST_PAGES", 5)
 
@@ -97,7 +97,7 @@ def test_a_list_without_an_end_is_a_failure(
         {"servers": []},
     ],
 )
-def test_what_is_no_list_is_a_failure(cloud: CloudDouble, caller: Caller, body: Any) -> None:
+def test_what_is_no_list_is_a_failure(cloud: CloudDouble, caller: ClientInfo, body: Any) -> None:
     answers(cloud, body)
     with pytest.raises(UpstreamFailed):
         listed(cloud, caller)

@@ -12,8 +12,8 @@ from cloudconsole.backends.openstack.quotas import (
     ComputeLimits,
     NetworkQuotas,
     VolumeLimits,
-    least,
-    total,
+    least_limits,
+    sum_limits,
     usage_limits,
 )
 from cloudconsole.spec.records import UsageLimits
@@ -119,14 +119,14 @@ def test_a_service_that_is_nowhere_has_and_allows_nothing() -> None:
 
 @given(SEVERAL, SEVERAL)
 def test_a_total_is_the_same_in_whatever_groups_it_is_made(some: list[int], others: list[int]) -> None:
-    assert total([*some, *others]) == total([total(some), total(others)])
-    assert total([*some, *others]) == total([*others, *some])
+    assert sum_limits([*some, *others]) == sum_limits([sum_limits(some), sum_limits(others)])
+    assert sum_limits([*some, *others]) == sum_limits([*others, *some])
 
 
 @given(SEVERAL.filter(bool), SEVERAL.filter(bool))
 def test_the_least_is_the_same_in_whatever_groups_it_is_found(some: list[int], others: list[int]) -> None:
-    assert least([*some, *others]) == least([least(some), least(others)])
-    assert least([*some, *others]) == least([*others, *some])
+    assert least_limits([*some, *others]) == least_limits([least_limits(some), least_limits(others)])
+    assert least_limits([*some, *others]) == least_limits([*others, *some])
 
 
 @given(SEVERAL.filter(bool))
@@ -134,7 +134,7 @@ def test_the_least_allows_what_every_one_allows(limits: list[int]) -> None:
     def allows(limit: int, amount: int) -> bool:
         return limit == -1 or amount <= limit
 
-    smallest = least(limits)
+    smallest = least_limits(limits)
     for amount in {0, *limits, *(limit + 1 for limit in limits)} - {-1}:
         assert allows(smallest, amount) == all(allows(limit, amount) for limit in limits)
 

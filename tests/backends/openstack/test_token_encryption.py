@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from cryptography.fernet import Fernet
 
-from cloudconsole.backends.openstack.token_encryption import KeyFileError, Seals, read_keys, rotate
+from cloudconsole.backends.openstack.token_encryption import KeyFileError, TokenCipher, read_keys, rotate_keys
 
 TOKEN = "gAAAA-the-token"
 
@@ -23,32 +23,32 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_what_is_sealed_is_opened_again(file: Path) -> None:
-    seals = Seals(file)
+    seals = TokenCipher(file)
     assert seals.open(seals.seal(TOKEN)) == TOKEN
 
 
 def test_what_is_sealed_shows_nothing_and_never_looks_the_same(file: Path) -> None:
-    seals = Seals(file)
+    seals = TokenCipher(file)
     one, other = seals.seal(TOKEN), seals.seal(TOKEN)
     assert one != other
     assert TOKEN.encode() not in one
 
 
 def test_another_process_opens_it(file: Path) -> None:
-    assert Seals(file).open(Seals(file).seal(TOKEN)) == TOKEN
+    assert TokenCipher(file).open(TokenCipher(file).seal(TOKEN)) == TOKEN
 
 
 @pytest.mark.parametrize("sealed", [b"", b"garbled", b"\xff\0"])
 def test_what_was_not_sealed_here_is_nothing(file: Path, sealed: bytes) -> None:
-    assert Seals(file).open(sealed) is None
+    assert TokenCipher(file).open(sealed) is None
 
 
 def test_what_was_sealed_elsewhere_is_nothing(file: Path) -> None:
-    assert Seals(file).open(Seals(file.with_name("other")).seal(TOKEN)) is None
+    assert TokenCipher(file).open(TokenCipher(file.with_name("other")).seal(TOKEN)) is None
 
 
 def test_what_was_changed_is_nothing(file: Path) -> None:
-    seals = Seals(file)
+    seals = TokenCipher(file)
     sealed = bytearray(seals.seal(TOKEN))
     sealed[20] ^= 1
     assert seals.open(bytes(sealed)) is None
@@ -58,45 +58,45 @@ def test_keys_that_cannot_be_used_are_refused_at_once(file: Path) -> None:
     file.write_bytes(b"garbled")
     file.chmod(0o600)
     with pytest.raises(KeyFileError):
-        Seals(file)
+        TokenCipher(file)
 
 
 def test_one_rotation_loses_nothing(file: Path) -> None:
-    seals = Seals(file)
+    seals = TokenCipher(file)
     sealed = seals.seal(TOKEN)
-    rotate(file)
-    assert seals.open(sealed) == Seals(file).open(sealed) == TOKEN
+    rotate_keys(file)
+    assert seals.open(sealed) == TokenCipher(file).open(sealed) == TOKEN
 
 
 def test_after_two_rotations_it_cannot_be_opened(file: Path) -> None:
-    sealed = Seals(file).seal(TOKEN)
-    rotate(file)
-    rotate(file)
-    assert Seals(file).open(sealed) is None
+    sealed = TokenCipher(file).seal(TOKEN)
+    rotate_keys(file)
+    rotate_keys(file)
+    assert TokenCipher(file).open(sealed) is None
 
 
 def test_what_another_sealed_under_a_new_key_is_opened_at_once(file: Path) -> None:
-    seals = Seals(file, Seconds())
-    rotate(file)
-    sealed = Seals(file).seal(TOKEN)
+    seals = TokenCipher(file, Seconds())
+    rotate_keys(file)
+    sealed = TokenCipher(file).seal(TOKEN)
     assert seals.open(sealed) == TOKEN
 
 
 @pytest.mark.parametrize(("seconds", "number"), [(0.9, 1), (1.0, 0)])
 def test_within_a_second_the_newest_key_is_used(file: Path, seconds: float, number: int) -> None:
     clock = Seconds()
-    seals = Seals(file, clock)
-    rotate(file)
+    seals = TokenCipher(file, clock)
+    rotate_keys(file)
     clock.now += seconds
     assert Fernet(read_keys(file)[number]).decrypt(seals.seal(TOKEN)) == TOKEN.encode()
 
 
 def test_a_key_that_is_gone_opens_no_more(file: Path) -> None:
     clock = Seconds()
-    seals = Seals(file, clock)
+    seals = TokenCipher(file, clock)
     sealed = seals.seal(TOKEN)
-    rotate(file)
-    rotate(file)
+    rotate_keys(file)
+    rotate_keys(file)
     clock.now += 1
     assert seals.open(sealed) is None
 
@@ -108,7 +108,7 @@ def test_keys_that_become_unusable_go_on_and_are_told(
     file: Path, spoil: object, caplog: pytest.LogCaptureFixture
 ) -> None:
     clock = Seconds()
-    seals = Seals(file, clock)
+    seals = TokenCipher(file, clock)
     sealed = seals.seal(TOKEN)
     assert callable(spoil)
     spoil(file)

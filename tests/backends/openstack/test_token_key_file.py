@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from cryptography.fernet import Fernet
 
-from cloudconsole.backends.openstack.token_encryption import KeyFileError, make_keys, read_keys, rotate
+from cloudconsole.backends.openstack.token_encryption import KeyFileError, create_keys, read_keys, rotate_keys
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def write(file: Path, content: bytes, mode: int = 0o600) -> None:
 
 
 def test_it_is_made_with_one_key_for_its_owner_alone(file: Path) -> None:
-    make_keys(file)
+    create_keys(file)
     [key] = read_keys(file)
     Fernet(key)
     assert file.stat().st_mode & 0o777 == 0o600
@@ -31,15 +31,15 @@ def test_it_is_made_with_one_key_for_its_owner_alone(file: Path) -> None:
 
 
 def test_a_file_that_is_there_is_not_made_again(file: Path) -> None:
-    make_keys(file)
+    create_keys(file)
     keys = read_keys(file)
-    make_keys(file)
+    create_keys(file)
     assert read_keys(file) == keys
 
 
 def test_of_many_who_make_it_at_once_all_have_the_same(file: Path) -> None:
     def made(_: int) -> list[bytes]:
-        make_keys(file)
+        create_keys(file)
         return read_keys(file)
 
     with ThreadPoolExecutor(16) as pool:
@@ -55,7 +55,7 @@ def test_one_that_is_not_there_cannot_be_read(file: Path) -> None:
 
 def test_without_its_folder_it_cannot_be_made(file: Path) -> None:
     with pytest.raises(KeyFileError, match="cannot be made: No such file"):
-        make_keys(file / "token-keys")
+        create_keys(file / "token-keys")
 
 
 @pytest.mark.parametrize("mode", [0o604, 0o602, 0o601, 0o644, 0o660, 0o620, 0o777])
@@ -101,25 +101,25 @@ def test_a_huge_one_is_refused(file: Path) -> None:
 
 
 def test_a_rotation_puts_a_new_key_first_and_keeps_the_one_before(file: Path) -> None:
-    make_keys(file)
+    create_keys(file)
     [first] = read_keys(file)
-    rotate(file)
+    rotate_keys(file)
     second, *others = read_keys(file)
     assert (others, second == first) == ([first], False)
 
 
 def test_two_rotations_leave_nothing_of_the_first_key(file: Path) -> None:
-    make_keys(file)
+    create_keys(file)
     [first] = read_keys(file)
-    rotate(file)
-    rotate(file)
+    rotate_keys(file)
+    rotate_keys(file)
     assert first not in read_keys(file)
     assert len(read_keys(file)) == 2
 
 
 def test_a_rotation_keeps_the_mode_and_leaves_nothing_behind(file: Path) -> None:
     write(file, GOOD, 0o640)
-    rotate(file)
+    rotate_keys(file)
     assert file.stat().st_mode & 0o777 == 0o640
     assert list(file.parent.iterdir()) == [file]
 
@@ -128,26 +128,26 @@ def test_a_rotation_keeps_the_mode_and_leaves_nothing_behind(file: Path) -> None
 def test_a_rotation_keeps_the_owner(file: Path) -> None:
     write(file, GOOD)
     os.chown(file, 1234, 2345)
-    rotate(file)
+    rotate_keys(file)
     status = file.stat()
     assert (status.st_uid, status.st_gid) == (1234, 2345)
 
 
 def test_a_rotation_goes_through_a_link(file: Path) -> None:
-    make_keys(file)
+    create_keys(file)
     link = file.with_name("link")
     link.symlink_to(file)
-    rotate(link)
+    rotate_keys(link)
     assert link.is_symlink()
     assert len(read_keys(file)) == 2
 
 
 def test_rotations_at_once_come_one_after_the_other(file: Path) -> None:
-    make_keys(file)
+    create_keys(file)
     seen: list[bytes] = []
 
     def turn(_: int) -> None:
-        rotate(file)
+        rotate_keys(file)
         seen.extend(read_keys(file))
 
     with ThreadPoolExecutor(8) as pool:
@@ -158,13 +158,13 @@ def test_rotations_at_once_come_one_after_the_other(file: Path) -> None:
 
 
 def test_a_rotation_that_waited_for_another_keeps_what_that_one_left(file: Path, tmp_path: Path) -> None:
-    make_keys(file)
+    create_keys(file)
     other = tmp_path / "other"
-    make_keys(other)
+    create_keys(other)
     (newest,) = read_keys(other)
     with file.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        waiting = threading.Thread(target=rotate, args=(file,))
+        waiting = threading.Thread(target=rotate_keys, args=(file,))
         waiting.start()
         waiting.join(0.2)
         assert waiting.is_alive()
@@ -176,11 +176,11 @@ def test_a_rotation_that_waited_for_another_keeps_what_that_one_left(file: Path,
 def test_a_garbled_file_is_not_rotated(file: Path) -> None:
     write(file, b"garbled")
     with pytest.raises(KeyFileError):
-        rotate(file)
+        rotate_keys(file)
     assert file.read_bytes() == b"garbled"
 
 
 def test_without_a_file_there_is_nothing_to_rotate(file: Path) -> None:
     with pytest.raises(KeyFileError, match="there are no token keys"):
-        rotate(file)
+        rotate_keys(file)
     assert not file.exists()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from cloudconsole.core.clock import time_text
+from cloudconsole.core.clock import format_utc
 from cloudconsole.operator.audit import Search, changes
 from cloudconsole.operator.entities import QUOTAS, RESOURCES
 from cloudconsole.operator.errors import Overridable
@@ -69,7 +69,7 @@ def test_what_starts_later_or_ends_later_counts_and_what_has_ended_does_not(stor
     with desk_of(store) as desk:
         RESOURCES.add(desk, thing("past", "volume", size=9, started="2026-05-05", ended="2026-06-06"))
         RESOURCES.add(desk, thing("later", "volume", size=1, started="2028-01-01"))
-        RESOURCES.add(desk, thing("ending", "volume", size=1, ended=time_text(NOW + 1)))
+        RESOURCES.add(desk, thing("ending", "volume", size=1, ended=format_utc(NOW + 1)))
     with refused(store, r"\(volumes: 2 of 2 in use, 1 more asked for\)") as desk:
         RESOURCES.add(desk, thing("one more", "volume", size=1))
     with desk_of(store, now=NOW + 1) as desk:

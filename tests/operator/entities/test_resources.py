@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 from sqlalchemy import Engine
 
 from cloudconsole.backends.embedded.cloud import EmbeddedCloud
-from cloudconsole.core.clock import time_text
+from cloudconsole.core.clock import format_utc
 from cloudconsole.core.ports import Tenant
 from cloudconsole.core.resources import KINDS, NODELESS, QUOTA_DEFAULTS, SIZED_IN_GB, Kind
 from cloudconsole.operator.cloud_file import dump
@@ -81,7 +81,7 @@ def test_every_kind_can_be_recorded(store: Engine, kind: Kind) -> None:
 def test_a_resource_starts_now_where_nothing_is_said(store: Engine) -> None:
     with desk_of(store) as desk:
         record(desk)
-        assert RESOURCES.show(desk, "r-1")["started"] == time_text(NOW)
+        assert RESOURCES.show(desk, "r-1")["started"] == format_utc(NOW)
 
 
 def test_a_resource_that_has_ended_can_be_recorded(store: Engine) -> None:
@@ -107,7 +107,7 @@ def test_those_that_run_now_are_listed_however_many_there_are(
     }
     with desk_of(store) as desk:
         for name, (started, ended) in lives.items():
-            times = {"started": time_text(started), **({} if ended is None else {"ended": time_text(ended)})}
+            times = {"started": format_utc(started), **({} if ended is None else {"ended": format_utc(ended)})}
             record(desk, "keypair", name, **times)
         for others in ({}, {"kind": "keypair"}, {"tenant": "t1"}, {"prefix": "a"}):
             found = [each["id"] for each in RESOURCES.list(desk, {"running": True, **others})]
@@ -201,8 +201,8 @@ def test_a_resource_can_be_renamed(store: Engine) -> None:
 def test_nothing_ends_before_it_starts(store: Engine) -> None:
     with desk_of(store) as desk:
         record(desk)
-    with refused(store, f"ended: must not be before its start, {time_text(START)}") as desk:
-        RESOURCES.end(desk, "r-1", time_text(START - 1))
+    with refused(store, f"ended: must not be before its start, {format_utc(START)}") as desk:
+        RESOURCES.end(desk, "r-1", format_utc(START - 1))
 
 
 def test_what_has_ended_is_neither_changed_nor_ended_again(store: Engine) -> None:
@@ -218,14 +218,14 @@ def test_what_has_ended_is_neither_changed_nor_ended_again(store: Engine) -> Non
 def test_while_its_end_is_ahead_a_resource_is_changed_and_ended_anew(store: Engine) -> None:
     with desk_of(store) as desk:
         record(desk)
-        RESOURCES.end(desk, "r-1", time_text(NOW + 86_400))
+        RESOURCES.end(desk, "r-1", format_utc(NOW + 86_400))
     with desk_of(store) as desk:
         RESOURCES.change(desk, "r-1", {"name": "grown", "size": 8})
-        done = RESOURCES.end(desk, "r-1", time_text(NOW + 60))
+        done = RESOURCES.end(desk, "r-1", format_utc(NOW + 60))
     assert done.after is not None
-    assert (done.after["name"], done.after["size"], done.after["ended"]) == ("grown", 8, time_text(NOW + 60))
+    assert (done.after["name"], done.after["size"], done.after["ended"]) == ("grown", 8, format_utc(NOW + 60))
     with refused(store, "has ended already", now=NOW + 60) as desk:
-        RESOURCES.end(desk, "r-1", time_text(NOW + 120))
+        RESOURCES.end(desk, "r-1", format_utc(NOW + 120))
 
 
 def test_what_is_not_there_cannot_be_changed(store: Engine) -> None:
@@ -325,7 +325,7 @@ class ResourceLife(RuleBasedStateMachine):
             where["node"] = self._one(tables.nodes, node)
         self._recorded += 1
         with desk_of(self._engine) as desk:
-            record(desk, kind, f"r-{self._recorded}", started=time_text(moment), **where, **sizes)
+            record(desk, kind, f"r-{self._recorded}", started=format_utc(moment), **where, **sizes)
 
     @precondition(lambda self: bool(self._live()))
     @rule(place=places, count=counts, other=counts)
@@ -349,7 +349,7 @@ class ResourceLife(RuleBasedStateMachine):
     def end(self, place: int, later: int) -> None:
         resource = self._choose(place)
         with desk_of(self._engine) as desk:
-            RESOURCES.end(desk, resource["id"], time_text(resource["started_at"] + later))
+            RESOURCES.end(desk, resource["id"], format_utc(resource["started_at"] + later))
 
     @precondition(lambda self: bool(self._resources))
     @rule(place=places)

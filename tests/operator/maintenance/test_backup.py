@@ -21,7 +21,7 @@ import pytest
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.maintenance.backup import back_up, restore, staged
 from cloudconsole.store.base import BUSY_SECONDS, StoreError
-from cloudconsole.store.sqlite.backup import put_into
+from cloudconsole.store.sqlite.backup import overwrite_database
 from cloudconsole.store.sqlite.store import prepare
 from tests.newer_version import NEWER, OWN, make_newer
 from tests.older_stores import make_older
@@ -219,7 +219,7 @@ def test_nobody_writes_while_the_last_is_done_for_what_is_put_back(backup: Path,
         with closing(sqlite3.connect(tmp_path / "cloud.db")) as file, file:
             file.execute("INSERT INTO nodes (name) VALUES ('at last')")
 
-    put_into(data, "cloud", tmp_path / "cloud.db", when_still=write)
+    overwrite_database(data, "cloud", tmp_path / "cloud.db", when_still=write)
     assert len(met) == 1
     assert "at last" in nodes(data)
 

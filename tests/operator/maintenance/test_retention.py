@@ -12,7 +12,7 @@ from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.maintenance import retention
 from cloudconsole.operator.maintenance.retention import DAY, LEAST_DAYS, Ages, count, in_batches, prune, rules
 from cloudconsole.store import counters, tables
-from cloudconsole.store.base import Part, Store
+from cloudconsole.store.base import DatabaseName, Store
 from tests.operator.clouds import SMALL, assert_all_counted, load_text, rows
 from tests.operator.transactions import NOW, last_line
 from tests.stores import copy_store, store_in
@@ -27,7 +27,7 @@ def store(empty_store: Path, tmp_path: Path) -> Store:
 
 
 @contextmanager
-def changing(store: Store, part: Part) -> Iterator[Connection]:
+def changing(store: Store, part: DatabaseName) -> Iterator[Connection]:
     with store.opened(part) as engine, engine.begin() as connection:
         yield connection
 
@@ -134,17 +134,17 @@ def test_sessions_that_are_over_go_with_what_hangs_on_them(store: Store) -> None
     )
     guest = {"tenant_id": 1, "username": "a", "opened_at": 1, "endpoint": "e", "user_id": "u", "project_id": "p"}
     hanging = [{"id_hash": key, **guest, "services": "{}", "sealed_token": b""} for key in (b"expired", b"live")]
-    put(store, tables.guest_sessions, *hanging)
+    put(store, tables.federated_sessions, *hanging)
     assert pruned(store) == {"sessions": 2}
     assert keys(store, tables.sessions) == [b"just idle", b"live"]
-    assert keys(store, tables.guest_sessions) == [b"live"]
+    assert keys(store, tables.federated_sessions) == [b"live"]
 
 
 def test_failures_sightings_and_proxies_go_once_they_no_longer_count(store: Store) -> None:
     sighting = {"endpoint": "e", "project_id": "p", "region": "r", "kind": "volume", "size_gb": 1}
     old, new = NOW - 3 * DAY, NOW
     for resource, moment in (("old", old), ("new", new)):
-        put(store, tables.sightings, {**sighting, "resource_id": resource, "seen_at": moment})
+        put(store, tables.observed_resources, {**sighting, "resource_id": resource, "seen_at": moment})
         put(store, tables.login_failures, {"network": "n", "user_hash": b"u", "at": moment})
         put(store, tables.undeclared_proxies, {"address": resource, "seen_at": moment})
     assert pruned(store) == {"sightings": 1, "login_failures": 1, "undeclared_proxies": 1}

@@ -7,7 +7,7 @@ from shutil import copytree
 import pytest
 from cluster.postgres import PostgresServer
 
-from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PostgresStore
 from tests.scale.copies import fill_every_table
 
@@ -21,7 +21,7 @@ def data(quick_store: Path, tmp_path: Path) -> Path:
 @pytest.fixture(scope="module")
 def tables(postgres: PostgresServer) -> Iterator[str]:
     """The name of a database with empty tables; copy it, never change it."""
-    PostgresStore(DatabaseAddress(postgres.create_database("empty_tables"))).migrate()
+    PostgresStore(Dsn(postgres.create_database("empty_tables"))).migrate()
     yield "empty_tables"
     postgres.drop_database("empty_tables")
 

@@ -7,9 +7,9 @@ import pytest
 from cluster.postgres import PostgresServer
 
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.store.base import PARTS, StoreError
-from cloudconsole.store.postgres.dsn import DatabaseAddress
-from cloudconsole.store.postgres.import_sqlite import Copying, Step, filling
+from cloudconsole.store.base import DATABASE_NAMES, StoreError
+from cloudconsole.store.postgres.dsn import Dsn
+from cloudconsole.store.postgres.import_sqlite import SqliteImport, Step, bulk_loading
 from cloudconsole.store.sqlite.backup import consistent_snapshot
 from tests.scale.copies import NO_TABLES, change, copy, in_database, in_folder, made_of
 from tests.server.commands.conftest import Run
@@ -65,13 +65,13 @@ def test_a_store_that_is_served_is_copied_as_of_one_moment_where_that_is_asked_f
 def test_it_is_told_that_later_changes_are_not_in_the_copy(
     cloudconsole: Run, data: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compare = Copying.compare
+    compare = SqliteImport.compare
 
-    def compare_late(copying: Copying) -> None:
+    def compare_late(copying: SqliteImport) -> None:
         change(data, "cloud", "UPDATE nodes SET disabled = TRUE")
         compare(copying)
 
-    monkeypatch.setattr(Copying, "compare", compare_late)
+    monkeypatch.setattr(SqliteImport, "compare", compare_late)
     done = cloudconsole("admin", "copy-to", address, "--data", data, "--while-served", "--json")
     assert done.code == 0
     assert "what came later is not in the copy\n" in done.err
@@ -89,8 +89,8 @@ def test_it_is_told_that_later_changes_are_not_in_the_copy(
     ],
 )
 def test_a_copy_that_is_not_equal_is_found_out(data: Path, postgres: PostgresServer, migrated: str, harm: str) -> None:
-    with filling(DatabaseAddress(postgres.address(migrated))) as target, consistent_snapshot(data, PARTS) as source:
-        copying = Copying(source, target, lambda step: None)
+    with bulk_loading(Dsn(postgres.address(migrated))) as target, consistent_snapshot(data, DATABASE_NAMES) as source:
+        copying = SqliteImport(source, target, lambda step: None)
         copying.copy()
         copying.compare()
         target.exec_driver_sql(harm)

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 import pytest
 from cluster.postgres import PostgresServer
 
-from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.dsn import Dsn
 from tests.databases import Databases
 
 
 @pytest.fixture
-def address(databases: Databases, with_tables: str) -> DatabaseAddress:
+def address(databases: Databases, with_tables: str) -> Dsn:
     """Of a database of one's own with the tables."""
-    return DatabaseAddress(databases.address(with_tables))
+    return Dsn(databases.address(with_tables))
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def own() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture(scope="module")
-def own_address(own: PostgresServer) -> DatabaseAddress:
+def own_address(own: PostgresServer) -> Dsn:
     """Of a database there with the tables."""
     databases = Databases(own)
-    return DatabaseAddress(databases.address(databases.take(databases.with_tables)))
+    return Dsn(databases.address(databases.take(databases.with_tables)))

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from cluster.postgres import PostgresServer
 
-from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.dsn import Dsn
 
 CONTRARY = {"synchronous_commit": "off", "default_transaction_isolation": "'serializable'"}
 
@@ -21,7 +21,7 @@ def contrary(postgres: PostgresServer, database: str) -> Iterator[str]:
 
 
 def shown(address: str, setting: str) -> object:
-    with psycopg.connect(DatabaseAddress(address).conninfo()) as connection:
+    with psycopg.connect(Dsn(address).conninfo()) as connection:
         (value,) = connection.execute(f"SHOW {setting}").fetchone() or (None,)
         return value
 

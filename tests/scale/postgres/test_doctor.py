@@ -19,7 +19,7 @@ from cloudconsole.server.doctor import postgres
 from cloudconsole.server.doctor.postgres import check_database
 from cloudconsole.server.doctor.results import Case, Finding
 from cloudconsole.server.doctor.runner import examine as examine_all
-from cloudconsole.store.postgres.dsn import DatabaseAddress, without_password
+from cloudconsole.store.postgres.dsn import Dsn, without_password
 from tests.databases import Databases
 from tests.harness import CERTIFICATES
 from tests.scale.postgres.watching import execute
@@ -37,14 +37,14 @@ def durable() -> Iterator[Databases]:
 
 
 @pytest.fixture
-def address(durable: Databases) -> Iterator[DatabaseAddress]:
+def address(durable: Databases) -> Iterator[Dsn]:
     name = durable.take(durable.with_tables)
-    yield DatabaseAddress(durable.address(name))
+    yield Dsn(durable.address(name))
     durable.give_back(name)
 
 
 @pytest.fixture
-def examine(address: DatabaseAddress) -> Examine:
+def examine(address: Dsn) -> Examine:
     def examine(*, database: str = address.given, **more: Any) -> Finding:
         settings = Settings(database=database, **more)
         (finding,) = check_database(Case(settings, [], time.time()))
@@ -69,9 +69,7 @@ def test_a_database_in_order_is_said_to_be(examine: Examine) -> None:
         ("DROP TABLE signals", "problem", 'relation "signals" does not exist'),
     ],
 )
-def test_what_is_not_in_order_is_told(
-    examine: Examine, address: DatabaseAddress, harm: str, level: str, text: str
-) -> None:
+def test_what_is_not_in_order_is_told(examine: Examine, address: Dsn, harm: str, level: str, text: str) -> None:
     execute(address, harm)
     finding = examine()
     assert (finding.level, text in finding.text) == (level, True)
@@ -79,7 +77,7 @@ def test_what_is_not_in_order_is_told(
 
 
 @pytest.mark.parametrize("harm", ["DROP TABLE alembic_version", "UPDATE alembic_version SET version_num = '9999'"])
-def test_no_check_looks_into_tables_that_are_not_this_programs(address: DatabaseAddress, harm: str) -> None:
+def test_no_check_looks_into_tables_that_are_not_this_programs(address: Dsn, harm: str) -> None:
     execute(address, harm)
     results = examine_all(Case(Settings(database=address.given, port=0), [], time.time()))
     unseen = [result.check for result in results if result.text == "not looked at: the database cannot be used"]
@@ -96,9 +94,7 @@ def test_no_check_looks_into_tables_that_are_not_this_programs(address: Database
     assert not [result.text for result in results if "could not be looked at" in result.text]
 
 
-def test_signals_that_nobody_sweeps_are_told(
-    examine: Examine, address: DatabaseAddress, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_signals_that_nobody_sweeps_are_told(examine: Examine, address: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres, "MOST_SIGNALS", 1)
     execute(address, "INSERT INTO tenants (name) VALUES ('Acme')")
     assert (examine().level, "signals" in examine().text) == ("warning", True)
@@ -115,9 +111,7 @@ def test_a_database_that_may_lose_what_it_acknowledged_is_told(durable: Database
 @pytest.mark.parametrize(
     ("mode", "is_told"), [(0o644, True), (0o602, True), (0o660, True), (0o640, False), (0o400, False)]
 )
-def test_a_password_file_that_is_open_to_others_is_told(
-    address: DatabaseAddress, tmp_path: Path, mode: int, is_told: bool
-) -> None:
+def test_a_password_file_that_is_open_to_others_is_told(address: Dsn, tmp_path: Path, mode: int, is_told: bool) -> None:
     file = tmp_path / "password"
     file.write_text("console-database")
     file.chmod(mode)
@@ -127,7 +121,7 @@ def test_a_password_file_that_is_open_to_others_is_told(
     assert (str(file) in finding.text) is is_told
 
 
-def test_one_that_is_not_there_is_told_once(address: DatabaseAddress, tmp_path: Path) -> None:
+def test_one_that_is_not_there_is_told_once(address: Dsn, tmp_path: Path) -> None:
     settings = Settings(database=address.given, database_password_file=tmp_path / "none")
     (finding,) = check_database(Case(settings, [], time.time()))
     assert (finding.level, "cannot be read" in finding.text) == ("problem", True)
@@ -158,7 +152,7 @@ def test_a_database_that_takes_long_to_answer_has_no_other_time(
 
 @pytest.mark.parametrize("has_file", [False, True], ids=["address", "file"])
 def test_a_wrong_password_is_told_from_a_server_that_is_down(
-    examine: Examine, address: DatabaseAddress, tmp_path: Path, has_file: bool
+    examine: Examine, address: Dsn, tmp_path: Path, has_file: bool
 ) -> None:
     file = tmp_path / "password"
     file.write_text("wrong")
@@ -185,7 +179,7 @@ def test_an_untrusted_certificate_is_told_from_a_server_that_is_down(
 
 
 def test_the_command_ends_the_transaction_that_locks_the_tables_of_logins(
-    examine: Examine, address: DatabaseAddress, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    examine: Examine, address: Dsn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(postgres, "BUSY_SECONDS", 0)
     file = tmp_path / "the password"
@@ -202,7 +196,7 @@ def test_the_command_ends_the_transaction_that_locks_the_tables_of_logins(
     assert examine(**given).level == "ok"
 
 
-def test_a_database_that_is_not_there_is_told_without_its_password(examine: Examine, address: DatabaseAddress) -> None:
+def test_a_database_that_is_not_there_is_told_without_its_password(examine: Examine, address: Dsn) -> None:
     finding = examine(database=f"{address.given.rpartition('/')[0]}/no_such?password=hunter2")
     assert (finding.level, "no_such" in finding.text) == ("problem", True)
     assert "hunter2" not in finding.text

@@ -21,7 +21,7 @@ from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.metrics.layout import STORE_ERRORS
 from cloudconsole.server.metrics.shared_memory import Board
 from cloudconsole.store import tables
-from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PostgresStore
 from tests.e2e.processes import command, eventually
 from tests.fork_server import forking
@@ -36,7 +36,7 @@ DISCONNECT = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHER
 def server() -> Iterator[PostgresServer]:
     """With few connections, and a database `cloud`."""
     with PostgresServer(durable=False, settings={"max_connections": CONNECTIONS}) as running:
-        PostgresStore(DatabaseAddress(running.create_database("cloud"))).migrate()
+        PostgresStore(Dsn(running.create_database("cloud"))).migrate()
         yield running
 
 
@@ -135,7 +135,7 @@ def test_without_connections_a_worker_that_needs_another_says_so(server: Postgre
 
 def halt_in_the_middle(address: str) -> None:
     """Someone who stops where a change is made and not yet kept."""
-    with PostgresStore(DatabaseAddress(address)).opened("cloud") as engine, at_desk(engine, actor="a", now=NOW) as desk:
+    with PostgresStore(Dsn(address)).opened("cloud") as engine, at_desk(engine, actor="a", now=NOW) as desk:
         TENANTS.add(desk, {"name": "halted"})
         os.kill(os.getpid(), signal.SIGSTOP)
 
@@ -145,7 +145,7 @@ def names(engine: Engine) -> set[str]:
         return set(connection.scalars(select(tables.tenants.c.name)))
 
 
-def test_who_stands_still_in_the_middle_of_a_change_loses_it_and_holds_up_nobody(address: DatabaseAddress) -> None:
+def test_who_stands_still_in_the_middle_of_a_change_loses_it_and_holds_up_nobody(address: Dsn) -> None:
     patience = "options=-c%20idle_in_transaction_session_timeout%3D500"
     halted = forking().Process(target=halt_in_the_middle, args=(f"{address.given}?{patience}",))
     halted.start()

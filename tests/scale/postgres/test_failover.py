@@ -9,7 +9,7 @@ from cluster.faulty_proxy import FaultyProxy
 from cluster.postgres import PostgresServer
 from cluster.replica import Replica
 
-from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PostgresStore
 from tests.e2e.processes import eventually
 from tests.harness import Caller, OverHttp, Reply
@@ -24,7 +24,7 @@ CORES: Final = 4321
 @pytest.fixture
 def primary() -> Iterator[PostgresServer]:
     with PostgresServer(durable=False) as server:
-        PostgresStore(DatabaseAddress(server.create_database("console"))).migrate()
+        PostgresStore(Dsn(server.create_database("console"))).migrate()
         yield server
 
 

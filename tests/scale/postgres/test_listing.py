@@ -8,15 +8,15 @@ from sqlalchemy.exc import DBAPIError
 
 from cloudconsole.server.commands.admin.store import looking
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.store.base import reading
-from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.base import read_only
+from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import opened
 
 
 @pytest.fixture
-def hasty(address: DatabaseAddress) -> DatabaseAddress:
+def hasty(address: Dsn) -> Dsn:
     """A database that takes whoever pauses in a transaction for one that stands still."""
-    return DatabaseAddress(f"{address.given}?options=-c%20idle_in_transaction_session_timeout%3D200ms")
+    return Dsn(f"{address.given}?options=-c%20idle_in_transaction_session_timeout%3D200ms")
 
 
 def read_slowly(connection: Connection) -> None:
@@ -25,15 +25,15 @@ def read_slowly(connection: Connection) -> None:
         time.sleep(pause)
 
 
-def test_a_reader_who_pauses_keeps_the_place(hasty: DatabaseAddress) -> None:
+def test_a_reader_who_pauses_keeps_the_place(hasty: Dsn) -> None:
     with opened(hasty, "cloud") as engine, looking(engine, Settings()) as desk:
         read_slowly(desk.connection)
 
 
-def test_others_who_pause_lose_it(hasty: DatabaseAddress) -> None:
+def test_others_who_pause_lose_it(hasty: Dsn) -> None:
     with (
         opened(hasty, "cloud") as engine,
         pytest.raises(DBAPIError, match="idle-in-transaction"),
-        reading(engine).begin() as connection,
+        read_only(engine).begin() as connection,
     ):
         read_slowly(connection)

@@ -6,11 +6,11 @@ from sqlalchemy import Connection
 
 from cloudconsole.operator.cloud_file.loader import make_equal, read_cloud_file
 from cloudconsole.operator.sample import SAMPLE_FILE
-from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import opened
 
 
-def test_it_is_not_taken_for_a_replica_that_stands_still(address: DatabaseAddress) -> None:
+def test_it_is_not_taken_for_a_replica_that_stands_still(address: Dsn) -> None:
     shown = list[object]()
 
     def look(connection: Connection) -> None:

@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from cluster.postgres import PostgresServer
 
-from cloudconsole.store.base import PARTS, StoreError
+from cloudconsole.store.base import DATABASE_NAMES, StoreError
 from cloudconsole.store.migrations import current_revision, known_revisions, migrate
-from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PostgresStore
 from tests.fork_server import run_warm
 from tests.harness import clean_environment
@@ -19,7 +19,7 @@ OLDER = "0007"
 @pytest.fixture
 def store(postgres: PostgresServer, database: str) -> PostgresStore:
     """In an empty database."""
-    return PostgresStore(DatabaseAddress(postgres.address(database)))
+    return PostgresStore(Dsn(postgres.address(database)))
 
 
 def revision(store: PostgresStore) -> str | None:
@@ -46,7 +46,7 @@ def test_several_may_do_it_at_once(store: PostgresStore) -> None:
 
 def test_older_tables_are_refused_until_they_are_brought_up_to_date(store: PostgresStore) -> None:
     with store.opened("cloud") as engine:
-        migrate(engine, set(PARTS), OLDER)
+        migrate(engine, set(DATABASE_NAMES), OLDER)
     with pytest.raises(StoreError, match="or older ones: take a backup"):
         store.require_current("cloud")
     store.migrate()
@@ -65,13 +65,13 @@ def test_newer_tables_are_refused_and_left_alone(store: PostgresStore) -> None:
 def test_a_database_in_which_nothing_may_be_made_is_told(postgres: PostgresServer, database: str) -> None:
     postgres.execute(f"ALTER DATABASE {database} OWNER TO postgres")
     postgres.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC", database)
-    store = PostgresStore(DatabaseAddress(postgres.address(database)))
+    store = PostgresStore(Dsn(postgres.address(database)))
     with pytest.raises(StoreError, match=f"^the database {database} on 127.0.0.1 cannot be used: .*permission denied"):
         store.migrate()
 
 
 def test_a_database_that_is_not_there_is_told(postgres: PostgresServer) -> None:
-    store = PostgresStore(DatabaseAddress(postgres.address("none")))
+    store = PostgresStore(Dsn(postgres.address("none")))
     for refused in (store.is_there, store.migrate, store.prepare):
         with pytest.raises(StoreError, match=r'cannot be used: .*database "none" does not exist'):
             refused()
@@ -83,6 +83,6 @@ def test_a_database_that_cannot_hold_every_name_is_refused(encoding: str, postgr
     postgres.execute(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING '{encoding}' LOCALE 'C'")
     try:
         with pytest.raises(StoreError, match=f"is in {encoding}, which cannot hold every name: make it with ENCODING"):
-            PostgresStore(DatabaseAddress(postgres.address(name))).migrate()
+            PostgresStore(Dsn(postgres.address(name))).migrate()
     finally:
         postgres.drop_database(name)

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from sqlalchemy import Connection, Engine
 
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.reader import PostgresReader
 from tests.scale.postgres.watching import ANOTHER_TABLE, PATIENCE, execute
 
@@ -15,14 +15,14 @@ WHO = "SELECT pg_backend_pid()"
 
 
 @asynccontextmanager
-async def reading(address: DatabaseAddress) -> AsyncIterator[PostgresReader]:
+async def reading(address: Dsn) -> AsyncIterator[PostgresReader]:
     """With a reader whose watch has begun."""
     async with reading_and_writing(address) as (reader, _):
         yield reader
 
 
 @asynccontextmanager
-async def reading_and_writing(address: DatabaseAddress) -> AsyncIterator[tuple[PostgresReader, Engine]]:
+async def reading_and_writing(address: Dsn) -> AsyncIterator[tuple[PostgresReader, Engine]]:
     """The same, and an engine, each from the settings: so do the parts of a console get theirs."""
     settings = Settings(database=address.given)
     reader, engine = settings.store.reader(), settings.store.open_engine("activity")
@@ -44,7 +44,7 @@ def who(connection: Connection) -> object:
     return connection.exec_driver_sql(WHO).scalar()
 
 
-async def found_another(reader: PostgresReader, address: DatabaseAddress) -> None:
+async def found_another(reader: PostgresReader, address: Dsn) -> None:
     """Until the watch has seen what looks like another server."""
     before = reader.changes.latest
     execute(address, *ANOTHER_TABLE)
@@ -53,7 +53,7 @@ async def found_another(reader: PostgresReader, address: DatabaseAddress) -> Non
             await asyncio.sleep(0.02)
 
 
-def test_an_idle_connection_to_the_former_is_not_used_again(address: DatabaseAddress) -> None:
+def test_an_idle_connection_to_the_former_is_not_used_again(address: Dsn) -> None:
     async def read() -> list[object]:
         async with reading(address) as reader:
             users = [await reader.one(WHO), await reader.one(WHO)]
@@ -65,7 +65,7 @@ def test_an_idle_connection_to_the_former_is_not_used_again(address: DatabaseAdd
     assert first != second
 
 
-def test_nor_is_one_that_was_taken_meanwhile(address: DatabaseAddress) -> None:
+def test_nor_is_one_that_was_taken_meanwhile(address: Dsn) -> None:
     async def read() -> list[object]:
         async with reading(address) as reader:
             async with reader.snapshot() as moment:
@@ -78,7 +78,7 @@ def test_nor_is_one_that_was_taken_meanwhile(address: DatabaseAddress) -> None:
     assert first != second
 
 
-def test_nor_does_a_write_begin_on_one(address: DatabaseAddress) -> None:
+def test_nor_does_a_write_begin_on_one(address: Dsn) -> None:
     async def write() -> list[object]:
         async with reading_and_writing(address) as (reader, engine):
             writers = [writer(engine), writer(engine)]
@@ -90,7 +90,7 @@ def test_nor_does_a_write_begin_on_one(address: DatabaseAddress) -> None:
     assert first != second
 
 
-def test_a_write_that_was_begun_on_one_is_ended_there(address: DatabaseAddress) -> None:
+def test_a_write_that_was_begun_on_one_is_ended_there(address: Dsn) -> None:
     async def write() -> list[object]:
         async with reading_and_writing(address) as (reader, engine):
             with engine.begin() as connection:
@@ -107,7 +107,7 @@ def test_a_write_that_was_begun_on_one_is_ended_there(address: DatabaseAddress) 
     assert second != first
 
 
-def test_the_stamp_of_what_is_shared_is_never_that_of_another_history(address: DatabaseAddress) -> None:
+def test_the_stamp_of_what_is_shared_is_never_that_of_another_history(address: Dsn) -> None:
     async def stamp(reader: PostgresReader) -> object:
         async with reader.snapshot() as moment:
             return await moment.shared_stamp()

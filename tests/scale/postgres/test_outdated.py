@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Engine, func, insert, select
 
-from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PostgresStore
-from cloudconsole.store.sql import remove_some
+from cloudconsole.store.sql import delete_batch
 from cloudconsole.store.tables import login_failures
 
 NOW = 1_800_000_000
@@ -16,7 +16,7 @@ PLANNED = ("hashjoin", "mergejoin", "hashagg", "material", "sort")
 
 
 @pytest.fixture
-def engine(address: DatabaseAddress) -> Iterator[Engine]:
+def engine(address: Dsn) -> Iterator[Engine]:
     """Ten rows are outdated there, and two are not."""
     failures = [{"network": "n", "user_hash": b"u", "at": NOW - 10 + number} for number in range(12)]
     with PostgresStore(address).opened("activity") as opened:
@@ -36,7 +36,7 @@ def test_a_portion_is_as_large_as_it_may_be_however_it_is_planned(engine: Engine
     with engine.begin() as connection:
         for way in avoided:
             connection.exec_driver_sql(f"SET LOCAL enable_{way} = off")
-        portions = [remove_some(connection, login_failures, OUTDATED, 3) for _ in range(5)]
+        portions = [delete_batch(connection, login_failures, OUTDATED, 3) for _ in range(5)]
     assert portions == [3, 3, 3, 1, 0]
     assert remaining(engine) == 2
 
@@ -45,5 +45,5 @@ def test_what_someone_else_has_taken_hold_of_stays(engine: Engine) -> None:
     with engine.begin() as other:
         other.execute(select(login_failures.c.id).where(OUTDATED).limit(4).with_for_update()).all()
         with engine.begin() as connection:
-            assert remove_some(connection, login_failures, OUTDATED, 10) == 6
+            assert delete_batch(connection, login_failures, OUTDATED, 10) == 6
     assert remaining(engine) == 6

@@ -11,18 +11,18 @@ from cluster.postgres import PostgresServer
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
-from cloudconsole.store.base import given_up_at
-from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.base import write_deadline
+from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import opened
 
 
 @pytest.fixture
-def engine(own: PostgresServer, own_address: DatabaseAddress) -> Iterator[Engine]:
+def engine(own: PostgresServer, own_address: Dsn) -> Iterator[Engine]:
     with opened(own_address, None) as engine:
         assert ask(engine) == 1
         yield engine
         own.resume()
-        given_up_at.set(math.inf)
+        write_deadline.set(math.inf)
         assert ask(engine) == 1
 
 
@@ -33,7 +33,7 @@ def ask(engine: Engine) -> object:
 
 def test_a_connection_that_was_idle_is_given_up(own: PostgresServer, engine: Engine) -> None:
     own.pause()
-    given_up_at.set(time.monotonic() + 0.3)
+    write_deadline.set(time.monotonic() + 0.3)
     with pytest.raises(OperationalError, match="no answer from the database in time"):
         ask(engine)
 
@@ -43,13 +43,13 @@ def test_a_change_that_is_under_way_is_given_up(own: PostgresServer, engine: Eng
         with engine.begin() as connection:
             connection.exec_driver_sql("CREATE TABLE left_over (id int)")
             own.pause()
-            given_up_at.set(time.monotonic() + 0.3)
+            write_deadline.set(time.monotonic() + 0.3)
             connection.exec_driver_sql("SELECT 1")
 
     with pytest.raises(OperationalError, match="no answer from the database in time"):
         change()
     own.resume()
-    given_up_at.set(math.inf)
+    write_deadline.set(math.inf)
     with engine.begin() as connection:
         assert connection.exec_driver_sql("SELECT to_regclass('left_over')").scalar() is None
 
@@ -60,24 +60,24 @@ def test_all_of_a_change_has_one_deadline(engine: Engine) -> None:
             for _ in range(100):
                 connection.exec_driver_sql("SELECT pg_sleep(0.1)")
 
-    given_up_at.set(time.monotonic() + 1)
+    write_deadline.set(time.monotonic() + 1)
     with pytest.raises(OperationalError, match="no answer from the database in time"):
         change()
 
 
-def test_who_has_no_time_left_does_not_even_connect(own: PostgresServer, own_address: DatabaseAddress) -> None:
-    given_up_at.set(time.monotonic())
+def test_who_has_no_time_left_does_not_even_connect(own: PostgresServer, own_address: Dsn) -> None:
+    write_deadline.set(time.monotonic())
     try:
         with opened(own_address, None) as fresh, pytest.raises(OperationalError, match="in time"):
             ask(fresh)
     finally:
-        given_up_at.set(math.inf)
+        write_deadline.set(math.inf)
 
 
 def test_a_connection_that_is_being_made_is_given_up_whatever_its_hosts_may_take(own: PostgresServer) -> None:
-    address = DatabaseAddress(own.address("postgres", own.port, own.port))
+    address = Dsn(own.address("postgres", own.port, own.port))
     own.pause()
-    given_up_at.set(time.monotonic() + 0.3)
+    write_deadline.set(time.monotonic() + 0.3)
     try:
         with (
             opened(address, None) as fresh,
@@ -85,11 +85,11 @@ def test_a_connection_that_is_being_made_is_given_up_whatever_its_hosts_may_take
         ):
             ask(fresh)
     finally:
-        given_up_at.set(math.inf)
+        write_deadline.set(math.inf)
         own.resume()
 
 
-def test_connecting_has_a_deadline_whoever_waits(own: PostgresServer, own_address: DatabaseAddress) -> None:
+def test_connecting_has_a_deadline_whoever_waits(own: PostgresServer, own_address: Dsn) -> None:
     own.pause()
     try:
         with opened(own_address, None) as fresh, pytest.raises(OperationalError, match="timeout expired"):

@@ -13,10 +13,10 @@ from cluster.postgres import PostgresServer
 from cloudconsole.server.http.health import HealthEndpoint
 from cloudconsole.server.http.request import Head, Request
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.base import read_with
+from cloudconsole.store.base import run_with_reader
 from cloudconsole.store.postgres import pool
-from cloudconsole.store.postgres.dsn import DatabaseAddress
-from cloudconsole.store.postgres.pool import Connections
+from cloudconsole.store.postgres.dsn import Dsn
+from cloudconsole.store.postgres.pool import ConnectionPool
 from cloudconsole.store.postgres.store import PostgresStore
 from cloudconsole.store.reader import Row
 from tests.e2e.processes import eventually
@@ -32,9 +32,9 @@ def open_files() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-def test_both_signs_for_parameters_are_understood(address: DatabaseAddress) -> None:
+def test_both_signs_for_parameters_are_understood(address: Dsn) -> None:
     async def read() -> list[object]:
-        async with read_with(PostgresStore(address)) as reader:
+        async with run_with_reader(PostgresStore(address)) as reader:
             return [
                 await reader.one("SELECT CAST(? AS integer) % 2, CAST(? AS text)", (7, "?")),
                 await reader.one("SELECT CAST(:one AS integer) + CAST(:one AS integer)", {"one": 2}),
@@ -43,9 +43,9 @@ def test_both_signs_for_parameters_are_understood(address: DatabaseAddress) -> N
     assert asyncio.run(read()) == [(1, "?"), (4,)]
 
 
-def test_in_a_snapshot_all_reads_are_of_one_moment(address: DatabaseAddress) -> None:
+def test_in_a_snapshot_all_reads_are_of_one_moment(address: Dsn) -> None:
     async def read() -> list[object]:
-        async with read_with(PostgresStore(address)) as reader:
+        async with run_with_reader(PostgresStore(address)) as reader:
             async with reader.snapshot() as moment:
                 before = [await moment.all(NAMES), await moment.shared_stamp()]
                 execute(address, ADD)
@@ -58,18 +58,18 @@ def test_in_a_snapshot_all_reads_are_of_one_moment(address: DatabaseAddress) -> 
     assert stamp != later
 
 
-def test_nothing_is_found_by_what_the_database_cannot_hold(address: DatabaseAddress) -> None:
+def test_nothing_is_found_by_what_the_database_cannot_hold(address: Dsn) -> None:
     async def read() -> list[object]:
-        async with read_with(PostgresStore(address)) as reader:
+        async with run_with_reader(PostgresStore(address)) as reader:
             by_name = "SELECT id FROM nodes WHERE name = :name"
             return [await reader.one(by_name, {"name": "a\0b"}), await reader.all(f"{NAMES} WHERE name = ?", ("\0",))]
 
     assert asyncio.run(read()) == [None, []]
 
 
-def test_a_connection_that_saw_an_error_is_not_used_again(address: DatabaseAddress) -> None:
+def test_a_connection_that_saw_an_error_is_not_used_again(address: Dsn) -> None:
     async def read() -> bool:
-        async with read_with(PostgresStore(address)) as reader:
+        async with run_with_reader(PostgresStore(address)) as reader:
             first = await reader.one(WHO)
             assert await reader.one(WHO) == first
             with pytest.raises(Unavailable):
@@ -79,15 +79,13 @@ def test_a_connection_that_saw_an_error_is_not_used_again(address: DatabaseAddre
     assert asyncio.run(read())
 
 
-def test_so_many_read_at_once_and_in_a_crowd_few_wait(
-    address: DatabaseAddress, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_so_many_read_at_once_and_in_a_crowd_few_wait(address: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "MOST_HELD", 1)
     monkeypatch.setattr(pool, "BURST", 1)
-    monkeypatch.setattr(pool, "FEW_EACH", 1)
+    monkeypatch.setattr(pool, "MAX_PER_CLIENT", 1)
 
     async def crowd() -> list[Row | BaseException | None]:
-        async with read_with(PostgresStore(address)) as reader:
+        async with run_with_reader(PostgresStore(address)) as reader:
             return await asyncio.gather(*(reader.one("SELECT 1") for _ in range(3)), return_exceptions=True)
 
     first, second, third = asyncio.run(crowd())
@@ -98,9 +96,9 @@ def test_so_many_read_at_once_and_in_a_crowd_few_wait(
 # A server that stops
 
 
-def test_reads_go_on_after_a_restart(own: PostgresServer, own_address: DatabaseAddress) -> None:
+def test_reads_go_on_after_a_restart(own: PostgresServer, own_address: Dsn) -> None:
     async def read() -> list[object]:
-        async with read_with(PostgresStore(own_address)) as reader:
+        async with run_with_reader(PostgresStore(own_address)) as reader:
             before = await reader.one("SELECT 1")
             await asyncio.to_thread(own.restart)
             return [before, await reader.one("SELECT 1")]
@@ -114,7 +112,7 @@ def test_reads_go_on_after_a_restart(own: PostgresServer, own_address: DatabaseA
 @pytest.mark.parametrize("is_connected", [False, True])
 def test_what_does_not_answer_is_given_up_and_leaves_nothing_hanging(
     own: PostgresServer,
-    own_address: DatabaseAddress,
+    own_address: Dsn,
     monkeypatch: pytest.MonkeyPatch,
     away: Callable[[PostgresServer], object],
     back: Callable[[PostgresServer], object],
@@ -123,7 +121,7 @@ def test_what_does_not_answer_is_given_up_and_leaves_nothing_hanging(
     monkeypatch.setattr(pool, "READ_SECONDS", 0.5)
 
     async def read() -> None:
-        async with read_with(PostgresStore(own_address)) as reader:
+        async with run_with_reader(PostgresStore(own_address)) as reader:
             if is_connected:
                 await reader.one("SELECT 1")
             await asyncio.to_thread(away, own)
@@ -142,13 +140,13 @@ def test_what_does_not_answer_is_given_up_and_leaves_nothing_hanging(
 
 
 def test_what_was_given_up_ends_at_the_server_before_long(
-    own: PostgresServer, own_address: DatabaseAddress, monkeypatch: pytest.MonkeyPatch
+    own: PostgresServer, own_address: Dsn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool, "READ_SECONDS", 0.2)
     monkeypatch.setattr(pool, "STATEMENT_SECONDS", 1)
 
     async def read() -> None:
-        async with read_with(PostgresStore(own_address)) as reader:
+        async with run_with_reader(PostgresStore(own_address)) as reader:
             with pytest.raises(Unavailable):
                 await reader.one("SELECT pg_sleep(1000)")
 
@@ -161,8 +159,8 @@ def test_a_server_that_takes_connections_and_says_nothing_leaves_none_open(monke
     monkeypatch.setattr(pool, "READ_SECONDS", 0.1)
 
     async def read(silent: socket.socket) -> int:
-        address = DatabaseAddress(f"postgresql://console@127.0.0.1:{silent.getsockname()[1]}/cloud")
-        async with read_with(PostgresStore(address)) as reader:
+        address = Dsn(f"postgresql://console@127.0.0.1:{silent.getsockname()[1]}/cloud")
+        async with run_with_reader(PostgresStore(address)) as reader:
             before = open_files()
             reads = [asyncio.create_task(reader.one("SELECT 1")) for _ in range(3)]
             await asyncio.wait(reads)
@@ -177,9 +175,9 @@ def test_a_server_that_takes_connections_and_says_nothing_leaves_none_open(monke
         gc.enable()
 
 
-def test_a_worker_that_cannot_look_for_changes_is_not_ready(address: DatabaseAddress) -> None:
+def test_a_worker_that_cannot_look_for_changes_is_not_ready(address: Dsn) -> None:
     async def ask() -> None:
-        async with read_with(PostgresStore(address)) as reader:
+        async with run_with_reader(PostgresStore(address)) as reader:
             request = Request({"type": "http", "method": "GET", "path": "/readyz"}, Head([]), Mock())
             await HealthEndpoint(reader, lambda: False).ready(request, Mock())
 
@@ -192,13 +190,13 @@ def test_a_worker_that_cannot_look_for_changes_is_not_ready(address: DatabaseAdd
 # One deadline
 
 
-def test_all_that_a_read_takes_has_one_deadline(address: DatabaseAddress, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_that_a_read_takes_has_one_deadline(address: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "READ_SECONDS", 1)
 
     read = list[object]()
 
     async def go_on_reading() -> None:
-        async with read_with(PostgresStore(address)) as reader, reader.snapshot() as moment:
+        async with run_with_reader(PostgresStore(address)) as reader, reader.snapshot() as moment:
             for _ in range(100):
                 read.append(await moment.one("SELECT pg_sleep(0.2)"))
 
@@ -207,11 +205,11 @@ def test_all_that_a_read_takes_has_one_deadline(address: DatabaseAddress, monkey
     assert 0 < len(read) < 100
 
 
-def test_a_place_that_came_late_leaves_less_time(address: DatabaseAddress, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_place_that_came_late_leaves_less_time(address: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pool, "MOST_HELD", 1)
 
     async def read() -> list[float]:
-        held, loop = Connections(address), asyncio.get_running_loop()
+        held, loop = ConnectionPool(address), asyncio.get_running_loop()
         is_used = asyncio.Event()
 
         async def use() -> None:
@@ -235,11 +233,11 @@ def test_a_place_that_came_late_leaves_less_time(address: DatabaseAddress, monke
 # Strangers
 
 
-def test_those_who_make_things_up_leave_room_for_others(address: DatabaseAddress) -> None:
+def test_those_who_make_things_up_leave_room_for_others(address: Dsn) -> None:
     """So many at once that their reads would take all connections until their deadline."""
 
     async def read() -> object:
-        async with read_with(PostgresStore(address)) as reader:
+        async with run_with_reader(PostgresStore(address)) as reader:
             flood = [asyncio.create_task(reader.seek("SELECT pg_sleep(1000)")) for _ in range(50)]
             await asyncio.sleep(0.1)
             found = await reader.one("SELECT 1")

@@ -7,8 +7,8 @@ from cluster.faulty_proxy import FaultyProxy
 from cluster.postgres import PostgresServer
 
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.base import read_with
-from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.base import run_with_reader
+from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PostgresStore
 from cloudconsole.store.reader import Reader
 from tests.databases import Databases
@@ -36,10 +36,10 @@ def test_a_first_host_that_says_nothing_is_passed_over(
 ) -> None:
     name = databases.take(databases.with_tables)
     with FaultyProxy(postgres.port) as wire:
-        address = DatabaseAddress(postgres.address(name, wire.port, postgres.port))
+        address = Dsn(postgres.address(name, wire.port, postgres.port))
 
         async def read() -> None:
-            async with read_with(PostgresStore(address)) as reader:
+            async with run_with_reader(PostgresStore(address)) as reader:
                 if dies_later:
                     assert await served(reader) == (0,)
                 wire.black_hole()

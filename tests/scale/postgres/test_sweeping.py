@@ -8,9 +8,9 @@ import psycopg
 import pytest
 
 from cloudconsole.store.postgres import change_lease, change_log
-from cloudconsole.store.postgres.change_log import KEPT_SECONDS, NOTE_EVERY_SECONDS, Sweeper
-from cloudconsole.store.postgres.dsn import DatabaseAddress
-from cloudconsole.store.postgres.pool import Held, connect
+from cloudconsole.store.postgres.change_log import CHECKPOINT_SECONDS, RETENTION_SECONDS, LogPurger
+from cloudconsole.store.postgres.dsn import Dsn
+from cloudconsole.store.postgres.pool import ReadConnection, connect
 from tests.scale.postgres.watching import PATIENCE, Seconds, eventually_held, execute, watched
 
 ONE, TWO = 1, 2
@@ -20,7 +20,7 @@ FORGET = "TRUNCATE signals"
 
 
 @pytest.fixture
-def peopled(address: DatabaseAddress) -> DatabaseAddress:
+def peopled(address: Dsn) -> Dsn:
     execute(address, TENANTS, FORGET)
     return address
 
@@ -28,15 +28,15 @@ def peopled(address: DatabaseAddress) -> DatabaseAddress:
 class Swept:
     """A sweeper whose looks and clock the tests decide on."""
 
-    def __init__(self, address: DatabaseAddress, connection: Held) -> None:
+    def __init__(self, address: Dsn, connection: ReadConnection) -> None:
         self.seconds = Seconds()
         self._address = address
         self._connection = connection
-        self._sweeper = Sweeper(address, self.seconds)
+        self._sweeper = LogPurger(address, self.seconds)
 
     async def note_after(self, seconds: float) -> None:
         self.seconds.moment += seconds
-        self._sweeper.saw(await change_log.look(self._connection, None))
+        self._sweeper.saw(await change_log.poll(self._connection, None))
 
     def left(self) -> list[object]:
         """The tenants of signals that are there."""
@@ -55,7 +55,7 @@ class Swept:
 
 
 @asynccontextmanager
-async def sweeper(address: DatabaseAddress) -> AsyncIterator[Swept]:
+async def sweeper(address: Dsn) -> AsyncIterator[Swept]:
     """One that notes what it sees from the first look on."""
     connection = await connect(address)
     found = Swept(address, connection)
@@ -66,23 +66,23 @@ async def sweeper(address: DatabaseAddress) -> AsyncIterator[Swept]:
         await connection.close()
 
 
-def test_what_had_ended_long_ago_is_swept_and_nothing_else(peopled: DatabaseAddress) -> None:
+def test_what_had_ended_long_ago_is_swept_and_nothing_else(peopled: Dsn) -> None:
     async def sweep() -> None:
         async with sweeper(peopled) as found:
             execute(peopled, f"{CHANGE} 1")
-            await found.note_after(NOTE_EVERY_SECONDS)
+            await found.note_after(CHECKPOINT_SECONDS)
             execute(peopled, f"{CHANGE} 2")
-            await found.note_after(KEPT_SECONDS - NOTE_EVERY_SECONDS)
-            await found.note_after(NOTE_EVERY_SECONDS)
+            await found.note_after(RETENTION_SECONDS - CHECKPOINT_SECONDS)
+            await found.note_after(CHECKPOINT_SECONDS)
             await found.swept([[TWO]])
 
     asyncio.run(sweep())
 
 
 def test_the_signals_of_a_long_change_wait_until_it_has_ended_and_was_seen(
-    peopled: DatabaseAddress, monkeypatch: pytest.MonkeyPatch
+    peopled: Dsn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(change_lease, "LOOK_EVERY_SECONDS", 3600)
+    monkeypatch.setattr(change_lease, "POLL_INTERVAL_SECONDS", 3600)
 
     async def sweep() -> None:
         async with sweeper(peopled) as found, watched(peopled) as other:
@@ -90,42 +90,42 @@ def test_the_signals_of_a_long_change_wait_until_it_has_ended_and_was_seen(
                 execute(peopled, f"{CHANGE} 2")
                 long.execute(f"{CHANGE} 1")
                 execute(peopled, f"{CHANGE} 2")
-                await found.note_after(NOTE_EVERY_SECONDS)
+                await found.note_after(CHECKPOINT_SECONDS)
                 assert await other.changed(ONE, TWO) == [TWO]
-            await found.note_after(KEPT_SECONDS)
+            await found.note_after(RETENTION_SECONDS)
             await found.swept([[ONE], [TWO]])
             assert await other.changed(ONE, TWO) == [ONE]
-            await found.note_after(KEPT_SECONDS)
+            await found.note_after(RETENTION_SECONDS)
             await found.swept([])
 
     asyncio.run(sweep())
 
 
-def test_a_floor_of_another_server_says_nothing_here(peopled: DatabaseAddress) -> None:
+def test_a_floor_of_another_server_says_nothing_here(peopled: Dsn) -> None:
     async def sweep() -> list[int]:
         execute(peopled, f"{CHANGE} 1")
         connection = await connect(peopled)
-        sight = await change_log.look(connection, None)
-        swept = [await change_log.sweep(connection, sight.floor, server) for server in ("another", sight.server)]
+        sight = await change_log.poll(connection, None)
+        swept = [await change_log.purge(connection, sight.floor, server) for server in ("another", sight.server)]
         await connection.close()
         return swept
 
     assert asyncio.run(sweep()) == [0, 1]
 
 
-def test_however_many_there_are_all_are_swept_at_once(peopled: DatabaseAddress) -> None:
+def test_however_many_there_are_all_are_swept_at_once(peopled: Dsn) -> None:
     async def sweep() -> None:
         async with sweeper(peopled) as found:
-            execute(peopled, f"INSERT INTO signals SELECT FROM generate_series(0, {2 * change_log.SWEPT_AT_ONCE})")
-            await found.note_after(NOTE_EVERY_SECONDS)
-            await found.note_after(KEPT_SECONDS)
+            execute(peopled, f"INSERT INTO signals SELECT FROM generate_series(0, {2 * change_log.PURGE_BATCH})")
+            await found.note_after(CHECKPOINT_SECONDS)
+            await found.note_after(RETENTION_SECONDS)
             await found.swept([])
 
     asyncio.run(sweep())
 
 
-def test_looks_go_on_while_a_sweep_is_held_up(peopled: DatabaseAddress, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(change_lease, "LOOK_EVERY_SECONDS", 0.02)
+def test_looks_go_on_while_a_sweep_is_held_up(peopled: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(change_lease, "POLL_INTERVAL_SECONDS", 0.02)
 
     def is_held_up() -> bool:
         waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
@@ -136,7 +136,7 @@ def test_looks_go_on_while_a_sweep_is_held_up(peopled: DatabaseAddress, monkeypa
         with psycopg.connect(peopled.conninfo()) as other:
             other.execute("LOCK TABLE signals IN SHARE MODE")
             async with watched(peopled) as found:
-                for seconds in (NOTE_EVERY_SECONDS, KEPT_SECONDS):
+                for seconds in (CHECKPOINT_SECONDS, RETENTION_SECONDS):
                     found.seconds.moment += seconds
                     await eventually_held(found.watch)
                 async with asyncio.timeout(PATIENCE):
@@ -150,15 +150,15 @@ def test_looks_go_on_while_a_sweep_is_held_up(peopled: DatabaseAddress, monkeypa
 
 
 def test_a_sweep_that_fails_is_told(
-    peopled: DatabaseAddress, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    peopled: Dsn, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(change_log, "SWEEP_SECONDS", 0.2)
+    monkeypatch.setattr(change_log, "PURGE_SECONDS", 0.2)
 
     async def sweep() -> None:
         with psycopg.connect(peopled.conninfo()) as other:
             other.execute("LOCK TABLE signals IN SHARE MODE")
             async with sweeper(peopled) as found:
-                for seconds in (NOTE_EVERY_SECONDS, KEPT_SECONDS):
+                for seconds in (CHECKPOINT_SECONDS, RETENTION_SECONDS):
                     await found.note_after(seconds)
                 async with asyncio.timeout(PATIENCE):
                     while not caplog.records:  # noqa: ASYNC110 - there is nothing that tells

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 import psycopg
 
 from cloudconsole.store.postgres import change_lease
-from cloudconsole.store.postgres.change_lease import Watch
-from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.change_lease import ChangeLease
+from cloudconsole.store.postgres.dsn import Dsn
 
 PATIENCE = 20
 ANOTHER_TABLE = (
@@ -35,10 +35,10 @@ class Seconds:
 class Watched:
     """A watch, and what has changed of tenants and sessions since somebody last asked."""
 
-    def __init__(self, address: DatabaseAddress) -> None:
+    def __init__(self, address: Dsn) -> None:
         self.seconds = Seconds()
         self.other_servers = 0
-        self.watch = Watch(address, self._note_another, self.seconds)
+        self.watch = ChangeLease(address, self._note_another, self.seconds)
 
     async def changed(self, *subjects: int | bytes) -> list[int | bytes]:
         """Those of the subjects that a new look finds changed."""
@@ -55,7 +55,7 @@ class Watched:
 
 
 @asynccontextmanager
-async def watched(address: DatabaseAddress) -> AsyncIterator[Watched]:
+async def watched(address: Dsn) -> AsyncIterator[Watched]:
     """A watch that has looked, so that the next look tells what came since."""
     found = Watched(address)
     try:
@@ -65,14 +65,14 @@ async def watched(address: DatabaseAddress) -> AsyncIterator[Watched]:
         await found.watch.leave()
 
 
-def execute(address: DatabaseAddress, *statements: str) -> None:
+def execute(address: Dsn, *statements: str) -> None:
     """In one transaction of another's."""
     with psycopg.connect(address.conninfo()) as connection:
         for statement in statements:
             connection.execute(statement)
 
 
-async def eventually_held(watch: Watch) -> None:
+async def eventually_held(watch: ChangeLease) -> None:
     """Until a look in the background has succeeded."""
     async with asyncio.timeout(PATIENCE):
         while not watch.is_held:  # noqa: ASYNC110 - there is nothing that tells

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Table
 
-from cloudconsole.core.clock import time_text
+from cloudconsole.core.clock import format_utc
 from cloudconsole.server.app import Console
 from cloudconsole.store.tables import news, quotas, urls
 from tests.harness import HeldClock, InProcess
@@ -111,7 +111,7 @@ def test_a_resource_whose_end_is_ahead_can_be_changed_and_ended_anew(operator: O
     one = next(link for link in listed.links if "/resource/one/" in link)
     for seconds in (86_400, 3600):
         form = operator.get(one.replace("/one/", "/end/")).form("/resource/end/")
-        assert ": ended" in operator.send(form, at=time_text(int(clock.now()) + seconds).removesuffix("Z")).text
+        assert ": ended" in operator.send(form, at=format_utc(int(clock.now()) + seconds).removesuffix("Z")).text
     page = operator.send(operator.get(one).form("/resource/change/"), name="still there")
     assert ": changed" in page.text
     assert "will end" in page.heading

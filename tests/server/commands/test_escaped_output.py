@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import update
 
-from cloudconsole.spec.text import cell, visible
+from cloudconsole.spec.text import escape, format_cell
 from cloudconsole.store.tables import news, operator_audit
 from tests.server.commands.conftest import Run
 from tests.stores import changing, flags_of
@@ -36,13 +36,13 @@ def nasty(data: Path) -> Path:
     ],
 )
 def test_what_a_terminal_would_obey_is_written_out(text: str, shown: str) -> None:
-    assert visible(text) == shown
-    assert visible(shown) == shown
+    assert escape(text) == shown
+    assert escape(shown) == shown
 
 
 @pytest.mark.parametrize("value", [NASTY, {"key": NASTY}, [NASTY]])
 def test_no_cell_controls_a_terminal(value: object) -> None:
-    assert cell(value).isprintable()
+    assert format_cell(value).isprintable()
 
 
 def test_a_line_of_a_list_stays_one_line(cloudconsole: Run, nasty: Path) -> None:

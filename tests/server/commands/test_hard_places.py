@@ -12,7 +12,7 @@ from shutil import copytree
 
 import pytest
 
-from cloudconsole.store.base import PARTS, StoreError
+from cloudconsole.store.base import DATABASE_NAMES, StoreError
 from cloudconsole.store.sqlite.backup import read_only_snapshot
 from tests.other_users import STRANGER
 from tests.server.commands.conftest import Run
@@ -152,10 +152,10 @@ def test_a_log_that_cannot_be_read_is_not_passed_over(cloudconsole: Run, data: P
     assert list(reader.own.iterdir()) == []
 
 
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", DATABASE_NAMES)
 def test_what_others_write_meanwhile_is_noticed(data: Path, part: str) -> None:
     held = ExitStack()
-    held.enter_context(read_only_snapshot(data, PARTS))
+    held.enter_context(read_only_snapshot(data, DATABASE_NAMES))
     with closing(sqlite3.connect(data / f"{part}.db")) as writer, writer:
         writer.execute("CREATE TABLE more (id INTEGER)")
     with pytest.raises(StoreError, match="was written to meanwhile: try again"):

@@ -14,7 +14,7 @@ from cloudconsole.server.config.settings import CLIENT_VARIABLES, SETTINGS, Sett
 from cloudconsole.server.config.types import ListenAddress
 
 FILE = Path(__file__)
-CERTIFICATE = Path(__file__).parent.parent / "certificates" / "rsa.pem"
+CERTIFICATE = Path(__file__).parents[2] / "certificates" / "rsa.pem"
 
 
 def keystone(address: str, place: str, **fields: Any) -> IdentityEndpoint:

@@ -79,7 +79,7 @@ def test_an_address_that_must_wait_is_told_once_whoever_it_asked_for(check: Chec
 def test_a_wider_ipv6_network_that_must_wait_is_named_instead_of_those_in_it(
     check: Check, data: Path, bits: int, step: int
 ) -> None:
-    for number in range(login_throttle.WIDER_FAILURES[bits] // 50):
+    for number in range(login_throttle.NETWORK_FAILURES[bits] // 50):
         fail_logins(data, "demo", throttle_address(f"2001:db8:0:{number * step:x}::1"), 50)
     (finding,) = check("login throttle")
     assert finding.text == f"all logins from 2001:db8::/{bits} must wait after too many failures"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cloudconsole.backends.openstack.config import Endpoint
-from cloudconsole.backends.openstack.token_encryption import make_keys
+from cloudconsole.backends.openstack.token_encryption import create_keys
 from cloudconsole.core.hosts import normalise_region
 from cloudconsole.server.config.identity_endpoints import KEYSTONE, IdentityEndpoint
 from cloudconsole.server.doctor import http_probe, openstack
@@ -182,13 +182,13 @@ def test_keys_for_which_there_is_no_folder_are_a_problem(check: Check, tmp_path:
 
 
 def test_keys_in_order_are_told(check: Check, tmp_path: Path) -> None:
-    make_keys(tmp_path / "keys")
+    create_keys(tmp_path / "keys")
     assert keys_found(check, token_keys=tmp_path / "keys") == ok(f"{tmp_path / 'keys'} has 1 and is closed to others")
 
 
 @pytest.mark.parametrize("mode", [0o604, 0o660])
 def test_keys_that_others_can_get_at_are_a_problem(check: Check, data: Path, mode: int) -> None:
-    make_keys(data / "token-keys")
+    create_keys(data / "token-keys")
     (data / "token-keys").chmod(mode)
     finding = keys_found(check)
     assert (finding.level, finding.command) == ("problem", f"chmod 600 {data / 'token-keys'}")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.cookies import read_cookies
 from cloudconsole.server.net import Network
-from cloudconsole.store.base import PARTS
+from cloudconsole.store.base import DATABASE_NAMES
 from cloudconsole.store.sqlite.engine import database_file
 from cloudconsole.store.tables import ACTIVITY, CLOUD
 from tests.harness import Caller, HeaderPairs, HeldClock, InProcess, Reply
@@ -302,7 +302,7 @@ def test_opening_never_logs_anyone_out(demo: Caller) -> None:
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_opening_writes_nothing(wire: InProcess, data: Path, method: str) -> None:
     def on_disk() -> list[bytes]:
-        files = [database_file(data, part) for part in PARTS]
+        files = [database_file(data, part) for part in DATABASE_NAMES]
         files += [file.with_name(file.name + "-wal") for file in files]
         return [file.read_bytes() if file.exists() else b"" for file in files]
 

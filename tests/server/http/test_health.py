@@ -6,7 +6,7 @@ import pytest
 
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http import health
-from cloudconsole.store.base import Part
+from cloudconsole.store.base import DatabaseName
 from cloudconsole.store.migrations import known_revisions
 from tests.harness import Caller, InProcess
 from tests.server.http.conftest import StartConsole
@@ -15,7 +15,7 @@ from tests.stores import changing
 BOTH = ["/healthz", "/readyz"]
 
 
-def change(data: Path, part: Part, statement: str) -> None:
+def change(data: Path, part: DatabaseName, statement: str) -> None:
     with changing(data, part) as connection:
         connection.exec_driver_sql(statement)
 
@@ -64,7 +64,9 @@ def test_while_stopping_it_is_alive_but_not_ready(wire: InProcess) -> None:
 
 @pytest.mark.parametrize("part", ["cloud", "activity"])
 @pytest.mark.parametrize("revision", ["UPDATE alembic_version SET version_num = '9999'", "DELETE FROM alembic_version"])
-def test_with_tables_of_another_version_it_is_not_ready(wire: InProcess, data: Path, part: Part, revision: str) -> None:
+def test_with_tables_of_another_version_it_is_not_ready(
+    wire: InProcess, data: Path, part: DatabaseName, revision: str
+) -> None:
     assert wire.send("GET", "/readyz", []).status == 200
     change(data, part, revision)
     assert wire.send("GET", "/readyz", []).error == "unavailable"
@@ -96,7 +98,7 @@ def test_tables_of_another_version_are_told_once_and_so_is_their_end(
 
 @pytest.mark.parametrize(("part", "table"), [("cloud", "accounts"), ("activity", "sessions")])
 def test_with_a_broken_store_it_is_not_ready_until_it_is_mended(
-    wire: InProcess, data: Path, part: Part, table: str
+    wire: InProcess, data: Path, part: DatabaseName, table: str
 ) -> None:
     change(data, part, f"ALTER TABLE {table} RENAME TO elsewhere")
     reply = wire.send("GET", "/readyz", [])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, insert, select
 
-from cloudconsole.core.ports import Access, Caller, Guest
+from cloudconsole.core.ports import ClientInfo, CloudCredentials, FederatedUser
 from cloudconsole.operator.entities import TENANTS
 from cloudconsole.operator.transaction import at_desk
 from cloudconsole.server.http import identity_providers
@@ -16,18 +16,20 @@ from cloudconsole.server.http.identity_providers import Door, Vigil
 from cloudconsole.server.metrics.shared_memory import meter_alone
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import LoginRequired, UpstreamFailed, UpstreamTimeout
-from cloudconsole.store.activity import Activity, Attempt, NewSession
-from cloudconsole.store.sessions import Arrivals, Session, SessionReader
+from cloudconsole.store.activity import ActivityStore, LoginAttempt, NewSession
+from cloudconsole.store.sessions import RequestSequence, Session, SessionReader
 from cloudconsole.store.sqlite.engine import open_engine
-from cloudconsole.store.sqlite.reader import FileReader
+from cloudconsole.store.sqlite.reader import SqliteReader
 from cloudconsole.store.sqlite.store import prepare
-from cloudconsole.store.tables import access_audit, guest_sessions, sessions, tenants
+from cloudconsole.store.tables import access_audit, federated_sessions, sessions, tenants
 from tests.harness import HeldClock
 
 NOW = 1_800_000_000
-HERE = Caller("192.0.2.1", "request-1")
+HERE = ClientInfo("192.0.2.1", "request-1")
 ENDPOINT = "https://identity.example"
-ACCESS = Access(ENDPOINT, "user", "project", {"RegionOne": {"compute": "https://compute.example/v2.1"}}, b"sealed")
+ACCESS = CloudCredentials(
+    ENDPOINT, "user", "project", {"RegionOne": {"compute": "https://compute.example/v2.1"}}, b"sealed"
+)
 
 
 class Keystone:
@@ -39,7 +41,7 @@ class Keystone:
         self.revoked = 0
         self.gate: asyncio.Event | None = None
 
-    async def vouches(self, access: Access, caller: Caller) -> bool:
+    async def vouches(self, access: CloudCredentials, caller: ClientInfo) -> bool:
         assert (access, caller) == (ACCESS, HERE)
         self.asked += 1
         answer = self.vouching
@@ -49,13 +51,13 @@ class Keystone:
             raise answer
         return answer
 
-    async def revoke(self, access: Access, caller: Caller) -> None:
+    async def revoke(self, access: CloudCredentials, caller: ClientInfo) -> None:
         assert (access, caller) == (ACCESS, HERE)
         self.revoked += 1
         if isinstance(self.vouching, Exception):
             raise self.vouching
 
-    async def authenticate(self, username: str, password: str, caller: Caller) -> None:
+    async def authenticate(self, username: str, password: str, caller: ClientInfo) -> None:
         raise AssertionError("nobody logs in here")
 
     async def recognises(self, username: str) -> bool:
@@ -70,17 +72,17 @@ class Watched:
         self.cloud, self.engine = open_engine(folder, "cloud"), open_engine(folder, "activity")
         with self.cloud.begin() as connection:
             connection.execute(insert(tenants).values(id=7, name="acme", project=f"project@{ENDPOINT}"))
-        self.activity = Activity(self.engine)
-        self.reader = FileReader(folder)
+        self.activity = ActivityStore(self.engine)
+        self.reader = SqliteReader(folder)
         self.clock = HeldClock(NOW)
         self.keystone = Keystone()
         self.writer = Writer("writing", meter_alone())
-        self._sessions = SessionReader(self.reader, 1800, Arrivals())
+        self._sessions = SessionReader(self.reader, 1800, RequestSequence())
         self.open()
 
     def open(self, id_hash: bytes = b"hash", now: int = NOW) -> None:
-        guest = Guest("alice", 7, ACCESS, NOW + 3600)
-        attempt = Attempt("alice", "192.0.2.1", HERE)
+        guest = FederatedUser("alice", 7, ACCESS, NOW + 3600)
+        attempt = LoginAttempt("alice", "192.0.2.1", HERE)
         self.activity.open_session(attempt, guest, NewSession(id_hash, "seed", NOW + 3600, ()), now)
 
     def vigil(self, every: int = 10, *, endpoint: str = ENDPOINT) -> Vigil:
@@ -167,7 +169,7 @@ def test_a_token_that_is_no_good_any_more_ends_the_session_for_all(watched: Watc
     assert watched.find() is None
     with watched.engine.connect() as connection:
         assert not connection.execute(select(sessions)).all()
-        assert not connection.execute(select(guest_sessions)).all()
+        assert not connection.execute(select(federated_sessions)).all()
     assert events(watched.engine) == ["login", "session_revoked"]
 
 

@@ -16,7 +16,7 @@ from cloudconsole.server.http.load_shedding import Crowding
 from cloudconsole.server.http.response import CLOSED_POLICY, NOT_KEPT, SECURITY_HEADERS
 from cloudconsole.server.metrics.layout import CONNECTION_REFUSALS, TURNED_AWAY
 from cloudconsole.server.metrics.shared_memory import Board
-from cloudconsole.store.sessions import Arrivals
+from cloudconsole.store.sessions import RequestSequence
 from tests.e2e.raw_http import request
 from tests.harness import HeaderPairs, Reply
 
@@ -71,7 +71,7 @@ class Place:
 
     def __init__(self, crowding: Crowding) -> None:
         self.board = Board(1)
-        self._protocol = guarded_protocol(30, Arrivals(), self.board.meter(0), max_connections=PLACES)
+        self._protocol = guarded_protocol(30, RequestSequence(), self.board.meter(0), max_connections=PLACES)
         self._protocol.crowding = crowding
         self._config = Config(cast("Any", _serve_it), ws="none", lifespan="off", log_config=None)
         self._state = ServerState()

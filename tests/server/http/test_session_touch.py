@@ -7,14 +7,14 @@ from typing import cast
 import pytest
 
 from cloudconsole.core.clock import SystemClock
-from cloudconsole.core.entropy import Randomness
+from cloudconsole.core.entropy import RandomSource
 from cloudconsole.server.http import sessions as module
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.sessions import Sessions
 from cloudconsole.server.metrics.shared_memory import meter_alone
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.activity import TOUCH_SECONDS, Activity
+from cloudconsole.store.activity import TOUCH_SECONDS, ActivityStore
 from cloudconsole.store.sessions import Session, SessionReader
 
 NOW = 1_000_000
@@ -45,8 +45,10 @@ def notes() -> Notes:
 @pytest.fixture
 def sessions(notes: Notes) -> Iterator[Sessions]:
     writer = Writer("writes", meter_alone())
-    tokens, randomness = cast("CsrfTokens", None), cast("Randomness", None)
-    yield Sessions(tokens, cast("SessionReader", notes), cast("Activity", notes), writer, SystemClock(), randomness)
+    tokens, randomness = cast("CsrfTokens", None), cast("RandomSource", None)
+    yield Sessions(
+        tokens, cast("SessionReader", notes), cast("ActivityStore", notes), writer, SystemClock(), randomness
+    )
     writer.close()
 
 

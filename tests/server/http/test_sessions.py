@@ -10,7 +10,7 @@ import pytest
 
 from cloudconsole.backends.embedded import identity
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.store.activity import Activity
+from cloudconsole.store.activity import ActivityStore
 from cloudconsole.store.tables import access_audit, sessions
 from tests.harness import QUICK, Caller, HeldClock, InProcess
 from tests.server.http.conftest import StartConsole
@@ -309,13 +309,13 @@ def test_many_calls_of_one_moment_write_once(
     wire: InProcess, demo: Caller, clock: HeldClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[float] = []
-    touch_sessions = Activity.touch_sessions
+    touch_sessions = ActivityStore.touch_sessions
 
-    def noting(self: Activity, moments: Mapping[bytes, int]) -> None:
+    def noting(self: ActivityStore, moments: Mapping[bytes, int]) -> None:
         written.extend(moments.values())
         touch_sessions(self, moments)
 
-    monkeypatch.setattr(Activity, "touch_sessions", noting)
+    monkeypatch.setattr(ActivityStore, "touch_sessions", noting)
     clock.moment += 60
     for _ in range(20):
         demo.call("GetUrlList")
@@ -332,13 +332,13 @@ def test_many_sessions_in_use_at_once_are_written_together(
 ) -> None:
     callers = [log_in(wire) for _ in range(8)]
     written: list[int] = []
-    touch_sessions = Activity.touch_sessions
+    touch_sessions = ActivityStore.touch_sessions
 
-    def noting(self: Activity, moments: Mapping[bytes, int]) -> None:
+    def noting(self: ActivityStore, moments: Mapping[bytes, int]) -> None:
         written.append(len(moments))
         touch_sessions(self, moments)
 
-    monkeypatch.setattr(Activity, "touch_sessions", noting)
+    monkeypatch.setattr(ActivityStore, "touch_sessions", noting)
     clock.moment += 60
     wire.together(
         *(wire.asend("GET", "/api/", [("Cookie", f"sessionid={each.cookies['sessionid']}")]) for each in callers)

@@ -9,7 +9,7 @@ from uvicorn.server import ServerState
 
 from cloudconsole.server.http.connection import GuardedProtocol, guarded_protocol
 from cloudconsole.server.metrics.shared_memory import meter_alone
-from cloudconsole.store.sessions import Arrivals
+from cloudconsole.store.sessions import RequestSequence
 
 
 class Timer:
@@ -88,7 +88,7 @@ def transport() -> FullTransport:
 @pytest.fixture
 def connected(loop: HeldLoop, transport: FullTransport) -> GuardedProtocol:
     config = Config(cast("Any", _nothing), ws="none", lifespan="off", log_config=None, timeout_keep_alive=75)
-    protocol = guarded_protocol(30, Arrivals(), meter_alone(), max_connections=10)(
+    protocol = guarded_protocol(30, RequestSequence(), meter_alone(), max_connections=10)(
         config, ServerState(), {}, cast("Any", loop)
     )
     protocol.connection_made(cast("Any", transport))

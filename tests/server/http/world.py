@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Row, Table, delete, select, update
 
 from cloudconsole.server.writer import Writer
-from cloudconsole.store.base import Part
+from cloudconsole.store.base import DatabaseName
 from cloudconsole.store.tables import ACTIVITY, CLOUD, accounts
 from tests.harness import FORM, JSON, HeaderPairs, InProcess, Reply
 from tests.stores import changing, database_of, opened
@@ -74,7 +74,7 @@ def remove_account(data: Path, username: str) -> None:
 
 def rows(data: Path, table: Table) -> list[Row[Any]]:
     """Everything a table holds."""
-    part: Part = "activity" if table.metadata is ACTIVITY else "cloud"
+    part: DatabaseName = "activity" if table.metadata is ACTIVITY else "cloud"
     with opened(data, part) as engine, engine.begin() as connection:
         return list(connection.execute(select(table).order_by(*table.primary_key)))
 

@@ -14,7 +14,7 @@ from cloudconsole.server.access_log import LINES_A_SECOND, Audit
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.metrics.shared_memory import Board, meter_alone
-from cloudconsole.store.tables import guest_sessions, login_failures, sessions
+from cloudconsole.store.tables import federated_sessions, login_failures, sessions
 from tests.harness import Caller, HeldClock, InProcess
 from tests.server.metrics.conftest import Scrape
 from tests.stores import changing
@@ -119,7 +119,7 @@ def test_our_own_failure_is_no_refusal_but_keeps_a_login_out(
     wire: InProcess, demo: Caller, data: Path, audited: Lines
 ) -> None:
     with changing(data, "activity") as connection:
-        for table in (login_failures, guest_sessions, sessions):
+        for table in (login_failures, federated_sessions, sessions):
             table.drop(connection)
     assert demo.call("GetNews").error == "unavailable"
     assert audited.records == []

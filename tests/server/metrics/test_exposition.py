@@ -18,7 +18,7 @@ from cloudconsole.server.metrics.exposition import REST, REST_OF_DATABASE, Metri
 from cloudconsole.server.metrics.shared_memory import Board
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store import health
-from cloudconsole.store.reader import Reading
+from cloudconsole.store.reader import RowReader
 from tests.harness import JSON, Caller, HeldClock, InProcess
 from tests.server.metrics.conftest import Scrape, page_text
 from tests.stores import settings_over
@@ -201,7 +201,7 @@ def test_whether_the_store_can_be_read_is_told_while_counting_rests(
     moments = iter([0.0, 1.0, 2.0, 3.0])
     page = MetricsPage(board, StoreReadings(settings, SystemClock(), lambda: next(moments)))
 
-    async def fail(_: Reading) -> bool:
+    async def fail(_: RowReader) -> bool:
         raise Unavailable
 
     told = []

@@ -12,7 +12,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from cloudconsole.core.compatibility import IncompatibleDependency, require_names
 from cloudconsole.server.runtime.uvicorn_compat import USED, VERSIONS, require_uvicorn
 from cloudconsole.store.base import StoreError
-from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PSYCOPG_VERSIONS, PostgresStore
 from tests.harness import clean_environment
 
@@ -52,7 +52,7 @@ def test_a_missing_attribute_is_named() -> None:
 
 
 def test_a_store_on_postgresql_names_a_missing_method(monkeypatch: pytest.MonkeyPatch) -> None:
-    address = DatabaseAddress("postgresql://127.0.0.1/console")
+    address = Dsn("postgresql://127.0.0.1/console")
     PostgresStore(address)
     owner = next(base for base in psycopg.Connection.__mro__ if "_connect_gen" in vars(base))
     monkeypatch.delattr(owner, "_connect_gen")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from cloudconsole.core.entropy import SYSTEM
+from cloudconsole.core.entropy import SYSTEM_RANDOM
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.connection import GuardedProtocol
@@ -90,7 +90,7 @@ def test_without_a_seed_every_token_comes_from_the_systems_secrets(
 
 def test_an_ordinary_console_has_nothing_of_a_desk() -> None:
     desk = Desk()
-    assert desk.randomness is SYSTEM
+    assert desk.randomness is SYSTEM_RANDOM
     assert desk.protocol is GuardedProtocol
     assert desk.make_controls is None
     assert desk.told() == []

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.store.postgres.change_log import KEPT_SECONDS, Sight
+from cloudconsole.store.postgres.change_log import RETENTION_SECONDS, LogPosition
 
-BEFORE = Sight(snapshot="10:12:10", floor=10, server="one", clock=1000.0, shared=5, news=frozenset())
+BEFORE = LogPosition(snapshot="10:12:10", floor=10, server="one", clock=1000.0, shared=5, news=frozenset())
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ BEFORE = Sight(snapshot="10:12:10", floor=10, server="one", clock=1000.0, shared
     [
         {},
         {"floor": 11, "snapshot": "11:15:", "clock": 1000.25, "news": frozenset({1})},
-        {"clock": 999 + KEPT_SECONDS / 2},
+        {"clock": 999 + RETENTION_SECONDS / 2},
     ],
 )
 def test_a_look_follows_soon_after_on_the_same_server(later: dict[str, Any]) -> None:
@@ -28,7 +28,7 @@ def test_a_look_follows_soon_after_on_the_same_server(later: dict[str, Any]) -> 
         {"server": "two"},
         {"shared": 6},
         {"floor": 9},
-        {"clock": 1000 + KEPT_SECONDS / 2},
+        {"clock": 1000 + RETENTION_SECONDS / 2},
         {"clock": 999.0},
     ],
 )

@@ -7,7 +7,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from cloudconsole.store.base import StoreError
 from cloudconsole.store.postgres import dsn
-from cloudconsole.store.postgres.dsn import DatabaseAddress, holds_password, parse, without_password
+from cloudconsole.store.postgres.dsn import Dsn, holds_password, parse, without_password
 
 HERE = "postgresql://console@127.0.0.1/cloud"
 
@@ -27,7 +27,7 @@ def authorities(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def parameters(given: str, password_file: Path | None = None) -> dict[str, object]:
-    return dict(conninfo_to_dict(DatabaseAddress(given, password_file).conninfo()))
+    return dict(conninfo_to_dict(Dsn(given, password_file).conninfo()))
 
 
 def test_manners_are_put_in() -> None:
@@ -111,7 +111,7 @@ def test_several_hosts_stay_in_their_order() -> None:
 
 def test_the_password_is_read_anew_each_time(tmp_path: Path) -> None:
     file = tmp_path / "password"
-    database = DatabaseAddress(HERE, file)
+    database = Dsn(HERE, file)
     for password in ("first", "second 'and' \\ more", "  spaces stay  "):
         file.write_text(f"{password}\n")
         assert conninfo_to_dict(database.conninfo())["password"] == password
@@ -125,13 +125,13 @@ def test_a_password_file_goes_before_a_password_in_the_address(tmp_path: Path) -
 
 def test_a_password_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"^database_password_file: .*/none cannot be read: No such file"):
-        DatabaseAddress(HERE, tmp_path / "none").conninfo()
+        Dsn(HERE, tmp_path / "none").conninfo()
 
 
 def test_a_password_file_that_is_no_text_is_told(tmp_path: Path) -> None:
     (tmp_path / "password").write_bytes(b"\xff\xfe")
     with pytest.raises(StoreError, match="is not UTF-8 text"):
-        DatabaseAddress(HERE, tmp_path / "password").conninfo()
+        Dsn(HERE, tmp_path / "password").conninfo()
 
 
 @pytest.mark.parametrize("given", ["postgresql://h/d?no_such=1", "postgresql://[::1/d", "host='", "nonsense"])
@@ -174,7 +174,7 @@ def test_a_socket_and_a_user_with_signs_in_their_names_are_taken() -> None:
     ],
 )
 def test_people_are_told_no_password(given: str, shown: str) -> None:
-    assert str(DatabaseAddress(given)) == shown
+    assert str(Dsn(given)) == shown
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.store.base import PARTS, Part
-from cloudconsole.store.postgres.import_sqlite import first_misfit
+from cloudconsole.store.base import DATABASE_NAMES, DatabaseName
+from cloudconsole.store.postgres.import_sqlite import first_incompatible_value
 from cloudconsole.store.tables import ACTIVITY, CLOUD
 
 pytestmark = pytest.mark.embedded_only
@@ -19,17 +19,17 @@ SESSION = "INSERT INTO sessions VALUES (x'0aff', 1, 1, {seed}, 1, {expires})"
 
 
 @pytest.fixture
-def store(data: Path) -> Iterator[dict[Part, sqlite3.Connection]]:
-    cloud, activity = (sqlite3.connect(data / f"{part}.db") for part in PARTS)
+def store(data: Path) -> Iterator[dict[DatabaseName, sqlite3.Connection]]:
+    cloud, activity = (sqlite3.connect(data / f"{part}.db") for part in DATABASE_NAMES)
     with closing(cloud), closing(activity):
         yield {"cloud": cloud, "activity": activity}
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_whatever_a_console_writes_fits(store: dict[Part, sqlite3.Connection], part: Part) -> None:
+@pytest.mark.parametrize("part", DATABASE_NAMES)
+def test_whatever_a_console_writes_fits(store: dict[DatabaseName, sqlite3.Connection], part: DatabaseName) -> None:
     store["activity"].execute(SESSION.format(seed="'爱'", expires=2**63 - 1))
     for table in TABLES[part].values():
-        assert first_misfit(store[part], table) is None
+        assert first_incompatible_value(store[part], table) is None
 
 
 @pytest.mark.parametrize(
@@ -48,9 +48,9 @@ def test_whatever_a_console_writes_fits(store: dict[Part, sqlite3.Connection], p
     ],
 )
 def test_what_does_not_fit_is_told_with_its_place(
-    store: dict[Part, sqlite3.Connection], part: Part, statement: str, words: str
+    store: dict[DatabaseName, sqlite3.Connection], part: DatabaseName, statement: str, words: str
 ) -> None:
     store[part].execute(statement)
-    found = [first_misfit(store[part], table) for table in TABLES[part].values()]
+    found = [first_incompatible_value(store[part], table) for table in TABLES[part].values()]
     (told,) = (each for each in found if each is not None)
     assert words in told

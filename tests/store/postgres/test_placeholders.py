@@ -2,7 +2,7 @@
 
 import pytest
 
-from cloudconsole.store.postgres.reader import in_psycopgs_way
+from cloudconsole.store.postgres.reader import to_psycopg_placeholders
 
 
 @pytest.mark.parametrize(
@@ -15,4 +15,4 @@ from cloudconsole.store.postgres.reader import in_psycopgs_way
     ],
 )
 def test_signs_for_parameters(written: str, sent: str) -> None:
-    assert in_psycopgs_way(written) == sent
+    assert to_psycopg_placeholders(written) == sent

@@ -8,10 +8,10 @@ import pytest
 
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.postgres import pool
-from cloudconsole.store.postgres.pool import FEW_EACH, Places
+from cloudconsole.store.postgres.pool import MAX_PER_CLIENT, WaitQueue
 
 NUMBER = 2
-FEW = NUMBER * FEW_EACH
+FEW = NUMBER * MAX_PER_CLIENT
 BURST = 3 * FEW
 PATIENCE = 60.0
 
@@ -20,7 +20,7 @@ class Readers:
     """They come one by one, and hold their places until they are sent away."""
 
     def __init__(self) -> None:
-        self.places = Places(NUMBER)
+        self.places = WaitQueue(NUMBER)
         self.reading: list[int] = []
         self.told: list[int] = []
         self.gave_up: list[int] = []

@@ -14,7 +14,7 @@ from shutil import disk_usage
 import pytest
 
 from cloudconsole.operator.maintenance.backup import back_up
-from cloudconsole.store.base import PARTS, StoreError
+from cloudconsole.store.base import DATABASE_NAMES, StoreError
 from cloudconsole.store.sqlite import archive
 from cloudconsole.store.sqlite.archive import MANIFEST, read_archive
 from cloudconsole.store.sqlite.engine import database_file
@@ -127,7 +127,7 @@ def test_a_size_below_nothing_is_refused(backup: Path, target: Path) -> None:
 
 
 def entries(size: int) -> str:
-    return ", ".join(f'"{part}": {{"bytes": {size}, "sha256": "", "revision": "0001"}}' for part in PARTS)
+    return ", ".join(f'"{part}": {{"bytes": {size}, "sha256": "", "revision": "0001"}}' for part in DATABASE_NAMES)
 
 
 def test_xz_is_not_given_all_the_memory_that_it_asks_for(backup: Path, target: Path) -> None:
@@ -160,10 +160,10 @@ def one_after_another(compress: Callable[[bytes], bytes]) -> Callable[[bytes], b
 )
 def test_compressed_backups_are_taken(backup: Path, target: Path, compress: Callable[[bytes], bytes]) -> None:
     read_archive(backup, target)
-    plain = {part: database_file(target, part).read_bytes() for part in PARTS}
+    plain = {part: database_file(target, part).read_bytes() for part in DATABASE_NAMES}
     backup.write_bytes(compress(backup.read_bytes()))
     read_archive(backup, target)
-    assert {part: database_file(target, part).read_bytes() for part in PARTS} == plain
+    assert {part: database_file(target, part).read_bytes() for part in DATABASE_NAMES} == plain
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
@@ -190,7 +190,7 @@ def repacked(backup: Path, **headers: str) -> None:
 
 def test_the_size_of_a_very_large_file_is_taken_from_its_extended_header(backup: Path, target: Path) -> None:
     repacked(backup, size="{size}")
-    assert set(read_archive(backup, target).files) == set(PARTS)
+    assert set(read_archive(backup, target).files) == set(DATABASE_NAMES)
 
 
 @pytest.mark.parametrize("headers", [{"path": "cloud.db"}, {"size": "-5"}, {"size": "{size}", "uid": "1"}])

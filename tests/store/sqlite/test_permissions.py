@@ -8,7 +8,7 @@ from stat import S_IMODE
 import pytest
 
 from cloudconsole.store.base import StoreError
-from cloudconsole.store.sqlite.permissions import danger_of
+from cloudconsole.store.sqlite.permissions import find_unsafe_permissions
 from cloudconsole.store.sqlite.store import prepare, require_current
 from tests.other_users import give_to_a_stranger
 
@@ -17,22 +17,22 @@ pytestmark = pytest.mark.embedded_only
 
 def test_a_folder_of_ones_own_is_taken(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
-    assert danger_of(tmp_path) is None
+    assert find_unsafe_permissions(tmp_path) is None
 
 
 def test_a_folder_of_roots_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 4711)
-    assert danger_of(Path("/")) is None
+    assert find_unsafe_permissions(Path("/")) is None
 
 
 def test_a_folder_that_a_group_writes_to_is_taken(tmp_path: Path) -> None:
     tmp_path.chmod(0o2770)
-    assert danger_of(tmp_path) is None
+    assert find_unsafe_permissions(tmp_path) is None
 
 
 def test_a_folder_of_another_user_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     owner, ourselves = give_to_a_stranger(tmp_path, monkeypatch)
-    danger = danger_of(tmp_path)
+    danger = find_unsafe_permissions(tmp_path)
     assert danger is not None
     assert danger.text == f"the data folder {tmp_path} belongs to {owner}, who can replace what is in it"
     assert danger.mend == f"run this as {owner}, or chown -R {ourselves} {tmp_path}"
@@ -41,7 +41,7 @@ def test_a_folder_of_another_user_is_not(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o702])
 def test_a_folder_that_everyone_writes_to_is_not(tmp_path: Path, mode: int) -> None:
     tmp_path.chmod(mode)
-    danger = danger_of(tmp_path)
+    danger = find_unsafe_permissions(tmp_path)
     assert danger is not None
     assert danger.mend == f"chmod o-w {tmp_path}"
 

@@ -8,39 +8,39 @@ import pytest
 from sqlalchemy import select
 
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.base import PARTS, Part, Store, StoreError, read_with
-from cloudconsole.store.health import odd_revisions
-from cloudconsole.store.sqlite.store import FolderStore
+from cloudconsole.store.base import DATABASE_NAMES, DatabaseName, Store, StoreError, run_with_reader
+from cloudconsole.store.health import unexpected_revisions
+from cloudconsole.store.sqlite.store import SqliteStore
 from cloudconsole.store.tables import nodes
 
 pytestmark = pytest.mark.embedded_only
 
 
 async def is_current(store: Store) -> bool:
-    async with read_with(store) as reader:
-        return await odd_revisions(reader) == []
+    async with run_with_reader(store) as reader:
+        return await unexpected_revisions(reader) == []
 
 
 def test_it_is_called_by_its_folder(tmp_path: Path) -> None:
-    assert str(FolderStore(tmp_path / "data")) == f"the store in {tmp_path}/data"
+    assert str(SqliteStore(tmp_path / "data")) == f"the store in {tmp_path}/data"
 
 
 def test_nobody_has_to_wait_before_saying_that_a_change_is_made(folder: Path) -> None:
-    assert FolderStore(folder).settle_seconds == 0
+    assert SqliteStore(folder).settle_seconds == 0
 
 
-@pytest.mark.parametrize("way", [FolderStore.migrate, FolderStore.prepare])
-def test_it_is_made_where_there_is_none(tmp_path: Path, way: Callable[[FolderStore], None]) -> None:
-    store = FolderStore(tmp_path / "data")
+@pytest.mark.parametrize("way", [SqliteStore.migrate, SqliteStore.prepare])
+def test_it_is_made_where_there_is_none(tmp_path: Path, way: Callable[[SqliteStore], None]) -> None:
+    store = SqliteStore(tmp_path / "data")
     assert not store.is_there()
     way(store)
     assert store.is_there()
     assert asyncio.run(is_current(store))
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_tables_that_are_not_ours_are_refused(tmp_path: Path, part: Part) -> None:
-    store = FolderStore(tmp_path)
+@pytest.mark.parametrize("part", DATABASE_NAMES)
+def test_tables_that_are_not_ours_are_refused(tmp_path: Path, part: DatabaseName) -> None:
+    store = SqliteStore(tmp_path)
     with pytest.raises(StoreError):
         store.require_current(part)
     store.migrate()
@@ -48,12 +48,12 @@ def test_tables_that_are_not_ours_are_refused(tmp_path: Path, part: Part) -> Non
 
 
 def test_what_is_written_to_it_is_read(folder: Path) -> None:
-    store = FolderStore(folder)
+    store = SqliteStore(folder)
     with store.opened("cloud") as engine, engine.begin() as connection:
         connection.execute(nodes.insert().values(name="north"))
 
     async def names() -> list[tuple[str]]:
-        async with read_with(store) as reader:
+        async with run_with_reader(store) as reader:
             return await reader.all("SELECT name FROM nodes")
 
     assert asyncio.run(names()) == [("north",)]
@@ -65,7 +65,7 @@ def test_what_is_written_to_it_is_read(folder: Path) -> None:
 
 def test_a_reader_is_closed_when_it_is_done_with(folder: Path) -> None:
     async def read_too_late() -> None:
-        async with read_with(FolderStore(folder)) as reader:
+        async with run_with_reader(SqliteStore(folder)) as reader:
             pass
         await reader.all("SELECT name FROM nodes")
 

@@ -5,25 +5,25 @@ from collections.abc import Iterable
 from datetime import tzinfo
 from typing import Final, NamedTuple
 
-from cloudconsole.backends.prices import KeptPrices
+from cloudconsole.backends.prices import CachedPrices
 from cloudconsole.core.clock import Clock
-from cloudconsole.core.ports import Fresh, NoPrice, Tenant
+from cloudconsole.core.ports import CacheableResult, PriceMissing, Tenant
 from cloudconsole.core.pricing import PriceBook, clock_hour, estimate
 from cloudconsole.core.resources import PRICED_UNITS, QUOTA_DEFAULTS, Amounts, flavors_record, quota_use
 from cloudconsole.spec.records import ConsumptionItem, Flavor, Flavors, ResourceType, UsageLimits
 from cloudconsole.store.counters import AMOUNTS_SQL
-from cloudconsole.store.reader import Reader, Reading, Row, Snapshot
+from cloudconsole.store.reader import Reader, Row, RowReader, Snapshot
 from cloudconsole.store.tables import NO_NODE
 
-_LIFE: Final = f"SELECT kind, node_id, started_at, ended_at, {AMOUNTS_SQL} FROM resources WHERE tenant_id = :tenant"
-_SET_APART: Final = f"""
-    {_LIFE} AND started_at > :now AND ended_at IS NULL
+_INTERVAL: Final = f"SELECT kind, node_id, started_at, ended_at, {AMOUNTS_SQL} FROM resources WHERE tenant_id = :tenant"
+_ENDED_INTERVALS: Final = f"""
+    {_INTERVAL} AND started_at > :now AND ended_at IS NULL
     UNION ALL
-    {_LIFE} AND ended_at >= :ended_since
+    {_INTERVAL} AND ended_at >= :ended_since
 """
 
 
-class Life(NamedTuple):
+class ResourceInterval(NamedTuple):
     """One resource's interval and amounts."""
 
     kind: str
@@ -33,15 +33,17 @@ class Life(NamedTuple):
     amounts: Amounts
 
 
-async def lives_set_apart(reader: Reading, tenant_id: int, now: float, ended_since: float) -> list[Life]:
+async def ended_intervals(reader: RowReader, tenant_id: int, now: float, ended_since: float) -> list[ResourceInterval]:
     """Those without an end that have not started yet, and those with an end not before the given moment."""
     # Whole seconds, as the columns have them: a database need not look into an index of them for anything else.
     moments = {"now": math.floor(now), "ended_since": math.ceil(ended_since)}
-    rows = await reader.all(_SET_APART, {"tenant": tenant_id, **moments})
-    return [Life(kind, node_id, start, end, Amounts(*amounts)) for kind, node_id, start, end, *amounts in rows]
+    rows = await reader.all(_ENDED_INTERVALS, {"tenant": tenant_id, **moments})
+    return [
+        ResourceInterval(kind, node_id, start, end, Amounts(*amounts)) for kind, node_id, start, end, *amounts in rows
+    ]
 
 
-def next_change(lives: Iterable[Life], now: float) -> float:
+def next_change(lives: Iterable[ResourceInterval], now: float) -> float:
     """The next moment at which one of them starts or ends."""
     moments = (moment for life in lives for moment in (life.started_at, life.ended_at))
     return min((moment for moment in moments if moment is not None and moment > now), default=math.inf)
@@ -91,26 +93,26 @@ _USAGE: Final = f"""
 """
 
 
-async def usage_limits(reader: Reader, tenant_id: int, now: float) -> Fresh[UsageLimits]:
+async def usage_limits(reader: Reader, tenant_id: int, now: float) -> CacheableResult[UsageLimits]:
     """What is kept of the tenant's use, corrected where time sets resources apart from it."""
     *numbers, settled_at = await _usage(reader, tenant_id)
     if settled_at < now:
-        return Fresh(UsageLimits(*numbers))
+        return CacheableResult(UsageLimits(*numbers))
     # Seldom, so only now in two statements, which must see the same moment.
     async with reader.snapshot() as moment:
         *numbers, _ = await _usage(moment, tenant_id)
-        set_apart = await lives_set_apart(moment, tenant_id, now, ended_since=now)
+        set_apart = await ended_intervals(moment, tenant_id, now, ended_since=now)
     for life in set_apart:
         _correct(numbers, life, now)
-    return Fresh(UsageLimits(*numbers), next_change(set_apart, now))
+    return CacheableResult(UsageLimits(*numbers), next_change(set_apart, now))
 
 
-async def _usage(reader: Reading, tenant_id: int) -> Row:
+async def _usage(reader: RowReader, tenant_id: int) -> Row:
     (row,) = await reader.all(_USAGE, (tenant_id,))
     return row
 
 
-def _correct(numbers: list[int], life: Life, now: float) -> None:
+def _correct(numbers: list[int], life: ResourceInterval, now: float) -> None:
     times = -1 if life.ended_at is None else int(life.started_at <= now < life.ended_at)
     uses = quota_use(life.kind, life.amounts)
     for place, field in enumerate(UsageLimits.__struct_fields__):
@@ -125,11 +127,11 @@ _FLAVORS = """
 _TOTALS = "SELECT kind, node_id, items, vcpus, ram_mb, ram_gb, size_gb FROM totals WHERE tenant_id = ?"
 
 
-class Holdings(NamedTuple):
+class BillableState(NamedTuple):
     """What a tenant has: totals by kind and node, and singly what time sets apart from them."""
 
     totals: dict[tuple[str, int], Amounts]
-    set_apart: list[Life]
+    set_apart: list[ResourceInterval]
 
 
 class EmbeddedCloud:
@@ -137,33 +139,33 @@ class EmbeddedCloud:
         self._reader = reader
         self._clock = clock
         self._zone = zone
-        self._prices = KeptPrices(of_types=False)
+        self._prices = CachedPrices(of_types=False)
 
-    async def usage_limits(self, tenant: Tenant) -> Fresh[UsageLimits]:
+    async def usage_limits(self, tenant: Tenant) -> CacheableResult[UsageLimits]:
         return await usage_limits(self._reader, tenant.id, self._clock.now())
 
-    async def flavors(self, tenant: Tenant) -> Fresh[Flavors]:
+    async def flavors(self, tenant: Tenant) -> CacheableResult[Flavors]:
         del tenant  # all tenants of the embedded store choose from the same flavors
         rows = await self._reader.all(_FLAVORS)
-        return Fresh(flavors_record([Flavor(*row) for row in rows]))
+        return CacheableResult(flavors_record([Flavor(*row) for row in rows]))
 
-    async def consumption(self, tenant: Tenant) -> Fresh[list[ConsumptionItem]]:
+    async def consumption(self, tenant: Tenant) -> CacheableResult[list[ConsumptionItem]]:
         now = self._clock.now()
         hour = clock_hour(now, self._zone)
         async with self._reader.snapshot() as moment:
             book = (await self._prices.read(moment)).book
             holdings = await _holdings(moment, tenant, now, ended_since=hour.start)
         until = min(hour.end, book.next_change(now), next_change(holdings.set_apart, now))
-        return Fresh(estimate(_hourly_by_kind(holdings, book, now)), until)
+        return CacheableResult(estimate(_hourly_by_kind(holdings, book, now)), until)
 
 
-async def _holdings(moment: Snapshot, tenant: Tenant, now: float, ended_since: float) -> Holdings:
+async def _holdings(moment: Snapshot, tenant: Tenant, now: float, ended_since: float) -> BillableState:
     rows = await moment.all(_TOTALS, (tenant.id,))
     totals = {(kind, node_id): Amounts(*amounts) for kind, node_id, *amounts in rows}
-    return Holdings(totals, await lives_set_apart(moment, tenant.id, now, ended_since))
+    return BillableState(totals, await ended_intervals(moment, tenant.id, now, ended_since))
 
 
-def _hourly_by_kind(holdings: Holdings, book: PriceBook, now: float) -> dict[ResourceType, int]:
+def _hourly_by_kind(holdings: BillableState, book: PriceBook, now: float) -> dict[ResourceType, int]:
     """What each billable kind costs in this hour, in billionths."""
     hourly: dict[ResourceType, int] = dict.fromkeys(PRICED_UNITS, 0)
 
@@ -172,7 +174,7 @@ def _hourly_by_kind(holdings: Holdings, book: PriceBook, now: float) -> dict[Res
             if kind == billable and any(amounts):
                 cost = book.hourly(billable, node_id, amounts, at)
                 if cost is None:
-                    raise NoPrice(f"a {kind} on node {node_id} has no price")
+                    raise PriceMissing(f"a {kind} on node {node_id} has no price")
                 hourly[billable] += cost
 
     for (kind, node_id), amounts in _running(holdings).items():
@@ -183,7 +185,7 @@ def _hourly_by_kind(holdings: Holdings, book: PriceBook, now: float) -> dict[Res
     return hourly
 
 
-def _running(holdings: Holdings) -> dict[tuple[str, int], Amounts]:
+def _running(holdings: BillableState) -> dict[tuple[str, int], Amounts]:
     """What has started and has no end, by kind and node; what is still to start may have no price yet."""
     running = dict(holdings.totals)
     for life in holdings.set_apart:

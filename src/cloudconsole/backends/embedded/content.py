@@ -6,7 +6,7 @@ from datetime import UTC, datetime, tzinfo
 import msgspec
 
 from cloudconsole.core.clock import Clock
-from cloudconsole.core.ports import Fresh, Tenant
+from cloudconsole.core.ports import CacheableResult, Tenant
 from cloudconsole.spec.errors import DomainNotFound
 from cloudconsole.spec.records import DomainDetail, NewsItem, OriginConfig, UrlItem
 from cloudconsole.store.reader import Reader, Row
@@ -32,23 +32,25 @@ class EmbeddedContent:
         self._clock = clock
         self._zone = zone
 
-    async def urls(self, tenant: Tenant) -> Fresh[list[UrlItem]]:
+    async def urls(self, tenant: Tenant) -> CacheableResult[list[UrlItem]]:
         rows = await self._reader.all(_URLS, (tenant.id,))
-        return Fresh([UrlItem(url, URL_TYPES[kind], url_id) for url, kind, url_id in rows])
+        return CacheableResult([UrlItem(url, URL_TYPES[kind], url_id) for url, kind, url_id in rows])
 
-    async def domain(self, tenant: Tenant, domain_id: str) -> Fresh[DomainDetail]:
+    async def domain(self, tenant: Tenant, domain_id: str) -> CacheableResult[DomainDetail]:
         row = await self._reader.one(_DOMAIN, (tenant.id, domain_id))
         if row is None:
             raise DomainNotFound
-        return Fresh(_domain_record(row))
+        return CacheableResult(_domain_record(row))
 
-    async def news(self) -> Fresh[list[NewsItem]]:
+    async def news(self) -> CacheableResult[list[NewsItem]]:
         now = math.floor(self._clock.now())
         async with self._reader.snapshot() as moment:
             rows = await moment.all(_NEWS, (now,))
             following = await moment.one(_NEXT_NEWS, (now,))
         until = math.inf if following is None or following[0] is None else following[0]
-        return Fresh([NewsItem(self._date(published_at), url, title) for published_at, url, title in rows], until)
+        return CacheableResult(
+            [NewsItem(self._date(published_at), url, title) for published_at, url, title in rows], until
+        )
 
     def _date(self, moment: int) -> str:
         return datetime.fromtimestamp(moment, UTC).astimezone(self._zone).strftime("%Y-%m-%d %H:%M:%S")

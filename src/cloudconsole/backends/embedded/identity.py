@@ -5,8 +5,8 @@ import hashlib
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from cloudconsole.core.ports import Account, Caller
-from cloudconsole.store.passwords import decoy, needs_rehash, password_matches
+from cloudconsole.core.ports import Account, ClientInfo
+from cloudconsole.store.passwords import decoy_hash, needs_rehash, password_matches
 from cloudconsole.store.reader import Reader
 
 _DECOY_ID: Final = 0
@@ -43,13 +43,13 @@ class EmbeddedIdentity:
         self._reader = reader
         self._hashing = hashing
 
-    async def authenticate(self, username: str, password: str, caller: Caller) -> Account | None:
+    async def authenticate(self, username: str, password: str, caller: ClientInfo) -> Account | None:
         del caller  # nobody else is asked
         choice = int.from_bytes(hashlib.sha256(username.encode()).digest()[:7])
         rows = await self._reader.all(_FIND, {"username": username, "choice": choice})
         account = next((row for row in rows if row[0] != _DECOY_ID), None)
         checked = account or next(iter(rows), None)
-        password_hash = decoy() if checked is None else str(checked[5])
+        password_hash = decoy_hash() if checked is None else str(checked[5])
         loop = asyncio.get_running_loop()
         matches = await loop.run_in_executor(self._hashing, password_matches, password_hash, password)
         if account is None or not matches or account[4]:

@@ -21,7 +21,7 @@ _WITHOUT_DATA: Final = frozenset(
 """Images whose data are not there yet, are gone, or never came: nothing of them is kept, so nothing counts."""
 
 
-class Holding(Struct, frozen=True):
+class BillableResource(Struct, frozen=True):
     """One thing that costs money in one region."""
 
     region: str
@@ -85,36 +85,36 @@ class ListedBalancer(Struct, frozen=True):
     provisioning_status: str
 
 
-def servers(region: str, listed: Iterable[ListedServer], since: float) -> Iterator[Holding]:
+def servers(region: str, listed: Iterable[ListedServer], since: float) -> Iterator[BillableResource]:
     """All that had not ended before `since`, whatever their state; of those listed twice the later listing counts."""
     for server in {server.id: server for server in listed}.values():
         ended_at = server.ended_at
         if ended_at is None or ended_at >= since:
             ram, vcpus = server.flavor.ram, server.flavor.vcpus
             amounts = Amounts(items=1, vcpus=vcpus, ram_mb=ram, ram_gb=_whole(ram, _MB_PER_GB))
-            yield Holding(region, "instance", server.id, amounts, server.flavor.original_name, ended_at)
+            yield BillableResource(region, "instance", server.id, amounts, server.flavor.original_name, ended_at)
 
 
-def volumes(region: str, listed: Iterable[ListedVolume]) -> Iterator[Holding]:
+def volumes(region: str, listed: Iterable[ListedVolume]) -> Iterator[BillableResource]:
     """Whatever their state: one that failed, or is being deleted, still takes its room."""
     for volume in listed:
         amounts = Amounts(items=1, size_gb=max(volume.size, 1))
-        yield Holding(region, "volume", volume.id, amounts, volume.volume_type)
+        yield BillableResource(region, "volume", volume.id, amounts, volume.volume_type)
 
 
-def images(region: str, listed: Iterable[ListedImage], project_id: str) -> Iterator[Holding]:
+def images(region: str, listed: Iterable[ListedImage], project_id: str) -> Iterator[BillableResource]:
     """The project's own that have data."""
     for image in {image.id: image for image in listed}.values():
         if image.owner == project_id and image.has_data:
             amounts = Amounts(items=1, size_gb=max(_whole(image.size or 0, _BYTES_PER_GB), 1))
-            yield Holding(region, "image", image.id, amounts)
+            yield BillableResource(region, "image", image.id, amounts)
 
 
-def balancers(region: str, listed: Iterable[ListedBalancer], project_id: str) -> Iterator[Holding]:
+def balancers(region: str, listed: Iterable[ListedBalancer], project_id: str) -> Iterator[BillableResource]:
     """The project's own, whatever their state."""
     for balancer in listed:
         if balancer.project_id == project_id and balancer.provisioning_status != "DELETED":
-            yield Holding(region, "loadbalance", balancer.id, Amounts(items=1))
+            yield BillableResource(region, "loadbalance", balancer.id, Amounts(items=1))
 
 
 def _whole(amount: int, per_unit: int) -> int:

@@ -7,7 +7,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from msgspec import Struct
 
-from cloudconsole.backends.openstack.client import TokenRefused
+from cloudconsole.backends.openstack.client import TokenRejected
 from cloudconsole.core.clock import Clock
 
 Value = TypeVar("Value")
@@ -16,24 +16,24 @@ MOST_RECORDS: Final = 100_000
 """So many flavors, servers and the like are kept at the most: some 50 MB."""
 
 
-class Reading(Struct, Generic[Value], frozen=True):
+class CachedRead(Struct, Generic[Value], frozen=True):
     value: Value
     read_at: float
     """When it was begun: nothing in it is older."""
     records: int
 
 
-class Sharing:
+class SingleFlightCache:
     """Kept readings are bounded by what they hold, and the least recently used make room for new ones."""
 
     def __init__(self, clock: Clock, most_records: int = MOST_RECORDS) -> None:
         self._clock = clock
         self._most_records = most_records
         self.records = 0
-        self._kept: OrderedDict[Hashable, Reading[Any]] = OrderedDict()
-        self._under_way: dict[Hashable, asyncio.Task[Reading[Any]]] = {}
+        self._kept: OrderedDict[Hashable, CachedRead[Any]] = OrderedDict()
+        self._under_way: dict[Hashable, asyncio.Task[CachedRead[Any]]] = {}
 
-    def kept(self, key: Hashable, seconds: float) -> Reading[Any] | None:
+    def kept(self, key: Hashable, seconds: float) -> CachedRead[Any] | None:
         """The reading of at most so many seconds ago."""
         reading = self._kept.get(key)
         # `read_at <= now`, because a clock may be set back.
@@ -49,7 +49,7 @@ class Sharing:
         token: str,
         read: Callable[[], Coroutine[Any, Any, Value]],
         weigh: Callable[[Value], int],
-    ) -> Reading[Value]:
+    ) -> CachedRead[Value]:
         """The reading that is under way or a new one, which is kept for so many seconds; its failure is all's.
 
         But for one: a token that was refused is only its holder's. Whoever has another goes on without that one.
@@ -59,7 +59,7 @@ class Sharing:
             try:
                 # It goes on when whoever began it leaves.
                 return await asyncio.shield(task)
-            except TokenRefused as refused:
+            except TokenRejected as refused:
                 if refused.token == token:
                     raise
 
@@ -76,14 +76,14 @@ class Sharing:
         seconds: float,
         read: Callable[[], Coroutine[Any, Any, Value]],
         weigh: Callable[[Value], int],
-    ) -> "asyncio.Task[Reading[Value]]":
+    ) -> "asyncio.Task[CachedRead[Value]]":
         read_at = self._clock.now()
 
-        async def reading() -> Reading[Value]:
+        async def reading() -> CachedRead[Value]:
             value = await read()
-            return Reading(value, read_at, weigh(value))
+            return CachedRead(value, read_at, weigh(value))
 
-        def ended(task: "asyncio.Task[Reading[Value]]") -> None:
+        def ended(task: "asyncio.Task[CachedRead[Value]]") -> None:
             del self._under_way[key]
             if not task.cancelled() and task.exception() is None and seconds > 0:
                 self._keep(key, task.result())
@@ -93,7 +93,7 @@ class Sharing:
         task.add_done_callback(ended)
         return task
 
-    def _keep(self, key: Hashable, reading: Reading[Any]) -> None:
+    def _keep(self, key: Hashable, reading: CachedRead[Any]) -> None:
         replaced = self._kept.pop(key, None)
         if replaced is not None:
             self.records -= replaced.records

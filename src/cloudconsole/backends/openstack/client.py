@@ -15,12 +15,12 @@ import msgspec
 from msgspec import Struct
 
 from cloudconsole._version import __version__
-from cloudconsole.backends.openstack.config import Manners, Service, Unwatched, Watcher
-from cloudconsole.core.ports import Caller
+from cloudconsole.backends.openstack.config import CallObserver, ClientLimits, NullObserver, Service
+from cloudconsole.core.ports import ClientInfo
 from cloudconsole.spec.errors import UpstreamFailed, UpstreamTimeout
 
 
-class Call(Struct, frozen=True):
+class UpstreamRequest(Struct, frozen=True):
     """What was asked, as far as a log may tell it."""
 
     place: str
@@ -32,8 +32,8 @@ class Call(Struct, frozen=True):
         return f"{self.method} {self.place}{self.path}"
 
 
-class Answer(Struct, frozen=True):
-    call: Call
+class UpstreamResponse(Struct, frozen=True):
+    call: UpstreamRequest
     status: int
     headers: dict[str, str]
     """By names in lower case."""
@@ -41,7 +41,7 @@ class Answer(Struct, frozen=True):
     """What the JSON says, an object; None where there is no body, or where that of a refusal is no JSON."""
 
 
-class TokenRefused(Exception):
+class TokenRejected(Exception):
     """A service no longer takes the tenant's token."""
 
     def __init__(self, token: str) -> None:
@@ -49,7 +49,7 @@ class TokenRefused(Exception):
         self.token = token
 
 
-class BadAnswer(Exception):
+class InvalidResponse(Exception):
     """What came is no answer to go by; the text says why, and holds nothing of what came."""
 
     def __init__(self, why: str, *, was_slow: bool = False) -> None:
@@ -60,17 +60,23 @@ class BadAnswer(Exception):
 _GATEWAY_TIMEOUT: Final = 504
 
 
-def judged(
-    call: Call, status: int, headers: dict[str, str], content: bytes, *, token: str | None, expected: frozenset[int]
-) -> Answer:
+def check_response(
+    call: UpstreamRequest,
+    status: int,
+    headers: dict[str, str],
+    content: bytes,
+    *,
+    token: str | None,
+    expected: frozenset[int],
+) -> UpstreamResponse:
     """A success or a status that is expected; raises `TokenRefused` or `BadAnswer` for every other."""
     if 200 <= status < 300:
-        return Answer(call, status, headers, _object(content))
+        return UpstreamResponse(call, status, headers, _object(content))
     if status in expected:
-        return Answer(call, status, headers, _object_or_nothing(content))
+        return UpstreamResponse(call, status, headers, _object_or_nothing(content))
     if status == 401 and token is not None:
-        raise TokenRefused(token)
-    raise BadAnswer(f"status {status}", was_slow=status == _GATEWAY_TIMEOUT)
+        raise TokenRejected(token)
+    raise InvalidResponse(f"status {status}", was_slow=status == _GATEWAY_TIMEOUT)
 
 
 def _object(content: bytes) -> dict[str, Any] | None:
@@ -80,22 +86,22 @@ def _object(content: bytes) -> dict[str, Any] | None:
         # As text, since msgspec does not look at the bytes of what it skips.
         decoded = msgspec.json.decode(content.decode())
     except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as problem:
-        raise BadAnswer("an answer that is no JSON") from problem
+        raise InvalidResponse("an answer that is no JSON") from problem
     if not isinstance(decoded, dict):
-        raise BadAnswer("an answer that is no JSON object")
+        raise InvalidResponse("an answer that is no JSON object")
     return decoded
 
 
 def _object_or_nothing(content: bytes) -> dict[str, Any] | None:
     try:
         return _object(content)
-    except BadAnswer:
+    except InvalidResponse:
         return None
 
 
 log = logging.getLogger(__name__)
 
-MOST_BYTES: Final = 32 << 20
+MAX_RESPONSE_BYTES: Final = 32 << 20
 """Of one answer."""
 
 # No bound on connections: how many there can be follows from the room that each service has.
@@ -111,11 +117,11 @@ _REQUEST_IDS: Final = uuid.UUID("5c5a6a2e-6c55-4d0c-9f8e-1c1a5f7a43a1")
 Shape = TypeVar("Shape")
 
 
-class Upstream:
+class OpenStackClient:
     """The services behind one endpoint."""
 
     def __init__(
-        self, manners: Manners, trust: ssl.SSLContext | Path | None = None, watcher: Watcher | None = None
+        self, manners: ClientLimits, trust: ssl.SSLContext | Path | None = None, watcher: CallObserver | None = None
     ) -> None:
         """`trust` is a file of certificates, or a whole context; without one, the system's certificates are trusted."""
         self._manners = manners
@@ -124,7 +130,7 @@ class Upstream:
         self._keeping: httpx2.AsyncHTTPTransport | None = None
         self._fresh: httpx2.AsyncHTTPTransport | None = None
         self._rooms: dict[str, asyncio.Semaphore] = {}
-        self._watcher: Watcher = watcher or Unwatched()
+        self._watcher: CallObserver = watcher or NullObserver()
 
     @property
     def action_seconds(self) -> float:
@@ -137,19 +143,19 @@ class Upstream:
         method: str,
         path: str,
         *,
-        caller: Caller,
+        caller: ClientInfo,
         service: Service = "identity",
         token: str | None = None,
         headers: Mapping[str, str] | None = None,
         params: Mapping[str, str] | None = None,
         body: object = None,
         expected: frozenset[int] = frozenset(),
-    ) -> Answer:
+    ) -> UpstreamResponse:
         """The answer of the service at `place`: a success, or a status that is expected.
 
         Raises `TokenRefused` where the tenant's token was, `UpstreamTimeout` or `UpstreamFailed` for all else.
         """
-        call = Call(place, method, path, service)
+        call = UpstreamRequest(place, method, path, service)
         room = self._rooms.setdefault(service_of(place), asyncio.Semaphore(self._manners.concurrency))
         started = time.perf_counter_ns()
         self._watcher.begun(service)
@@ -159,14 +165,14 @@ class Upstream:
                 status, received, content = await self._exchange(request)
             took = (time.perf_counter_ns() - started) / 1e6
             log.debug("asked", extra={"fields": {"call": str(call), "ms": took}})
-            return judged(call, status, received, content, token=token, expected=expected)
-        except TokenRefused:
+            return check_response(call, status, received, content, token=token, expected=expected)
+        except TokenRejected:
             log.warning("a service behind the console refused a token: %s", call, extra=_named_service(call))
             raise
         except (TimeoutError, httpx2.TimeoutException) as slow:
             self._note(call, f"no answer within {self._manners.call_seconds:g} s", was_slow=True)
             raise UpstreamTimeout from slow
-        except BadAnswer as bad:
+        except InvalidResponse as bad:
             self._note(call, str(bad), was_slow=bad.was_slow)
             raise (UpstreamTimeout() if bad.was_slow else UpstreamFailed()) from bad
         except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError, ssl.SSLError) as failure:
@@ -175,7 +181,7 @@ class Upstream:
         finally:
             self._watcher.ended(service, time.perf_counter_ns() - started)
 
-    def read(self, answer: Answer, shape: type[Shape]) -> Shape:
+    def read(self, answer: UpstreamResponse, shape: type[Shape]) -> Shape:
         """The body as `shape`, which need name only what is of use; raises `UpstreamFailed` where it does not fit."""
         try:
             return msgspec.convert(answer.body, shape)
@@ -183,7 +189,7 @@ class Upstream:
             # Its text names types and where they are wrong, and no value.
             raise self.nonsense(answer, str(problem)) from problem
 
-    def nonsense(self, answer: Answer, why: str) -> UpstreamFailed:
+    def nonsense(self, answer: UpstreamResponse, why: str) -> UpstreamFailed:
         """What to raise where an answer cannot be true; `why` is logged, so it must hold nothing of the answer."""
         self._note(answer.call, why)
         return UpstreamFailed()
@@ -213,12 +219,12 @@ class Upstream:
     def _transport(self, limits: httpx2.Limits) -> httpx2.AsyncHTTPTransport:
         return httpx2.AsyncHTTPTransport(verify=self._tls, trust_env=False, limits=limits)
 
-    def _note(self, call: Call, why: str, *, was_slow: bool = False) -> None:
+    def _note(self, call: UpstreamRequest, why: str, *, was_slow: bool = False) -> None:
         self._watcher.failed(call.service, was_slow=was_slow)
         log.warning("a service behind the console failed: %s: %s", call, why, extra=_named_service(call))
 
 
-def _named_service(call: Call) -> dict[str, object]:
+def _named_service(call: UpstreamRequest) -> dict[str, object]:
     """What a log line needs so that lines of one service are counted apart from those of others."""
     service = service_of(call.place)
     return {"service": service, "fields": {"service": service}}
@@ -238,7 +244,7 @@ def openstack_request_id(request_id: str) -> str:
     return f"req-{number}"
 
 
-def _headers(caller: Caller, token: str | None) -> dict[str, str]:
+def _headers(caller: ClientInfo, token: str | None) -> dict[str, str]:
     headers = {
         "Accept": "application/json",
         "Accept-Encoding": "identity",
@@ -250,7 +256,9 @@ def _headers(caller: Caller, token: str | None) -> dict[str, str]:
     return headers if token is None else headers | {"X-Auth-Token": token}
 
 
-def _request(call: Call, headers: dict[str, str], params: Mapping[str, str] | None, body: object) -> httpx2.Request:
+def _request(
+    call: UpstreamRequest, headers: dict[str, str], params: Mapping[str, str] | None, body: object
+) -> httpx2.Request:
     url = httpx2.URL(call.place + call.path)
     if url.port is not None and url.port > _LAST_PORT:
         raise httpx2.InvalidURL("no such port")
@@ -270,6 +278,6 @@ async def _content(response: httpx2.Response) -> bytes:
     content = bytearray()
     async for piece in response.aiter_bytes():
         content += piece
-        if len(content) > MOST_BYTES:
-            raise BadAnswer(f"an answer of over {MOST_BYTES} bytes")
+        if len(content) > MAX_RESPONSE_BYTES:
+            raise InvalidResponse(f"an answer of over {MAX_RESPONSE_BYTES} bytes")
     return bytes(content)

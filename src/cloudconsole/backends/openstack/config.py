@@ -31,7 +31,7 @@ class Endpoint(Struct, frozen=True):
         return not self.regions or region in self.regions
 
 
-class Manners(Struct, frozen=True):
+class ClientLimits(Struct, frozen=True):
     """How much of the cloud's time and how many of its connections the console takes."""
 
     call_seconds: float = 10
@@ -42,7 +42,7 @@ class Manners(Struct, frozen=True):
     flavor_seconds: int = 300
 
 
-class Watcher(Protocol):
+class CallObserver(Protocol):
     """Sees every call to a cloud, to count it."""
 
     def begun(self, service: Service) -> None: ...
@@ -54,7 +54,7 @@ class Watcher(Protocol):
         """Of a call, also of one that had ended before its answer was found to be nonsense."""
 
 
-class Unwatched:
+class NullObserver:
     """For whoever counts nothing."""
 
     def begun(self, service: Service) -> None:

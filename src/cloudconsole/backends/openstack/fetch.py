@@ -9,9 +9,9 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from cloudconsole.backends.openstack import billable
-from cloudconsole.backends.openstack.billable import Holding
-from cloudconsole.backends.openstack.flavors import ListedFlavor, merged
-from cloudconsole.backends.openstack.pagination import Asking, Listing, together
+from cloudconsole.backends.openstack.billable import BillableResource
+from cloudconsole.backends.openstack.flavors import ListedFlavor, merge_flavors
+from cloudconsole.backends.openstack.pagination import Listing, ServiceClient, gather
 from cloudconsole.backends.openstack.quotas import ComputeLimits, Figures, NetworkQuotas, VolumeLimits, usage_limits
 from cloudconsole.spec.records import Flavors, UsageLimits
 
@@ -46,38 +46,40 @@ class _NetworkAnswer(Struct, frozen=True):
     quota: NetworkQuotas
 
 
-async def read_limits(regions: Sequence[Asking], project_id: str) -> UsageLimits:
+async def fetch_quotas(regions: Sequence[ServiceClient], project_id: str) -> UsageLimits:
     ways = {"compute": _compute, "volume": _volume, "network": _network}
     return usage_limits(
-        await together(
+        await gather(
             ask(region, project_id) for region in regions for service, ask in ways.items() if service in region.services
         )
     )
 
 
-async def _compute(region: Asking, _project_id: str) -> Figures:
+async def _compute(region: ServiceClient, _project_id: str) -> Figures:
     # Without a version: newer ones leave fields out.
     return (await region.one("compute", "/limits", _ComputeAnswer)).limits.absolute.figures()
 
 
-async def _volume(region: Asking, _project_id: str) -> Figures:
+async def _volume(region: ServiceClient, _project_id: str) -> Figures:
     return (await region.one("volume", "/limits", _VolumeAnswer)).limits.absolute.figures()
 
 
-async def _network(region: Asking, project_id: str) -> Figures:
+async def _network(region: ServiceClient, project_id: str) -> Figures:
     path = f"/quotas/{quote(project_id, safe='')}/details.json"
     return (await region.one("network", path, _NetworkAnswer)).quota.figures()
 
 
-async def read_flavors(regions: Sequence[Asking]) -> Flavors:
+async def fetch_flavors(regions: Sequence[ServiceClient]) -> Flavors:
     """The public ones and those shared with the project: what Nova lists to who asks for no others."""
-    return merged(await together(region.all("compute", FLAVORS) for region in regions if "compute" in region.services))
+    return merge_flavors(
+        await gather(region.all("compute", FLAVORS) for region in regions if "compute" in region.services)
+    )
 
 
-async def read_holdings(regions: Sequence[Asking], project_id: str, since: int) -> list[Holding]:
+async def fetch_billable(regions: Sequence[ServiceClient], project_id: str, since: int) -> list[BillableResource]:
     """All that costs money and is there, and the servers that ended since then."""
     ways = {"compute": _servers, "volume": _volumes, "image": _images, "load-balancer": _balancers}
-    found = await together(
+    found = await gather(
         ask(region, project_id, since)
         for region in regions
         for service, ask in ways.items()
@@ -86,7 +88,7 @@ async def read_holdings(regions: Sequence[Asking], project_id: str, since: int) 
     return [holding for some in found for holding in some]
 
 
-async def _servers(region: Asking, _project_id: str, since: int) -> Iterable[Holding]:
+async def _servers(region: ServiceClient, _project_id: str, since: int) -> Iterable[BillableResource]:
     # One after the other: a server that is deleted between the two is in the first, or in both, but never in none. And
     # the first page without a parameter: only then does Nova list what it cannot reach.
     present = await region.all("compute", SERVERS)
@@ -95,16 +97,16 @@ async def _servers(region: Asking, _project_id: str, since: int) -> Iterable[Hol
     return billable.servers(region.region, [*present, *changed], since)
 
 
-async def _volumes(region: Asking, _project_id: str, _since: int) -> Iterable[Holding]:
+async def _volumes(region: ServiceClient, _project_id: str, _since: int) -> Iterable[BillableResource]:
     return billable.volumes(region.region, await region.all("volume", VOLUMES))
 
 
-async def _images(region: Asking, project_id: str, _since: int) -> Iterable[Holding]:
+async def _images(region: ServiceClient, project_id: str, _since: int) -> Iterable[BillableResource]:
     shown = {"owner": project_id, "limit": _IMAGES_A_PAGE}
-    listed = await together(region.all("image", IMAGES, params) for params in (shown, {**shown, "os_hidden": "true"}))
+    listed = await gather(region.all("image", IMAGES, params) for params in (shown, {**shown, "os_hidden": "true"}))
     return billable.images(region.region, itertools.chain(*listed), project_id)
 
 
-async def _balancers(region: Asking, project_id: str, _since: int) -> Iterable[Holding]:
+async def _balancers(region: ServiceClient, project_id: str, _since: int) -> Iterable[BillableResource]:
     listed = await region.all("load-balancer", BALANCERS, {"project_id": project_id})
     return billable.balancers(region.region, listed, project_id)

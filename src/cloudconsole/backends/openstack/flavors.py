@@ -23,7 +23,7 @@ class ListedFlavor(Struct, frozen=True):
     disabled: bool = field(name="OS-FLV-DISABLED:disabled", default=False)
 
 
-def merged(regions: Iterable[Iterable[ListedFlavor]]) -> Flavors:
+def merge_flavors(regions: Iterable[Iterable[ListedFlavor]]) -> Flavors:
     """One flavor for all of the same name and size, with the id that the first region has it under."""
     found: dict[tuple[int, int, int, str], Flavor] = {}
     for flavors in regions:

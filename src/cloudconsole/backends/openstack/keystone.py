@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta, Struct
 
-from cloudconsole.backends.openstack.client import Answer, Upstream
+from cloudconsole.backends.openstack.client import OpenStackClient, UpstreamResponse
 from cloudconsole.backends.openstack.config import Endpoint
-from cloudconsole.backends.openstack.token_encryption import Seals
+from cloudconsole.backends.openstack.token_encryption import TokenCipher
 from cloudconsole.core.clock import Clock
-from cloudconsole.core.ports import Access, Caller, Guest, Services
+from cloudconsole.core.ports import ClientInfo, CloudCredentials, FederatedUser, Services
 from cloudconsole.core.usernames import is_plain
 from cloudconsole.spec.errors import NoProject, UpstreamTimeout
 
@@ -169,11 +169,11 @@ class KeystoneIdentity:
     def __init__(
         self,
         endpoint: Endpoint,
-        upstream: Upstream,
-        seals: Seals,
+        upstream: OpenStackClient,
+        seals: TokenCipher,
         projects: Projects,
         clock: Clock,
-        discard: Callable[[Access, Caller], None] = lambda _access, _caller: None,
+        discard: Callable[[CloudCredentials, ClientInfo], None] = lambda _access, _caller: None,
     ) -> None:
         """`discard` is called for the token of a login that is rejected because its tenant is disabled."""
         self._endpoint = endpoint
@@ -183,7 +183,7 @@ class KeystoneIdentity:
         self._projects = projects
         self._clock = clock
 
-    async def authenticate(self, username: str, password: str, caller: Caller) -> Guest | None:
+    async def authenticate(self, username: str, password: str, caller: ClientInfo) -> FederatedUser | None:
         """Who it is, after at most three calls; raises `NoProject` where there is none to work in."""
         if not is_plain(username):
             return None
@@ -193,7 +193,7 @@ class KeystoneIdentity:
         except TimeoutError as slow:
             raise UpstreamTimeout from slow
 
-    async def _authenticate(self, username: str, password: str, caller: Caller) -> Guest | None:
+    async def _authenticate(self, username: str, password: str, caller: ClientInfo) -> FederatedUser | None:
         """The same in its own time.
 
         None is Keystone's own no: to a wrong password as to an expired one, an unknown user, a disabled or locked one.
@@ -221,7 +221,7 @@ class KeystoneIdentity:
         """Only Keystone knows its users."""
         return False
 
-    async def vouches(self, access: Access, caller: Caller) -> bool:
+    async def vouches(self, access: CloudCredentials, caller: ClientInfo) -> bool:
         """Whether the token is still good, and for the same user and project."""
         secret = self._seals.open(access.sealed_token)
         if secret is None:
@@ -233,15 +233,15 @@ class KeystoneIdentity:
         token = self._upstream.read(answer, Authenticated).token
         return token.project is not None and (token.user.id, token.project.id) == (access.user_id, access.project_id)
 
-    async def revoke(self, access: Access, caller: Caller) -> None:
+    async def revoke(self, access: CloudCredentials, caller: ClientInfo) -> None:
         """Make the token worthless; it is none the worse if it is already."""
         secret = self._seals.open(access.sealed_token)
         if secret is not None:
             await self._about_itself("DELETE", secret, caller)
 
     async def _log_in(
-        self, proof: dict[str, Any], caller: Caller, *, expected: int, scope: dict[str, Any] | None = None
-    ) -> Answer:
+        self, proof: dict[str, Any], caller: ClientInfo, *, expected: int, scope: dict[str, Any] | None = None
+    ) -> UpstreamResponse:
         auth: dict[str, Any] = {"identity": {"methods": list(proof), **proof}}
         if scope is not None:
             auth["scope"] = scope
@@ -249,7 +249,7 @@ class KeystoneIdentity:
             self._endpoint.address, "POST", _TOKENS, caller=caller, body={"auth": auth}, expected=frozenset({expected})
         )
 
-    async def _about_itself(self, method: str, secret: str, caller: Caller) -> Answer:
+    async def _about_itself(self, method: str, secret: str, caller: ClientInfo) -> UpstreamResponse:
         return await self._upstream.ask(
             self._endpoint.address,
             method,
@@ -261,7 +261,7 @@ class KeystoneIdentity:
             expected=frozenset({401, 404}),
         )
 
-    async def _project_for(self, user: User, secret: str, caller: Caller) -> Project:
+    async def _project_for(self, user: User, secret: str, caller: ClientInfo) -> Project:
         """The only project, else the one of the configured name, and of two the one in the user's own domain."""
         # Not as a tenant's token: that a new one is refused is Keystone's failure.
         headers = {"X-Auth-Token": secret}
@@ -275,7 +275,7 @@ class KeystoneIdentity:
                 return candidates[0]
         raise NoProject
 
-    def _proof(self, answer: Answer) -> tuple[str, Token]:
+    def _proof(self, answer: UpstreamResponse) -> tuple[str, Token]:
         secret = answer.headers.get("x-subject-token")
         token = self._upstream.read(answer, Authenticated).token
         if not secret:
@@ -284,14 +284,14 @@ class KeystoneIdentity:
             raise self._upstream.nonsense(answer, "a token that has expired already")
         return secret, token
 
-    async def _guest(self, secret: str, token: Token, project: Project, caller: Caller) -> Guest | None:
+    async def _guest(self, secret: str, token: Token, project: Project, caller: ClientInfo) -> FederatedUser | None:
         endpoint = self._endpoint
         tenant_id = await self._projects.tenant_of(f"{project.id}@{endpoint.address}", project.name)
         services = services_of(
             token.catalog, interface=endpoint.interface, regions=endpoint.regions, project_id=project.id
         )
-        access = Access(endpoint.address, token.user.id, project.id, services, self._seals.seal(secret))
+        access = CloudCredentials(endpoint.address, token.user.id, project.id, services, self._seals.seal(secret))
         if tenant_id is None:
             self._discard(access, caller)
             return None
-        return Guest(token.user.name, tenant_id, access, token.expires_at.timestamp())
+        return FederatedUser(token.user.name, tenant_id, access, token.expires_at.timestamp())

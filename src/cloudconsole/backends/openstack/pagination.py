@@ -7,9 +7,9 @@ from typing import Any, Final, Generic, Protocol, TypeVar, cast
 import msgspec
 from msgspec import Struct
 
-from cloudconsole.backends.openstack.client import Answer, TokenRefused, Upstream
+from cloudconsole.backends.openstack.client import OpenStackClient, TokenRejected, UpstreamResponse
 from cloudconsole.backends.openstack.config import Service
-from cloudconsole.core.ports import Caller
+from cloudconsole.core.ports import ClientInfo
 from cloudconsole.spec.errors import UpstreamFailed, UpstreamTimeout
 
 MOST_PAGES: Final = 1000
@@ -58,11 +58,11 @@ class Listing(Generic[Item]):
         self.shape = cast("type[Page[Item]]", shape)
 
 
-class Asking:
+class ServiceClient:
     """A tenant's voice in a region; `services` says where each of the region's services is."""
 
     def __init__(
-        self, upstream: Upstream, caller: Caller, token: str, region: str, services: Mapping[str, str]
+        self, upstream: OpenStackClient, caller: ClientInfo, token: str, region: str, services: Mapping[str, str]
     ) -> None:
         self.region = region
         self.services = services
@@ -100,7 +100,7 @@ class Asking:
 
     async def _ask(
         self, service: Service, path: str, params: Mapping[str, str] | None, headers: Mapping[str, str] | None
-    ) -> Answer:
+    ) -> UpstreamResponse:
         return await self._upstream.ask(
             self.services[service],
             "GET",
@@ -115,10 +115,10 @@ class Asking:
 
 Result = TypeVar("Result")
 
-_GRAVEST_LAST: Final = (UpstreamTimeout, UpstreamFailed, TokenRefused)
+_GRAVEST_LAST: Final = (UpstreamTimeout, UpstreamFailed, TokenRejected)
 
 
-async def together(questions: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+async def gather(questions: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
     """The answers, in the order of the questions."""
     try:
         async with asyncio.TaskGroup() as group:

@@ -101,15 +101,17 @@ def usage_limits(told: Iterable[Figures]) -> UsageLimits:
     for figures in told:
         for field, number in figures.items():
             numbers[field].append(number)
-    return UsageLimits(**{field: least(each) if field in LEAST else total(each) for field, each in numbers.items()})
+    return UsageLimits(
+        **{field: least_limits(each) if field in LEAST else sum_limits(each) for field, each in numbers.items()}
+    )
 
 
-def total(numbers: list[int]) -> int:
+def sum_limits(numbers: list[int]) -> int:
     """The sum; unlimited where one of them is."""
     return UNLIMITED if UNLIMITED in numbers else sum(numbers)
 
 
-def least(numbers: list[int]) -> int:
+def least_limits(numbers: list[int]) -> int:
     """The smallest, of which unlimited is the largest; 0 of none."""
     finite = [number for number in numbers if number != UNLIMITED]
     return min(finite, default=UNLIMITED if numbers else 0)

@@ -43,7 +43,7 @@ def read_keys(file: Path) -> list[bytes]:
     return keys
 
 
-def make_keys(file: Path) -> None:
+def create_keys(file: Path) -> None:
     """Make the file with one new key; one that is there, or is made by another at the same time, stays."""
     try:
         with _written_beside(file, [Fernet.generate_key()]) as beside:
@@ -55,7 +55,7 @@ def make_keys(file: Path) -> None:
         raise KeyFileError(f"the token keys in {file} cannot be made: {problem.strerror}") from problem
 
 
-def rotate(file: Path) -> None:
+def rotate_keys(file: Path) -> None:
     """Put a new key first, and keep the newest of the others: what older ones sealed cannot be opened again."""
     file = file.resolve()
     try:
@@ -116,13 +116,13 @@ def _written_beside(file: Path, keys: list[bytes], like: os.stat_result | None =
 
 log = logging.getLogger(__name__)
 
-LOOK_SECONDS: Final = 1.0
+CHECK_SECONDS: Final = 1.0
 """The file of keys is looked at again at most this often, unless there is a reason."""
 
 Stamp = tuple[int, int]
 
 
-class Seals:
+class TokenCipher:
     """Seals under the newest key and opens under all; notices by itself when the keys were changed."""
 
     def __init__(self, file: Path, seconds: Callable[[], float] = time.monotonic) -> None:
@@ -132,18 +132,18 @@ class Seals:
         self._looked_at = seconds()
         self._stamp = _stamp(file)
         if self._stamp is None:
-            make_keys(file)
+            create_keys(file)
             self._stamp = _stamp(file)
         self._keys = _opener(read_keys(file))
 
     def seal(self, token: str) -> bytes:
-        if self._seconds() - self._looked_at >= LOOK_SECONDS:
+        if self._seconds() - self._looked_at >= CHECK_SECONDS:
             self._look()
         return self._keys.encrypt(token.encode())
 
     def open(self, sealed: bytes) -> str | None:
         """The token, or None where it was sealed under a key that is no longer there."""
-        if self._seconds() - self._looked_at >= LOOK_SECONDS:
+        if self._seconds() - self._looked_at >= CHECK_SECONDS:
             self._look()
         try:
             return self._keys.decrypt(sealed).decode()

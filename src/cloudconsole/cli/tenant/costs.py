@@ -13,7 +13,7 @@ from cloudconsole.cli.output import Field, Sheet, View, print_sheet, show
 from cloudconsole.cli.runner import run_call
 from cloudconsole.cli.tables import Bar
 from cloudconsole.cli.tenant.flavors import with_unit
-from cloudconsole.spec.text import foreign
+from cloudconsole.spec.text import escape_and_truncate
 
 if TYPE_CHECKING:
     from cloudconsole.cli.connection import Call
@@ -73,7 +73,7 @@ def _plot(console: "Console") -> Sheet:
     ]
     if not costs.items:
         return Sheet(fields, [], notes=[say(messages.NO_COSTS)])
-    currency = foreign(costs.currency or "")
+    currency = escape_and_truncate(costs.currency or "")
     totals = [
         f"{say(messages.TOTAL)}, {say(heading)}: {_text(getattr(costs.total, period))} {currency}".rstrip()
         for period, heading in _PERIODS.items()

@@ -11,7 +11,7 @@ from cloudconsole.cli.flags import add_call_flags, whole_number
 from cloudconsole.cli.i18n import say
 from cloudconsole.cli.output import Field, Sheet, View, show
 from cloudconsole.spec.i18n import Text
-from cloudconsole.spec.text import foreign
+from cloudconsole.spec.text import escape_and_truncate
 
 if TYPE_CHECKING:
     from cloudconsole.client import Console, Flavors
@@ -44,7 +44,7 @@ def _sheet(console: "Console", vcpus: int | None, ram: int | None) -> Sheet:
     found = flavors.flavors if vcpus is None and ram is None else flavors.matching(vcpus=vcpus, ram=ram)
     choices = {cores: sizes for cores, sizes in flavors.choices().items() if vcpus in (None, cores)}
     notes = [
-        say(messages.RAM_WITH_CORES, cores=cores, sizes=_listed(sizes), unit=foreign(ram_unit)).rstrip()
+        say(messages.RAM_WITH_CORES, cores=cores, sizes=_listed(sizes), unit=escape_and_truncate(ram_unit)).rstrip()
         for cores, sizes in choices.items()
         if ram is None or ram in sizes
     ]
@@ -52,7 +52,7 @@ def _sheet(console: "Console", vcpus: int | None, ram: int | None) -> Sheet:
 
 
 def with_unit(text: Text, unit: str | None) -> str:
-    return f"{say(text)} ({foreign(unit)})" if unit else say(text)
+    return f"{say(text)} ({escape_and_truncate(unit)})" if unit else say(text)
 
 
 def _check_offered(flavors: "Flavors", vcpus: int | None, ram: int | None) -> None:

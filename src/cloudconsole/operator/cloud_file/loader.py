@@ -30,8 +30,8 @@ from cloudconsole.operator.parsing import DEFAULT_POLICY, PasswordPolicy
 from cloudconsole.operator.serializers import Record, Row
 from cloudconsole.operator.transaction import Desk
 from cloudconsole.store import counters, tables
-from cloudconsole.store.base import reading
-from cloudconsole.store.sql import allow_long_thought
+from cloudconsole.store.base import read_only
+from cloudconsole.store.sql import allow_idle_transaction
 
 MOST_RESOURCES: Final = 10_000
 """Where a load touches more, only its own line says how many."""
@@ -152,7 +152,7 @@ def make_equal(
     # Hashed before the transaction: it takes its time, in which others could not write.
     hashes = model.hash_passwords(passwords, _current_hashes(engine))
     with engine.connect() as connection, connection.begin() as transaction:
-        allow_long_thought(connection)
+        allow_idle_transaction(connection)
         refuse(connection)
         desk = Desk(connection, actor, now, force=force)
         with keeping_an_operator(desk):
@@ -243,7 +243,7 @@ def _children(connection: Connection, file: CloudFile, hashes: Mapping[str, str]
 
 
 def _current_hashes(engine: Engine) -> dict[str, str]:
-    with reading(engine).connect() as connection:
+    with read_only(engine).connect() as connection:
         return {row["username"]: row["password_hash"] for row in rows_of(connection, tables.accounts)}
 
 

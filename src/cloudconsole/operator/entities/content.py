@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 from sqlalchemy import ColumnElement, Select, func, or_, select
 
-from cloudconsole.core.clock import time_text
+from cloudconsole.core.clock import format_utc
 from cloudconsole.operator import models, serializers
 from cloudconsole.operator.entities.base import Done, Noun, NumberedNoun, Values
 from cloudconsole.operator.entities.references import require_owner, split_owner, with_tenant
@@ -138,7 +138,7 @@ class News(Noun):
 
     def _complete(self, desk: Desk, values: Values) -> Values:
         last = desk.connection.scalar(select(func.max(self.table.c.id))) or 0
-        return {"id": last + 1, "date": time_text(desk.now), **values}
+        return {"id": last + 1, "date": format_utc(desk.now), **values}
 
     def record_of(self, row: Row) -> Record:
         return serializers.news_record(row)

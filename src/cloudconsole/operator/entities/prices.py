@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Select, and_, func, insert, or_, select
 
-from cloudconsole.core.clock import time_text
+from cloudconsole.core.clock import format_utc
 from cloudconsole.core.resources import PRICED_UNITS
 from cloudconsole.operator import models, serializers
 from cloudconsole.operator.entities.base import PAGE, Done, Noun, Records, Values
@@ -51,7 +51,7 @@ def refuse_unpriced(desk: Desk, kind: str, current: Starts, changed: Starts) -> 
     count = desk.connection.scalar(select(func.count()).select_from(query.subquery()))
     first = desk.connection.execute(query.limit(1)).one_or_none()
     if first is not None:
-        such = f"{first.id} on {first.name}, started {time_text(first.started_at)}"
+        such = f"{first.id} on {first.name}, started {format_utc(first.started_at)}"
         who = f"the {kind} {such} needs" if count == 1 else f"{count} resources of kind {kind}, such as {such}, need"
         raise OperatorError(f"{who} this price: no other is in force on its node from its start on")
 

@@ -17,7 +17,7 @@ from cloudconsole.operator.serializers import Record, Row
 from cloudconsole.operator.transaction import Desk
 from cloudconsole.store import tables
 from cloudconsole.store.counters import amounts_of
-from cloudconsole.store.sql import among
+from cloudconsole.store.sql import in_values
 from cloudconsole.store.tables import quotas, resources, usage
 
 
@@ -78,7 +78,7 @@ class Room:
     def __init__(self, desk: Desk, tenant_ids: Collection[int]) -> None:
         self._now = desk.now
         self._limits: dict[int, Mapping[str, int]] = dict.fromkeys(tenant_ids, QUOTA_DEFAULTS)
-        theirs = among(desk.connection, quotas.c.tenant_id, tenant_ids)
+        theirs = in_values(desk.connection, quotas.c.tenant_id, tenant_ids)
         for own in desk.connection.execute(select(quotas).where(theirs)).mappings():
             self._limits[own["tenant_id"]] = {name: own[name] for name in QUOTA_DEFAULTS}
         self._used: dict[int, Counter[str]] = {tenant_id: Counter() for tenant_id in tenant_ids}
@@ -138,14 +138,14 @@ def _has_ended(resource: Row, now: int) -> bool:
 
 def _used(desk: Desk, tenant_ids: Collection[int]) -> Iterator[tuple[int, Mapping[str, int]]]:
     """By tenant: what resources without an end take, and those whose end is still to come, by kind."""
-    theirs = among(desk.connection, usage.c.tenant_id, tenant_ids)
+    theirs = in_values(desk.connection, usage.c.tenant_id, tenant_ids)
     for row in desk.connection.execute(select(usage).where(theirs)).mappings():
         yield row["tenant_id"], {quota: row[quota] for quota in QUOTA_USES}
     columns = resources.c
     sums = [func.sum(columns[name]).label(name) for name in ("vcpus", "ram_mb", "size_gb")]
     ending = (
         select(columns.tenant_id, columns.kind, func.count().label("items"), *sums)
-        .where(among(desk.connection, columns.tenant_id, tenant_ids), columns.ended_at > desk.now)
+        .where(in_values(desk.connection, columns.tenant_id, tenant_ids), columns.ended_at > desk.now)
         .group_by(columns.tenant_id, columns.kind)
     )
     for tenant_id, kind, items, vcpus, ram_mb, size_gb in desk.connection.execute(ending):

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 
 from sqlalchemy import ColumnElement, Select, or_, select, union, union_all
 
-from cloudconsole.core.clock import time_text
+from cloudconsole.core.clock import format_utc
 from cloudconsole.core.resources import KINDS
 from cloudconsole.operator import models, serializers
 from cloudconsole.operator.entities.base import PAGE, Done, Noun, Records, Values
@@ -67,7 +67,7 @@ class Resources(Noun):
         An end that is still ahead can be set anew.
         """
         current = self._live(desk, key)
-        row = self._changed_row(desk, self.record_of(current), {"ended": time_text(desk.now) if at is None else at})
+        row = self._changed_row(desk, self.record_of(current), {"ended": format_utc(desk.now) if at is None else at})
         return self._write(desk, "end", current, row)
 
     def list(
@@ -110,7 +110,7 @@ class Resources(Noun):
         return current
 
     def _complete(self, desk: Desk, values: Values) -> Values:
-        return {"started": time_text(desk.now), **values}
+        return {"started": format_utc(desk.now), **values}
 
     def _query(self) -> Select[Any]:
         nodes = tables.nodes

@@ -14,25 +14,25 @@ from sqlalchemy import Table, delete, func, insert, select
 from cloudconsole.operator.audit import RESTORE, note
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.transaction import at_desk
-from cloudconsole.store.base import PARTS, Part, StoreError, reading
-from cloudconsole.store.migrations import current_revision, known_revisions, migrate, refuse_newer
+from cloudconsole.store.base import DATABASE_NAMES, DatabaseName, StoreError, read_only
+from cloudconsole.store.migrations import current_revision, known_revisions, migrate, reject_newer
 from cloudconsole.store.sqlite.archive import Manifest, describe, read_archive, write_archive
 from cloudconsole.store.sqlite.backup import (
-    add_missing,
     connect,
     consistent_snapshot,
     copy_to,
-    damage,
-    is_unwritable,
-    put_into,
+    find_corruption,
+    insert_missing_rows,
+    is_read_only,
+    overwrite_database,
     read_only_snapshot,
     temporary_directory,
 )
 from cloudconsole.store.sqlite.engine import database_file, opened
-from cloudconsole.store.sqlite.integrity import odd_parts
-from cloudconsole.store.sqlite.permissions import refuse_danger, refuse_open_to_all
-from cloudconsole.store.sqlite.store import alone, prepare
-from cloudconsole.store.sqlite.test_marker import is_marked
+from cloudconsole.store.sqlite.integrity import unexpected_schema_parts
+from cloudconsole.store.sqlite.permissions import reject_unsafe_permissions, reject_world_writable
+from cloudconsole.store.sqlite.store import exclusive_lock, prepare
+from cloudconsole.store.sqlite.test_marker import is_test_store
 from cloudconsole.store.tables import access_audit, accounts, operator_audit, resources, secrets, sessions, tenants
 
 
@@ -52,16 +52,16 @@ def staged(file: Path, beside: Path) -> Iterator[Staged]:
     if not file.is_file():
         raise OperatorError(f"{file} cannot be read: there is no such file")
     if beside.is_dir():
-        refuse_danger(beside)
+        reject_unsafe_permissions(beside)
     place = _existing(beside)
-    refuse_open_to_all(place)
+    reject_world_writable(place)
     with temporary_directory(place, "restore") as folder:
         manifest = read_archive(file, folder)
-        for part in PARTS:
+        for part in DATABASE_NAMES:
             _prove(file, folder, part, manifest.files[part].revision)
             with opened(folder, part) as engine:
                 migrate(engine, {part})
-        with opened(folder, "cloud") as engine, reading(engine).connect() as connection:
+        with opened(folder, "cloud") as engine, read_only(engine).connect() as connection:
             counted = {
                 table.name: connection.scalar(select(func.count()).select_from(table)) or 0
                 for table in (tenants, accounts, resources)
@@ -69,14 +69,14 @@ def staged(file: Path, beside: Path) -> Iterator[Staged]:
         yield Staged(folder, file.name, manifest, counted)
 
 
-def _prove(file: Path, folder: Path, part: Part, revision: str) -> None:
+def _prove(file: Path, folder: Path, part: DatabaseName, revision: str) -> None:
     """Refuse a database that is not one of ours, before anything in it is believed or evaluated."""
     database = database_file(folder, part)
     if revision not in known_revisions():
         raise StoreError(f"{file} was made by a newer Cloud Console (revision {revision}): install that version")
     try:
-        odd = odd_parts(database, part, revision)
-        problem: object = None if odd else damage(database)
+        odd = unexpected_schema_parts(database, part, revision)
+        problem: object = None if odd else find_corruption(database)
     except sqlite3.Error as unreadable:
         odd, problem = [], unreadable
     if odd:
@@ -101,29 +101,29 @@ def restore(backup: Staged, folder: Path, *, actor: str, now: int, zone: tzinfo,
         kept = _keep_trail(backup, folder, "cloud", operator_audit)
         _note_restore(backup, kept, actor=actor, now=now, zone=zone)
 
-    is_new = not any(database_file(folder, part).exists() for part in PARTS)
+    is_new = not any(database_file(folder, part).exists() for part in DATABASE_NAMES)
     try:
         prepare(folder, actor=actor)
-        for part in PARTS:
+        for part in DATABASE_NAMES:
             with opened(folder, part) as engine:
-                refuse_newer(engine)
+                reject_newer(engine)
     except StoreError as problem:
         raise StoreError(f"{problem}; restore into an empty folder instead: --to DIR") from problem
-    with alone(folder):
+    with exclusive_lock(folder):
         _refuse_desks(backup, folder, is_new=is_new)
         _finish_activity(backup, folder, keep_sessions=keep_sessions, keep_own_secrets=not is_new)
-        last_steps: dict[Part, Callable[[], object]] = {
+        last_steps: dict[DatabaseName, Callable[[], object]] = {
             "activity": lambda: _keep_trail(backup, folder, "activity", access_audit),
             "cloud": finish_cloud,
         }
         for part, last_step in last_steps.items():
-            put_into(folder, part, database_file(backup.folder, part), when_still=last_step)
+            overwrite_database(folder, part, database_file(backup.folder, part), when_still=last_step)
     return kept
 
 
 def _refuse_desks(backup: Staged, folder: Path, *, is_new: bool) -> None:
     """What a console for the desk wrote stays among such: in a store of its own, or in another desk's."""
-    if is_marked(backup.folder) and not (is_new or is_marked(folder)):
+    if is_test_store(backup.folder) and not (is_new or is_test_store(folder)):
         raise OperatorError(
             f"{backup.name} is of a console for the desk, and that in {folder} is not: "
             "restore it into an empty folder instead: --to DIR"
@@ -136,17 +136,17 @@ def _finish_activity(backup: Staged, folder: Path, *, keep_sessions: bool, keep_
             connection.execute(delete(sessions))
         if keep_own_secrets:
             # Serving workers hold the store's own key: with the backup's they and later ones would not agree.
-            with opened(folder, "activity") as engine, reading(engine).connect() as live:
+            with opened(folder, "activity") as engine, read_only(engine).connect() as live:
                 own = [dict(row) for row in live.execute(select(secrets)).mappings()]
             if own:
                 connection.execute(delete(secrets).where(secrets.c.name.in_([row["name"] for row in own])))
                 connection.execute(insert(secrets), own)
 
 
-def _keep_trail(backup: Staged, folder: Path, part: Part, trail: Table) -> int:
+def _keep_trail(backup: Staged, folder: Path, part: DatabaseName, trail: Table) -> int:
     """Who did what since the backup stays known, though it is undone: add those lines to what is put back."""
     columns = [column.name for column in trail.columns if not column.primary_key]
-    return add_missing(database_file(backup.folder, part), database_file(folder, part), trail.name, columns)
+    return insert_missing_rows(database_file(backup.folder, part), database_file(folder, part), trail.name, columns)
 
 
 def _note_restore(backup: Staged, kept: int, *, actor: str, now: int, zone: tzinfo) -> None:
@@ -177,7 +177,7 @@ def refuse_as_outfile(file: Path) -> None:
         raise OperatorError(f"{file} is not a file: give the name of a file to write")
     if not file.parent.is_dir():
         raise OperatorError(f"{file} cannot be written: there is no folder {file.parent}: make it first")
-    refuse_open_to_all(file.parent)
+    reject_world_writable(file.parent)
 
 
 @contextmanager
@@ -218,30 +218,30 @@ class Outfile:
 
 def back_up(folder: Path, file: Path, *, now: int, force: bool = False) -> Manifest:
     """Write a backup of the store in a folder; an old file stands until the new one is complete."""
-    refuse_danger(folder)
+    reject_unsafe_permissions(folder)
     refuse_as_outfile(file)
     if file.exists() and not force:
         raise OperatorError(f"{file} is there already: give another name, or --force to replace it")
     with ExitStack() as held:
-        moment = read_only_snapshot if is_unwritable(folder, PARTS) else consistent_snapshot
+        moment = read_only_snapshot if is_read_only(folder, DATABASE_NAMES) else consistent_snapshot
         # Not while a restore has put back one part and not yet the other.
-        with alone(folder, must_write=False):
-            connections = held.enter_context(moment(folder, PARTS))
+        with exclusive_lock(folder, must_write=False):
+            connections = held.enter_context(moment(folder, DATABASE_NAMES))
         with replacing(file) as outfile:
             for part, connection in connections.items():
                 copy_to(connection, database_file(outfile.folder, part))
             held.close()
-            revisions = {part: _sound_revision(outfile.folder, part) for part in PARTS}
+            revisions = {part: _sound_revision(outfile.folder, part) for part in DATABASE_NAMES}
             manifest = describe(outfile.folder, revisions, now)
             with outfile.opened() as target:
                 write_archive(target, manifest, outfile.folder)
     return manifest
 
 
-def _sound_revision(folder: Path, part: Part) -> str:
+def _sound_revision(folder: Path, part: DatabaseName) -> str:
     """The revision of a copy that SQLite finds nothing wrong with."""
     file = database_file(folder, part)
-    problem = damage(file, is_still=True)
+    problem = find_corruption(file, is_still=True)
     if problem is not None:
         raise StoreError(f"the store is damaged, and no backup was made: {part}.db: {problem}; restore a good one")
     with closing(connect(file, is_still=True)) as connection:

@@ -5,19 +5,19 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing
 from typing import NamedTuple
 
-from cloudconsole.core.clock import time_text
+from cloudconsole.core.clock import format_utc
 from cloudconsole.operator.audit import note
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.transaction import Desk
 from cloudconsole.store import counters
-from cloudconsole.store.base import PARTS
-from cloudconsole.store.migrations import refuse_newer
-from cloudconsole.store.postgres.dsn import DatabaseAddress
-from cloudconsole.store.postgres.import_sqlite import Copying, Step, filling
+from cloudconsole.store.base import DATABASE_NAMES
+from cloudconsole.store.migrations import reject_newer
+from cloudconsole.store.postgres.dsn import Dsn
+from cloudconsole.store.postgres.import_sqlite import SqliteImport, Step, bulk_loading
 from cloudconsole.store.sqlite.backup import connect, consistent_snapshot
 from cloudconsole.store.sqlite.engine import database_file
-from cloudconsole.store.sqlite.store import FolderStore, alone, is_served
-from cloudconsole.store.sqlite.test_marker import refuse_desks
+from cloudconsole.store.sqlite.store import SqliteStore, exclusive_lock, is_served
+from cloudconsole.store.sqlite.test_marker import reject_test_store
 
 COPY_TO = "copy-to"
 """What it is called in the trails, of both stores."""
@@ -32,7 +32,7 @@ class Moved(NamedTuple):
 
 
 class StillServed(OperatorError):
-    def __init__(self, store: FolderStore) -> None:
+    def __init__(self, store: SqliteStore) -> None:
         super().__init__(
             f"{store} is being served, and nothing was copied: stop cloudconsole serve, and give the same command "
             "again; --while-served copies it as it is now, without any later change"
@@ -40,7 +40,7 @@ class StillServed(OperatorError):
 
 
 class WrittenMeanwhile(OperatorError):
-    def __init__(self, store: FolderStore) -> None:
+    def __init__(self, store: SqliteStore) -> None:
         super().__init__(
             f"{store} was written to meanwhile, and nothing was copied: stop cloudconsole serve, "
             "and give the same command again; --while-served copies it as it was at the beginning"
@@ -48,8 +48,8 @@ class WrittenMeanwhile(OperatorError):
 
 
 def copy_to_postgres(
-    store: FolderStore,
-    address: DatabaseAddress,
+    store: SqliteStore,
+    address: Dsn,
     *,
     actor: str,
     now: int,
@@ -59,25 +59,25 @@ def copy_to_postgres(
     """All of it or nothing; `tell` receives the progress. Unless `while_served`, a served store is refused, and
     a write to it ends the copy.
     """
-    for part in PARTS:
+    for part in DATABASE_NAMES:
         store.require_current(part)
         with store.opened(part) as engine:
-            refuse_newer(engine)
-    refuse_desks(store)
+            reject_newer(engine)
+    reject_test_store(store)
     if not while_served and is_served(store.folder):
         raise StillServed(store)
     with ExitStack() as held:
-        target = held.enter_context(filling(address))
+        target = held.enter_context(bulk_loading(address))
         watch = held.enter_context(closing(_Watch(store)))
-        with alone(store.folder, must_write=False):
-            source = held.enter_context(consistent_snapshot(store.folder, PARTS))
+        with exclusive_lock(store.folder, must_write=False):
+            source = held.enter_context(consistent_snapshot(store.folder, DATABASE_NAMES))
 
         def step(progress: Step) -> None:
             if not while_served and watch.saw_a_write():
                 raise WrittenMeanwhile(store)
             tell(progress)
 
-        copying = Copying(source, target, step)
+        copying = SqliteImport(source, target, step)
         copying.refuse_misfits()
         copying.copy()
         copying.compare()
@@ -91,16 +91,16 @@ def copy_to_postgres(
         if is_behind and not while_served:
             raise WrittenMeanwhile(store)
         rows = {table.name: count for table, count in copying.counts.items()}
-        after = {"moment": time_text(now), **{name: rows[name] for name in ("tenants", "accounts", "resources")}}
+        after = {"moment": format_utc(now), **{name: rows[name] for name in ("tenants", "accounts", "resources")}}
         note(Desk(target, actor, now), COPY_TO, str(store.folder.resolve()), None, after)
-    return Moved(time_text(now), rows, is_behind)
+    return Moved(format_utc(now), rows, is_behind)
 
 
 class _Watch:
     """Sees whether anyone writes to a store from now on."""
 
-    def __init__(self, store: FolderStore) -> None:
-        self._connections = [connect(database_file(store.folder, part)) for part in PARTS]
+    def __init__(self, store: SqliteStore) -> None:
+        self._connections = [connect(database_file(store.folder, part)) for part in DATABASE_NAMES]
         self._before = self._versions()
 
     def saw_a_write(self) -> bool:

@@ -9,21 +9,21 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Engine, Table, and_, func, or_, select
 
-from cloudconsole.core.clock import time_text
+from cloudconsole.core.clock import format_utc
 from cloudconsole.core.login_throttle import WINDOW_SECONDS
 from cloudconsole.operator.audit import note
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.transaction import at_desk
 from cloudconsole.store.activity import UNDECLARED_SECONDS
-from cloudconsole.store.base import PARTS, Part, Store, reading
-from cloudconsole.store.sql import remove_some, repeated
+from cloudconsole.store.base import DATABASE_NAMES, DatabaseName, Store, read_only
+from cloudconsole.store.sql import delete_batch, retry_deadlocks
 from cloudconsole.store.tables import (
     access_audit,
     login_failures,
+    observed_resources,
     operator_audit,
     resources,
     sessions,
-    sightings,
     undeclared_proxies,
 )
 
@@ -77,7 +77,7 @@ def _over(now: int, session_idle: int) -> Iterator[Rule]:
     is_over = or_(sessions.c.expires_at < yesterday, sessions.c.seen_at < yesterday - session_idle)
     yield Rule(sessions, is_over, yesterday)
     yield Rule(login_failures, login_failures.c.at < yesterday - WINDOW_SECONDS, yesterday - WINDOW_SECONDS)
-    yield Rule(sightings, sightings.c.seen_at < yesterday, yesterday)
+    yield Rule(observed_resources, observed_resources.c.seen_at < yesterday, yesterday)
     undeclared = yesterday - UNDECLARED_SECONDS
     yield Rule(undeclared_proxies, undeclared_proxies.c.seen_at < undeclared, undeclared)
 
@@ -86,7 +86,7 @@ def count(store: Store, chosen: Iterable[Rule]) -> dict[str, int]:
     """How many rows of each table would go."""
     found: dict[str, int] = {}
     for part, some in _by_part(chosen).items():
-        with store.opened(part) as engine, reading(engine).begin() as connection:
+        with store.opened(part) as engine, read_only(engine).begin() as connection:
             for rule in some:
                 query = select(func.count()).select_from(rule.table).where(rule.outdated)
                 found[rule.table.name] = connection.scalar(query) or 0
@@ -103,7 +103,7 @@ def prune(store: Store, chosen: Iterable[Rule], *, actor: str, now: int) -> dict
     if any(found.values()):
         with store.opened("cloud") as engine, at_desk(engine, actor=actor, now=now) as desk:
             going = {rule.table.name: rule for rule in chosen if found[rule.table.name]}
-            after = {name: {"rows": found[name], "before": time_text(rule.before)} for name, rule in going.items()}
+            after = {name: {"rows": found[name], "before": format_utc(rule.before)} for name, rule in going.items()}
             note(desk, PRUNE, None, None, after)
     removed: dict[str, int] = {}
     for part, some in _by_part(chosen).items():
@@ -113,12 +113,12 @@ def prune(store: Store, chosen: Iterable[Rule], *, actor: str, now: int) -> dict
     return removed
 
 
-def _by_part(chosen: Iterable[Rule]) -> dict[Part, list[Rule]]:
+def _by_part(chosen: Iterable[Rule]) -> dict[DatabaseName, list[Rule]]:
     chosen = list(chosen)
-    return {part: [rule for rule in chosen if _part_of(rule.table) == part] for part in PARTS}
+    return {part: [rule for rule in chosen if _part_of(rule.table) == part] for part in DATABASE_NAMES}
 
 
-def _part_of(table: Table) -> Part:
+def _part_of(table: Table) -> DatabaseName:
     return "cloud" if table.metadata is resources.metadata else "activity"
 
 
@@ -126,7 +126,7 @@ def in_batches(engine: Engine, rule: Rule) -> Iterator[int]:
     """Removes some in each transaction until there are none, but for those that someone else has just taken hold of."""
 
     def remove(connection: Connection) -> int:
-        return remove_some(connection, rule.table, rule.outdated, ROWS_PER_TRANSACTION)
+        return delete_batch(connection, rule.table, rule.outdated, ROWS_PER_TRANSACTION)
 
-    while (removed := repeated(engine, remove)) > 0:
+    while (removed := retry_deadlocks(engine, remove)) > 0:
         yield removed

@@ -14,7 +14,7 @@ from cloudconsole.operator.transaction import Desk, at_desk, reading_desk
 from cloudconsole.server.metrics.shared_memory import Meter
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import LoginRequired, Unavailable
-from cloudconsole.store.base import Store, reading
+from cloudconsole.store.base import Store, read_only
 from cloudconsole.store.sessions import Session
 from cloudconsole.store.tables import accounts
 
@@ -54,7 +54,7 @@ class Office:
 
     async def look_at_activity(self, work: Callable[[Connection], Result]) -> Result:
         def run() -> Result:
-            with reading(self._activity).begin() as connection:
+            with read_only(self._activity).begin() as connection:
                 return work(connection)
 
         return await self._writer.look(_translated, run)

@@ -19,7 +19,7 @@ from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Headers, Response
 from cloudconsole.server.http.static import ASSETS, PAGE_POLICY
-from cloudconsole.spec.text import cell, visible
+from cloudconsole.spec.text import escape, format_cell
 
 HTML_TYPE: Final = (b"content-type", b"text/html; charset=utf-8")
 
@@ -65,7 +65,7 @@ class Renderer:
             lstrip_blocks=True,
             bytecode_cache=_COMPILED,
         )
-        self._environment.filters.update(cell=cell, moment=self.moment, visible=visible, titled=title_of)
+        self._environment.filters.update(cell=format_cell, moment=self.moment, visible=escape, titled=title_of)
         self._environment.filters.update(grouped=_grouped, named=self.named, worded=worded)
         self._environment.globals.update(
             asset=ASSETS.address,
@@ -89,7 +89,7 @@ class Renderer:
         """A record's time for people, in the console's time zone, with its offset where it has one; else it is UTC."""
         told = told_in(self._zone, text)
         if told is None:
-            return visible(text)
+            return escape(text)
         return Markup('<time datetime="{}">{}</time>').format(text, told)
 
     def named(self, key: str, noun: Noun) -> str:

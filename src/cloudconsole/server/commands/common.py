@@ -6,7 +6,7 @@ import sys
 from typing import Final
 
 from cloudconsole.server.logging import ERROR_PREFIX, is_journal
-from cloudconsole.spec.text import visible
+from cloudconsole.spec.text import escape
 
 REFUSED: Final = 1
 
@@ -14,7 +14,7 @@ REFUSED: Final = 1
 def refuse(problem: str) -> int:
     """Say it on standard error, each line with our name; gives the exit code."""
     prefix = ERROR_PREFIX if is_journal(sys.stderr) else ""
-    sys.stderr.writelines(f"{prefix}cloudconsole: {visible(line)}\n" for line in problem.splitlines())
+    sys.stderr.writelines(f"{prefix}cloudconsole: {escape(line)}\n" for line in problem.splitlines())
     return REFUSED
 
 

@@ -18,7 +18,7 @@ from cloudconsole.server.doctor.config import read_case
 from cloudconsole.server.doctor.openstack import endpoints_of
 from cloudconsole.server.doctor.results import Case, Finding, Login
 from cloudconsole.server.doctor.runner import Result, examine
-from cloudconsole.spec.text import visible
+from cloudconsole.spec.text import escape
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,12 +69,12 @@ def _text(results: Iterable[Result]) -> str:
     lines = []
     findings = _by_finding(results)
     for (level, said, mend, command), checks in findings.items():
-        lines.append(f"{level:<8} {', '.join(checks)}: {visible(said)}")
+        lines.append(f"{level:<8} {', '.join(checks)}: {escape(said)}")
         if mend:
-            lines.append(f"{'':<8} → {visible(mend)}{':' if command else ''}")
+            lines.append(f"{'':<8} → {escape(mend)}{':' if command else ''}")
         if command:
             # On a line of its own, so that it can be copied whole.
-            lines.append(f"{'':<8}   {visible(command)}")
+            lines.append(f"{'':<8}   {escape(command)}")
     counts = {level: sum(finding.level == level for finding in findings) for level in ("problem", "warning")}
     lines.append(f"problems: {counts['problem']}, warnings: {counts['warning']}")
     return "\n".join(lines) + "\n"

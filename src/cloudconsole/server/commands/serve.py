@@ -32,9 +32,9 @@ from cloudconsole.server.runtime.uvicorn_compat import require_uvicorn
 from cloudconsole.server.runtime.worker import STOP_SIGNALS, ListenError, Sockets, bind, bind_metrics
 from cloudconsole.server.test_mode.runtime import Desk
 from cloudconsole.store import tables
-from cloudconsole.store.base import StoreError, reading
-from cloudconsole.store.sqlite.store import FolderStore, hold_serving_lock, prepare
-from cloudconsole.store.sqlite.test_marker import hold_until_the_end, refuse_desks
+from cloudconsole.store.base import StoreError, read_only
+from cloudconsole.store.sqlite.store import SqliteStore, hold_serving_lock, prepare
+from cloudconsole.store.sqlite.test_marker import hold_until_exit, reject_test_store
 
 
 class FirstCloud(NamedTuple):
@@ -74,7 +74,7 @@ def load_first_cloud(cloud: FirstCloud, settings: Settings, now: int) -> None:
     with settings.store.opened("cloud") as engine:
         try:
             # Looked at first, since passwords take their time; and again when it is certain that nobody else loads.
-            with reading(engine).connect() as connection:
+            with read_only(engine).connect() as connection:
                 _refuse_inhabited(connection)
             what = (cloud.content, cloud.passwords)
             make_equal(engine, *what, name=cloud.source.name, now=now, actor=actor, refuse=_refuse_inhabited)
@@ -136,7 +136,7 @@ def _run(arguments: argparse.Namespace, stand_ins: Mapping[str, Any], notifier: 
         if not desk.is_ordinary:
             refuse_reach(listener)
         _prepare_store(settings, desk)
-        if isinstance(settings.store, FolderStore):
+        if isinstance(settings.store, SqliteStore):
             hold_serving_lock(settings.data)
         if settings.has_keystone:
             _see_token_keys(settings.token_key_file)
@@ -169,23 +169,23 @@ def _prepare_store(settings: Settings, desk: Desk) -> None:
     """What a desk writes must never be an ordinary console's, so each serves its own stores only."""
     if desk.is_ordinary:
         settings.store.prepare(user_name())
-        refuse_desks(settings.store)
+        reject_test_store(settings.store)
     elif settings.database is not None:
         raise SettingError("database: a console for the desk has a store of its own; leave the database out")
     else:
         prepare(settings.data, for_desk=True, actor=user_name())
-        hold_until_the_end(settings.data)
+        hold_until_exit(settings.data)
         desk.end_older_sessions(settings.data)
 
 
 def _see_token_keys(file: Path) -> None:
     """Make them where there are none, before there are workers; refuse those that cannot be used."""
-    from cloudconsole.backends.openstack.token_encryption import Seals
+    from cloudconsole.backends.openstack.token_encryption import TokenCipher
 
-    Seals(file)
+    TokenCipher(file)
 
 
 def _look(settings: Settings) -> tuple[bool, list[str]]:
     """Whether there are no accounts at all, and which of the sample's accounts have the sample's password."""
-    with settings.store.opened("cloud") as engine, reading(engine).connect() as connection:
+    with settings.store.opened("cloud") as engine, read_only(engine).connect() as connection:
         return not has_accounts(connection), accounts_with_sample_passwords(connection)

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from cloudconsole.core.clock import SystemClock
-from cloudconsole.core.entropy import SYSTEM
+from cloudconsole.core.entropy import SYSTEM_RANDOM
 from cloudconsole.server.config.identity_endpoints import LOCAL
 from cloudconsole.server.config.settings import SettingError, Settings
 from cloudconsole.server.net import is_loopback
@@ -71,9 +71,9 @@ def read_desk(arguments: argparse.Namespace, settings: Settings) -> Desk:
     seeded = None if arguments.seed is None else SeededRandomness(arguments.seed)
     if arguments.test_mode:
         lifeline = STDIN if arguments.until_stdin_ends else None
-        return Desk(clock, seeded or SYSTEM, partial(Controls, clock, seeded), lifeline)
+        return Desk(clock, seeded or SYSTEM_RANDOM, partial(Controls, clock, seeded), lifeline)
     has_own_clock = start is not None or arguments.clock_fixed
-    return Desk(clock if has_own_clock else SystemClock(), seeded or SYSTEM)
+    return Desk(clock if has_own_clock else SystemClock(), seeded or SYSTEM_RANDOM)
 
 
 def refuse_reach(listener: socket.socket) -> None:

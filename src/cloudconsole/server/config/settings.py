@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
-from cloudconsole.backends.openstack.config import Manners
+from cloudconsole.backends.openstack.config import ClientLimits
 from cloudconsole.cli.config import VARIABLES
-from cloudconsole.core.hosts import host_of, normalise_region
+from cloudconsole.core.hosts import normalise_region, parse_host
 from cloudconsole.operator.parsing import MINIMUM_LENGTHS, PasswordPolicy
 from cloudconsole.server.config import types as meanings
 from cloudconsole.server.config.identity_endpoints import KEYSTONE, LOCAL, Endpoints, IdentityEndpoint
 from cloudconsole.server.config.types import Choice, Kind, ListenAddress, ListOf, Switch, WholeNumber
 from cloudconsole.server.net import Network, is_loopback
 from cloudconsole.store.base import Store
-from cloudconsole.store.sqlite.store import FolderStore
+from cloudconsole.store.sqlite.store import SqliteStore
 
 Contradiction = tuple[str, tuple[str, ...]]
 """What is wrong and mends it, and the settings of which at least one is wrong."""
@@ -221,12 +221,12 @@ class Settings:
     def store(self) -> Store:
         """Where everything is kept; one for all, so that its engines hear of what its reader finds out."""
         if self.database is None:
-            return FolderStore(self.data)
+            return SqliteStore(self.data)
         # Only now: without a database, what speaks to one is neither loaded nor needed.
-        from cloudconsole.store.postgres.dsn import DatabaseAddress
+        from cloudconsole.store.postgres.dsn import Dsn
         from cloudconsole.store.postgres.store import PostgresStore
 
-        return PostgresStore(DatabaseAddress(self.database, self.database_password_file))
+        return PostgresStore(Dsn(self.database, self.database_password_file))
 
     @property
     def zone(self) -> tzinfo:
@@ -237,9 +237,9 @@ class Settings:
         return PasswordPolicy(self.password_min_length)
 
     @property
-    def manners(self) -> Manners:
+    def manners(self) -> ClientLimits:
         """How the console behaves towards a cloud."""
-        return Manners(
+        return ClientLimits(
             call_seconds=self.cloud_call_timeout,
             action_seconds=self.cloud_timeout,
             concurrency=self.cloud_concurrency,
@@ -271,7 +271,7 @@ class Settings:
     @property
     def origin_host(self) -> str | None:
         """The host of the public origin, where one is set."""
-        return host_of(self.public_origin.split("//")[1]) if self.public_origin else None
+        return parse_host(self.public_origin.split("//")[1]) if self.public_origin else None
 
     @property
     def own_scheme(self) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from cloudconsole.core.hosts import host_of, normalise_region, parse_origin
+from cloudconsole.core.hosts import normalise_region, parse_host, parse_origin
 from cloudconsole.server.net import Network
 
 
@@ -202,7 +202,7 @@ KEY_FILE: Final = Word(_path, "FILE", "a file's path", "/etc/cloudconsole/key.pe
 TOKEN_KEYS: Final = Word(_path, "FILE", "a file's path", "/etc/cloudconsole/token-keys")
 DATABASE: Final = Word(_database, "ADDRESS", "PostgreSQL's address", "postgresql://console@db.example.com/console")
 PASSWORD_FILE: Final = Word(_path, "FILE", "a file's path", "/etc/cloudconsole/database-password")
-SERVED_HOST: Final = Word(host_of, "HOST", "a host name or address without scheme", "console.example.com")
+SERVED_HOST: Final = Word(parse_host, "HOST", "a host name or address without scheme", "console.example.com")
 ORIGIN: Final = Word(parse_origin, "ORIGIN", "scheme and host and nothing more", "https://console.example.com")
 IDENTITY_ADDRESS: Final = Word(_region, "ADDRESS", "an identity address", "https://identity.example.com/v3")
 NETWORK: Final = Word(_network, "NETWORK", "an IP address or network", "10.0.0.0/8")

@@ -114,7 +114,7 @@ def check_throttle(case: Case) -> Iterator[Finding]:
 def _held_networks(by_network: Counter[str]) -> dict[str, str]:
     """For each network whose logins all wait, the widest network around it that reached its limit."""
     held: dict[str, str] = {}
-    for bits, limit in {64: login_throttle.ADDRESS_FAILURES, **login_throttle.WIDER_FAILURES}.items():
+    for bits, limit in {64: login_throttle.ADDRESS_FAILURES, **login_throttle.NETWORK_FAILURES}.items():
         wider = {network: _shown(network, bits) for network in by_network}
         by_wider: Counter[str] = Counter()
         for network, number in by_network.items():

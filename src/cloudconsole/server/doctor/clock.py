@@ -8,16 +8,16 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sqlalchemy import text
 
-from cloudconsole.core.clock import is_moment, time_text
+from cloudconsole.core.clock import format_utc, is_valid_timestamp
 from cloudconsole.server.doctor.fix_commands import pip_install
 from cloudconsole.server.doctor.results import Case, Finding, ok, problem, warning
 from cloudconsole.server.doctor.store import looking_at
-from cloudconsole.store.base import Part
+from cloudconsole.store.base import DatabaseName
 
 EARLIEST: Final = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
 TOLERANCE_SECONDS: Final = 5
 
-_OLDEST_AND_NEWEST: Final[tuple[tuple[Part, str, str], ...]] = (
+_OLDEST_AND_NEWEST: Final[tuple[tuple[DatabaseName, str, str], ...]] = (
     ("cloud", "change by an operator", "SELECT MIN(at), MAX(at) FROM operator_audit"),
     ("activity", "login or logout", "SELECT MIN(at), MAX(at) FROM access_audit"),
     ("activity", "call", "SELECT MIN(seen_at), MAX(seen_at) FROM sessions"),
@@ -32,14 +32,14 @@ def check_clock(case: Case) -> Iterator[Finding]:
     findings = [*_plausible(case), *_unsynchronised()]
     yield from findings
     if not findings:
-        yield ok(f"it is {time_text(case.now)}")
+        yield ok(f"it is {format_utc(case.now)}")
 
 
 def check_rows_in_time(case: Case) -> Iterator[Finding]:
     for part, what, query in _OLDEST_AND_NEWEST:
         with looking_at(case, part) as connection:
             oldest, newest = connection.execute(text(query)).one()
-        wrong = [moment for moment in (oldest, newest) if moment is not None and not is_moment(moment)]
+        wrong = [moment for moment in (oldest, newest) if moment is not None and not is_valid_timestamp(moment)]
         if wrong:
             yield problem(
                 f"the time of a {what} is wrong: {wrong[0]} is no second of the years 1970 to 9999",
@@ -48,7 +48,7 @@ def check_rows_in_time(case: Case) -> Iterator[Finding]:
             return
         if newest is not None and newest > case.now + TOLERANCE_SECONDS:
             yield problem(
-                f"the newest {what} is of {time_text(newest)}, which is still to come: the clock has been set back",
+                f"the newest {what} is of {format_utc(newest)}, which is still to come: the clock has been set back",
                 "set the clock right; what was written meanwhile keeps its wrong times",
             )
             return
@@ -67,7 +67,7 @@ def check_time_zones(case: Case) -> Iterator[Finding]:
 
 def _plausible(case: Case) -> Iterator[Finding]:
     if case.now < EARLIEST:
-        yield problem(f"the clock says {time_text(case.now)}, before this program was made", "set the clock right")
+        yield problem(f"the clock says {format_utc(case.now)}, before this program was made", "set the clock right")
 
 
 def _unsynchronised() -> Iterator[Finding]:

@@ -6,11 +6,11 @@ from ssl import SSLCertVerificationError, SSLError
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from cloudconsole.backends.openstack.billable import Holding
+from cloudconsole.backends.openstack.billable import BillableResource
 from cloudconsole.backends.openstack.config import SERVICES, Endpoint
-from cloudconsole.backends.openstack.costs import description, hourly_of, pricing_words
-from cloudconsole.backends.prices import KeptPrices, PriceList
-from cloudconsole.core.ports import Access
+from cloudconsole.backends.openstack.costs import description, hourly_of, price_description
+from cloudconsole.backends.prices import CachedPrices, PriceList
+from cloudconsole.core.ports import CloudCredentials
 from cloudconsole.core.pricing import clock_hour
 from cloudconsole.core.resources import Amounts
 from cloudconsole.server.doctor.http_probe import (
@@ -28,12 +28,12 @@ from cloudconsole.server.doctor.sqlite import obstacle_of
 from cloudconsole.server.doctor.store import PRICE_IT
 from cloudconsole.server.net import is_loopback
 from cloudconsole.spec.errors import ApiError, NoProject, Unavailable
-from cloudconsole.store.base import PARTS, Store, read_with
+from cloudconsole.store.base import DATABASE_NAMES, Store, run_with_reader
 from cloudconsole.store.openstack import tenant_of_project
 from cloudconsole.store.sqlite.engine import database_file
 
 if TYPE_CHECKING:
-    from cloudconsole.core.ports import Guest
+    from cloudconsole.core.ports import FederatedUser
 
 VERSION_PATH: Final = "/v3"
 _WHERE_IT_STANDS: Final = "it is what clouds.yaml calls auth_url, and an RC file OS_AUTH_URL"
@@ -164,7 +164,7 @@ def _without_project(who: str, endpoint: Endpoint) -> Finding:
     )
 
 
-def _regions(seen: "Seen", guest: "Guest", endpoint: Endpoint) -> Iterator[Finding]:
+def _regions(seen: "Seen", guest: "FederatedUser", endpoint: Endpoint) -> Iterator[Finding]:
     services = guest.access.services
     for region in endpoint.regions:
         if region not in services:
@@ -209,7 +209,7 @@ _MB_PER_GB: Final = 1024
 _TENANT: Final = "SELECT name FROM tenants WHERE id = ?"
 
 
-def store_findings(case: Case, seen: Seen, access: Access) -> Iterator[Finding]:
+def store_findings(case: Case, seen: Seen, access: CloudCredentials) -> Iterator[Finding]:
     if _is_missing(case):
         yield warning("prices were not looked at: there is no store", "mend that first, then run doctor again")
         return
@@ -231,15 +231,15 @@ def _is_missing(case: Case) -> bool:
     folder = case.settings.data
     if case.settings.database is not None:
         return False
-    return obstacle_of(case) is not None or not all(database_file(folder, part).is_file() for part in PARTS)
+    return obstacle_of(case) is not None or not all(database_file(folder, part).is_file() for part in DATABASE_NAMES)
 
 
-async def _read(store: Store, access: Access) -> tuple[str | None, PriceList]:
+async def _read(store: Store, access: CloudCredentials) -> tuple[str | None, PriceList]:
     """Return the name of the project's tenant, if it is disabled, and the prices."""
-    async with read_with(store) as reader:
+    async with run_with_reader(store) as reader:
         found = await tenant_of_project(reader, f"{access.project_id}@{access.endpoint}")
         async with reader.snapshot() as moment:
-            prices = await KeptPrices(of_types=True).read(moment)
+            prices = await CachedPrices(of_types=True).read(moment)
             if found is None or not found[1]:
                 return None, prices
             tenant = await moment.one(_TENANT, (found[0],))
@@ -275,35 +275,37 @@ def _prices(case: Case, prices: PriceList, seen: Seen) -> Iterator[Finding]:
         yield ok(f"all {len(held)} of the project's things, and all flavors and volume types on offer, have a price")
 
 
-def _priced(case: Case, holding: Holding) -> tuple[str, str]:
+def _priced(case: Case, holding: BillableResource) -> tuple[str, str]:
     """Return the advice for what has no price, in words and as a command."""
-    return PRICE_IT, case.command(*pricing_words(holding, case.now, "0"))
+    return PRICE_IT, case.command(*price_description(holding, case.now, "0"))
 
 
-def _without_price(prices: PriceList, holdings: Iterable[Holding], now: float) -> dict[str, list[Holding]]:
+def _without_price(
+    prices: PriceList, holdings: Iterable[BillableResource], now: float
+) -> dict[str, list[BillableResource]]:
     """Those without, by what they are."""
-    found: dict[str, list[Holding]] = {}
+    found: dict[str, list[BillableResource]] = {}
     for holding in holdings:
         if hourly_of(holding, holding.amounts, prices, min(now, holding.ended_at or now)) is None:
             found.setdefault(description(holding), []).append(holding)
     return found
 
 
-def _on_offer(seen: Seen) -> Iterator[Holding]:
+def _on_offer(seen: Seen) -> Iterator[BillableResource]:
     """What could be made, as if it were."""
     for region, flavors in seen.flavors.items():
         for flavor in flavors:
             ram_gb = -(-flavor.ram // _MB_PER_GB)
             amounts = Amounts(items=1, vcpus=flavor.vcpus, ram_mb=flavor.ram, ram_gb=ram_gb)
-            yield Holding(region, "instance", flavor.id, amounts, flavor.name)
+            yield BillableResource(region, "instance", flavor.id, amounts, flavor.name)
     for region, types in seen.volume_types.items():
         for volume_type in types:
-            yield Holding(region, "volume", volume_type.id, Amounts(items=1, size_gb=1), volume_type.name)
+            yield BillableResource(region, "volume", volume_type.id, Amounts(items=1, size_gb=1), volume_type.name)
 
 
-def _first(found: dict[str, list[Holding]]) -> list[tuple[str, list[Holding]]]:
+def _first(found: dict[str, list[BillableResource]]) -> list[tuple[str, list[BillableResource]]]:
     return list(found.items())[:MOST_NAMED]
 
 
-def _where(holdings: list[Holding]) -> str:
+def _where(holdings: list[BillableResource]) -> str:
     return f" in {', '.join(dict.fromkeys(holding.region for holding in holdings))}"

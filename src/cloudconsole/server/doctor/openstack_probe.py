@@ -11,16 +11,16 @@ from urllib.parse import quote
 import httpx2
 from msgspec import Struct
 
-from cloudconsole.backends.openstack.billable import Holding
-from cloudconsole.backends.openstack.client import BadAnswer, TokenRefused, Upstream
-from cloudconsole.backends.openstack.config import SERVICES, Endpoint, Manners, Service
-from cloudconsole.backends.openstack.fetch import FLAVORS, read_holdings
+from cloudconsole.backends.openstack.billable import BillableResource
+from cloudconsole.backends.openstack.client import InvalidResponse, OpenStackClient, TokenRejected
+from cloudconsole.backends.openstack.config import SERVICES, ClientLimits, Endpoint, Service
+from cloudconsole.backends.openstack.fetch import FLAVORS, fetch_billable
 from cloudconsole.backends.openstack.flavors import Id, ListedFlavor
 from cloudconsole.backends.openstack.keystone import KeystoneIdentity
-from cloudconsole.backends.openstack.pagination import Asking, Listing
-from cloudconsole.backends.openstack.token_encryption import Seals
+from cloudconsole.backends.openstack.pagination import Listing, ServiceClient
+from cloudconsole.backends.openstack.token_encryption import TokenCipher
 from cloudconsole.core.clock import Clock, SystemClock
-from cloudconsole.core.ports import Caller, Guest
+from cloudconsole.core.ports import ClientInfo, FederatedUser
 from cloudconsole.server.doctor.http_probe import quoted
 from cloudconsole.server.doctor.results import Login
 from cloudconsole.spec.errors import ApiError
@@ -28,8 +28,8 @@ from cloudconsole.spec.errors import ApiError
 CALL_SECONDS: Final = 10
 READING_SECONDS: Final = 30
 """For all that costs money, however much there is."""
-_CALLER: Final = Caller("127.0.0.1", "cloudconsole-doctor")
-_FAILURES: Final = (ApiError, TokenRefused, TimeoutError)
+_CALLER: Final = ClientInfo("127.0.0.1", "cloudconsole-doctor")
+_FAILURES: Final = (ApiError, TokenRejected, TimeoutError)
 
 
 class VolumeType(Struct, frozen=True):
@@ -44,7 +44,7 @@ VOLUME_TYPES: Final = Listing("/types", "volume_types", VolumeType)
 class Seen:
     """What a visit found; an exception stands for what could not be read."""
 
-    guest: Guest | None = None
+    guest: FederatedUser | None = None
     """None where Keystone refused the login."""
     project: str = ""
     services: dict[tuple[str, Service], Exception | None] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class Seen:
     flavors: dict[str, list[ListedFlavor]] = field(default_factory=dict)
     """By region, as far as they could be read."""
     volume_types: dict[str, list[VolumeType]] = field(default_factory=dict)
-    holdings: list[Holding] | Exception = field(default_factory=list)
+    holdings: list[BillableResource] | Exception = field(default_factory=list)
 
 
 class _NoTenants:
@@ -69,11 +69,11 @@ class _NoTenants:
 def visit(endpoint: Endpoint, login: Login, since: int) -> Seen:
     """Raises an `ApiError` where nobody can tell whether the login is right."""
     with TemporaryDirectory() as folder:
-        return asyncio.run(_visit(endpoint, login, since, Seals(Path(folder) / "keys"), SystemClock()))
+        return asyncio.run(_visit(endpoint, login, since, TokenCipher(Path(folder) / "keys"), SystemClock()))
 
 
-async def _visit(endpoint: Endpoint, login: Login, since: int, seals: Seals, clock: Clock) -> Seen:
-    upstream = Upstream(Manners(call_seconds=CALL_SECONDS), endpoint.ca_file)
+async def _visit(endpoint: Endpoint, login: Login, since: int, seals: TokenCipher, clock: Clock) -> Seen:
+    upstream = OpenStackClient(ClientLimits(call_seconds=CALL_SECONDS), endpoint.ca_file)
     tenants = _NoTenants()
     keystone = KeystoneIdentity(endpoint, upstream, seals, tenants, clock)
     try:
@@ -89,9 +89,11 @@ async def _visit(endpoint: Endpoint, login: Login, since: int, seals: Seals, clo
         await upstream.close()
 
 
-async def _look_around(upstream: Upstream, guest: Guest, token: str, since: int, seen: Seen) -> None:
+async def _look_around(upstream: OpenStackClient, guest: FederatedUser, token: str, since: int, seen: Seen) -> None:
     access = guest.access
-    regions = [Asking(upstream, _CALLER, token, region, services) for region, services in access.services.items()]
+    regions = [
+        ServiceClient(upstream, _CALLER, token, region, services) for region, services in access.services.items()
+    ]
     questions: dict[tuple[str, Service], Awaitable[Any]] = {
         (region.region, service): _PROBES[service](region, access.project_id)
         for region in regions
@@ -106,10 +108,10 @@ async def _look_around(upstream: Upstream, guest: Guest, token: str, since: int,
     for region in regions:
         seen.flavors[region.region] = await _listed(region, "compute", FLAVORS)
         seen.volume_types[region.region] = await _listed(region, "volume", VOLUME_TYPES)
-    seen.holdings = await _result(asyncio.wait_for(read_holdings(regions, access.project_id, since), READING_SECONDS))
+    seen.holdings = await _result(asyncio.wait_for(fetch_billable(regions, access.project_id, since), READING_SECONDS))
 
 
-async def _listed(region: Asking, service: Service, listing: Listing[Any]) -> list[Any]:
+async def _listed(region: ServiceClient, service: Service, listing: Listing[Any]) -> list[Any]:
     found = await _result(region.all(service, listing)) if service in region.services else []
     return [] if isinstance(found, Exception) else found
 
@@ -126,11 +128,11 @@ class _Any(Struct, frozen=True):
     """Of an answer of which only matters that it is one."""
 
 
-def _probe(service: Service, path: str) -> Callable[[Asking, str], Awaitable[_Any]]:
+def _probe(service: Service, path: str) -> Callable[[ServiceClient, str], Awaitable[_Any]]:
     return lambda region, project: region.one(service, path.format(project=quote(project, safe="")), _Any)
 
 
-_PROBES: Final[dict[Service, Callable[[Asking, str], Awaitable[_Any]]]] = {
+_PROBES: Final[dict[Service, Callable[[ServiceClient, str], Awaitable[_Any]]]] = {
     "compute": _probe("compute", "/limits"),
     "volume": _probe("volume", "/limits"),
     "network": _probe("network", "/quotas/{project}/details.json"),
@@ -144,9 +146,9 @@ def reason_of(failure: BaseException) -> str:
     cause = failure.__cause__ or failure
     if isinstance(cause, TimeoutError):
         return "no answer in time"
-    if isinstance(cause, TokenRefused):
+    if isinstance(cause, TokenRejected):
         return "it does not take Keystone's token"
-    if isinstance(cause, BadAnswer | httpx2.NetworkError):
+    if isinstance(cause, InvalidResponse | httpx2.NetworkError):
         return quoted(cause)
     # What others say of themselves may quote the token or the answer that they are about.
     return "an answer that makes no sense"

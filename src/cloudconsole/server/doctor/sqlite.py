@@ -12,11 +12,11 @@ from typing import Final
 from cloudconsole.server.doctor.fix_commands import ROOT, as_root, as_user, shell
 from cloudconsole.server.doctor.processes import lock_holders
 from cloudconsole.server.doctor.results import Case, Finding, ok, problem, warning
-from cloudconsole.store.base import BUSY_SECONDS, PARTS
-from cloudconsole.store.sql import is_busy
+from cloudconsole.store.base import BUSY_SECONDS, DATABASE_NAMES
+from cloudconsole.store.sql import is_lock_error
 from cloudconsole.store.sqlite.backup import connect
 from cloudconsole.store.sqlite.engine import database_file
-from cloudconsole.store.sqlite.permissions import LEAST_FREE, danger_of, user_named
+from cloudconsole.store.sqlite.permissions import LEAST_FREE, find_unsafe_permissions, user_named
 
 
 def obstacle_of(case: Case) -> Finding | None:
@@ -95,7 +95,7 @@ def check_folder(case: Case) -> Iterator[Finding]:
 
 
 def _ownership(case: Case, folder: Path) -> Iterator[Finding]:
-    danger = danger_of(folder)
+    danger = find_unsafe_permissions(folder)
     if danger is not None:
         yield problem(danger.text, *_safe_again(case, folder))
     # In a folder of root's, such as a container's volume, the files are of whoever serves.
@@ -124,7 +124,7 @@ def _safe_again(case: Case, folder: Path) -> tuple[str, str]:
 
 
 def _openness(folder: Path) -> Iterator[Finding]:
-    if S_IMODE(folder.stat().st_mode) & 0o077 and danger_of(folder) is None:
+    if S_IMODE(folder.stat().st_mode) & 0o077 and find_unsafe_permissions(folder) is None:
         yield warning(f"other users can look into {folder}", "close it to others", shell("chmod", "700", folder))
     for file in _files(folder):
         if S_IMODE(file.stat().st_mode) & 0o077:
@@ -152,7 +152,7 @@ def _leftovers(folder: Path, now: float) -> Iterator[Finding]:
 
 
 def _files(folder: Path) -> list[Path]:
-    return [file for part in PARTS for file in files_of(database_file(folder, part))]
+    return [file for part in DATABASE_NAMES for file in files_of(database_file(folder, part))]
 
 
 def _megabytes(size: int) -> str:
@@ -170,7 +170,7 @@ def lock_findings(file: Path) -> Iterator[Finding]:
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("ROLLBACK")
     except sqlite3.OperationalError as error:
-        if not is_busy(error):
+        if not is_lock_error(error):
             raise
         yield locked(file)
 

@@ -8,7 +8,7 @@ from typing import Final
 from sqlalchemy import Connection, NullPool, create_engine, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from cloudconsole.core.clock import time_text
+from cloudconsole.core.clock import format_utc
 from cloudconsole.core.pricing import Price, PriceBook, clock_hour
 from cloudconsole.core.resources import PRICED_UNITS, Amounts
 from cloudconsole.server.doctor.postgres import check_database
@@ -16,13 +16,13 @@ from cloudconsole.server.doctor.results import Case, Finding, ok, problem, warni
 from cloudconsole.server.doctor.sqlite import lock_findings, locked, obstacle_at
 from cloudconsole.spec.records import ResourceType
 from cloudconsole.store import counters
-from cloudconsole.store.base import PARTS, Part, reading
+from cloudconsole.store.base import DATABASE_NAMES, DatabaseName, read_only
 from cloudconsole.store.migrations import is_compatible, known_revisions
-from cloudconsole.store.sql import is_busy
-from cloudconsole.store.sqlite.backup import connect, damage
+from cloudconsole.store.sql import is_lock_error
+from cloudconsole.store.sqlite.backup import connect, find_corruption
 from cloudconsole.store.sqlite.engine import database_file
-from cloudconsole.store.sqlite.integrity import odd_parts
-from cloudconsole.store.sqlite.test_marker import has_mark
+from cloudconsole.store.sqlite.integrity import unexpected_schema_parts
+from cloudconsole.store.sqlite.test_marker import has_marker
 
 LONGEST_LOG: Final = 64 * 1024 * 1024
 LOOK_SECONDS: Final = 2
@@ -30,12 +30,12 @@ LOOK_SECONDS: Final = 2
 
 
 @contextmanager
-def looking_at(case: Case, part: Part) -> Iterator[Connection]:
+def looking_at(case: Case, part: DatabaseName) -> Iterator[Connection]:
     """One moment of a database, to read only; none is made where there is none."""
     if case.settings.database is not None:
         # Of tables that are not there, or not as we know them, PostgreSQL would tell in its own words.
         case.settings.store.require_current(part)
-        with case.settings.store.opened(part) as opened, reading(opened).begin() as connection:
+        with case.settings.store.opened(part) as opened, read_only(opened).begin() as connection:
             yield connection
         return
     engine = create_engine(
@@ -53,7 +53,7 @@ def check_databases(case: Case) -> Iterator[Finding]:
     if case.settings.database is not None:
         yield from check_database(case)
         return
-    for part in PARTS:
+    for part in DATABASE_NAMES:
         file = database_file(case.settings.data, part)
         if not file.is_file():
             yield _missing(case, part, file)
@@ -62,7 +62,7 @@ def check_databases(case: Case) -> Iterator[Finding]:
         if obstacle is not None:
             yield obstacle
             continue
-        found = damage(file, quick=case.quick)
+        found = find_corruption(file, quick=case.quick)
         if found is not None:
             yield problem(
                 f"{file} is damaged: {found}",
@@ -79,7 +79,7 @@ def check_databases(case: Case) -> Iterator[Finding]:
 
 def _desks(case: Case) -> Iterator[Finding]:
     with looking_at(case, "activity") as connection:
-        if has_mark(connection):
+        if has_marker(connection):
             yield problem(
                 "the store is of a console for the desk, whose sessions and keys can be foretold: others refuse it",
                 "give the folder of another store (--data)",
@@ -99,26 +99,26 @@ def check_totals(case: Case) -> Iterator[Finding]:
         yield ok("they are what the resources add up to")
 
 
-def _missing(case: Case, part: Part, file: Path) -> Finding:
-    if not any(database_file(case.settings.data, each).is_file() for each in PARTS):
+def _missing(case: Case, part: DatabaseName, file: Path) -> Finding:
+    if not any(database_file(case.settings.data, each).is_file() for each in DATABASE_NAMES):
         return problem(f"there is no {file}", "create a store, or restore a backup", case.command("init"))
     return problem(f"there is no {file}", *_new_tables(case, part))
 
 
-def _new_tables(case: Case, part: Part) -> tuple[str, str]:
+def _new_tables(case: Case, part: DatabaseName) -> tuple[str, str]:
     """Return the advice for a part of a store without tables, in words and as a command."""
     lost = "sessions and the access trail" if part == "activity" else "tenants, accounts and resources"
     return f"restore a backup, or create it without its {lost}", case.command("admin", "migrate")
 
 
-def _unopened(case: Case, part: Part) -> Finding | None:
+def _unopened(case: Case, part: DatabaseName) -> Finding | None:
     """A database that cannot even be opened, which says nothing of what is in it; damage is told by another error."""
     try:
         with looking_at(case, part) as connection:
             connection.execute(text("SELECT COUNT(*) FROM sqlite_master"))
     except OperationalError as error:
         file = database_file(case.settings.data, part)
-        if is_busy(error):
+        if is_lock_error(error):
             return locked(file)
         return problem(f"{file} cannot be opened: {error.orig}", "mend that first, then run doctor again")
     except DBAPIError:
@@ -126,7 +126,7 @@ def _unopened(case: Case, part: Part) -> Finding | None:
     return None
 
 
-def _revision(case: Case, part: Part, file: Path) -> Iterator[Finding]:
+def _revision(case: Case, part: DatabaseName, file: Path) -> Iterator[Finding]:
     """Check the revision, and the live schema against what the migrations to that revision create."""
     known = known_revisions()
     compatible = False
@@ -157,7 +157,7 @@ def _revision(case: Case, part: Part, file: Path) -> Iterator[Finding]:
             "take a backup, then migrate it",
             case.command("admin", "migrate"),
         )
-    odd = odd_parts(file, part, revision)
+    odd = unexpected_schema_parts(file, part, revision)
     if odd:
         yield problem(
             f"{file.name} is not as Cloud Console makes it ({', '.join(odd[:3])}): what it says cannot be trusted",
@@ -165,7 +165,7 @@ def _revision(case: Case, part: Part, file: Path) -> Iterator[Finding]:
         )
 
 
-def _journal(case: Case, part: Part, file: Path) -> Iterator[Finding]:
+def _journal(case: Case, part: DatabaseName, file: Path) -> Iterator[Finding]:
     with looking_at(case, part) as connection:
         mode = connection.scalar(text("PRAGMA journal_mode"))
     migrate = case.command("admin", "migrate")
@@ -222,6 +222,6 @@ def _unpriced(case: Case) -> Iterator[Finding]:
 
 
 def _price_command(case: Case, kind: ResourceType, at: int) -> str:
-    start = time_text(at // 3600 * 3600)
+    start = format_utc(at // 3600 * 3600)
     words = ("--kind", kind, "--unit", PRICED_UNITS[kind][0], "--price", "0", "--from", start)
     return case.command("admin", "price", "add", *words)

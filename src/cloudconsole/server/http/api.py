@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from typing import Final
 
 from cloudconsole.core.clock import Clock
-from cloudconsole.core.ports import Access, Tenant
+from cloudconsole.core.ports import CloudCredentials, Tenant
 from cloudconsole.core.pricing import MONTH_DAYS
 from cloudconsole.server.actions import HANDLERS, Handler, Ports
 from cloudconsole.server.config.settings import Settings
@@ -91,7 +91,7 @@ class ApiEndpoint:
         return plain_answer((await self.payloads.get(handler, self.ports, asked)).body)
 
     async def _call_as_guest(
-        self, request: Request, front: Front, session: Session, access: Access, sent: tuple[bytes, str]
+        self, request: Request, front: Front, session: Session, access: CloudCredentials, sent: tuple[bytes, str]
     ) -> Response:
         """The same for whom a cloud behind us answers: within one deadline, and with the age of what it said."""
         caller = caller_of(request, front)

@@ -13,7 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.login_throttle import widest
-from cloudconsole.core.ports import Access, Account, Caller, Guest
+from cloudconsole.core.ports import Account, ClientInfo, CloudCredentials, FederatedUser
 from cloudconsole.core.resources import Role
 from cloudconsole.core.usernames import fold_username
 from cloudconsole.server.config.settings import Settings
@@ -25,7 +25,7 @@ from cloudconsole.server.http.sessions import TENANTS, Sessions
 from cloudconsole.server.net import throttle_address
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import ApiError, InvalidCredentials, Unavailable
-from cloudconsole.store.activity import Activity, Attempt, NewSession
+from cloudconsole.store.activity import ActivityStore, LoginAttempt, NewSession
 from cloudconsole.store.base import Store
 from cloudconsole.store.login_throttle import LoginThrottle, RecentLogins
 from cloudconsole.store.passwords import hash_password
@@ -87,7 +87,7 @@ class Admission:
     clock: Clock
     sessions: Sessions
     doors: Mapping[str, Door]
-    activity: Activity
+    activity: ActivityStore
     writer: Writer
     vigil: Vigil
     throttle: LoginThrottle
@@ -101,7 +101,7 @@ class Admission:
     async def admit(self, request: Request, front: Front, username: str, password: str, wanted: Wanted) -> str:
         """The id of a new session for whom the caller proved to be; else a refusal, the same in words and time."""
         network, caller = throttle_address(front.address), caller_of(request, front)
-        attempt = Attempt(username, network, caller, wanted.event, _counted_as(username, wanted.endpoint))
+        attempt = LoginAttempt(username, network, caller, wanted.event, _counted_as(username, wanted.endpoint))
         has_failures = await self.throttle.check(network, attempt.user_hash, self._now())
         tier = await self._tier(username, wanted.endpoint, network, has_failures=has_failures)
         door = self.doors[wanted.endpoint]
@@ -136,7 +136,7 @@ class Admission:
             return Tier.TRUSTED
         return Tier.SUSPECT if has_failures and not self.recent.has_network(around) else Tier.PLAIN
 
-    async def _open_session(self, attempt: Attempt, proven: Account | Guest, wanted: Wanted) -> str:
+    async def _open_session(self, attempt: LoginAttempt, proven: Account | FederatedUser, wanted: Wanted) -> str:
         session_id, now = self.sessions.new_id(wanted.prefix), self._now()
         lifetime_end = now + self.settings.session_lifetime
         session = NewSession(
@@ -148,7 +148,7 @@ class Admission:
         try:
             replaced = await self.writer.run(self.activity.open_session, attempt, proven, session, now)
         except ApiError:
-            if isinstance(proven, Guest):
+            if isinstance(proven, FederatedUser):
                 self._discard(proven.access, attempt.caller)
             raise
         for access in replaced:
@@ -156,11 +156,11 @@ class Admission:
         if wanted.replaces:
             # Also where they were gone: another replica may have ended them a moment ago.
             await self.writer.settle()
-        if isinstance(proven, Guest):
+        if isinstance(proven, FederatedUser):
             self.vigil.opened(session.id_hash)
         return session_id
 
-    def _discard(self, access: Access, caller: Caller) -> None:
+    def _discard(self, access: CloudCredentials, caller: ClientInfo) -> None:
         door = self.doors.get(access.endpoint)
         if door is not None and door.revoker is not None:
             door.revoker.add(access, caller)
@@ -177,15 +177,15 @@ def _counted_as(username: str, endpoint: str) -> str | None:
     return None if endpoint == OURS else f"{endpoint} {fold_username(username)}"
 
 
-def _has_role(proven: Account | Guest, wanted: Role | None) -> bool:
+def _has_role(proven: Account | FederatedUser, wanted: Role | None) -> bool:
     role: Role = proven.role if isinstance(proven, Account) else "tenant"
     return wanted in (None, role)
 
 
-def _token_end(guest: Guest) -> int:
+def _token_end(guest: FederatedUser) -> int:
     """A session ends before its token does, so that no call meets a token that has just run out."""
     return int(guest.expires_at) - TOKEN_MARGIN_SECONDS
 
 
-def caller_of(request: Request, front: Front) -> Caller:
-    return Caller(front.address, request.request_id)
+def caller_of(request: Request, front: Front) -> ClientInfo:
+    return ClientInfo(front.address, request.request_id)

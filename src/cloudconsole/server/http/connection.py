@@ -16,7 +16,7 @@ from cloudconsole.server.http.request import ARRIVAL, LAST_HEAD, WHOLE_BODY, WRI
 from cloudconsole.server.http.timeouts import PatientProtocol
 from cloudconsole.server.metrics.layout import CONNECTION_REFUSALS, TURNED_AWAY
 from cloudconsole.server.metrics.shared_memory import Meter
-from cloudconsole.store.sessions import Arrivals
+from cloudconsole.store.sessions import RequestSequence
 
 LINGER_SECONDS: Final = 1
 
@@ -92,7 +92,7 @@ class GuardedProtocol(CrowdedProtocol):
     What was sent in good order before a refusal is answered first.
     """
 
-    arrivals: Arrivals
+    arrivals: RequestSequence
 
     _arriving = False
     _in_head = False
@@ -318,7 +318,7 @@ class GuardedProtocol(CrowdedProtocol):
 
 def guarded_protocol(
     request_timeout: float,
-    arrivals: Arrivals,
+    arrivals: RequestSequence,
     meter: Meter,
     kind: type[GuardedProtocol] = GuardedProtocol,
     *,

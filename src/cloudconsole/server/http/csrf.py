@@ -6,7 +6,7 @@ from hashlib import blake2b
 from hmac import compare_digest
 from typing import Final
 
-from cloudconsole.core.entropy import SYSTEM, Randomness
+from cloudconsole.core.entropy import SYSTEM_RANDOM, RandomSource
 from cloudconsole.core.hosts import parse_origin
 from cloudconsole.server.http.proxy import Front
 from cloudconsole.server.http.request import Request
@@ -20,7 +20,7 @@ TOKEN_LENGTH: Final = 64
 class CsrfTokens:
     """A token is a random seed and a MAC over it: a made-up one is refused, and an anonymous one costs no storage."""
 
-    def __init__(self, key: bytes, randomness: Randomness = SYSTEM) -> None:
+    def __init__(self, key: bytes, randomness: RandomSource = SYSTEM_RANDOM) -> None:
         self._randomness = randomness
         self._mac = blake2b(key=key, digest_size=(TOKEN_LENGTH - SEED_LENGTH) // 2)
         self.from_seed: Callable[[str], str] = lru_cache(maxsize=1024)(self._from_seed)

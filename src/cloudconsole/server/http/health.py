@@ -10,7 +10,7 @@ from cloudconsole.server.http.response import Response, json_response
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.spec.i18n import Text
-from cloudconsole.store.health import odd_revisions
+from cloudconsole.store.health import unexpected_revisions
 from cloudconsole.store.migrations import known_revisions
 from cloudconsole.store.reader import Reader
 
@@ -48,7 +48,7 @@ class HealthEndpoint:
 
     async def _require_compatible_store(self) -> None:
         """Log when it becomes incompatible and when that ends, not each time that somebody asks."""
-        incompatible, own = await odd_revisions(self._reader), known_revisions()[0]
+        incompatible, own = await unexpected_revisions(self._reader), known_revisions()[0]
         if incompatible and not self._is_incompatible:
             log.warning(
                 "not ready: the store is at revision %s, which this version (revision %s) cannot serve",

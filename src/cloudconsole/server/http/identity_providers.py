@@ -9,14 +9,14 @@ from msgspec import Struct
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.hosts import normalise_region
-from cloudconsole.core.ports import Access, Caller, Identity, Warden
+from cloudconsole.core.ports import ClientInfo, CloudCredentials, IdentityBackend, TokenVerifier
 from cloudconsole.server.config.identity_endpoints import LOCAL
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.concurrency import Turns
 from cloudconsole.server.token_revocation import TokenRevoker
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import ApiError, LoginRequired, UnknownRegion
-from cloudconsole.store.activity import Activity
+from cloudconsole.store.activity import ActivityStore
 from cloudconsole.store.sessions import Session
 
 log = logging.getLogger(__name__)
@@ -29,9 +29,9 @@ MOST_REMEMBERED: Final = 10_000
 class Door(Struct, frozen=True):
     """One way in; each has its own turns, so that a slow one holds up nobody at another."""
 
-    identity: Identity
+    identity: IdentityBackend
     turns: Turns
-    warden: Warden | None = None
+    warden: TokenVerifier | None = None
     """Of sessions that another than the console vouches for."""
     revoker: TokenRevoker | None = None
     """Of their tokens."""
@@ -40,7 +40,9 @@ class Door(Struct, frozen=True):
 class Vigil:
     """Asks again and again whether the tokens of guests' sessions are still good, and ends those whose are not."""
 
-    def __init__(self, doors: Mapping[str, Door], every: int, clock: Clock, activity: Activity, writer: Writer) -> None:
+    def __init__(
+        self, doors: Mapping[str, Door], every: int, clock: Clock, activity: ActivityStore, writer: Writer
+    ) -> None:
         self._doors = doors
         self._every = every
         self._clock = clock
@@ -53,7 +55,7 @@ class Vigil:
         """A session was opened just now: its token is good."""
         self._remember(id_hash, self._clock.now())
 
-    async def see(self, session: Session, access: Access, caller: Caller) -> None:
+    async def see(self, session: Session, access: CloudCredentials, caller: ClientInfo) -> None:
         """See that the session may still be served; `LoginRequired` where its token is no good any more."""
         now = self._clock.now()
         vouched_at = self._vouched.get(session.id_hash)
@@ -62,7 +64,7 @@ class Vigil:
             return
         await self.ask_again(session, access, caller)
 
-    async def ask_again(self, session: Session, access: Access, caller: Caller) -> None:
+    async def ask_again(self, session: Session, access: CloudCredentials, caller: ClientInfo) -> None:
         """Ask, however lately it was done, whether the token is good; if not, the session ends with `LoginRequired`."""
         if await self._is_good(session, access, caller):
             return
@@ -72,7 +74,7 @@ class Vigil:
         await self._writer.settle()
         raise LoginRequired
 
-    async def revoke(self, session: Session, caller: Caller) -> None:
+    async def revoke(self, session: Session, caller: ClientInfo) -> None:
         """Make the token of an ended session worthless, as far as its endpoint can be reached."""
         self._vouched.pop(session.id_hash, None)
         warden = self._warden_of(session)
@@ -82,7 +84,7 @@ class Vigil:
             except ApiError as problem:
                 log.warning("a token could not be revoked at logout: %s", problem.error)
 
-    async def _is_good(self, session: Session, access: Access, caller: Caller) -> bool:
+    async def _is_good(self, session: Session, access: CloudCredentials, caller: ClientInfo) -> bool:
         warden = self._warden_of(session)
         if warden is None:
             return False
@@ -96,7 +98,7 @@ class Vigil:
             asking.add_done_callback(lambda _task: self._asking.pop(session.id_hash, None))
         return await asyncio.shield(asking)
 
-    async def _ask(self, id_hash: bytes, warden: Warden, access: Access, caller: Caller) -> bool:
+    async def _ask(self, id_hash: bytes, warden: TokenVerifier, access: CloudCredentials, caller: ClientInfo) -> bool:
         asked_at = self._clock.now()
         is_good = await warden.vouches(access, caller)
         if is_good:
@@ -104,7 +106,7 @@ class Vigil:
             self._remember(id_hash, asked_at)
         return is_good
 
-    def _warden_of(self, session: Session) -> Warden | None:
+    def _warden_of(self, session: Session) -> TokenVerifier | None:
         """None where the endpoint is not among the settings any more."""
         door = None if session.access is None else self._doors.get(session.access.endpoint)
         return None if door is None else door.warden

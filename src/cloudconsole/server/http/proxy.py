@@ -6,14 +6,14 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from cloudconsole.core.clock import Clock
-from cloudconsole.core.hosts import host_of, parse_origin
+from cloudconsole.core.hosts import parse_host, parse_origin
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.request import Head, Request
 from cloudconsole.server.net import forwarded_address, is_loopback, is_one_of
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import ApiError, InvalidHost
 from cloudconsole.spec.i18n import Text
-from cloudconsole.store.activity import Activity
+from cloudconsole.store.activity import ActivityStore
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ MOST_ADDRESSES: Final = 50
 
 
 class UndeclaredProxies:
-    def __init__(self, activity: Activity, writer: Writer, clock: Clock) -> None:
+    def __init__(self, activity: ActivityStore, writer: Writer, clock: Clock) -> None:
         self._activity = activity
         self._writer = writer
         self._clock = clock
@@ -124,7 +124,7 @@ class FrontDoor:
         return Front(host, scheme, address, self._public_origin or parse_origin(f"{scheme}://{host}"))
 
     def _serves(self, host_header: str) -> bool:
-        host = host_of(host_header)
+        host = parse_host(host_header)
         if host is None:
             return False
         return self._any_host or host in self._hosts or (self._loopback_too and is_loopback(host))

@@ -44,7 +44,7 @@ def turn_away(cycle: RequestResponseCycle, crowding: Crowding, last_head: LastHe
 def _turned_away(language: Language) -> tuple[bytes, bytes]:
     """All of it but the request's id, which comes last in the head."""
     error = Unavailable()
-    body = envelope.refusal(error, language)
+    body = envelope.error(error, language)
     headers = [
         JSON_TYPE,
         (b"content-length", b"%d" % len(body)),

@@ -64,7 +64,7 @@ def cookie_headers(*cookies: str) -> Headers:
 
 
 def refusal_response(error: ApiError, request: Request) -> Response:
-    return json_response(envelope.refusal(error, request.head.language), error.code, refusal_headers(error))
+    return json_response(envelope.error(error, request.head.language), error.code, refusal_headers(error))
 
 
 def refusal_headers(error: ApiError) -> Headers:

@@ -7,12 +7,12 @@ from contextlib import suppress
 from typing import Final
 
 from cloudconsole.core.clock import Clock
-from cloudconsole.core.entropy import Randomness
+from cloudconsole.core.entropy import RandomSource
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import ApiError, LoginRequired
-from cloudconsole.store.activity import TOUCH_SECONDS, Activity
+from cloudconsole.store.activity import TOUCH_SECONDS, ActivityStore
 from cloudconsole.store.sessions import Session, SessionReader
 
 log = logging.getLogger(__name__)
@@ -38,10 +38,10 @@ class Sessions:
         self,
         tokens: CsrfTokens,
         reader: SessionReader,
-        activity: Activity,
+        activity: ActivityStore,
         writer: Writer,
         clock: Clock,
-        randomness: Randomness,
+        randomness: RandomSource,
     ) -> None:
         self._tokens = tokens
         self._reader = reader

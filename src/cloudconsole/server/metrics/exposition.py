@@ -18,11 +18,11 @@ from cloudconsole.server.metrics.definitions import PREFIX, Family
 from cloudconsole.server.metrics.shared_memory import Board
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store import health
-from cloudconsole.store.base import PARTS, read_with
+from cloudconsole.store.base import DATABASE_NAMES, run_with_reader
 from cloudconsole.store.health import Counts
 from cloudconsole.store.reader import Reader
 from cloudconsole.store.sqlite.engine import database_file
-from cloudconsole.store.sqlite.store import FolderStore
+from cloudconsole.store.sqlite.store import SqliteStore
 
 Result = TypeVar("Result")
 
@@ -37,7 +37,7 @@ class StoreReadings:
         self._clock = clock
         self._seconds = seconds
         self._store = settings.store
-        self._folder: Path | None = self._store.folder if isinstance(self._store, FolderStore) else None
+        self._folder: Path | None = self._store.folder if isinstance(self._store, SqliteStore) else None
         self._rest = REST if self._folder is not None else REST_OF_DATABASE
         self._idle_seconds = settings.session_idle
         self._counts: Counts | None = None
@@ -68,11 +68,11 @@ class StoreReadings:
     def _read(self, ask: Callable[[Reader], Awaitable[Result]]) -> Result | None:
         """None where the store cannot be read."""
         # Opening files that are not there would make them.
-        if self._folder is not None and not all(database_file(self._folder, part).exists() for part in PARTS):
+        if self._folder is not None and not all(database_file(self._folder, part).exists() for part in DATABASE_NAMES):
             return None
 
         async def read() -> Result:
-            async with read_with(self._store) as reader:
+            async with run_with_reader(self._store) as reader:
                 return await ask(reader)
 
         try:

@@ -11,7 +11,16 @@ from cloudconsole.spec.actions import ACTIONS, Action
 from cloudconsole.spec.constants import CSRF_COOKIE, FORM, JSON, SESSION_COOKIE
 from cloudconsole.spec.envelope import Refusal
 from cloudconsole.spec.errors import ApiError, TooManyRequests, Unavailable
-from cloudconsole.spec.operations import CALL, ELSEWHERE, LOG_IN, LOG_OUT, OPEN, OPERATIONS, LoginForm, Operation
+from cloudconsole.spec.operations import (
+    CALL_ACTION,
+    LOGIN,
+    LOGOUT,
+    OPEN_SESSION,
+    OPERATIONS,
+    UNKNOWN_PATH_ERRORS,
+    LoginForm,
+    Operation,
+)
 from cloudconsole.spec.records import Welcome
 
 Schema = dict[str, Any]
@@ -94,22 +103,22 @@ def responses(operation: Operation, examples: Examples) -> Part:
 
 
 def _successes(examples: Examples) -> dict[str, Part]:
-    welcome = {"schema": reference("WelcomeAnswer"), "example": examples.of(OPEN.name).answer}
+    welcome = {"schema": reference("WelcomeAnswer"), "example": examples.of(OPEN_SESSION.name).answer}
     # Not oneOf: two of the answers may be equally empty.
     answers = {
         "schema": {"anyOf": [reference(answer_name(action)) for action in ACTIONS]},
         "examples": {action.name: {"value": examples.of(action.name).answer} for action in ACTIONS},
     }
     return {
-        OPEN.name: {"200": _response("What the console offers.", welcome, "Set-Cookie")},
-        CALL.name: {"200": _response("The action's answer.", answers)},
-        LOG_IN.name: {
+        OPEN_SESSION.name: {"200": _response("What the console offers.", welcome, "Set-Cookie")},
+        CALL_ACTION.name: {"200": _response("The action's answer.", answers)},
+        LOGIN.name: {
             "200": _response("Logged in; the body is empty.", None, "Set-Cookie"),
             "302": _response(
                 "Logged in, where the operator set `login_redirect`: to `/`, with an empty body.", None, "Set-Cookie"
             ),
         },
-        LOG_OUT.name: {"200": _response("Logged out; the body is empty.", None, "Set-Cookie")},
+        LOGOUT.name: {"200": _response("Logged out; the body is empty.", None, "Set-Cookie")},
     }
 
 
@@ -175,16 +184,16 @@ def _paths(examples: Examples) -> Document:
     call = _one_of_the_actions(examples)
     in_session: list[Document] = [{"session": [], "csrfCookie": [], "csrfHeader": []}]
     requests: Document = {
-        OPEN.name: {"security": []},
-        CALL.name: {
+        OPEN_SESSION.name: {"security": []},
+        CALL_ACTION.name: {
             "security": in_session,
             "requestBody": {"required": True, "content": {JSON: call, FORM: call}},
         },
-        LOG_IN.name: {
+        LOGIN.name: {
             "security": [{"csrfCookie": []}],
             "requestBody": {"required": True, "content": {FORM: {"schema": reference("LoginForm")}}},
         },
-        LOG_OUT.name: {"security": in_session},
+        LOGOUT.name: {"security": in_session},
     }
     paths: Document = {}
     for operation in OPERATIONS:
@@ -213,7 +222,7 @@ def _one_of_the_actions(examples: Examples) -> Document:
 
 
 def _catalogue() -> list[Document]:
-    errors = {error for operation in OPERATIONS for error in operation.errors} | {*ELSEWHERE}
+    errors = {error for operation in OPERATIONS for error in operation.errors} | {*UNKNOWN_PATH_ERRORS}
     return [
         {
             "error": error.error,

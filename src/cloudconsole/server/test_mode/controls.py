@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn
 from msgspec import MsgspecError, ValidationError
 from msgspec.json import Decoder
 
-from cloudconsole.core.clock import time_text
+from cloudconsole.core.clock import format_utc
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.body import Fields, json_text, media_type, read_body
 from cloudconsole.server.http.csrf import check_origin
@@ -235,7 +235,7 @@ class Controls:
         return moment
 
     def _time(self) -> dict[str, Any]:
-        return {"now": time_text(self._clock.now()), "fixed": self._clock.is_fixed}
+        return {"now": format_utc(self._clock.now()), "fixed": self._clock.is_fixed}
 
     def _answer(self, request: Request, data: dict[str, Any]) -> Response:
         return json_response(envelope.success(_DONE, request.head.language, envelope.encode(data)))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from sqlalchemy import delete
 
-from cloudconsole.core.clock import Clock, SystemClock, time_text
-from cloudconsole.core.entropy import SYSTEM, Randomness
+from cloudconsole.core.clock import Clock, SystemClock, format_utc
+from cloudconsole.core.entropy import SYSTEM_RANDOM, RandomSource
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.connection import GuardedProtocol
 from cloudconsole.server.http.sessions import Sessions
@@ -24,7 +24,7 @@ class Desk:
     """As it stands, that of every ordinary console: the machine's clock, the system's randomness, and no controls."""
 
     clock: Clock = SystemClock()
-    randomness: Randomness = SYSTEM
+    randomness: RandomSource = SYSTEM_RANDOM
     make_controls: Callable[[Settings, Writer, Sessions], Controls] | None = None
     """In test mode only."""
     lifeline: int | None = None
@@ -32,7 +32,7 @@ class Desk:
 
     @property
     def is_ordinary(self) -> bool:
-        return not (isinstance(self.clock, DeskClock) or self.randomness is not SYSTEM or self.make_controls)
+        return not (isinstance(self.clock, DeskClock) or self.randomness is not SYSTEM_RANDOM or self.make_controls)
 
     @property
     def protocol(self) -> type[GuardedProtocol]:
@@ -43,7 +43,7 @@ class Desk:
         """What is unlike an ordinary console, a line each."""
         clock, lines = self.clock, []
         if isinstance(clock, DeskClock):
-            lines.append(f"the clock {'stands at' if clock.is_fixed else 'runs from'} {time_text(clock.now())}")
+            lines.append(f"the clock {'stands at' if clock.is_fixed else 'runs from'} {format_utc(clock.now())}")
         if isinstance(self.randomness, SeededRandomness):
             lines.append("ids and tokens are the same at every start: anyone can know them")
         if self.make_controls:

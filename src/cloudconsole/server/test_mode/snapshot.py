@@ -11,7 +11,7 @@ from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 from cloudconsole.server.http.routing import Endpoint, Route
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.base import PARTS
+from cloudconsole.store.base import DATABASE_NAMES
 from cloudconsole.store.sqlite.backup import connect, consistent_snapshot
 from cloudconsole.store.sqlite.engine import database_file
 
@@ -20,8 +20,8 @@ class StartingStore:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         # Made by one thread and put back by another, never at once.
-        self._kept = {part: sqlite3.connect(":memory:", check_same_thread=False) for part in PARTS}
-        with consistent_snapshot(folder, PARTS) as connections:
+        self._kept = {part: sqlite3.connect(":memory:", check_same_thread=False) for part in DATABASE_NAMES}
+        with consistent_snapshot(folder, DATABASE_NAMES) as connections:
             for part, connection in connections.items():
                 connection.backup(self._kept[part])
 

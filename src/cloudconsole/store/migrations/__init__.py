@@ -17,7 +17,7 @@ from typing import Final
 from sqlalchemy import Connection, Engine, column, func, insert, inspect, select, table
 
 from cloudconsole.core.clock import SystemClock
-from cloudconsole.store.base import Part, StoreError, reading
+from cloudconsole.store.base import DatabaseName, StoreError, read_only
 from cloudconsole.store.tables import operator_audit
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ _REVISIONS: Final = table("schema_revisions", column("revision"), column("oldest
 _SCRIPTS: Final = Path(__file__).with_name("versions")
 
 
-def migrate(engine: Engine, parts: Set[Part], revision: str = "head", *, actor: str | None = None) -> None:
+def migrate(engine: Engine, parts: Set[DatabaseName], revision: str = "head", *, actor: str | None = None) -> None:
     """Bring the database behind `engine` up to date, or to a revision; a newer, incompatible one is refused.
 
     With an `actor`, the migration of existing tables is logged, and audited in the same transaction.
@@ -57,7 +57,7 @@ def migrate(engine: Engine, parts: Set[Part], revision: str = "head", *, actor: 
         )
 
 
-def upgrade(connection: Connection, parts: Set[Part], revision: str = "head") -> None:
+def upgrade(connection: Connection, parts: Set[DatabaseName], revision: str = "head") -> None:
     """The same as part of a transaction, which is the caller's to end."""
     from alembic import command
     from alembic.config import Config
@@ -72,7 +72,7 @@ def is_usable(engine: Engine) -> bool:
 
     A newer, incompatible one raises `StoreError`.
     """
-    with reading(engine).connect() as connection:
+    with read_only(engine).connect() as connection:
         revision = revision_of(connection)
         return is_compatible(connection, revision) or is_newest(revision)
 
@@ -93,7 +93,7 @@ def record_compatibility(connection: Connection, revision: str, oldest_compatibl
     connection.execute(insert(_REVISIONS).values(revision=revision, oldest_compatible=oldest))
 
 
-def refuse_newer(engine: Engine) -> None:
+def reject_newer(engine: Engine) -> None:
     """Refuse any newer revision, for what must know every table and column."""
     is_newest(current_revision(engine))
 
@@ -108,7 +108,7 @@ def is_newest(revision: str | None) -> bool:
 
 def current_revision(engine: Engine) -> str | None:
     """The revision of the database behind `engine`; None where it has never been migrated."""
-    with reading(engine).connect() as connection:
+    with read_only(engine).connect() as connection:
         return revision_of(connection)
 
 
@@ -127,7 +127,7 @@ def known_revisions() -> tuple[str, ...]:
     return tuple(sorted((name.partition("_")[0] for name in names), reverse=True))
 
 
-def holds(part: Part) -> bool:
+def has_tables(part: DatabaseName) -> bool:
     """Whether the database being migrated holds this part; for use in a migration."""
     from alembic import context
 

@@ -21,16 +21,16 @@ from typing import Final
 
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.postgres import change_log
-from cloudconsole.store.postgres.change_log import KEPT_SECONDS, Sight, Subject, Sweeper
-from cloudconsole.store.postgres.dsn import DatabaseAddress
-from cloudconsole.store.postgres.pool import Held, connect, is_alive, translated, within
+from cloudconsole.store.postgres.change_log import RETENTION_SECONDS, LogPosition, LogPurger, Subject
+from cloudconsole.store.postgres.dsn import Dsn
+from cloudconsole.store.postgres.pool import ReadConnection, connect, is_alive, translated_errors, within
 
 log = logging.getLogger(__name__)
 
-LOOK_EVERY_SECONDS: Final = 0.25
+POLL_INTERVAL_SECONDS: Final = 0.25
 LEASE_SECONDS: Final = 0.5
-SETTLE_SECONDS: Final = 0.6
-LOOK_SECONDS: Final = 2.0
+REPLICATION_WAIT_SECONDS: Final = 0.6
+POLL_TIMEOUT_SECONDS: Final = 2.0
 """A look that takes longer has failed."""
 MOST_WAITING: Final = 500
 MOST_KNOWN: Final = 100_000
@@ -42,12 +42,12 @@ def elapsed_seconds() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
-class Watch:
+class ChangeLease:
     """One worker's; it begins with the first call."""
 
     def __init__(
         self,
-        address: DatabaseAddress,
+        address: Dsn,
         on_other_server: Callable[[], Awaitable[None]],
         seconds: Callable[[], float] = elapsed_seconds,
     ) -> None:
@@ -58,16 +58,16 @@ class Watch:
         self.latest = 0
         self._everything = 0
         self._changed: dict[Subject, int] = {}
-        self._connecting: asyncio.Task[Held] | None = None
-        self._connection: Held | None = None
-        self._last: Sight | None = None
+        self._connecting: asyncio.Task[ReadConnection] | None = None
+        self._connection: ReadConnection | None = None
+        self._last: LogPosition | None = None
         self._server: str | None = None
         self._began = -math.inf
         """When the last look that succeeded began."""
         self._fails = False
         self._looking: asyncio.Task[None] | None = None
         self._keeping: asyncio.Task[None] | None = None
-        self._sweeper = Sweeper(address, seconds)
+        self._sweeper = LogPurger(address, seconds)
         self._waiting = 0
 
     @property
@@ -115,7 +115,7 @@ class Watch:
         while True:
             with suppress(Unavailable):
                 await self._look_together()
-            await asyncio.sleep(LOOK_EVERY_SECONDS)
+            await asyncio.sleep(POLL_INTERVAL_SECONDS)
 
     async def _look_together(self) -> None:
         """Those who come while a look is under way share it, and it outlives each of them."""
@@ -130,8 +130,8 @@ class Watch:
     async def _look(self) -> None:
         began = self._seconds()
         try:
-            with translated():
-                sight = await within(LOOK_SECONDS, self._see(began))
+            with translated_errors():
+                sight = await within(POLL_TIMEOUT_SECONDS, self._see(began))
             if self._server not in (None, sight.server):
                 await self._on_other_server()
             self._learn(sight)
@@ -147,7 +147,7 @@ class Watch:
         self._began = began
         self._sweeper.saw(sight)
 
-    async def _see(self, began: float) -> Sight:
+    async def _see(self, began: float) -> LogPosition:
         connection, self._connection = self._connection, None
         if connection is None or not is_alive(connection):
             if connection is not None:
@@ -155,10 +155,10 @@ class Watch:
             # Whatever happened meanwhile, be it on another server: it is not known.
             self._last = None
             connection = await self._connected()
-        if began - self._began > KEPT_SECONDS / 2:
+        if began - self._began > RETENTION_SECONDS / 2:
             self._last = None
         try:
-            sight = await change_log.look(connection, self._last)
+            sight = await change_log.poll(connection, self._last)
         except BaseException:
             # What is half-way through is never used again.
             await connection.close()
@@ -166,7 +166,7 @@ class Watch:
         self._connection = connection
         return sight
 
-    async def _connected(self) -> Held:
+    async def _connected(self) -> ReadConnection:
         """A new connection. With several hosts it may take longer than a look: then the next one waits for it, too."""
         if self._connecting is None or self._connecting.cancelled():
             self._connecting = asyncio.create_task(connect(self._address))
@@ -174,7 +174,7 @@ class Watch:
         connecting, self._connecting = self._connecting, None
         return connecting.result()
 
-    def _learn(self, sight: Sight) -> None:
+    def _learn(self, sight: LogPosition) -> None:
         last, news = self._last, sight.news or ()
         if last is None or not sight.follows(last) or len(self._changed) + len(news) > MOST_KNOWN:
             self.latest += 1

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.postgres.dsn import DatabaseAddress
-from cloudconsole.store.postgres.pool import Held, connect, rows, translated, within
+from cloudconsole.store.postgres.dsn import Dsn
+from cloudconsole.store.postgres.pool import ReadConnection, connect, rows, translated_errors, within
 
-KEPT_SECONDS: Final = 600
+RETENTION_SECONDS: Final = 600
 """Whoever has not looked for half as long must take everything for changed."""
 MOST_SEEN: Final = 10_000
 """Tenants and sessions that one look takes in; beyond, everything counts as changed."""
-SWEPT_AT_ONCE: Final = 10_000
+PURGE_BATCH: Final = 10_000
 
 HISTORY: Final = """concat_ws(' ',
     extract(epoch FROM pg_postmaster_start_time()), CAST(CAST('signals' AS regclass) AS oid),
@@ -23,7 +23,7 @@ HISTORY: Final = """concat_ws(' ',
 )"""
 """The SQL of what another server, one that was started again, and tables that were put back do not share."""
 
-_LOOK: Final = f"""
+_POLL: Final = f"""
     WITH begun_since AS (
         SELECT * FROM signals WHERE xact >= pg_snapshot_xmax(%(last)s::pg_snapshot) ORDER BY xact LIMIT %(most)s + 1
     ), under_way_then AS (
@@ -43,10 +43,10 @@ _LOOK: Final = f"""
             (SELECT number FROM shared_changes) AS shared
     ) AS present LEFT JOIN fresh ON true
 """
-_SWEEP: Final = f"""
+_PURGE: Final = f"""
     DELETE FROM signals WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM signals WHERE xact < %(floor)s::text::xid8 AND {HISTORY} = %(server)s
-        LIMIT {SWEPT_AT_ONCE} FOR UPDATE SKIP LOCKED
+        LIMIT {PURGE_BATCH} FOR UPDATE SKIP LOCKED
     ))
 """
 
@@ -54,7 +54,7 @@ Subject = int | bytes
 """A tenant's id, or the hash of a session's."""
 
 
-class Sight(NamedTuple):
+class LogPosition(NamedTuple):
     """What one look saw."""
 
     snapshot: str
@@ -67,77 +67,77 @@ class Sight(NamedTuple):
     news: frozenset[Subject] | None
     """What has changed since the look before; None: everything, or more than a look takes in."""
 
-    def follows(self, before: "Sight") -> bool:
+    def follows(self, before: "LogPosition") -> bool:
         """Whether nothing else has changed in between than is among the news."""
         return (
             self.news is not None
             and (self.server, self.shared) == (before.server, before.shared)
             and self.floor >= before.floor
             # While we were paused, our own clock may have stood still, and signals may have been swept.
-            and 0 <= self.clock - before.clock < KEPT_SECONDS / 2
+            and 0 <= self.clock - before.clock < RETENTION_SECONDS / 2
         )
 
 
-async def look(connection: Held, last: Sight | None) -> Sight:
-    found = await rows(connection, _LOOK, {"last": last and last.snapshot, "most": MOST_SEEN})
+async def poll(connection: ReadConnection, last: LogPosition | None) -> LogPosition:
+    found = await rows(connection, _POLL, {"last": last and last.snapshot, "most": MOST_SEEN})
     news = {tenant_id if id_hash is None else id_hash for *_, is_signal, tenant_id, id_hash in found if is_signal}
     is_everything = None in news or len(found) > MOST_SEEN
     snapshot, floor, server, clock, shared = found[0][:5]
-    return Sight(snapshot, floor, server, clock, shared, None if is_everything else frozenset(news))
+    return LogPosition(snapshot, floor, server, clock, shared, None if is_everything else frozenset(news))
 
 
-async def sweep(connection: Held, floor: int, server: str) -> int:
+async def purge(connection: ReadConnection, floor: int, server: str) -> int:
     """Remove some signals below a floor that was seen there, and only there; gives how many those were."""
-    return (await connection.execute(_SWEEP, {"floor": str(floor), "server": server})).rowcount
+    return (await connection.execute(_PURGE, {"floor": str(floor), "server": server})).rowcount
 
 
 log = logging.getLogger(__name__)
 
-NOTE_EVERY_SECONDS: Final = 60
-SWEEP_SECONDS: Final = 30
+CHECKPOINT_SECONDS: Final = 60
+PURGE_SECONDS: Final = 30
 """What is left by then, a later sweep takes."""
 
 
-class Note(NamedTuple):
+class Checkpoint(NamedTuple):
     at: float
     """When the look was over."""
     floor: int
     server: str
 
 
-class Sweeper:
-    def __init__(self, address: DatabaseAddress, seconds: Callable[[], float]) -> None:
+class LogPurger:
+    def __init__(self, address: Dsn, seconds: Callable[[], float]) -> None:
         self._address = address
         self._seconds = seconds
-        self._notes = deque[Note]()
-        self._note_at = seconds() + random.uniform(0, NOTE_EVERY_SECONDS)  # noqa: S311 - so that workers take turns
+        self._notes = deque[Checkpoint]()
+        self._note_at = seconds() + random.uniform(0, CHECKPOINT_SECONDS)  # noqa: S311 - so that workers take turns
         self._sweeping: asyncio.Task[None] | None = None
 
-    def saw(self, sight: Sight) -> None:
+    def saw(self, sight: LogPosition) -> None:
         """After each look; a sweep that is due goes on by itself."""
         now = self._seconds()
         if now < self._note_at:
             return
-        self._note_at = now + NOTE_EVERY_SECONDS
-        self._notes.append(Note(now, sight.floor, sight.server))
+        self._note_at = now + CHECKPOINT_SECONDS
+        self._notes.append(Checkpoint(now, sight.floor, sight.server))
         due = None
-        while self._notes[0].at <= now - KEPT_SECONDS:
+        while self._notes[0].at <= now - RETENTION_SECONDS:
             due = self._notes.popleft()
         if due is not None and (self._sweeping is None or self._sweeping.done()):
             self._sweeping = asyncio.create_task(self._sweep(due))
 
-    async def _sweep(self, note: Note) -> None:
+    async def _sweep(self, note: Checkpoint) -> None:
         try:
-            with translated():
-                await within(SWEEP_SECONDS, self._remove(note))
+            with translated_errors():
+                await within(PURGE_SECONDS, self._remove(note))
         except Unavailable as problem:
             log.warning("signals of changes cannot be swept: %s", problem.__cause__)
 
-    async def _remove(self, note: Note) -> None:
+    async def _remove(self, note: Checkpoint) -> None:
         """By a connection of its own, so that no look has to wait; it may lead to another server, which says so."""
         connection = await connect(self._address)
         try:
-            while await sweep(connection, note.floor, note.server) == SWEPT_AT_ONCE:
+            while await purge(connection, note.floor, note.server) == PURGE_BATCH:
                 pass
         finally:
             # This does not wait for the server, which may be what does not answer.

@@ -15,8 +15,8 @@ from psycopg.pq import TransactionStatus
 from psycopg.waiting import Ready
 from typing_extensions import override
 
-from cloudconsole.store.base import StoreError, given_up_at
-from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.base import StoreError, write_deadline
+from cloudconsole.store.postgres.dsn import Dsn
 
 Wanted = TypeVar("Wanted")
 Result = TypeVar("Result")
@@ -60,7 +60,7 @@ class BoundedConnection(psycopg.Connection[Any]):
     @override
     def _connect_gen(cls, conninfo: str = "") -> PQGenConn[Self]:
         """For each host in turn, as long as there is time; psycopg's own knows but the time that a host may take."""
-        _see_that_there_is_time()
+        _check_deadline()
         return (yield from _given_up_in_time(super()._connect_gen(conninfo)))
 
     @override
@@ -87,12 +87,12 @@ class _GivenUp(psycopg.OperationalError):
     """There was no answer in time."""
 
 
-def _see_that_there_is_time() -> None:
-    if time.monotonic() >= given_up_at.get():
+def _check_deadline() -> None:
+    if time.monotonic() >= write_deadline.get():
         raise _GivenUp("no answer from the database in time")
 
 
-def connect(address: DatabaseAddress, servers: Servers) -> BoundedConnection:
+def connect(address: Dsn, servers: Servers) -> BoundedConnection:
     """Connecting has the deadline that the address gives each host, too."""
     number = servers.number
     connection = BoundedConnection.connect(address.conninfo())
@@ -108,7 +108,7 @@ def _given_up_in_time(gen: Generator[Wanted, Ready | int, Result]) -> Generator[
     try:
         wanted = next(gen)
         while True:
-            _see_that_there_is_time()
+            _check_deadline()
             wanted = gen.send((yield wanted))
     except StopIteration as done:
         result: Result = done.value

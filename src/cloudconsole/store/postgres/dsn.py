@@ -49,7 +49,7 @@ _AUTHORITIES: Final = (
 """Where systems have the certificates that they trust."""
 
 
-class DatabaseAddress(NamedTuple):
+class Dsn(NamedTuple):
     given: str
     """May hold a password, so it is never shown."""
     password_file: Path | None = None
@@ -146,19 +146,19 @@ _OURS: Final = ("sslmode", "sslrootcert", "target_session_attrs")
 """What we ask for where the address does not say, and a program should, too; the rest is for serving."""
 
 
-def backup_command(address: DatabaseAddress, file: str) -> str:
+def backup_command(address: Dsn, file: str) -> str:
     """Everything as it is at one moment; signals are of the database that they were written in."""
     options = "--format=custom --no-owner --no-privileges --exclude-table-data=signals"
     return f"{_password(address)}pg_dump {options} {_place(address)} --file={shlex.quote(file)}"
 
 
-def restore_command(address: DatabaseAddress, file: str) -> str:
+def restore_command(address: Dsn, file: str) -> str:
     """All of it or nothing, in the place of what is there."""
     options = "--clean --if-exists --single-transaction --no-owner --no-privileges"
     return f"{_password(address)}pg_restore {options} {_place(address)} {shlex.quote(file)}"
 
 
-def _place(address: DatabaseAddress) -> str:
+def _place(address: Dsn) -> str:
     """Without a password, which a program's arguments would show to everyone on the machine."""
     given, asked = parse(without_password(address.given)), parse(address.conninfo())
     place = {name: asked[name] for name in (*_OURS, *given) if name in asked}
@@ -170,7 +170,7 @@ def _options(given: Parameters) -> Parameters:
     return {"options": given["options"]} if "options" in given else {}
 
 
-def _password(address: DatabaseAddress) -> str:
+def _password(address: Dsn) -> str:
     """From the file, where there is one; else the program asks, or finds it in ~/.pgpass."""
     file = address.password_file
     return "" if file is None else f'PGPASSWORD="$(cat {shlex.quote(str(file))})" '

@@ -9,9 +9,9 @@ import psycopg
 from sqlalchemy import BigInteger, Boolean, Column, Connection, Integer, LargeBinary, Table, Text
 from sqlalchemy.exc import DBAPIError
 
-from cloudconsole.store.base import PARTS, Part, StoreError
+from cloudconsole.store.base import DATABASE_NAMES, DatabaseName, StoreError
 from cloudconsole.store.migrations import is_newest, revision_of, upgrade
-from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import CLOUD_LOCK, MIGRATION_LOCK, opened, take_lock
 from cloudconsole.store.tables import ACTIVITY, CLOUD
 
@@ -35,7 +35,7 @@ def names(columns: Any) -> str:
     return ", ".join(f'"{column.name}"' for column in columns)
 
 
-def first_misfit(connection: sqlite3.Connection, table: Table) -> str | None:
+def first_incompatible_value(connection: sqlite3.Connection, table: Table) -> str | None:
     """Where a row is that PostgreSQL would not take, and what is wrong with it; one look through the table."""
     checks = {column: _check(column) for column in table.columns}
     cases = " ".join(f"WHEN {condition} THEN '{column.name}'" for column, (condition, _) in checks.items())
@@ -63,10 +63,10 @@ def _shown(value: Any) -> str:
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
-Source = Mapping[Part, sqlite3.Connection]
+Source = Mapping[DatabaseName, sqlite3.Connection]
 """An embedded store at one moment."""
 
-TABLES: Final[dict[Table, Part]] = {
+TABLES: Final[dict[Table, DatabaseName]] = {
     **dict.fromkeys(CLOUD.sorted_tables, "cloud"),
     **dict.fromkeys(ACTIVITY.sorted_tables, "activity"),
 }
@@ -97,7 +97,7 @@ class Step(NamedTuple):
     of: int
 
 
-class Copying:
+class SqliteImport:
     """One copy; `tell` is called after every few thousand rows, and may raise to give it up."""
 
     def __init__(self, source: Source, target: Connection, tell: Callable[[Step], object]) -> None:
@@ -114,7 +114,7 @@ class Copying:
     def refuse_misfits(self) -> None:
         """Refuse what the database would not take, before it has taken anything."""
         for table, part in TABLES.items():
-            problem = first_misfit(self._source[part], table)
+            problem = first_incompatible_value(self._source[part], table)
             if problem is not None:
                 raise StoreError(f"{problem}, which PostgreSQL does not take: mend it, and nothing was copied")
 
@@ -182,7 +182,7 @@ def _all_in_order(table: Table) -> str:
 
 
 @contextmanager
-def filling(address: DatabaseAddress) -> Iterator[Connection]:
+def bulk_loading(address: Dsn) -> Iterator[Connection]:
     """A transaction over an empty database, with tables, to which nobody else can write; an error leaves it as it was.
 
     Nobody is told of single rows, but once, at the end, that everything has changed.
@@ -205,7 +205,7 @@ def filling(address: DatabaseAddress) -> Iterator[Connection]:
         raise StoreError(f"{address} cannot be used, and nothing was copied: {' '.join(words.split())}") from problem
 
 
-def _require_tables(connection: Connection, address: DatabaseAddress) -> None:
+def _require_tables(connection: Connection, address: Dsn) -> None:
     """Make them where there is nothing at all; refuse those of another revision."""
     if not connection.exec_driver_sql(f"SELECT pg_try_advisory_xact_lock({MIGRATION_LOCK})").scalar():
         raise StoreError(f"someone else is making the tables of {address}, or copies into it: wait until that is done")
@@ -213,12 +213,12 @@ def _require_tables(connection: Connection, address: DatabaseAddress) -> None:
     if revision is None:
         if connection.exec_driver_sql(_ANY_TABLE).first() is not None:
             raise StoreError(f"{address} is not empty: it has tables of something else; give an empty database")
-        upgrade(connection, set(PARTS))
+        upgrade(connection, set(DATABASE_NAMES))
     elif not is_newest(revision):
         raise StoreError(f"{address} has older tables: run cloudconsole admin migrate, or give an empty database")
 
 
-def _require_empty(connection: Connection, address: DatabaseAddress) -> None:
+def _require_empty(connection: Connection, address: Dsn) -> None:
     holding = [
         table.name for table in TABLES if connection.exec_driver_sql(f"SELECT 1 FROM {table.name} LIMIT 1").first()
     ]

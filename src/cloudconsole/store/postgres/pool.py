@@ -14,19 +14,19 @@ from typing_extensions import override
 
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.base import StoreError
-from cloudconsole.store.postgres.dsn import DatabaseAddress
+from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.reader import Parameters, Row
 
 BURST: Final = 500
 """So many may wait; more are a crowd."""
-FEW_EACH: Final = 4
+MAX_PER_CLIENT: Final = 4
 """For each place, of those who wait for one in a crowd."""
 
 Turn = asyncio.Future[bool]
 """Whether there is a place for the one that waits for it."""
 
 
-class Places:
+class WaitQueue:
     """For so many at once; others wait in line.
 
     In a crowd a long line serves nobody in time. So only the last few who came stay in line, and are served about as
@@ -72,7 +72,7 @@ class Places:
     def _line_up(self, turn: Turn) -> None:
         self._line.append(turn)
         self._is_crowded = self._is_crowded or len(self._line) > BURST
-        while self._is_crowded and len(self._line) > FEW_EACH * self._number:
+        while self._is_crowded and len(self._line) > MAX_PER_CLIENT * self._number:
             self._leaving.append(self._line.popleft())
 
     def _give_up(self, turn: Turn) -> None:
@@ -116,7 +116,7 @@ MOST_OF_STRANGERS: Final = 2
 Result = TypeVar("Result")
 
 
-class Held(AsyncConnection[Row]):
+class ReadConnection(AsyncConnection[Row]):
     """Is closed where a statement is given up: psycopg's own asks the server to stop it, and waits for the answer.
 
     The server may be what does not answer.
@@ -145,20 +145,20 @@ async def within(seconds: float, work: Awaitable[Result]) -> Result:
     raise TimeoutError(f"no answer from the database within {seconds:g} s")
 
 
-async def connect(address: DatabaseAddress) -> Held:
+async def connect(address: Dsn) -> ReadConnection:
     conninfo = address.conninfo(f"-c statement_timeout={STATEMENT_SECONDS}s")
-    return await Held.connect(conninfo, autocommit=True)
+    return await ReadConnection.connect(conninfo, autocommit=True)
 
 
-async def rows(connection: Held, sql: str, parameters: Parameters = ()) -> list[Row]:
+async def rows(connection: ReadConnection, sql: str, parameters: Parameters = ()) -> list[Row]:
     cursor = await connection.execute(sql, parameters)
     return await cursor.fetchall()
 
 
-class Taken(NamedTuple):
+class BorrowedConnection(NamedTuple):
     """A connection that someone has to themselves until a time of the event loop's."""
 
-    connection: Held
+    connection: ReadConnection
     until: float
 
     async def rows(self, sql: str, parameters: Parameters = ()) -> list[Row]:
@@ -172,35 +172,35 @@ class Taken(NamedTuple):
         return max(0.0, self.until - asyncio.get_running_loop().time())
 
 
-class Connections:
+class ConnectionPool:
     """A few of them, opened when they are needed first; those that the server closed since are replaced."""
 
-    def __init__(self, address: DatabaseAddress) -> None:
+    def __init__(self, address: Dsn) -> None:
         self._address = address
-        self._idle: list[Held] = []
+        self._idle: list[ReadConnection] = []
         self._generation = 0
-        self._places = Places(MOST_HELD)
-        self._strangers = Places(MOST_OF_STRANGERS)
+        self._places = WaitQueue(MOST_HELD)
+        self._strangers = WaitQueue(MOST_OF_STRANGERS)
 
     @asynccontextmanager
-    async def taken(self, *, by_stranger: bool = False) -> AsyncIterator[Taken]:
+    async def taken(self, *, by_stranger: bool = False) -> AsyncIterator[BorrowedConnection]:
         """One of them; after any error it is not used again. Raises `Unavailable` for all that can go wrong."""
         until = asyncio.get_running_loop().time() + READ_SECONDS
         first_place = self._strangers.taken(until) if by_stranger else nullcontext()
         async with first_place, self._places.taken(until):
-            with translated():
+            with translated_errors():
                 async with self._used(until) as taken:
                     yield taken
 
     @asynccontextmanager
-    async def _used(self, until: float) -> AsyncIterator[Taken]:
+    async def _used(self, until: float) -> AsyncIterator[BorrowedConnection]:
         generation = self._generation
         connection = self._newest_alive()
         if connection is None:
             seconds_left = until - asyncio.get_running_loop().time()
             connection = await within(seconds_left, connect(self._address))
         try:
-            yield Taken(connection, until)
+            yield BorrowedConnection(connection, until)
         except BaseException:
             await connection.close()
             raise
@@ -209,7 +209,7 @@ class Connections:
         else:
             await connection.close()
 
-    def _newest_alive(self) -> Held | None:
+    def _newest_alive(self) -> ReadConnection | None:
         while self._idle:
             connection = self._idle.pop()
             if is_alive(connection):
@@ -227,7 +227,7 @@ class Connections:
             await self._idle.pop().close()
 
 
-def is_alive(connection: Held) -> bool:
+def is_alive(connection: ReadConnection) -> bool:
     """Whether the server has said nothing to one who asked nothing: its last word is that it closes."""
     if connection.closed:
         return False
@@ -237,7 +237,7 @@ def is_alive(connection: Held) -> bool:
     return not asking.poll(0)
 
 
-class translated(AbstractContextManager[None]):  # noqa: N801 - it reads as the others do
+class translated_errors(AbstractContextManager[None]):  # noqa: N801 - it reads as the others do
     """Whatever goes wrong with the database is `Unavailable` to a caller."""
 
     def __exit__(self, _kind: object, problem: BaseException | None, _trace: object) -> None:

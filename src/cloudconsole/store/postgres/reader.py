@@ -6,21 +6,21 @@ from contextlib import asynccontextmanager
 from functools import lru_cache
 from typing import Final
 
-from cloudconsole.store.postgres.change_lease import Watch
+from cloudconsole.store.postgres.change_lease import ChangeLease
 from cloudconsole.store.postgres.change_log import HISTORY
 from cloudconsole.store.postgres.connection import Servers
-from cloudconsole.store.postgres.dsn import DatabaseAddress
-from cloudconsole.store.postgres.pool import Connections, Taken
+from cloudconsole.store.postgres.dsn import Dsn
+from cloudconsole.store.postgres.pool import BorrowedConnection, ConnectionPool
 from cloudconsole.store.reader import Parameters, Row
 
 _SIGNS: Final = re.compile(r"(?P<each>\?)|:(?P<name>[a-z_]+)|%")
 _SHARED_STAMP: Final = f"SELECT number, {HISTORY} FROM shared_changes"
 
 
-class Moment:
+class PostgresSnapshot:
     """A connection in a transaction that sees one moment."""
 
-    def __init__(self, taken: Taken) -> None:
+    def __init__(self, taken: BorrowedConnection) -> None:
         self._taken = taken
 
     async def one(self, sql: str, parameters: Parameters = ()) -> Row | None:
@@ -29,7 +29,7 @@ class Moment:
     async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         if _is_unheard_of(parameters):
             return []
-        return await self._taken.rows(in_psycopgs_way(sql), parameters)
+        return await self._taken.rows(to_psycopg_placeholders(sql), parameters)
 
     async def shared_stamp(self) -> Hashable:
         (stamp,) = await self.all(_SHARED_STAMP)
@@ -42,27 +42,27 @@ class PostgresReader:
         "SELECT oldest_compatible FROM schema_revisions JOIN alembic_version ON revision = version_num"
     )
 
-    def __init__(self, address: DatabaseAddress, servers: Servers) -> None:
-        self._connections = Connections(address)
+    def __init__(self, address: Dsn, servers: Servers) -> None:
+        self._connections = ConnectionPool(address)
         self._servers = servers
-        self.changes = Watch(address, self._follow)
+        self.changes = ChangeLease(address, self._follow)
 
     async def one(self, sql: str, parameters: Parameters = ()) -> Row | None:
         return next(iter(await self.all(sql, parameters)), None)
 
     async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         async with self._connections.taken() as taken:
-            return await Moment(taken).all(sql, parameters)
+            return await PostgresSnapshot(taken).all(sql, parameters)
 
     async def seek(self, sql: str, parameters: Parameters = ()) -> Row | None:
         async with self._connections.taken(by_stranger=True) as taken:
-            return await Moment(taken).one(sql, parameters)
+            return await PostgresSnapshot(taken).one(sql, parameters)
 
     @asynccontextmanager
-    async def snapshot(self) -> AsyncIterator[Moment]:
+    async def snapshot(self) -> AsyncIterator[PostgresSnapshot]:
         async with self._connections.taken() as taken:
             await taken.perform("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            yield Moment(taken)
+            yield PostgresSnapshot(taken)
             await taken.perform("COMMIT")
 
     async def _follow(self) -> None:
@@ -79,7 +79,7 @@ class PostgresReader:
 
 
 @lru_cache(maxsize=256)
-def in_psycopgs_way(sql: str) -> str:
+def to_psycopg_placeholders(sql: str) -> str:
     """The same SQL with psycopg's signs for parameters."""
 
     def sign(found: re.Match[str]) -> str:

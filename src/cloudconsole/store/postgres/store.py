@@ -9,12 +9,12 @@ from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
 from cloudconsole.core.compatibility import IncompatibleDependency, require_names
-from cloudconsole.store.base import PARTS, Part, StoreError
+from cloudconsole.store.base import DATABASE_NAMES, DatabaseName, StoreError
 from cloudconsole.store.migrations import current_revision, is_usable, migrate
-from cloudconsole.store.postgres.change_lease import SETTLE_SECONDS
+from cloudconsole.store.postgres.change_lease import REPLICATION_WAIT_SECONDS
 from cloudconsole.store.postgres.connection import BoundedConnection, Servers, connect
-from cloudconsole.store.postgres.dsn import DatabaseAddress
-from cloudconsole.store.postgres.pool import Held
+from cloudconsole.store.postgres.dsn import Dsn
+from cloudconsole.store.postgres.pool import ReadConnection
 from cloudconsole.store.postgres.reader import PostgresReader
 
 CLOUD_LOCK: Final = 1
@@ -24,7 +24,7 @@ MIGRATION_LOCK: Final = 2
 _ONE_MOMENT: Final = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 
 
-def open_engine(address: DatabaseAddress, part: Part | None, servers: Servers) -> Engine:
+def open_engine(address: Dsn, part: DatabaseName | None, servers: Servers) -> Engine:
     """An engine for one part, or for the whole, without any lock of ours."""
     engine = create_engine(
         "postgresql+psycopg://",
@@ -47,7 +47,7 @@ def open_engine(address: DatabaseAddress, part: Part | None, servers: Servers) -
 
 
 @contextmanager
-def opened(address: DatabaseAddress, part: Part | None) -> Iterator[Engine]:
+def opened(address: Dsn, part: DatabaseName | None) -> Iterator[Engine]:
     engine = open_engine(address, part, Servers())
     try:
         yield engine
@@ -65,9 +65,9 @@ PSYCOPG_VERSIONS: Final = ">=3.3,<3.4"
 
 
 class PostgresStore:
-    settle_seconds: Final = SETTLE_SECONDS
+    settle_seconds: Final = REPLICATION_WAIT_SECONDS
 
-    def __init__(self, address: DatabaseAddress) -> None:
+    def __init__(self, address: Dsn) -> None:
         _require_psycopg()
         self.address = address
         self._servers = Servers()
@@ -79,11 +79,11 @@ class PostgresStore:
     def place(self) -> str:
         return str(self)
 
-    def open_engine(self, part: Part) -> Engine:
+    def open_engine(self, part: DatabaseName) -> Engine:
         """It follows to another server as soon as a reader of this store's finds one."""
         return open_engine(self.address, part, self._servers)
 
-    def opened(self, part: Part) -> AbstractContextManager[Engine]:
+    def opened(self, part: DatabaseName) -> AbstractContextManager[Engine]:
         return opened(self.address, part)
 
     def reader(self) -> PostgresReader:
@@ -99,7 +99,7 @@ class PostgresStore:
                 guard.exec_driver_sql("SET LOCAL lock_timeout = 0")
                 guard.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
                 take_lock(guard, MIGRATION_LOCK)
-                migrate(engine, set(PARTS), actor=actor)
+                migrate(engine, set(DATABASE_NAMES), actor=actor)
         except DBAPIError as problem:
             raise self._unusable(problem) from problem
 
@@ -107,7 +107,7 @@ class PostgresStore:
         """Never migrated on the way: other replicas may serve it, of an older version, too."""
         self.require_current("cloud")
 
-    def require_current(self, part: Part) -> None:  # noqa: ARG002 - both are of one revision
+    def require_current(self, part: DatabaseName) -> None:  # noqa: ARG002 - both are of one revision
         try:
             with opened(self.address, None) as engine:
                 if is_usable(engine):
@@ -134,6 +134,6 @@ def _require_psycopg() -> None:
     """Without `_connect_gen`, which psycopg does not promise, connecting would have no deadline."""
     used = {psycopg.Connection: ("pgconn", "info", "cancel_safe"), psycopg.AsyncConnection: ("pgconn",)}
     try:
-        require_names("psycopg", PSYCOPG_VERSIONS, (BoundedConnection, Held), used)
+        require_names("psycopg", PSYCOPG_VERSIONS, (BoundedConnection, ReadConnection), used)
     except IncompatibleDependency as problem:
         raise StoreError(str(problem)) from problem

@@ -18,8 +18,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from cloudconsole._version import __version__
-from cloudconsole.core.clock import time_text
-from cloudconsole.store.base import PARTS, Part, StoreError
+from cloudconsole.core.clock import format_utc
+from cloudconsole.store.base import DATABASE_NAMES, DatabaseName, StoreError
 from cloudconsole.store.sqlite.engine import database_file
 from cloudconsole.store.sqlite.permissions import LEAST_FREE
 
@@ -137,13 +137,13 @@ class Manifest(Struct, frozen=True):
     version: str
     """Of the Cloud Console that made the backup."""
     made_at: str
-    files: dict[Part, FileEntry]
+    files: dict[DatabaseName, FileEntry]
 
 
-def describe(folder: Path, revisions: dict[Part, str], made_at: int) -> Manifest:
+def describe(folder: Path, revisions: dict[DatabaseName, str], made_at: int) -> Manifest:
     """The manifest of the copies in a folder."""
-    files = {part: _entry(database_file(folder, part), revisions[part]) for part in PARTS}
-    return Manifest(FORMAT, __version__, time_text(made_at), files)
+    files = {part: _entry(database_file(folder, part), revisions[part]) for part in DATABASE_NAMES}
+    return Manifest(FORMAT, __version__, format_utc(made_at), files)
 
 
 def write_archive(target: IO[bytes], manifest: Manifest, folder: Path) -> None:
@@ -152,7 +152,7 @@ def write_archive(target: IO[bytes], manifest: Manifest, folder: Path) -> None:
         head = tarfile.TarInfo(MANIFEST)
         head.size, head.mode = len(content), 0o600
         tar.addfile(head, io.BytesIO(content))
-        for part in PARTS:
+        for part in DATABASE_NAMES:
             file = database_file(folder, part)
             member = tarfile.TarInfo(file.name)
             member.size, member.mode = manifest.files[part].bytes, 0o600
@@ -166,7 +166,7 @@ def read_archive(file: Path, folder: Path) -> Manifest:
         with unpacked(file) as stream:
             manifest = _read_manifest(stream, file)
             _refuse_without_room(file, manifest, folder)
-            for part in PARTS:
+            for part in DATABASE_NAMES:
                 _extract(stream, part, manifest.files[part], folder, file)
     except BROKEN as problem:
         raise _not_whole(file, problem) from problem
@@ -199,7 +199,7 @@ def _read_manifest(stream: IO[bytes], file: Path) -> Manifest:
         raise StoreError(f"{file} was made by a newer Cloud Console ({manifest.version}): install that version")
     if not (_MOMENT.fullmatch(manifest.made_at) and manifest.version.isprintable()):
         raise StoreError(f"{file} is not a backup: its manifest does not say when and by what it was made")
-    if set(manifest.files) != set(PARTS):
+    if set(manifest.files) != set(DATABASE_NAMES):
         raise StoreError(f"{file} is not a backup: its manifest does not name both databases")
     return manifest
 
@@ -214,7 +214,7 @@ def _refuse_without_room(file: Path, manifest: Manifest, folder: Path) -> None:
         )
 
 
-def _extract(stream: IO[bytes], part: Part, entry: FileEntry, folder: Path, file: Path) -> None:
+def _extract(stream: IO[bytes], part: DatabaseName, entry: FileEntry, folder: Path, file: Path) -> None:
     """Read exactly the file that must come next; no name in the archive is ever used as a path."""
     target = database_file(folder, part)
     try:

@@ -12,7 +12,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Final, Literal
 
-from cloudconsole.store.base import BUSY_SECONDS, Part, StoreError
+from cloudconsole.store.base import BUSY_SECONDS, DatabaseName, StoreError
 from cloudconsole.store.sqlite.engine import database_file
 
 _FAILED_WRITES: Final = {
@@ -24,7 +24,9 @@ _FAILED_WRITES: Final = {
 
 
 @contextmanager
-def consistent_snapshot(folder: Path, parts: Iterable[Part]) -> Iterator[dict[Part, sqlite3.Connection]]:
+def consistent_snapshot(
+    folder: Path, parts: Iterable[DatabaseName]
+) -> Iterator[dict[DatabaseName, sqlite3.Connection]]:
     """Connections that all see the same moment, for as long as they are held; nobody waits for them."""
     with ExitStack() as stack:
         connections = {part: stack.enter_context(closing(_open_database(folder, part))) for part in parts}
@@ -53,7 +55,7 @@ def copy_to(source: sqlite3.Connection, file: Path) -> None:
         raise OSError(number, os.strerror(number), str(file)) from problem
 
 
-def put_into(folder: Path, part: Part, file: Path, *, when_still: Callable[[], object]) -> None:
+def overwrite_database(folder: Path, part: DatabaseName, file: Path, *, when_still: Callable[[], object]) -> None:
     """Make a database's content that of a file, in one transaction: whoever has it open sees it from then on.
 
     `when_still` is called once nobody else can write to the database any more, and may yet change the file.
@@ -82,7 +84,7 @@ def put_into(folder: Path, part: Part, file: Path, *, when_still: Callable[[], o
         target.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def add_missing(file: Path, source: Path, table: str, columns: Iterable[str]) -> int:
+def insert_missing_rows(file: Path, source: Path, table: str, columns: Iterable[str]) -> int:
     """Add to a database the rows of a table that only another one has, in their order and with new ids at the end."""
     names = ", ".join(f'"{name}"' for name in columns)
     with closing(connect(file)) as connection:
@@ -93,7 +95,7 @@ def add_missing(file: Path, source: Path, table: str, columns: Iterable[str]) ->
         ).rowcount
 
 
-def damage(file: Path, *, quick: bool = False, is_still: bool = False) -> str | None:
+def find_corruption(file: Path, *, quick: bool = False, is_still: bool = False) -> str | None:
     """What SQLite finds wrong with a database, in its own words; None where all is well."""
     pragma = "quick_check" if quick else "integrity_check"
     try:
@@ -108,7 +110,7 @@ def damage(file: Path, *, quick: bool = False, is_still: bool = False) -> str | 
     return "; ".join(f"a row of {row[0]} refers to nothing in {row[2]}" for row in foreign) or None
 
 
-def _open_database(folder: Path, part: Part) -> sqlite3.Connection:
+def _open_database(folder: Path, part: DatabaseName) -> sqlite3.Connection:
     return connect(database_file(folder, part))
 
 
@@ -170,14 +172,16 @@ def _open_directory(folder: Path) -> int:
     return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
 
 
-def is_unwritable(folder: Path, parts: Iterable[Part]) -> bool:
+def is_read_only(folder: Path, parts: Iterable[DatabaseName]) -> bool:
     """Whether we may not write to the store, or nobody may: so it is on a file system that is read-only."""
     places = (folder, *(database_file(folder, part) for part in parts))
     return not all(os.access(place, os.W_OK, effective_ids=True) for place in places)
 
 
 @contextmanager
-def read_only_snapshot(folder: Path, parts: tuple[Part, ...]) -> Iterator[dict[Part, sqlite3.Connection]]:
+def read_only_snapshot(
+    folder: Path, parts: tuple[DatabaseName, ...]
+) -> Iterator[dict[DatabaseName, sqlite3.Connection]]:
     """Connections that all see the same moment; `StoreError` at the end if someone who can has written meanwhile."""
     before = _file_states(folder, parts)
     with ExitStack() as stack:
@@ -192,7 +196,7 @@ def read_only_snapshot(folder: Path, parts: tuple[Part, ...]) -> Iterator[dict[P
             )
 
 
-def _open_read_only(folder: Path, part: Part) -> sqlite3.Connection:
+def _open_read_only(folder: Path, part: DatabaseName) -> sqlite3.Connection:
     """What was written last is in the log; without one, the file alone is the whole database."""
     file = database_file(folder, part)
     log, index = Path(f"{file}-wal"), Path(f"{file}-shm")
@@ -205,7 +209,7 @@ def _open_read_only(folder: Path, part: Part) -> sqlite3.Connection:
     return connect(file, is_still=not has_log)
 
 
-def _file_states(folder: Path, parts: Iterable[Part]) -> list[tuple[int, int, int] | None]:
+def _file_states(folder: Path, parts: Iterable[DatabaseName]) -> list[tuple[int, int, int] | None]:
     """What is different about the files as soon as anything was written to them."""
     files = [Path(f"{database_file(folder, part)}{end}") for part in parts for end in ("", "-wal")]
     return [_file_state(file) for file in files]

@@ -8,14 +8,14 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 
-from cloudconsole.store.base import BUSY_SECONDS, Part
+from cloudconsole.store.base import BUSY_SECONDS, DatabaseName
 
 
-def database_file(folder: Path, part: Part) -> Path:
+def database_file(folder: Path, part: DatabaseName) -> Path:
     return folder / f"{part}.db"
 
 
-def open_engine(folder: Path, part: Part) -> Engine:
+def open_engine(folder: Path, part: DatabaseName) -> Engine:
     """An engine whose transactions take the write lock at their beginning, so that they never fail half-way."""
     engine = create_engine(
         # Not as text: a folder's name may hold what means something in an address.
@@ -41,7 +41,7 @@ def open_engine(folder: Path, part: Part) -> Engine:
 
 
 @contextmanager
-def opened(folder: Path, part: Part) -> Iterator[Engine]:
+def opened(folder: Path, part: DatabaseName) -> Iterator[Engine]:
     """An engine for as long as it is needed."""
     engine = open_engine(folder, part)
     try:

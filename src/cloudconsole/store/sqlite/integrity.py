@@ -8,7 +8,7 @@ from typing import Final
 
 from sqlalchemy import create_engine, text
 
-from cloudconsole.store.base import Part
+from cloudconsole.store.base import DatabaseName
 from cloudconsole.store.migrations import migrate
 from cloudconsole.store.sqlite.backup import connect
 
@@ -23,7 +23,7 @@ _STATISTICS: Final = frozenset(
 """The tables that SQLite itself creates for ANALYZE, with their SQL: SQLite acts on that text, not on the type."""
 
 
-def odd_parts(file: Path, part: Part, revision: str) -> list[str]:
+def unexpected_schema_parts(file: Path, part: DatabaseName, revision: str) -> list[str]:
     """What is in a database, or missing, unlike in any that this program has made; evaluates nothing of it."""
     with closing(connect(file)) as connection:
         found = _schema(connection.execute(_SCHEMA).fetchall())
@@ -31,7 +31,7 @@ def odd_parts(file: Path, part: Part, revision: str) -> list[str]:
 
 
 @cache
-def _expected(part: Part, revision: str) -> Schema:
+def _expected(part: DatabaseName, revision: str) -> Schema:
     engine = create_engine("sqlite://")
     try:
         migrate(engine, {part}, revision)

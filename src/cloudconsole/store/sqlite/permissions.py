@@ -14,12 +14,12 @@ LEAST_FREE: Final = 64 * 1024 * 1024
 """Bytes that must be left on the disk of a store for it to be served."""
 
 
-class Danger(NamedTuple):
+class UnsafePermissions(NamedTuple):
     text: str
     mend: str
 
 
-def danger_of(folder: Path) -> Danger | None:
+def find_unsafe_permissions(folder: Path) -> UnsafePermissions | None:
     """Why a folder that is there must not be used; None where nothing is wrong with whom it belongs to.
 
     Root may own it, who can do anything anyway, and a group may write to it: so do containers get their volumes.
@@ -27,25 +27,25 @@ def danger_of(folder: Path) -> Danger | None:
     status, ourselves = folder.stat(), os.geteuid()
     if status.st_uid not in (ROOT, ourselves):
         owner = user_named(status.st_uid)
-        return Danger(
+        return UnsafePermissions(
             f"the data folder {folder} belongs to {owner}, who can replace what is in it",
             f"run this as {owner}, or chown -R {user_named(ourselves)} {quote(str(folder))}",
         )
     if status.st_mode & S_IWOTH:
-        return Danger(
+        return UnsafePermissions(
             f"every user can write to the data folder {folder} and replace what is in it",
             f"chmod o-w {quote(str(folder))}",
         )
     return None
 
 
-def refuse_danger(folder: Path) -> None:
-    danger = danger_of(folder)
+def reject_unsafe_permissions(folder: Path) -> None:
+    danger = find_unsafe_permissions(folder)
     if danger is not None:
         raise StoreError(f"{danger.text}: {danger.mend}")
 
 
-def refuse_open_to_all(folder: Path) -> None:
+def reject_world_writable(folder: Path) -> None:
     """Refuse a folder in which every user could put another in the place of one that we make there."""
     mode = folder.stat().st_mode
     if mode & S_IWOTH and not mode & S_ISVTX:

@@ -11,7 +11,7 @@ from cloudconsole.store.reader import Parameters, Row
 from cloudconsole.store.sqlite.engine import database_file
 
 
-class FileReader:
+class SqliteReader:
     """Reads both parts of the store; never writes, so that it notices every commit by anyone."""
 
     revisions: Final = """
@@ -29,7 +29,7 @@ class FileReader:
         self._connection = sqlite3.connect(database_file(folder, "cloud"), timeout=1, isolation_level=None)
         self._connection.execute("ATTACH ? AS activity", (str(database_file(folder, "activity")),))
         self._connection.execute("PRAGMA query_only = ON")
-        self.changes = FileChanges(self._connection)
+        self.changes = SqliteChangeFeed(self._connection)
 
     async def one(self, sql: str, parameters: Parameters = ()) -> Row | None:
         try:
@@ -52,7 +52,7 @@ class FileReader:
         return self.changes.cloud_version()
 
     @asynccontextmanager
-    async def snapshot(self) -> AsyncIterator["FileReader"]:
+    async def snapshot(self) -> AsyncIterator["SqliteReader"]:
         """For nothing but reads, which never wait: others would otherwise read in the same transaction."""
         await self.all("BEGIN")
         try:
@@ -67,7 +67,7 @@ class FileReader:
         self._connection.close()
 
 
-class FileChanges:
+class SqliteChangeFeed:
     """SQLite tells that something was committed to a file, not what: so a change is one of everything in it."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:

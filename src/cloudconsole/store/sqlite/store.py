@@ -12,13 +12,13 @@ from typing import Final
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from cloudconsole.store.base import PARTS, Part, StoreError
+from cloudconsole.store.base import DATABASE_NAMES, DatabaseName, StoreError
 from cloudconsole.store.migrations import current_revision, is_usable, migrate
 from cloudconsole.store.sqlite.backup import remove_stale_directories
 from cloudconsole.store.sqlite.engine import database_file, open_engine, opened
-from cloudconsole.store.sqlite.permissions import refuse_danger
-from cloudconsole.store.sqlite.reader import FileReader
-from cloudconsole.store.sqlite.test_marker import mark, refuse_unless_desks
+from cloudconsole.store.sqlite.permissions import reject_unsafe_permissions
+from cloudconsole.store.sqlite.reader import SqliteReader
+from cloudconsole.store.sqlite.test_marker import mark_test_store, reject_production_store
 
 _UNWRITABLE: Final = (errno.EROFS, errno.EACCES, errno.EPERM)
 
@@ -31,26 +31,26 @@ def prepare(folder: Path, *, for_desk: bool = False, actor: str | None = None) -
     """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        refuse_danger(folder)
+        reject_unsafe_permissions(folder)
         remove_stale_directories(folder)
-        with alone(folder):
+        with exclusive_lock(folder):
             if for_desk:
-                refuse_unless_desks(folder)
-            for part in PARTS:
+                reject_production_store(folder)
+            for part in DATABASE_NAMES:
                 database_file(folder, part).touch(mode=0o600)
                 with opened(folder, part) as engine:
                     migrate(engine, {part}, actor=actor)
             if for_desk:
-                mark(folder)
+                mark_test_store(folder)
     except OSError as problem:
         raise StoreError(f"the data folder {folder} cannot be used: {problem.strerror}") from problem
     except DBAPIError as problem:
         raise StoreError(f"the data folder {folder} cannot be used: {problem.orig}") from problem
 
 
-def require_current(folder: Path, part: Part) -> None:
+def require_current(folder: Path, part: DatabaseName) -> None:
     """Refuse to read tables that this program cannot serve: reading changes nothing, so it does not migrate either."""
-    refuse_danger(folder)
+    reject_unsafe_permissions(folder)
     file = database_file(folder, part)
     if not file.is_file():
         raise StoreError(f"there is no {file}: restore a backup, or start cloudconsole serve, which makes it anew")
@@ -67,7 +67,7 @@ def require_current(folder: Path, part: Part) -> None:
 
 
 @contextmanager
-def alone(folder: Path, *, must_write: bool = True) -> Iterator[None]:
+def exclusive_lock(folder: Path, *, must_write: bool = True) -> Iterator[None]:
     """Holds the folder's lock: nobody else makes, migrates or restores the store.
 
     Unless one `must_write`, a lock that cannot be written to is held for reading, and one that cannot be made is not.
@@ -92,7 +92,7 @@ def _open_lock(file: Path, *, must_write: bool) -> int | None:
         return None
 
 
-class FolderStore:
+class SqliteStore:
     settle_seconds: Final = 0.0
     """Every call looks whether anything was committed."""
 
@@ -106,14 +106,14 @@ class FolderStore:
     def place(self) -> str:
         return str(self.folder.resolve())
 
-    def open_engine(self, part: Part) -> Engine:
+    def open_engine(self, part: DatabaseName) -> Engine:
         return open_engine(self.folder, part)
 
-    def opened(self, part: Part) -> AbstractContextManager[Engine]:
+    def opened(self, part: DatabaseName) -> AbstractContextManager[Engine]:
         return opened(self.folder, part)
 
-    def reader(self) -> FileReader:
-        return FileReader(self.folder)
+    def reader(self) -> SqliteReader:
+        return SqliteReader(self.folder)
 
     def is_there(self) -> bool:
         return database_file(self.folder, "cloud").exists()
@@ -124,7 +124,7 @@ class FolderStore:
     def prepare(self, actor: str | None = None) -> None:
         self.migrate(actor)
 
-    def require_current(self, part: Part) -> None:
+    def require_current(self, part: DatabaseName) -> None:
         require_current(self.folder, part)
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import (
     Table,
 )
 
-from cloudconsole.store.tables.types import NAMES, TEXT, endless_id
+from cloudconsole.store.tables.types import NAMING_CONVENTION, TEXT, bigint_id
 
 # Events of the access audit log.
 LOGIN: Final = "login"
@@ -21,7 +21,7 @@ LOGOUT: Final = "logout"
 OPERATOR_LOGIN: Final = "operator_login"
 OPERATOR_LOGOUT: Final = "operator_logout"
 
-ACTIVITY = MetaData(naming_convention=NAMES)
+ACTIVITY = MetaData(naming_convention=NAMING_CONVENTION)
 
 NO_ACCOUNT = 0
 """`sessions.account_id` of those that hang on no account of ours."""
@@ -37,7 +37,7 @@ sessions = Table(
     Column("expires_at", BigInteger, nullable=False, index=True),
 )
 
-guest_sessions = Table(
+federated_sessions = Table(
     "guest_sessions",
     ACTIVITY,
     # Of the sessions that an identity endpoint behind us vouches for: they hang on no account (`NO_ACCOUNT`).
@@ -53,7 +53,7 @@ guest_sessions = Table(
     Column("sealed_token", LargeBinary, nullable=False),
 )
 
-sightings = Table(
+observed_resources = Table(
     "sightings",
     ACTIVITY,
     # What was seen in a cloud that lists nothing any more once it is deleted: it still counts in the hour it was seen.
@@ -70,7 +70,7 @@ sightings = Table(
 login_failures = Table(
     "login_failures",
     ACTIVITY,
-    endless_id(),
+    bigint_id(),
     Column("network", TEXT, nullable=False),
     Column("user_hash", LargeBinary, nullable=False),
     Column("at", BigInteger, nullable=False, index=True),
@@ -80,7 +80,7 @@ login_failures = Table(
 access_audit = Table(
     "access_audit",
     ACTIVITY,
-    endless_id(),
+    bigint_id(),
     Column("at", BigInteger, nullable=False, index=True),
     Column("event", TEXT, nullable=False),
     Column("username", TEXT),

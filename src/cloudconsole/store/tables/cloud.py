@@ -15,9 +15,9 @@ from sqlalchemy import (
 )
 
 from cloudconsole.core.resources import QUOTA_DEFAULTS, QUOTA_USES
-from cloudconsole.store.tables.types import NAMES, TEXT, endless_id
+from cloudconsole.store.tables.types import NAMING_CONVENTION, TEXT, bigint_id
 
-CLOUD = MetaData(naming_convention=NAMES)
+CLOUD = MetaData(naming_convention=NAMING_CONVENTION)
 
 NO_NODE = 0
 """`totals.node_id` of resources that are on no node."""
@@ -201,7 +201,7 @@ operator_audit = Table(
     "operator_audit",
     CLOUD,
     # In the cloud's part, so that a change and its line are one transaction.
-    endless_id(),
+    bigint_id(),
     Column("at", BigInteger, nullable=False, index=True),
     Column("actor", TEXT, nullable=False),
     Column("change", TEXT, nullable=False),

@@ -4,7 +4,7 @@ from typing import Final
 
 from sqlalchemy import BigInteger, Column, Integer, Text
 
-NAMES: Final = {
+NAMING_CONVENTION: Final = {
     "ix": "ix_%(table_name)s_%(column_0_N_name)s",
     "uq": "uq_%(table_name)s_%(column_0_N_name)s",
     "ck": "ck_%(table_name)s_%(constraint_name)s",
@@ -13,7 +13,7 @@ NAMES: Final = {
 }
 
 
-def endless_id() -> Column[int]:
+def bigint_id() -> Column[int]:
     """Of what is written for years: more than 32 bits hold. SQLite's integers have 64 whatever they are called."""
     return Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
 

@@ -8,7 +8,7 @@ from shutil import copy2
 
 import pytest
 
-from cloudconsole.backends.openstack.token_encryption import Seals, make_keys, read_keys
+from cloudconsole.backends.openstack.token_encryption import TokenCipher, create_keys, read_keys
 from tests.server.commands.admin.test_backup_audit import newest
 from tests.server.commands.conftest import Run
 
@@ -16,7 +16,7 @@ from tests.server.commands.conftest import Run
 @pytest.fixture
 def keys(data: Path) -> Path:
     file = data / "token-keys"
-    make_keys(file)
+    create_keys(file)
     return file
 
 
@@ -44,7 +44,7 @@ def test_the_keys_may_be_elsewhere(
     cloudconsole: Run, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
-    make_keys(elsewhere)
+    create_keys(elsewhere)
     monkeypatch.setenv("CLOUDCONSOLE_TOKEN_KEYS", str(elsewhere))
     assert cloudconsole("admin", "token-keys", "rotate", "--data", data).code == 0
     assert len(read_keys(elsewhere)) == 2
@@ -60,7 +60,7 @@ def test_replicas_with_copies_come_to_a_new_key_in_two_steps(
     new, old = read_keys(rotated)
     both.touch(mode=0o600)
     both.write_bytes(b"%s\n%s\n" % (old, new))
-    steps = [Seals(file) for file in (keys, both, rotated)]
+    steps = [TokenCipher(file) for file in (keys, both, rotated)]
     for before, after in pairwise(steps):
         assert (before.open(after.seal("token")), after.open(before.seal("token"))) == ("token", "token")
     assert steps[0].open(steps[2].seal("token")) is None

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Final, NamedTuple
 
-from cloudconsole.core.clock import time_text
+from cloudconsole.core.clock import format_utc
 from cloudconsole.core.resources import UNLIMITED
 from cloudconsole.operator.entities import QUOTAS, RESOURCES, TENANTS, Done, Noun
 from cloudconsole.operator.entities.base import NOTHING_TO_CHANGE, PAST
@@ -203,6 +203,6 @@ class OnePage:
         if noun is QUOTAS:
             used = used_by(desk, find_tenant(desk, key)["id"])
             notes = {name: f"{amount} in use" for name, amount in used.items()}
-        state = state_of(noun, record, time_text(desk.now))
+        state = state_of(noun, record, format_utc(desk.now))
         standing = standing_of(desk, key) if noun is TENANTS else []
         return Found(record, controls, state, notes, suggestions_for(desk, controls), standing)

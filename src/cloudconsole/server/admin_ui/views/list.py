@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from cloudconsole.core.clock import time_text
+from cloudconsole.core.clock import format_utc
 from cloudconsole.operator.entities import PRICES, Noun
 from cloudconsole.operator.entities.schema import Filter
 from cloudconsole.operator.errors import OperatorError
@@ -84,7 +84,7 @@ class ListPage:
             name: True if self._filters[name].is_switch else value for name, value in wanted.items()
         }
         records = self._noun.list(desk, filters, after, PAGE + 1)
-        now = time_text(desk.now)
+        now = format_utc(desk.now)
         states = [state_of(self._noun, record, now) for record in records]
         if self._noun is PRICES:
             states = price_states(records, now)

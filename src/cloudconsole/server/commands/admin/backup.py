@@ -17,12 +17,12 @@ from cloudconsole.operator.serializers import Record
 from cloudconsole.server.commands.admin.store import add_json_argument, add_store_arguments, now, require_store, store
 from cloudconsole.server.commands.common import user_name
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.spec.text import visible
-from cloudconsole.store.base import PARTS, Store
+from cloudconsole.spec.text import escape
+from cloudconsole.store.base import DATABASE_NAMES, Store
 from cloudconsole.store.sqlite.engine import database_file
 
 if TYPE_CHECKING:
-    from cloudconsole.store.postgres.dsn import DatabaseAddress
+    from cloudconsole.store.postgres.dsn import Dsn
 
 STANDARD_STREAM: Final = "-"
 _STANDARD_OUTPUT: Final = (STANDARD_STREAM, "/dev/stdout", "/dev/fd/1")
@@ -41,7 +41,7 @@ def leave_line(store: Store, change: str, subject: str, after: Record | None = N
     """Note the copy in the trail; where that cannot be, say so: the copy is there nevertheless."""
     problem = note_copy(store, change, subject, after, actor=user_name(), now=now())
     if problem is not None:
-        sys.stderr.write(f"cloudconsole: the {change} is done, but not in the audit trail: {visible(problem)}\n")
+        sys.stderr.write(f"cloudconsole: the {change} is done, but not in the audit trail: {escape(problem)}\n")
 
 
 def how_to_back_up(settings: Settings, file: str) -> str:
@@ -68,13 +68,13 @@ def how_to_restore(settings: Settings, arguments: argparse.Namespace) -> str:
     )
 
 
-def _address(settings: Settings) -> "DatabaseAddress":
-    from cloudconsole.store.postgres.dsn import DatabaseAddress
+def _address(settings: Settings) -> "Dsn":
+    from cloudconsole.store.postgres.dsn import Dsn
 
-    return DatabaseAddress(settings.database or "", settings.database_password_file)
+    return Dsn(settings.database or "", settings.database_password_file)
 
 
-def _same_store(address: "DatabaseAddress", config: str | None) -> str:
+def _same_store(address: "Dsn", config: str | None) -> str:
     """Flags that name this store, wherever it was named: what is pasted must act on no other."""
     from cloudconsole.store.postgres.dsn import without_password
 
@@ -148,7 +148,7 @@ def _restore(arguments: argparse.Namespace, settings: Settings) -> None:
     folder: Path = arguments.to or settings.data
     if arguments.to and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OperatorError(f"--to: {folder} is not an empty folder: give one that is, or that is not there yet")
-    is_there = any(database_file(folder, part).exists() for part in PARTS)
+    is_there = any(database_file(folder, part).exists() for part in DATABASE_NAMES)
     with staged(arguments.file, folder) as backup:
         if is_there and not arguments.yes:
             _ask(backup, folder, keep_sessions=arguments.keep_sessions)

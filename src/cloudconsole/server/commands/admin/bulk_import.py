@@ -30,8 +30,8 @@ from cloudconsole.store.migrations import migrate
 from cloudconsole.store.sql import copy_rows
 from cloudconsole.store.sqlite.backup import consistent_snapshot, copy_to, remove_stale_directories, temporary_directory
 from cloudconsole.store.sqlite.engine import database_file, opened
-from cloudconsole.store.sqlite.permissions import refuse_danger
-from cloudconsole.store.sqlite.store import FolderStore
+from cloudconsole.store.sqlite.permissions import reject_unsafe_permissions
+from cloudconsole.store.sqlite.store import SqliteStore
 from cloudconsole.store.tables import CLOUD
 
 STANDARD_INPUT = "-"
@@ -147,7 +147,7 @@ def _store(settings: Settings, *, for_trial: bool) -> Iterator[Engine]:
     if not for_trial:
         with store(settings) as engine:
             yield engine
-    elif isinstance(settings.store, FolderStore):
+    elif isinstance(settings.store, SqliteStore):
         with _copied_folder(settings) as engine:
             yield engine
     else:
@@ -159,7 +159,7 @@ def _store(settings: Settings, *, for_trial: bool) -> Iterator[Engine]:
 def _copied_folder(settings: Settings) -> Iterator[Engine]:
     require_store(settings)
     folder = settings.data
-    refuse_danger(folder)
+    reject_unsafe_permissions(folder)
     remove_stale_directories(folder)
     with temporary_directory(folder, "dry-run") as copy:
         with consistent_snapshot(folder, ["cloud"]) as connections:

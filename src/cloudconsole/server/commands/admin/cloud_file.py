@@ -27,7 +27,7 @@ from cloudconsole.server.commands.admin.store import (
 )
 from cloudconsole.server.commands.common import user_name
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.store.sqlite.store import FolderStore
+from cloudconsole.store.sqlite.store import SqliteStore
 
 _STANDARD_INPUT: Final = (STANDARD_STREAM, "/dev/stdin")
 
@@ -143,9 +143,9 @@ def _made_store(settings: Settings, *, for_trial: bool) -> Iterator[Engine]:
     """The store, made where there is none; for a trial, an empty one that is thrown away."""
     with tempfile.TemporaryDirectory() as nowhere:
         store = settings.store
-        is_new = isinstance(store, FolderStore) and not store.is_there()
+        is_new = isinstance(store, SqliteStore) and not store.is_there()
         if for_trial and is_new:
-            store = FolderStore(Path(nowhere))
+            store = SqliteStore(Path(nowhere))
         if for_trial and not is_new:
             store.require_current("cloud")
         else:

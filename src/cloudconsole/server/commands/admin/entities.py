@@ -33,7 +33,7 @@ from cloudconsole.server.commands.admin.store import (
 )
 from cloudconsole.server.commands.passwords import add_password_arguments, read_new_password
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.spec.text import visible
+from cloudconsole.spec.text import escape
 from cloudconsole.store.passwords import hash_password
 
 _PREFIX: Final = "field_"
@@ -235,7 +235,7 @@ def print_some(found: Iterator[Record], columns: list[str], arguments: argparse.
         output.print_records(columns, kept())
     if limit is not None and last and next(found, None) is not None:
         stdout.flush()
-        sys.stderr.write(f"there are more: go on with --after {visible(str(key_of(last[0])))}\n")
+        sys.stderr.write(f"there are more: go on with --after {escape(str(key_of(last[0])))}\n")
 
 
 _PURPOSES: Final = {

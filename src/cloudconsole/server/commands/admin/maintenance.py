@@ -5,7 +5,7 @@ import re
 from typing import Any, Final
 
 from cloudconsole.cli import output
-from cloudconsole.core.clock import time_text
+from cloudconsole.core.clock import format_utc
 from cloudconsole.operator.maintenance.repair import end_all_sessions
 from cloudconsole.operator.maintenance.retention import LEAST_DAYS, Ages, Rule, count, prune, rules
 from cloudconsole.server.commands.admin.backup import leave_line
@@ -82,7 +82,7 @@ def _prune(arguments: argparse.Namespace, settings: Settings) -> None:
 def _tell(arguments: argparse.Namespace, chosen: list[Rule], found: dict[str, int]) -> None:
     if arguments.json:
         removed = {
-            rule.table.name: {"rows": found[rule.table.name], "before": time_text(rule.before)} for rule in chosen
+            rule.table.name: {"rows": found[rule.table.name], "before": format_utc(rule.before)} for rule in chosen
         }
         output.print_json({"removed": removed, "dry_run": arguments.dry_run})
         return
@@ -90,7 +90,7 @@ def _tell(arguments: argparse.Namespace, chosen: list[Rule], found: dict[str, in
     for rule in chosen:
         name = rule.table.name
         if found[name]:
-            output.print_line(f"{name}: {found[name]} {verb}, from before {time_text(rule.before)}")
+            output.print_line(f"{name}: {found[name]} {verb}, from before {format_utc(rule.before)}")
     if not any(found.values()):
         output.print_line("nothing to remove")
     elif arguments.dry_run:
@@ -167,11 +167,11 @@ def _add_token_keys(subparsers: Any) -> None:
 
 def _rotate(arguments: argparse.Namespace, settings: Settings) -> None:
     # Loaded only here: no other command needs cryptography.
-    from cloudconsole.backends.openstack.token_encryption import read_keys, rotate
+    from cloudconsole.backends.openstack.token_encryption import read_keys, rotate_keys
 
     require_store(settings)
     file = settings.token_key_file
-    rotate(file)
+    rotate_keys(file)
     leave_line(settings.store, "token-keys.rotate", file.name)
     if arguments.json:
         output.print_json({"file": str(file), "keys": len(read_keys(file))})

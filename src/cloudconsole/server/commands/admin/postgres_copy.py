@@ -16,7 +16,7 @@ from cloudconsole.server.config.docs import add_config_flag
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.config.types import DATABASE
 from cloudconsole.store.base import StoreError
-from cloudconsole.store.sqlite.store import FolderStore
+from cloudconsole.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
     from cloudconsole.operator.maintenance.postgres_copy import Moved
@@ -53,14 +53,14 @@ def _address(text: str) -> str:
 def _copy_to(arguments: argparse.Namespace, settings: Settings) -> None:
     # Only now: most commands need no PostgreSQL.
     from cloudconsole.operator.maintenance.postgres_copy import COPY_TO, copy_to_postgres
-    from cloudconsole.store.postgres.dsn import DatabaseAddress
+    from cloudconsole.store.postgres.dsn import Dsn
     from cloudconsole.store.postgres.store import PostgresStore
 
     warn_of_shown_password(arguments.address)
-    store = FolderStore(settings.data)
+    store = SqliteStore(settings.data)
     if not store.is_there():
         raise StoreError(f"there is no store in {settings.data}: give its folder with --data")
-    target = PostgresStore(DatabaseAddress(arguments.address, arguments.password_file))
+    target = PostgresStore(Dsn(arguments.address, arguments.password_file))
     with showing_rows() as tell:
         moved = copy_to_postgres(
             store, target.address, actor=user_name(), now=now(), while_served=arguments.while_served, tell=tell
@@ -70,7 +70,7 @@ def _copy_to(arguments: argparse.Namespace, settings: Settings) -> None:
     _tell(arguments, store, target.place, moved)
 
 
-def _tell(arguments: argparse.Namespace, store: FolderStore, place: str, moved: "Moved") -> None:
+def _tell(arguments: argparse.Namespace, store: SqliteStore, place: str, moved: "Moved") -> None:
     if moved.is_behind:
         sys.stderr.write(
             f"cloudconsole: {store} was written to since {moved.moment}: what came later is not in the copy\n"

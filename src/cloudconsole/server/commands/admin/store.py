@@ -21,10 +21,10 @@ from cloudconsole.server.commands.passwords import warn_of_shown_password
 from cloudconsole.server.config.docs import add_config_flag
 from cloudconsole.server.config.loader import load_settings
 from cloudconsole.server.config.settings import STORE_SETTINGS, SettingError, Settings
-from cloudconsole.spec.text import visible
-from cloudconsole.store.base import Part, StoreError
-from cloudconsole.store.sql import allow_long_thought, is_busy
-from cloudconsole.store.sqlite.store import FolderStore
+from cloudconsole.spec.text import escape
+from cloudconsole.store.base import DatabaseName, StoreError
+from cloudconsole.store.sql import allow_idle_transaction, is_lock_error
+from cloudconsole.store.sqlite.store import SqliteStore
 
 PAGING_MINUTES: Final = 60
 """So long whoever reads a list may take for what the pipe to them holds; then the database takes the moment back."""
@@ -63,12 +63,12 @@ def settings_for(arguments: argparse.Namespace) -> Settings:
 
 
 def require_store(settings: Settings) -> None:
-    if isinstance(settings.store, FolderStore) and not settings.store.is_there():
+    if isinstance(settings.store, SqliteStore) and not settings.store.is_there():
         raise StoreError(f"there is no store in {settings.data}: give its folder with --data")
 
 
 @contextmanager
-def store(settings: Settings, part: Part = "cloud") -> Iterator[Engine]:
+def store(settings: Settings, part: DatabaseName = "cloud") -> Iterator[Engine]:
     """One part of a store that is there, for a change: its tables are brought up to date first."""
     require_store(settings)
     settings.store.prepare(user_name())
@@ -81,7 +81,7 @@ def store(settings: Settings, part: Part = "cloud") -> Iterator[Engine]:
 
 
 @contextmanager
-def store_to_read(settings: Settings, part: Part = "cloud") -> Iterator[Engine]:
+def store_to_read(settings: Settings, part: DatabaseName = "cloud") -> Iterator[Engine]:
     """One part of a store that is there; one whose tables are not up to date is refused and left as it is."""
     require_store(settings)
     settings.store.require_current(part)
@@ -103,7 +103,7 @@ def writing(engine: Engine, settings: Settings, *, force: bool = False) -> Abstr
 def looking(engine: Engine, settings: Settings) -> Iterator[Desk]:
     """The desk of whoever only looks, be it page by page."""
     with reading_desk(engine, now=now(), zone=settings.zone) as desk:
-        allow_long_thought(desk.connection, PAGING_MINUTES)
+        allow_idle_transaction(desk.connection, PAGING_MINUTES)
         yield desk
 
 
@@ -122,14 +122,14 @@ def run_with_settings(arguments: argparse.Namespace, command: Callable[[argparse
     try:
         command(arguments, settings)
     except CloudFileError as refused:
-        sys.stderr.writelines(f"{visible(line)}\n" for line in str(refused).splitlines())
+        sys.stderr.writelines(f"{escape(line)}\n" for line in str(refused).splitlines())
         return REFUSED
     except Overridable as refused:
         return refuse(f"{refused}; --force does it nevertheless")
     except (OperatorError, StoreError) as refused:
         return refuse(str(refused))
     except (DBAPIError, sqlite3.Error) as problem:
-        if is_busy(problem):
+        if is_lock_error(problem):
             return refuse(f"others are changing {settings.store}, and did not stop for long enough: try again")
         reason = problem.orig if isinstance(problem, DBAPIError) else problem
         return refuse(f"{settings.store} cannot be used: {reason}")

@@ -6,14 +6,14 @@ Revision ID: 0003
 import sqlalchemy as sa
 from alembic import op
 
-from cloudconsole.store.migrations import holds
+from cloudconsole.store.migrations import has_tables
 
 revision = "0003"
 down_revision = "0002"
 
 
 def upgrade() -> None:
-    if holds("activity"):
+    if has_tables("activity"):
         op.create_table(
             "undeclared_proxies",
             sa.Column("address", sa.Text(), nullable=False),

@@ -6,7 +6,7 @@ Revision ID: 0007
 import sqlalchemy as sa
 from alembic import op
 
-from cloudconsole.store.migrations import holds
+from cloudconsole.store.migrations import has_tables
 from cloudconsole.store.tables.types import TEXT
 
 revision = "0007"
@@ -14,9 +14,9 @@ down_revision = "0006"
 
 
 def upgrade() -> None:
-    if holds("cloud"):
+    if has_tables("cloud"):
         op.add_column("tenants", sa.Column("guests_ended_at", sa.BigInteger(), server_default="0", nullable=False))
-    if holds("activity"):
+    if has_tables("activity"):
         op.create_table(
             "guest_sessions",
             sa.Column("id_hash", sa.LargeBinary(), nullable=False),
