@@ -23,7 +23,7 @@ from bench.raw_http import Connection, SessionCookies, login_request
 from bench.servers import LOAD_CORE, Server, taskset
 from cloudconsole.operator.entities import RESOURCES
 from cloudconsole.operator.sample import SAMPLE_PASSWORDS
-from cloudconsole.operator.transaction import at_desk
+from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.store.sqlite.engine import open_engine
 
 CHANGED_RESOURCE: Final = "v-o0000001"
@@ -98,7 +98,7 @@ def resource_changer(engine: Engine) -> Callable[[], None]:
     def work() -> None:
         nonlocal size
         size = 501 - size
-        with at_desk(engine, actor="bench", now=int(time.time())) as desk:
+        with operator_transaction(engine, actor="bench", now=int(time.time())) as desk:
             RESOURCES.change(desk, CHANGED_RESOURCE, {"size": size})
 
     return work

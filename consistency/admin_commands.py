@@ -12,9 +12,9 @@ from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 
 from cloudconsole.operator.cloud_file import load
-from cloudconsole.operator.entities import ACCOUNTS, NEWS, NOUNS, PRICES, QUOTAS, RESOURCES, Done
+from cloudconsole.operator.entities import ACCOUNTS, ENTITY_TYPES, NEWS, PRICES, QUOTAS, RESOURCES, ChangeResult
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.transaction import Desk
+from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.commands.admin.store import looking, now, settle, store, store_to_read, writing
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.store import counters, tables
@@ -28,7 +28,7 @@ from consistency.oracle import BILLIONTHS, LIMITS
 FAILURES: Final = (SQLAlchemyError, StoreError, OSError)
 """Errors after which the outcome of a write is unknown."""
 UNKNOWN_PASSWORD: Final = "(unknown password)"
-_NOUNS: Final = {noun.name: noun for noun in NOUNS}
+_NOUNS: Final = {noun.name: noun for noun in ENTITY_TYPES}
 
 
 class WriteResult(NamedTuple):
@@ -93,7 +93,7 @@ class AdminCommands:
         except FAILURES as failure:
             return [_describe(failure)]
 
-    def _accounts(self, desk: Desk) -> Iterator[tuple[Register, Any]]:
+    def _accounts(self, desk: OperatorTransaction) -> Iterator[tuple[Register, Any]]:
         columns = tables.accounts.c
         for row in desk.connection.execute(select(columns.username, columns.disabled, columns.password_hash)):
             candidates = self._passwords.get(row.username)
@@ -112,7 +112,7 @@ def make_store(settings: Settings, cloud: Cloud) -> None:
         load(engine, file, zone=settings.zone, now=now(), actor="consistency")
 
 
-def _apply(desk: Desk, change: Change) -> Done:
+def _apply(desk: OperatorTransaction, change: Change) -> ChangeResult:
     noun, key, fields = _NOUNS[change.register[0]], change.key, change.fields
     if change.verb == "password":
         return ACCOUNTS.reset_password(desk, key, hash_cached(fields["password"]))
@@ -122,7 +122,7 @@ def _apply(desk: Desk, change: Change) -> Done:
         return noun.add(desk, fields)
     if change.verb == "change":
         return noun.change(desk, key, fields)
-    done: Done = getattr(noun, change.verb)(desk, key)
+    done: ChangeResult = getattr(noun, change.verb)(desk, key)
     return done
 
 
@@ -130,25 +130,25 @@ def _describe(failure: Exception) -> str:
     return f"{type(failure).__name__}: {str(failure)[:200]}"
 
 
-def _quotas(desk: Desk) -> Iterator[tuple[Register, Any]]:
+def _quotas(desk: OperatorTransaction) -> Iterator[tuple[Register, Any]]:
     for record in QUOTAS.list(desk, limit=None):
         if record["tenant"] != PROVIDER:
             yield ("quota", record["tenant"]), {name: record[name] for name in LIMITS}
 
 
-def _resources(desk: Desk) -> Iterator[tuple[Register, Any]]:
+def _resources(desk: OperatorTransaction) -> Iterator[tuple[Register, Any]]:
     for record in RESOURCES.list(desk, limit=None):
         sizes = {name: record.get(name, 0) for name in ("vcpus", "ram", "size")}
         value = {"kind": record["kind"], **sizes, "ended": "ended" in record}
         yield ("resource", record["tenant"], record["id"]), value
 
 
-def _prices(desk: Desk) -> Iterator[tuple[Register, Any]]:
+def _prices(desk: OperatorTransaction) -> Iterator[tuple[Register, Any]]:
     for record in PRICES.list(desk, limit=None):
         yield ("price", record["kind"], record["unit"]), int(Decimal(record["price"]) * BILLIONTHS)
 
 
-def _news(desk: Desk) -> Iterator[tuple[Register, Any]]:
+def _news(desk: OperatorTransaction) -> Iterator[tuple[Register, Any]]:
     for record in NEWS.list(desk, limit=None):
         value = {
             "title": record["title"],

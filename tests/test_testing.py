@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cloudconsole import Console
-from cloudconsole.testing import ConsoleServer, NoConsole, running_console
+from cloudconsole.testing import ConsoleServer, ServerNotStarted, running_console
 from tests.e2e.processes import eventually
 from tests.harness import CERTIFICATES, clean_environment
 
@@ -37,7 +37,7 @@ def test_it_serves_the_sample_and_leaves_nothing_behind(tmp_path: Path, monkeypa
         assert (server.data / "cloud.db").exists()
     assert list(tmp_path.iterdir()) == []
     assert not is_listening(server.address)
-    with pytest.raises(NoConsole, match=f"the console on {server.address} does not answer"):
+    with pytest.raises(ServerNotStarted, match=f"the console on {server.address} does not answer"):
         server.reset()
 
 
@@ -81,7 +81,7 @@ def test_it_is_steered_where_it_listens_whatever_clients_call_it() -> None:
 
 def test_it_speaks_plain_http() -> None:
     tls = ["--tls-certificate", str(CERTIFICATES / "ec.pem"), "--tls-key", str(CERTIFICATES / "ec-key.pem")]
-    with pytest.raises(NoConsole, match="speaks plain http"), running_console(flags=tls):
+    with pytest.raises(ServerNotStarted, match="speaks plain http"), running_console(flags=tls):
         pass
 
 
@@ -99,16 +99,16 @@ def test_what_is_no_console_is_told_in_a_line(answer: bytes) -> None:
 
         thread.submit(answer_once)
         address = f"http://127.0.0.1:{other.getsockname()[1]}"
-        with pytest.raises(NoConsole, match=f"the console on {address} does not answer"):
+        with pytest.raises(ServerNotStarted, match=f"the console on {address} does not answer"):
             ConsoleServer(address, "", Path(), {}).reset()
 
 
 def test_one_that_cannot_start_says_why() -> None:
-    with pytest.raises(NoConsole) as refused, running_console(cloud="no/such.yaml"):
+    with pytest.raises(ServerNotStarted) as refused, running_console(cloud="no/such.yaml"):
         pass
     assert str(refused.value) == "cloudconsole: no/such.yaml cannot be read: No such file or directory"
 
 
 def test_without_accounts_there_is_no_username() -> None:
-    with pytest.raises(NoConsole, match="no account is known"):
+    with pytest.raises(ServerNotStarted, match="no account is known"):
         assert ConsoleServer("http://127.0.0.1:9", "", Path(), {}).username

@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from cloudconsole.conformance.checks import Check
-from cloudconsole.conformance.registry import CONSOLE, INTERFACE
+from cloudconsole.conformance.registry import EXTENDED, INTERFACE
 from cloudconsole.server.openapi.document import build_document
 from cloudconsole.server.openapi.html import (
     FieldRow,
@@ -119,7 +119,7 @@ By page and section of this documentation; `api` is [HTTP API](../guide/http-api
 
 
 def conformance_page() -> str:
-    parts = [HEAD, INTERFACE_HEAD, *_sections(INTERFACE), CONSOLE_HEAD, *_sections(CONSOLE)]
+    parts = [HEAD, INTERFACE_HEAD, *_sections(INTERFACE), CONSOLE_HEAD, *_sections(EXTENDED)]
     return "\n".join(parts).rstrip() + "\n"
 
 

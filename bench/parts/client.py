@@ -18,7 +18,7 @@ from bench.measurements import InvalidRun, Measurement, PartResult, Table, Upper
 from bench.raw_http import HOST, action_request, expected_body
 from bench.rounds import RunLength, rotated, show_progress
 from bench.tables import ratio_table
-from cloudconsole import AsyncConsole, Console, KeptCookie, Session
+from cloudconsole import AsyncConsole, Console, SavedCookie, Session
 from cloudconsole.client import transport
 
 MIN_RATIO: Final = 0.85
@@ -43,7 +43,7 @@ def run(length: RunLength) -> PartResult:
         demo = dataset.demo_cookies()
         body = expected_body(server.port, action_request(demo, "GetUsageLimits"))
         cookies = {"sessionid": demo.session_id, "csrftoken": demo.csrf_token}
-        saved = tuple(KeptCookie(name=name, value=value) for name, value in cookies.items())
+        saved = tuple(SavedCookie(name=name, value=value) for name, value in cookies.items())
         session = Session(base_url=base, username="demo", region="r", cookies=saved)
         loop = stack.enter_context(asyncio.Runner())
         ours = stack.enter_context(Console(base, session=session))

@@ -35,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session")
 def cloudconsole_server(pytestconfig: pytest.Config) -> Iterator[ConsoleServer]:
     """A console that serves in test mode on this machine, one for the whole session."""
-    from cloudconsole.testing import NoConsole, running_console
+    from cloudconsole.testing import ServerNotStarted, running_console
 
     username, password = _option(pytestconfig, "username"), _option(pytestconfig, "password")
     try:
@@ -48,7 +48,7 @@ def cloudconsole_server(pytestconfig: pytest.Config) -> Iterator[ConsoleServer]:
             flags=pytestconfig.getini("cloudconsole_flags"),
         ) as server:
             yield server
-    except NoConsole as problem:
+    except ServerNotStarted as problem:
         pytest.fail(str(problem), pytrace=False)
 
 

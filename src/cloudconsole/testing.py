@@ -20,14 +20,14 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import IO, Any, Final, cast
 
-__all__ = ["ConsoleServer", "NoConsole", "running_console"]
+__all__ = ["ConsoleServer", "ServerNotStarted", "running_console"]
 
 START_SECONDS: Final = 120
 STOP_SECONDS: Final = 60
 CALL_SECONDS: Final = 60
 
 
-class NoConsole(Exception):
+class ServerNotStarted(Exception):
     """The console could not be started, or refuses what it was asked; the text says why."""
 
 
@@ -52,7 +52,9 @@ class ConsoleServer:
     def username(self) -> str:
         """The first of the accounts."""
         if not self.accounts:
-            raise NoConsole("no account is known: give a username and its password beside a cloud file of your own")
+            raise ServerNotStarted(
+                "no account is known: give a username and its password beside a cloud file of your own"
+            )
         return next(iter(self.accounts))
 
     @property
@@ -123,11 +125,11 @@ class ConsoleServer:
             answer = json.loads(connection.getresponse().read())
             code, message, data = answer["code"], answer["message"], answer["data"]
         except (OSError, HTTPException, ValueError, LookupError, TypeError) as problem:
-            raise NoConsole(f"the console on {self._listens} does not answer: {problem}") from problem
+            raise ServerNotStarted(f"the console on {self._listens} does not answer: {problem}") from problem
         finally:
             connection.close()
         if code != 200:
-            raise NoConsole(message)
+            raise ServerNotStarted(message)
         return data
 
 
@@ -154,7 +156,7 @@ def running_console(
     with _started(command) as told:
         listens = told["listens"]
         if listens.startswith("https:"):
-            raise NoConsole("a console for tests speaks plain http: leave out tls_certificate and tls_key")
+            raise ServerNotStarted("a console for tests speaks plain http: leave out tls_certificate and tls_key")
         known = {account["username"]: account["password"] for account in told["accounts"]}
         yield ConsoleServer(told["address"], told["region"], Path(told["data"]), accounts or known, listens=listens)
 
@@ -188,7 +190,7 @@ def _first_line(output: IO[bytes], log: IO[bytes]) -> dict[str, Any]:
     line = output.readline() if ready else b""
     if not line:
         log.seek(0)
-        raise NoConsole(log.read().decode(errors="replace").strip() or "the console did not start")
+        raise ServerNotStarted(log.read().decode(errors="replace").strip() or "the console did not start")
     told: dict[str, Any] = json.loads(line)
     return told
 

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from cloudconsole import Console
-from cloudconsole.operator.parsing import json_of
+from cloudconsole.operator.parsing import parse_json
 from tests.browser.helpers import DESKTOP, PHONE, SIZES, ConsoleBrowser, axe_violations, overflows, screenshot, sign_in
 
 PAGES = {
@@ -209,7 +209,7 @@ def test_json_is_checked_while_typing_and_can_be_formatted(page: Page) -> None:
     error = page.locator("#field-cacheBehaviors-syntax-error")
     for text in INVALID_JSON:
         with pytest.raises(ValueError, match="line") as raised:
-            json_of(text)
+            parse_json(text)
         message = str(raised.value).partition("; ")[2]
         field.fill(text)
         expect(error).to_have_text(message[0].upper() + message[1:])

@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 
 from cloudconsole.cli.account import Account, Source, choose_account
-from cloudconsole.cli.errors import UsageProblem
-from cloudconsole.cli.passwords import PasswordAt
+from cloudconsole.cli.errors import UsageError
+from cloudconsole.cli.passwords import PasswordSource
 
 HERE, THERE = "http://here.example", "http://there.example"
 
 
 def source(name: str, url: str | None = None, username: str | None = None, **more: Any) -> Source:
     if more.pop("password", False):
-        more["password"] = PasswordAt(name, lambda: f"password of {name}")
+        more["password"] = PasswordSource(name, lambda: f"password of {name}")
     return Source(name, url=url, username=username, **more)
 
 
@@ -55,7 +55,7 @@ def test_the_last_login_is_enough() -> None:
 
 
 def test_no_console_at_all_is_told() -> None:
-    with pytest.raises(UsageProblem, match="no console is named"):
+    with pytest.raises(UsageError, match="no console is named"):
         choose_account([flags(username="f"), openstack("o")], None)
 
 

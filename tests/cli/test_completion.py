@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.cli.completion import SCRIPTS, next_words
+from cloudconsole.cli.completion import SCRIPTS, completions
 from cloudconsole.spec.actions import ACTIONS
 from tests.cli.users import Person
 from tests.terminal import Terminal
@@ -22,7 +22,7 @@ PROFILES = "[profiles.work]\n[profiles.workshop]\n[profiles.home]\n"
 
 
 def offered(*words: str) -> list[str]:
-    return [word.text for word in next_words(words)]
+    return [word.text for word in completions(words)]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cloudconsole.cli.config import read_profiles
-from cloudconsole.cli.errors import UsageProblem
+from cloudconsole.cli.errors import UsageError
 from cloudconsole.cli.passwords import in_file
 
 NOBODY = 65534
@@ -42,7 +42,7 @@ def test_a_file_that_others_can_write_is_rejected_with_the_command_that_fixes_it
     file: Path, read: Callable[[Path], object], mode: int
 ) -> None:
     file.chmod(mode)
-    with pytest.raises(UsageProblem) as rejected:
+    with pytest.raises(UsageError) as rejected:
         read(file)
     said, command = str(rejected.value).split("fix it with: ")
     assert said.startswith(f"{file}: ")
@@ -65,7 +65,7 @@ def test_a_file_that_another_user_owns_is_rejected(
     else:
         owner = os.geteuid()
         monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
-    with pytest.raises(UsageProblem, match=f"another user owns this file; .*: chown {os.geteuid()} "):
+    with pytest.raises(UsageError, match=f"another user owns this file; .*: chown {os.geteuid()} "):
         read(file)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cloudconsole.cli.i18n import language_of
+from cloudconsole.cli.i18n import detect_language
 from tests.cli.users import Person
 from tests.harness import RunningServer
 
@@ -24,12 +24,12 @@ ENGLISH_OF_THE_PARSER = ("usage:", "options", "show this help", "argument")
     ],
 )
 def test_the_locale_decides(environment: dict[str, str], language: str) -> None:
-    assert language_of(["usage"], environment) == language
+    assert detect_language(["usage"], environment) == language
 
 
 @pytest.mark.parametrize("arguments", [["usage", "--lang", "zh"], ["usage", "--lang=zh"], ["--lang", "zh", "--help"]])
 def test_a_flag_goes_before_the_locale(arguments: list[str]) -> None:
-    assert language_of(arguments, {"LC_ALL": "en_US.UTF-8"}) == "zh"
+    assert detect_language(arguments, {"LC_ALL": "en_US.UTF-8"}) == "zh"
 
 
 @pytest.mark.parametrize("flag", [("--lang", "zh"), ("--lang=zh",)])
@@ -44,7 +44,7 @@ def test_a_command_that_speaks_only_english_is_found_behind_the_flag_too(person:
 
 @pytest.mark.parametrize("arguments", [["usage", "--lang", "fr"], ["usage", "--lang"]])
 def test_a_flag_that_is_wrong_is_told_in_english(arguments: list[str]) -> None:
-    assert language_of(arguments, {"LC_ALL": "zh_CN.UTF-8"}) == "en"
+    assert detect_language(arguments, {"LC_ALL": "zh_CN.UTF-8"}) == "en"
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("usage", "--help"), ("call", "--help"), ("completion", "--help")])

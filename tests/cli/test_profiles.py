@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cloudconsole.cli.config import Profile, Profiles, read_profiles
-from cloudconsole.cli.errors import UsageProblem
+from cloudconsole.cli.errors import UsageError
 from tests.cli.users import Person
 from tests.harness import RunningServer
 
@@ -20,7 +20,7 @@ def file(tmp_path: Path) -> Path:
 
 def refusal(file: Path, text: str | bytes) -> list[str]:
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(UsageProblem) as refused:
+    with pytest.raises(UsageError) as refused:
         read_profiles(file)
     return [line.removeprefix(str(file)) for line in str(refused.value).splitlines()]
 
@@ -103,7 +103,7 @@ def test_all_that_is_wrong_is_told_at_once(file: Path) -> None:
 )
 def test_a_file_that_cannot_be_read_is_told(file: Path, make: Callable[[Path], None], told: str) -> None:
     make(file)
-    with pytest.raises(UsageProblem, match=told):
+    with pytest.raises(UsageError, match=told):
         read_profiles(file)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cloudconsole.cli.tables import Bar, Cell, Column, Styled, drawn
+from cloudconsole.cli.tables import Bar, Cell, Column, Styled, render
 
 BARS = [Column("name"), Column("", "bar"), Column("number", "number")]
 
@@ -12,7 +12,7 @@ def lines(columns: list[Column] | None, rows: list[list[Cell]], width: int, *, a
 
     console = Console(width=width, no_color=True)
     with console.capture() as captured:
-        for table in drawn(columns, rows, width, ascii_only=ascii_only):
+        for table in render(columns, rows, width, ascii_only=ascii_only):
             console.print(table)
     return [line.rstrip() for line in captured.get().splitlines()]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from cloudconsole import KeptCookie
-from cloudconsole.client.cookies import MOST_COOKIES, Cookies, csrf_token
+from cloudconsole import SavedCookie
+from cloudconsole.client.cookies import MOST_COOKIES, CookieJar, csrf_token
 from tests.client.conftest import Connect
 from tests.client.scripted_server import LOGGED_IN, Canned, ScriptedServer, Seen, envelope
 from tests.client.sync_async import together
@@ -16,13 +16,13 @@ from tests.e2e.processes import eventually
 BASE = "https://console.example.com"
 
 
-def cookies(*lines: str, base: str = BASE) -> Cookies:
-    taken = Cookies(base)
+def cookies(*lines: str, base: str = BASE) -> CookieJar:
+    taken = CookieJar(base)
     taken.take(lines, 0)
     return taken
 
 
-def sent(taken: Cookies, path: str = "/api/") -> dict[str, str]:
+def sent(taken: CookieJar, path: str = "/api/") -> dict[str, str]:
     return {cookie.name: cookie.value for cookie in taken.sent_to(path)}
 
 
@@ -115,7 +115,7 @@ def test_they_do_not_grow_without_bound() -> None:
 
 
 def test_what_was_asked_for_in_another_era_is_not_taken() -> None:
-    taken = Cookies(BASE)
+    taken = CookieJar(BASE)
     taken.begin_era()
     taken.take(["a=late"], 0)
     taken.take(["b=never"], None)
@@ -124,8 +124,8 @@ def test_what_was_asked_for_in_another_era_is_not_taken() -> None:
 
 
 def test_a_kept_one_is_as_it_was() -> None:
-    kept = KeptCookie(name="a", value="1", path="/api/", secure=True, expires=1.0)
-    assert Cookies(BASE, [kept]).all() == (kept,)
+    kept = SavedCookie(name="a", value="1", path="/api/", secure=True, expires=1.0)
+    assert CookieJar(BASE, [kept]).all() == (kept,)
 
 
 class TestLateAnswers:

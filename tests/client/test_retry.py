@@ -5,18 +5,18 @@ from itertools import pairwise
 import pytest
 
 from cloudconsole import ConnectionFailed, RateLimited, ServerError
-from cloudconsole.client.retry import LONGEST_WAIT, MOST_TRIES_TO_CONNECT, Patience
+from cloudconsole.client.retry import LONGEST_WAIT, MOST_TRIES_TO_CONNECT, RetryPolicy
 
 BUSY = ServerError("busy", code=503)
 
 
 def waits(problem: ServerError | ConnectionFailed, number: int) -> list[float | None]:
-    patience = Patience(600)
+    patience = RetryPolicy(600)
     return [patience.wait_after(problem, may_repeat=True) for _ in range(number)]
 
 
 def test_waits_are_spread() -> None:
-    first = [Patience(60).wait_after(BUSY, may_repeat=True) or 0 for _ in range(100)]
+    first = [RetryPolicy(60).wait_after(BUSY, may_repeat=True) or 0 for _ in range(100)]
     assert 0.05 <= min(first) < max(first) <= 0.1
 
 
@@ -29,13 +29,13 @@ def test_waits_grow_up_to_a_longest() -> None:
 
 
 def test_the_consoles_wait_is_the_least() -> None:
-    wait = Patience(60).wait_after(ServerError("busy", code=503, retry_after=7), may_repeat=True)
+    wait = RetryPolicy(60).wait_after(ServerError("busy", code=503, retry_after=7), may_repeat=True)
     assert wait is not None
     assert 7 <= wait < 8
 
 
 def test_no_wait_is_begun_that_is_longer_than_the_time_left() -> None:
-    assert Patience(1).wait_after(RateLimited("busy", code=429, retry_after=2), may_repeat=True) is None
+    assert RetryPolicy(1).wait_after(RateLimited("busy", code=429, retry_after=2), may_repeat=True) is None
 
 
 def test_where_nobody_listens_is_tried_a_few_times_only() -> None:
@@ -46,7 +46,7 @@ def test_where_nobody_listens_is_tried_a_few_times_only() -> None:
 
 
 def test_which_does_not_count_what_else_went_wrong() -> None:
-    patience = Patience(600)
+    patience = RetryPolicy(600)
     for _ in range(9):
         patience.wait_after(BUSY, may_repeat=True)
     assert patience.wait_after(ConnectionFailed("refused", was_sent=False), may_repeat=True) is not None
@@ -55,7 +55,7 @@ def test_which_does_not_count_what_else_went_wrong() -> None:
 def test_while_a_person_is_asked_no_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("cloudconsole.client.retry.time.monotonic", lambda: now[0])
-    patience = Patience(5)
+    patience = RetryPolicy(5)
     with patience.held():
         now[0] += 60
     assert patience.left == 5

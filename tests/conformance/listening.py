@@ -10,10 +10,10 @@ import uvicorn
 
 from cloudconsole.conformance.checks import Check
 from cloudconsole.conformance.client import Account, Sender
-from cloudconsole.conformance.context import Examination
+from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.registry import PROFILES
 from cloudconsole.conformance.runner import Result, run_checks
-from cloudconsole.conformance.target import Subject
+from cloudconsole.conformance.target import Target
 
 HttpServer = Literal["h11", "httptools"]
 
@@ -48,16 +48,16 @@ class Seen(NamedTuple):
         return {name for name, each in self.results.items() if each.outcome == "skipped"}
 
 
-def subject_at(base: str, **changes: Any) -> Subject:
-    return Subject(base, f"{base}/v3", DEMO, OTHER, DOMAINS)._replace(**changes)
+def subject_at(base: str, **changes: Any) -> Target:
+    return Target(base, f"{base}/v3", DEMO, OTHER, DOMAINS)._replace(**changes)
 
 
-def examine(subject: Subject, profile: str = "interface", timeout: float = 10, only: Collection[str] = ()) -> Seen:
+def examine(subject: Target, profile: str = "interface", timeout: float = 10, only: Collection[str] = ()) -> Seen:
     """All checks of a profile, or only some and those that they build on."""
     checks = tuple(_up_to(only)) if only else PROFILES[profile]
     accounts = dict(account for account in (subject.account, subject.other) if account)
     with Sender(subject.base, accounts, timeout=timeout) as sender:
-        examination = Examination(subject, sender)
+        examination = CheckContext(subject, sender)
         results = {result.check.id: result for result in run_checks(checks, examination)}
         examination.leave()
         return Seen(results, sender.budget.requests, sender.budget.wrong_logins)

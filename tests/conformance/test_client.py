@@ -5,8 +5,8 @@ import socket
 import pytest
 
 from cloudconsole.conformance import limits
-from cloudconsole.conformance.client import LARGEST_ANSWER, MOST_COOKIES, MOST_KEPT, Sender, Unreachable, Visitor
-from cloudconsole.conformance.limits import MOST_UNANSWERED, OverBudget
+from cloudconsole.conformance.client import LARGEST_ANSWER, MOST_COOKIES, MOST_KEPT, Sender, TestClient, Unreachable
+from cloudconsole.conformance.limits import MOST_UNANSWERED, LimitExceeded
 from cloudconsole.conformance.responses import NotJson
 from tests.conformance.listening import DEMO, examine, listening, subject_at
 from tests.conformance.raw_servers import HEAD, Behaviour, close, drip, hang, pour, raw_server, say
@@ -77,7 +77,7 @@ def test_there_are_no_more_requests_than_may_be(monkeypatch: pytest.MonkeyPatch)
     with listening(plain) as base, Sender(base, {}) as sender:
         for _ in range(9):
             sender.send("GET", "/", {})
-        with pytest.raises(OverBudget, match="no more than 9 requests"):
+        with pytest.raises(LimitExceeded, match="no more than 9 requests"):
             sender.send("GET", "/", {})
     assert plain.requests == 9
 
@@ -104,7 +104,7 @@ def test_whatever_is_not_a_right_login_counts_as_a_wrong_one(body: bytes) -> Non
         assert sender.budget.wrong_logins == 0
         sender.send("POST", "/auth/login/", {}, body)
         sender.send("POST", "/auth/login/", {}, body)
-        with pytest.raises(OverBudget, match="2 wrong logins"):
+        with pytest.raises(LimitExceeded, match="2 wrong logins"):
             sender.send("POST", "/auth/login/", {}, body)
         sender.send("POST", "/auth/login/", {}, b"username=demo&password=console-demo")
     assert plain.requests == 4
@@ -112,10 +112,10 @@ def test_whatever_is_not_a_right_login_counts_as_a_wrong_one(body: bytes) -> Non
 
 def test_a_password_that_was_given_counts_as_wrong_until_it_proves_right() -> None:
     with listening(Plain()) as base, Sender(base, {"demo": "console-demo"}) as sender:
-        visitor = Visitor(sender, f"{base}/v3")
+        visitor = TestClient(sender, f"{base}/v3")
         visitor.login(DEMO)
         visitor.login(DEMO)
-        with pytest.raises(OverBudget):
+        with pytest.raises(LimitExceeded):
             visitor.login(DEMO)
 
 
@@ -165,7 +165,7 @@ def test_a_flood_of_cookies_is_not_carried_along() -> None:
     lines = b"".join(b"Set-Cookie: c%d=%08d; Path=/\r\n" % (at, at) for at in range(1000))
     own = b"Set-Cookie: csrftoken=abcdefgh; Path=/\r\nSet-Cookie: sessionid=ijklmnop; Path=/\r\n"
     with raw_server(say(HEAD + lines + own + b"Content-Length: 0\r\n\r\n")) as base, Sender(base, {}) as sender:
-        visitor = Visitor(sender, f"{base}/v3")
+        visitor = TestClient(sender, f"{base}/v3")
         visitor.open()
     assert len(visitor.jar) == MOST_COOKIES + 2
     assert (visitor.token, visitor.session) == ("abcdefgh", "ijklmnop")

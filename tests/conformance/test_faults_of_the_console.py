@@ -6,7 +6,7 @@ from shutil import copytree
 import pytest
 
 from cloudconsole.conformance.extended.calls import REFUSED, TAKEN, Body
-from cloudconsole.conformance.registry import CONSOLE
+from cloudconsole.conformance.registry import EXTENDED
 from cloudconsole.conformance.target import ACTION_NAMES
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
@@ -75,4 +75,4 @@ def test_a_body_lost_with_an_offer_to_upgrade_is_caught_by_name(sample_store: Pa
 def test_every_check_has_a_fault_that_it_catches() -> None:
     caught = {fault.caught_by for fault in FAULTS} | {f"console.body.{body.id}" for body in TAKEN + REFUSED}
     caught |= {f"console.forms.{action}" for action in ACTION_NAMES} | set(PATHS) | {"console.upgrade-ignored"}
-    assert caught == {check.id for check in CONSOLE}
+    assert caught == {check.id for check in EXTENDED}

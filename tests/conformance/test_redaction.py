@@ -6,7 +6,7 @@ from urllib.parse import quote_plus
 
 import pytest
 
-from cloudconsole.conformance.redaction import LONGEST, Secrets, one_line, shown
+from cloudconsole.conformance.redaction import LONGEST, Secrets, quote_value, redact
 
 SECRET = 'p"ä s&word<1>'
 
@@ -15,22 +15,22 @@ SECRET = 'p"ä s&word<1>'
     "text", [SECRET, quote_plus(SECRET), json.dumps(SECRET), json.dumps(SECRET, ensure_ascii=False), escape(SECRET)]
 )
 def test_a_secret_is_hidden_in_every_form(text: str) -> None:
-    line = one_line(f"it said {text}!", Secrets([SECRET]))
+    line = redact(f"it said {text}!", Secrets([SECRET]))
     assert "[secret]" in line
     assert "word" not in line
 
 
 def test_a_secret_at_the_end_of_what_is_shown_is_not_cut_in_two() -> None:
-    line = one_line("x" * (LONGEST - 5) + "abcdefghijklmnop", Secrets(["abcdefghijklmnop"]))
+    line = redact("x" * (LONGEST - 5) + "abcdefghijklmnop", Secrets(["abcdefghijklmnop"]))
     assert "abc" not in line
 
 
 def test_a_secret_that_is_part_of_another_does_not_save_the_rest() -> None:
-    assert one_line("abcd abcdefgh", Secrets(["abcd", "abcdefgh"])) == "[secret] [secret]"
+    assert redact("abcd abcdefgh", Secrets(["abcd", "abcdefgh"])) == "[secret] [secret]"
 
 
 def test_a_line_is_one_line_and_not_too_long() -> None:
-    line = one_line("\x1b[2J\r\n\u202e\ud800 中文" + "x" * 1_000_000, Secrets(()))
+    line = redact("\x1b[2J\r\n\u202e\ud800 中文" + "x" * 1_000_000, Secrets(()))
     assert line.startswith(r"\x1b[2J\r\n\u202e\ud800 中文xxx")
     assert len(line) == LONGEST + 1
     assert line.isprintable()
@@ -50,4 +50,4 @@ def test_a_line_is_one_line_and_not_too_long() -> None:
     ],
 )
 def test_values_are_shown_as_json(value: object, text: str) -> None:
-    assert shown(value) == text
+    assert quote_value(value) == text

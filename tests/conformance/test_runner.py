@@ -4,18 +4,18 @@ from typing import cast
 
 import pytest
 
-from cloudconsole.conformance.assertions import Failed, Skipped
+from cloudconsole.conformance.assertions import CheckFailed, CheckSkipped
 from cloudconsole.conformance.checks import Check
-from cloudconsole.conformance.client import NoAnswer, Sender
-from cloudconsole.conformance.context import Examination
-from cloudconsole.conformance.limits import OverBudget
+from cloudconsole.conformance.client import NoResponse, Sender
+from cloudconsole.conformance.context import CheckContext
+from cloudconsole.conformance.limits import LimitExceeded
 from cloudconsole.conformance.responses import NotJson
 from cloudconsole.conformance.runner import run_checks
 from tests.conformance.listening import subject_at
 
 
 def check(name: str, problem: Exception | None, *needs: str) -> Check:
-    def examine(_: Examination) -> str:
+    def examine(_: CheckContext) -> str:
         if problem is not None:
             raise problem
         return "seen"
@@ -25,7 +25,7 @@ def check(name: str, problem: Exception | None, *needs: str) -> Check:
 
 def outcomes(*checks: Check) -> dict[str, tuple[str, str]]:
     with Sender("http://127.0.0.1:1", {"demo": "console-demo"}) as sender:
-        examination = Examination(subject_at("http://127.0.0.1:1"), sender)
+        examination = CheckContext(subject_at("http://127.0.0.1:1"), sender)
         return {result.check.id: (result.outcome, result.note) for result in run_checks(checks, examination)}
 
 
@@ -33,14 +33,14 @@ def outcomes(*checks: Check) -> dict[str, tuple[str, str]]:
     ("problem", "outcome", "note"),
     [
         (None, "passed", "seen"),
-        (Failed("not so"), "failed", "not so"),
-        (Skipped("nothing there"), "skipped", "nothing there"),
-        (NoAnswer("no whole answer"), "failed", "no whole answer"),
+        (CheckFailed("not so"), "failed", "not so"),
+        (CheckSkipped("nothing there"), "skipped", "nothing there"),
+        (NoResponse("no whole answer"), "failed", "no whole answer"),
         (NotJson("there is no body"), "failed", "the body is no JSON: there is no body"),
-        (OverBudget("not asked"), "skipped", "not asked"),
+        (LimitExceeded("not asked"), "skipped", "not asked"),
         (KeyError("data"), "failed", "the answer made no sense: KeyError: 'data'"),
         (RecursionError("too deep"), "failed", "the answer made no sense: RecursionError: too deep"),
-        (Failed("it said console-demo\n"), "failed", r"it said [secret]\n"),
+        (CheckFailed("it said console-demo\n"), "failed", r"it said [secret]\n"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
 )
@@ -49,7 +49,7 @@ def test_a_check_gives_a_result(problem: Exception | None, outcome: str, note: s
 
 
 def test_what_builds_on_a_check_that_did_not_pass_is_skipped_with_the_reason() -> None:
-    assert outcomes(check("one", Failed("x")), check("two", None, "one"), check("three", None, "two")) == {
+    assert outcomes(check("one", CheckFailed("x")), check("two", None, "one"), check("three", None, "two")) == {
         "one": ("failed", "x"),
         "two": ("skipped", "because one failed"),
         "three": ("skipped", "because two was skipped"),

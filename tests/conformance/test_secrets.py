@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 import pytest
 
-from cloudconsole.conformance.redaction import Secrets, one_line, shown
+from cloudconsole.conformance.redaction import Secrets, quote_value, redact
 from tests.conformance.listening import DEMO, examine, listening, subject_at
 from tests.conformance.raw_servers import HEAD, raw_server, say
 
@@ -78,8 +78,8 @@ def hold_nothing_told(base: str, profile: str) -> None:
 def test_a_password_is_hidden_in_every_form(disguise: str, password: str) -> None:
     said = DISGUISES[disguise]({"password": password})
     text = said.decode("utf-8", "backslashreplace")
-    for quoted in (shown(said), shown({"message": text}), text):
-        line = one_line(quoted, Secrets([password]))
+    for quoted in (quote_value(said), quote_value({"message": text}), text):
+        line = redact(quoted, Secrets([password]))
         hold_nothing_in(line)
         assert "[secret]" in line
 

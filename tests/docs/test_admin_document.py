@@ -10,13 +10,15 @@ import pytest
 
 from cloudconsole.cli.main import main
 from cloudconsole.core.resources import QUOTA_DEFAULTS
-from cloudconsole.operator.entities import NOUNS
+from cloudconsole.operator.entities import ENTITY_TYPES
 from cloudconsole.server.commands.admin.accounts import VERBS
 from tests.harness import running_server
 
 DOCUMENT = (Path(__file__).parents[2] / "docs/operations/admin.md").read_text()
 EXAMPLES = [line for block in DOCUMENT.split("```sh\n")[1:] for line in block.partition("```")[0].splitlines()]
-COMMANDS = [(noun.name, verb) for noun in NOUNS for verb in (*noun.verbs, *(VERBS if noun.name == "account" else ()))]
+COMMANDS = [
+    (noun.name, verb) for noun in ENTITY_TYPES for verb in (*noun.verbs, *(VERBS if noun.name == "account" else ()))
+]
 
 
 @pytest.mark.parametrize(("noun", "verb"), COMMANDS)

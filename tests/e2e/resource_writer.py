@@ -8,24 +8,24 @@ import time
 from pathlib import Path
 
 from cloudconsole.operator.entities import NODES, RESOURCES
-from cloudconsole.operator.transaction import at_desk
+from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.store.sqlite.engine import open_engine
 
 
 def main(folder: Path, prefix: str) -> None:
     engine = open_engine(folder, "cloud")
-    with at_desk(engine, actor="tests", now=0) as desk:
+    with operator_transaction(engine, actor="tests", now=0) as desk:
         node = NODES.list(desk)[0]["name"]
     number = 0
     while True:
         number += 1
         name = f"{prefix}-{number}"
         values = {"tenant": "demo", "id": name, "kind": "volume", "name": name, "node": node, "size": number}
-        with at_desk(engine, actor="tests", now=int(time.time()), force=True) as desk:
+        with operator_transaction(engine, actor="tests", now=int(time.time()), force=True) as desk:
             RESOURCES.add(desk, values)
         print("recorded", name, flush=True)
         if number % 3 == 0:
-            with at_desk(engine, actor="tests", now=int(time.time())) as desk:
+            with operator_transaction(engine, actor="tests", now=int(time.time())) as desk:
                 RESOURCES.end(desk, name)
             print("ended", name, flush=True)
 

@@ -23,7 +23,7 @@ from cloudconsole._version import __version__
 from cloudconsole.operator import cloud_file
 from cloudconsole.operator.entities import TENANTS
 from cloudconsole.operator.sample import SAMPLE_FILE
-from cloudconsole.operator.transaction import at_desk
+from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.server.config.settings import SETTINGS
 from cloudconsole.store.sqlite.engine import open_engine, opened
 from cloudconsole.store.sqlite.store import prepare
@@ -445,7 +445,7 @@ class TestStore:
     def test_accounts_of_a_disabled_tenant_are_not_shown(self, tmp_path: Path) -> None:
         prepare(tmp_path / "data")
         load_here(tmp_path / "data", SAMPLE_FILE)
-        with opened(tmp_path / "data", "cloud") as engine, at_desk(engine, actor="tests", now=0) as desk:
+        with opened(tmp_path / "data", "cloud") as engine, operator_transaction(engine, actor="tests", now=0) as desk:
             TENANTS.disable(desk, "demo")
         with running_server(tmp_path) as server:
             assert "console-demo" not in server.banner

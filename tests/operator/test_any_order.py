@@ -19,7 +19,7 @@ from cloudconsole.core.resources import KINDS, NODELESS, SIZED_IN_GB
 from cloudconsole.operator.cloud_file import dump
 from cloudconsole.operator.entities import NODES, PRICES, QUOTAS, RESOURCES, TENANTS
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.transaction import Desk
+from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
 from cloudconsole.store.reader import Reader
 from tests.harness import HeldClock
@@ -30,7 +30,7 @@ from tests.stores import copy_store, give_back_databases, open_engine, run, stor
 pytestmark = pytest.mark.long
 
 CLOUD = "version: 1\nnodes: [n1, n2]\ntenants: [{name: t1}, {name: t2}]\n"
-Step = Callable[[Desk], Any]
+Step = Callable[[OperatorTransaction], Any]
 
 tenants = st.sampled_from(["t1", "t2", "t3"])
 nodes = st.sampled_from(["n1", "n2", "n3"])

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, insert
 
-from cloudconsole.operator.audit import Search, accesses, changes, note
-from cloudconsole.operator.entities import ACCOUNTS, Done
+from cloudconsole.operator.audit import AuditQuery, find_accesses, find_changes, record_change
+from cloudconsole.operator.entities import ACCOUNTS, ChangeResult
 from cloudconsole.operator.entities.accounts import clear_throttle
-from cloudconsole.operator.transaction import at_desk
+from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.store.activity import hash_username
 from cloudconsole.store.tables import access_audit, login_failures
 from tests.operator.clouds import SMALL, load_text, rows
@@ -27,8 +27,8 @@ def store(engine: Engine) -> Engine:
         (40, "ann", "tenant.remove", "t", {"name": "t"}, None),
     )
     for at, actor, change, subject, before, after in lines:
-        with at_desk(engine, actor=actor, now=at) as desk:
-            note(desk, change, subject, before, after)
+        with operator_transaction(engine, actor=actor, now=at) as desk:
+            record_change(desk, change, subject, before, after)
     return engine
 
 
@@ -42,28 +42,28 @@ def activity(empty_store: Path, tmp_path: Path) -> Iterator[Engine]:
 @pytest.mark.parametrize(
     ("search", "found"),
     [
-        (Search(), [4, 3, 2, 1]),
-        (Search(limit=2), [4, 3]),
-        (Search(limit=2, after=3), [2, 1]),
-        (Search(actor="ann"), [4, 3, 1]),
-        (Search(actor="an"), []),
-        (Search(change="flavor"), [3, 2, 1]),
-        (Search(change="flavor."), [2, 1]),
-        (Search(change="Flavor"), []),
-        (Search(subject="1"), [2, 1]),
-        (Search(since=20), [4, 3, 2]),
-        (Search(until=20), [1]),
-        (Search(since=20, until=40, actor="ann"), [3]),
+        (AuditQuery(), [4, 3, 2, 1]),
+        (AuditQuery(limit=2), [4, 3]),
+        (AuditQuery(limit=2, after=3), [2, 1]),
+        (AuditQuery(actor="ann"), [4, 3, 1]),
+        (AuditQuery(actor="an"), []),
+        (AuditQuery(change="flavor"), [3, 2, 1]),
+        (AuditQuery(change="flavor."), [2, 1]),
+        (AuditQuery(change="Flavor"), []),
+        (AuditQuery(subject="1"), [2, 1]),
+        (AuditQuery(since=20), [4, 3, 2]),
+        (AuditQuery(until=20), [1]),
+        (AuditQuery(since=20, until=40, actor="ann"), [3]),
     ],
 )
-def test_changes_are_found_newest_first(store: Engine, search: Search, found: list[int]) -> None:
+def test_changes_are_found_newest_first(store: Engine, search: AuditQuery, found: list[int]) -> None:
     with store.begin() as connection:
-        assert [line["id"] for line in changes(connection, search)] == found
+        assert [line["id"] for line in find_changes(connection, search)] == found
 
 
 def test_a_line_says_who_what_when_before_and_after(store: Engine) -> None:
     with store.begin() as connection:
-        line = changes(connection, Search(actor="bob"))[0]
+        line = find_changes(connection, AuditQuery(actor="bob"))[0]
     assert line == {
         "id": 2, "at": "1970-01-01T00:00:20Z", "actor": "bob", "change": "flavor.change", "subject": "1",
         "before": {"ram": 1}, "after": {"ram": 2},
@@ -83,7 +83,7 @@ def test_the_access_trail_is_read_by_account_event_and_time(activity: Engine) ->
 
     def found(**search: Any) -> list[int]:
         with activity.begin() as connection:
-            return [line["id"] for line in accesses(connection, Search(**search))]
+            return [line["id"] for line in find_accesses(connection, AuditQuery(**search))]
 
     assert found() == [3, 2, 1]
     assert found(actor="ann") == [3, 1]
@@ -98,7 +98,7 @@ def fail(engine: Engine, username: str, network: str) -> None:
         connection.execute(insert(login_failures).values(row))
 
 
-def clear(engine: Engine, activity: Engine, *which: str) -> Done:
+def clear(engine: Engine, activity: Engine, *which: str) -> ChangeResult:
     with activity.begin() as failures, desk_of(engine) as desk:
         return clear_throttle(desk, failures, *which)
 

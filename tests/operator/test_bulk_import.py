@@ -12,10 +12,10 @@ import pytest
 from sqlalchemy import Engine, update
 
 from cloudconsole.operator import bulk_import
-from cloudconsole.operator.bulk_import import LONGEST_LINE, RestoredMeanwhile, Tally, import_resources
+from cloudconsole.operator.bulk_import import LONGEST_LINE, ImportCounts, RestoredDuringImport, import_resources
 from cloudconsole.operator.cloud_file import CloudFileError, Problem
-from cloudconsole.operator.entities import NODES, PRICES, TENANTS, Noun
-from cloudconsole.operator.maintenance.backup import back_up, restore, staged
+from cloudconsole.operator.entities import NODES, PRICES, TENANTS, EntityType
+from cloudconsole.operator.maintenance.backup import restore, stage_restore, write_backup
 from cloudconsole.store import tables
 from tests.harness import HeldClock
 from tests.operator.clouds import SMALL, assert_all_counted, by_name, rows
@@ -44,9 +44,9 @@ def text_of(*lines: dict[str, Any]) -> bytes:
     return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
 
 
-def run(engine: Engine, content: bytes, *, zone: Any = UTC, force: bool = False) -> Tally:
+def run(engine: Engine, content: bytes, *, zone: Any = UTC, force: bool = False) -> ImportCounts:
     """The last tally of an import to its end."""
-    tally = Tally()
+    tally = ImportCounts()
     steps = import_resources(
         engine, io.BytesIO(content), "f.jsonl", actor="ann", clock=HeldClock(NOW), zone=zone, force=force
     )
@@ -111,7 +111,7 @@ def test_empty_lines_a_byte_order_mark_and_a_missing_line_end_do_no_harm(cloud: 
 
 
 def test_an_empty_file_is_no_mistake(cloud: Engine) -> None:
-    assert run(cloud, b"") == Tally()
+    assert run(cloud, b"") == ImportCounts()
 
 
 def test_each_transaction_leaves_a_line_in_the_trail(cloud: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,14 +185,14 @@ def test_an_import_that_is_left_in_the_middle_goes_on(cloud: Engine, monkeypatch
 # A restore meanwhile
 
 
-def steps_of(engine: Engine, content: bytes) -> Iterator[Tally]:
+def steps_of(engine: Engine, content: bytes) -> Iterator[ImportCounts]:
     return import_resources(
         engine, io.BytesIO(content), "f.jsonl", actor="ann", clock=HeldClock(NOW), zone=UTC, force=True
     )
 
 
 def bring_back(file: Path, folder: Path) -> None:
-    with staged(file, folder) as backup:
+    with stage_restore(file, folder) as backup:
         restore(backup, folder, actor="bob", now=NOW, zone=UTC)
 
 
@@ -206,13 +206,13 @@ def test_imports_notice_that_the_store_was_restored(
     # What is there already leaves no line of its own in the trail.
     there = text_of(*(VOLUME | {"id": f"c-{number}"} for number in range(6)))
     run(cloud, there[: len(there) // 2], force=True)
-    back_up(data, file, now=NOW)
+    write_backup(data, file, now=NOW)
     imports = [steps_of(cloud, content) for content in (*contents, there)]
     for steps in imports:
         next(steps)
     bring_back(file, data)
     for steps in imports:
-        with pytest.raises(RestoredMeanwhile, match=r"was restored meanwhile, .* the same command begins anew"):
+        with pytest.raises(RestoredDuringImport, match=r"was restored meanwhile, .* the same command begins anew"):
             next(steps)
     assert not {"a-2", "b-2"} & set(by_name(cloud, tables.resources, "id"))
     assert [run(cloud, content, force=True).added for content in contents] == [6, 6]
@@ -229,11 +229,11 @@ def test_a_restore_of_another_stores_longer_trail_is_noticed(
         for number in range(20):
             with desk_of(engine) as desk:
                 NODES.add(desk, {"name": f"n-{number}"})
-    back_up(other, file, now=NOW)
+    write_backup(other, file, now=NOW)
     steps = steps_of(cloud, text_of(VOLUME, VOLUME | {"id": "v-10"}))
     next(steps)
     bring_back(file, tmp_path / "data")
-    with pytest.raises(RestoredMeanwhile):
+    with pytest.raises(RestoredDuringImport):
         next(steps)
 
 
@@ -242,7 +242,7 @@ def test_an_earlier_restore_and_another_import_stop_nothing(
     cloud: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bulk_import, "LINES_PER_TRANSACTION", 1)
-    back_up(tmp_path / "data", tmp_path / "b.tar", now=NOW)
+    write_backup(tmp_path / "data", tmp_path / "b.tar", now=NOW)
     bring_back(tmp_path / "b.tar", tmp_path / "data")
     one, two = (steps_of(cloud, text_of(*(VOLUME | {"id": f"{name}-{n}"} for n in range(3)))) for name in "ab")
     assert [(first.added, second.added) for first, second in zip(one, two, strict=True)] == [(1, 1), (2, 2), (3, 3)]
@@ -402,7 +402,7 @@ def test_force_lets_a_tenant_exceed_its_quota(cloud: Engine) -> None:
 
 
 @pytest.mark.parametrize(("noun", "field", "name"), [(TENANTS, "tenant", "demo"), (NODES, "node", "hk-1")])
-def test_a_disabled_tenant_or_node_takes_no_new_ones(cloud: Engine, noun: Noun, field: str, name: str) -> None:
+def test_a_disabled_tenant_or_node_takes_no_new_ones(cloud: Engine, noun: EntityType, field: str, name: str) -> None:
     run(cloud, text_of(VOLUME))
     with desk_of(cloud, force=True) as desk:
         noun.disable(desk, name)

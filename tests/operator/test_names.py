@@ -13,7 +13,7 @@ from sqlalchemy import Engine, update
 from cloudconsole.operator.bootstrap import check_names
 from cloudconsole.operator.cloud_file import dump
 from cloudconsole.operator.cloud_file.yaml import flow
-from cloudconsole.operator.entities import ACCOUNTS, NEWS, NODES, NOUNS, PRICES, RESOURCES, TENANTS
+from cloudconsole.operator.entities import ACCOUNTS, ENTITY_TYPES, NEWS, NODES, PRICES, RESOURCES, TENANTS
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.names import name_problem
 from cloudconsole.store import tables
@@ -62,7 +62,7 @@ FIELDS: list[tuple[str, str]] = [
     ("domain", "status"),
     ("news", "title"),
 ]
-BY_NAME = {noun.name: noun for noun in NOUNS}
+BY_NAME = {noun.name: noun for noun in ENTITY_TYPES}
 
 
 @pytest.fixture

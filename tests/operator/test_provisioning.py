@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine
 
 from cloudconsole.operator.entities import QUOTAS, TENANTS
-from cloudconsole.operator.names import fitted, name_problem
-from cloudconsole.operator.provisioning import CONSOLE, adopt_project
+from cloudconsole.operator.names import name_problem, truncated_name
+from cloudconsole.operator.provisioning import CONSOLE, provision_tenant
 from cloudconsole.store import tables
 from tests.operator.clouds import by_name, contents, load_text, rows
 from tests.operator.transactions import NOW, desk_of, last_line, refused
@@ -117,7 +117,7 @@ def test_tenants_are_found_by_their_project(engine: Engine) -> None:
 
 
 def test_a_project_becomes_a_tenant_of_its_name_with_the_default_quotas(engine: Engine) -> None:
-    tenant_id = adopt_project(engine, f"{PROJECT}/v3", "acme", NOW)
+    tenant_id = provision_tenant(engine, f"{PROJECT}/v3", "acme", NOW)
     (row,) = rows(engine, tables.tenants)
     assert row == {"id": tenant_id, "name": "acme", "disabled": False, "project": PROJECT, "guests_ended_at": 0}
     with desk_of(engine) as desk:
@@ -125,16 +125,16 @@ def test_a_project_becomes_a_tenant_of_its_name_with_the_default_quotas(engine: 
 
 
 def test_the_trail_says_that_the_console_made_it(engine: Engine) -> None:
-    adopt_project(engine, PROJECT, "acme", NOW)
+    provision_tenant(engine, PROJECT, "acme", NOW)
     (line,) = rows(engine, tables.operator_audit)
     assert (line["at"], line["actor"], line["change"], line["subject"]) == (NOW, CONSOLE, "tenant.add", "acme")
     assert (line["before"], json.loads(line["after"])) == (None, {"name": "acme", "project": PROJECT})
 
 
 def test_the_same_again_finds_it_and_changes_nothing(engine: Engine) -> None:
-    first = adopt_project(engine, PROJECT, "acme", NOW)
+    first = provision_tenant(engine, PROJECT, "acme", NOW)
     before = contents(engine)
-    assert adopt_project(engine, PROJECT, "renamed since", NOW + 1) == first
+    assert provision_tenant(engine, PROJECT, "renamed since", NOW + 1) == first
     assert contents(engine) == before
 
 
@@ -142,7 +142,7 @@ def test_a_tenant_that_an_operator_gave_the_project_is_it(engine: Engine) -> Non
     add(engine, "theirs", project=PROJECT)
     with desk_of(engine) as desk:
         TENANTS.disable(desk, "theirs")
-    assert adopt_project(engine, PROJECT, "acme", NOW) == by_name(engine, tables.tenants)["theirs"]["id"]
+    assert provision_tenant(engine, PROJECT, "acme", NOW) == by_name(engine, tables.tenants)["theirs"]["id"]
     assert by_name(engine, tables.tenants)["theirs"]["disabled"]
 
 
@@ -160,7 +160,7 @@ def test_it_never_joins_another_tenant(engine: Engine, taken: list[dict[str, str
     for tenant in taken:
         add(engine, **tenant)
     before = rows(engine, tables.tenants)
-    tenant_id = adopt_project(engine, PROJECT, "acme", NOW)
+    tenant_id = provision_tenant(engine, PROJECT, "acme", NOW)
     assert rows(engine, tables.tenants)[: len(before)] == before
     assert by_name(engine, tables.tenants)[name]["id"] == tenant_id
 
@@ -178,7 +178,7 @@ def test_it_never_joins_another_tenant(engine: Engine, taken: list[dict[str, str
     ],
 )
 def test_a_name_that_is_none_is_made_fit(engine: Engine, given_name: str, name: str) -> None:
-    adopt_project(engine, PROJECT, given_name, NOW)
+    provision_tenant(engine, PROJECT, given_name, NOW)
     assert [row["name"] for row in rows(engine, tables.tenants)] == [name]
 
 
@@ -187,15 +187,15 @@ def test_a_name_that_is_none_is_made_fit(engine: Engine, given_name: str, name: 
 @example("\u0300\u0301 \u0302a")
 @example("a\ud800b")
 def test_whatever_is_made_fit_is_a_name_or_nothing(text: str) -> None:
-    assert name_problem(fitted(text)) is None
-    assert fitted(fitted(text)) == fitted(text)
+    assert name_problem(truncated_name(text)) is None
+    assert truncated_name(truncated_name(text)) == truncated_name(text)
 
 
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(max_size=300))
 def test_any_project_is_taken_in_and_its_dump_loads(engine: Engine, tmp_path: Path, name: str) -> None:
     load_text(engine, tmp_path, "version: 1\n", force=True)
-    adopt_project(engine, PROJECT, name, NOW)
+    provision_tenant(engine, PROJECT, name, NOW)
     with desk_of(engine) as desk:
         (tenant,) = TENANTS.list(desk)
     assert tenant["project"] == PROJECT
@@ -204,7 +204,7 @@ def test_any_project_is_taken_in_and_its_dump_loads(engine: Engine, tmp_path: Pa
 @pytest.mark.parametrize("project", ["acme", f"{ID}@nowhere", "a b@https://identity.example.com"])
 def test_what_is_no_project_makes_no_tenant(engine: Engine, project: str) -> None:
     with pytest.raises(ValueError, match="must"):
-        adopt_project(engine, project, "acme", NOW)
+        provision_tenant(engine, project, "acme", NOW)
     assert rows(engine, tables.tenants) == []
 
 
@@ -214,7 +214,7 @@ def test_many_at_once_make_one_tenant_and_one_line(engine: Engine, tmp_path: Pat
     def adopt(number: int) -> int:
         with opened(tmp_path / "data", "cloud") as own:
             start.wait()
-            return adopt_project(own, PROJECT, f"acme {number}", NOW)
+            return provision_tenant(own, PROJECT, f"acme {number}", NOW)
 
     with ThreadPoolExecutor(8) as threads:
         found = set(threads.map(adopt, range(8)))

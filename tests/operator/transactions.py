@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine
 
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.transaction import Desk, at_desk
+from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction
 from cloudconsole.store import tables
 from tests.operator.clouds import contents, rows
 
@@ -17,12 +17,12 @@ NOW = 1_800_000_000
 """2027-01-15T08:00:00Z."""
 
 
-def desk_of(engine: Engine, *, now: int = NOW, force: bool = False) -> AbstractContextManager[Desk]:
-    return at_desk(engine, actor="tester", now=now, force=force)
+def desk_of(engine: Engine, *, now: int = NOW, force: bool = False) -> AbstractContextManager[OperatorTransaction]:
+    return operator_transaction(engine, actor="tester", now=now, force=force)
 
 
 @contextmanager
-def refused(engine: Engine, words: str, *, now: int = NOW, force: bool = False) -> Iterator[Desk]:
+def refused(engine: Engine, words: str, *, now: int = NOW, force: bool = False) -> Iterator[OperatorTransaction]:
     """A transaction that must be refused with these words and leave everything as it was."""
     before = contents(engine)
     with pytest.raises(OperatorError, match=words), desk_of(engine, now=now, force=force) as desk:

@@ -4,7 +4,7 @@ import psycopg
 import pytest
 from cluster.postgres import PostgresServer
 
-from cloudconsole.operator.maintenance.retention import ROWS_PER_TRANSACTION, Ages, count, prune, rules
+from cloudconsole.operator.maintenance.retention import ROWS_PER_TRANSACTION, RetentionAges, count, prune, rules
 from cloudconsole.store import tables
 from cloudconsole.store.base import Store
 from cloudconsole.store.postgres.dsn import Dsn
@@ -41,7 +41,7 @@ def test_replicas_are_told_whose_resources_went_and_not_that_everything_did(
     put(store, tables.resources, *({**ended, "id": f"v{tenant}", "tenant_id": tenant} for tenant in tenants))
     with psycopg.connect(postgres.address(database), autocommit=True) as connection:
         connection.execute("DELETE FROM signals")
-        assert pruned(store, Ages(ended_resources=400), now=NOW) == {"resources": len(tenants)}
+        assert pruned(store, RetentionAges(ended_resources=400), now=NOW) == {"resources": len(tenants)}
         told = connection.execute("SELECT unnest(tenant_ids) FROM signals").fetchall()
         of_everything = connection.execute("SELECT count(*) FROM signals WHERE tenant_ids IS NULL").fetchone()
     assert sorted(tenant for (tenant,) in told) == list(tenants)

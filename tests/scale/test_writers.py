@@ -21,10 +21,10 @@ from cloudconsole.core.resources import QUOTA_DEFAULTS
 from cloudconsole.operator import bulk_import
 from cloudconsole.operator.bulk_import import LINES_PER_TRANSACTION, import_resources
 from cloudconsole.operator.cloud_file import load
-from cloudconsole.operator.entities import RESOURCES, Done
-from cloudconsole.operator.errors import OperatorError, Overridable
+from cloudconsole.operator.entities import RESOURCES, ChangeResult
+from cloudconsole.operator.errors import OperatorError, OverridableError
 from cloudconsole.operator.maintenance.repair import recount
-from cloudconsole.operator.transaction import at_desk
+from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.store import counters, tables
 from cloudconsole.store.base import run_with_reader
 from cloudconsole.store.postgres.dsn import Dsn
@@ -110,7 +110,7 @@ def operate(address: str, actor: str, times: int) -> Trail:
             verb = chance.choice(["add", "add", "change", "end", "remove"]) if own else "add"
             key = f"{actor}-{number}" if verb == "add" else own.pop(chance.randrange(len(own)))
             try:
-                with at_desk(engine, actor=actor, now=NOW) as desk:
+                with operator_transaction(engine, actor=actor, now=NOW) as desk:
                     done = _VERBS[verb](desk, key, chance)
             except OperatorError:
                 continue
@@ -121,12 +121,12 @@ def operate(address: str, actor: str, times: int) -> Trail:
     return told
 
 
-def _add(desk: Any, key: str, chance: random.Random) -> Done:
+def _add(desk: Any, key: str, chance: random.Random) -> ChangeResult:
     values = {"tenant": chance.choice(TENANTS), "id": key, "kind": "volume", "name": key, "node": "hk-1"}
     return RESOURCES.add(desk, {**values, "size": chance.randrange(1, 99)})
 
 
-_VERBS: Final[dict[str, Callable[[Any, str, random.Random], Done]]] = {
+_VERBS: Final[dict[str, Callable[[Any, str, random.Random], ChangeResult]]] = {
     "add": _add,
     "change": lambda desk, key, chance: RESOURCES.change(
         desk, key, {"size": chance.randrange(1, 99), "node": chance.choice(["hk-1", "hk-2"])}
@@ -215,7 +215,7 @@ def add_some(address: str, of: str, count: int) -> int:
     taken = 0
     with PostgresStore(Dsn(address)).opened("cloud") as engine:
         for number in range(count):
-            with suppress(Overridable), at_desk(engine, actor=of, now=NOW) as desk:
+            with suppress(OverridableError), operator_transaction(engine, actor=of, now=NOW) as desk:
                 what = {"tenant": "north", "id": f"{of}-{number}", "kind": "security_group", "name": "web"}
                 taken += RESOURCES.add(desk, what).changed
     return taken

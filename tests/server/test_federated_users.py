@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import update
 
 from cloudconsole.backends.openstack.config import Endpoint
-from cloudconsole.operator.provisioning import adopt_project
+from cloudconsole.operator.provisioning import provision_tenant
 from cloudconsole.server import openstack
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.identity_endpoints import IdentityEndpoint
@@ -485,7 +485,7 @@ def test_a_new_tenant_that_waits_for_an_operators_change_holds_up_no_other_write
     def adopt(*arguments: Any) -> int:
         waits.set()
         assert may_go_on.wait(60)
-        return adopt_project(*arguments)
+        return provision_tenant(*arguments)
 
     monkeypatch.setattr(openstack, "adopt_project", adopt)
 

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from cloudconsole.cli import messages
-from cloudconsole.cli.errors import UsageProblem
-from cloudconsole.cli.i18n import say
-from cloudconsole.cli.passwords import PasswordAt
+from cloudconsole.cli.errors import UsageError
+from cloudconsole.cli.i18n import translate
+from cloudconsole.cli.passwords import PasswordSource
 
 
 class Source(NamedTuple):
@@ -22,7 +22,7 @@ class Source(NamedTuple):
     url: str | None = None
     region: str | None = None
     username: str | None = None
-    password: PasswordAt | None = None
+    password: PasswordSource | None = None
     is_by_hand: bool = False
     """Whether it was given with this very call."""
     is_of_others: bool = False
@@ -33,7 +33,7 @@ class Account(NamedTuple):
     url: str
     username: str | None
     region: str | None
-    password: PasswordAt | None
+    password: PasswordSource | None
     passed_over: tuple[str, ...]
     """Where passwords stand that are of another account, or may be."""
     said_by: dict[str, str]
@@ -44,7 +44,7 @@ def choose_account(sources: Iterable[Source], last_login: Source | None) -> Acco
     in_order = [*sources, *([last_login] if last_login else [])]
     console = next((source for source in in_order if source.url), None)
     if console is None or console.url is None:
-        raise UsageProblem(say(messages.NO_CONSOLE))
+        raise UsageError(translate(messages.NO_CONSOLE))
     if console is last_login:
         # Who logged in is meant as a whole, not whoever other programs' variables name.
         in_order.sort(key=lambda source: source.is_of_others)

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from cloudconsole._version import __version__
 from cloudconsole.cli import messages
-from cloudconsole.cli.i18n import FLAG, LANGUAGES, say, speak, spoken
+from cloudconsole.cli.i18n import FLAG, LANGUAGES, current_language, set_language, translate
 from cloudconsole.cli.parser import Parser
 from cloudconsole.spec.i18n import Text
 
@@ -97,14 +97,14 @@ COMMANDS: Final = (
 
 
 def top_parser() -> Parser:
-    parser = Parser(prog="cloudconsole", description=say(messages.TOP))
+    parser = Parser(prog="cloudconsole", description=translate(messages.TOP))
     parser.add_argument(
-        "--version", action="version", version=f"cloudconsole {__version__}", help=say(messages.VERSION_FLAG)
+        "--version", action="version", version=f"cloudconsole {__version__}", help=translate(messages.VERSION_FLAG)
     )
-    parser.add_argument(FLAG, choices=LANGUAGES, help=say(messages.LANG_FLAG))
-    commands = parser.add_subparsers(title=say(messages.COMMANDS), metavar=say(messages.COMMAND))
+    parser.add_argument(FLAG, choices=LANGUAGES, help=translate(messages.LANG_FLAG))
+    commands = parser.add_subparsers(title=translate(messages.COMMANDS), metavar=translate(messages.COMMAND))
     for command in COMMANDS:
-        commands.add_parser(command.name, help=say(command.purpose), add_help=False)
+        commands.add_parser(command.name, help=translate(command.purpose), add_help=False)
     return parser
 
 
@@ -115,17 +115,17 @@ def command_named(name: str) -> Command | None:
 def loaded(command: Command) -> tuple[Any, Parser]:
     """The command's module, and the parser of its arguments."""
     if command.in_english:
-        speak("en")
+        set_language("en")
     try:
         module = import_module(command.module)
     except ModuleNotFoundError as missing:
         if not command.needs_server or (missing.name or "").startswith("cloudconsole"):
             raise
         raise NeedsServer from missing
-    parser = Parser(prog=f"cloudconsole {command.name}", description=_sentence(say(command.purpose)))
+    parser = Parser(prog=f"cloudconsole {command.name}", description=_sentence(translate(command.purpose)))
     module.add_arguments(parser)
     return module, parser
 
 
 def _sentence(purpose: str) -> str:
-    return f"{purpose}。" if spoken() == "zh" else f"{purpose.capitalize()}."
+    return f"{purpose}。" if current_language() == "zh" else f"{purpose.capitalize()}."

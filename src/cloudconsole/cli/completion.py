@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from cloudconsole.cli import messages, stdout
 from cloudconsole.cli.commands import NeedsServer, command_named, loaded, top_parser
-from cloudconsole.cli.i18n import FLAG, LANGUAGES, say
+from cloudconsole.cli.i18n import FLAG, LANGUAGES, translate
 from cloudconsole.cli.parser import Parser
 from cloudconsole.spec.text import escape
 
@@ -17,7 +17,7 @@ class Word(NamedTuple):
     help: str = ""
 
 
-def next_words(words: Sequence[str]) -> list[Word]:
+def completions(words: Sequence[str]) -> list[Word]:
     """What the last word may become, of the words behind `cloudconsole`."""
     *before, current = words
     if not before:
@@ -135,7 +135,7 @@ def complete(given: Sequence[str]) -> int:
     shell, *words = given or [""]
     if shell == "bash" and len(words) == 2:
         words = _words_of_line(*words)
-    for word in next_words(words or [""]):
+    for word in completions(words or [""]):
         if shell == "bash":
             stdout.write(f"{_after_break(words[-1], word.text)}\n")
         else:
@@ -163,8 +163,8 @@ def _after_break(current: str, word: str) -> str:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", metavar="SHELL", choices=SCRIPTS, help=say(messages.SHELL_ARGUMENT))
-    parser.add_argument(FLAG, choices=LANGUAGES, help=say(messages.LANG_FLAG))
+    parser.add_argument("shell", metavar="SHELL", choices=SCRIPTS, help=translate(messages.SHELL_ARGUMENT))
+    parser.add_argument(FLAG, choices=LANGUAGES, help=translate(messages.LANG_FLAG))
 
 
 def run(arguments: argparse.Namespace) -> int:

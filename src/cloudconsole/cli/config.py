@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 
 from cloudconsole.cli import messages
 from cloudconsole.cli.account import Account, Source, choose_account
-from cloudconsole.cli.errors import UsageProblem
-from cloudconsole.cli.i18n import LANGUAGES, say, speak
+from cloudconsole.cli.errors import UsageError
+from cloudconsole.cli.i18n import LANGUAGES, set_language, translate
 from cloudconsole.cli.passwords import in_file, in_variable, reject_untrusted
 from cloudconsole.cli.paths import PREFIX, profiles_file
 from cloudconsole.spec.i18n import Text
@@ -43,14 +43,14 @@ class Profiles(NamedTuple):
             return self.named[name]
         except KeyError:
             known = ", ".join(self.named) or "-"
-            raise UsageProblem(say(messages.NO_SUCH_PROFILE, name=name, file=self.file, known=known)) from None
+            raise UsageError(translate(messages.NO_SUCH_PROFILE, name=name, file=self.file, known=known)) from None
 
 
 class Wrong(Exception):
     """A value cannot be used; says why."""
 
     def __init__(self, text: Text, **values: object) -> None:
-        super().__init__(say(text, **values))
+        super().__init__(translate(text, **values))
 
 
 def read_profiles(file: Path) -> Profiles:
@@ -66,14 +66,14 @@ def read_profiles(file: Path) -> Profiles:
     tables = content.pop(_TABLE, {})
     default = content.pop("default", None)
     for key in content:
-        wrong((key,), say(messages.NO_SUCH_KEY, known="default, [profiles.NAME]"))
+        wrong((key,), translate(messages.NO_SUCH_KEY, known="default, [profiles.NAME]"))
     if not isinstance(tables, dict):
-        wrong((_TABLE,), say(messages.MUST_BE_TABLES))
+        wrong((_TABLE,), translate(messages.MUST_BE_TABLES))
         tables = {}
     named: dict[str, Profile] = {}
     for name, table in tables.items():
         if not isinstance(table, dict):
-            wrong((_TABLE, name), say(messages.MUST_BE_TABLES))
+            wrong((_TABLE, name), translate(messages.MUST_BE_TABLES))
             continue
         values = {}
         for key in table:
@@ -83,9 +83,9 @@ def read_profiles(file: Path) -> Profiles:
                 wrong((_TABLE, name, key), reason)
         named[name] = Profile(name, **{key: value for key, value in values.items() if key in _KEYS})
     if default is not None and (not isinstance(default, str) or default not in tables):
-        wrong(("default",), say(messages.NO_SUCH_DEFAULT, known=", ".join(tables) or "-"))
+        wrong(("default",), translate(messages.NO_SUCH_DEFAULT, known=", ".join(tables) or "-"))
     if problems:
-        raise UsageProblem("\n".join(problems))
+        raise UsageError("\n".join(problems))
     return Profiles(file, named, default)
 
 
@@ -95,18 +95,18 @@ def _content(file: Path) -> tuple[str, dict[str, Any]]:
         with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), encoding="utf-8-sig") as opened:
             kind = os.fstat(opened.fileno()).st_mode
             if not stat.S_ISREG(kind):
-                raise UsageProblem(say(messages.NOT_A_FILE, file=file))
+                raise UsageError(translate(messages.NOT_A_FILE, file=file))
             reject_untrusted(file, opened.fileno())
             text = opened.read()
         return text, tomllib.loads(text)
     except (FileNotFoundError, NotADirectoryError):
         return "", {}
     except OSError as problem:
-        raise UsageProblem(f"{file}: {problem.strerror}") from None
+        raise UsageError(f"{file}: {problem.strerror}") from None
     except UnicodeDecodeError:
-        raise UsageProblem(say(messages.NOT_UTF8, file=file)) from None
+        raise UsageError(translate(messages.NOT_UTF8, file=file)) from None
     except (ValueError, RecursionError) as problem:
-        raise UsageProblem(say(messages.NOT_TOML, file=file, problem=problem)) from None
+        raise UsageError(translate(messages.NOT_TOML, file=file, problem=problem)) from None
 
 
 def _read(key: str, table: Mapping[str, Any], folder: Path) -> Any:
@@ -201,7 +201,7 @@ def read_settings(arguments: argparse.Namespace, environment: Mapping[str, str],
     name = arguments.profile or set_here.get(f"{PREFIX}PROFILE") or profiles.default
     profile = profiles.get(name) if name else None
     if profile is not None and profile.language and not arguments.lang:
-        speak(next(language for language in LANGUAGES if language == profile.language))
+        set_language(next(language for language in LANGUAGES if language == profile.language))
     places = [_of_flags(arguments), _of_variables(set_here), _of_openstack(set_here)]
     if profile is not None:
         # Where it is named is how much it is meant.
@@ -222,7 +222,7 @@ def read_settings(arguments: argparse.Namespace, environment: Mapping[str, str],
 
 def _of_flags(arguments: argparse.Namespace) -> Source:
     return Source(
-        say(messages.A_FLAG),
+        translate(messages.A_FLAG),
         arguments.url,
         arguments.region,
         arguments.username,
@@ -236,7 +236,7 @@ def _of_variables(environment: Mapping[str, str]) -> Source:
     try:
         clean = normalise_base_url(url) if url else None
     except ValueError:
-        raise UsageProblem(f"{PREFIX}URL: {say(messages.MUST_BE_ADDRESS)}") from None
+        raise UsageError(f"{PREFIX}URL: {translate(messages.MUST_BE_ADDRESS)}") from None
     region, username = environment.get(f"{PREFIX}REGION"), environment.get(f"{PREFIX}USERNAME")
     password = in_variable(f"{PREFIX}PASSWORD", environment.get(f"{PREFIX}PASSWORD"))
     return Source(f"{PREFIX}…", clean, region, username, password)
@@ -250,4 +250,6 @@ def _of_openstack(environment: Mapping[str, str]) -> Source:
 
 def _of_profile(profile: Profile) -> Source:
     password = in_file(f"password_file ({profile.name})", profile.password_file)
-    return Source(say(messages.A_PROFILE, name=profile.name), profile.url, profile.region, profile.username, password)
+    return Source(
+        translate(messages.A_PROFILE, name=profile.name), profile.url, profile.region, profile.username, password
+    )

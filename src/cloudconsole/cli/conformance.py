@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from cloudconsole._version import __version__
 from cloudconsole.cli import stdout
-from cloudconsole.cli.errors import UsageProblem
+from cloudconsole.cli.errors import UsageError
 from cloudconsole.cli.passwords import ask_password, can_ask, in_file, in_variable
 from cloudconsole.conformance.checks import Check
 from cloudconsole.conformance.client import Account, Sender, Unreachable
-from cloudconsole.conformance.context import Examination
+from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.registry import PROFILES
 from cloudconsole.conformance.report import text
 from cloudconsole.conformance.report.json import json_report
 from cloudconsole.conformance.report.junit import junit_report
 from cloudconsole.conformance.report.text import Run, show_ending, show_live
 from cloudconsole.conformance.runner import Result, run_checks
-from cloudconsole.conformance.target import Subject
+from cloudconsole.conformance.target import Target
 from cloudconsole.spec.constants import is_utf8_encodable
 from cloudconsole.spec.urls import normalise_base_url
 
@@ -42,7 +42,7 @@ class Refused(Exception):
     """What was given cannot be used; the text says why."""
 
 
-def read_subject(arguments: argparse.Namespace) -> Subject:
+def read_subject(arguments: argparse.Namespace) -> Target:
     base = _base(arguments.base_url)
     for flag in ("region", "username", "other_username", "domain_id"):
         _refuse_other_encodings(f"--{flag.replace('_', '-')}", getattr(arguments, flag))
@@ -57,7 +57,7 @@ def read_subject(arguments: argparse.Namespace) -> Subject:
     if arguments.other_username is not None:
         password = _password("OTHER_", arguments.other_username, arguments.other_password_file, base)
         other = Account(arguments.other_username, password)
-    return Subject(base, arguments.region, account, other, tuple(dict.fromkeys(arguments.domain_id)))
+    return Target(base, arguments.region, account, other, tuple(dict.fromkeys(arguments.domain_id)))
 
 
 def _refuse_other_encodings(source: str, given: str | list[str] | None) -> None:
@@ -92,7 +92,7 @@ def _password(prefix: str, username: str, file: Path | None, base: str) -> str:
         raise Refused(f"there is no terminal to ask for the password of {username}: give {flag} or {variable}")
     try:
         password = given.read() if given else ask_password(username, base)
-    except UsageProblem as problem:
+    except UsageError as problem:
         raise Refused(str(problem)) from None
     if len(password) > LONGEST_PASSWORD:
         raise Refused(f"the password of {username} must have 1 to {LONGEST_PASSWORD} characters")
@@ -250,11 +250,11 @@ def _ending_in_order() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _examine(arguments: argparse.Namespace, subject: Subject, verify: ssl.SSLContext | bool) -> Run:
+def _examine(arguments: argparse.Namespace, subject: Target, verify: ssl.SSLContext | bool) -> Run:
     checks, started, began = PROFILES[arguments.profile], datetime.now(UTC), monotonic()
     accounts = dict(account for account in (subject.account, subject.other) if account is not None)
     with Sender(subject.base, accounts, verify=verify, timeout=arguments.timeout) as sender:
-        examination = Examination(subject, sender)
+        examination = CheckContext(subject, sender)
         examination.knock()
         try:
             results = tuple(_shown(run_checks(checks, examination), checks))

@@ -15,8 +15,8 @@ import httpx2
 from cloudconsole.cli import messages, passwords, session_store
 from cloudconsole.cli.account import Account, Source
 from cloudconsole.cli.config import OF_SETTINGS, read_settings
-from cloudconsole.cli.errors import Problem, UsageProblem, tell
-from cloudconsole.cli.i18n import say, spoken
+from cloudconsole.cli.errors import CommandError, UsageError, print_error
+from cloudconsole.cli.i18n import current_language, translate
 from cloudconsole.cli.paths import sessions_file
 from cloudconsole.client import (
     ConnectionFailed,
@@ -38,7 +38,7 @@ _GRACE: Final = 0.25
 
 
 @contextmanager
-def bounded(seconds: float, failure: Callable[[], Exception]) -> Iterator[None]:
+def deadline(seconds: float, failure: Callable[[], Exception]) -> Iterator[None]:
     """Within, the failure is raised after so many seconds."""
     if threading.current_thread() is not threading.main_thread():
         # Only there signals are heard.
@@ -58,7 +58,7 @@ def bounded(seconds: float, failure: Callable[[], Exception]) -> Iterator[None]:
 
 
 @contextmanager
-def paused() -> Iterator[None]:
+def deadline_paused() -> Iterator[None]:
     """Within, no time is counted: somebody types, or some vault is asked."""
     left, _ = signal.setitimer(signal.ITIMER_REAL, 0)
     try:
@@ -74,7 +74,7 @@ TIMEOUT: Final = 10.0
 DEADLINE: Final = 30.0
 
 
-class Call:
+class Connection:
     """One call of the command line: its settings, the console, and the session that is kept for the next call."""
 
     def __init__(self, arguments: argparse.Namespace) -> None:
@@ -121,7 +121,7 @@ class Call:
     def bounded(self) -> AbstractContextManager[None]:
         """Within, what is done with the console takes no longer than the call may."""
         in_time = f"cannot reach {self.url}: it did not answer in time"
-        return bounded(self.deadline, lambda: ConnectionFailed(in_time))
+        return deadline(self.deadline, lambda: ConnectionFailed(in_time))
 
     def without_password(self) -> Console:
         """The console with nothing but the session that was kept."""
@@ -150,12 +150,12 @@ class Call:
         session = self._console.session if self._console else None
         if session is not None and (is_login or _values(session) != _values(self.session)):
             ca_file = self.ca_file.absolute() if self.ca_file and not self.settings.is_insecure else None
-            session_store.keep(self._sessions_file, session, is_login=is_login, ca_file=ca_file)
+            session_store.save_session(self._sessions_file, session, is_login=is_login, ca_file=ca_file)
             self.session = session
 
     def forget(self) -> None:
         if self.session is not None:
-            session_store.forget(self._sessions_file, self.session)
+            session_store.delete_session(self._sessions_file, self.session)
             self.session = None
 
     def __enter__(self) -> Self:
@@ -165,29 +165,29 @@ class Call:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if self._is_proven and not isinstance(error, Problem):
+            if self._is_proven and not isinstance(error, CommandError):
                 self.keep()
-        except Problem as problem:
+        except CommandError as problem:
             # What was asked for is done, or its failure is told; the next call logs in again.
-            tell(str(problem))
+            print_error(str(problem))
         if self._console is not None:
             self._console.close()
 
-    def _read_kept(self) -> session_store.Kept:
+    def _read_kept(self) -> session_store.SavedSessions:
         try:
-            return session_store.read_kept(self._sessions_file)
-        except Problem as problem:
-            tell(str(problem))
-            return session_store.Kept()
+            return session_store.load_sessions(self._sessions_file)
+        except CommandError as problem:
+            print_error(str(problem))
+            return session_store.SavedSessions()
 
     def _open(self, password: str | Callable[[], str] | None, session: Session | None) -> Console:
         verify = self._trust()
         try:
             httpx2.URL(f"{self.url}/")
         except httpx2.InvalidURL:
-            raise UsageProblem(f"{escape_and_truncate(self.url)}: {say(messages.MUST_BE_ADDRESS)}") from None
+            raise UsageError(f"{escape_and_truncate(self.url)}: {translate(messages.MUST_BE_ADDRESS)}") from None
         if not all(map(is_utf8_encodable, filter(None, (self.username, self.region)))):
-            raise UsageProblem(say(messages.NOT_UTF8_GIVEN))
+            raise UsageError(translate(messages.NOT_UTF8_GIVEN))
         try:
             return Console(
                 self.url,
@@ -197,19 +197,19 @@ class Call:
                 session=session,
                 timeout=self.settings.timeout or TIMEOUT,
                 deadline=self.deadline,
-                language=spoken(),
+                language=current_language(),
                 verify=verify,
             )
         except httpx2.InvalidURL:
             # Its own address has been looked at already.
-            raise UsageProblem(say(messages.NOT_A_PROXY)) from None
+            raise UsageError(translate(messages.NOT_A_PROXY)) from None
         except ValueError as problem:
-            raise UsageProblem(f"{say(messages.NOT_A_PROXY)}: {problem}") from None
+            raise UsageError(f"{translate(messages.NOT_A_PROXY)}: {problem}") from None
         except OSError as problem:
-            raise UsageProblem(say(messages.NO_TRUST, why=problem.strerror)) from None
+            raise UsageError(translate(messages.NO_TRUST, why=problem.strerror)) from None
         except ImportError as problem:
             # Such as for a proxy that speaks SOCKS.
-            raise UsageProblem(str(problem)) from None
+            raise UsageError(str(problem)) from None
 
     def _trust(self) -> ssl.SSLContext | bool:
         file = self.ca_file
@@ -218,27 +218,27 @@ class Call:
         try:
             return ssl.create_default_context(cafile=file)
         except ssl.SSLError:
-            raise UsageProblem(say(messages.NOT_A_CERTIFICATE, file=file)) from None
+            raise UsageError(translate(messages.NOT_A_CERTIFICATE, file=file)) from None
         except OSError as problem:
             if os.access(file, os.R_OK):
-                raise UsageProblem(say(messages.NO_TRUST, why=problem.strerror)) from None
-            raise UsageProblem(f"{file}: {problem.strerror}") from None
+                raise UsageError(translate(messages.NO_TRUST, why=problem.strerror)) from None
+            raise UsageError(f"{file}: {problem.strerror}") from None
 
     def _ask_username(self) -> str:
         if not self.may_ask:
-            raise UsageProblem(say(messages.NO_USERNAME))
+            raise UsageError(translate(messages.NO_USERNAME))
         return passwords.ask_username(self.url)
 
     def _ask_password(self) -> None:
         """Before the call, not in it: whoever types is not to be held to the call's deadline."""
         if not self.may_ask:
-            raise UsageProblem(self._no_password())
+            raise UsageError(self._no_password())
         # A console that cannot be reached, or does not know where to log in, is told of before anything is typed.
         with self.bounded():
             regions = self.console.about().regions
         if self.region is None and len(regions) != 1:
-            raise UsageProblem(
-                say(messages.REGION_NEEDED, regions=escape_and_truncate(", ".join(regions) or "-", LONG_LENGTH))
+            raise UsageError(
+                translate(messages.REGION_NEEDED, regions=escape_and_truncate(", ".join(regions) or "-", LONG_LENGTH))
             )
         password = passwords.ask_password(self.username or "", self.url)
         session = self.console.session
@@ -246,27 +246,27 @@ class Call:
         self._console = self._open(password, session)
 
     def _no_password(self) -> str:
-        line = say(messages.NO_PASSWORD, username=self.username, url=self.url)
+        line = translate(messages.NO_PASSWORD, username=self.username, url=self.url)
         passed_over = self.settings.account.passed_over
-        return line + (say(messages.PASSED_OVER, places=", ".join(passed_over)) if passed_over else "")
+        return line + (translate(messages.PASSED_OVER, places=", ".join(passed_over)) if passed_over else "")
 
 
 def later_account(session: Session) -> Account | None:
     """Whom a command without flags means after this login; None where that cannot be said."""
     try:
-        bare = argparse.Namespace(**dict.fromkeys(OF_SETTINGS), lang=spoken())
+        bare = argparse.Namespace(**dict.fromkeys(OF_SETTINGS), lang=current_language())
         return read_settings(bare, os.environ, _source(session_store.owner(session))).account
-    except UsageProblem:
+    except UsageError:
         return None
 
 
 def _source(owner: session_store.Owner | None) -> Source | None:
-    return Source(say(messages.LAST_LOGIN), owner[0], owner[2], owner[1]) if owner else None
+    return Source(translate(messages.LAST_LOGIN), owner[0], owner[2], owner[1]) if owner else None
 
 
 def _unbounded(read: Callable[[], str]) -> Callable[[], str]:
     def read_in_peace() -> str:
-        with paused():
+        with deadline_paused():
             return read()
 
     return read_in_peace

@@ -5,24 +5,24 @@ from typing import Final
 
 from cloudconsole.spec.text import escape
 
-DONE: Final = 0
-REFUSED: Final = 1
-WRONG_USAGE: Final = 2
-NOT_CONNECTED: Final = 3
+EXIT_OK: Final = 0
+EXIT_FAILED: Final = 1
+EXIT_USAGE: Final = 2
+EXIT_NOT_CONNECTED: Final = 3
 
 
-class Problem(Exception):
+class CommandError(Exception):
     """The service, or this machine, does not do it."""
 
-    exit_code = REFUSED
+    exit_code = EXIT_FAILED
 
 
-class UsageProblem(Problem):
+class UsageError(CommandError):
     """What the call was given cannot be used; each line of the text says one thing."""
 
-    exit_code = WRONG_USAGE
+    exit_code = EXIT_USAGE
 
 
-def tell(text: str) -> None:
+def print_error(text: str) -> None:
     """Say it on standard error, each line with our name; what is in it does not control a terminal."""
     sys.stderr.writelines(f"cloudconsole: {escape(line)}\n" for line in text.split("\n"))

@@ -7,33 +7,33 @@ from typing import Any, Final
 
 from cloudconsole.cli import messages
 from cloudconsole.cli.config import OUTPUTS, read_profiles
-from cloudconsole.cli.errors import UsageProblem
-from cloudconsole.cli.i18n import FLAG, LANGUAGES, say
-from cloudconsole.cli.parser import completed_by
+from cloudconsole.cli.errors import UsageError
+from cloudconsole.cli.i18n import FLAG, LANGUAGES, translate
+from cloudconsole.cli.parser import add_completion
 from cloudconsole.cli.paths import profiles_file
 from cloudconsole.spec.urls import normalise_base_url
 
 LEAST_INTERVAL: Final = 0.5
 
 
-def add_call_flags(parser: argparse.ArgumentParser, *, with_output: bool = True) -> None:
-    group = parser.add_argument_group(say(messages.OF_THE_CALL))
+def add_connection_flags(parser: argparse.ArgumentParser, *, with_output: bool = True) -> None:
+    group = parser.add_argument_group(translate(messages.OF_THE_CALL))
 
     def add(flag: str, metavar: str, help_text: Any, **options: Any) -> argparse.Action:
-        return group.add_argument(flag, metavar=metavar, help=say(help_text), **options)
+        return group.add_argument(flag, metavar=metavar, help=translate(help_text), **options)
 
-    completed_by(add("--profile", "NAME", messages.PROFILE_FLAG), _profile_names)
+    add_completion(add("--profile", "NAME", messages.PROFILE_FLAG), _profile_names)
     add("--url", "URL", messages.URL_FLAG, type=_url)
     add("--region", "ADDRESS", messages.REGION_FLAG)
     add("--username", "NAME", messages.USERNAME_FLAG)
     add("--password-file", "FILE", messages.PASSWORD_FILE_FLAG, type=Path)
     add("--ca-file", "FILE", messages.CA_FILE_FLAG, type=Path)
-    group.add_argument("--insecure", action="store_true", help=say(messages.INSECURE_FLAG))
+    group.add_argument("--insecure", action="store_true", help=translate(messages.INSECURE_FLAG))
     add("--timeout", "SECONDS", messages.TIMEOUT_FLAG, type=seconds)
     if with_output:
-        group.add_argument("--output", choices=OUTPUTS, help=say(messages.OUTPUT_FLAG))
-    group.add_argument(FLAG, choices=LANGUAGES, help=say(messages.LANG_FLAG))
-    group.add_argument("-v", "--verbose", action="store_true", help=say(messages.VERBOSE_FLAG))
+        group.add_argument("--output", choices=OUTPUTS, help=translate(messages.OUTPUT_FLAG))
+    group.add_argument(FLAG, choices=LANGUAGES, help=translate(messages.LANG_FLAG))
+    group.add_argument("-v", "--verbose", action="store_true", help=translate(messages.VERBOSE_FLAG))
 
 
 def seconds(text: str) -> float:
@@ -42,20 +42,20 @@ def seconds(text: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 < value <= 86_400:
-        raise argparse.ArgumentTypeError(say(messages.MUST_BE_SECONDS))
+        raise argparse.ArgumentTypeError(translate(messages.MUST_BE_SECONDS))
     return value
 
 
 def interval(text: str) -> float:
     value = seconds(text)
     if value < LEAST_INTERVAL:
-        raise argparse.ArgumentTypeError(say(messages.MUST_BE_INTERVAL, least=LEAST_INTERVAL))
+        raise argparse.ArgumentTypeError(translate(messages.MUST_BE_INTERVAL, least=LEAST_INTERVAL))
     return value
 
 
 def whole_number(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or not 1 <= len(text) <= 9 or int(text) == 0:
-        raise argparse.ArgumentTypeError(say(messages.MUST_BE_WHOLE))
+        raise argparse.ArgumentTypeError(translate(messages.MUST_BE_WHOLE))
     return int(text)
 
 
@@ -63,11 +63,11 @@ def _url(text: str) -> str:
     try:
         return normalise_base_url(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(say(messages.MUST_BE_ADDRESS)) from None
+        raise argparse.ArgumentTypeError(translate(messages.MUST_BE_ADDRESS)) from None
 
 
 def _profile_names() -> list[str]:
     try:
         return list(read_profiles(profiles_file()).named)
-    except UsageProblem:
+    except UsageError:
         return []

@@ -15,19 +15,19 @@ _LOCALE: Final = ("LC_ALL", "LC_MESSAGES", "LANG")
 _spoken: ContextVar[Language] = ContextVar("spoken", default="en")
 
 
-def speak(language: Language) -> None:
+def set_language(language: Language) -> None:
     _spoken.set(language)
 
 
-def spoken() -> Language:
+def current_language() -> Language:
     return _spoken.get()
 
 
-def say(text: Text, **values: object) -> str:
-    return text.format_in(spoken(), **values)
+def translate(text: Text, **values: object) -> str:
+    return text.format_in(current_language(), **values)
 
 
-def language_of(arguments: Sequence[str], environment: Mapping[str, str]) -> Language:
+def detect_language(arguments: Sequence[str], environment: Mapping[str, str]) -> Language:
     """What is asked for; looked at before the arguments are read, as what is wrong with them must be said in it."""
     for argument, following in pairwise([*arguments, ""]):
         flag, _, value = argument.partition("=")

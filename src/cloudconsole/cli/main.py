@@ -8,8 +8,8 @@ from typing import Final
 
 from cloudconsole.cli import messages, stdout
 from cloudconsole.cli.commands import COMMANDS, NeedsServer, command_named, loaded, top_parser
-from cloudconsole.cli.errors import REFUSED, WRONG_USAGE, tell
-from cloudconsole.cli.i18n import FLAG, language_of, say, speak
+from cloudconsole.cli.errors import EXIT_FAILED, EXIT_USAGE, print_error
+from cloudconsole.cli.i18n import FLAG, detect_language, set_language, translate
 from cloudconsole.cli.parser import NEAR
 from cloudconsole.cli.paths import PREFIX
 from cloudconsole.spec.constants import is_utf8_encodable
@@ -21,13 +21,13 @@ COMPLETING: Final = "__complete"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    stdout.open_what_is_closed()
+    stdout.reopen_closed_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        with stdout.whole_output():
+        with stdout.buffered_stdout():
             return _run(given)
     except stdout.OutputError as problem:
-        stdout.give_up()
+        stdout.discard_output()
         if problem.has_reader:
             sys.stderr.write(f"cloudconsole: output: {problem}\n")
         return 1
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(given: list[str]) -> int:
-    speak(language_of(given, os.environ))
+    set_language(detect_language(given, os.environ))
     given = _command_first(given)
     if given[:1] == [COMPLETING]:
         from cloudconsole.cli.completion import complete
@@ -54,8 +54,8 @@ def _run(given: list[str]) -> int:
         sys.stderr.write(f"cloudconsole: '{command.name}' needs the server: pip install 'cloudconsole[server]'\n")
         return 1
     if not (command.in_english or all(map(is_utf8_encodable, given))):
-        tell(say(messages.NOT_UTF8_GIVEN))
-        return WRONG_USAGE
+        print_error(translate(messages.NOT_UTF8_GIVEN))
+        return EXIT_USAGE
     try:
         return int(module.run(parser.parse_args(given[1:])))
     except stdout.OutputError:
@@ -63,14 +63,14 @@ def _run(given: list[str]) -> int:
     except Exception as fault:
         if command.needs_server or os.environ.get(f"{PREFIX}DEBUG"):
             raise
-        tell(
-            say(
+        print_error(
+            translate(
                 messages.A_FAULT,
                 fault=escape_and_truncate(f"{type(fault).__name__}: {fault}", LONG_LENGTH),
                 variable=f"{PREFIX}DEBUG",
             )
         )
-        return REFUSED
+        return EXIT_FAILED
 
 
 def _command_first(given: list[str]) -> list[str]:
@@ -85,4 +85,6 @@ def _command_first(given: list[str]) -> list[str]:
 def _refuse_misspelled(given: list[str]) -> None:
     near = get_close_matches(given[0], [command.name for command in COMMANDS], 1, cutoff=NEAR) if given else []
     if near:
-        top_parser().error(say(messages.NO_SUCH_COMMAND, given=given[0]) + say(messages.DID_YOU_MEAN, near=near[0]))
+        top_parser().error(
+            translate(messages.NO_SUCH_COMMAND, given=given[0]) + translate(messages.DID_YOU_MEAN, near=near[0])
+        )

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 
 from cloudconsole.cli import stdout
-from cloudconsole.cli.runner import run_call
-from cloudconsole.cli.tables import Bar, Cell, Column, Kind, Styled, drawn, terminal, text_of
+from cloudconsole.cli.runner import run_command
+from cloudconsole.cli.tables import Bar, Cell, Column, Kind, Styled, render, terminal, text_of
 from cloudconsole.spec.text import escape, escape_json, format_cell
 
 if TYPE_CHECKING:
-    from cloudconsole.cli.connection import Call
+    from cloudconsole.cli.connection import Connection
     from cloudconsole.client import Console
 
 Record = dict[str, Any]
@@ -88,7 +88,7 @@ def print_rows(
     """Rows below their headings; without columns, each is a name and its value. Drawn on a terminal, unless told."""
     if is_terminal() if is_drawing is None else is_drawing:
         console = terminal()
-        for number, table in enumerate(drawn(columns, rows, console.width, ascii_only=not can_show("█"))):
+        for number, table in enumerate(render(columns, rows, console.width, ascii_only=not can_show("█"))):
             if number:
                 console.print()
             console.print(table)
@@ -115,7 +115,7 @@ class Field(NamedTuple):
     kind: Kind = "text"
 
 
-class Sheet(NamedTuple):
+class Table(NamedTuple):
     fields: Sequence[Field]
     records: Sequence[Any]
     sums: Sequence[Any] = ()
@@ -126,26 +126,26 @@ class Sheet(NamedTuple):
     """Whether it is one record, to be shown as names and values."""
 
 
-class View(NamedTuple):
+class OutputView(NamedTuple):
     data: "Callable[[Console], Any]"
     """As the console sent it, for JSON."""
-    sheet: "Callable[[Console], Sheet]"
+    sheet: "Callable[[Console], Table]"
 
 
-def show(arguments: argparse.Namespace, view: View) -> int:
-    def command(call: "Call") -> None:
+def run_and_print(arguments: argparse.Namespace, view: OutputView) -> int:
+    def command(call: "Connection") -> None:
         if call.settings.output == "json":
             print_json(call.do(view.data))
         elif call.settings.output == "csv":
             print_csv(call.do(view.sheet))
         else:
-            print_sheet(call.do(view.sheet))
+            print_table(call.do(view.sheet))
 
-    return run_call(arguments, command)
+    return run_command(arguments, command)
 
 
-def print_sheet(sheet: Sheet, *, is_drawing: bool | None = None) -> None:
-    columns, rows = table_of(sheet)
+def print_table(sheet: Table, *, is_drawing: bool | None = None) -> None:
+    columns, rows = render_table(sheet)
     if sheet.is_record:
         (row,) = rows
         print_rows(None, [(column.heading, value) for column, value in zip(columns, row, strict=True)])
@@ -156,7 +156,7 @@ def print_sheet(sheet: Sheet, *, is_drawing: bool | None = None) -> None:
             print_line(note)
 
 
-def table_of(sheet: Sheet) -> tuple[list[Column], list[list[Cell]]]:
+def render_table(sheet: Table) -> tuple[list[Column], list[list[Cell]]]:
     fields = [field for field in sheet.fields if field.heading is not None]
     columns = [Column(escape(field.heading or ""), field.kind) for field in fields]
     return columns, [[_cell(field.value(record)) for field in fields] for record in (*sheet.records, *sheet.sums)]
@@ -168,7 +168,7 @@ def _cell(value: Any) -> Cell:
     return "" if value in ([], {}) else format_cell(value)
 
 
-def print_csv(sheet: Sheet) -> None:
+def print_csv(sheet: Table) -> None:
     fields = [field for field in sheet.fields if field.name is not None]
     stdout.write(csv_line([field.name or "" for field in fields]))
     for record in sheet.records:

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any, Final, NoReturn
 
 from cloudconsole.cli import messages, stdout
-from cloudconsole.cli.i18n import say, spoken
+from cloudconsole.cli.i18n import current_language, translate
 
 NEAR: Final = 0.8
 """One letter of a short flag may be wrong, not two."""
@@ -49,7 +49,7 @@ class Parser(argparse.ArgumentParser):
             setattr(parsed, self.more_of, [*getattr(parsed, self.more_of), *rest])
             rest = []
         elif rest:
-            self.error(say(messages.NOT_EXPECTED, given=" ".join(rest)))
+            self.error(translate(messages.NOT_EXPECTED, given=" ".join(rest)))
         return parsed, rest
 
     def _print_message(self, message: str, file: Any = None) -> None:
@@ -57,7 +57,7 @@ class Parser(argparse.ArgumentParser):
         super()._print_message(message, sys.stderr if file is sys.stdout and stdout.is_closed() else file)
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"cloudconsole: {say(messages.SEE_HELP, problem=message, command=self.prog)}\n")
+        self.exit(2, f"cloudconsole: {translate(messages.SEE_HELP, problem=message, command=self.prog)}\n")
 
     def _refuse_unknown_flags(self, arguments: list[str]) -> None:
         """Before anything else is said: with its flag misspelled, a value seems to be missing or out of place."""
@@ -68,24 +68,24 @@ class Parser(argparse.ArgumentParser):
             flag = argument.partition("=")[0]
             # What has a space in it is a value to argparse, however it begins.
             if flag.startswith("--") and " " not in flag and flag not in self._option_string_actions:
-                self.error(say(messages.NO_SUCH_FLAG, flag=flag) + self._hint(flag))
+                self.error(translate(messages.NO_SUCH_FLAG, flag=flag) + self._hint(flag))
 
     def _hint(self, flag: str) -> str:
         if flag in self.elsewhere:
-            return say(messages.DOES_THAT, instead=self.elsewhere[flag])
+            return translate(messages.DOES_THAT, instead=self.elsewhere[flag])
         near = get_close_matches(flag, self._option_string_actions, 1, cutoff=NEAR)
         if near:
-            return say(messages.DID_YOU_MEAN, near=near[0])
-        return say(messages.FLAGS_STAND_BEHIND) if self._has_commands else ""
+            return translate(messages.DID_YOU_MEAN, near=near[0])
+        return translate(messages.FLAGS_STAND_BEHIND) if self._has_commands else ""
 
 
-def completed_by(argument: argparse.Action, candidates: Callable[[], Iterable[str]]) -> None:
+def add_completion(argument: argparse.Action, candidates: Callable[[], Iterable[str]]) -> None:
     """Let an argument be completed with what can be found out only when it is asked for."""
     vars(argument)["candidates"] = candidates
 
 
 def _worded(message: str) -> str:
-    return messages.ARGPARSE.get(message, message) if spoken() == "zh" else message
+    return messages.ARGPARSE.get(message, message) if current_language() == "zh" else message
 
 
 # argparse asks gettext for its words under this name, and gettext takes them from compiled files only.

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from cloudconsole.cli import messages
-from cloudconsole.cli.errors import UsageProblem
-from cloudconsole.cli.i18n import say
+from cloudconsole.cli.errors import UsageError
+from cloudconsole.cli.i18n import translate
 from cloudconsole.spec.constants import is_utf8_encodable
 from cloudconsole.spec.text import escape
 
@@ -30,16 +30,16 @@ def reject_untrusted(file: Path, descriptor: int) -> None:
         return
     name = shlex.quote(str(file))
     if status.st_uid not in (_ROOT, os.geteuid()):
-        raise UsageProblem(say(messages.OWNED_BY_ANOTHER, file=file, command=f"chown {os.geteuid()} {name}"))
+        raise UsageError(translate(messages.OWNED_BY_ANOTHER, file=file, command=f"chown {os.geteuid()} {name}"))
     if status.st_mode & _WRITABLE_BY_OTHERS:
-        raise UsageProblem(say(messages.WRITABLE_BY_OTHERS, file=file, command=f"chmod go-w {name}"))
+        raise UsageError(translate(messages.WRITABLE_BY_OTHERS, file=file, command=f"chmod go-w {name}"))
 
 
 STANDARD_INPUT: Final = Path("-")
 _MOST_BYTES: Final = 8192
 
 
-class PasswordAt(NamedTuple):
+class PasswordSource(NamedTuple):
     """Where a password is; it is read only when a login needs it."""
 
     place: str
@@ -49,20 +49,20 @@ class PasswordAt(NamedTuple):
     """Whether it is yet to be typed, which is not to be seen."""
 
 
-def in_variable(variable: str, password: str | None) -> PasswordAt | None:
-    return PasswordAt(variable, lambda: _text(password)) if password else None
+def in_variable(variable: str, password: str | None) -> PasswordSource | None:
+    return PasswordSource(variable, lambda: _text(password)) if password else None
 
 
 def _text(password: str) -> str:
     if not is_utf8_encodable(password):
-        raise UsageProblem(say(messages.NOT_UTF8_GIVEN))
+        raise UsageError(translate(messages.NOT_UTF8_GIVEN))
     return password
 
 
-def in_file(place: str, file: Path | None) -> PasswordAt | None:
+def in_file(place: str, file: Path | None) -> PasswordSource | None:
     if file is None:
         return None
-    return PasswordAt(place, lambda: _read_file(place, file), is_typed=file == STANDARD_INPUT and can_ask())
+    return PasswordSource(place, lambda: _read_file(place, file), is_typed=file == STANDARD_INPUT and can_ask())
 
 
 def _read_file(place: str, file: Path) -> str:
@@ -76,11 +76,11 @@ def _read_file(place: str, file: Path) -> str:
                 content = opened.read(_MOST_BYTES)
         password = content.decode().removesuffix("\n").removesuffix("\r")
     except OSError as problem:
-        raise UsageProblem(f"{place}: {file}: {problem.strerror}") from None
+        raise UsageError(f"{place}: {file}: {problem.strerror}") from None
     except UnicodeDecodeError:
-        raise UsageProblem(say(messages.PASSWORD_NOT_UTF8, place=place, file=file)) from None
+        raise UsageError(translate(messages.PASSWORD_NOT_UTF8, place=place, file=file)) from None
     if not password or "\n" in password or len(content) == _MOST_BYTES:
-        raise UsageProblem(say(messages.NOT_A_PASSWORD, place=place, file=file))
+        raise UsageError(translate(messages.NOT_A_PASSWORD, place=place, file=file))
     return password
 
 
@@ -89,7 +89,7 @@ def can_ask() -> bool:
 
 
 def ask_username(url: str) -> str:
-    sys.stderr.write(escape(say(messages.USERNAME_PROMPT, url=url)))
+    sys.stderr.write(escape(translate(messages.USERNAME_PROMPT, url=url)))
     sys.stderr.flush()
     try:
         with _line_ended():
@@ -98,19 +98,19 @@ def ask_username(url: str) -> str:
     except (EOFError, UnicodeError):
         username = ""
     if not username:
-        raise UsageProblem(say(messages.NO_USERNAME))
+        raise UsageError(translate(messages.NO_USERNAME))
     return username
 
 
 def ask_password(username: str, url: str) -> str:
     try:
         with _line_ended():
-            password = getpass.getpass(escape(say(messages.PASSWORD_PROMPT, username=username, url=url)))
+            password = getpass.getpass(escape(translate(messages.PASSWORD_PROMPT, username=username, url=url)))
         password.encode()
     except (EOFError, UnicodeError):
         password = ""
     if not password:
-        raise UsageProblem(say(messages.NO_PASSWORD_TYPED))
+        raise UsageError(translate(messages.NO_PASSWORD_TYPED))
     return password
 
 

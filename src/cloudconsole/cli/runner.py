@@ -6,35 +6,35 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cloudconsole.cli import messages, stdout
-from cloudconsole.cli.errors import DONE, NOT_CONNECTED, REFUSED, WRONG_USAGE, Problem, tell
-from cloudconsole.cli.i18n import say
+from cloudconsole.cli.errors import EXIT_FAILED, EXIT_NOT_CONNECTED, EXIT_OK, EXIT_USAGE, CommandError, print_error
+from cloudconsole.cli.i18n import translate
 from cloudconsole.spec.text import LONG_LENGTH, escape_and_truncate
 
 if TYPE_CHECKING:
-    from cloudconsole.cli.connection import Call
+    from cloudconsole.cli.connection import Connection
     from cloudconsole.client import ConsoleError
 
 
-def run_call(arguments: argparse.Namespace, command: "Callable[[Call], int | None]") -> int:
+def run_command(arguments: argparse.Namespace, command: "Callable[[Connection], int | None]") -> int:
     # Loaded only now: what is wrong with the arguments, and help, wait for no HTTP library.
-    from cloudconsole.cli.connection import Call
+    from cloudconsole.cli.connection import Connection
     from cloudconsole.client import ConsoleError
 
     url = None
     try:
-        with Call(arguments) as call:
+        with Connection(arguments) as call:
             url = call.url
-            return command(call) or DONE
-    except Problem as problem:
-        tell(str(problem))
+            return command(call) or EXIT_OK
+    except CommandError as problem:
+        print_error(str(problem))
         return problem.exit_code
     except ConsoleError as error:
         stdout.flush()
-        return tell_error(error, url, is_verbose=arguments.verbose)
+        return report_error(error, url, is_verbose=arguments.verbose)
 
 
-def tell_error(error: "ConsoleError", url: str | None, *, is_verbose: bool) -> int:
-    tell(worded(error))
+def report_error(error: "ConsoleError", url: str | None, *, is_verbose: bool) -> int:
+    print_error(describe_error(error))
     if is_verbose:
         facts = {
             "code": error.code,
@@ -46,30 +46,32 @@ def tell_error(error: "ConsoleError", url: str | None, *, is_verbose: bool) -> i
         }
         sys.stderr.flush()
         told = {name: escape_and_truncate(value, LONG_LENGTH) for name, value in facts.items() if value is not None}
-        tell("\n".join(f"  {say(messages.DETAILS[name])}: {value}" for name, value in told.items()))
-    return exit_code_of(error)
+        print_error("\n".join(f"  {translate(messages.DETAILS[name])}: {value}" for name, value in told.items()))
+    return exit_code_for(error)
 
 
-def worded(error: "ConsoleError") -> str:
+def describe_error(error: "ConsoleError") -> str:
     """The error in one line; what the client itself words is told in Chinese of what kind it is."""
     from cloudconsole.client import ConnectionFailed, ProtocolError, RateLimited, RegionRequired
 
     message = escape_and_truncate(" ".join(str(error).split()), LONG_LENGTH)
     if isinstance(error, RegionRequired):
-        return say(messages.REGION_NEEDED, regions=escape_and_truncate(", ".join(error.regions) or "-", LONG_LENGTH))
+        return translate(
+            messages.REGION_NEEDED, regions=escape_and_truncate(", ".join(error.regions) or "-", LONG_LENGTH)
+        )
     if isinstance(error, RateLimited) and error.retry_after:
-        return say(messages.RETRY_AFTER, message=message, seconds=round(error.retry_after))
+        return translate(messages.RETRY_AFTER, message=message, seconds=round(error.retry_after))
     kinds = {ConnectionFailed: messages.CANNOT_CONNECT, ProtocolError: messages.UNLIKE_THE_INTERFACE}
     text = kinds.get(type(error))
-    return say(text, message=message) if text else message
+    return translate(text, message=message) if text else message
 
 
-def exit_code_of(error: "ConsoleError") -> int:
+def exit_code_for(error: "ConsoleError") -> int:
     from cloudconsole.client import ConnectionFailed, RegionRequired
 
     if isinstance(error, RegionRequired):
-        return WRONG_USAGE
-    return NOT_CONNECTED if isinstance(error, ConnectionFailed) else REFUSED
+        return EXIT_USAGE
+    return EXIT_NOT_CONNECTED if isinstance(error, ConnectionFailed) else EXIT_FAILED
 
 
 def _cause(error: BaseException) -> str | None:

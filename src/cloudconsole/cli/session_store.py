@@ -16,8 +16,8 @@ from typing import Final
 import msgspec
 
 from cloudconsole.cli import messages
-from cloudconsole.cli.errors import Problem
-from cloudconsole.cli.i18n import say
+from cloudconsole.cli.errors import CommandError
+from cloudconsole.cli.i18n import translate
 from cloudconsole.client import Session
 from cloudconsole.spec.urls import normalise_base_url
 
@@ -29,7 +29,7 @@ Owner = tuple[str, str, str | None]
 """Whose a session is: address, username and region."""
 
 
-class Kept(msgspec.Struct, frozen=True):
+class SavedSessions(msgspec.Struct, frozen=True):
     sessions: tuple[Session, ...] = ()
     """Newest first."""
     last_login: Owner | None = None
@@ -44,29 +44,29 @@ class Kept(msgspec.Struct, frozen=True):
         return next((each for each in self.sessions if owner(each) == (url, username, region)), None)
 
 
-def read_kept(file: Path) -> Kept:
+def load_sessions(file: Path) -> SavedSessions:
     """What is kept; nothing where there is no file, or a damaged one. A Problem says why it must not be used."""
     try:
         with suppress(FileNotFoundError, NotADirectoryError), _held(file.parent, to_write=False) as folder:
             return _read(file, folder)
     except OSError as problem:
-        raise Problem(say(messages.CANNOT_READ_SESSIONS, file=file, why=problem.strerror)) from None
-    return Kept()
+        raise CommandError(translate(messages.CANNOT_READ_SESSIONS, file=file, why=problem.strerror)) from None
+    return SavedSessions()
 
 
-def keep(file: Path, session: Session, *, is_login: bool, ca_file: Path | None = None) -> None:
+def save_session(file: Path, session: Session, *, is_login: bool, ca_file: Path | None = None) -> None:
     """Keep a session in the place of an older one of the same account; of a login also what it trusted."""
     with _changing(file) as (kept, folder):
         others = [each for each in kept.sessions if owner(each) != owner(session)]
         of_login = (owner(session), str(ca_file) if ca_file else None) if is_login else (kept.last_login, kept.ca_file)
-        _write(file, folder, Kept((session, *others[: _MOST - 1]), *of_login))
+        _write(file, folder, SavedSessions((session, *others[: _MOST - 1]), *of_login))
 
 
-def forget(file: Path, session: Session) -> None:
+def delete_session(file: Path, session: Session) -> None:
     with _changing(file) as (kept, folder):
         others = tuple(each for each in kept.sessions if owner(each) != owner(session))
         of_login = (kept.last_login, kept.ca_file) if kept.last_login != owner(session) else ()
-        _write(file, folder, Kept(others, *of_login))
+        _write(file, folder, SavedSessions(others, *of_login))
 
 
 def owner(session: Session) -> Owner:
@@ -74,7 +74,7 @@ def owner(session: Session) -> Owner:
 
 
 @contextmanager
-def _changing(file: Path) -> Iterator[tuple[Kept, int]]:
+def _changing(file: Path) -> Iterator[tuple[SavedSessions, int]]:
     try:
         # Those above it, too: the desktop's rules say so.
         for path in [path for path in reversed(file.parents) if not path.exists()]:
@@ -83,11 +83,11 @@ def _changing(file: Path) -> Iterator[tuple[Kept, int]]:
         with _held(file.parent, to_write=True) as folder:
             try:
                 kept = _read(file, folder)
-            except Problem:
-                kept = Kept()
+            except CommandError:
+                kept = SavedSessions()
             yield kept, folder
     except OSError as problem:
-        raise Problem(say(messages.CANNOT_KEEP_SESSION, file=file, why=problem.strerror)) from None
+        raise CommandError(translate(messages.CANNOT_KEEP_SESSION, file=file, why=problem.strerror)) from None
 
 
 @contextmanager
@@ -98,11 +98,11 @@ def _held(path: Path, *, to_write: bool) -> Iterator[int]:
     except NotADirectoryError:
         if not path.is_symlink():
             raise
-        raise Problem(say(messages.FOLDER_IS_LINK, folder=path)) from None
+        raise CommandError(translate(messages.FOLDER_IS_LINK, folder=path)) from None
     try:
         status = os.fstat(folder)
         if status.st_uid != os.geteuid():
-            raise Problem(say(messages.FOLDER_OF_ANOTHER, folder=path))
+            raise CommandError(translate(messages.FOLDER_OF_ANOTHER, folder=path))
         if to_write:
             if stat.S_IMODE(status.st_mode) & _OTHERS:
                 os.fchmod(folder, 0o700)
@@ -112,27 +112,27 @@ def _held(path: Path, *, to_write: bool) -> Iterator[int]:
         os.close(folder)
 
 
-def _read(file: Path, folder: int) -> Kept:
+def _read(file: Path, folder: int) -> SavedSessions:
     try:
         handle = os.open(file.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     except FileNotFoundError:
-        return Kept()
+        return SavedSessions()
     except OSError as problem:
         if problem.errno != errno.ELOOP:
             raise
-        raise Problem(say(messages.SESSIONS_NOT_OURS, file=file)) from None
+        raise CommandError(translate(messages.SESSIONS_NOT_OURS, file=file)) from None
     with os.fdopen(handle, "rb") as opened:
         status = os.fstat(handle)
         is_ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
         if not is_ours or stat.S_IMODE(status.st_mode) & _OTHERS:
-            raise Problem(say(messages.SESSIONS_NOT_OURS, file=file))
+            raise CommandError(translate(messages.SESSIONS_NOT_OURS, file=file))
         try:
-            kept = msgspec.json.decode(opened.read(), type=Kept)
+            kept = msgspec.json.decode(opened.read(), type=SavedSessions)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return Kept()
+            return SavedSessions()
     is_usable = kept.last_login is not None and _is_clean(kept.last_login[0]) and "\0" not in (kept.ca_file or "")
     of_login = (kept.last_login, kept.ca_file) if is_usable else ()
-    return Kept(tuple(filter(_is_sound, kept.sessions)), *of_login)
+    return SavedSessions(tuple(filter(_is_sound, kept.sessions)), *of_login)
 
 
 def _is_sound(session: Session) -> bool:
@@ -148,7 +148,7 @@ def _is_clean(address: str) -> bool:
         return False
 
 
-def _write(file: Path, folder: int, kept: Kept) -> None:
+def _write(file: Path, folder: int, kept: SavedSessions) -> None:
     """Written beside it and put in its place, so that a reader sees the old or the new."""
     beside = f".{file.name}.new"
     with suppress(FileNotFoundError):

@@ -18,7 +18,7 @@ class OutputError(Exception):
         """False where whoever read it has left, so that nobody is to be told."""
 
 
-def open_what_is_closed() -> None:
+def reopen_closed_streams() -> None:
     """Let each standard stream be one: Python has none for those that the caller has closed."""
     for number, name, flags in ((0, "stdin", os.O_RDONLY), (1, "stdout", os.O_RDONLY), (2, "stderr", os.O_WRONLY)):
         if getattr(sys, name) is None:
@@ -38,7 +38,7 @@ def write(text: str) -> None:
         sys.stdout.write(text)
 
 
-class Told(TextIOBase):
+class BufferedStdout(TextIOBase):
     """Standard output for those who write by themselves: that it cannot be written to is told all the same."""
 
     encoding = property(lambda _: sys.stdout.encoding)
@@ -58,7 +58,7 @@ class Told(TextIOBase):
 
 
 @contextmanager
-def whole_output() -> Iterator[None]:
+def buffered_stdout() -> Iterator[None]:
     """Within, characters that standard output has no code for are written out; at its end, everything has arrived."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -73,7 +73,7 @@ def flush() -> None:
         sys.stdout.flush()
 
 
-def give_up() -> None:
+def discard_output() -> None:
     """Leave what was not written: Python would complain of it once more at its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -53,14 +53,14 @@ def terminal() -> "Console":
     # Loaded only where it is needed: most commands are called by scripts.
     from rich.console import Console
 
-    console = Console(file=cast("IO[str]", stdout.Told()), highlight=False)
+    console = Console(file=cast("IO[str]", stdout.BufferedStdout()), highlight=False)
     if console.width < _LEAST_WIDTH:
         # Nobody sits at such a terminal: it does not know its width.
         console.width = _USUAL_WIDTH
     return console
 
 
-def drawn(
+def render(
     columns: Sequence[Column] | None, rows: Iterable[Sequence[Cell]], width: int, *, ascii_only: bool = False
 ) -> "Iterator[Table]":
     """The table; or one for each row, where it would be too wide. Without columns a row is a name and its value."""
@@ -69,7 +69,7 @@ def drawn(
         yield _record((text_of(name), value) for name, value in lines)
         return
     if not lines:
-        yield _table(columns, [], _Pen(0, ascii_only))
+        yield _table(columns, [], _TableRenderer(0, ascii_only))
         return
     # A terminal is narrow: columns in which nothing stands are left out.
     columns, lines = _chosen(columns, lines, [any(map(_stands, values)) for values in zip(*lines, strict=True)])
@@ -81,7 +81,7 @@ def drawn(
         columns, lines = _chosen(columns, lines, without_bars)
         room = _room(columns, aligned, width)
     if room >= 0:
-        yield _table(columns, aligned, _Pen(min(room, _MOST_BAR), ascii_only))
+        yield _table(columns, aligned, _TableRenderer(min(room, _MOST_BAR), ascii_only))
         return
     # Rather than cutting values, each record is shown by itself.
     names = [column.heading for column in columns]
@@ -89,7 +89,7 @@ def drawn(
         yield _record((name, value) for name, value in zip(names, line, strict=True) if _stands(value))
 
 
-class _Pen(NamedTuple):
+class _TableRenderer(NamedTuple):
     width: int
     ascii_only: bool
 
@@ -146,7 +146,7 @@ def _cells(cell: Cell) -> int:
     return cell_len(text_of(cell))
 
 
-def _table(columns: Sequence[Column], lines: Iterable[Sequence[Cell]], pen: _Pen) -> "Table":
+def _table(columns: Sequence[Column], lines: Iterable[Sequence[Cell]], pen: _TableRenderer) -> "Table":
     from rich.table import Table
     from rich.text import Text
 

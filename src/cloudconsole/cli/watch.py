@@ -8,25 +8,25 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from cloudconsole.cli import messages, output
-from cloudconsole.cli.errors import Problem, UsageProblem
-from cloudconsole.cli.i18n import say
-from cloudconsole.cli.output import Sheet, table_of
-from cloudconsole.cli.runner import run_call, worded
-from cloudconsole.cli.tables import drawn, terminal
+from cloudconsole.cli.errors import CommandError, UsageError
+from cloudconsole.cli.i18n import translate
+from cloudconsole.cli.output import Table, render_table
+from cloudconsole.cli.runner import describe_error, run_command
+from cloudconsole.cli.tables import render, terminal
 from cloudconsole.spec.text import escape
 
 if TYPE_CHECKING:
-    from cloudconsole.cli.connection import Call
+    from cloudconsole.cli.connection import Connection
     from cloudconsole.client import Console
 
 _TERMINATED: Final = 143
 _LEAST_DEADLINE: Final = 2.0
 
 
-def watch(arguments: argparse.Namespace, fetch: "Callable[[Console], Sheet]", interval: float) -> int:
-    def command(call: "Call") -> None:
+def watch(arguments: argparse.Namespace, fetch: "Callable[[Console], Table]", interval: float) -> int:
+    def command(call: "Connection") -> None:
         if not output.is_terminal() or terminal().is_dumb_terminal or call.settings.output != "table":
-            raise UsageProblem(say(messages.WATCH_NEEDS_TERMINAL))
+            raise UsageError(translate(messages.WATCH_NEEDS_TERMINAL))
         # A console that does not answer is to be seen as such, not waited for.
         call.deadline = min(call.deadline, max(interval, _LEAST_DEADLINE))
         sheet = call.do(fetch)
@@ -34,10 +34,10 @@ def watch(arguments: argparse.Namespace, fetch: "Callable[[Console], Sheet]", in
         call.may_ask = False
         _watch(call, fetch, sheet, interval)
 
-    return run_call(arguments, command)
+    return run_command(arguments, command)
 
 
-def _watch(call: "Call", fetch: "Callable[[Console], Sheet]", sheet: Sheet, interval: float) -> NoReturn:
+def _watch(call: "Connection", fetch: "Callable[[Console], Table]", sheet: Table, interval: float) -> NoReturn:
     from rich.live import Live
 
     from cloudconsole.client import ConnectionFailed, RateLimited, ServerError
@@ -51,20 +51,20 @@ def _watch(call: "Call", fetch: "Callable[[Console], Sheet]", sheet: Sheet, inte
             try:
                 sheet, problem, seen = call.do(fetch), None, _now()
             except (ConnectionFailed, RateLimited, ServerError) as error:
-                problem = worded(error)
-            except UsageProblem:
+                problem = describe_error(error)
+            except UsageError:
                 # It would have asked for a password.
-                raise Problem(say(messages.SESSION_ENDED, username=call.username, url=call.url)) from None
+                raise CommandError(translate(messages.SESSION_ENDED, username=call.username, url=call.url)) from None
 
 
-def _picture(console: Any, call: "Call", sheet: Sheet, seen: str, problem: str | None) -> Any:
+def _picture(console: Any, call: "Connection", sheet: Table, seen: str, problem: str | None) -> Any:
     from rich.console import Group
     from rich.text import Text
 
-    heading = say(messages.WATCHED, username=call.username, url=call.url, time=seen)
+    heading = translate(messages.WATCHED, username=call.username, url=call.url, time=seen)
     lines = [Text(escape(heading), "bold"), Text(escape(problem), "red") if problem else Text()]
-    columns, rows = table_of(sheet)
-    return Group(*lines, *drawn(columns, rows, console.width, ascii_only=not output.can_show("█")))
+    columns, rows = render_table(sheet)
+    return Group(*lines, *render(columns, rows, console.width, ascii_only=not output.can_show("█")))
 
 
 def _now() -> str:

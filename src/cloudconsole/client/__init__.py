@@ -31,7 +31,7 @@ from cloudconsole.client.models import (
     Url,
     UsageLimits,
 )
-from cloudconsole.client.session import KeptCookie, Session
+from cloudconsole.client.session import SavedCookie, Session
 from cloudconsole.client.sync import Console
 
 __all__ = [
@@ -46,7 +46,6 @@ __all__ = [
     "Flavor",
     "Flavors",
     "InvalidCredentials",
-    "KeptCookie",
     "LoginRequired",
     "NewsItem",
     "NotFound",
@@ -56,6 +55,7 @@ __all__ = [
     "RateLimited",
     "RegionRequired",
     "RequestRefused",
+    "SavedCookie",
     "ServerError",
     "Session",
     "Units",

@@ -8,17 +8,17 @@ from threading import Lock
 from typing import Final
 from urllib.parse import urlsplit
 
-from cloudconsole.client.session import KeptCookie
+from cloudconsole.client.session import SavedCookie
 from cloudconsole.spec.constants import CSRF_COOKIE
 
 MOST_COOKIES: Final = 50
 LONGEST_LINE: Final = 4096
 
 
-class Cookies:
+class CookieJar:
     """Callers may share it. Eras tell answers to what was sent before a login from those after it."""
 
-    def __init__(self, base_url: str, kept: Iterable[KeptCookie] = ()) -> None:
+    def __init__(self, base_url: str, kept: Iterable[SavedCookie] = ()) -> None:
         address = urlsplit(base_url)
         self._host = address.hostname or ""
         self._prefix = address.path
@@ -27,10 +27,10 @@ class Cookies:
         self._lock = Lock()
         self.era = 0
 
-    def all(self) -> tuple[KeptCookie, ...]:
+    def all(self) -> tuple[SavedCookie, ...]:
         return self._kept
 
-    def sent_to(self, path: str) -> tuple[KeptCookie, ...]:
+    def sent_to(self, path: str) -> tuple[SavedCookie, ...]:
         """Those that go to a path of the console, the nearest path's first."""
         now, path = time.time(), self._prefix + path
         sent = [
@@ -61,7 +61,7 @@ class Cookies:
             if forget:
                 self._kept = ()
 
-    def _read(self, line: str) -> KeptCookie | None:
+    def _read(self, line: str) -> SavedCookie | None:
         """A Set-Cookie line; None where it is not for us."""
         pair, *attributes = line.split(";")
         name, is_pair, value = (part.strip() for part in pair.partition("="))
@@ -71,7 +71,7 @@ class Cookies:
         if not (name and is_pair and is_ours and len(line) <= LONGEST_LINE and pair.isascii() and pair.isprintable()):
             return None
         path = said.get("path", "")
-        return KeptCookie(
+        return SavedCookie(
             name=name,
             value=value,
             # Without one, a browser would keep it from the other steps; whoever forgot it did not mean that.
@@ -81,7 +81,7 @@ class Cookies:
         )
 
 
-def csrf_token(cookies: Iterable[KeptCookie]) -> str | None:
+def csrf_token(cookies: Iterable[SavedCookie]) -> str | None:
     return next((cookie.value for cookie in cookies if cookie.name == CSRF_COOKIE and cookie.value), None)
 
 

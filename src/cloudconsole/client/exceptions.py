@@ -122,7 +122,7 @@ _BY_ERROR: Final[dict[tuple[str | None, int], type[ConsoleError]]] = {
 _BY_CODE: Final[dict[int, type[ConsoleError]]] = {401: LoginRequired, 403: CsrfFailed, 404: NotFound, 429: RateLimited}
 
 
-def kind_of_refusal(error: str | None, code: int) -> type[ConsoleError]:
+def error_class_for(error: str | None, code: int) -> type[ConsoleError]:
     if (error, code) in _BY_ERROR:
         return _BY_ERROR[error, code]
     if 500 <= code <= 599:

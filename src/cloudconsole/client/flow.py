@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from cloudconsole.client import decoding
-from cloudconsole.client.cookies import Cookies, csrf_token
+from cloudconsole.client.cookies import CookieJar, csrf_token
 from cloudconsole.client.exceptions import (
     ConnectionFailed,
     ConsoleError,
@@ -25,9 +25,9 @@ from cloudconsole.client.exceptions import (
     ServerError,
 )
 from cloudconsole.client.models import About, Consumption, Domain, Flavors, NewsItem, Url, UsageLimits
-from cloudconsole.client.responses import TO_A_PAGE, Answer, check_login, check_logout, data_of, what_it_says
-from cloudconsole.client.retry import Patience
-from cloudconsole.client.session import Identity, KeptCookie, Session
+from cloudconsole.client.responses import REDIRECTS, HttpResponse, check_login, check_logout, decode_data, error_of
+from cloudconsole.client.retry import RetryPolicy
+from cloudconsole.client.session import Credentials, SavedCookie, Session
 from cloudconsole.client.steps import Pause, Renew, Send, Steps
 from cloudconsole.spec.actions import (
     GET_CONSUMPTIONS_ESTIMATED,
@@ -43,16 +43,16 @@ from cloudconsole.spec.operations import CALL_ACTION, LOGIN, LOGOUT, OPEN_SESSIO
 T = TypeVar("T")
 
 
-class Exchanges:
+class RequestSender:
     """Those with one console."""
 
-    def __init__(self, base_url: str, cookies: tuple[KeptCookie, ...]) -> None:
+    def __init__(self, base_url: str, cookies: tuple[SavedCookie, ...]) -> None:
         self._referer = base_url + CALL_ACTION.path
-        self._cookies = Cookies(base_url, cookies)
+        self._cookies = CookieJar(base_url, cookies)
         self._is_logging_in = False
 
     @property
-    def cookies(self) -> tuple[KeptCookie, ...]:
+    def cookies(self) -> tuple[SavedCookie, ...]:
         return self._cookies.all()
 
     def token_for(self, operation: Operation) -> str | None:
@@ -75,8 +75,8 @@ class Exchanges:
     def send(
         self,
         operation: Operation,
-        read: Callable[[Answer], T],
-        patience: Patience,
+        read: Callable[[HttpResponse], T],
+        patience: RetryPolicy,
         *,
         media_type: str | None = None,
         body: bytes = b"",
@@ -104,7 +104,7 @@ class Exchanges:
                     raise refused or problem from None
             yield Pause(wait)
 
-    def _headers(self, sent: tuple[KeptCookie, ...], media_type: str | None) -> dict[str, str]:
+    def _headers(self, sent: tuple[SavedCookie, ...], media_type: str | None) -> dict[str, str]:
         headers = {"Cookie": "; ".join(f"{cookie.name}={cookie.value}" for cookie in sent)} if sent else {}
         if media_type is None:
             return headers
@@ -117,12 +117,12 @@ SendAs = Literal["json", "form"]
 _MOST_RENEWALS: Final = 2
 
 
-class Core:
+class ProtocolFlow:
     """What all callers of one console share: the identity, the cookies, and what is known of the session."""
 
-    def __init__(self, identity: Identity, *, session: Session | None, deadline: float, send_as: SendAs) -> None:
+    def __init__(self, identity: Credentials, *, session: Session | None, deadline: float, send_as: SendAs) -> None:
         self._identity = identity
-        self._exchanges = Exchanges(identity.base_url, () if session is None else session.cookies)
+        self._exchanges = RequestSender(identity.base_url, () if session is None else session.cookies)
         self._deadline = deadline
         self._send_as = send_as
         self._about: About | None = None
@@ -163,14 +163,14 @@ class Core:
         read = partial(decoding.consumption, about=about)
         return (yield from self.call(GET_CONSUMPTIONS_ESTIMATED.name, {}, read, patience))
 
-    def _acquainted(self, patience: Patience) -> Steps[About]:
+    def _acquainted(self, patience: RetryPolicy) -> Steps[About]:
         """What the console says of itself; where nobody is logged in yet, the login asks it anyway."""
         if not self._current:
             yield Renew(0, self._attempts, patience)
         return self._about or (yield from self._open(patience))
 
     def call(
-        self, action: str, fields: dict[str, Any], read: Callable[[Any], T], patience: Patience | None = None
+        self, action: str, fields: dict[str, Any], read: Callable[[Any], T], patience: RetryPolicy | None = None
     ) -> Steps[T]:
         patience = patience or self.patience()
         body, media_type = _body({**fields, "action": action}, self._send_as)
@@ -212,7 +212,7 @@ class Core:
             raise failure from refusal
         is_hopeless = is_unproven and refusal.error is None
         # The way to another page may also be the way on from what was done.
-        may_be_done = not reads and refusal.code in TO_A_PAGE
+        may_be_done = not reads and refusal.code in REDIRECTS
         if is_hopeless or may_be_done or renewals >= (1 if is_unproven else _MOST_RENEWALS):
             raise refusal
 
@@ -226,7 +226,7 @@ class Core:
             raise copy(self._last_failure)
         yield from self.log_in(asked.patience)
 
-    def log_in(self, patience: Patience) -> Steps[None]:
+    def log_in(self, patience: RetryPolicy) -> Steps[None]:
         try:
             with self._exchanges.logging_in():
                 yield from self._log_in(patience)
@@ -242,7 +242,7 @@ class Core:
         self._made += 1
         self._current = self._made
 
-    def _log_in(self, patience: Patience) -> Steps[None]:
+    def _log_in(self, patience: RetryPolicy) -> Steps[None]:
         username, region = self._identity.username, self._identity.region
         if username is None or self._identity.password is None:
             raise LoginRequired("nobody is logged in, and no username and password are given to log in with")
@@ -256,7 +256,7 @@ class Core:
         body = urlencode(fields).encode()
         yield from self._exchanges.send(LOGIN, check_login, patience, media_type=FORM, body=body, for_login=True)
 
-    def _password(self, patience: Patience) -> str:
+    def _password(self, patience: RetryPolicy) -> str:
         password = self._identity.password
         if callable(password):
             with patience.held():
@@ -265,7 +265,7 @@ class Core:
             raise LoginRequired("there is no password, or it has characters that cannot be sent")
         return password
 
-    def log_out(self, patience: Patience) -> Steps[None]:
+    def log_out(self, patience: RetryPolicy) -> Steps[None]:
         """Ends the session, if there is one; afterwards nobody is logged in here, whatever the console says."""
         had_session = self.session is not None
         self._has_left, self._current = True, 0
@@ -278,13 +278,13 @@ class Core:
     def about(self) -> Steps[About]:
         return self._about or (yield from self._open(self.patience()))
 
-    def patience(self) -> Patience:
-        return Patience(self._deadline)
+    def patience(self) -> RetryPolicy:
+        return RetryPolicy(self._deadline)
 
-    def _open(self, patience: Patience, *, for_login: bool = False) -> Steps[About]:
+    def _open(self, patience: RetryPolicy, *, for_login: bool = False) -> Steps[About]:
         welcome = None
         try:
-            welcome = yield from self._exchanges.send(OPEN_SESSION, what_it_says, patience, for_login=for_login)
+            welcome = yield from self._exchanges.send(OPEN_SESSION, error_of, patience, for_login=for_login)
         except (LoginRequired, CsrfFailed, NotFound, RequestRefused):
             # Whatever it says: that it sets the cookies is all that the interface demands.
             if self._exchanges.token_for(LOGIN) is None:
@@ -295,9 +295,9 @@ class Core:
         return self._about
 
 
-def _read(answer: Answer, read: Callable[[Any], T]) -> T:
+def _read(answer: HttpResponse, read: Callable[[Any], T]) -> T:
     try:
-        return read(data_of(answer))
+        return read(decode_data(answer))
     except ProtocolError as problem:
         problem.request_id, problem.code = answer.request_id, answer.status
         raise

@@ -13,16 +13,16 @@ from cloudconsole.client.exceptions import (
     InvalidCredentials,
     LoginRequired,
     ProtocolError,
-    kind_of_refusal,
+    error_class_for,
 )
 
 LONGEST_MESSAGE: Final = 1000
 
-TO_A_PAGE: Final = (302, 303)
+REDIRECTS: Final = (302, 303)
 """To a call, this is the way to a login page; to a login, the way on from it."""
 
 
-class Answer(NamedTuple):
+class HttpResponse(NamedTuple):
     status: int
     headers: Mapping[str, str]
     """Their names are found in whatever case."""
@@ -34,7 +34,7 @@ class Answer(NamedTuple):
         return self.headers.get("x-request-id")
 
 
-def data_of(answer: Answer) -> Any:
+def decode_data(answer: HttpResponse) -> Any:
     """The `data` of a success; anything else is raised."""
     content = _decoded(answer.body)
     if _is_envelope(content):
@@ -50,11 +50,11 @@ def data_of(answer: Answer) -> Any:
     raise _unlike(answer, "the answer is no envelope of message, code and data", content, "code")
 
 
-def check_login(answer: Answer) -> None:
+def check_login(answer: HttpResponse) -> None:
     """Any 2xx is a success, and so is a 302; where even wrong credentials get that, the first action tells."""
     content = _decoded(answer.body)
     code = _code(answer, content)
-    if 200 <= code <= 299 or code in TO_A_PAGE:
+    if 200 <= code <= 299 or code in REDIRECTS:
         return
     problem = _refusal(answer, content if _is_envelope(content) else {})
     if isinstance(problem, LoginRequired):
@@ -63,13 +63,13 @@ def check_login(answer: Answer) -> None:
     raise problem
 
 
-def check_logout(answer: Answer) -> None:
+def check_logout(answer: HttpResponse) -> None:
     """A session that is over already is as good, and so is a console that has no such path."""
     if _code(answer, _decoded(answer.body)) not in (401, 404, 405):
         check_login(answer)
 
 
-def what_it_says(answer: Answer) -> Any:
+def error_of(answer: HttpResponse) -> Any:
     """The `data` of a welcome, if there is any: the interface leaves it open."""
     content = _decoded(answer.body)
     if not 200 <= _code(answer, content) <= 299:
@@ -77,7 +77,7 @@ def what_it_says(answer: Answer) -> Any:
     return content.get("data") if _is_envelope(content) else None
 
 
-def _code(answer: Answer, content: Any) -> int:
+def _code(answer: HttpResponse, content: Any) -> int:
     return content["code"] if _is_envelope(content) else answer.status
 
 
@@ -93,13 +93,13 @@ def _is_envelope(content: Any) -> bool:
     return isinstance(content, dict) and type(content.get("code")) is int
 
 
-def _refusal(answer: Answer, content: Mapping[str, Any]) -> ConsoleError:
+def _refusal(answer: HttpResponse, content: Mapping[str, Any]) -> ConsoleError:
     code = content.get("code", answer.status)
     error, field, message = (_text(content.get(name)) for name in ("error", "field", "message"))
-    if 300 <= code <= 399 and code not in TO_A_PAGE:
+    if 300 <= code <= 399 and code not in REDIRECTS:
         place = answer.headers.get("location", "elsewhere")
         return _unlike(answer, f"the console has moved to {place}", dict(content), "code")
-    kind = LoginRequired if code in TO_A_PAGE else kind_of_refusal(error, code)
+    kind = LoginRequired if code in REDIRECTS else error_class_for(error, code)
     return kind(
         message or f"the console answered with status {code}",
         code=code,
@@ -118,7 +118,7 @@ def _text(value: object) -> str | None:
     return " ".join(line.split()) or None
 
 
-def _unlike(answer: Answer, message: str, content: Any, field: str) -> ProtocolError:
+def _unlike(answer: HttpResponse, message: str, content: Any, field: str) -> ProtocolError:
     return ProtocolError(message, payload=content, code=answer.status, field=field, request_id=answer.request_id)
 
 

@@ -13,11 +13,11 @@ LONGEST_WAIT: Final = 5.0
 MOST_TRIES_TO_CONNECT: Final = 5
 """Where nobody listens, it is told soon: most often the address is wrong."""
 LONGEST_DEADLINE: Final = 86_400
-PASSING: Final = (502, 503, 504)
+TRANSIENT_STATUSES: Final = (502, 503, 504)
 """Faults of a server that may be over in a moment."""
 
 
-class Patience:
+class RetryPolicy:
     """That of one call."""
 
     def __init__(self, seconds: float) -> None:
@@ -59,10 +59,12 @@ def _is_passing(problem: ConsoleError, *, may_repeat: bool) -> bool:
         return True
     if isinstance(problem, ConnectionFailed):
         return may_repeat or not problem.was_sent
-    return isinstance(problem, ServerError) and (problem.code == 503 or (may_repeat and problem.code in PASSING))
+    return isinstance(problem, ServerError) and (
+        problem.code == 503 or (may_repeat and problem.code in TRANSIENT_STATUSES)
+    )
 
 
-def checked_seconds(name: str, seconds: float) -> float:
+def validate_timeout(name: str, seconds: float) -> float:
     if not 0 < seconds <= LONGEST_DEADLINE:
         raise ValueError(f"{name} is a number of seconds above 0 and up to {LONGEST_DEADLINE}")
     return seconds

@@ -9,7 +9,7 @@ from cloudconsole.spec.constants import is_utf8_encodable
 from cloudconsole.spec.urls import normalise_base_url
 
 
-class KeptCookie(Struct, frozen=True, kw_only=True):
+class SavedCookie(Struct, frozen=True, kw_only=True):
     name: str
     value: str
     path: str = "/"
@@ -18,7 +18,7 @@ class KeptCookie(Struct, frozen=True, kw_only=True):
     """Seconds since the epoch; None where it lasts as long as the session."""
 
     def __repr__(self) -> str:
-        return f"KeptCookie(name={self.name!r}, value=...)"
+        return f"SavedCookie(name={self.name!r}, value=...)"
 
 
 class Session(Struct, frozen=True, kw_only=True):
@@ -28,7 +28,7 @@ class Session(Struct, frozen=True, kw_only=True):
     username: str
     region: str | None
     """None where none was given: the console offered exactly one."""
-    cookies: tuple[KeptCookie, ...]
+    cookies: tuple[SavedCookie, ...]
 
 
 Password = str | Callable[[], str]
@@ -36,23 +36,23 @@ Password = str | Callable[[], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class Credentials:
     base_url: str
     region: str | None
     username: str | None
     password: Password | None = field(repr=False)
 
 
-def make_identity(
+def make_credentials(
     base_url: str, region: str | None, username: str | None, password: Password | None, session: Session | None
-) -> Identity:
+) -> Credentials:
     address = normalise_base_url(base_url)
     for name, text in (("region", region), ("username", username), ("password", password)):
         if isinstance(text, str) and not is_utf8_encodable(text):
             raise ValueError(f"the {name} has characters that cannot be sent")
     if session is None:
-        return Identity(address, region, username, password)
+        return Credentials(address, region, username, password)
     given = (address, region or session.region, username or session.username)
     if given != (session.base_url, session.region, session.username):
         raise ValueError("the session is of another console, region or user: leave it out, and log in")
-    return Identity(*given, password)
+    return Credentials(*given, password)

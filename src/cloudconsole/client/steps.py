@@ -7,7 +7,7 @@ sent back in, and what failed is thrown in. No step knows whether it is awaited.
 from collections.abc import Generator
 from typing import Any, NamedTuple, TypeVar
 
-from cloudconsole.client.retry import Patience
+from cloudconsole.client.retry import RetryPolicy
 from cloudconsole.spec.operations import Operation
 
 T = TypeVar("T")
@@ -17,7 +17,7 @@ class Send(NamedTuple):
     operation: Operation
     headers: dict[str, str]
     body: bytes
-    patience: Patience
+    patience: RetryPolicy
 
     def __repr__(self) -> str:
         return f"Send({self.operation.name!r}, ...)"
@@ -32,7 +32,7 @@ class Renew(NamedTuple):
 
     seen: int
     attempts: int
-    patience: Patience
+    patience: RetryPolicy
 
 
 Steps = Generator[Send | Pause | Renew, Any, T]

@@ -12,11 +12,11 @@ import httpx2
 
 from cloudconsole.client import decoding
 from cloudconsole.client.exceptions import ConnectionFailed, ConsoleError
-from cloudconsole.client.flow import Core, SendAs
+from cloudconsole.client.flow import ProtocolFlow, SendAs
 from cloudconsole.client.models import About, Consumption, Domain, Flavors, NewsItem, Url, UsageLimits
-from cloudconsole.client.responses import Answer
-from cloudconsole.client.retry import Patience, checked_seconds
-from cloudconsole.client.session import Password, Session, make_identity
+from cloudconsole.client.responses import HttpResponse
+from cloudconsole.client.retry import RetryPolicy, validate_timeout
+from cloudconsole.client.session import Password, Session, make_credentials
 from cloudconsole.client.steps import Pause, Renew, Send, Steps
 from cloudconsole.client.transport import IncomingBody, client_options, request_arguments, timeout_for
 from cloudconsole.client.transport import connection_failed as failure_of
@@ -47,13 +47,13 @@ class Console:
         `region` may be left out where the console offers exactly one. `session` is a kept one, so that no login is
         needed until it ends. `language` is the messages', "en" or "zh". `transport` replaces the network.
         """
-        identity = make_identity(base_url, region, username, password, session)
-        self._timeout, deadline = checked_seconds("timeout", timeout), checked_seconds("deadline", deadline)
+        identity = make_credentials(base_url, region, username, password, session)
+        self._timeout, deadline = validate_timeout("timeout", timeout), validate_timeout("deadline", deadline)
         self._http = httpx2.Client(
             **client_options(identity.base_url, language=language, verify=verify), transport=transport
         )
         self._address = identity.base_url
-        self._core = Core(identity, session=session, deadline=deadline, send_as=send_as)
+        self._core = ProtocolFlow(identity, session=session, deadline=deadline, send_as=send_as)
         self._one_at_a_time = Lock()
 
     @property
@@ -134,7 +134,7 @@ class Console:
         finally:
             steps.close()
 
-    def _perform(self, step: Send | Pause | Renew) -> Answer | None:
+    def _perform(self, step: Send | Pause | Renew) -> HttpResponse | None:
         match step:
             case Send():
                 return self._send(step)
@@ -146,7 +146,7 @@ class Console:
         return None
 
     @contextmanager
-    def _turn(self, patience: Patience) -> Generator[None]:
+    def _turn(self, patience: RetryPolicy) -> Generator[None]:
         if not self._one_at_a_time.acquire(timeout=max(patience.left, 0)):
             raise ConnectionFailed(f"cannot reach {self._address}: another caller's login takes too long")
         try:
@@ -154,7 +154,7 @@ class Console:
         finally:
             self._one_at_a_time.release()
 
-    def _send(self, step: Send) -> Answer:
+    def _send(self, step: Send) -> HttpResponse:
         request = self._http.build_request(**request_arguments(self._address, step, self._timeout))
         try:
             response = self._http.send(request, stream=True)

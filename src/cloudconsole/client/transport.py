@@ -10,7 +10,7 @@ import httpx2
 
 from cloudconsole._version import __version__
 from cloudconsole.client.exceptions import ConnectionFailed, ProtocolError
-from cloudconsole.client.responses import Answer
+from cloudconsole.client.responses import HttpResponse
 from cloudconsole.client.steps import Send
 
 MOST_BYTES: Final = 64 << 20
@@ -76,9 +76,9 @@ class IncomingBody:
         if time.monotonic() > self._end:
             raise httpx2.ReadTimeout("the answer does not end")
 
-    def answer(self, response: httpx2.Response) -> Answer:
+    def answer(self, response: httpx2.Response) -> HttpResponse:
         headers = response.headers
-        return Answer(response.status_code, headers, b"".join(self._pieces), headers.get_list("set-cookie"))
+        return HttpResponse(response.status_code, headers, b"".join(self._pieces), headers.get_list("set-cookie"))
 
 
 def connection_failed(base_url: str, problem: httpx2.HTTPError | TimeoutError) -> ConnectionFailed:

@@ -3,33 +3,33 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from cloudconsole.conformance.redaction import shown
+from cloudconsole.conformance.redaction import quote_value
 
-TOLD_AT_MOST: Final = 3
+MAX_REPORTED: Final = 3
 
 
-class Failed(Exception):
+class CheckFailed(Exception):
     """What the check demands does not hold; the text says what was seen instead."""
 
 
-class Skipped(Exception):
+class CheckSkipped(Exception):
     """There is nothing to look at; the text says why."""
 
 
-def hold(condition: object, reason: str) -> None:
+def check(condition: object, reason: str) -> None:
     """Fail for this reason unless the condition is true."""
     if not condition:
-        raise Failed(reason)
+        raise CheckFailed(reason)
 
 
-def hold_equal(seen: Any, wanted: Any, what: str) -> None:
+def check_equal(seen: Any, wanted: Any, what: str) -> None:
     if seen != wanted or type(seen) is not type(wanted):
-        raise Failed(f"{what} is {shown(seen)}, not {shown(wanted)}")
+        raise CheckFailed(f"{what} is {quote_value(seen)}, not {quote_value(wanted)}")
 
 
-def hold_all(problems: Sequence[str]) -> None:
+def check_no_problems(problems: Sequence[str]) -> None:
     """Fail if there is any problem, telling the first few."""
     if problems:
-        more = len(problems) - TOLD_AT_MOST
-        told = "; ".join(problems[:TOLD_AT_MOST])
-        raise Failed(f"{told}; and {more} more" if more > 0 else told)
+        more = len(problems) - MAX_REPORTED
+        told = "; ".join(problems[:MAX_REPORTED])
+        raise CheckFailed(f"{told}; and {more} more" if more > 0 else told)

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any, Literal, NamedTuple
 
-from cloudconsole.conformance.assertions import Failed, Skipped
-from cloudconsole.conformance.context import Examination
+from cloudconsole.conformance.assertions import CheckFailed, CheckSkipped
+from cloudconsole.conformance.context import CheckContext
 
 Profile = Literal["interface", "console"]
 Level = Literal["must", "should", "info"]
 
-Examine = Callable[[Examination], str | None]
+CheckFunction = Callable[[CheckContext], str | None]
 """Looks, and may give a note; raises `Failed` or `Skipped`."""
 
 
@@ -21,29 +21,31 @@ class Check(NamedTuple):
     """The part of the interface, or of this project's documentation, that says so."""
     level: Level
     title: str
-    examine: Examine
+    examine: CheckFunction
     needs: tuple[str, ...] = ()
     """Checks without which this one cannot tell anything."""
 
 
-class Group(list[Check]):
+class CheckGroup(list[Check]):
     """Checks of one module, in the order in which they stand there; a check's title is its function's docstring."""
 
     def __init__(self, profile: Profile) -> None:
         super().__init__()
         self._profile = profile
 
-    def must(self, name: str, section: str, *needs: str) -> Callable[[Examine], Examine]:
+    def must(self, name: str, section: str, *needs: str) -> Callable[[CheckFunction], CheckFunction]:
         return self._adding(name, section, "must", needs)
 
-    def should(self, name: str, section: str, *needs: str) -> Callable[[Examine], Examine]:
+    def should(self, name: str, section: str, *needs: str) -> Callable[[CheckFunction], CheckFunction]:
         return self._adding(name, section, "should", needs)
 
-    def info(self, name: str, section: str, *needs: str) -> Callable[[Examine], Examine]:
+    def info(self, name: str, section: str, *needs: str) -> Callable[[CheckFunction], CheckFunction]:
         return self._adding(name, section, "info", needs)
 
-    def _adding(self, name: str, section: str, level: Level, needs: tuple[str, ...]) -> Callable[[Examine], Examine]:
-        def add(examine: Examine) -> Examine:
+    def _adding(
+        self, name: str, section: str, level: Level, needs: tuple[str, ...]
+    ) -> Callable[[CheckFunction], CheckFunction]:
+        def add(examine: CheckFunction) -> CheckFunction:
             title = " ".join((examine.__doc__ or "").split())
             self.append(Check(name, self._profile, section, level, title, examine, needs))
             return examine
@@ -51,42 +53,42 @@ class Group(list[Check]):
         return add
 
 
-Look = Callable[[Any], str | None]
+PayloadCheck = Callable[[Any], str | None]
 
 
-def of_payload(action: str) -> Callable[[Look], Examine]:
+def for_each_payload(action: str) -> Callable[[PayloadCheck], CheckFunction]:
     """Look at the action's `data`; lists must have something in them."""
 
-    def look_at(data: Any, look: Look) -> str | None:
+    def look_at(data: Any, look: PayloadCheck) -> str | None:
         if data == []:
-            raise Skipped(f"{action} gave an empty list")
+            raise CheckSkipped(f"{action} gave an empty list")
         return look(data)
 
     return _of_each(lambda console: console.payloads(action), look_at)
 
 
-def of_domains(look: Look) -> Examine:
+def for_each_domain(look: PayloadCheck) -> CheckFunction:
     """Look at all domains whose ids were given, a list."""
     return _of_each(lambda console: console.domains_by_form(), lambda domains, look: look(domains))(look)
 
 
 def _of_each(
-    find: Callable[[Examination], Iterable[tuple[str, Any]]], look_at: Callable[[Any, Look], str | None]
-) -> Callable[[Look], Examine]:
-    def checked(look: Look) -> Examine:
+    find: Callable[[CheckContext], Iterable[tuple[str, Any]]], look_at: Callable[[Any, PayloadCheck], str | None]
+) -> Callable[[PayloadCheck], CheckFunction]:
+    def checked(look: PayloadCheck) -> CheckFunction:
         @wraps(look)
-        def examine(console: Examination) -> str | None:
+        def examine(console: CheckContext) -> str | None:
             notes: list[str | None] = []
             problems, nothing = [], None
             for label, seen in find(console):
                 try:
                     notes.append(look_at(seen, look))
-                except Failed as reason:
+                except CheckFailed as reason:
                     problems.append(f"{label}{reason}")
-                except Skipped as reason:
+                except CheckSkipped as reason:
                     nothing = reason
             if problems:
-                raise Failed("; ".join(problems))
+                raise CheckFailed("; ".join(problems))
             if nothing is not None and not notes:
                 raise nothing
             return notes[0]

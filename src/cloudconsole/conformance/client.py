@@ -12,9 +12,9 @@ from urllib.parse import urlencode
 
 import httpx2
 
-from cloudconsole.conformance.limits import LOGIN_PATH, Budget
+from cloudconsole.conformance.limits import LOGIN_PATH, RunLimits
 from cloudconsole.conformance.redaction import Secrets
-from cloudconsole.conformance.responses import BUSY, Answer
+from cloudconsole.conformance.responses import BUSY, RawResponse
 from cloudconsole.spec.constants import CSRF_COOKIE, FORM, JSON, SESSION_COOKIE
 
 LARGEST_ANSWER: Final = 8 * 1024 * 1024
@@ -26,11 +26,11 @@ MOST_WAITING: Final = 60
 """Seconds of waiting in a whole run."""
 
 
-class NoAnswer(Exception):
+class NoResponse(Exception):
     """A request without a whole HTTP answer; the text says what came instead."""
 
 
-class Unreachable(NoAnswer):
+class Unreachable(NoResponse):
     """There is nobody at the address, or not the one that its certificate should name."""
 
 
@@ -42,8 +42,8 @@ class Sender:
     ) -> None:
         """`timeout` bounds each step of a request; all of it together may take twice as long."""
         self.base = base
-        self.budget = Budget(accounts)
-        self.answers: list[tuple[str, Answer]] = []
+        self.budget = RunLimits(accounts)
+        self.answers: list[tuple[str, RawResponse]] = []
         self.secrets = Secrets(accounts.values())
         self._kept = 0
         self._waited = 0
@@ -62,7 +62,7 @@ class Sender:
         self._runner.run(self._transport.aclose())
         self._runner.close()
 
-    def send(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> Answer:
+    def send(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> RawResponse:
         """The answer; where a server is busy and says until when, the one after that."""
         answer = self._send(method, path, headers, body)
         wait = answer.retry_after
@@ -75,11 +75,11 @@ class Sender:
     def _may_wait(self, seconds: int) -> bool:
         return seconds <= LONGEST_WAIT and self._waited + seconds <= MOST_WAITING and seconds < self.budget.seconds
 
-    def _send(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    def _send(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> RawResponse:
         self.budget.spend(method, path, body)
         try:
             answer = self._runner.run(self._exchange(method, path, headers, body))
-        except NoAnswer:
+        except NoResponse:
             self.budget.unanswered += 1
             raise
         self.budget.unanswered = 0
@@ -91,7 +91,7 @@ class Sender:
                 self.secrets.add_cookie(cookie.value)
         return answer
 
-    async def _exchange(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Answer:
+    async def _exchange(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> RawResponse:
         began, left = monotonic(), self.budget.seconds
         timeouts = dict.fromkeys(("connect", "read", "write", "pool"), min(self._timeout, left))
         pairs = [(name.encode("ascii"), value.encode("latin-1")) for name, value in headers.items()]
@@ -108,16 +108,16 @@ class Sender:
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as problem:
             raise Unreachable(f"could not connect: {_cause(problem)}") from problem
         except (httpx2.TimeoutException, TimeoutError) as problem:
-            raise NoAnswer(f"no whole answer within {monotonic() - began:.0f} s") from problem
+            raise NoResponse(f"no whole answer within {monotonic() - began:.0f} s") from problem
         except httpx2.RemoteProtocolError as problem:
             # The library's own words quote what came, be it a cookie.
-            raise NoAnswer("the answer is not HTTP, or breaks off") from problem
+            raise NoResponse("the answer is not HTTP, or breaks off") from problem
         except (httpx2.TransportError, OSError) as problem:
-            raise NoAnswer(f"the connection broke: {_cause(problem)}") from problem
+            raise NoResponse(f"the connection broke: {_cause(problem)}") from problem
         pairs_received = tuple(
             (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in response.headers.raw
         )
-        return Answer(response.status_code, pairs_received, content, is_of_login=path == LOGIN_PATH)
+        return RawResponse(response.status_code, pairs_received, content, is_of_login=path == LOGIN_PATH)
 
 
 async def _read(response: httpx2.Response) -> bytes:
@@ -126,7 +126,7 @@ async def _read(response: httpx2.Response) -> bytes:
         parts.append(part)
         size += len(part)
         if size > LARGEST_ANSWER:
-            raise NoAnswer(f"the answer is over {LARGEST_ANSWER // 1024 // 1024} MiB")
+            raise NoResponse(f"the answer is over {LARGEST_ANSWER // 1024 // 1024} MiB")
     return b"".join(parts)
 
 
@@ -146,7 +146,7 @@ def _cause(problem: BaseException) -> str:
 BodyForm = Literal["JSON", "form"]
 Headers = Mapping[str, str | None]
 """A header given as None is left out."""
-Guests = dict[str, "Visitor"]
+Anonymous = dict[str, "TestClient"]
 """Who may be logged in, by their sessions."""
 
 MOST_COOKIES: Final = 50
@@ -158,15 +158,15 @@ class Account(NamedTuple):
     password: str
 
 
-class Visitor:
+class TestClient:
     def __init__(
-        self, sender: Sender, region: str, jar: Mapping[str, str] | None = None, guests: Guests | None = None
+        self, sender: Sender, region: str, jar: Mapping[str, str] | None = None, guests: Anonymous | None = None
     ) -> None:
         """Whoever may have logged in is entered among the guests, so that no session is left behind."""
         self.jar: dict[str, str] = dict(jar or {})
         self._sender = sender
         self._region = region
-        self._guests: Guests = {} if guests is None else guests
+        self._guests: Anonymous = {} if guests is None else guests
 
     @property
     def token(self) -> str:
@@ -177,11 +177,11 @@ class Visitor:
     def session(self) -> str:
         return self.jar.get(SESSION_COOKIE, "")
 
-    def twin(self, **jar: str) -> "Visitor":
+    def twin(self, **jar: str) -> "TestClient":
         """Someone with a copy of the jar, in which some cookies differ."""
-        return Visitor(self._sender, self._region, self.jar | jar, self._guests)
+        return TestClient(self._sender, self._region, self.jar | jar, self._guests)
 
-    def send(self, method: str, path: str, headers: Headers | None = None, body: bytes = b"") -> Answer:
+    def send(self, method: str, path: str, headers: Headers | None = None, body: bytes = b"") -> RawResponse:
         sent: dict[str, str | None] = {"Accept-Encoding": "identity", "User-Agent": "cloudconsole-conformance"}
         if self.jar:
             sent["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.jar.items())
@@ -190,7 +190,7 @@ class Visitor:
         is_login = (method, path) == ("POST", LOGIN_PATH)
         try:
             answer = self._sender.send(method, path, given, body)
-        except NoAnswer:
+        except NoResponse:
             if is_login:
                 self._come_in()
             raise
@@ -200,7 +200,7 @@ class Visitor:
             self._come_in()
         return answer
 
-    def _keep_cookies(self, answer: Answer) -> None:
+    def _keep_cookies(self, answer: RawResponse) -> None:
         for cookie in answer.set_cookies:
             if cookie.is_gone:
                 self.jar.pop(cookie.name, None)
@@ -212,10 +212,10 @@ class Visitor:
             self._guests[self.session] = self.twin()
             self._sender.budget.farewells = len(self._guests)
 
-    def open(self, headers: Headers | None = None) -> Answer:
+    def open(self, headers: Headers | None = None) -> RawResponse:
         return self.send("GET", "/api/", headers)
 
-    def login(self, account: Account, headers: Headers | None = None, **changes: str | None) -> Answer:
+    def login(self, account: Account, headers: Headers | None = None, **changes: str | None) -> RawResponse:
         """A field given as None is left out."""
         fields: dict[str, str | None] = {
             "csrfmiddlewaretoken": self.token,
@@ -233,17 +233,17 @@ class Visitor:
         form: BodyForm = "JSON",
         fields: Mapping[str, Any] | None = None,
         headers: Headers | None = None,
-    ) -> Answer:
+    ) -> RawResponse:
         fields = {"action": action, **(fields or {})}
         body = urlencode(fields) if form == "form" else json.dumps(fields)
         return self.post(body.encode(), FORM if form == "form" else JSON, headers)
 
-    def post(self, body: bytes, content_type: str | None = JSON, headers: Headers | None = None) -> Answer:
+    def post(self, body: bytes, content_type: str | None = JSON, headers: Headers | None = None) -> RawResponse:
         """A call with this very body."""
         sent: dict[str, str | None] = {"Content-Type": content_type, "X-CSRFToken": self.token}
         return self.send("POST", "/api/", sent | dict(headers or {}), body)
 
-    def logout(self, headers: Headers | None = None) -> Answer:
+    def logout(self, headers: Headers | None = None) -> RawResponse:
         session = self.session
         answer = self.send("POST", "/auth/logout/", {"X-CSRFToken": self.token} | dict(headers or {}))
         if answer.status < 400:

@@ -7,35 +7,43 @@ from functools import partial
 from secrets import token_hex
 from typing import Any, TypeVar, cast
 
-from cloudconsole.conformance.assertions import Failed, Skipped
-from cloudconsole.conformance.client import Account, BodyForm, Guests, NoAnswer, Sender, Unreachable, Visitor
-from cloudconsole.conformance.redaction import shown
-from cloudconsole.conformance.responses import Answer, Busy, content_of, hold_not_busy, is_success, succeeded, told
-from cloudconsole.conformance.target import ACTION_NAMES, FORMS, OBJECTS, Subject, Working
+from cloudconsole.conformance.assertions import CheckFailed, CheckSkipped
+from cloudconsole.conformance.client import Account, Anonymous, BodyForm, NoResponse, Sender, TestClient, Unreachable
+from cloudconsole.conformance.redaction import quote_value
+from cloudconsole.conformance.responses import (
+    RawResponse,
+    ServerBusy,
+    check_not_busy,
+    describe_response,
+    is_success,
+    is_successful,
+    lenient_envelope,
+)
+from cloudconsole.conformance.target import ACTION_NAMES, FORMS, OBJECTS, Target, WorkingCall
 from cloudconsole.spec.actions import GET_DOMAIN_DETAIL
 
 Found = TypeVar("Found")
 
 
-class Calling:
-    def __init__(self, subject: Subject, sender: Sender) -> None:
+class CallContext:
+    def __init__(self, subject: Target, sender: Sender) -> None:
         self.subject = subject
         self.sender = sender
-        self.guests: Guests = {}
+        self.guests: Anonymous = {}
         """Everybody who may have logged in."""
         self.main = self.newcomer()
         """Who opens, logs in and calls every action; no check ends this session."""
         self._known: dict[str, Any] = {}
 
-    def newcomer(self) -> Visitor:
-        return Visitor(self.sender, self.subject.region, guests=self.guests)
+    def newcomer(self) -> TestClient:
+        return TestClient(self.sender, self.subject.region, guests=self.guests)
 
     def once(self, name: str, find_out: Callable[[], Found]) -> Found:
         """What `find_out` gives or raises, the first time as ever after."""
         if name not in self._known:
             try:
                 self._known[name] = find_out()
-            except (NoAnswer, Failed, Skipped) as problem:
+            except (NoResponse, CheckFailed, CheckSkipped) as problem:
                 self._known[name] = problem
         found = self._known[name]
         if isinstance(found, Exception):
@@ -48,34 +56,34 @@ class Calling:
             self._open()
         except Unreachable:
             raise
-        except NoAnswer:
+        except NoResponse:
             return
 
     # The three steps
 
     @property
-    def opened(self) -> Answer:
+    def opened(self) -> RawResponse:
         return self._open()
 
     @property
-    def before_login(self) -> Visitor:
+    def before_login(self) -> TestClient:
         """The jar as it was between the first step and the second."""
         self._open()
         return self.once("before login", self.main.twin)
 
     @property
-    def logged_in(self) -> Answer:
+    def logged_in(self) -> RawResponse:
         return self._log_in()
 
-    def _open(self) -> Answer:
+    def _open(self) -> RawResponse:
         return self.once("opened", self.main.open)
 
-    def _log_in(self) -> Answer:
+    def _log_in(self) -> RawResponse:
         self._open()
         self.once("before login", self.main.twin)
         return self.once("logged in", lambda: self.main.login(self.subject.account))
 
-    def answer(self, action: str, form: BodyForm) -> Answer:
+    def answer(self, action: str, form: BodyForm) -> RawResponse:
         """An action's answer to the main visitor, who has logged in."""
         self._log_in()
         fields = self.fields(action)
@@ -85,132 +93,134 @@ class Calling:
         if action != GET_DOMAIN_DETAIL.name:
             return {}
         if not self.subject.domains:
-            raise Skipped("no domain's id was given (--domain-id)")
+            raise CheckSkipped("no domain's id was given (--domain-id)")
         return {"domainId": self.subject.domains[0]}
 
     # What follows from them
 
-    def success(self, action: str) -> Working:
+    def success(self, action: str) -> WorkingCall:
         """A successful call of an action, in the first body form that gets one."""
         seen, limited = [], None
         for form in FORMS:
             try:
                 answer = self.answer(action, form)
-            except NoAnswer as problem:
+            except NoResponse as problem:
                 seen.append(f"{form}: {problem}")
                 continue
             if is_success(answer):
-                working = Working(action, form, self.fields(action), answer)
+                working = WorkingCall(action, form, self.fields(action), answer)
                 self._prove_by(working)
                 return working
             limited = answer if answer.status == 429 else limited
-            seen.append(f"{form}: {told(answer)}")
+            seen.append(f"{form}: {describe_response(answer)}")
         if limited is not None:
-            hold_not_busy(limited)
-        raise Failed("; ".join(seen))
+            check_not_busy(limited)
+        raise CheckFailed("; ".join(seen))
 
-    def successes(self, action: str) -> list[Working]:
+    def successes(self, action: str) -> list[WorkingCall]:
         """The same in every body form that gets one."""
         found = [self.success(action)]
         for form in FORMS[FORMS.index(found[0].form) + 1 :]:
             try:
                 answer = self.answer(action, form)
-            except NoAnswer:
+            except NoResponse:
                 continue
             if is_success(answer):
                 found.append(found[0]._replace(form=form, answer=answer))
         return found
 
-    def working(self) -> list[Working]:
+    def working(self) -> list[WorkingCall]:
         """All actions that are successful; there is one at least, or nothing could be told."""
         found = []
         for action in ACTION_NAMES:
             try:
                 found.append(self.success(action))
-            except (Failed, Skipped):
+            except (CheckFailed, CheckSkipped):
                 continue
         if not found:
-            raise Failed("no action was successful")
+            raise CheckFailed("no action was successful")
         return found
 
     # Who has logged in, and who has not
 
     @property
-    def stranger(self) -> Visitor:
+    def stranger(self) -> TestClient:
         """Someone who has opened a session, but has not logged in."""
         return self.once("stranger", self.opened_by_newcomer)
 
-    def opened_by_newcomer(self) -> Visitor:
+    def opened_by_newcomer(self) -> TestClient:
         visitor = self.newcomer()
         visitor.open()
         return visitor
 
-    def to_stranger(self, working: Working) -> Answer:
+    def to_stranger(self, working: WorkingCall) -> RawResponse:
         """What a stranger is answered to a call that is successful for the main visitor."""
         action, form, fields, _ = working
         return self.once(f"stranger: {action} {form}", lambda: self.stranger.call(action, form, fields))
 
-    def telling(self) -> Working:
+    def telling(self) -> WorkingCall:
         """A call that tells who has logged in: strangers have been seen to be refused it."""
         for working in self.working():
             # A domain is found for its own tenant only, whoever else has logged in.
             if working.action != GET_DOMAIN_DETAIL.name and self._is_refused_to_stranger(working):
                 return working
-        raise Skipped("no action tells who has logged in from a stranger")
+        raise CheckSkipped("no action tells who has logged in from a stranger")
 
-    def _is_refused_to_stranger(self, working: Working) -> bool:
+    def _is_refused_to_stranger(self, working: WorkingCall) -> bool:
         try:
-            return not succeeded(self.to_stranger(working))
-        except (NoAnswer, Busy):
+            return not is_successful(self.to_stranger(working))
+        except (NoResponse, ServerBusy):
             return False
 
-    def _prove_by(self, working: Working) -> None:
+    def _prove_by(self, working: WorkingCall) -> None:
         """That an action is successful says nothing of the password if a stranger may call it, too."""
         username = self.subject.account.username
         if not self.sender.budget.is_proven(username) and self._is_refused_to_stranger(working):
             self.sender.budget.prove(username)
 
 
-class Examination(Calling):
+class CheckContext(CallContext):
     # Other logins than the main visitor's
 
-    def _logged_in_as(self, account: Account) -> Visitor:
+    def _logged_in_as(self, account: Account) -> TestClient:
         action, form, fields, _ = self.telling()
         visitor = self.opened_by_newcomer()
         answer = visitor.login(account)
         called = visitor.call(action, form, fields)
-        if not succeeded(called):
-            raise Failed(f"another login: {told(answer)}; a call after it: {told(called)}")
+        if not is_successful(called):
+            raise CheckFailed(
+                f"another login: {describe_response(answer)}; a call after it: {describe_response(called)}"
+            )
         self.sender.budget.prove(account.username)
         return visitor
 
     @property
-    def second(self) -> Visitor:
+    def second(self) -> TestClient:
         """Someone in a session of their own under the same account; checks may end it."""
         return self.once("second session", lambda: self._logged_in_as(self.subject.account))
 
-    def other(self) -> Visitor:
+    def other(self) -> TestClient:
         """Someone of another tenant."""
         if self.subject.other is None:
-            raise Skipped("no second account was given (--other-username)")
+            raise CheckSkipped("no second account was given (--other-username)")
         account = self.subject.other
         return self.once("other account", lambda: self._logged_in_as(account))
 
     @property
-    def wrong_login(self) -> tuple[Visitor, Answer]:
+    def wrong_login(self) -> tuple[TestClient, RawResponse]:
         """A login of a user that there is not, by someone who keeps the jar."""
 
-        def log_in() -> tuple[Visitor, Answer]:
+        def log_in() -> tuple[TestClient, RawResponse]:
             visitor = self.opened_by_newcomer()
             # A new name for each run: failures may be counted by name.
             return visitor, visitor.login(Account(f"nobody-{token_hex(6)}", "wrong"))
 
         return self.once("wrong login", log_in)
 
-    def login_without(self, field: str) -> tuple[Visitor, Answer]:
+    def login_without(self, field: str) -> tuple[TestClient, RawResponse]:
         """A login that is right but for a field that it lacks."""
 
-        def log_in() -> tuple[Visitor, Answer]:
+        def log_in() -> tuple[TestClient, RawResponse]:
             visitor = self.opened_by_newcomer()
             return visitor, visitor.login(self.subject.account, **{field: None})
 
@@ -220,7 +230,7 @@ class Examination(Calling):
         """Log out whoever may have logged in; a server that knows no logout loses nothing by being asked."""
         self.sender.budget.leave()
         for visitor in list(self.guests.values()):
-            with suppress(NoAnswer, Skipped):
+            with suppress(NoResponse, CheckSkipped):
                 visitor.logout()
 
     # What the answers hold
@@ -233,20 +243,20 @@ class Examination(Calling):
         """The same of every body form; those that differ from the first begin with words that name theirs."""
         found: dict[str, tuple[str, Any]] = {}
         for working in self.successes(action):
-            data = content_of(working.answer).get("data")
+            data = lenient_envelope(working.answer).get("data")
             if isinstance(data, dict if action in OBJECTS else list):
                 label = f"sent as {working.form}: " if found else ""
                 # As text: to Python 1, 1.0 and true are equal.
                 found.setdefault(json.dumps(data), (label, data))
         if not found:
-            raise Skipped(f"{action} gave no data of its type")
+            raise CheckSkipped(f"{action} gave no data of its type")
         return list(found.values())
 
     def items(self, action: str) -> list[Any]:
         """`data` of an action that lists, where there is something in it."""
         items: list[Any] = self.payload(action)
         if not items:
-            raise Skipped(f"{action} gave an empty list")
+            raise CheckSkipped(f"{action} gave an empty list")
         return items
 
     def domains(self) -> list[dict[str, Any]]:
@@ -256,9 +266,9 @@ class Examination(Calling):
         for domain in self.subject.domains[1:]:
             call = partial(self.main.call, "GetDomainDetail", form, {"domainId": domain})
             answer = self.once(f"domain {domain}", call)
-            if not succeeded(answer):
-                raise Failed(f"GetDomainDetail of {shown(domain)}: {told(answer)}")
-            data = content_of(answer).get("data")
+            if not is_successful(answer):
+                raise CheckFailed(f"GetDomainDetail of {quote_value(domain)}: {describe_response(answer)}")
+            data = lenient_envelope(answer).get("data")
             found.append(data if isinstance(data, dict) else {})
         return found
 

@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Final
 from urllib.parse import parse_qs
 
-from cloudconsole.conformance.assertions import Skipped
+from cloudconsole.conformance.assertions import CheckSkipped
 
 MOST_REQUESTS: Final = 199
 MOST_WRONG_LOGINS: Final = 2
@@ -19,11 +19,11 @@ LONGEST_FAREWELL: Final = 30.0
 LOGIN_PATH: Final = "/auth/login/"
 
 
-class OverBudget(Skipped):
+class LimitExceeded(CheckSkipped):
     """The request was not made: it would have been one too many."""
 
 
-class Budget:
+class RunLimits:
     def __init__(self, accounts: Mapping[str, str]) -> None:
         self.requests = 0
         self.wrong_logins = 0
@@ -44,11 +44,11 @@ class Budget:
     def spend(self, method: str, path: str, body: bytes) -> None:
         """Raises `OverBudget` where there may be no such request any more."""
         if self.requests + (0 if self._is_leaving else self.farewells) >= MOST_REQUESTS:
-            raise OverBudget(f"not asked: no more than {MOST_REQUESTS} requests are made")
+            raise LimitExceeded(f"not asked: no more than {MOST_REQUESTS} requests are made")
         if self.unanswered >= MOST_UNANSWERED:
-            raise OverBudget(f"not asked: the last {MOST_UNANSWERED} requests got no answer")
+            raise LimitExceeded(f"not asked: the last {MOST_UNANSWERED} requests got no answer")
         if not self.seconds:
-            raise OverBudget(f"not asked: {LONGEST_RUN:.0f} s are over, which all may take together")
+            raise LimitExceeded(f"not asked: {LONGEST_RUN:.0f} s are over, which all may take together")
         if (method, path) == ("POST", LOGIN_PATH):
             self._spend_login(body)
         self.requests += 1
@@ -70,7 +70,7 @@ class Budget:
         username = self._whose(body)
         if username not in self._proven:
             if self.wrong_logins >= MOST_WRONG_LOGINS:
-                raise OverBudget(f"not asked: {MOST_WRONG_LOGINS} wrong logins have been made, and no more are")
+                raise LimitExceeded(f"not asked: {MOST_WRONG_LOGINS} wrong logins have been made, and no more are")
             self.wrong_logins += 1
             if username is not None:
                 self._unproven[username] += 1

@@ -15,10 +15,10 @@ SHORTEST_COOKIE: Final = 8
 HIDDEN: Final = "[secret]"
 
 
-def shown(value: Any) -> str:
+def quote_value(value: Any) -> str:
     """A value as JSON on one line, a set as a list; where something in it could not be seen, all of it in ASCII."""
     if isinstance(value, bytes):
-        return shown(value[:READ_AT_MOST].decode("utf-8", "backslashreplace"))
+        return quote_value(value[:READ_AT_MOST].decode("utf-8", "backslashreplace"))
     text = json.dumps(value, ensure_ascii=False, default=sorted)
     return text if text.isprintable() else json.dumps(value, default=sorted).replace("\x7f", "\\u007f")
 
@@ -44,7 +44,7 @@ class Secrets:
         return text
 
 
-def one_line(text: str, secrets: Secrets) -> str:
+def redact(text: str, secrets: Secrets) -> str:
     """The text without secrets, without anything that a terminal would act upon, and not too long."""
     text = secrets.hidden_in(text[:READ_AT_MOST])
     seen = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)

@@ -15,12 +15,12 @@ INTERFACE: Final[tuple[Check, ...]] = (
     *lists.checks,
     *errors.checks,
 )
-CONSOLE: Final[tuple[Check, ...]] = (
+EXTENDED: Final[tuple[Check, ...]] = (
     *extended_session.checks,
     *extended_calls.checks,
     *values.checks,
     *http.checks,
 )
 
-PROFILES: Final = {"interface": INTERFACE, "all": INTERFACE + CONSOLE}
+PROFILES: Final = {"interface": INTERFACE, "all": INTERFACE + EXTENDED}
 """What can be asked for: the interface alone, or with it what this project's own console does beyond it."""

@@ -7,8 +7,8 @@ from email.utils import parsedate_to_datetime
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
-from cloudconsole.conformance.assertions import Skipped
-from cloudconsole.conformance.redaction import shown
+from cloudconsole.conformance.assertions import CheckSkipped
+from cloudconsole.conformance.redaction import quote_value
 from cloudconsole.conformance.schemas import is_integer
 
 
@@ -63,7 +63,7 @@ class NotJson(Exception):
 
 
 @dataclass(frozen=True)
-class Answer:
+class RawResponse:
     status: int
     headers: tuple[tuple[str, str], ...]
     body: bytes
@@ -106,11 +106,11 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
 
 
-class Busy(Skipped):
+class ServerBusy(CheckSkipped):
     """The server was too busy to look at a request, so that its answer is no evidence of anything."""
 
 
-def content_of(answer: Answer) -> dict[str, Any]:
+def lenient_envelope(answer: RawResponse) -> dict[str, Any]:
     """The envelope, or an empty one where there is none."""
     try:
         content = answer.content
@@ -119,44 +119,46 @@ def content_of(answer: Answer) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def is_success(answer: Answer) -> bool:
+def is_success(answer: RawResponse) -> bool:
     """Whether an answer means success, even if its code has a wrong type or is missing: that is told of elsewhere."""
-    content = content_of(answer)
+    content = lenient_envelope(answer)
     if "code" in content:
         return str(content["code"]) in ("200", "200.0")
     return answer.status == 200 and "data" in content
 
 
-def succeeded(answer: Answer) -> bool:
+def is_successful(answer: RawResponse) -> bool:
     """Likewise; raises `Busy` where that cannot be told."""
-    hold_not_busy(answer)
+    check_not_busy(answer)
     return is_success(answer)
 
 
-def hold_not_busy(answer: Answer) -> None:
+def check_not_busy(answer: RawResponse) -> None:
     """Raises `Busy` where an answer says nothing about the request."""
-    for status in (answer.status, code_of(answer)):
+    for status in (answer.status, lenient_code(answer)):
         if is_integer(status) and status in BUSY:
-            raise Busy(f"{BUSY[status]}: {told(answer)}")
+            raise ServerBusy(f"{BUSY[status]}: {describe_response(answer)}")
 
 
-def code_of(answer: Answer) -> Any:
+def lenient_code(answer: RawResponse) -> Any:
     """The code in the envelope, or the HTTP status where there is none."""
-    return content_of(answer).get("code", answer.status)
+    return lenient_envelope(answer).get("code", answer.status)
 
 
-def told(answer: Answer) -> str:
+def describe_response(answer: RawResponse) -> str:
     """An answer in a few words."""
-    content = content_of(answer)
+    content = lenient_envelope(answer)
     if answer.is_of_login:
         code = content.get("code", 0)
         also = f", code {code}" if is_integer(code) and 100 <= code < 1000 else ""
         return f"HTTP {answer.status}{also} with {len(answer.body) or 'no'} bytes"
     if "code" in content:
-        return f"HTTP {answer.status}, code {shown(content['code'])}, message {shown(content.get('message'))}"
-    return f"HTTP {answer.status} with {shown(answer.body) if answer.body else 'no body'}"
+        return (
+            f"HTTP {answer.status}, code {quote_value(content['code'])}, message {quote_value(content.get('message'))}"
+        )
+    return f"HTTP {answer.status} with {quote_value(answer.body) if answer.body else 'no body'}"
 
 
-def quoted(answer: Answer, value: object) -> str:
+def quoted(answer: RawResponse, value: object) -> str:
     """Something out of an answer, where that may be shown."""
-    return "another (not shown: it came with a login)" if answer.is_of_login else shown(value)
+    return "another (not shown: it came with a login)" if answer.is_of_login else quote_value(value)

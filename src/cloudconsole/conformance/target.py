@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from cloudconsole.conformance.client import Account, BodyForm
-from cloudconsole.conformance.responses import Answer
+from cloudconsole.conformance.responses import RawResponse
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.urls import normalise_base_url
 
@@ -14,7 +14,7 @@ OBJECTS: Final = ("GetUsageLimits", "GetFlavors", "GetDomainDetail")
 """The actions whose `data` is an object; that of the others is an array."""
 
 
-class Subject(NamedTuple):
+class Target(NamedTuple):
     """What was given to the command."""
 
     base: str
@@ -30,10 +30,10 @@ class Subject(NamedTuple):
         return f"{parts.scheme}://{parts.netloc}"
 
 
-class Working(NamedTuple):
+class WorkingCall(NamedTuple):
     """An action that was successful, with the body form and the fields that made it so."""
 
     action: str
     form: BodyForm
     fields: dict[str, str]
-    answer: Answer
+    answer: RawResponse

@@ -10,9 +10,9 @@ from sqlalchemy import Column, ColumnElement, Connection, and_, func, select
 from sqlalchemy.exc import DBAPIError
 
 from cloudconsole.core.clock import format_utc
-from cloudconsole.operator.queries import begins_with, found_in_order
+from cloudconsole.operator.queries import ordered_search, starts_with
 from cloudconsole.operator.serializers import Record, json_text, parse_json
-from cloudconsole.operator.transaction import Desk, at_desk
+from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction
 from cloudconsole.spec.text import format_cell
 from cloudconsole.store.base import Store, StoreError
 from cloudconsole.store.migrations import is_usable
@@ -23,7 +23,7 @@ RESTORE: Final = "restore"
 """What a restore is called in the trail."""
 
 
-class Line(NamedTuple):
+class AuditEntry(NamedTuple):
     """A change, such as `flavor.change`; neither record may hold a password or its hash."""
 
     change: str
@@ -32,11 +32,13 @@ class Line(NamedTuple):
     after: Record | None
 
 
-def note(desk: Desk, change: str, subject: str | None, before: Record | None, after: Record | None) -> None:
-    note_all(desk, [Line(change, subject, before, after)])
+def record_change(
+    desk: OperatorTransaction, change: str, subject: str | None, before: Record | None, after: Record | None
+) -> None:
+    record_changes(desk, [AuditEntry(change, subject, before, after)])
 
 
-def note_all(desk: Desk, lines: Iterable[Line]) -> None:
+def record_changes(desk: OperatorTransaction, lines: Iterable[AuditEntry]) -> None:
     """Note changes that are made together."""
     forced = " (forced)" if desk.force else ""
     made = {"at": desk.now, "actor": desk.actor}
@@ -47,19 +49,19 @@ def note_all(desk: Desk, lines: Iterable[Line]) -> None:
     insert_rows(desk.connection, operator_audit, rows)
 
 
-def newest_line(connection: Connection) -> int:
+def newest_entry(connection: Connection) -> int:
     """The id of the newest line of operators' changes; 0 where there is none."""
     return connection.scalar(select(func.max(operator_audit.c.id))) or 0
 
 
-def is_restored_since(connection: Connection, line: int) -> bool:
+def restored_since(connection: Connection, line: int) -> bool:
     """Whether the store was restored after a line: a restore keeps all lines, and its own follows on them."""
     columns = operator_audit.c
     found = select(columns.id).where(columns.id > line, columns.change == RESTORE).limit(1)
     return connection.scalar(found) is not None
 
 
-class Search(Struct, frozen=True, kw_only=True):
+class AuditQuery(Struct, frozen=True, kw_only=True):
     """Which lines of a trail are wanted; times are seconds, `until` itself is left out."""
 
     actor: str | None = None
@@ -73,21 +75,21 @@ class Search(Struct, frozen=True, kw_only=True):
     limit: int = 100
 
 
-def changes(connection: Connection, search: Search) -> list[Record]:
+def find_changes(connection: Connection, search: AuditQuery) -> list[Record]:
     """What operators changed, newest first."""
     columns = operator_audit.c
     found = _lines(connection, operator_audit, search, {"actor": columns.actor, "change": columns.change})
     return [_change(row) for row in found]
 
 
-def accesses(connection: Connection, search: Search) -> list[Record]:
+def find_accesses(connection: Connection, search: AuditQuery) -> list[Record]:
     """Logins, logouts and refused logins, newest first; from the database of activity."""
     columns = access_audit.c
     found = _lines(connection, access_audit, search, {"actor": columns.username, "change": columns.event})
     return [{**row, "at": format_utc(row["at"])} for row in found]
 
 
-def what(before: Record | None, after: Record | None, longest: int | None = None) -> str:
+def describe_change(before: Record | None, after: Record | None, longest: int | None = None) -> str:
     """A change in one line: the fields that differ, or all of them where there is only one side.
 
     Values are cut behind so many characters, where that is asked for.
@@ -104,7 +106,7 @@ def _side(value: Any, longest: int | None) -> str:
     return text if longest is None or len(text) <= longest else f"{text[:longest]}…"
 
 
-def _lines(connection: Connection, table: Any, search: Search, columns: dict[str, Column[Any]]) -> list[Record]:
+def _lines(connection: Connection, table: Any, search: AuditQuery, columns: dict[str, Column[Any]]) -> list[Record]:
     query = select(table).order_by(table.c.id.desc()).limit(search.limit)
     wanted: list[ColumnElement[bool]] = []
     if search.actor is not None:
@@ -114,13 +116,13 @@ def _lines(connection: Connection, table: Any, search: Search, columns: dict[str
     if search.after is not None:
         wanted.append(table.c.id < search.after)
     if search.change is not None:
-        wanted.append(found_in_order(connection, columns["change"], partial(begins_with, prefix=search.change)))
+        wanted.append(ordered_search(connection, columns["change"], partial(starts_with, prefix=search.change)))
     if search.since is not None or search.until is not None:
-        wanted.append(found_in_order(connection, table.c.at, partial(_within, search)))
+        wanted.append(ordered_search(connection, table.c.at, partial(_within, search)))
     return [dict(row) for row in connection.execute(query.where(*wanted)).mappings()]
 
 
-def _within(search: Search, at: ColumnElement[Any]) -> ColumnElement[bool]:
+def _within(search: AuditQuery, at: ColumnElement[Any]) -> ColumnElement[bool]:
     bounds = [] if search.since is None else [at >= search.since]
     return and_(*bounds, *([] if search.until is None else [at < search.until]))
 
@@ -134,14 +136,14 @@ def _text(record: Record | None) -> str | None:
     return None if record is None else json_text(record)
 
 
-def note_copy(store: Store, change: str, subject: str, after: Record | None, *, actor: str, now: int) -> str | None:
+def record_copy(store: Store, change: str, subject: str, after: Record | None, *, actor: str, now: int) -> str | None:
     """Note who took a copy; gives why that could not be, which makes the copy no worse."""
     try:
         with store.opened("cloud") as engine:
             if not is_usable(engine):
                 return "the store is of an older Cloud Console"
-            with at_desk(engine, actor=actor, now=now) as desk:
-                note(desk, change, subject, None, after)
+            with operator_transaction(engine, actor=actor, now=now) as desk:
+                record_change(desk, change, subject, None, after)
     except (StoreError, DBAPIError, sqlite3.Error) as problem:
         return str(problem.orig if isinstance(problem, DBAPIError) else problem)
     return None

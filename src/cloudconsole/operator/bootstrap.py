@@ -10,8 +10,8 @@ from cloudconsole.operator.entities import ACCOUNTS, TENANTS
 from cloudconsole.operator.entities.accounts import has_accounts
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.models import Account, Tenant
-from cloudconsole.operator.transaction import Desk
-from cloudconsole.operator.validation import message_of
+from cloudconsole.operator.transaction import OperatorTransaction
+from cloudconsole.operator.validation import error_message
 from cloudconsole.store.base import Store, read_only
 from cloudconsole.store.migrations import current_revision
 from cloudconsole.store.sqlite.permissions import reject_unsafe_permissions
@@ -25,7 +25,7 @@ def check_names(*, username: str, tenant: str) -> None:
     _check("--tenant", lambda: Tenant.model_validate({"name": tenant}))
 
 
-def refuse_if_inhabited(store: Store) -> None:
+def reject_if_accounts_exist(store: Store) -> None:
     """Refuse a store that has accounts, or whose folder others can write to; looks, and changes nothing."""
     if isinstance(store, SqliteStore) and store.folder.is_dir():
         reject_unsafe_permissions(store.folder)
@@ -37,7 +37,7 @@ def refuse_if_inhabited(store: Store) -> None:
                 _refuse_accounts(connection)
 
 
-def add_first_operator(desk: Desk, *, username: str, tenant: str, password_hash: str) -> None:
+def add_first_operator(desk: OperatorTransaction, *, username: str, tenant: str, password_hash: str) -> None:
     """Add the account, and its tenant where there is none of that name."""
     _refuse_accounts(desk.connection)
     if desk.connection.scalar(select(tenants.c.id).where(tenants.c.name == tenant)) is None:
@@ -50,7 +50,7 @@ def _check(flag: str, validate: Callable[[], Any]) -> None:
     try:
         validate()
     except ValidationError as error:
-        raise OperatorError(f"{flag}: {message_of(error.errors(include_url=False)[0])}") from None
+        raise OperatorError(f"{flag}: {error_message(error.errors(include_url=False)[0])}") from None
 
 
 def _refuse_accounts(connection: Connection) -> None:

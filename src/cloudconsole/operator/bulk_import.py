@@ -11,18 +11,18 @@ from sqlalchemy import Engine, Table, select
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.resources import PRICED_UNITS
-from cloudconsole.operator.audit import is_restored_since, newest_line, note
+from cloudconsole.operator.audit import newest_entry, record_change, restored_since
 from cloudconsole.operator.cloud_file.errors import CloudFileError, Problem
 from cloudconsole.operator.entities.prices import price_starts
-from cloudconsole.operator.entities.quotas import Room, over_quota
-from cloudconsole.operator.errors import Finding, OperatorError
+from cloudconsole.operator.entities.quotas import QuotaHeadroom, over_quota_message
+from cloudconsole.operator.errors import FieldError, OperatorError
 from cloudconsole.operator.fields import Reference
-from cloudconsole.operator.models import Resource, resource_findings
+from cloudconsole.operator.models import Resource, resource_errors
 from cloudconsole.operator.names import StoredNames
-from cloudconsole.operator.rules import SIZES, Starts, disabled_refusal, unpriced_problem
+from cloudconsole.operator.rules import SIZES, Starts, disabled_error, unpriced_problem
 from cloudconsole.operator.serializers import Row, resource_row
-from cloudconsole.operator.transaction import Desk, at_desk
-from cloudconsole.operator.validation import UNUSABLE, message_of, path_of, path_text, with_gaps
+from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction
+from cloudconsole.operator.validation import INVALID, error_message, error_path, format_path, validate_with_placeholders
 from cloudconsole.store import counters, tables
 from cloudconsole.store.sql import in_values, insert_rows
 from cloudconsole.store.tables import resources
@@ -40,7 +40,7 @@ class ResourceLine(Resource):
 class Line(NamedTuple):
     number: int
     resource: ResourceLine
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[FieldError, ...] = ()
     """What is wrong with single fields, which are `UNUSABLE` then."""
 
 
@@ -52,7 +52,7 @@ class Batch(NamedTuple):
     """Bytes read so far."""
 
 
-class Unreadable(Exception):
+class UnreadableInput(Exception):
     """A line that is not taken."""
 
     def __init__(self, problems: list[Problem]) -> None:
@@ -74,7 +74,7 @@ def read_batches(
             data = _read(content.removeprefix(_BYTE_ORDER_MARK) if number == 1 else content, number)
             if data is not None:
                 lines.append(_line(data, number, context))
-        except Unreadable as refused:
+        except UnreadableInput as refused:
             problems += refused.problems
         if stops and (problems or (lines and lines[-1].findings)):
             break
@@ -87,7 +87,9 @@ def read_batches(
 
 def _read(content: bytes, number: int) -> dict[str, Any] | None:
     if len(content) > LONGEST_LINE:
-        raise Unreadable([Problem(number, "", f"is longer than {LONGEST_LINE} bytes: give each resource its own line")])
+        raise UnreadableInput(
+            [Problem(number, "", f"is longer than {LONGEST_LINE} bytes: give each resource its own line")]
+        )
     try:
         text = content.decode()
         if not text.strip():
@@ -105,7 +107,7 @@ def _read(content: bytes, number: int) -> dict[str, Any] | None:
         if isinstance(data, dict):
             return data
         message = 'must be an object, such as {"tenant": "demo", "id": "v-1", ...}'
-    raise Unreadable([Problem(number, "", message)])
+    raise UnreadableInput([Problem(number, "", message)])
 
 
 class _Refused(ValueError):
@@ -117,7 +119,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(data) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise _Refused(f"{path_text((twice,))}: is there twice")
+        raise _Refused(f"{format_path((twice,))}: is there twice")
     return data
 
 
@@ -133,8 +135,8 @@ def _line(data: dict[str, Any], number: int, context: dict[str, Any]) -> Line:
         return Line(number, ResourceLine.model_validate(data, context=context))
     except ValidationError as error:
         details = error.errors(include_url=False)
-    resource = ResourceLine.model_validate(with_gaps(data, details), context=context)
-    return Line(number, resource, tuple((path_of(detail), message_of(detail)) for detail in details))
+    resource = ResourceLine.model_validate(validate_with_placeholders(data, details), context=context)
+    return Line(number, resource, tuple((error_path(detail), error_message(detail)) for detail in details))
 
 
 _UNKNOWN: Final = -1
@@ -165,10 +167,10 @@ class _View(NamedTuple):
     nodes: dict[str, Row]
     prices: dict[str, Starts]
     there: dict[str, Row]
-    room: Room | None
+    room: QuotaHeadroom | None
 
 
-def check_batch(desk: Desk, lines: list[Line], *, stops: bool = True) -> Checked:
+def check_batch(desk: OperatorTransaction, lines: list[Line], *, stops: bool = True) -> Checked:
     """Check lines in order; with `stops`, up to the first that is refused."""
     view = _look(desk, lines)
     checked = Checked()
@@ -180,7 +182,7 @@ def check_batch(desk: Desk, lines: list[Line], *, stops: bool = True) -> Checked
             continue
         findings = [*faults, *_findings(view, resource, row, known)]
         if findings:
-            checked.problems += [Problem(number, path_text(path), message) for path, message in findings]
+            checked.problems += [Problem(number, format_path(path), message) for path, message in findings]
             if stops:
                 break
             continue
@@ -188,9 +190,9 @@ def check_batch(desk: Desk, lines: list[Line], *, stops: bool = True) -> Checked
     return checked
 
 
-def _look(desk: Desk, lines: list[Line]) -> _View:
-    tenants = _named(desk, tables.tenants, {line.resource.tenant for line in lines} - {UNUSABLE})
-    ids = {line.resource.id for line in lines} - {UNUSABLE}
+def _look(desk: OperatorTransaction, lines: list[Line]) -> _View:
+    tenants = _named(desk, tables.tenants, {line.resource.tenant for line in lines} - {INVALID})
+    ids = {line.resource.id for line in lines} - {INVALID}
     known = in_values(desk.connection, tables.resources.c.id, ids)
     there = desk.connection.execute(select(tables.resources).where(known)).mappings()
     return _View(
@@ -198,11 +200,11 @@ def _look(desk: Desk, lines: list[Line]) -> _View:
         _named(desk, tables.nodes),
         {kind: price_starts(desk, kind) for kind in PRICED_UNITS},
         {row["id"]: dict(row) for row in there},
-        None if desk.force else Room(desk, [tenant["id"] for tenant in tenants.values()]),
+        None if desk.force else QuotaHeadroom(desk, [tenant["id"] for tenant in tenants.values()]),
     )
 
 
-def _named(desk: Desk, table: Table, names: set[str] | None = None) -> dict[str, Row]:
+def _named(desk: OperatorTransaction, table: Table, names: set[str] | None = None) -> dict[str, Row]:
     query = select(table) if names is None else select(table).where(in_values(desk.connection, table.c.name, names))
     return {row["name"]: dict(row) for row in desk.connection.execute(query).mappings()}
 
@@ -219,11 +221,11 @@ def _id(places: dict[str, Row], name: str) -> int:
     return int(places[name]["id"]) if name in places else _UNKNOWN
 
 
-def _findings(view: _View, resource: ResourceLine, row: Row, known: Row | None) -> Iterator[Finding]:
+def _findings(view: _View, resource: ResourceLine, row: Row, known: Row | None) -> Iterator[FieldError]:
     for thing, name, column in (("tenant", resource.tenant, "tenant_id"), ("node", resource.node, "node_id")):
-        if name is not UNUSABLE and row[column] == _UNKNOWN:
+        if name is not INVALID and row[column] == _UNKNOWN:
             yield (thing,), f"there is no such {thing}: add it first"
-    yield from resource_findings(resource)
+    yield from resource_errors(resource)
     if known is None:
         yield from _findings_of_new(view, resource, row)
     elif different := [_FIELDS.get(name, name) for name in row if _differ(row[name], known[name])]:
@@ -232,30 +234,30 @@ def _findings(view: _View, resource: ResourceLine, row: Row, known: Row | None) 
 
 def _differ(value: Any, known: Any) -> bool:
     """Whether two values surely do; of one that is faulty there is enough to say already."""
-    return value is not UNUSABLE and value not in (known, _UNKNOWN)
+    return value is not INVALID and value not in (known, _UNKNOWN)
 
 
-def _findings_of_new(view: _View, resource: ResourceLine, row: Row) -> Iterator[Finding]:
+def _findings_of_new(view: _View, resource: ResourceLine, row: Row) -> Iterator[FieldError]:
     places = (("tenant", view.tenants, resource.tenant), ("node", view.nodes, resource.node))
     for thing, known, name in places:
         if name in known and known[name]["disabled"]:
-            yield (thing,), disabled_refusal(thing, name)
-    if UNUSABLE not in (row["kind"], row["started_at"]) and row["node_id"] not in (None, _UNKNOWN):
+            yield (thing,), disabled_error(thing, name)
+    if INVALID not in (row["kind"], row["started_at"]) and row["node_id"] not in (None, _UNKNOWN):
         starts = view.prices.get(resource.kind, {})
         problem = unpriced_problem(resource.kind, row["node_id"], resource.started, starts)
         if problem is not None:
             yield ("started",), problem
-    if view.room is not None and row["tenant_id"] != _UNKNOWN and not any(row[name] is UNUSABLE for name in _TAKING):
+    if view.room is not None and row["tenant_id"] != _UNKNOWN and not any(row[name] is INVALID for name in _TAKING):
         over = view.room.take(row)
         if over:
-            yield (), f"{over_quota(over)}: raise the quota of {resource.tenant}, or give --force"
+            yield (), f"{over_quota_message(over)}: raise the quota of {resource.tenant}, or give --force"
 
 
 LINES_PER_TRANSACTION: Final = 1_000
 """Some tenths of a second, so that nobody else who writes is kept waiting for long: a login may be among them."""
 
 
-class Tally(NamedTuple):
+class ImportCounts(NamedTuple):
     """How far an import is: what it counts is in the store for good."""
 
     added: int = 0
@@ -269,7 +271,7 @@ class Tally(NamedTuple):
         return self.added + self.passed
 
 
-class RestoredMeanwhile(OperatorError):
+class RestoredDuringImport(OperatorError):
     """The store was restored between two transactions: nobody knows which of the lines so far are in."""
 
     def __init__(self) -> None:
@@ -288,24 +290,24 @@ def import_resources(
     zone: tzinfo,
     force: bool = False,
     refused_lines: int = 1,
-) -> Iterator[Tally]:
+) -> Iterator[ImportCounts]:
     """Gives the tally after each transaction; a refused line raises `CloudFileError` once all before it are in.
 
     A trial asks for more `refused_lines`: it continues until it has found that many, and adds all other lines.
     `RestoredMeanwhile` ends it where the lines of earlier transactions are no longer surely in.
     """
-    tally = Tally()
+    tally = ImportCounts()
     seen: int | None = None
     stops = refused_lines == 1
     problems: list[Problem] = []
     for batch in read_batches(source, zone, LINES_PER_TRANSACTION, StoredNames(engine), stops=stops):
-        with at_desk(engine, actor=actor, now=int(clock.now()), zone=zone, force=force) as desk:
-            if seen is not None and is_restored_since(desk.connection, seen):
-                raise RestoredMeanwhile
+        with operator_transaction(engine, actor=actor, now=int(clock.now()), zone=zone, force=force) as desk:
+            if seen is not None and restored_since(desk.connection, seen):
+                raise RestoredDuringImport
             checked = check_batch(desk, batch.lines, stops=stops)
             _write(desk, name, batch, checked)
-            seen = newest_line(desk.connection)
-        tally = Tally(tally.added + len(checked.rows), tally.passed + checked.passed, batch.position)
+            seen = newest_entry(desk.connection)
+        tally = ImportCounts(tally.added + len(checked.rows), tally.passed + checked.passed, batch.position)
         yield tally
         problems += checked.problems + batch.problems
         if len({problem.line for problem in problems}) >= refused_lines:
@@ -315,11 +317,11 @@ def import_resources(
         raise CloudFileError(name, [problem for problem in problems if problem.line in listed])
 
 
-def _write(desk: Desk, name: str, batch: Batch, checked: Checked) -> None:
+def _write(desk: OperatorTransaction, name: str, batch: Batch, checked: Checked) -> None:
     if not checked.rows:
         return
     rows = list(checked.rows.values())
     insert_rows(desk.connection, resources, rows)
     counters.update_counters(desk.connection, [], rows)
     last = checked.problems[0].line - 1 if checked.problems else batch.lines[-1].number
-    note(desk, "import", name, None, {"lines": [batch.lines[0].number, last], "resources": len(rows)})
+    record_change(desk, "import", name, None, {"lines": [batch.lines[0].number, last], "resources": len(rows)})

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from cloudconsole.operator.validation import Path, path_text
+from cloudconsole.operator.validation import Path, format_path
 
-Finding = tuple[Path, str]
+FieldError = tuple[Path, str]
 """What is wrong with a thing: the way to the field, and the words."""
 
 
@@ -12,20 +12,20 @@ class OperatorError(Exception):
     """A refused change; the text says what is wrong and what mends it."""
 
 
-class Overridable(OperatorError):
+class OverridableError(OperatorError):
     """A refusal by a rule that an operator may override: the same at a desk with `force` is done."""
 
 
-class Unfit(OperatorError):
+class ValidationError(OperatorError):
     """A refusal for the fields that do not fit, all of them."""
 
-    def __init__(self, findings: Iterable[Finding]) -> None:
+    def __init__(self, findings: Iterable[FieldError]) -> None:
         self.findings = tuple(findings)
-        super().__init__("; ".join(f"{path_text(path)}: {message}" for path, message in self.findings))
+        super().__init__("; ".join(f"{format_path(path)}: {message}" for path, message in self.findings))
 
 
-def refuse_unfit(findings: Iterable[Finding]) -> None:
+def raise_if_invalid(findings: Iterable[FieldError]) -> None:
     """Refuse where there is anything to say."""
     found = tuple(findings)
     if found:
-        raise Unfit(found)
+        raise ValidationError(found)

@@ -11,8 +11,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 from cloudconsole.core.hosts import normalise_project
 from cloudconsole.core.resources import QUOTA_DEFAULTS, UNLIMITED
 from cloudconsole.operator.names import CONTROL_CHARACTERS, name_problem
-from cloudconsole.operator.rules import LARGEST
-from cloudconsole.operator.validation import OR_UNUSABLE
+from cloudconsole.operator.rules import MAX_VALUE
+from cloudconsole.operator.validation import OR_INVALID
 from cloudconsole.store.passwords import LEAST_COST, is_usable_hash
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -182,12 +182,12 @@ Password = Annotated[None, BeforeValidator(_refuse_password)]
 TIME: Final = BeforeValidator(_seconds)
 Seconds = Annotated[int, TIME]
 Billionths = Annotated[int, BeforeValidator(_billionths)]
-Count = Annotated[int, Field(ge=0, le=LARGEST)]
-PositiveCount = Annotated[int, Field(ge=1, le=LARGEST)]
+Count = Annotated[int, Field(ge=0, le=MAX_VALUE)]
+PositiveCount = Annotated[int, Field(ge=1, le=MAX_VALUE)]
 Quotas = Annotated[
     dict[
         Annotated[str, AfterValidator(_quota_name)],
-        Annotated[int, Field(ge=UNLIMITED, le=LARGEST), OR_UNUSABLE],
+        Annotated[int, Field(ge=UNLIMITED, le=MAX_VALUE), OR_INVALID],
     ],
     BeforeValidator(_nothing_as_empty_mapping),
 ]
@@ -197,7 +197,7 @@ SHALLOW: Final = AfterValidator(_not_too_deep)
 
 Item = TypeVar("Item")
 Items = Annotated[
-    list[Annotated[Item, OR_UNUSABLE]],
+    list[Annotated[Item, OR_INVALID]],
     BeforeValidator(_nothing_as_empty_list),
 ]
 """A list that a file may also leave empty."""

@@ -8,7 +8,7 @@ from pydantic import ValidationError as ModelError
 
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.resources import Kind, Role, Unit
-from cloudconsole.operator.errors import Finding, Unfit, refuse_unfit
+from cloudconsole.operator.errors import FieldError, ValidationError, raise_if_invalid
 from cloudconsole.operator.fields import (
     SHALLOW,
     Address,
@@ -31,18 +31,24 @@ from cloudconsole.operator.fields import (
     UrlId,
 )
 from cloudconsole.operator.rules import node_problem, size_problems, type_problem, unit_problem
-from cloudconsole.operator.transaction import Desk
-from cloudconsole.operator.validation import UNUSABLE, message_of, pass_unusable, path_of, with_gaps
+from cloudconsole.operator.transaction import OperatorTransaction
+from cloudconsole.operator.validation import (
+    INVALID,
+    error_message,
+    error_path,
+    pass_invalid,
+    validate_with_placeholders,
+)
 from cloudconsole.spec.records import ResourceType
 
 
-class Part(BaseModel):
+class EntityModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    _any_may_be_unusable = field_validator("*", mode="wrap")(pass_unusable)
+    _any_may_be_unusable = field_validator("*", mode="wrap")(pass_invalid)
 
 
-class Tenant(Part):
+class Tenant(EntityModel):
     name: Name = Field(description="the tenant's name, unique")
     project: Project | None = Field(
         default=None,
@@ -51,12 +57,12 @@ class Tenant(Part):
     disabled: bool = Field(default=False, description="its accounts cannot log in")
 
 
-class Node(Part):
+class Node(EntityModel):
     name: Name = Field(description="the node's name, unique")
     disabled: bool = Field(default=False, description="takes no new resources")
 
 
-class Flavor(Part):
+class Flavor(EntityModel):
     id: NumericId = Field(description="a number of your choice that no other flavor has, such as 12")
     name: Name = Field(description="what tenants see, unique")
     vcpus: PositiveCount = Field(description="virtual processors")
@@ -65,7 +71,7 @@ class Flavor(Part):
     disabled: bool = Field(default=False, description="not offered any more")
 
 
-class Price(Part):
+class Price(EntityModel):
     kind: ResourceType = Field(description="instance, image, loadbalance or volume")
     unit: Unit = Field(description="each, vcpu, ram_gb or gb, as the kind is priced")
     type: Name | None = Field(
@@ -79,7 +85,7 @@ class Price(Part):
     start: Seconds = Field(alias="from", description="the moment it comes into force")
 
 
-class News(Part):
+class News(EntityModel):
     id: PositiveCount = Field(description="a number")
     date: Seconds = Field(description="when it appears")
     title: Name = Field(description="what tenants read, in one line")
@@ -87,14 +93,14 @@ class News(Part):
     disabled: bool = Field(default=False, description="withdrawn")
 
 
-class UrlEntry(Part):
+class UrlEntry(EntityModel):
     id: UrlId = Field(description="url- and eight small letters or digits, such as url-a1b2c3d4")
     type: Literal["link", "directory"] = Field(description="link, or directory for one that lists others")
     url: Url = Field(description="the address that tenants are shown, http or https")
     disabled: bool = Field(default=False, description="not shown")
 
 
-class Account(Part):
+class Account(EntityModel):
     username: Id = Field(description="the name to log in with")
     role: Role = Field(
         default="tenant", description="tenant, or operator for one who may change all of this in a browser, too"
@@ -105,13 +111,13 @@ class Account(Part):
     password_file: Note | None = None
 
 
-class OriginConfig(Part):
+class OriginConfig(EntityModel):
     origin_ips: Items[Address] = Field(default=[], alias="originIps")
     adv_origin_configs: Annotated[Any, SHALLOW] = Field(default=None, alias="advOriginConfigs")
     origin_domain_name: Name | None = Field(default=None, alias="originDomainName")
 
 
-class Domain(Part):
+class Domain(EntityModel):
     id: NumericId = Field(description="the number by which tenants look it up, such as 206813")
     name: Name = Field(description="the domain's name, such as www.example.com")
     comment: Note = Field(default="", description="a remark, which the tenant reads, too")
@@ -138,7 +144,7 @@ class Domain(Part):
     )
 
 
-class Resource(Part):
+class Resource(EntityModel):
     id: Id = Field(description="unique among all tenants' resources")
     kind: Kind = Field(description="what it is, such as instance or volume")
     name: Name = Field(description="what its tenant calls it")
@@ -155,17 +161,17 @@ class Resource(Part):
         return {"vcpus": self.vcpus, "ram": self.ram, "disk": self.disk, "size": self.size}
 
 
-AnyPart = TypeVar("AnyPart", bound=Part)
+AnyModel = TypeVar("AnyModel", bound=EntityModel)
 _QUOTAS: TypeAdapter[dict[str, int]] = TypeAdapter(Quotas, config=ConfigDict(strict=True))
 
 
-def read_part(
-    model: type[AnyPart],
+def parse_model(
+    model: type[AnyModel],
     values: Mapping[str, Any],
-    desk: Desk,
-    found: Iterable[Finding] = (),
-    check: Callable[[AnyPart], Iterable[Finding]] = lambda _part: (),
-) -> AnyPart:
+    desk: OperatorTransaction,
+    found: Iterable[FieldError] = (),
+    check: Callable[[AnyModel], Iterable[FieldError]] = lambda _part: (),
+) -> AnyModel:
     """The values as a part. One refusal names all that does not fit: what was found before, what is wrong with single
     fields, and what a check finds, which gets the part with `UNUSABLE` for these."""
     findings, data, context = list(found), dict(values), {"zone": desk.zone, "kept": desk.kept}
@@ -173,54 +179,54 @@ def read_part(
         part = model.model_validate(data, context=context)
     except ModelError as error:
         findings += _refusal(error).findings
-        part = model.model_validate(with_gaps(data, error.errors(include_url=False)), context=context)
-    refuse_unfit([*findings, *check(part)])
+        part = model.model_validate(validate_with_placeholders(data, error.errors(include_url=False)), context=context)
+    raise_if_invalid([*findings, *check(part)])
     return part
 
 
-def read_quotas(values: Mapping[str, Any]) -> dict[str, int]:
+def parse_quotas(values: Mapping[str, Any]) -> dict[str, int]:
     try:
         return _QUOTAS.validate_python(dict(values))
     except ModelError as error:
         raise _refusal(error) from None
 
 
-def _refusal(error: ModelError) -> Unfit:
+def _refusal(error: ModelError) -> ValidationError:
     # The words never repeat what was given: it may be a password in the wrong place.
-    return Unfit((path_of(detail), message_of(detail)) for detail in error.errors(include_url=False))
+    return ValidationError((error_path(detail), error_message(detail)) for detail in error.errors(include_url=False))
 
 
-def price_findings(price: Price) -> Iterator[Finding]:
-    if UNUSABLE in (price.kind, price.unit):
+def price_errors(price: Price) -> Iterator[FieldError]:
+    if INVALID in (price.kind, price.unit):
         return
     problem = unit_problem(price.kind, price.unit)
     if problem is not None:
         yield ("unit",), problem
-    elif price.type not in (None, UNUSABLE):
+    elif price.type not in (None, INVALID):
         problem = type_problem(price.kind, price.unit)
         if problem is not None:
             yield ("type",), problem
 
 
-def resource_findings(resource: Resource) -> Iterator[Finding]:
-    if resource.kind is not UNUSABLE:
+def resource_errors(resource: Resource) -> Iterator[FieldError]:
+    if resource.kind is not INVALID:
         yield from _size_findings(resource)
         yield from _node_findings(resource)
     times = (resource.started, resource.ended)
-    if UNUSABLE not in times and resource.ended is not None and resource.ended < resource.started:
+    if INVALID not in times and resource.ended is not None and resource.ended < resource.started:
         yield ("ended",), f"must not be before its start, {format_utc(resource.started)}"
 
 
-def _size_findings(resource: Resource) -> Iterator[Finding]:
+def _size_findings(resource: Resource) -> Iterator[FieldError]:
     sizes = resource.sizes
     given = {name: sizes[name] for name in sizes if name in resource.model_fields_set}
-    numbers = {name: 0 if size is UNUSABLE else size for name, size in given.items()}
+    numbers = {name: 0 if size is INVALID else size for name, size in given.items()}
     for name, message in size_problems(resource.kind, numbers):
-        if sizes[name] is not UNUSABLE:
+        if sizes[name] is not INVALID:
             yield (name,), message
 
 
-def _node_findings(resource: Resource) -> Iterator[Finding]:
-    problem = None if resource.node is UNUSABLE else node_problem(resource.kind, resource.node)
+def _node_findings(resource: Resource) -> Iterator[FieldError]:
+    problem = None if resource.node is INVALID else node_problem(resource.kind, resource.node)
     if problem is not None:
         yield ("node",), problem

@@ -28,7 +28,7 @@ def name_problem(text: str) -> str | None:
     return _character_problem(text) or _form_problem(text)
 
 
-def fitted(text: str) -> str:
+def truncated_name(text: str) -> str:
     """As much of a text as can be a name; nothing where none of it can."""
     spaced = "".join(" " if character.isspace() and character not in _SPACES else character for character in text)
     seen = "".join(character for character in spaced if _character_problem(character) is None)
@@ -95,7 +95,7 @@ class StoredNames:
 
 
 @contextmanager
-def names_kept_in(store: Store) -> Iterator[Container[str]]:
+def stored_names(store: Store) -> Iterator[Container[str]]:
     """The names of a store; none where there is no store."""
     if not store.is_there():
         yield ()

@@ -13,28 +13,28 @@ from typing import IO, Any, Final
 import msgspec
 
 from cloudconsole.core.resources import Role
-from cloudconsole.operator.rules import LARGEST
+from cloudconsole.operator.rules import MAX_VALUE
 
 _MOST_DIGITS: Final = 18
 """More would fit no field; whether fewer do, the field says."""
 _DECODER: Final = msgspec.json.Decoder(float_hook=Decimal)
 
 
-def number_of(text: str) -> int:
+def parse_number(text: str) -> int:
     if not re.fullmatch(r"-?[0-9]+", text):
         raise ValueError("must be a whole number")
     if len(text) > _MOST_DIGITS:
-        raise ValueError(f"must be at most {LARGEST}")
+        raise ValueError(f"must be at most {MAX_VALUE}")
     return int(text)
 
 
-def switch_of(text: str) -> bool:
+def parse_switch(text: str) -> bool:
     if text not in ("true", "false"):
         raise ValueError("must be true or false")
     return text == "true"
 
 
-def json_of(text: str | bytes) -> Any:
+def parse_json(text: str | bytes) -> Any:
     """JSON in which every number is as exact as it is written."""
     try:
         return _DECODER.decode(text)
@@ -110,7 +110,7 @@ def read_password_file(file: Path) -> str:
         raise ValueError(f"cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise ValueError("must be a file of UTF-8 text") from None
-    if not is_fit(password):
+    if not is_acceptable_password(password):
         raise ValueError(f"must be a file with a password of 1 to {LONGEST} characters in it")
     return password
 
@@ -121,5 +121,5 @@ def read_password(source: IO[bytes]) -> str:
     return content.decode("utf-8").removesuffix("\n").removesuffix("\r")
 
 
-def is_fit(password: str) -> bool:
+def is_acceptable_password(password: str) -> bool:
     return 1 <= len(password) <= LONGEST

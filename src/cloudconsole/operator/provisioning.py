@@ -8,8 +8,8 @@ from sqlalchemy import Connection, Engine, select
 
 from cloudconsole.core.hosts import normalise_project
 from cloudconsole.operator.entities import TENANTS
-from cloudconsole.operator.names import fitted, name_problem
-from cloudconsole.operator.transaction import at_desk
+from cloudconsole.operator.names import name_problem, truncated_name
+from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.store.tables import tenants
 
 CONSOLE: Final = "console:login"
@@ -19,14 +19,14 @@ _LONGEST: Final = 255
 _NAMELESS: Final = "project"
 
 
-def adopt_project(engine: Engine, project: str, name: str, now: int) -> int:
+def provision_tenant(engine: Engine, project: str, name: str, now: int) -> int:
     """The id of the tenant that is this project, which is made where there is none; one that is disabled stays so.
 
     A new one is called as the project is, or nearly so where that name is taken or is none: it never joins a tenant
     that is there. The transaction takes the write lock before it looks, so the same again, or at once, finds it.
     """
     project = normalise_project(project)
-    with at_desk(engine, actor=CONSOLE, now=now) as desk:
+    with operator_transaction(engine, actor=CONSOLE, now=now) as desk:
         known = _tenant_of(desk.connection, project)
         if known is not None:
             return known
@@ -50,7 +50,7 @@ def _names(name: str, project: str) -> Iterator[str]:
     if 0 < len(name) <= _LONGEST and name_problem(name) is None:
         yield name
     project_id = project.partition("@")[0]
-    base = fitted(name) or _NAMELESS
+    base = truncated_name(name) or _NAMELESS
     numbered = (f"-{project_id}-{number}" for number in count(2))
     for suffixes in ((f"-{project_id[:8]}", f"-{project_id}"), numbered):
         for suffix in suffixes:

@@ -9,7 +9,7 @@ _LAST: Final = chr(0x10FFFF)
 _MANY: Final = 10_000
 
 
-def begins_with(column: ColumnElement[Any], prefix: str) -> ColumnElement[bool]:
+def starts_with(column: ColumnElement[Any], prefix: str) -> ColumnElement[bool]:
     """Whether text begins with a prefix, capital letters apart from small ones."""
     return and_(column >= prefix, column < prefix + _LAST)
 
@@ -19,7 +19,7 @@ def unindexed(column: ColumnElement[Any]) -> ColumnElement[Any]:
     return column + (0 if isinstance(column.type, Integer) else "")
 
 
-def found_in_order(
+def ordered_search(
     connection: Connection, column: Column[Any], condition: Callable[[ColumnElement[Any]], ColumnElement[bool]]
 ) -> ColumnElement[bool]:
     """A condition on an indexed column, for a page of rows that are in the order of their ids.

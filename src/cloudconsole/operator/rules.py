@@ -5,10 +5,10 @@ from typing import Any, Final
 
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.resources import KINDS, NODELESS, PRICED_UNITS, SIZED_IN_GB, TYPED_UNITS, Kind, Unit
-from cloudconsole.operator.validation import a
+from cloudconsole.operator.validation import with_article
 from cloudconsole.spec.records import ResourceType
 
-LARGEST: Final = 2**31 - 1
+MAX_VALUE: Final = 2**31 - 1
 
 SIZES: Final[Mapping[str, str]] = {"vcpus": "vcpus", "ram": "ram_mb", "disk": "disk_gb", "size": "size_gb"}
 """The sizes by the names that operators know, and their columns."""
@@ -39,16 +39,16 @@ def size_problems(kind: Kind, sizes: Mapping[str, int]) -> Iterator[tuple[str, s
         least, size = _LEAST[kind].get(name), sizes.get(name, 0)
         if least is None and size:
             yield name, f"the kind {kind} has no such size"
-        if least is not None and not least <= size <= LARGEST:
-            needed = "must be" if name in sizes else f"is needed for {a(kind)}:"
-            yield name, f"{needed} from {least} to {LARGEST}"
+        if least is not None and not least <= size <= MAX_VALUE:
+            needed = "must be" if name in sizes else f"is needed for {with_article(kind)}:"
+            yield name, f"{needed} from {least} to {MAX_VALUE}"
 
 
 def node_problem(kind: Kind, node: str | None) -> str | None:
     if kind in PRICED_UNITS and node is None:
-        return f"{a(kind)} must be on a node"
+        return f"{with_article(kind)} must be on a node"
     if kind in NODELESS and node is not None:
-        return f"{a(kind)} is on no node"
+        return f"{with_article(kind)} is on no node"
     return None
 
 
@@ -80,6 +80,6 @@ def unpriced_problem(kind: Kind, node: Any, started: int, starts: Starts) -> str
     return f"{kind} has no price on this node at {format_utc(started)}, when it starts: add one first"
 
 
-def disabled_refusal(thing: str, name: str) -> str:
+def disabled_error(thing: str, name: str) -> str:
     """What is said to a new resource of a tenant or on a node that is disabled."""
     return f"the {thing} {name} is disabled and takes no new resources"

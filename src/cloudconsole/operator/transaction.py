@@ -11,7 +11,7 @@ from cloudconsole.store.base import read_only
 
 
 @dataclass(frozen=True)
-class Desk:
+class OperatorTransaction:
     connection: Connection
     actor: str
     now: int
@@ -21,19 +21,21 @@ class Desk:
     kept: Container[str] = ()
     """Names that may stay as they are, whatever is asked of new ones."""
 
-    def keeping(self, names: Container[str]) -> "Desk":
+    def keeping(self, names: Container[str]) -> "OperatorTransaction":
         return replace(self, kept=names)
 
 
 @contextmanager
-def at_desk(engine: Engine, *, actor: str, now: int, zone: tzinfo = UTC, force: bool = False) -> Iterator[Desk]:
+def operator_transaction(
+    engine: Engine, *, actor: str, now: int, zone: tzinfo = UTC, force: bool = False
+) -> Iterator[OperatorTransaction]:
     """A desk whose changes are made together at the end; an error changes nothing."""
     with engine.begin() as connection:
-        yield Desk(connection, actor, now, zone, force)
+        yield OperatorTransaction(connection, actor, now, zone, force)
 
 
 @contextmanager
-def reading_desk(engine: Engine, *, now: int, zone: tzinfo = UTC) -> Iterator[Desk]:
+def read_only_transaction(engine: Engine, *, now: int, zone: tzinfo = UTC) -> Iterator[OperatorTransaction]:
     """A desk to look from: all that is read there is of one moment, and waits for no one who writes."""
     with read_only(engine).begin() as connection:
-        yield Desk(connection, "", now, zone)
+        yield OperatorTransaction(connection, "", now, zone)

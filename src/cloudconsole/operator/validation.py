@@ -30,24 +30,24 @@ _WORDS: Final[Mapping[str, str]] = {
 }
 
 
-def a(thing: str) -> str:
+def with_article(thing: str) -> str:
     """`a tenant`, `an account`, and `a URL` as it is spoken."""
     return f"{'an' if thing[0] in 'aeiou' else 'a'} {thing}"
 
 
-def path_of(detail: ErrorDetails) -> Path:
+def error_path(detail: ErrorDetails) -> Path:
     loc = detail["loc"]
     return loc[:-1] if loc[-1] == "[key]" and detail["type"] != "extra_forbidden" else loc
 
 
-def message_of(detail: ErrorDetails) -> str:
+def error_message(detail: ErrorDetails) -> str:
     if detail["type"].endswith("_type") and detail["input"] is None:
         return "has no value"
     words = _WORDS.get(detail["type"])
     return words.format(**detail.get("ctx", {})) if words else detail["msg"]
 
 
-def path_text(path: Path) -> str:
+def format_path(path: Path) -> str:
     """A path as people write it, such as `tenants[0].accounts[1].username`."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{_key_text(step)}" for step in path)
     return text.removeprefix(".")
@@ -57,7 +57,7 @@ def _key_text(key: str) -> str:
     return key if re.fullmatch(r"[\w-]{1,64}", key) else ascii(key[:64])
 
 
-class _Unusable:
+class _Invalid:
     """A value that cannot be told. Its fields cannot be told either, and it has no items to look at."""
 
     def __getattr__(self, _field: str) -> Any:
@@ -67,25 +67,25 @@ class _Unusable:
         return iter(())
 
 
-UNUSABLE: Final[Any] = _Unusable()
+INVALID: Final[Any] = _Invalid()
 
 
-class Unreadable(NamedTuple):
+class UnreadableValue(NamedTuple):
     """A text that could not be made into what its field takes, and why: it is refused along with the other fields."""
 
     why: str
 
 
-def pass_unusable(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
-    if isinstance(value, Unreadable):
+def pass_invalid(value: Any, check: ValidatorFunctionWrapHandler) -> Any:
+    if isinstance(value, UnreadableValue):
         raise ValueError(value.why)  # noqa: TRY004 - pydantic takes ValueError
-    return value if value is UNUSABLE else check(value)
+    return value if value is INVALID else check(value)
 
 
-OR_UNUSABLE: Final = WrapValidator(pass_unusable)
+OR_INVALID: Final = WrapValidator(pass_invalid)
 
 
-def with_gaps(data: Any, details: list[ErrorDetails], faulty: Set[Path] = frozenset()) -> Any:
+def validate_with_placeholders(data: Any, details: list[ErrorDetails], faulty: Set[Path] = frozenset()) -> Any:
     """Data in which `UNUSABLE` stands for what these details or paths are about; keys that are not known are gone."""
     return _Gaps(details, faulty).put_in(data)
 
@@ -99,17 +99,17 @@ class _Gaps:
     """What is faulty in the data: entries that should not be there, entries that are missing, and values."""
 
     def __init__(self, details: list[ErrorDetails], faulty: Set[Path]) -> None:
-        self._unknown = {path_of(detail) for detail in details if _is_about_key(detail)}
+        self._unknown = {error_path(detail) for detail in details if _is_about_key(detail)}
         self._missing: dict[Path, dict[str | int, Any]] = defaultdict(dict)
-        for *around, key in (path_of(detail) for detail in details if detail["type"] == "missing"):
-            self._missing[tuple(around)][key] = UNUSABLE
-        self._faulty = faulty | set(map(path_of, details))
+        for *around, key in (error_path(detail) for detail in details if detail["type"] == "missing"):
+            self._missing[tuple(around)][key] = INVALID
+        self._faulty = faulty | set(map(error_path, details))
         self._around = {path[:length] for path in self._faulty for length in range(len(path))}
 
     def put_in(self, value: Any, path: Path = ()) -> Any:
         """A copy, as far as needed, with `UNUSABLE` for what is faulty, and without the unknown entries."""
         if path in self._faulty and path:
-            return UNUSABLE
+            return INVALID
         if path in self._around and isinstance(value, list):
             return [self.put_in(item, (*path, place)) for place, item in enumerate(value)]
         if path in self._around and isinstance(value, dict):

@@ -14,7 +14,7 @@ from cloudconsole.backends.openstack.keystone import KeystoneIdentity
 from cloudconsole.backends.openstack.token_encryption import TokenCipher
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import ClientInfo, CloudCredentials
-from cloudconsole.operator.provisioning import adopt_project
+from cloudconsole.operator.provisioning import provision_tenant
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.concurrency import Turns
 from cloudconsole.server.http.identity_providers import Door
@@ -49,7 +49,7 @@ class Projects:
             raise UpstreamFailed from problem
         if found is None:
             try:
-                return await self._writer.run(adopt_project, self._engine, project, name, int(self._clock.now()))
+                return await self._writer.run(provision_tenant, self._engine, project, name, int(self._clock.now()))
             except SQLAlchemyError as problem:
                 raise Unavailable from problem
         tenant_id, disabled = found

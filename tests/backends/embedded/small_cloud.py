@@ -16,7 +16,7 @@ from cloudconsole.core.ports import CacheableResult, Tenant
 from cloudconsole.core.resources import Kind
 from cloudconsole.operator.entities import RESOURCES
 from cloudconsole.operator.rules import SIZES
-from cloudconsole.operator.transaction import Desk, at_desk
+from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction
 from cloudconsole.spec.records import ConsumptionItem, DomainDetail, NewsItem, UrlItem, UsageLimits
 from cloudconsole.store.base import read_only
 from cloudconsole.store.tables import nodes, prices, tenants
@@ -111,9 +111,9 @@ class SmallCloud:
             RESOURCES.change(desk, resource_id, place | in_file_names(changes))
 
     @contextmanager
-    def desk(self) -> Iterator[Desk]:
+    def desk(self) -> Iterator[OperatorTransaction]:
         """For a change that everyone has seen when it is over."""
-        with at_desk(self.engine, actor="tests", now=int(self.clock.now()), force=True) as desk:
+        with operator_transaction(self.engine, actor="tests", now=int(self.clock.now()), force=True) as desk:
             yield desk
         settle(self.folder)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from cloudconsole.operator.audit import Search, changes
+from cloudconsole.operator.audit import AuditQuery, find_changes
 from cloudconsole.operator.cloud_file import load, loader
 from cloudconsole.operator.entities import (
     ACCOUNTS,
@@ -22,9 +22,9 @@ from cloudconsole.operator.entities import (
     RESOURCES,
     TENANTS,
     URLS,
-    Done,
+    ChangeResult,
 )
-from cloudconsole.operator.transaction import Desk
+from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
 from tests.operator.clouds import OTHER_HASH, SECRET_HASH, SMALL, contents, load_text, rows, write
 from tests.operator.transactions import NOW, desk_of
@@ -46,7 +46,7 @@ def loaded(engine_with: Callable[[str], Engine]) -> Engine:
 def told(engine: Engine) -> list[Told]:
     """The trail from its beginning."""
     with engine.begin() as connection:
-        lines = changes(connection, Search())
+        lines = find_changes(connection, AuditQuery())
     return [(line["change"], line["subject"], line["before"], line["after"]) for line in reversed(lines)]
 
 
@@ -165,7 +165,7 @@ def edited(old: str, new: str) -> str:
     ],
 )
 def test_a_load_notes_what_the_single_command_does(
-    loaded: Engine, tmp_path: Path, single: Callable[[Desk], Done], text: str
+    loaded: Engine, tmp_path: Path, single: Callable[[OperatorTransaction], ChangeResult], text: str
 ) -> None:
     with desk_of(loaded) as desk:
         single(desk)
@@ -220,8 +220,8 @@ def test_no_password_nor_its_hash_is_in_the_trail(loaded: Engine, tmp_path: Path
 def test_the_lines_are_found_by_subject_and_by_how_the_change_begins(loaded: Engine, tmp_path: Path) -> None:
     load_text(loaded, tmp_path, edited(BOB, BOB.replace(SECRET_HASH, OTHER_HASH)))
     with loaded.begin() as connection:
-        by_subject = changes(connection, Search(subject="bob"))
-        assert changes(connection, Search(change="account.")) == by_subject
+        by_subject = find_changes(connection, AuditQuery(subject="bob"))
+        assert find_changes(connection, AuditQuery(change="account.")) == by_subject
     (line,) = by_subject
     assert (line["actor"], line["at"], line["change"]) == ("tester", "2027-01-15T08:00:00Z", "account.password")
 

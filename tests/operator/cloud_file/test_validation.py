@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Engine
 
 from cloudconsole.operator.cloud_file import dump
-from cloudconsole.operator.errors import OperatorError, Overridable
+from cloudconsole.operator.errors import OperatorError, OverridableError
 from tests.operator.clouds import HEAD, SECRET_HASH, contents, load_text
 from tests.operator.transactions import last_line
 
@@ -32,7 +32,7 @@ OPERATOR = "role: operator"
 
 def refuse(engine: Engine, folder: Path, text: str, words: str) -> None:
     before = contents(engine)
-    with pytest.raises(Overridable, match=f"^{re.escape(words)}$"):
+    with pytest.raises(OverridableError, match=f"^{re.escape(words)}$"):
         load_text(engine, folder, text)
     assert contents(engine) == before
 
@@ -186,7 +186,7 @@ def test_what_is_new_where_all_is_disabled_is_refused_even_if_forced(
     stored = contents(engine)
     with pytest.raises(OperatorError, match=f"^{re.escape(words)}$") as refusal:
         load_text(engine, tmp_path, after, force=force)
-    assert not isinstance(refusal.value, Overridable)
+    assert not isinstance(refusal.value, OverridableError)
     assert contents(engine) == stored
 
 

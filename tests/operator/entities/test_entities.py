@@ -9,24 +9,24 @@ import pytest
 from sqlalchemy import Engine, text
 
 from cloudconsole.core.resources import QUOTA_DEFAULTS
-from cloudconsole.operator.audit import Search, changes
+from cloudconsole.operator.audit import AuditQuery, find_changes
 from cloudconsole.operator.cloud_file import dump
 from cloudconsole.operator.entities import (
     ACCOUNTS,
     DOMAINS,
+    ENTITY_TYPES,
     FLAVORS,
     NEWS,
     NODES,
-    NOUNS,
     PRICES,
     QUOTAS,
     RESOURCES,
     TENANTS,
     URLS,
-    Noun,
+    EntityType,
 )
-from cloudconsole.operator.errors import OperatorError, Unfit
-from cloudconsole.operator.transaction import at_desk, reading_desk
+from cloudconsole.operator.errors import OperatorError, ValidationError
+from cloudconsole.operator.transaction import operator_transaction, read_only_transaction
 from cloudconsole.store import tables
 from tests.operator.clouds import OTHER_HASH, SECRET_HASH, SMALL, by_name, contents, load_text, rows
 from tests.operator.transactions import NOW, desk_of, last_line, refused
@@ -62,12 +62,12 @@ CHANGES: dict[str, dict[str, Any]] = {
     "domain": {"originConfig": {"originIps": ["192.0.2.1"], "advOriginConfigs": None, "originDomainName": None}},
     "news": {"title": "Ten"},
 }
-ADDABLE = [noun for noun in NOUNS if "add" in noun.verbs]
-SWITCHABLE = [noun for noun in NOUNS if "disable" in noun.verbs]
+ADDABLE = [noun for noun in ENTITY_TYPES if "add" in noun.verbs]
+SWITCHABLE = [noun for noun in ENTITY_TYPES if "disable" in noun.verbs]
 
 
 def test_only_these_nouns_lack_a_verb_of_the_others() -> None:
-    lacks = {noun.name: {"add", "disable", "remove"}.difference(noun.verbs) for noun in NOUNS}
+    lacks = {noun.name: {"add", "disable", "remove"}.difference(noun.verbs) for noun in ENTITY_TYPES}
     assert {name: verbs for name, verbs in lacks.items() if verbs} == {
         "quota": {"add", "disable", "remove"},
         "price": {"disable"},
@@ -84,7 +84,7 @@ def store(engine_with: Callable[[str], Engine]) -> Engine:
     return engine_with(SMALL)
 
 
-def new_one(engine: Engine, noun: Noun) -> str:
+def new_one(engine: Engine, noun: EntityType) -> str:
     with desk_of(engine) as desk:
         return noun.add(desk, NEW[noun.name]).subject
 
@@ -93,7 +93,7 @@ def new_one(engine: Engine, noun: Noun) -> str:
 
 
 @pytest.mark.parametrize("noun", ADDABLE, ids=named)
-def test_what_is_added_is_shown_and_listed_and_noted(store: Engine, noun: Noun) -> None:
+def test_what_is_added_is_shown_and_listed_and_noted(store: Engine, noun: EntityType) -> None:
     with desk_of(store) as desk:
         done = noun.add(desk, NEW[noun.name])
     with desk_of(store) as desk:
@@ -106,14 +106,14 @@ def test_what_is_added_is_shown_and_listed_and_noted(store: Engine, noun: Noun) 
 
 
 @pytest.mark.parametrize("noun", ADDABLE, ids=named)
-def test_a_second_one_of_the_same_name_is_refused(store: Engine, noun: Noun) -> None:
+def test_a_second_one_of_the_same_name_is_refused(store: Engine, noun: EntityType) -> None:
     new_one(store, noun)
     with refused(store, "there is an? .* already") as desk:
         noun.add(desk, NEW[noun.name])
 
 
 @pytest.mark.parametrize("noun", ADDABLE, ids=named)
-def test_a_record_is_what_adding_takes(store: Engine, noun: Noun) -> None:
+def test_a_record_is_what_adding_takes(store: Engine, noun: EntityType) -> None:
     key = new_one(store, noun)
     with desk_of(store) as desk:
         removed = noun.remove(desk, key).before
@@ -123,7 +123,7 @@ def test_a_record_is_what_adding_takes(store: Engine, noun: Noun) -> None:
 
 
 @pytest.mark.parametrize("noun", ADDABLE, ids=named)
-def test_a_change_is_noted_with_before_and_after(store: Engine, noun: Noun) -> None:
+def test_a_change_is_noted_with_before_and_after(store: Engine, noun: EntityType) -> None:
     key = new_one(store, noun)
     with desk_of(store) as desk:
         before = noun.show(desk, key)
@@ -136,7 +136,7 @@ def test_a_change_is_noted_with_before_and_after(store: Engine, noun: Noun) -> N
 
 
 @pytest.mark.parametrize("noun", ADDABLE, ids=named)
-def test_a_change_to_what_it_is_already_changes_nothing(store: Engine, noun: Noun) -> None:
+def test_a_change_to_what_it_is_already_changes_nothing(store: Engine, noun: EntityType) -> None:
     key = new_one(store, noun)
     before = contents(store)
     with desk_of(store) as desk:
@@ -145,7 +145,7 @@ def test_a_change_to_what_it_is_already_changes_nothing(store: Engine, noun: Nou
 
 
 @pytest.mark.parametrize("noun", SWITCHABLE, ids=named)
-def test_what_is_disabled_can_be_enabled_again(store: Engine, noun: Noun) -> None:
+def test_what_is_disabled_can_be_enabled_again(store: Engine, noun: EntityType) -> None:
     key = new_one(store, noun)
     with desk_of(store) as desk:
         before = noun.show(desk, key)
@@ -163,7 +163,7 @@ DERIVED = ("operator_audit", "totals", "usage")
 
 
 @pytest.mark.parametrize("noun", ADDABLE, ids=named)
-def test_what_is_removed_is_gone_and_noted(store: Engine, noun: Noun) -> None:
+def test_what_is_removed_is_gone_and_noted(store: Engine, noun: EntityType) -> None:
     before = {name: kept for name, kept in contents(store).items() if name not in DERIVED}
     key = new_one(store, noun)
     with desk_of(store) as desk:
@@ -173,8 +173,8 @@ def test_what_is_removed_is_gone_and_noted(store: Engine, noun: Noun) -> None:
     assert {name: kept for name, kept in contents(store).items() if name in before} == before
 
 
-@pytest.mark.parametrize("noun", [noun for noun in NOUNS if noun is not PRICES], ids=named)
-def test_what_is_not_there_is_said_to_be_missing(store: Engine, noun: Noun) -> None:
+@pytest.mark.parametrize("noun", [noun for noun in ENTITY_TYPES if noun is not PRICES], ids=named)
+def test_what_is_not_there_is_said_to_be_missing(store: Engine, noun: EntityType) -> None:
     with refused(store, f"there is no {noun.thing} nothing"[:40]) as desk:
         noun.show(desk, "nothing")
     with refused(store, f"there is no {noun.thing} nothing"[:40]) as desk:
@@ -182,13 +182,13 @@ def test_what_is_not_there_is_said_to_be_missing(store: Engine, noun: Noun) -> N
 
 
 @pytest.mark.parametrize("noun", ADDABLE, ids=named)
-def test_an_unknown_field_is_refused(store: Engine, noun: Noun) -> None:
+def test_an_unknown_field_is_refused(store: Engine, noun: EntityType) -> None:
     with refused(store, "colour: is not known here") as desk:
         noun.add(desk, NEW[noun.name] | {"colour": "red"})
 
 
 @pytest.mark.parametrize("noun", ADDABLE, ids=named)
-def test_a_required_field_that_is_missing_is_named(store: Engine, noun: Noun) -> None:
+def test_a_required_field_that_is_missing_is_named(store: Engine, noun: EntityType) -> None:
     required = [given.name for given in noun.inputs() if given.is_required]
     for name in required:
         with refused(store, f"{name}: is missing") as desk:
@@ -196,14 +196,14 @@ def test_a_required_field_that_is_missing_is_named(store: Engine, noun: Noun) ->
 
 
 @pytest.mark.parametrize("noun", [noun for noun in ADDABLE if noun.fixed], ids=named)
-def test_a_key_stays(store: Engine, noun: Noun) -> None:
+def test_a_key_stays(store: Engine, noun: EntityType) -> None:
     key = new_one(store, noun)
     with refused(store, f"{noun.key}: cannot be changed") as desk:
         noun.change(desk, key, {noun.key: "8"})
 
 
-@pytest.mark.parametrize("noun", NOUNS, ids=named)
-def test_a_list_comes_in_pages_without_gaps(store: Engine, noun: Noun) -> None:
+@pytest.mark.parametrize("noun", ENTITY_TYPES, ids=named)
+def test_a_list_comes_in_pages_without_gaps(store: Engine, noun: EntityType) -> None:
     if "add" in noun.verbs:
         new_one(store, noun)
     with desk_of(store) as desk:
@@ -216,9 +216,9 @@ def test_a_list_comes_in_pages_without_gaps(store: Engine, noun: Noun) -> None:
     assert pages == whole
 
 
-@pytest.mark.parametrize("noun", NOUNS, ids=named)
+@pytest.mark.parametrize("noun", ENTITY_TYPES, ids=named)
 def test_a_store_that_operators_changed_is_dumped_and_loaded_as_it_is(
-    store: Engine, tmp_path: Path, noun: Noun
+    store: Engine, tmp_path: Path, noun: EntityType
 ) -> None:
     if "add" in noun.verbs:
         key = new_one(store, noun)
@@ -246,7 +246,7 @@ def test_a_tenant_keeps_what_it_has_when_it_is_renamed(store: Engine) -> None:
 
 
 @pytest.mark.parametrize("noun", [TENANTS, NODES, FLAVORS], ids=named)
-def test_a_name_that_another_one_has_is_refused(store: Engine, noun: Noun) -> None:
+def test_a_name_that_another_one_has_is_refused(store: Engine, noun: EntityType) -> None:
     with desk_of(store) as desk:
         first, second = noun.list(desk)
     with refused(store, f"name: there is a {noun.thing} {first['name']} already") as desk:
@@ -467,7 +467,7 @@ def test_a_failing_change_takes_the_earlier_ones_of_its_desk_back(store: Engine)
 
 
 def test_times_without_an_offset_are_in_the_operators_zone(store: Engine) -> None:
-    with at_desk(store, actor="a", now=NOW, zone=ZoneInfo("Asia/Shanghai")) as desk:
+    with operator_transaction(store, actor="a", now=NOW, zone=ZoneInfo("Asia/Shanghai")) as desk:
         done = NEWS.add(desk, NEW["news"] | {"date": "2026-09-09 08:00"})
     assert done.after is not None
     assert done.after["date"] == "2026-09-09T00:00:00Z"
@@ -476,7 +476,7 @@ def test_times_without_an_offset_are_in_the_operators_zone(store: Engine) -> Non
 def test_a_desk_to_look_from_writes_nothing_and_waits_for_no_writer(store: Engine) -> None:
     with desk_of(store) as writer:
         NODES.add(writer, {"name": "sh-1"})
-        with reading_desk(store, now=NOW) as desk:
+        with read_only_transaction(store, now=NOW) as desk:
             assert [record["name"] for record in NODES.list(desk)] == ["hk-1", "hk-2"]
 
 
@@ -498,7 +498,7 @@ def test_what_gets_another_key_is_found_in_the_trail_by_both(store: Engine) -> N
     with desk_of(store) as desk:
         TENANTS.change(desk, "demo", {"name": "renamed"})
     with store.begin() as connection:
-        found = {key: changes(connection, Search(subject=key))[0] for key in ("demo", "renamed")}
+        found = {key: find_changes(connection, AuditQuery(subject=key))[0] for key in ("demo", "renamed")}
     assert {key: line["change"] for key, line in found.items()} == {"demo": "tenant.change", "renamed": "tenant.rename"}
     for line in found.values():
         assert (line["before"]["name"], line["after"]["name"]) == ("demo", "renamed")
@@ -515,15 +515,15 @@ def test_what_gets_another_key_is_found_in_the_trail_by_both(store: Engine) -> N
     ids=["account", "domain", "price", "resource"],
 )
 def test_all_that_does_not_fit_is_told_at_once(
-    store: Engine, noun: Noun, values: dict[str, Any], fields: list[str]
+    store: Engine, noun: EntityType, values: dict[str, Any], fields: list[str]
 ) -> None:
-    with pytest.raises(Unfit) as refusal, desk_of(store) as desk:
+    with pytest.raises(ValidationError) as refusal, desk_of(store) as desk:
         noun.add(desk, values)
     assert set(fields) <= {path[0] for path, _ in refusal.value.findings}
 
 
 @pytest.mark.parametrize("noun", [URLS, NEWS], ids=named)
-def test_the_same_sent_twice_under_a_fresh_key_is_added_once(store: Engine, noun: Noun) -> None:
+def test_the_same_sent_twice_under_a_fresh_key_is_added_once(store: Engine, noun: EntityType) -> None:
     values = {name: value for name, value in NEW[noun.name].items() if name not in ("id", "date")}
     with desk_of(store) as desk:
         key = noun.fresh_key(desk)

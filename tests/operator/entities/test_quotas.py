@@ -7,9 +7,9 @@ import pytest
 from sqlalchemy import Engine
 
 from cloudconsole.core.clock import format_utc
-from cloudconsole.operator.audit import Search, changes
+from cloudconsole.operator.audit import AuditQuery, find_changes
 from cloudconsole.operator.entities import QUOTAS, RESOURCES
-from cloudconsole.operator.errors import Overridable
+from cloudconsole.operator.errors import OverridableError
 from tests.operator.clouds import assert_all_counted
 from tests.operator.transactions import NOW, desk_of, refused
 
@@ -107,7 +107,7 @@ def test_another_tenants_use_does_not_count(store: Engine) -> None:
 
 
 def test_force_goes_over_a_quota(store: Engine) -> None:
-    with pytest.raises(Overridable), desk_of(store) as desk:
+    with pytest.raises(OverridableError), desk_of(store) as desk:
         RESOURCES.add(desk, instance("i-1", vcpus=9))
     with desk_of(store, force=True) as desk:
         RESOURCES.add(desk, instance("i-1", vcpus=9))
@@ -120,5 +120,5 @@ def test_what_was_forced_is_noted_as_forced(store: Engine) -> None:
         RESOURCES.add(desk, instance("i-1", vcpus=9))
     with desk_of(store) as desk:
         RESOURCES.end(desk, "i-1")
-        noted = changes(desk.connection, Search(subject="i-1"))
+        noted = find_changes(desk.connection, AuditQuery(subject="i-1"))
     assert [line["change"] for line in noted] == ["resource.end", "resource.add (forced)"]

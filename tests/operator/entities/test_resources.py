@@ -24,8 +24,8 @@ from cloudconsole.core.clock import format_utc
 from cloudconsole.core.ports import Tenant
 from cloudconsole.core.resources import KINDS, NODELESS, QUOTA_DEFAULTS, SIZED_IN_GB, Kind
 from cloudconsole.operator.cloud_file import dump
-from cloudconsole.operator.entities import NODES, RESOURCES, TENANTS, Done
-from cloudconsole.operator.transaction import Desk
+from cloudconsole.operator.entities import NODES, RESOURCES, TENANTS, ChangeResult
+from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
 from tests.harness import HeldClock
 from tests.operator.clouds import (
@@ -65,7 +65,7 @@ def store(engine_with: Callable[[str], Engine]) -> Engine:
     return engine_with(CLOUD)
 
 
-def record(desk: Desk, kind: Kind = "volume", resource_id: str = "r-1", **changes: Any) -> None:
+def record(desk: OperatorTransaction, kind: Kind = "volume", resource_id: str = "r-1", **changes: Any) -> None:
     what = {"tenant": "t1", "id": resource_id, "kind": kind, "name": "a", "node": None if kind in NODELESS else "n1"}
     RESOURCES.add(desk, {**what, **FITTING.get(kind, {}), **changes})
 
@@ -260,7 +260,7 @@ def test_every_change_is_noted_with_before_and_after(store: Engine) -> None:
     with desk_of(store) as desk:
         record(desk)
     lines.append(last_line(store))
-    changes: tuple[Callable[[Desk], Done], ...] = (
+    changes: tuple[Callable[[OperatorTransaction], ChangeResult], ...] = (
         lambda desk: RESOURCES.change(desk, "r-1", {"size": 8}),
         lambda desk: RESOURCES.end(desk, "r-1", "2027-02-01"),
         lambda desk: RESOURCES.remove(desk, "r-1"),

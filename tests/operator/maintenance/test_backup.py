@@ -19,7 +19,7 @@ from stat import S_IMODE
 import pytest
 
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.maintenance.backup import back_up, restore, staged
+from cloudconsole.operator.maintenance.backup import restore, stage_restore, write_backup
 from cloudconsole.store.base import BUSY_SECONDS, StoreError
 from cloudconsole.store.sqlite.backup import overwrite_database
 from cloudconsole.store.sqlite.store import prepare
@@ -37,7 +37,7 @@ def execute(data: Path, part: str, sql: str) -> list[tuple[object, ...]]:
 
 
 def bring_back(file: Path, folder: Path, *, keep_sessions: bool = False) -> int:
-    with staged(file, folder) as backup:
+    with stage_restore(file, folder) as backup:
         return restore(backup, folder, actor="ann", now=NOW, zone=UTC, keep_sessions=keep_sessions)
 
 
@@ -55,7 +55,7 @@ def sessions(data: Path) -> set[object]:
 
 @pytest.fixture
 def backup(data: Path, tmp_path: Path) -> Path:
-    back_up(data, tmp_path / "b.tar", now=NOW)
+    write_backup(data, tmp_path / "b.tar", now=NOW)
     return tmp_path / "b.tar"
 
 
@@ -80,15 +80,15 @@ def test_a_manifest_leads_it_and_says_what_it_is(backup: Path) -> None:
 def test_a_file_that_is_there_is_replaced_only_when_told(backup: Path, data: Path) -> None:
     backup.write_text("precious")
     with pytest.raises(OperatorError, match="is there already: give another name, or --force to replace it"):
-        back_up(data, backup, now=NOW)
+        write_backup(data, backup, now=NOW)
     assert backup.read_text() == "precious"
-    back_up(data, backup, now=NOW, force=True)
+    write_backup(data, backup, now=NOW, force=True)
     assert tarfile.is_tarfile(backup)
 
 
 def test_a_folder_in_its_place_is_refused(data: Path, tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match="is not a file"):
-        back_up(data, tmp_path, now=NOW, force=True)
+        write_backup(data, tmp_path, now=NOW, force=True)
 
 
 def test_a_link_in_its_place_is_not_followed(data: Path, tmp_path: Path) -> None:
@@ -97,14 +97,14 @@ def test_a_link_in_its_place_is_not_followed(data: Path, tmp_path: Path) -> None
     (tmp_path / "loose.tar").symlink_to("not there")
     for name in ("b.tar", "loose.tar"):
         with pytest.raises(OperatorError, match="is a symbolic link, and none is followed: give another name"):
-            back_up(data, tmp_path / name, now=NOW, force=True)
+            write_backup(data, tmp_path / name, now=NOW, force=True)
     assert (tmp_path / "precious").read_text() == "precious"
     assert not (tmp_path / "not there").exists()
 
 
 def test_a_folder_that_is_not_there_is_named(data: Path, tmp_path: Path) -> None:
     with pytest.raises(OperatorError) as refused:
-        back_up(data, tmp_path / "none/b.tar", now=NOW)
+        write_backup(data, tmp_path / "none/b.tar", now=NOW)
     words = f"{tmp_path}/none/b.tar cannot be written: there is no folder {tmp_path}/none: make it first"
     assert str(refused.value) == words
 
@@ -112,8 +112,8 @@ def test_a_folder_that_is_not_there_is_named(data: Path, tmp_path: Path) -> None
 def test_a_store_in_a_dangerous_folder_is_neither_copied_nor_replaced(backup: Path, data: Path) -> None:
     data.chmod(0o777)
     with pytest.raises(StoreError, match="chmod o-w"):
-        back_up(data, backup, now=NOW, force=True)
-    with pytest.raises(StoreError, match="chmod o-w"), staged(backup, data):
+        write_backup(data, backup, now=NOW, force=True)
+    with pytest.raises(StoreError, match="chmod o-w"), stage_restore(backup, data):
         pass
 
 
@@ -123,7 +123,7 @@ def test_a_damaged_store_is_not_backed_up_and_the_old_backup_stands(backup: Path
     with pytest.raises(
         StoreError, match=r"the store is damaged, and no backup was made: cloud\.db: a row of accounts "
     ):
-        back_up(data, backup, now=NOW, force=True)
+        write_backup(data, backup, now=NOW, force=True)
     assert backup.read_bytes() == before
 
 
@@ -131,7 +131,7 @@ def test_someone_who_writes_has_not_written_yet(data: Path, tmp_path: Path) -> N
     with closing(sqlite3.connect(data / "cloud.db")) as writer:
         writer.execute("INSERT INTO nodes (name) VALUES ('after')")
         writer.commit()
-        back_up(data, tmp_path / "b.tar", now=NOW)
+        write_backup(data, tmp_path / "b.tar", now=NOW)
     execute(data, "cloud", "INSERT INTO nodes (name) VALUES ('later')")
     bring_back(tmp_path / "b.tar", tmp_path / "new")
     assert "after" in nodes(tmp_path / "new")
@@ -165,7 +165,7 @@ def trail(data: Path) -> list[tuple[object, ...]]:
 
 def test_lines_since_the_backup_stay_in_the_trail(data: Path, tmp_path: Path) -> None:
     add_line(data, "before")
-    back_up(data, tmp_path / "b.tar", now=NOW)
+    write_backup(data, tmp_path / "b.tar", now=NOW)
     add_line(data, "since")
     add_line(data, "since then")
     before = trail(data)
@@ -179,7 +179,7 @@ def test_lines_since_the_backup_stay_in_the_trail(data: Path, tmp_path: Path) ->
 def test_lines_stay_however_often_and_in_which_order_backups_are_restored(data: Path, tmp_path: Path) -> None:
     for name in ("one", "two", "three"):
         add_line(data, name)
-        back_up(data, tmp_path / f"{name}.tar", now=NOW)
+        write_backup(data, tmp_path / f"{name}.tar", now=NOW)
     kept = [bring_back(tmp_path / f"{name}.tar", data) for name in ("one", "three", "two", "two")]
     assert kept == [2, 1, 3, 4]
     assert [change for _, change in trail(data)][1:] == ["one", "two", "three", *["restore"] * 4]
@@ -189,7 +189,7 @@ def test_lines_stay_when_another_stores_backup_is_restored(data: Path, tmp_path:
     other = copytree(data, tmp_path / "other")
     add_line(data, "here")
     add_line(other, "there")
-    back_up(other, tmp_path / "other.tar", now=NOW)
+    write_backup(other, tmp_path / "other.tar", now=NOW)
     assert bring_back(tmp_path / "other.tar", data) == 1
     assert [change for _, change in trail(data)] == ["load", "there", "here", "restore"]
 
@@ -244,7 +244,7 @@ def test_no_line_is_lost_of_those_who_write_meanwhile(backup: Path, data: Path) 
 
 def test_all_sessions_end(data: Path, tmp_path: Path) -> None:
     add_session(data, "before")
-    back_up(data, tmp_path / "b.tar", now=NOW)
+    write_backup(data, tmp_path / "b.tar", now=NOW)
     add_session(data, "since")
     bring_back(tmp_path / "b.tar", data)
     assert sessions(data) == set()
@@ -252,7 +252,7 @@ def test_all_sessions_end(data: Path, tmp_path: Path) -> None:
 
 def test_the_backups_sessions_can_be_kept(data: Path, tmp_path: Path) -> None:
     add_session(data, "before")
-    back_up(data, tmp_path / "b.tar", now=NOW)
+    write_backup(data, tmp_path / "b.tar", now=NOW)
     add_session(data, "since")
     bring_back(tmp_path / "b.tar", data, keep_sessions=True)
     assert sessions(data) == {"before"}
@@ -260,7 +260,7 @@ def test_the_backups_sessions_can_be_kept(data: Path, tmp_path: Path) -> None:
 
 def test_a_store_keeps_its_own_key(data: Path, tmp_path: Path) -> None:
     execute(data, "activity", "INSERT INTO secrets VALUES ('csrf', x'01')")
-    back_up(data, tmp_path / "b.tar", now=NOW)
+    write_backup(data, tmp_path / "b.tar", now=NOW)
     execute(data, "activity", "UPDATE secrets SET value = x'02'")
     bring_back(tmp_path / "b.tar", data)
     assert execute(data, "activity", "SELECT name, value FROM secrets") == [("csrf", b"\x02")]
@@ -268,7 +268,7 @@ def test_a_store_keeps_its_own_key(data: Path, tmp_path: Path) -> None:
 
 def test_a_new_store_gets_the_backups_key(data: Path, tmp_path: Path) -> None:
     execute(data, "activity", "INSERT INTO secrets VALUES ('csrf', x'01')")
-    back_up(data, tmp_path / "b.tar", now=NOW)
+    write_backup(data, tmp_path / "b.tar", now=NOW)
     bring_back(tmp_path / "b.tar", tmp_path / "new")
     assert execute(tmp_path / "new", "activity", "SELECT name, value FROM secrets") == [("csrf", b"\x01")]
     assert S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
@@ -296,7 +296,7 @@ def test_a_gzipped_backup_is_taken(backup: Path, data: Path, tmp_path: Path) -> 
 def test_an_older_backup_is_brought_up_to_date(data: Path, tmp_path: Path) -> None:
     usage = execute(data, "cloud", "SELECT * FROM usage")
     make_older(data)
-    back_up(data, tmp_path / "b.tar", now=NOW)
+    write_backup(data, tmp_path / "b.tar", now=NOW)
     bring_back(tmp_path / "b.tar", data)
     assert usage
     assert execute(data, "cloud", "SELECT * FROM usage") == usage
@@ -427,11 +427,11 @@ def test_a_folder_where_everyone_could_swap_what_is_put_there_is_refused(
     shared.mkdir()
     shared.chmod(0o777)
     with pytest.raises(StoreError, match=f"every user can replace what is put into {shared}"):
-        back_up(data, shared / "b.tar", now=NOW)
+        write_backup(data, shared / "b.tar", now=NOW)
     with pytest.raises(StoreError, match=f"every user can replace what is put into {shared}"):
         bring_back(backup, shared / "new")
     shared.chmod(0o1777)
-    back_up(data, shared / "b.tar", now=NOW)
+    write_backup(data, shared / "b.tar", now=NOW)
     bring_back(backup, shared / "new")
 
 
@@ -505,7 +505,7 @@ def test_what_is_no_good_backup_is_refused(backup: Path, data: Path, spoil: Call
 def test_a_backup_of_a_newer_revision_is_refused(backup: Path, data: Path, tmp_path: Path) -> None:
     newer = copytree(data, tmp_path / "newer")
     execute(newer, "cloud", "UPDATE alembic_version SET version_num = '9999'")
-    back_up(newer, tmp_path / "newer.tar", now=NOW)
+    write_backup(newer, tmp_path / "newer.tar", now=NOW)
     with pytest.raises(StoreError, match=r"newer Cloud Console .*9999.*install that version"):
         bring_back(tmp_path / "newer.tar", data)
     bring_back(backup, data)

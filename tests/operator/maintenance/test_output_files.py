@@ -7,11 +7,11 @@ from stat import S_IMODE
 import pytest
 
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.maintenance.backup import refuse_as_outfile, replacing
+from cloudconsole.operator.maintenance.backup import atomic_output, reject_output_file
 
 
 def write(file: Path, content: bytes) -> None:
-    with replacing(file) as outfile, outfile.opened() as target:
+    with atomic_output(file) as outfile, outfile.opened() as target:
         target.write(content)
 
 
@@ -26,7 +26,7 @@ def test_a_file_is_for_its_owner_alone_even_where_one_was_open_to_all(tmp_path: 
 
 def test_the_old_file_stands_when_the_new_one_fails(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("old")
-    with pytest.raises(TypeError), replacing(tmp_path / "file") as outfile, outfile.opened() as target:
+    with pytest.raises(TypeError), atomic_output(tmp_path / "file") as outfile, outfile.opened() as target:
         target.writelines([b"half of", None])  # type: ignore[list-item]
     assert (tmp_path / "file").read_text() == "old"
     assert [file.name for file in tmp_path.iterdir()] == ["file"]
@@ -34,7 +34,7 @@ def test_the_old_file_stands_when_the_new_one_fails(tmp_path: Path) -> None:
 
 def test_a_link_that_is_put_there_meanwhile_is_replaced_itself(tmp_path: Path) -> None:
     (tmp_path / "precious").write_text("precious")
-    with replacing(tmp_path / "file") as outfile, outfile.opened() as target:
+    with atomic_output(tmp_path / "file") as outfile, outfile.opened() as target:
         (tmp_path / "file").symlink_to("precious")
         target.write(b"new")
     assert (tmp_path / "precious").read_text() == "precious"
@@ -44,7 +44,7 @@ def test_a_link_that_is_put_there_meanwhile_is_replaced_itself(tmp_path: Path) -
 
 def test_nobody_else_can_look_at_it_in_the_making(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
-    with replacing(tmp_path / "file") as outfile, outfile.opened():
+    with atomic_output(tmp_path / "file") as outfile, outfile.opened():
         assert S_IMODE(outfile.folder.stat().st_mode) == 0o700
         assert S_IMODE(outfile.complete.stat().st_mode) == 0o600
 
@@ -52,7 +52,7 @@ def test_nobody_else_can_look_at_it_in_the_making(tmp_path: Path) -> None:
 def test_a_folder_that_is_put_there_meanwhile_is_named_and_not_what_was_in_the_making(tmp_path: Path) -> None:
     with (
         pytest.raises(OperatorError) as refused,
-        replacing(tmp_path / "file") as outfile,
+        atomic_output(tmp_path / "file") as outfile,
         outfile.opened(),
     ):
         (tmp_path / "file").mkdir()
@@ -63,7 +63,7 @@ def test_a_pipe_and_a_device_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for file in (tmp_path / "pipe", Path("/dev/null"), tmp_path):
         with pytest.raises(OperatorError, match="is not a file: give the name of a file to write"):
-            refuse_as_outfile(file)
+            reject_output_file(file)
 
 
 def test_a_name_that_is_just_not_too_long_is_taken(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Table, insert, update
 
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.maintenance import retention
-from cloudconsole.operator.maintenance.retention import DAY, LEAST_DAYS, Ages, count, in_batches, prune, rules
+from cloudconsole.operator.maintenance.retention import DAY, LEAST_DAYS, RetentionAges, count, in_batches, prune, rules
 from cloudconsole.store import counters, tables
 from cloudconsole.store.base import DatabaseName, Store
 from tests.operator.clouds import SMALL, assert_all_counted, load_text, rows
@@ -18,7 +18,7 @@ from tests.operator.transactions import NOW, last_line
 from tests.stores import copy_store, store_in
 
 IDLE = 1800
-NOTHING_MORE = Ages()
+NOTHING_MORE = RetentionAges()
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def keys(store: Store, table: Table) -> list[Any]:
         return [next(iter(row.values())) for row in rows(engine, table)]
 
 
-def pruned(store: Store, ages: Ages = NOTHING_MORE, now: int = NOW) -> dict[str, int]:
+def pruned(store: Store, ages: RetentionAges = NOTHING_MORE, now: int = NOW) -> dict[str, int]:
     chosen = rules(ages, now=now, session_idle=IDLE)
     foreseen = count(store, chosen)
     removed = prune(store, chosen, actor="tester", now=now)
@@ -62,8 +62,8 @@ def session(name: bytes, *, seen_at: int, expires_at: int) -> dict[str, Any]:
 
 def test_resources_that_ended_long_ago_go_and_no_figure_changes(store: Store, tmp_path: Path) -> None:
     fill(store, tmp_path)
-    assert pruned(store, Ages(ended_resources=346)) == {}
-    assert pruned(store, Ages(ended_resources=345)) == {"resources": 1}
+    assert pruned(store, RetentionAges(ended_resources=346)) == {}
+    assert pruned(store, RetentionAges(ended_resources=345)) == {"resources": 1}
     assert keys(store, tables.resources) == ["i-1", "k-1", "v-1"]
     with store.opened("cloud") as engine:
         assert_all_counted(engine)
@@ -78,7 +78,7 @@ def test_what_ended_in_these_days_or_ends_later_stays(store: Store, tmp_path: Pa
         for key, ended in ends.items():
             connection.execute(update(tables.resources).where(tables.resources.c.id == key).values(ended_at=ended))
         counters.recount_all(connection)
-    assert pruned(store, Ages(ended_resources=LEAST_DAYS)) == {"resources": 1}
+    assert pruned(store, RetentionAges(ended_resources=LEAST_DAYS)) == {"resources": 1}
     assert keys(store, tables.resources) == ["i-1", "k-1", "v-1"]
 
 
@@ -88,8 +88,8 @@ def test_nothing_that_was_not_asked_for_goes(store: Store, tmp_path: Path) -> No
     assert pruned(store, now=NOW + 9999 * DAY) == {}
 
 
-@pytest.mark.parametrize("ages", [Ages(6), Ages(None, 0), Ages(None, None, -400)])
-def test_what_people_may_still_look_for_is_not_removed(ages: Ages) -> None:
+@pytest.mark.parametrize("ages", [RetentionAges(6), RetentionAges(None, 0), RetentionAges(None, None, -400)])
+def test_what_people_may_still_look_for_is_not_removed(ages: RetentionAges) -> None:
     with pytest.raises(OperatorError, match="nothing is removed before 7 days have passed"):
         rules(ages, now=NOW, session_idle=IDLE)
 
@@ -98,18 +98,18 @@ def test_old_lines_of_the_trails_go_but_for_those_of_prunings(store: Store, tmp_
     fill(store, tmp_path)
     access = {"event": "login", "address": "192.0.2.1", "request_id": "x"}
     put(store, tables.access_audit, {"at": NOW, **access}, {"at": NOW - 8 * DAY, **access})
-    assert pruned(store, Ages(access_audit=8)) == {}
-    assert pruned(store, Ages(access_audit=7)) == {"access_audit": 1}
-    assert pruned(store, Ages(audit=400), now=NOW + 399 * DAY) == {}
+    assert pruned(store, RetentionAges(access_audit=8)) == {}
+    assert pruned(store, RetentionAges(access_audit=7)) == {"access_audit": 1}
+    assert pruned(store, RetentionAges(audit=400), now=NOW + 399 * DAY) == {}
     before = len(keys(store, tables.operator_audit))
-    assert pruned(store, Ages(audit=400), now=NOW + 401 * DAY) == {"operator_audit": before - 1}
+    assert pruned(store, RetentionAges(audit=400), now=NOW + 401 * DAY) == {"operator_audit": before - 1}
     with store.opened("cloud") as engine:
         assert [line["change"] for line in rows(engine, tables.operator_audit)] == ["prune", "prune"]
 
 
 def test_the_trail_says_what_was_removed_and_how_far_back(store: Store, tmp_path: Path) -> None:
     fill(store, tmp_path)
-    pruned(store, Ages(ended_resources=300))
+    pruned(store, RetentionAges(ended_resources=300))
     with store.opened("cloud") as engine:
         line = last_line(engine)
     assert (line["actor"], line["change"], line["at"]) == ("tester", "prune", NOW)
@@ -119,7 +119,7 @@ def test_the_trail_says_what_was_removed_and_how_far_back(store: Store, tmp_path
 def test_where_nothing_goes_nothing_is_noted(store: Store, tmp_path: Path) -> None:
     fill(store, tmp_path)
     before = keys(store, tables.operator_audit)
-    assert pruned(store, Ages(400, 400, 400)) == {}
+    assert pruned(store, RetentionAges(400, 400, 400)) == {}
     assert keys(store, tables.operator_audit) == before
 
 

@@ -15,7 +15,7 @@ from cluster.replica import Replica
 from sqlalchemy import Engine, select
 
 from cloudconsole.operator.entities import TENANTS
-from cloudconsole.operator.transaction import at_desk
+from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.metrics.layout import STORE_ERRORS
@@ -135,7 +135,10 @@ def test_without_connections_a_worker_that_needs_another_says_so(server: Postgre
 
 def halt_in_the_middle(address: str) -> None:
     """Someone who stops where a change is made and not yet kept."""
-    with PostgresStore(Dsn(address)).opened("cloud") as engine, at_desk(engine, actor="a", now=NOW) as desk:
+    with (
+        PostgresStore(Dsn(address)).opened("cloud") as engine,
+        operator_transaction(engine, actor="a", now=NOW) as desk,
+    ):
         TENANTS.add(desk, {"name": "halted"})
         os.kill(os.getpid(), signal.SIGSTOP)
 
@@ -155,7 +158,7 @@ def test_who_stands_still_in_the_middle_of_a_change_loses_it_and_holds_up_nobody
         eventually(lambda: stat.read_text().rpartition(")")[2].split()[0] == "T")
         with PostgresStore(address).opened("cloud") as engine:
             # It waits for the lock that the other has.
-            with at_desk(engine, actor="b", now=NOW) as desk:
+            with operator_transaction(engine, actor="b", now=NOW) as desk:
                 TENANTS.add(desk, {"name": "other"})
             os.kill(halted.pid, signal.SIGCONT)
             halted.join(60)

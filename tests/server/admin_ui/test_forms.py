@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cloudconsole.operator.entities import TENANTS
-from cloudconsole.operator.transaction import at_desk
+from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.server.admin_ui.sessions import LARGEST_FORM
 from cloudconsole.store.tables import accounts, operator_audit, quotas, resources, tenants, urls
 from tests.harness import FORM, Caller, InProcess
@@ -250,7 +250,7 @@ def test_a_wrong_address_is_said_at_its_field(operator: Operator) -> None:
 
 
 def rename(data: Path, key: str, name: str) -> None:
-    with opened(data, "cloud") as engine, at_desk(engine, actor="root", now=1) as desk:
+    with opened(data, "cloud") as engine, operator_transaction(engine, actor="root", now=1) as desk:
         TENANTS.change(desk, key, {"name": name})
 
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from cloudconsole.operator.entities import NOUNS
+from cloudconsole.operator.entities import ENTITY_TYPES
 from tests.server.admin_ui.pages import Operator, Page
 from tests.server.admin_ui.paths import POSTS
 from tests.server.admin_ui.test_forms import TOKEN, token_of
 
 NUL = "a\0b"
-LISTS = [(noun.name, name) for noun in NOUNS for name in (*noun.filters(), "after")]
+LISTS = [(noun.name, name) for noun in ENTITY_TYPES for name in (*noun.filters(), "after")]
 ADDED = [path for path in POSTS if path.endswith("/add/")]
 DONE = [path for path in POSTS if path not in (*ADDED, "/admin/sign-out/")]
 
@@ -24,7 +24,7 @@ def test_the_trail_has_no_line_of_it(operator: Operator, name: str) -> None:
     assert (page.status, [tag for tag, _ in page.tags if tag == "td"]) == (200, [])
 
 
-@pytest.mark.parametrize("noun", [noun.name for noun in NOUNS])
+@pytest.mark.parametrize("noun", [noun.name for noun in ENTITY_TYPES])
 def test_nothing_has_it_as_a_key(operator: Operator, noun: str) -> None:
     assert operator.get(f"/admin/{noun}/one/?key=a%00b").status == 404
 

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import insert, update
 
 from cloudconsole.operator import queries
-from cloudconsole.operator.entities import NOUNS, RESOURCES, Noun
-from cloudconsole.operator.transaction import at_desk
+from cloudconsole.operator.entities import ENTITY_TYPES, RESOURCES, EntityType
+from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.server.app import Console
 from cloudconsole.store import tables
 from tests.harness import Caller, HeldClock, InProcess
@@ -170,8 +170,8 @@ def test_a_list_goes_on_from_page_to_page_and_misses_nothing(operator: Operator,
     assert "/admin/resource/one/?key=x-000" in operator.get(first).links
 
 
-@pytest.mark.parametrize("noun", NOUNS, ids=lambda noun: noun.name)
-def test_every_filter_can_be_chosen_and_stays_chosen(operator: Operator, noun: Noun) -> None:
+@pytest.mark.parametrize("noun", ENTITY_TYPES, ids=lambda noun: noun.name)
+def test_every_filter_can_be_chosen_and_stays_chosen(operator: Operator, noun: EntityType) -> None:
     path = f"/admin/{noun.name}/"
     for name, each in noun.filters().items():
         form = operator.get(path).forms[1]
@@ -330,7 +330,7 @@ def long_trail(quick_store: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     data = copy_store(quick_store, tmp_path_factory.mktemp("trail") / "data")
     with opened(data, "cloud") as engine:
         for number in range(60):
-            with at_desk(engine, actor="root", now=1_700_000_000 + number) as desk:
+            with operator_transaction(engine, actor="root", now=1_700_000_000 + number) as desk:
                 RESOURCES.change(desk, "v-d0000001", {"name": f"name {number}"})
     return data
 

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import pytest
 
 from cloudconsole.cli.main import main
-from cloudconsole.operator.entities import NOUNS
+from cloudconsole.operator.entities import ENTITY_TYPES
 from cloudconsole.operator.serializers import parse_json
 from cloudconsole.server.commands.admin.accounts import VERBS as ACCOUNT_VERBS
 from cloudconsole.store.tables import operator_audit
@@ -229,5 +229,5 @@ def test_a_page_does_and_notes_what_the_command_does(
 
 
 def test_no_verb_is_forgotten() -> None:
-    verbs = {(noun.name, verb) for noun in NOUNS for verb in noun.verbs if verb not in ("show", "list")}
+    verbs = {(noun.name, verb) for noun in ENTITY_TYPES for verb in noun.verbs if verb not in ("show", "list")}
     assert {(case.noun, case.verb) for case in CASES} == verbs | {("account", verb) for verb in ACCOUNT_VERBS}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudconsole.operator.entities import NOUNS
+from cloudconsole.operator.entities import ENTITY_TYPES
 from cloudconsole.server.admin_ui.fields import UNLIMITED_SUFFIX, adding_controls
 from cloudconsole.server.http.body import MOST_FORM_FIELDS, MOST_PERCENT_SIGNS, MOST_UNESCAPED, parse_form, parse_json
 from cloudconsole.spec.errors import MalformedBody
@@ -61,7 +61,7 @@ def test_beside_escapes_too_many_equals_signs_are_malformed() -> None:
 def test_the_largest_operator_form_fits() -> None:
     names = {
         noun: [name for control in adding_controls(noun) for name in (control.name, control.name + UNLIMITED_SUFFIX)]
-        for noun in NOUNS
+        for noun in ENTITY_TYPES
     }
     around = ["csrfmiddlewaretoken", "key", "seen", "fresh", "force", "preview"]
     assert max(len(each) for each in names.values()) + len(around) <= MOST_FORM_FIELDS

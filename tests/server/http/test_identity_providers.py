@@ -9,7 +9,7 @@ from sqlalchemy import Engine, insert, select
 
 from cloudconsole.core.ports import ClientInfo, CloudCredentials, FederatedUser
 from cloudconsole.operator.entities import TENANTS
-from cloudconsole.operator.transaction import at_desk
+from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.server.http import identity_providers
 from cloudconsole.server.http.concurrency import Turns
 from cloudconsole.server.http.identity_providers import Door, Vigil
@@ -251,19 +251,19 @@ def test_a_logout_goes_through_where_the_endpoint_cannot_be_reached(
 
 
 def change_tenant(watched: Watched, verb: str, now: int = NOW + 5) -> None:
-    with at_desk(watched.cloud, actor="tests", now=now) as desk:
+    with operator_transaction(watched.cloud, actor="tests", now=now) as desk:
         getattr(TENANTS, verb)(desk, "acme")
 
 
 def test_a_project_that_its_tenant_is_no_longer_ends_a_guests_session(watched: Watched) -> None:
-    with at_desk(watched.cloud, actor="tests", now=NOW + 5) as desk:
+    with operator_transaction(watched.cloud, actor="tests", now=NOW + 5) as desk:
         TENANTS.change(desk, "acme", {"project": None})
     assert watched.find() is None
 
 
 def test_it_stays_ended_when_the_tenant_is_its_project_again(watched: Watched) -> None:
     for project in (None, f"project@{ENDPOINT}"):
-        with at_desk(watched.cloud, actor="tests", now=NOW + 5) as desk:
+        with operator_transaction(watched.cloud, actor="tests", now=NOW + 5) as desk:
             TENANTS.change(desk, "acme", {"project": project})
     assert watched.find() is None
 

@@ -10,7 +10,7 @@ import pytest
 
 from cloudconsole.server.test_mode.faults import CATALOGUE
 from cloudconsole.spec.errors import ApiError
-from cloudconsole.testing import ConsoleServer, NoConsole
+from cloudconsole.testing import ConsoleServer, ServerNotStarted
 from tests.e2e.processes import eventually
 from tests.harness import Caller, OverHttp
 from tests.server.test_mode.conftest import Control
@@ -235,5 +235,5 @@ def test_a_refusal_leaves_what_was_asked_before(control: Control) -> None:
 
 
 def test_the_handle_tells_a_refusal(desk: ConsoleServer) -> None:
-    with pytest.raises(NoConsole, match="The field 'times' must be a whole number from 1 to 1000000"):
+    with pytest.raises(ServerNotStarted, match="The field 'times' must be a whole number from 1 to 1000000"):
         desk.fault("unavailable", times=0)

@@ -13,7 +13,7 @@ from shutil import disk_usage
 
 import pytest
 
-from cloudconsole.operator.maintenance.backup import back_up
+from cloudconsole.operator.maintenance.backup import write_backup
 from cloudconsole.store.base import DATABASE_NAMES, StoreError
 from cloudconsole.store.sqlite import archive
 from cloudconsole.store.sqlite.archive import MANIFEST, read_archive
@@ -28,7 +28,7 @@ LITTLE = 8 * 1024 * 1024
 
 @pytest.fixture
 def backup(data: Path, tmp_path: Path) -> Path:
-    back_up(data, tmp_path / "b.tar", now=NOW)
+    write_backup(data, tmp_path / "b.tar", now=NOW)
     return tmp_path / "b.tar"
 
 

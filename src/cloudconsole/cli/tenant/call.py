@@ -4,35 +4,37 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from cloudconsole.cli import messages, output
-from cloudconsole.cli.errors import WRONG_USAGE, UsageProblem, tell
-from cloudconsole.cli.flags import add_call_flags
-from cloudconsole.cli.i18n import say
-from cloudconsole.cli.parser import Parser, completed_by
-from cloudconsole.cli.runner import run_call
+from cloudconsole.cli.errors import EXIT_USAGE, UsageError, print_error
+from cloudconsole.cli.flags import add_connection_flags
+from cloudconsole.cli.i18n import translate
+from cloudconsole.cli.parser import Parser, add_completion
+from cloudconsole.cli.runner import run_command
 
 if TYPE_CHECKING:
-    from cloudconsole.cli.connection import Call
+    from cloudconsole.cli.connection import Connection
 
 
 def add_arguments(parser: Parser) -> None:
-    completed_by(parser.add_argument("action", metavar="ACTION", help=say(messages.ACTION_ARGUMENT)), _action_names)
-    parser.add_argument("fields", metavar="NAME=VALUE", nargs="*", help=say(messages.FIELDS_ARGUMENT))
+    add_completion(
+        parser.add_argument("action", metavar="ACTION", help=translate(messages.ACTION_ARGUMENT)), _action_names
+    )
+    parser.add_argument("fields", metavar="NAME=VALUE", nargs="*", help=translate(messages.FIELDS_ARGUMENT))
     parser.more_of = "fields"
-    add_call_flags(parser, with_output=False)
-    parser.add_argument("--output", choices=["json"], help=say(messages.JSON_FLAG))
+    add_connection_flags(parser, with_output=False)
+    parser.add_argument("--output", choices=["json"], help=translate(messages.JSON_FLAG))
 
 
 def run(arguments: argparse.Namespace) -> int:
     try:
         fields = read_fields(arguments.fields)
-    except UsageProblem as problem:
-        tell(str(problem))
-        return WRONG_USAGE
+    except UsageError as problem:
+        print_error(str(problem))
+        return EXIT_USAGE
 
-    def command(call: "Call") -> None:
+    def command(call: "Connection") -> None:
         output.print_json(call.do(lambda console: console.call(arguments.action, **fields)))
 
-    return run_call(arguments, command)
+    return run_command(arguments, command)
 
 
 def read_fields(given: list[str]) -> dict[str, Any]:
@@ -43,9 +45,9 @@ def read_fields(given: list[str]) -> dict[str, Any]:
         is_json = name.endswith(":")
         name = name.removesuffix(":")
         if not equals or not name:
-            raise UsageProblem(say(messages.NOT_A_FIELD, given=argument))
+            raise UsageError(translate(messages.NOT_A_FIELD, given=argument))
         if name in fields or name == "action":
-            raise UsageProblem(say(messages.FIELD_TWICE, name=name))
+            raise UsageError(translate(messages.FIELD_TWICE, name=name))
         fields[name] = _json(name, value) if is_json else value
     return fields
 
@@ -56,7 +58,7 @@ def _json(name: str, value: str) -> Any:
     try:
         return msgspec.json.decode(value)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        raise UsageProblem(say(messages.NOT_JSON, name=name)) from None
+        raise UsageError(translate(messages.NOT_JSON, name=name)) from None
 
 
 def _action_names() -> list[str]:

@@ -6,40 +6,40 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from cloudconsole.cli import messages
-from cloudconsole.cli.errors import UsageProblem
-from cloudconsole.cli.flags import add_call_flags
-from cloudconsole.cli.i18n import say
-from cloudconsole.cli.output import Field, Sheet, View, print_sheet, show
-from cloudconsole.cli.runner import run_call
+from cloudconsole.cli.errors import UsageError
+from cloudconsole.cli.flags import add_connection_flags
+from cloudconsole.cli.i18n import translate
+from cloudconsole.cli.output import Field, OutputView, Table, print_table, run_and_print
+from cloudconsole.cli.runner import run_command
 from cloudconsole.cli.tables import Bar
 from cloudconsole.cli.tenant.flavors import with_unit
 from cloudconsole.spec.text import escape_and_truncate
 
 if TYPE_CHECKING:
-    from cloudconsole.cli.connection import Call
+    from cloudconsole.cli.connection import Connection
     from cloudconsole.client import Console
 
 _PERIODS: Final = {"hour": messages.HOUR, "day": messages.DAY, "month": messages.MONTH, "year": messages.YEAR}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--plot", action="store_true", help=say(messages.PLOT_FLAG))
-    add_call_flags(parser)
+    parser.add_argument("--plot", action="store_true", help=translate(messages.PLOT_FLAG))
+    add_connection_flags(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     if not arguments.plot:
-        return show(arguments, View(lambda console: console.call("GetConsumptionsEstimated"), _sheet))
+        return run_and_print(arguments, OutputView(lambda console: console.call("GetConsumptionsEstimated"), _sheet))
 
-    def plot(call: "Call") -> None:
+    def plot(call: "Connection") -> None:
         if arguments.output not in (None, "table"):
-            raise UsageProblem(say(messages.PLOT_IS_DRAWN))
-        print_sheet(call.do(_plot), is_drawing=True)
+            raise UsageError(translate(messages.PLOT_IS_DRAWN))
+        print_table(call.do(_plot), is_drawing=True)
 
-    return run_call(arguments, plot)
+    return run_command(arguments, plot)
 
 
-def _sheet(console: "Console") -> Sheet:
+def _sheet(console: "Console") -> Table:
     costs = console.consumption()
     periods = [
         field
@@ -49,43 +49,43 @@ def _sheet(console: "Console") -> Sheet:
             Field(None, with_unit(heading, costs.currency), _amount(period), "amount"),
         )
     ]
-    return Sheet(
+    return Table(
         [
             Field("res_type", None, lambda cost: cost.res_type),
-            Field(None, say(messages.KIND), _kind),
+            Field(None, translate(messages.KIND), _kind),
             *periods,
             Field("currency", None, lambda _: costs.currency),
         ],
         costs.items,
         sums=[costs.total] if costs.items else [],
-        notes=[] if costs.items else [say(messages.NO_COSTS)],
+        notes=[] if costs.items else [translate(messages.NO_COSTS)],
     )
 
 
-def _plot(console: "Console") -> Sheet:
+def _plot(console: "Console") -> Table:
     costs = console.consumption()
     largest = max((cost.hour for cost in costs), default=Decimal(0))
     fields = [
-        Field(None, say(messages.KIND), _kind),
+        Field(None, translate(messages.KIND), _kind),
         Field(None, "", lambda cost: Bar(float(cost.hour / largest) if largest else 0.0, "cyan"), "bar"),
         Field(None, with_unit(messages.HOUR, costs.currency), _amount("hour"), "amount"),
         Field(None, "%", lambda cost: _percent(cost.hour, costs.total.hour), "number"),
     ]
     if not costs.items:
-        return Sheet(fields, [], notes=[say(messages.NO_COSTS)])
+        return Table(fields, [], notes=[translate(messages.NO_COSTS)])
     currency = escape_and_truncate(costs.currency or "")
     totals = [
-        f"{say(messages.TOTAL)}, {say(heading)}: {_text(getattr(costs.total, period))} {currency}".rstrip()
+        f"{translate(messages.TOTAL)}, {translate(heading)}: {_text(getattr(costs.total, period))} {currency}".rstrip()
         for period, heading in _PERIODS.items()
     ]
     month_days = console.about().month_days
-    rule = say(messages.RULE, month_days=month_days) if month_days else say(messages.NO_RULE)
-    return Sheet(fields, costs.items, notes=["", *totals, rule])
+    rule = translate(messages.RULE, month_days=month_days) if month_days else translate(messages.NO_RULE)
+    return Table(fields, costs.items, notes=["", *totals, rule])
 
 
 def _kind(cost: Any) -> str:
     known = messages.KINDS.get(cost.res_type)
-    return say(known) if known else str(cost.res_type)
+    return translate(known) if known else str(cost.res_type)
 
 
 def _amount(period: str) -> Callable[[Any], str]:

@@ -5,43 +5,47 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from cloudconsole.cli import messages
-from cloudconsole.cli.flags import add_call_flags
-from cloudconsole.cli.i18n import say
-from cloudconsole.cli.output import Field, Sheet, View, show
+from cloudconsole.cli.flags import add_connection_flags
+from cloudconsole.cli.i18n import translate
+from cloudconsole.cli.output import Field, OutputView, Table, run_and_print
 
 if TYPE_CHECKING:
     from cloudconsole.client import Console
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("id", metavar="ID", help=say(messages.DOMAIN_ID_ARGUMENT))
-    add_call_flags(parser)
+    parser.add_argument("id", metavar="ID", help=translate(messages.DOMAIN_ID_ARGUMENT))
+    add_connection_flags(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     wanted: str = arguments.id
-    return show(
+    return run_and_print(
         arguments,
-        View(lambda console: console.call("GetDomainDetail", domainId=wanted), lambda console: _sheet(console, wanted)),
+        OutputView(
+            lambda console: console.call("GetDomainDetail", domainId=wanted), lambda console: _sheet(console, wanted)
+        ),
     )
 
 
-def _sheet(console: "Console", wanted: str) -> Sheet:
+def _sheet(console: "Console", wanted: str) -> Table:
     fields = [
-        Field("domainId", say(messages.ID), attrgetter("id")),
-        Field("domainName", say(messages.DOMAIN_NAME), attrgetter("name")),
-        Field("comment", say(messages.COMMENT), attrgetter("comment")),
-        Field("serviceAreas", say(messages.SERVICE_AREAS), lambda domain: ";".join(domain.service_areas)),
-        Field("serviceType", say(messages.SERVICE_TYPE), attrgetter("service_type")),
+        Field("domainId", translate(messages.ID), attrgetter("id")),
+        Field("domainName", translate(messages.DOMAIN_NAME), attrgetter("name")),
+        Field("comment", translate(messages.COMMENT), attrgetter("comment")),
+        Field("serviceAreas", translate(messages.SERVICE_AREAS), lambda domain: ";".join(domain.service_areas)),
+        Field("serviceType", translate(messages.SERVICE_TYPE), attrgetter("service_type")),
         Field("enabled", None, attrgetter("enabled")),
-        Field(None, say(messages.ENABLED), lambda domain: say(messages.YES if domain.enabled else messages.NO)),
+        Field(
+            None, translate(messages.ENABLED), lambda domain: translate(messages.YES if domain.enabled else messages.NO)
+        ),
         Field("cname", "CNAME", attrgetter("cname")),
-        Field("status", say(messages.STATUS), attrgetter("status")),
-        Field("originIps", say(messages.ORIGIN_IPS), lambda domain: ";".join(domain.origin.ips)),
-        Field("originDomainName", say(messages.ORIGIN_NAME), attrgetter("origin.domain_name")),
-        Field("advOriginConfigs", say(messages.ADVANCED_ORIGIN), attrgetter("origin.advanced")),
-        Field("cacheBehaviors", say(messages.CACHE_BEHAVIORS), attrgetter("cache_behaviors")),
-        Field("visitControlRules", say(messages.VISIT_RULES), attrgetter("visit_control_rules")),
-        Field("queryStringSettings", say(messages.QUERY_STRING), attrgetter("query_string_settings")),
+        Field("status", translate(messages.STATUS), attrgetter("status")),
+        Field("originIps", translate(messages.ORIGIN_IPS), lambda domain: ";".join(domain.origin.ips)),
+        Field("originDomainName", translate(messages.ORIGIN_NAME), attrgetter("origin.domain_name")),
+        Field("advOriginConfigs", translate(messages.ADVANCED_ORIGIN), attrgetter("origin.advanced")),
+        Field("cacheBehaviors", translate(messages.CACHE_BEHAVIORS), attrgetter("cache_behaviors")),
+        Field("visitControlRules", translate(messages.VISIT_RULES), attrgetter("visit_control_rules")),
+        Field("queryStringSettings", translate(messages.QUERY_STRING), attrgetter("query_string_settings")),
     ]
-    return Sheet(fields, [console.domain(wanted)], is_record=True)
+    return Table(fields, [console.domain(wanted)], is_record=True)

@@ -6,10 +6,10 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from cloudconsole.cli import messages
-from cloudconsole.cli.errors import Problem
-from cloudconsole.cli.flags import add_call_flags, whole_number
-from cloudconsole.cli.i18n import say
-from cloudconsole.cli.output import Field, Sheet, View, show
+from cloudconsole.cli.errors import CommandError
+from cloudconsole.cli.flags import add_connection_flags, whole_number
+from cloudconsole.cli.i18n import translate
+from cloudconsole.cli.output import Field, OutputView, Table, run_and_print
 from cloudconsole.spec.i18n import Text
 from cloudconsole.spec.text import escape_and_truncate
 
@@ -18,53 +18,55 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--vcpus", metavar="N", type=whole_number, help=say(messages.VCPUS_FLAG))
-    parser.add_argument("--ram", metavar="N", type=whole_number, help=say(messages.RAM_FLAG))
-    add_call_flags(parser)
+    parser.add_argument("--vcpus", metavar="N", type=whole_number, help=translate(messages.VCPUS_FLAG))
+    parser.add_argument("--ram", metavar="N", type=whole_number, help=translate(messages.RAM_FLAG))
+    add_connection_flags(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     vcpus, ram = arguments.vcpus, arguments.ram
-    return show(
-        arguments, View(lambda console: _data(console, vcpus, ram), lambda console: _sheet(console, vcpus, ram))
+    return run_and_print(
+        arguments, OutputView(lambda console: _data(console, vcpus, ram), lambda console: _sheet(console, vcpus, ram))
     )
 
 
-def _sheet(console: "Console", vcpus: int | None, ram: int | None) -> Sheet:
+def _sheet(console: "Console", vcpus: int | None, ram: int | None) -> Table:
     units, flavors = console.about().units, console.flavors()
     ram_unit, disk_unit = (units.ram, units.disk) if units else ("", "")
     _check_offered(flavors, vcpus, ram)
     fields = [
-        Field("id", say(messages.ID), attrgetter("id")),
-        Field("name", say(messages.NAME), attrgetter("name")),
-        Field("vcpus", say(messages.CORES), attrgetter("vcpus"), "number"),
+        Field("id", translate(messages.ID), attrgetter("id")),
+        Field("name", translate(messages.NAME), attrgetter("name")),
+        Field("vcpus", translate(messages.CORES), attrgetter("vcpus"), "number"),
         Field("ram", with_unit(messages.RAM, ram_unit), attrgetter("ram"), "number"),
         Field("disk", with_unit(messages.SYSTEM_DISK, disk_unit), attrgetter("disk"), "number"),
     ]
     found = flavors.flavors if vcpus is None and ram is None else flavors.matching(vcpus=vcpus, ram=ram)
     choices = {cores: sizes for cores, sizes in flavors.choices().items() if vcpus in (None, cores)}
     notes = [
-        say(messages.RAM_WITH_CORES, cores=cores, sizes=_listed(sizes), unit=escape_and_truncate(ram_unit)).rstrip()
+        translate(
+            messages.RAM_WITH_CORES, cores=cores, sizes=_listed(sizes), unit=escape_and_truncate(ram_unit)
+        ).rstrip()
         for cores, sizes in choices.items()
         if ram is None or ram in sizes
     ]
-    return Sheet(fields, found, notes=["", *notes])
+    return Table(fields, found, notes=["", *notes])
 
 
 def with_unit(text: Text, unit: str | None) -> str:
-    return f"{say(text)} ({escape_and_truncate(unit)})" if unit else say(text)
+    return f"{translate(text)} ({escape_and_truncate(unit)})" if unit else translate(text)
 
 
 def _check_offered(flavors: "Flavors", vcpus: int | None, ram: int | None) -> None:
     choices = flavors.choices()
     if vcpus is not None and vcpus not in choices:
-        raise Problem(say(messages.CORES_NOT_OFFERED, vcpus=vcpus, offered=_listed(choices)))
+        raise CommandError(translate(messages.CORES_NOT_OFFERED, vcpus=vcpus, offered=_listed(choices)))
     if ram is None:
         return
     offered = choices[vcpus] if vcpus is not None else sorted({size for sizes in choices.values() for size in sizes})
     if ram not in offered:
         refusal = messages.RAM_NOT_OFFERED if vcpus is None else messages.RAM_NOT_WITH_CORES
-        raise Problem(say(refusal, ram=ram, vcpus=vcpus, offered=_listed(offered)))
+        raise CommandError(translate(refusal, ram=ram, vcpus=vcpus, offered=_listed(offered)))
 
 
 def _listed(numbers: Iterable[int]) -> str:

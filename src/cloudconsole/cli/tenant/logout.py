@@ -4,36 +4,36 @@ import argparse
 from typing import TYPE_CHECKING
 
 from cloudconsole.cli import messages, output
-from cloudconsole.cli.errors import tell
-from cloudconsole.cli.flags import add_call_flags
-from cloudconsole.cli.i18n import say
-from cloudconsole.cli.runner import exit_code_of, run_call, worded
+from cloudconsole.cli.errors import print_error
+from cloudconsole.cli.flags import add_connection_flags
+from cloudconsole.cli.i18n import translate
+from cloudconsole.cli.runner import describe_error, exit_code_for, run_command
 
 if TYPE_CHECKING:
-    from cloudconsole.cli.connection import Call
+    from cloudconsole.cli.connection import Connection
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_call_flags(parser, with_output=False)
+    add_connection_flags(parser, with_output=False)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return run_call(arguments, _log_out)
+    return run_command(arguments, _log_out)
 
 
-def _log_out(call: "Call") -> int:
+def _log_out(call: "Connection") -> int:
     from cloudconsole.client import ConsoleError
 
     if call.username is None or call.console.session is None:
-        output.print_line(say(messages.NOT_LOGGED_IN, url=call.url))
+        output.print_line(translate(messages.NOT_LOGGED_IN, url=call.url))
         return 0
     try:
         with call.bounded():
             call.console.logout()
     except ConsoleError as error:
         call.forget()
-        tell(say(messages.FORGOTTEN_HERE, problem=worded(error)))
-        return exit_code_of(error)
+        print_error(translate(messages.FORGOTTEN_HERE, problem=describe_error(error)))
+        return exit_code_for(error)
     call.forget()
-    output.print_line(say(messages.LOGGED_OUT, username=call.username, url=call.url))
+    output.print_line(translate(messages.LOGGED_OUT, username=call.username, url=call.url))
     return 0

@@ -6,29 +6,29 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from cloudconsole.cli import messages
-from cloudconsole.cli.flags import add_call_flags
-from cloudconsole.cli.i18n import say
-from cloudconsole.cli.output import Field, Sheet, View, show
+from cloudconsole.cli.flags import add_connection_flags
+from cloudconsole.cli.i18n import translate
+from cloudconsole.cli.output import Field, OutputView, Table, run_and_print
 from cloudconsole.cli.tenant.flavors import with_unit
 
 if TYPE_CHECKING:
     from cloudconsole.client import Console
 
-add_arguments = add_call_flags
+add_arguments = add_connection_flags
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return show(arguments, View(lambda console: console.call("GetNews"), _sheet))
+    return run_and_print(arguments, OutputView(lambda console: console.call("GetNews"), _sheet))
 
 
-def _sheet(console: "Console") -> Sheet:
-    return Sheet(
+def _sheet(console: "Console") -> Table:
+    return Table(
         [
             Field(None, with_unit(messages.DATE, console.about().time_zone), lambda item: _moment(item.date)),
             Field("date", None, lambda item: item.date.isoformat()),
-            Field("url", say(messages.URL), attrgetter("url")),
+            Field("url", translate(messages.URL), attrgetter("url")),
             # At the end of a line a text may be folded.
-            Field("title", say(messages.TITLE), attrgetter("title")),
+            Field("title", translate(messages.TITLE), attrgetter("title")),
         ],
         console.news(),
     )

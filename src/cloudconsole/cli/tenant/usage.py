@@ -5,9 +5,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from cloudconsole.cli import messages
-from cloudconsole.cli.flags import add_call_flags, interval
-from cloudconsole.cli.i18n import say
-from cloudconsole.cli.output import Field, Sheet, View, show
+from cloudconsole.cli.flags import add_connection_flags, interval
+from cloudconsole.cli.i18n import translate
+from cloudconsole.cli.output import Field, OutputView, Table, run_and_print
 from cloudconsole.cli.tables import Bar, Cell, Styled
 from cloudconsole.cli.tenant.flavors import with_unit
 
@@ -31,9 +31,15 @@ class Row(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--watch", metavar="SECONDS", nargs="?", type=interval, const=5.0, default=None, help=say(messages.WATCH_FLAG)
+        "--watch",
+        metavar="SECONDS",
+        nargs="?",
+        type=interval,
+        const=5.0,
+        default=None,
+        help=translate(messages.WATCH_FLAG),
     )
-    add_call_flags(parser)
+    add_connection_flags(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -41,10 +47,10 @@ def run(arguments: argparse.Namespace) -> int:
         from cloudconsole.cli.watch import watch
 
         return watch(arguments, usage_sheet, arguments.watch)
-    return show(arguments, View(lambda console: console.call("GetUsageLimits"), usage_sheet))
+    return run_and_print(arguments, OutputView(lambda console: console.call("GetUsageLimits"), usage_sheet))
 
 
-def usage_sheet(console: "Console") -> Sheet:
+def usage_sheet(console: "Console") -> Table:
     units, usage = console.about().units, console.usage_limits()
 
     def unit(name: str) -> str | None:
@@ -57,17 +63,19 @@ def usage_sheet(console: "Console") -> Sheet:
     only_limits = [Row(name, unit(name), limit) for name, limit in usage.bounds().items()]
     fields = [
         Field("quota", None, attrgetter("name")),
-        Field(None, say(messages.QUOTA), lambda row: with_unit(messages.QUOTAS[row.name], row.unit)),
+        Field(None, translate(messages.QUOTA), lambda row: with_unit(messages.QUOTAS[row.name], row.unit)),
         Field(None, "", _bar, "bar"),
         Field("used", None, attrgetter("used")),
-        Field(None, say(messages.USED), _used, "number"),
+        Field(None, translate(messages.USED), _used, "number"),
         Field("limit", None, attrgetter("limit")),
-        Field(None, say(messages.LIMIT), lambda row: _or_unlimited(row.limit), "number"),
+        Field(None, translate(messages.LIMIT), lambda row: _or_unlimited(row.limit), "number"),
         Field("free", None, attrgetter("free")),
-        Field(None, say(messages.FREE), lambda row: "" if row.used is None else _or_unlimited(row.free), "number"),
+        Field(
+            None, translate(messages.FREE), lambda row: "" if row.used is None else _or_unlimited(row.free), "number"
+        ),
         Field("unit", None, attrgetter("unit")),
     ]
-    return Sheet(fields, [*counted, *only_limits])
+    return Table(fields, [*counted, *only_limits])
 
 
 def _bar(row: Any) -> Cell:
@@ -85,4 +93,4 @@ def _style(share: float) -> str:
 
 
 def _or_unlimited(number: int | None) -> str:
-    return say(messages.UNLIMITED) if number is None else str(number)
+    return translate(messages.UNLIMITED) if number is None else str(number)

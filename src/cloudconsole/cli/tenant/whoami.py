@@ -5,17 +5,17 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from cloudconsole.cli import messages, output
-from cloudconsole.cli.errors import DONE, REFUSED
-from cloudconsole.cli.flags import add_call_flags
-from cloudconsole.cli.i18n import say
-from cloudconsole.cli.output import Field, Sheet, print_csv, print_sheet
-from cloudconsole.cli.runner import run_call, tell_error
+from cloudconsole.cli.errors import EXIT_FAILED, EXIT_OK
+from cloudconsole.cli.flags import add_connection_flags
+from cloudconsole.cli.i18n import translate
+from cloudconsole.cli.output import Field, Table, print_csv, print_table
+from cloudconsole.cli.runner import report_error, run_command
 from cloudconsole.spec.i18n import Text
 
 if TYPE_CHECKING:
-    from cloudconsole.cli.connection import Call
+    from cloudconsole.cli.connection import Connection
 
-add_arguments = add_call_flags
+add_arguments = add_connection_flags
 
 
 class Fact(NamedTuple):
@@ -26,21 +26,21 @@ class Fact(NamedTuple):
 
 
 def run(arguments: argparse.Namespace) -> int:
-    def command(call: "Call") -> int:
+    def command(call: "Connection") -> int:
         from cloudconsole.client import ConsoleError
 
         try:
             state = _state(call)
         except ConsoleError as error:
             _print(call, "unknown")
-            return tell_error(error, call.url, is_verbose=arguments.verbose)
+            return report_error(error, call.url, is_verbose=arguments.verbose)
         _print(call, state)
-        return DONE if state == "live" else REFUSED
+        return EXIT_OK if state == "live" else EXIT_FAILED
 
-    return run_call(arguments, command)
+    return run_command(arguments, command)
 
 
-def _state(call: "Call") -> str:
+def _state(call: "Connection") -> str:
     """Whether the kept session is live, which only a call can tell. Nobody is logged in for that."""
     from cloudconsole.client import LoginRequired
 
@@ -57,7 +57,7 @@ def _state(call: "Call") -> str:
     return "live"
 
 
-def _print(call: "Call", state: str) -> None:
+def _print(call: "Connection", state: str) -> None:
     settings = call.settings
     said_by = settings.account.said_by
     facts = [
@@ -71,15 +71,15 @@ def _print(call: "Call", state: str) -> None:
         output.print_json({fact.name: fact.value for fact in facts})
         return
     if settings.output == "csv":
-        print_csv(Sheet([Field("name", None, attrgetter("name")), Field("value", None, attrgetter("value"))], facts))
+        print_csv(Table([Field("name", None, attrgetter("name")), Field("value", None, attrgetter("value"))], facts))
         return
     fields = [
-        Field(None, say(messages.SETTING), lambda fact: say(fact.heading)),
+        Field(None, translate(messages.SETTING), lambda fact: translate(fact.heading)),
         Field(
             None,
-            say(messages.VALUE),
-            lambda fact: say(messages.STATES[state]) if fact.name == "session" else fact.value,
+            translate(messages.VALUE),
+            lambda fact: translate(messages.STATES[state]) if fact.name == "session" else fact.value,
         ),
-        Field(None, say(messages.SAID_BY), attrgetter("source")),
+        Field(None, translate(messages.SAID_BY), attrgetter("source")),
     ]
-    print_sheet(Sheet(fields, facts))
+    print_table(Table(fields, facts))

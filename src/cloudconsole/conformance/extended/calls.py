@@ -2,11 +2,11 @@
 
 from typing import Any, NamedTuple
 
-from cloudconsole.conformance.assertions import Skipped, hold, hold_equal
-from cloudconsole.conformance.checks import Check, Group
-from cloudconsole.conformance.context import Examination
-from cloudconsole.conformance.extended.assertions import hold_empty, hold_logged_in, hold_refused, hold_success
-from cloudconsole.conformance.responses import Answer
+from cloudconsole.conformance.assertions import CheckSkipped, check, check_equal
+from cloudconsole.conformance.checks import Check, CheckGroup
+from cloudconsole.conformance.context import CheckContext
+from cloudconsole.conformance.extended.assertions import check_empty, check_logged_in, check_rejected, check_success
+from cloudconsole.conformance.responses import RawResponse
 from cloudconsole.conformance.target import ACTION_NAMES, FORMS
 from cloudconsole.spec.constants import CSRF_COOKIE, FORM, JSON, SESSION_COOKIE
 from cloudconsole.spec.errors import (
@@ -22,44 +22,44 @@ from cloudconsole.spec.errors import (
     UnsupportedMediaType,
 )
 
-checks = Group("console")
+checks = CheckGroup("console")
 
 CSRF, SESSIONS = "api: CSRF", "api: Sessions and cookies"
 MADE_UP = "0" * 64
 
 
 @checks.must("console.csrf.missing", CSRF, "login.accepted")
-def csrf_missing(console: Examination) -> None:
+def csrf_missing(console: CheckContext) -> None:
     """A call without the header, or without the cookie, is csrf_failed."""
     main = console.main
-    hold_refused(main.call("GetNews", headers={"X-CSRFToken": None}), CsrfFailed, after="without the header")
+    check_rejected(main.call("GetNews", headers={"X-CSRFToken": None}), CsrfFailed, after="without the header")
     bare = main.twin()
     bare.jar.pop(CSRF_COOKIE, None)
     answer = bare.call("GetNews", headers={"X-CSRFToken": main.token})
-    hold_refused(answer, CsrfFailed, after="without the cookie")
+    check_rejected(answer, CsrfFailed, after="without the cookie")
 
 
 @checks.must("console.csrf.unequal", CSRF, "login.accepted")
-def csrf_unequal(console: Examination) -> None:
+def csrf_unequal(console: CheckContext) -> None:
     """A call with another header than the cookie is csrf_failed, even if the console issued it."""
     for header in (MADE_UP, console.stranger.token):
-        hold_refused(console.main.call("GetNews", headers={"X-CSRFToken": header}), CsrfFailed)
+        check_rejected(console.main.call("GetNews", headers={"X-CSRFToken": header}), CsrfFailed)
 
 
 @checks.must("console.csrf.made-up", CSRF, "login.accepted")
-def csrf_made_up(console: Examination) -> None:
+def csrf_made_up(console: CheckContext) -> None:
     """A call with a made-up token in both cookie and header is csrf_failed."""
-    hold_refused(console.main.twin(**{CSRF_COOKIE: MADE_UP}).call("GetNews"), CsrfFailed)
+    check_rejected(console.main.twin(**{CSRF_COOKIE: MADE_UP}).call("GetNews"), CsrfFailed)
 
 
 @checks.must("console.csrf.another-sessions", CSRF, "console.login.several-sessions")
-def csrf_another_sessions(console: Examination) -> None:
+def csrf_another_sessions(console: CheckContext) -> None:
     """A call with another session's token in both cookie and header is csrf_failed."""
-    hold_refused(console.main.twin(**{CSRF_COOKIE: console.second.token}).call("GetNews"), CsrfFailed)
+    check_rejected(console.main.twin(**{CSRF_COOKIE: console.second.token}).call("GetNews"), CsrfFailed)
 
 
 @checks.must("console.csrf.foreign-page", CSRF, "login.accepted")
-def csrf_foreign_page(console: Examination) -> None:
+def csrf_foreign_page(console: CheckContext) -> None:
     """A call with a foreign Origin, or from a cross-site or same-site page, is csrf_failed."""
     foreign = [
         ("Origin", "https://elsewhere.invalid"),
@@ -68,67 +68,67 @@ def csrf_foreign_page(console: Examination) -> None:
         ("Sec-Fetch-Site", "same-site"),
     ]
     for name, value in foreign:
-        hold_refused(console.main.call("GetNews", headers={name: value}), CsrfFailed, after=f"with {name}: {value}")
+        check_rejected(console.main.call("GetNews", headers={name: value}), CsrfFailed, after=f"with {name}: {value}")
 
 
 @checks.must("console.csrf.own-page", CSRF, "login.accepted")
-def csrf_own_page(console: Examination) -> None:
+def csrf_own_page(console: CheckContext) -> None:
     """A call from a page of the console's own is taken; Referer is not read."""
     headers = {
         "Origin": console.subject.origin,
         "Sec-Fetch-Site": "same-origin",
         "Referer": "https://elsewhere.invalid/",
     }
-    hold_success(console.main.call("GetNews", headers=headers))
+    check_success(console.main.call("GetNews", headers=headers))
 
 
 @checks.must("console.session.required", SESSIONS, "login.accepted")
-def session_required(console: Examination) -> None:
+def session_required(console: CheckContext) -> None:
     """A call without cookies, with an anonymous session or with a made-up one is login_required."""
     token = {"X-CSRFToken": console.main.token}
-    hold_refused(console.newcomer().call("GetNews", headers=token), LoginRequired, after="without cookies")
-    hold_refused(console.stranger.call("GetNews"), LoginRequired, after="with an anonymous session")
+    check_rejected(console.newcomer().call("GetNews", headers=token), LoginRequired, after="without cookies")
+    check_rejected(console.stranger.call("GetNews"), LoginRequired, after="with an anonymous session")
     made_up = console.main.twin(**{SESSION_COOKIE: f"s{'0' * 48}"})
-    hold_refused(made_up.call("GetNews"), LoginRequired, after="with a made-up session")
+    check_rejected(made_up.call("GetNews"), LoginRequired, after="with a made-up session")
 
 
 @checks.must("console.session.odd-cookies", SESSIONS, "login.accepted")
-def session_odd_cookies(console: Examination) -> None:
+def session_odd_cookies(console: CheckContext) -> None:
     """Stale, quoted, repeated and foreign cookies are harmless."""
     main = console.main
     own = f'{SESSION_COOKIE}="{main.session}"; {CSRF_COOKIE}={main.token}'
     odd = f"a[b]=1; $Version=1; =; {SESSION_COOKIE}=stale; {CSRF_COOKIE}={MADE_UP}; {own}; x"
-    hold_success(main.twin().call("GetNews", headers={"Cookie": odd}))
+    check_success(main.twin().call("GetNews", headers={"Cookie": odd}))
 
 
 @checks.must("console.logout.refusals", "api: Errors", "console.login.several-sessions")
-def logout_refusals(console: Examination) -> None:
+def logout_refusals(console: CheckContext) -> None:
     """A logout without a session is login_required, one without the token csrf_failed."""
-    hold_refused(console.stranger.logout({"X-CSRFToken": None}), LoginRequired, after="without a session")
-    hold_refused(console.second.logout({"X-CSRFToken": None}), CsrfFailed, after="without the token")
+    check_rejected(console.stranger.logout({"X-CSRFToken": None}), LoginRequired, after="without a session")
+    check_rejected(console.second.logout({"X-CSRFToken": None}), CsrfFailed, after="without the token")
 
 
 @checks.must("console.logout.ends", SESSIONS, "console.login.again", "console.csrf.another-sessions")
-def logout_ends(console: Examination) -> None:
+def logout_ends(console: CheckContext) -> None:
     """A logout answers 200 without a body, takes sessionid away, keeps csrftoken, and ends this session alone."""
     visitor = console.second
     before = visitor.twin()
-    hold_empty(visitor.logout(), after="logout")
-    hold(SESSION_COOKIE not in visitor.jar, "sessionid is not taken away")
-    hold(visitor.token == before.token, "csrftoken is not kept")
-    hold_refused(before.call("GetNews"), LoginRequired, after="a call with the ended session")
-    hold_success(console.main.call("GetNews"), after="a call in another session")
+    check_empty(visitor.logout(), after="logout")
+    check(SESSION_COOKIE not in visitor.jar, "sessionid is not taken away")
+    check(visitor.token == before.token, "csrftoken is not kept")
+    check_rejected(before.call("GetNews"), LoginRequired, after="a call with the ended session")
+    check_success(console.main.call("GetNews"), after="a call in another session")
 
 
 @checks.must("console.logout.token-still-good", SESSIONS, "console.logout.ends")
-def logout_token_still_good(console: Examination) -> None:
+def logout_token_still_good(console: CheckContext) -> None:
     """After a logout the same csrftoken may log in again."""
     visitor = console.second
     token = visitor.token
     answer = visitor.login(console.subject.account)
-    hold_logged_in(answer)
-    hold(visitor.token == token, "csrftoken got another value at login")
-    hold_success(visitor.call("GetNews"), after="a call after it")
+    check_logged_in(answer)
+    check(visitor.token == token, "csrftoken got another value at login")
+    check_success(visitor.call("GetNews"), after="a call after it")
 
 
 ACTIONS = "api: Actions"
@@ -175,12 +175,12 @@ REFUSED = [
 
 
 def _check(body: Body) -> Check:
-    def examine(console: Examination) -> None:
+    def examine(console: CheckContext) -> None:
         answer = console.main.post(body.body, body.content_type)
         if body.refused is None:
-            hold_success(answer)
+            check_success(answer)
         else:
-            hold_refused(answer, body.refused, body.field)
+            check_rejected(answer, body.refused, body.field)
 
     title = f"{body.title} is {body.refused.error}." if body.refused else f"{body.title}."
     section = ERRORS if body.refused else ACTIONS
@@ -188,14 +188,14 @@ def _check(body: Body) -> Check:
 
 
 def _same_in_both_forms(action: str) -> Check:
-    def examine(console: Examination) -> None:
+    def examine(console: CheckContext) -> None:
         in_json, as_form = (console.answer(action, form) for form in FORMS)
-        hold_success(in_json, after="as JSON")
-        hold_success(as_form, after="as form data")
+        check_success(in_json, after="as JSON")
+        check_success(as_form, after="as form data")
         if in_json.body != as_form.body:
             # Between the two an hour may have ended, or a resource come or gone.
             again = console.main.call(action, "JSON", console.fields(action))
-            hold(again.body == as_form.body, "the two answers differ")
+            check(again.body == as_form.body, "the two answers differ")
 
     title = f"{action} takes both body forms and answers both alike."
     return Check(f"console.forms.{action}", "console", ACTIONS, "must", title, examine, (f"answers.{action}",))
@@ -206,17 +206,17 @@ checks += [_check(body) for body in TAKEN + REFUSED]
 
 
 @checks.must("console.body.order", "api: Errors", "login.accepted")
-def body_order(console: Examination) -> None:
+def body_order(console: CheckContext) -> None:
     """Of a call size is checked first, then media type, session, CSRF, body, action and parameters."""
     nobody, main = console.newcomer(), console.main
     wrong = {"X-CSRFToken": "wrong"}
     large = b"\xff" * (LARGEST_SETTING + 1)
-    hold_refused(nobody.post(large, "text/plain", wrong), BodyTooLarge, after="all wrong")
-    hold_refused(nobody.post(b"\xff", "text/plain", wrong), UnsupportedMediaType, after="all but the size wrong")
-    hold_refused(nobody.post(b"\xff", JSON, wrong), LoginRequired, after="session, token and body wrong")
-    hold_refused(main.post(b"\xff", JSON, wrong), CsrfFailed, after="token and body wrong")
+    check_rejected(nobody.post(large, "text/plain", wrong), BodyTooLarge, after="all wrong")
+    check_rejected(nobody.post(b"\xff", "text/plain", wrong), UnsupportedMediaType, after="all but the size wrong")
+    check_rejected(nobody.post(b"\xff", JSON, wrong), LoginRequired, after="session, token and body wrong")
+    check_rejected(main.post(b"\xff", JSON, wrong), CsrfFailed, after="token and body wrong")
     body = b'{"action":"GetNothing","domainId":false}'
-    hold_refused(main.post(body), UnknownAction, "action", after="action and parameter wrong")
+    check_rejected(main.post(body), UnknownAction, "action", after="action and parameter wrong")
 
 
 DOMAINS = "actions: GetDomainDetail"
@@ -225,45 +225,45 @@ NONE = "0-of-the-conformance-kit"
 
 
 @checks.must("console.domain.missing-id", ERRORS, "login.accepted")
-def domain_missing_id(console: Examination) -> None:
+def domain_missing_id(console: CheckContext) -> None:
     """GetDomainDetail without domainId, or with an empty one, is missing_field."""
-    hold_refused(console.main.call("GetDomainDetail"), MissingField, "domainId", after="without")
-    hold_refused(_ask(console, ""), MissingField, "domainId", after="empty")
+    check_rejected(console.main.call("GetDomainDetail"), MissingField, "domainId", after="without")
+    check_rejected(_ask(console, ""), MissingField, "domainId", after="empty")
 
 
 @checks.must("console.domain.invalid-id", ERRORS, "login.accepted")
-def domain_invalid_id(console: Examination) -> None:
+def domain_invalid_id(console: CheckContext) -> None:
     """A domainId that is a boolean, over 64 characters or has control characters is invalid_field."""
     for value in (False, "9" * 65, "1\n"):
-        hold_refused(_ask(console, value), InvalidField, "domainId", after=f"{value!r:.12}")
+        check_rejected(_ask(console, value), InvalidField, "domainId", after=f"{value!r:.12}")
 
 
 @checks.must("console.domain.unknown-id", DOMAINS, "login.accepted")
-def domain_unknown_id(console: Examination) -> None:
+def domain_unknown_id(console: CheckContext) -> None:
     """A domainId that is none of the tenant's, numeric or not, is domain_not_found."""
     for value in ("0", NONE, "9" * 64):
-        hold_refused(_ask(console, value), DomainNotFound, "domainId", after=f"{value:.12}")
+        check_rejected(_ask(console, value), DomainNotFound, "domainId", after=f"{value:.12}")
 
 
 @checks.must("console.domain.integer-id", DOMAINS, "answers.GetDomainDetail")
-def domain_integer_id(console: Examination) -> None:
+def domain_integer_id(console: CheckContext) -> None:
     """A domainId that is a JSON integer is taken as its digits."""
     domain = console.subject.domains[0]
     if not domain.isascii() or not domain.isdigit() or domain != str(int(domain)):
-        raise Skipped(f"{domain} cannot be written as an integer")
-    hold_equal(hold_success(_ask(console, int(domain))), hold_success(_ask(console, domain)), "the answer")
+        raise CheckSkipped(f"{domain} cannot be written as an integer")
+    check_equal(check_success(_ask(console, int(domain))), check_success(_ask(console, domain)), "the answer")
 
 
 @checks.must("console.domain.another-tenants", DOMAINS, "answers.GetDomainDetail")
-def domain_another_tenants(console: Examination) -> None:
+def domain_another_tenants(console: CheckContext) -> None:
     """Another tenant's domain is refused word for word like one that does not exist."""
     other = console.other()
     anothers = other.call("GetDomainDetail", fields={"domainId": console.subject.domains[0]})
     nobodys = other.call("GetDomainDetail", fields={"domainId": NONE})
-    hold_refused(nobodys, DomainNotFound, "domainId", after="a domain that does not exist")
-    hold_refused(anothers, DomainNotFound, "domainId", after="another tenant's domain")
-    hold(anothers.body == nobodys.body, "the two refusals differ")
+    check_rejected(nobodys, DomainNotFound, "domainId", after="a domain that does not exist")
+    check_rejected(anothers, DomainNotFound, "domainId", after="another tenant's domain")
+    check(anothers.body == nobodys.body, "the two refusals differ")
 
 
-def _ask(console: Examination, domain: Any) -> Answer:
+def _ask(console: CheckContext, domain: Any) -> RawResponse:
     return console.main.call("GetDomainDetail", fields={"domainId": domain})

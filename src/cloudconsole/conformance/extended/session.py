@@ -6,14 +6,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from cloudconsole.conformance.assertions import Failed, Skipped, hold, hold_all, hold_equal
-from cloudconsole.conformance.checks import Group
-from cloudconsole.conformance.client import Account, NoAnswer
-from cloudconsole.conformance.context import Examination
-from cloudconsole.conformance.extended.assertions import allowed_by, hold_logged_in, hold_refused, hold_success
-from cloudconsole.conformance.redaction import shown
-from cloudconsole.conformance.responses import SetCookie, succeeded, told
-from cloudconsole.conformance.schemas import INTEGER, TEXT, TEXTS, Kind, misfits, unlike
+from cloudconsole.conformance.assertions import CheckFailed, CheckSkipped, check, check_equal, check_no_problems
+from cloudconsole.conformance.checks import CheckGroup
+from cloudconsole.conformance.client import Account, NoResponse
+from cloudconsole.conformance.context import CheckContext
+from cloudconsole.conformance.extended.assertions import allowed_methods, check_logged_in, check_rejected, check_success
+from cloudconsole.conformance.redaction import quote_value
+from cloudconsole.conformance.responses import SetCookie, describe_response, is_successful
+from cloudconsole.conformance.schemas import INTEGER, TEXT, TEXTS, FieldType, pattern_errors, schema_errors
 from cloudconsole.conformance.target import ACTION_NAMES
 from cloudconsole.spec.constants import CSRF_COOKIE, JSON, SESSION_COOKIE
 from cloudconsole.spec.errors import (
@@ -26,7 +26,7 @@ from cloudconsole.spec.errors import (
     UnsupportedMediaType,
 )
 
-checks = Group("console")
+checks = CheckGroup("console")
 
 OPENING = "api: `GET /api/`"
 SESSIONS = "api: Sessions and cookies"
@@ -37,67 +37,67 @@ OPENING_PAYLOAD = {
     "currency": TEXT,
     "timeZone": TEXT,
     "monthDays": INTEGER,
-    "units": Kind(f"{shown(UNITS)}", lambda value: value == UNITS),
+    "units": FieldType(f"{quote_value(UNITS)}", lambda value: value == UNITS),
 }
 
 
 @checks.must("console.welcome.data", OPENING, "session.opens")
-def welcome_data(console: Examination) -> None:
+def welcome_data(console: CheckContext) -> None:
     """GET /api/ names the actions, regions, currency, time zone, days of a month and units, and nothing else."""
     data = welcome(console)
-    hold_all(misfits(data, OPENING_PAYLOAD, "data"))
-    hold_equal(sorted(data), sorted(OPENING_PAYLOAD), "the set of fields")
+    check_no_problems(schema_errors(data, OPENING_PAYLOAD, "data"))
+    check_equal(sorted(data), sorted(OPENING_PAYLOAD), "the set of fields")
     missing = [action for action in ACTION_NAMES if action not in data["actions"]]
-    hold(not missing, f"actions lacks {', '.join(missing)}")
-    hold_all(unlike([("currency", data["currency"])], "[A-Z]{3}", "an ISO 4217 code"))
+    check(not missing, f"actions lacks {', '.join(missing)}")
+    check_no_problems(pattern_errors([("currency", data["currency"])], "[A-Z]{3}", "an ISO 4217 code"))
 
 
 @checks.must("console.welcome.keeps-cookies", SESSIONS, "session.opens")
-def welcome_keeps_cookies(console: Examination) -> None:
+def welcome_keeps_cookies(console: CheckContext) -> None:
     """GET /api/ keeps a well-formed anonymous sessionid and an issued csrftoken, and sets both again."""
     again = console.before_login.twin()
     answer = again.open()
     for name in (CSRF_COOKIE, SESSION_COOKIE):
         cookie = answer.cookie(name)
-        hold(cookie, f"{name} is not set again")
-        hold(cookie and cookie.value == console.before_login.jar[name], f"{name} got another value")
+        check(cookie, f"{name} is not set again")
+        check(cookie and cookie.value == console.before_login.jar[name], f"{name} got another value")
 
 
 @checks.must("console.welcome.replaces-made-up", SESSIONS, "session.opens")
-def welcome_replaces_made_up(console: Examination) -> None:
+def welcome_replaces_made_up(console: CheckContext) -> None:
     """GET /api/ replaces cookies that the console did not issue, each on its own."""
     made_up = {CSRF_COOKIE: "0" * 64, SESSION_COOKIE: "madeup0123456789"}
     for name, value in made_up.items():
         visitor = console.before_login.twin(**{name: value})
         visitor.open()
-        hold(visitor.jar.get(name) not in (None, value), f"a made-up {name} is kept")
+        check(visitor.jar.get(name) not in (None, value), f"a made-up {name} is kept")
         other = CSRF_COOKIE if name == SESSION_COOKIE else SESSION_COOKIE
-        hold(visitor.jar.get(other) == console.before_login.jar[other], f"{other} is replaced along with {name}")
+        check(visitor.jar.get(other) == console.before_login.jar[other], f"{other} is replaced along with {name}")
 
 
 @checks.must("console.welcome.keeps-session", OPENING, "login.accepted")
-def welcome_keeps_session(console: Examination) -> None:
+def welcome_keeps_session(console: CheckContext) -> None:
     """GET /api/ in a session keeps it, gives a lost csrftoken back, and logs nobody out."""
     visitor = console.main.twin()
     visitor.jar.pop(CSRF_COOKIE, None)
     visitor.open()
-    hold(visitor.session == console.main.session, "sessionid got another value")
-    hold(visitor.token == console.main.token, "the lost csrftoken is not given back")
-    hold_success(visitor.call("GetNews"), after="a call after it")
+    check(visitor.session == console.main.session, "sessionid got another value")
+    check(visitor.token == console.main.token, "the lost csrftoken is not given back")
+    check_success(visitor.call("GetNews"), after="a call after it")
 
 
 @checks.must("console.welcome.head", "api: HTTP", "session.opens")
-def welcome_head(console: Examination) -> None:
+def welcome_head(console: CheckContext) -> None:
     """HEAD works where GET does, with the same headers and no body."""
     answer = console.newcomer().send("HEAD", "/api/")
-    hold_equal(answer.status, 200, "the status of HEAD /api/")
-    hold(not answer.body, "HEAD /api/ has a body")
+    check_equal(answer.status, 200, "the status of HEAD /api/")
+    check(not answer.body, "HEAD /api/ has a body")
     missing = {name for name, _ in console.opened.headers} - {name for name, _ in answer.headers}
-    hold(not missing, f"headers that only GET has: {', '.join(sorted(missing))}")
+    check(not missing, f"headers that only GET has: {', '.join(sorted(missing))}")
 
 
-def welcome(console: Examination) -> Any:
-    return hold_success(console.opened, after="GET /api/")
+def welcome(console: CheckContext) -> Any:
+    return check_success(console.opened, after="GET /api/")
 
 
 LIFETIME = 52 * 7 * 24 * 3600
@@ -105,22 +105,22 @@ IMF_FIXDATE = r"[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9]{2}:[0-9]{2}
 
 
 @checks.must("console.cookies.once", SESSIONS, "login.accepted")
-def cookies_once(console: Examination) -> None:
+def cookies_once(console: CheckContext) -> None:
     """GET /api/ and login set each cookie once, and no other."""
     wanted = sorted([CSRF_COOKIE, SESSION_COOKIE])
     steps = {"GET /api/": console.opened, "login": console.logged_in}
     seen = {step: sorted(cookie.name for cookie in answer.set_cookies) for step, answer in steps.items()}
-    hold_all([f"{step} sets {', '.join(names) or 'none'}" for step, names in seen.items() if names != wanted])
+    check_no_problems([f"{step} sets {', '.join(names) or 'none'}" for step, names in seen.items() if names != wanted])
 
 
 @checks.must("console.cookies.values", SESSIONS, "login.accepted")
-def cookies_values(console: Examination) -> None:
+def cookies_values(console: CheckContext) -> None:
     """Cookie values are letters and digits only."""
     _hold_of_each(console, lambda cookie: bool(re.fullmatch("[A-Za-z0-9]+", cookie.value)), "other characters in it")
 
 
 @checks.must("console.cookies.scope", SESSIONS, "login.accepted")
-def cookies_scope(console: Examination) -> None:
+def cookies_scope(console: CheckContext) -> None:
     """Cookies are host-only, for Path=/ and SameSite=Lax."""
     _hold_of_each(console, lambda cookie: "domain" not in cookie.attributes, "a Domain")
     _hold_of_each(console, lambda cookie: cookie.attributes.get("path") == "/", "another Path than /")
@@ -128,7 +128,7 @@ def cookies_scope(console: Examination) -> None:
 
 
 @checks.must("console.cookies.secure", SESSIONS, "login.accepted")
-def cookies_secure(console: Examination) -> None:
+def cookies_secure(console: CheckContext) -> None:
     """Cookies are Secure exactly when the console is reached by https."""
     by_https = console.subject.base.startswith("https:")
     wrong = "no Secure, though reached by https" if by_https else "Secure, though reached by http"
@@ -136,7 +136,7 @@ def cookies_secure(console: Examination) -> None:
 
 
 @checks.must("console.cookies.csrftoken-lifetime", SESSIONS, "login.accepted")
-def cookies_csrftoken_lifetime(console: Examination) -> None:
+def cookies_csrftoken_lifetime(console: CheckContext) -> None:
     """csrftoken has both Expires, as an IMF-fixdate, and a Max-Age of 52 weeks."""
     _hold_of_each(console, lambda cookie: cookie.max_age == LIFETIME, "no Max-Age of 52 weeks", CSRF_COOKIE)
     fixed = re.compile(IMF_FIXDATE)
@@ -146,14 +146,14 @@ def cookies_csrftoken_lifetime(console: Examination) -> None:
 
 
 @checks.must("console.cookies.csrftoken-readable", SESSIONS, "login.accepted")
-def cookies_csrftoken_readable(console: Examination) -> None:
+def cookies_csrftoken_readable(console: CheckContext) -> None:
     """csrftoken can be read by scripts: it is not HttpOnly."""
     _hold_of_each(console, lambda cookie: "httponly" not in cookie.attributes, "HttpOnly", CSRF_COOKIE)
 
 
-def _hold_of_each(console: Examination, is_good: Callable[[SetCookie], bool], wrong: str, *names: str) -> None:
+def _hold_of_each(console: CheckContext, is_good: Callable[[SetCookie], bool], wrong: str, *names: str) -> None:
     """Of every cookie that was set on the way to a login, or of those of these names."""
-    hold_all(
+    check_no_problems(
         [
             f"{cookie.name} set by {step} has {wrong}"
             for step, answer in (("GET /api/", console.opened), ("login", console.logged_in))
@@ -171,130 +171,130 @@ NOWHERE = "https://identity.invalid/v3"
 
 
 @checks.must("console.login.status", "api: The three steps", "login.accepted")
-def login_status(console: Examination) -> str:
+def login_status(console: CheckContext) -> str:
     """A successful login is 200, or 302 to / where the operator wants that."""
     answer = console.logged_in
     is_redirect = answer.status == 302 and answer.header("location") == "/"
-    hold(answer.status == 200 or is_redirect, told(answer))
+    check(answer.status == 200 or is_redirect, describe_response(answer))
     return f"HTTP {answer.status}"
 
 
 @checks.must("console.login.new-session", SESSIONS, "login.accepted")
-def login_new_session(console: Examination) -> None:
+def login_new_session(console: CheckContext) -> None:
     """sessionid changes at login, so that nobody can plant one (session fixation)."""
-    hold(console.main.session != console.before_login.session, "sessionid is the same as before the login")
+    check(console.main.session != console.before_login.session, "sessionid is the same as before the login")
 
 
 @checks.must("console.login.old-session-dead", SESSIONS, "console.login.new-session")
-def login_old_session_dead(console: Examination) -> None:
+def login_old_session_dead(console: CheckContext) -> None:
     """The sessionid from before a login is not logged in by it."""
-    hold_refused(console.before_login.twin().call("GetNews"), LoginRequired)
+    check_rejected(console.before_login.twin().call("GetNews"), LoginRequired)
 
 
 @checks.must("console.login.csrftoken-stays", SESSIONS, "login.accepted")
-def login_csrftoken_stays(console: Examination) -> None:
+def login_csrftoken_stays(console: CheckContext) -> None:
     """csrftoken is the same after login: clients may read it once."""
-    hold(console.main.token == console.before_login.token, "csrftoken got another value at login")
+    check(console.main.token == console.before_login.token, "csrftoken got another value at login")
 
 
 @checks.must("console.login.several-sessions", SESSIONS, "login.accepted")
-def login_several_sessions(console: Examination) -> None:
+def login_several_sessions(console: CheckContext) -> None:
     """An account may have several sessions: a second login ends no other."""
     second = console.second
-    hold(second.session != console.main.session, "both have the same sessionid")
-    hold_success(second.call("GetNews"), after="a call in the second session")
-    hold_success(console.main.call("GetNews"), after="a call in the first session")
+    check(second.session != console.main.session, "both have the same sessionid")
+    check_success(second.call("GetNews"), after="a call in the second session")
+    check_success(console.main.call("GetNews"), after="a call in the first session")
 
 
 @checks.must("console.login.token-in-header", CSRF, "login.accepted")
-def login_token_in_header(console: Examination) -> None:
+def login_token_in_header(console: CheckContext) -> None:
     """Login takes the token from X-CSRFToken where csrfmiddlewaretoken is absent."""
     visitor = console.opened_by_newcomer()
     answer = visitor.login(console.subject.account, {"X-CSRFToken": visitor.token}, csrfmiddlewaretoken=None)
-    hold_logged_in(answer)
+    check_logged_in(answer)
 
 
 @checks.must("console.login.again", SESSIONS, "console.login.several-sessions")
-def login_again(console: Examination) -> None:
+def login_again(console: CheckContext) -> None:
     """A login in a session ends that session; region may have a slash more or less at its end."""
     region = console.subject.region
     visitor = console.second
     before = visitor.twin()
     answer = visitor.login(console.subject.account, region=region[:-1] if region.endswith("/") else f"{region}/")
-    hold_logged_in(answer)
-    hold(visitor.session != before.session, "sessionid is the same as before the login")
-    hold_refused(before.call("GetNews"), LoginRequired, after="a call with the sessionid from before")
+    check_logged_in(answer)
+    check(visitor.session != before.session, "sessionid is the same as before the login")
+    check_rejected(before.call("GetNews"), LoginRequired, after="a call with the sessionid from before")
 
 
 @checks.must("console.login.wrong-credentials", LOGIN, "login.accepted")
-def login_wrong_credentials(console: Examination) -> None:
+def login_wrong_credentials(console: CheckContext) -> None:
     """An unknown user is refused with invalid_credentials, and no cookie changes."""
     _, answer = console.wrong_login
-    hold_refused(answer, InvalidCredentials)
-    hold(not answer.set_cookies, "it sets cookies")
+    check_rejected(answer, InvalidCredentials)
+    check(not answer.set_cookies, "it sets cookies")
 
 
 @checks.must("console.login.wrong-password", LOGIN, "console.login.wrong-credentials")
-def login_wrong_password(console: Examination) -> None:
+def login_wrong_password(console: CheckContext) -> None:
     """A wrong password is refused in the same words as an unknown user."""
     # If the other account's password is wrong, that is one of the few wrong logins there may be.
-    with suppress(Failed, Skipped, NoAnswer):
+    with suppress(CheckFailed, CheckSkipped, NoResponse):
         console.other()
     wrong = Account(console.subject.account.username, console.subject.account.password + "-wrong")
     answer = console.stranger.twin().login(wrong)
-    hold_refused(answer, InvalidCredentials)
-    hold(answer.body == console.wrong_login[1].body, "the two refusals differ")
+    check_rejected(answer, InvalidCredentials)
+    check(answer.body == console.wrong_login[1].body, "the two refusals differ")
 
 
 @checks.must("console.login.csrf", CSRF, "login.accepted")
-def login_csrf(console: Examination) -> None:
+def login_csrf(console: CheckContext) -> None:
     """Login refuses a token that is missing, unequal to the cookie, or made up."""
     visitor, account = console.stranger, console.subject.account
     made_up = "0" * 64
-    hold_refused(console.login_without("csrfmiddlewaretoken")[1], CsrfFailed, after="without a token")
-    hold_refused(visitor.twin().login(account, csrfmiddlewaretoken=made_up), CsrfFailed, after="with another token")
+    check_rejected(console.login_without("csrfmiddlewaretoken")[1], CsrfFailed, after="without a token")
+    check_rejected(visitor.twin().login(account, csrfmiddlewaretoken=made_up), CsrfFailed, after="with another token")
     planted = visitor.twin(**{CSRF_COOKIE: made_up})
-    hold_refused(planted.login(account), CsrfFailed, after="with a made-up token in cookie and field")
+    check_rejected(planted.login(account), CsrfFailed, after="with a made-up token in cookie and field")
 
 
 @checks.must("console.login.foreign-origin", CSRF, "login.accepted")
-def login_foreign_origin(console: Examination) -> None:
+def login_foreign_origin(console: CheckContext) -> None:
     """Login refuses what a foreign page makes a browser send."""
     for header, value in (("Origin", "https://elsewhere.invalid"), ("Sec-Fetch-Site", "cross-site")):
         answer = console.stranger.twin().login(console.subject.account, {header: value})
-        hold_refused(answer, CsrfFailed, after=f"with {header}: {value}")
+        check_rejected(answer, CsrfFailed, after=f"with {header}: {value}")
 
 
 @checks.must("console.login.region", LOGIN, "login.accepted")
-def login_region(console: Examination) -> None:
+def login_region(console: CheckContext) -> None:
     """A missing region is missing_field; an unknown one is unknown_region, with the accepted ones in the message."""
-    hold_refused(console.login_without("region")[1], MissingField, "region", after="without region")
+    check_rejected(console.login_without("region")[1], MissingField, "region", after="without region")
     visitor = console.stranger.twin()
     answer = visitor.login(console.subject.account, region=NOWHERE)
-    if not answer.body and succeeded(visitor.call("GetNews")):
-        raise Skipped(f"any region is good: {NOWHERE} logged in")
-    hold_refused(answer, UnknownRegion, "region", after="with an unknown region")
+    if not answer.body and is_successful(visitor.call("GetNews")):
+        raise CheckSkipped(f"any region is good: {NOWHERE} logged in")
+    check_rejected(answer, UnknownRegion, "region", after="with an unknown region")
     missing = [region for region in welcome(console)["regions"] if region not in answer.content["message"]]
-    hold(not missing, f"the message does not name {', '.join(missing)}")
+    check(not missing, f"the message does not name {', '.join(missing)}")
 
 
 @checks.must("console.login.form-only", LOGIN, "login.accepted")
-def login_form_only(console: Examination) -> None:
+def login_form_only(console: CheckContext) -> None:
     """Login takes form data only, and by POST only."""
     visitor, account = console.stranger, console.subject.account
     fields = {"csrfmiddlewaretoken": visitor.token, "region": console.subject.region, **account._asdict()}
     answer = visitor.twin().send("POST", "/auth/login/", {"Content-Type": JSON}, json.dumps(fields).encode())
-    hold_refused(answer, UnsupportedMediaType, after="as JSON")
+    check_rejected(answer, UnsupportedMediaType, after="as JSON")
     looked = visitor.twin().send("GET", "/auth/login/")
-    hold_refused(looked, MethodNotAllowed, after="by GET")
-    hold_equal(allowed_by(looked), {"POST", "OPTIONS"}, "Allow")
+    check_rejected(looked, MethodNotAllowed, after="by GET")
+    check_equal(allowed_methods(looked), {"POST", "OPTIONS"}, "Allow")
 
 
 @checks.must("console.login.order", ORDER, "login.accepted")
-def login_order(console: Examination) -> None:
+def login_order(console: CheckContext) -> None:
     """Of a login the media type is checked before the token, and that before the fields."""
     visitor, account = console.stranger, console.subject.account
     untyped = visitor.twin().login(account, {"Content-Type": "text/plain"}, csrfmiddlewaretoken=None)
-    hold_refused(untyped, UnsupportedMediaType, after="with a wrong type and no token")
+    check_rejected(untyped, UnsupportedMediaType, after="with a wrong type and no token")
     tokenless = visitor.twin().login(account, csrfmiddlewaretoken=None, region=None)
-    hold_refused(tokenless, CsrfFailed, after="without a token and without region")
+    check_rejected(tokenless, CsrfFailed, after="without a token and without region")

@@ -7,119 +7,119 @@ from itertools import pairwise
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
-from cloudconsole.conformance.assertions import Failed, Skipped, hold, hold_all, hold_equal
-from cloudconsole.conformance.checks import Group
-from cloudconsole.conformance.context import Examination
+from cloudconsole.conformance.assertions import CheckFailed, CheckSkipped, check, check_equal, check_no_problems
+from cloudconsole.conformance.checks import CheckGroup
+from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.extended.session import welcome
-from cloudconsole.conformance.interface.lists import KINDS, PERIODS, URL_TYPES, hold_newest_first
+from cloudconsole.conformance.interface.lists import KINDS, PERIODS, URL_TYPES, check_newest_first
 from cloudconsole.conformance.interface.records import DOMAIN, FLAVOR, ORIGIN, USAGE_FIELDS
-from cloudconsole.conformance.redaction import shown
-from cloudconsole.conformance.schemas import unlike, values_of
+from cloudconsole.conformance.redaction import quote_value
+from cloudconsole.conformance.schemas import pattern_errors, values_of
 from cloudconsole.spec.constants import CSRF_COOKIE
 from cloudconsole.spec.records import DECIMAL
 
-checks = Group("console")
+checks = CheckGroup("console")
 
 CONSUMPTION = "actions: GetConsumptionsEstimated"
 
 
 @checks.must("console.usage.values", "actions: GetUsageLimits", "usage.fields")
-def usage_values(console: Examination) -> None:
+def usage_values(console: CheckContext) -> None:
     """A quota is -1 or more, what is in use 0 or more, and there are no other fields."""
     usage = console.payload("GetUsageLimits")
     _hold_only([usage], USAGE_FIELDS)
     least = {name: -1 if name.startswith("max") else 0 for name in USAGE_FIELDS}
-    hold_all([f"{name} is {usage[name]}" for name in USAGE_FIELDS if usage[name] < least[name]])
+    check_no_problems([f"{name} is {usage[name]}" for name in USAGE_FIELDS if usage[name] < least[name]])
 
 
 @checks.must("console.flavors.ascending", "actions: GetFlavors", "flavors.configs", "flavors.limits")
-def flavors_ascending(console: Examination) -> None:
+def flavors_ascending(console: CheckContext) -> None:
     """The values of configs and limits ascend, without repeats."""
     data = console.payload("GetFlavors")
     lists = {**data["configs"], **{f"limits of {cores}": rams for cores, rams in data["limits"].items()}}
-    hold_all([f"{name} is {shown(values)}" for name, values in lists.items() if not _ascends(values)])
+    check_no_problems([f"{name} is {quote_value(values)}" for name, values in lists.items() if not _ascends(values)])
 
 
 @checks.must("console.flavors.agree", "actions: GetFlavors", "flavors.items", "flavors.configs", "flavors.limits")
-def flavors_agree(console: Examination) -> None:
+def flavors_agree(console: CheckContext) -> None:
     """configs and limits hold exactly the values and pairs that occur among the flavors."""
     data = console.payload("GetFlavors")
     _hold_only(data["flavors"], FLAVOR)
     for name in ("vcpus", "ram"):
         occurring = sorted({flavor[name] for flavor in data["flavors"]})
-        hold_equal(sorted(data["configs"][name]), occurring, f"configs.{name}")
+        check_equal(sorted(data["configs"][name]), occurring, f"configs.{name}")
     pairs = {(str(flavor["vcpus"]), flavor["ram"]) for flavor in data["flavors"]}
     limits = {(cores, ram) for cores, rams in data["limits"].items() for ram in rams}
-    hold_all([f"no flavor has {cores} cores with ram {ram}" for cores, ram in sorted(limits - pairs)])
-    hold_all([f"limits lacks {cores} cores with ram {ram}" for cores, ram in sorted(pairs - limits)])
+    check_no_problems([f"no flavor has {cores} cores with ram {ram}" for cores, ram in sorted(limits - pairs)])
+    check_no_problems([f"limits lacks {cores} cores with ram {ram}" for cores, ram in sorted(pairs - limits)])
 
 
 @checks.must("console.flavors.names", "actions: GetFlavors", "flavors.items")
-def flavors_names(console: Examination) -> None:
+def flavors_names(console: CheckContext) -> None:
     """A name of the form `<vcpus>C<RAM in GB>G<disk>G` says what the flavor has."""
     flavors = console.payload("GetFlavors")["flavors"]
-    custom = [flavor for flavor in flavors if not unlike([("", flavor["name"])], "[0-9]+C[0-9]+G[0-9]+G", "")]
+    custom = [flavor for flavor in flavors if not pattern_errors([("", flavor["name"])], "[0-9]+C[0-9]+G[0-9]+G", "")]
     wanted = [(flavor["name"], f"{flavor['vcpus']}C{flavor['ram'] // 1024}G{flavor['disk']}G") for flavor in custom]
-    hold_all([f"{shown(name)} should be {meant}" for name, meant in wanted if name != meant])
+    check_no_problems([f"{quote_value(name)} should be {meant}" for name, meant in wanted if name != meant])
 
 
 @checks.must("console.urls.values", "actions: GetUrlList", "urls.fields")
-def urls_values(console: Examination) -> None:
+def urls_values(console: CheckContext) -> None:
     """URLs are in the order of their ids, without repeats; their type is one of two."""
     items = console.items("GetUrlList")
     _hold_only(items, ("url", "type", "id"))
-    hold_all(unlike(values_of(items, "type", "data"), "|".join(URL_TYPES), "one of the two types"))
-    hold(_ascends([item["id"] for item in items]), "they are not in the order of their ids")
+    check_no_problems(pattern_errors(values_of(items, "type", "data"), "|".join(URL_TYPES), "one of the two types"))
+    check(_ascends([item["id"] for item in items]), "they are not in the order of their ids")
 
 
 @checks.must("console.domain.values", "actions: GetDomainDetail", "domain.fields", "domain.origin")
-def domain_values(console: Examination) -> None:
+def domain_values(console: CheckContext) -> None:
     """enabled is the text "true" or "false", originDomainName text or null, and there are no other fields."""
     for domain in console.domains():
         _hold_only([domain], (*DOMAIN, "enabled"))
         _hold_only([domain["originConfig"]], ORIGIN)
-        hold(domain["enabled"] in ("true", "false"), f"enabled is {shown(domain['enabled'])}, not text")
+        check(domain["enabled"] in ("true", "false"), f"enabled is {quote_value(domain['enabled'])}, not text")
         name = domain["originConfig"]["originDomainName"]
-        hold(name is None or isinstance(name, str), f"originDomainName is {shown(name)}")
+        check(name is None or isinstance(name, str), f"originDomainName is {quote_value(name)}")
 
 
 @checks.must("console.news.order", "actions: GetNews", "news.fields", "news.dates")
-def news_order(console: Examination) -> None:
+def news_order(console: CheckContext) -> None:
     """News come newest first, and have no other fields."""
     items = console.items("GetNews")
     _hold_only(items, ("date", "url", "title"))
-    hold_newest_first(items)
+    check_newest_first(items)
 
 
 @checks.must("console.news.past", "actions: GetNews", "news.dates", "console.cookies.csrftoken-lifetime")
-def news_past(console: Examination) -> None:
+def news_past(console: CheckContext) -> None:
     """No news are dated in the future of the console's own clock and time zone."""
     cookie = console.logged_in.cookie(CSRF_COOKIE)
     if cookie is None or cookie.expires is None or cookie.max_age is None:
-        raise Failed("the console's clock cannot be told from csrftoken")
+        raise CheckFailed("the console's clock cannot be told from csrftoken")
     zone = _zone(welcome(console)["timeZone"])
     # The news were asked for a little after the login.
     clock = cookie.expires - timedelta(seconds=cookie.max_age) + timedelta(minutes=5)
     latest = clock.astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
     dates = values_of(console.items("GetNews"), "date", "data")
-    hold_all([f"{place} is {date}" for place, date in dates if date > latest])
+    check_no_problems([f"{place} is {date}" for place, date in dates if date > latest])
 
 
 @checks.must("console.consumption.amounts", CONSUMPTION, "consumption.fields")
-def consumption_amounts(console: Examination) -> None:
+def consumption_amounts(console: CheckContext) -> None:
     """An amount has two to nine decimals and never an exponent or a sign; a kind that costs nothing is left out."""
     items = console.items("GetConsumptionsEstimated")
     _hold_only(items, ("res_type", *PERIODS))
     amounts = [amount for period in PERIODS for amount in values_of(items, period, "data")]
-    hold_all(unlike(amounts, DECIMAL, "plain, with two to nine decimals"))
-    hold_all([f"{item['res_type']} costs nothing" for item in items if not Decimal(item["hour"])])
+    check_no_problems(pattern_errors(amounts, DECIMAL, "plain, with two to nine decimals"))
+    check_no_problems([f"{item['res_type']} costs nothing" for item in items if not Decimal(item["hour"])])
 
 
 @checks.must("console.consumption.periods", CONSUMPTION, "console.consumption.amounts")
-def consumption_periods(console: Examination) -> None:
+def consumption_periods(console: CheckContext) -> None:
     """A day is 24 hours, a month monthDays days, a year 365 days, exactly."""
     days = {"day": 1, "month": welcome(console)["monthDays"], "year": 365}
-    hold_all(
+    check_no_problems(
         [
             f"{period} of {item['res_type']} is {item[period]}, not {Decimal(item['hour']) * 24 * count}"
             for item in console.items("GetConsumptionsEstimated")
@@ -130,10 +130,10 @@ def consumption_periods(console: Examination) -> None:
 
 
 @checks.must("console.consumption.order", CONSUMPTION, "consumption.fields", "consumption.kinds")
-def consumption_order(console: Examination) -> None:
+def consumption_order(console: CheckContext) -> None:
     """Kinds come in the order instance, image, loadbalance, volume, each once."""
     kinds = [item["res_type"] for item in console.items("GetConsumptionsEstimated")]
-    hold_equal(kinds, [kind for kind in KINDS if kind in kinds], "the order")
+    check_equal(kinds, [kind for kind in KINDS if kind in kinds], "the order")
 
 
 def _zone(name: str) -> tzinfo:
@@ -141,14 +141,14 @@ def _zone(name: str) -> tzinfo:
     if name == "UTC":
         return UTC
     if not available_timezones():
-        raise Skipped("this machine knows no time zones (pip install tzdata)")
-    hold(name in available_timezones(), f"there is no time zone {shown(name)}")
+        raise CheckSkipped("this machine knows no time zones (pip install tzdata)")
+    check(name in available_timezones(), f"there is no time zone {quote_value(name)}")
     return ZoneInfo(name)
 
 
 def _hold_only(records: Iterable[Any], names: Iterable[str]) -> None:
     others = sorted({name for record in records for name in record} - set(names))
-    hold(not others, f"there are other fields: {', '.join(others)}")
+    check(not others, f"there are other fields: {', '.join(others)}")
 
 
 def _ascends(values: list[Any]) -> bool:

@@ -5,13 +5,13 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any, get_args
 
-from cloudconsole.conformance.assertions import hold_all
-from cloudconsole.conformance.checks import Group, of_payload
-from cloudconsole.conformance.redaction import shown
-from cloudconsole.conformance.schemas import TEXT, misfits_of_all, unlike, values_of
+from cloudconsole.conformance.assertions import check_no_problems
+from cloudconsole.conformance.checks import CheckGroup, for_each_payload
+from cloudconsole.conformance.redaction import quote_value
+from cloudconsole.conformance.schemas import TEXT, pattern_errors, schema_errors_of_all, values_of
 from cloudconsole.spec.records import ResourceType
 
-checks = Group("interface")
+checks = CheckGroup("interface")
 
 URLS, NEWS, CONSUMPTION = "2.4 URL item", "2.6 News item", "2.7 Consumption estimate item"
 URLS_ANSWER, NEWS_ANSWERS, CONSUMPTION_ANSWERS = (
@@ -26,100 +26,104 @@ URL_TYPES = ("URL链接", "URL目录")
 
 
 @checks.must("urls.fields", URLS, URLS_ANSWER)
-@of_payload("GetUrlList")
+@for_each_payload("GetUrlList")
 def urls_fields(items: list[Any]) -> None:
     """Each URL has url, type and id, all of them text."""
-    hold_all(misfits_of_all(items, dict.fromkeys(("url", "type", "id"), TEXT), "data"))
+    check_no_problems(schema_errors_of_all(items, dict.fromkeys(("url", "type", "id"), TEXT), "data"))
 
 
 @checks.must("urls.ids", URLS, URLS_ANSWER)
-@of_payload("GetUrlList")
+@for_each_payload("GetUrlList")
 def urls_ids(items: list[Any]) -> None:
     """A URL's id is url- and 8 lower-case letters or digits."""
     ids = values_of(items, "id", "data")
-    hold_all(unlike(ids, "url-[a-z0-9]{8}", "url- and 8 lower-case letters or digits"))
+    check_no_problems(pattern_errors(ids, "url-[a-z0-9]{8}", "url- and 8 lower-case letters or digits"))
 
 
 @checks.info("urls.types", URLS, URLS_ANSWER)
-@of_payload("GetUrlList")
+@for_each_payload("GetUrlList")
 def urls_types(items: list[Any]) -> str:
     """Which types of URL occur; the list of all is left open."""
     types = {value for _, value in values_of(items, "type", "data") if isinstance(value, str)}
     unknown = sorted(types - set(URL_TYPES))
-    return f"besides the known ones: {shown(unknown)}" if unknown else shown(sorted(types))
+    return f"besides the known ones: {quote_value(unknown)}" if unknown else quote_value(sorted(types))
 
 
 @checks.must("news.fields", NEWS, NEWS_ANSWERS)
-@of_payload("GetNews")
+@for_each_payload("GetNews")
 def news_fields(items: list[Any]) -> None:
     """Each news item has date, url and title, all of them text."""
-    hold_all(misfits_of_all(items, dict.fromkeys(("date", "url", "title"), TEXT), "data"))
+    check_no_problems(schema_errors_of_all(items, dict.fromkeys(("date", "url", "title"), TEXT), "data"))
 
 
 @checks.must("news.dates", NEWS, NEWS_ANSWERS)
-@of_payload("GetNews")
+@for_each_payload("GetNews")
 def news_dates(items: list[Any]) -> None:
     """A date is YYYY-MM-DD HH:MM:SS, and there is such a day and time."""
     dates = [(place, value) for place, value in values_of(items, "date", "data") if isinstance(value, str)]
-    hold_all([f"{place} is {shown(value)}" for place, value in dates if not is_moment(value)])
+    check_no_problems([f"{place} is {quote_value(value)}" for place, value in dates if not is_timestamp(value)])
 
 
 @checks.should("news.newest-first", NEWS, "news.dates")
-@of_payload("GetNews")
+@for_each_payload("GetNews")
 def news_newest_first(items: list[Any]) -> None:
     """News are ordered newest first, as they are in the reference response."""
-    hold_newest_first(items)
+    check_newest_first(items)
 
 
 @checks.must("consumption.fields", CONSUMPTION, CONSUMPTION_ANSWERS)
-@of_payload("GetConsumptionsEstimated")
+@for_each_payload("GetConsumptionsEstimated")
 def consumption_fields(items: list[Any]) -> None:
     """Each item has res_type, hour, day, month and year, all of them text: an amount is never a number."""
     shape = dict.fromkeys(("res_type", *PERIODS), TEXT)
-    hold_all(misfits_of_all(items, shape, "data"))
+    check_no_problems(schema_errors_of_all(items, shape, "data"))
 
 
 @checks.must("consumption.kinds", CONSUMPTION, CONSUMPTION_ANSWERS)
-@of_payload("GetConsumptionsEstimated")
+@for_each_payload("GetConsumptionsEstimated")
 def consumption_kinds(items: list[Any]) -> None:
     """res_type is instance, image, loadbalance or volume."""
     kinds = values_of(items, "res_type", "data")
-    hold_all(unlike(kinds, "|".join(KINDS), "one of the four kinds"))
+    check_no_problems(pattern_errors(kinds, "|".join(KINDS), "one of the four kinds"))
 
 
 @checks.must("consumption.amounts", CONSUMPTION, CONSUMPTION_ANSWERS)
-@of_payload("GetConsumptionsEstimated")
+@for_each_payload("GetConsumptionsEstimated")
 def consumption_amounts(items: list[Any]) -> None:
     """An amount is a decimal number as text."""
     amounts = [amount for period in PERIODS for amount in values_of(items, period, "data")]
-    hold_all(unlike(amounts, r"-?[0-9]+(\.[0-9]+)?", "a decimal number"))
+    check_no_problems(pattern_errors(amounts, r"-?[0-9]+(\.[0-9]+)?", "a decimal number"))
 
 
 @checks.should("consumption.each-kind-once", CONSUMPTION, "consumption.fields")
-@of_payload("GetConsumptionsEstimated")
+@for_each_payload("GetConsumptionsEstimated")
 def consumption_each_kind_once(items: list[Any]) -> None:
     """There is one item for a kind that there is consumption for."""
     kinds = [item["res_type"] for item in items]
-    hold_all(
-        [f"{shown(kind)} occurs {kinds.count(kind)} times" for kind in sorted(set(kinds)) if kinds.count(kind) > 1]
+    check_no_problems(
+        [
+            f"{quote_value(kind)} occurs {kinds.count(kind)} times"
+            for kind in sorted(set(kinds))
+            if kinds.count(kind) > 1
+        ]
     )
 
 
 @checks.should("consumption.only-consumed", CONSUMPTION, "consumption.fields", "consumption.amounts")
-@of_payload("GetConsumptionsEstimated")
+@for_each_payload("GetConsumptionsEstimated")
 def consumption_only_consumed(items: list[Any]) -> None:
     """There is no item for a kind that there is no consumption for: one has an amount that is not zero."""
     zeros = [item for item in items if not any(Decimal(item[period]) for period in PERIODS)]
-    hold_all([f"{shown(item['res_type'])} has nothing but zeros" for item in zeros])
+    check_no_problems([f"{quote_value(item['res_type'])} has nothing but zeros" for item in zeros])
 
 
-def is_moment(text: str) -> bool:
+def is_timestamp(text: str) -> bool:
     try:
         return datetime.strptime(text, "%Y-%m-%d %H:%M:%S").strftime("%Y-%m-%d %H:%M:%S") == text  # noqa: DTZ007
     except ValueError:
         return False
 
 
-def hold_newest_first(items: list[Any]) -> None:
+def check_newest_first(items: list[Any]) -> None:
     dates = [value for _, value in values_of(items, "date", "data") if isinstance(value, str)]
-    hold_all([f"{after} comes after {before}" for before, after in pairwise(dates) if after > before])
+    check_no_problems([f"{after} comes after {before}" for before, after in pairwise(dates) if after > before])

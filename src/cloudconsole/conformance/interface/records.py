@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from cloudconsole.conformance.assertions import Skipped, hold_all
-from cloudconsole.conformance.checks import Group, of_domains, of_payload
-from cloudconsole.conformance.context import Examination
-from cloudconsole.conformance.redaction import shown
+from cloudconsole.conformance.assertions import CheckSkipped, check_no_problems
+from cloudconsole.conformance.checks import CheckGroup, for_each_domain, for_each_payload
+from cloudconsole.conformance.context import CheckContext
+from cloudconsole.conformance.redaction import quote_value
 from cloudconsole.conformance.schemas import (
     ANY,
     ARRAY,
@@ -19,15 +19,15 @@ from cloudconsole.conformance.schemas import (
     TEXT,
     TEXT_OR_NULL,
     TEXTS,
-    Kind,
-    misfits,
-    misfits_of_all,
-    unlike,
+    FieldType,
+    pattern_errors,
+    schema_errors,
+    schema_errors_of_all,
     values_of,
 )
 from cloudconsole.spec.records import UsageLimits
 
-checks = Group("interface")
+checks = CheckGroup("interface")
 
 USAGE_FIELDS = tuple(field.encode_name for field in msgspec.structs.fields(UsageLimits))
 FLAVOR = {"id": TEXT, "name": TEXT, "vcpus": INTEGER, "ram": INTEGER, "disk": INTEGER}
@@ -39,7 +39,7 @@ DOMAIN = {
     "queryStringSettings": TEXT_OR_NULL,
 }
 ORIGIN = {"originIps": TEXTS, "advOriginConfigs": ANY, "originDomainName": ANY}
-ENABLED = Kind(
+ENABLED = FieldType(
     'a boolean or the text "true" or "false"', lambda value: isinstance(value, bool) or value in ("true", "false")
 )
 
@@ -52,62 +52,62 @@ USAGE_ANSWERS, FLAVORS_ANSWER, DOMAIN_ANSWERS = (
 
 
 @checks.must("usage.fields", USAGE, USAGE_ANSWERS)
-@of_payload("GetUsageLimits")
+@for_each_payload("GetUsageLimits")
 def usage_fields(usage: Any) -> None:
     """Usage limits have all 22 fields, each an integer."""
-    hold_all(misfits(usage, dict.fromkeys(USAGE_FIELDS, INTEGER), "data"))
+    check_no_problems(schema_errors(usage, dict.fromkeys(USAGE_FIELDS, INTEGER), "data"))
 
 
 @checks.must("flavors.parts", FLAVORS, FLAVORS_ANSWER)
-@of_payload("GetFlavors")
+@for_each_payload("GetFlavors")
 def flavors_parts(data: Any) -> None:
     """Flavors have flavors (an array), configs and limits (objects)."""
     shape = {"flavors": ARRAY, "configs": OBJECT, "limits": OBJECT}
-    hold_all(misfits(data, shape, "data"))
+    check_no_problems(schema_errors(data, shape, "data"))
 
 
 @checks.must("flavors.items", FLAVORS, "flavors.parts")
-@of_payload("GetFlavors")
+@for_each_payload("GetFlavors")
 def flavors_items(data: Any) -> None:
     """Each flavor has id and name as text, and vcpus, ram and disk as integers."""
-    hold_all(misfits_of_all(_flavors(data), FLAVOR, "flavors"))
+    check_no_problems(schema_errors_of_all(_flavors(data), FLAVOR, "flavors"))
 
 
 @checks.should("flavors.ids", FLAVORS, "flavors.parts")
-@of_payload("GetFlavors")
+@for_each_payload("GetFlavors")
 def flavors_ids(data: Any) -> None:
     """A flavor's id is numeric text; a console before a cloud passes the cloud's own ids on as they are."""
-    hold_all(unlike(values_of(_flavors(data), "id", "flavors"), "[0-9]+", "numeric text"))
+    check_no_problems(pattern_errors(values_of(_flavors(data), "id", "flavors"), "[0-9]+", "numeric text"))
 
 
 @checks.must("flavors.configs", FLAVORS, "flavors.parts")
-@of_payload("GetFlavors")
+@for_each_payload("GetFlavors")
 def flavors_configs(data: Any) -> None:
     """configs has vcpus and ram, each an array of integers."""
-    hold_all(misfits(data["configs"], {"vcpus": INTEGERS, "ram": INTEGERS}, "configs"))
+    check_no_problems(schema_errors(data["configs"], {"vcpus": INTEGERS, "ram": INTEGERS}, "configs"))
 
 
 @checks.must("flavors.limits", FLAVORS, "flavors.parts")
-@of_payload("GetFlavors")
+@for_each_payload("GetFlavors")
 def flavors_limits(data: Any) -> None:
     """limits has core counts, written as text, for keys and arrays of integers for values."""
     limits = data["limits"]
     keys = [
-        f"limits has the key {shown(key)}, which is no core count"
+        f"limits has the key {quote_value(key)}, which is no core count"
         for key in limits
         if not re.fullmatch("[0-9]+", key, re.ASCII)
     ]
-    hold_all(keys + misfits(limits, dict.fromkeys(limits, INTEGERS), "limits"))
+    check_no_problems(keys + schema_errors(limits, dict.fromkeys(limits, INTEGERS), "limits"))
 
 
 @checks.should("flavors.relation", FLAVORS, "flavors.items", "flavors.limits")
-@of_payload("GetFlavors")
+@for_each_payload("GetFlavors")
 def flavors_relation(data: Any) -> None:
     """Every flavor has a ram that limits allows with its vcpus."""
     limits = data["limits"]
-    hold_all(
+    check_no_problems(
         [
-            f"flavor {shown(flavor['id'])} has ram {flavor['ram']}, not allowed with {flavor['vcpus']} cores"
+            f"flavor {quote_value(flavor['id'])} has ram {flavor['ram']}, not allowed with {flavor['vcpus']} cores"
             for flavor in _flavors(data)
             if flavor["ram"] not in limits.get(str(flavor["vcpus"]), [])
         ]
@@ -115,69 +115,75 @@ def flavors_relation(data: Any) -> None:
 
 
 @checks.should("flavors.names", FLAVORS, "flavors.items")
-@of_payload("GetFlavors")
+@for_each_payload("GetFlavors")
 def flavors_names(data: Any) -> None:
     """A name of the form `<vcpus>C<ram>G<disk>G` begins with the flavor's own vcpus."""
     named = [(flavor, re.fullmatch("([0-9]+)C[0-9]+G[0-9]+G", flavor["name"], re.ASCII)) for flavor in _flavors(data)]
     wrong = [flavor for flavor, name in named if name and int(name[1]) != flavor["vcpus"]]
-    hold_all([f"{shown(flavor['name'])} has {flavor['vcpus']} vcpus" for flavor in wrong])
+    check_no_problems([f"{quote_value(flavor['name'])} has {flavor['vcpus']} vcpus" for flavor in wrong])
 
 
 @checks.must("domain.fields", DETAIL, DOMAIN_ANSWERS)
-@of_domains
+@for_each_domain
 def domain_fields(domains: list[dict[str, Any]]) -> None:
     """A domain has all its fields, each of its type; queryStringSettings may be null."""
-    hold_all([problem for domain in domains for problem in misfits(domain, DOMAIN, "data")])
+    check_no_problems([problem for domain in domains for problem in schema_errors(domain, DOMAIN, "data")])
 
 
 @checks.must("domain.enabled", DETAIL, DOMAIN_ANSWERS)
-@of_domains
+@for_each_domain
 def domain_enabled(domains: list[dict[str, Any]]) -> str:
     """enabled is a boolean, or the text "true" or "false"."""
-    hold_all([problem for domain in domains for problem in misfits(domain, {"enabled": ENABLED}, "data")])
+    check_no_problems(
+        [problem for domain in domains for problem in schema_errors(domain, {"enabled": ENABLED}, "data")]
+    )
     return "a boolean" if isinstance(domains[0]["enabled"], bool) else "text"
 
 
 @checks.must("domain.origin", DETAIL, "domain.fields")
-@of_domains
+@for_each_domain
 def domain_origin(domains: list[dict[str, Any]]) -> None:
     """originConfig has originIps (an array of text), advOriginConfigs and originDomainName, which may be null."""
-    hold_all([problem for each in domains for problem in misfits(each["originConfig"], ORIGIN, "originConfig")])
+    check_no_problems(
+        [problem for each in domains for problem in schema_errors(each["originConfig"], ORIGIN, "originConfig")]
+    )
 
 
 @checks.must("domain.origin-ips", DETAIL, "domain.origin")
-@of_domains
+@for_each_domain
 def domain_origin_ips(domains: list[dict[str, Any]]) -> None:
     """originIps are IP addresses."""
     addresses = [address for domain in domains for address in domain["originConfig"]["originIps"]]
-    hold_all([f"originIps has {shown(address)}" for address in addresses if not _is_address(address)])
+    check_no_problems([f"originIps has {quote_value(address)}" for address in addresses if not _is_address(address)])
 
 
 @checks.must("domain.id", DETAIL, "domain.fields")
-def domain_id(console: Examination) -> None:
+def domain_id(console: CheckContext) -> None:
     """domainId is numeric text, and the id that was asked for."""
     problems = []
     for label, domains in console.domains_by_form():
         for asked, domain in zip(console.subject.domains, domains, strict=False):
             seen = domain["domainId"]
             if seen != asked:
-                problems.append(f"{label}domainId is {shown(seen)}, but {shown(asked)} was asked for")
-            problems += unlike([(f"{label}domainId", seen)], "[0-9]+", "numeric text")
-    hold_all(problems)
+                problems.append(f"{label}domainId is {quote_value(seen)}, but {quote_value(asked)} was asked for")
+            problems += pattern_errors([(f"{label}domainId", seen)], "[0-9]+", "numeric text")
+    check_no_problems(problems)
 
 
 @checks.should("domain.areas", DETAIL, "domain.fields")
-@of_domains
+@for_each_domain
 def domain_areas(domains: list[dict[str, Any]]) -> None:
     """serviceAreas is a list of codes separated by semicolons: none of them is empty."""
     areas = [domain["serviceAreas"] for domain in domains]
-    hold_all([f"serviceAreas is {shown(each)}" for each in areas if not all(code.strip() for code in each.split(";"))])
+    check_no_problems(
+        [f"serviceAreas is {quote_value(each)}" for each in areas if not all(code.strip() for code in each.split(";"))]
+    )
 
 
 def _flavors(data: Any) -> list[Any]:
     flavors: list[Any] = data["flavors"]
     if not flavors:
-        raise Skipped("there are no flavors")
+        raise CheckSkipped("there are no flavors")
     return flavors
 
 

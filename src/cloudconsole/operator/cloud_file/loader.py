@@ -10,25 +10,25 @@ from typing import Final
 from sqlalchemy import Connection, Engine, Table
 
 from cloudconsole.core.resources import QUOTA_DEFAULTS
-from cloudconsole.operator.audit import Line, note, note_all
+from cloudconsole.operator.audit import AuditEntry, record_change, record_changes
 from cloudconsole.operator.cloud_file import model
 from cloudconsole.operator.cloud_file.diff import Changes, Counts, compare, rows_of
 from cloudconsole.operator.cloud_file.errors import CloudFileError
 from cloudconsole.operator.cloud_file.model import CloudFile, read_model, read_passwords
-from cloudconsole.operator.cloud_file.validation import check, refuse_disabled, refuse_over_quota
+from cloudconsole.operator.cloud_file.validation import check, reject_disabled, reject_over_quota
 from cloudconsole.operator.cloud_file.yaml import read_document
-from cloudconsole.operator.entities import ACCOUNTS, NOUNS, QUOTAS
+from cloudconsole.operator.entities import ACCOUNTS, ENTITY_TYPES, QUOTAS
 from cloudconsole.operator.entities.accounts import (
     PASSWORD_CHANGED,
-    end_sessions_of_guests,
-    ends_sessions_of_guests,
-    keeping_an_operator,
+    end_federated_sessions,
+    ends_federated_sessions,
+    ensure_operator_remains,
 )
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.names import StoredNames
 from cloudconsole.operator.parsing import DEFAULT_POLICY, PasswordPolicy
 from cloudconsole.operator.serializers import Record, Row
-from cloudconsole.operator.transaction import Desk
+from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import counters, tables
 from cloudconsole.store.base import read_only
 from cloudconsole.store.sql import allow_idle_transaction
@@ -36,10 +36,10 @@ from cloudconsole.store.sql import allow_idle_transaction
 MOST_RESOURCES: Final = 10_000
 """Where a load touches more, only its own line says how many."""
 
-_NOUNS: Final = {noun.table: noun for noun in NOUNS}
+_NOUNS: Final = {noun.table: noun for noun in ENTITY_TYPES}
 
 
-def note_each(desk: Desk, parts: Sequence[Changes]) -> None:
+def record_each_change(desk: OperatorTransaction, parts: Sequence[Changes]) -> None:
     """Note what was written and what will go, while the tenants and nodes of both are there to be named.
 
     Nothing where the store was empty: all is new then.
@@ -53,28 +53,28 @@ def note_each(desk: Desk, parts: Sequence[Changes]) -> None:
     def named(row: Row) -> Row:
         return {**row, "tenant": tenants.get(row.get("tenant_id")), "node": nodes.get(row.get("node_id"))}
 
-    note_all(desk, (line for part in parts if not _are_too_many(part) for line in _lines(part, named)))
+    record_changes(desk, (line for part in parts if not _are_too_many(part) for line in _lines(part, named)))
 
 
 def _are_too_many(part: Changes) -> bool:
     return part.table is tables.resources and sum(part.counts) > MOST_RESOURCES
 
 
-def _lines(part: Changes, named: Callable[[Row], Row]) -> Iterator[Line]:
+def _lines(part: Changes, named: Callable[[Row], Row]) -> Iterator[AuditEntry]:
     noun = _NOUNS[part.table]
     part = _from_defaults(part) if noun is QUOTAS else part
     for row in part.added:
         record = noun.record_of(named(row))
-        yield Line(f"{noun.name}.add", noun.key_of(record), None, record)
+        yield AuditEntry(f"{noun.name}.add", noun.key_of(record), None, record)
     for before, after in zip(part.replaced, part.changed, strict=True):
         was, now = (noun.record_of(named(row)) for row in (before, after))
         if noun is ACCOUNTS:
             yield from _account_lines(before, after, was, now)
         else:
-            yield Line(f"{noun.name}.change", noun.key_of(now), was, now)
+            yield AuditEntry(f"{noun.name}.change", noun.key_of(now), was, now)
     for row in part.removed:
         record = noun.record_of(named(row))
-        yield Line(f"{noun.name}.remove", noun.key_of(record), record, None)
+        yield AuditEntry(f"{noun.name}.remove", noun.key_of(record), record, None)
 
 
 def _from_defaults(quotas: Changes) -> Changes:
@@ -88,13 +88,13 @@ def _from_defaults(quotas: Changes) -> Changes:
     return since
 
 
-def _account_lines(before: Row, after: Row, was: Record, now: Record) -> Iterator[Line]:
+def _account_lines(before: Row, after: Row, was: Record, now: Record) -> Iterator[AuditEntry]:
     """Neither where only its sessions end, since its tenant is disabled."""
     key = ACCOUNTS.key_of(now)
     if was != now:
-        yield Line("account.change", key, was, now)
+        yield AuditEntry("account.change", key, was, now)
     if before["password_hash"] != after["password_hash"]:
-        yield Line("account.password", key, None, PASSWORD_CHANGED)
+        yield AuditEntry("account.password", key, None, PASSWORD_CHANGED)
 
 
 @dataclass(frozen=True)
@@ -129,10 +129,12 @@ def load(
 ) -> Summary:
     """Make the store what the file says; a file with problems raises `CloudFileError` with every one of them."""
     file, passwords = read_cloud_file(source, zone, StoredNames(engine))
-    return make_equal(engine, file, passwords, name=source.name, now=now, actor=actor, dry_run=dry_run, force=force)
+    return apply_cloud_file(
+        engine, file, passwords, name=source.name, now=now, actor=actor, dry_run=dry_run, force=force
+    )
 
 
-def make_equal(
+def apply_cloud_file(
     engine: Engine,
     file: CloudFile,
     passwords: Mapping[str, str],
@@ -154,12 +156,12 @@ def make_equal(
     with engine.connect() as connection, connection.begin() as transaction:
         allow_idle_transaction(connection)
         refuse(connection)
-        desk = Desk(connection, actor, now, force=force)
-        with keeping_an_operator(desk):
+        desk = OperatorTransaction(connection, actor, now, force=force)
+        with ensure_operator_remains(desk):
             summary = Summary(_change(desk, file, hashes))
         if summary.changed:
             after = {table: counts._asdict() for table, counts in summary.counts.items()}
-            note(desk, "load", name, None, after)
+            record_change(desk, "load", name, None, after)
         if dry_run:
             transaction.rollback()
     return summary
@@ -197,7 +199,7 @@ def read_cloud(
     return file, passwords
 
 
-def _change(desk: Desk, file: CloudFile, hashes: Mapping[str, str]) -> dict[str, Counts]:
+def _change(desk: OperatorTransaction, file: CloudFile, hashes: Mapping[str, str]) -> dict[str, Counts]:
     connection = desk.connection
     nodes = compare(connection, tables.nodes, itemgetter("name"), model.node_rows(file))
     tenants = compare(connection, tables.tenants, itemgetter("name"), model.tenant_rows(file))
@@ -207,8 +209,8 @@ def _change(desk: Desk, file: CloudFile, hashes: Mapping[str, str]) -> dict[str,
         parents.write_in_place(connection)
     shut_out = {now["name"] for was, now in tenants.written() if was and now["disabled"] and not was["disabled"]}
     for was, now in tenants.written():
-        if was and ends_sessions_of_guests(was, now):
-            end_sessions_of_guests(desk, now["id"])
+        if was and ends_federated_sessions(was, now):
+            end_federated_sessions(desk, now["id"])
     children = _children(connection, file, hashes, shut_out)
     for part in children:
         part.remove(connection)
@@ -216,10 +218,10 @@ def _change(desk: Desk, file: CloudFile, hashes: Mapping[str, str]) -> dict[str,
     resources = next(part for part in children if part.table is tables.resources)
     if tenants.removed or any(resources.counts):
         counters.recount_all(connection)
-    refuse_disabled(connection, resources, tenants=tenants, nodes=nodes)
-    refuse_over_quota(desk, resources)
+    reject_disabled(connection, resources, tenants=tenants, nodes=nodes)
+    reject_over_quota(desk, resources)
     parts = (nodes, tenants, *children)
-    note_each(desk, parts)
+    record_each_change(desk, parts)
     for parents in (nodes, tenants):
         parents.remove(connection)
     return {part.table.name: part.counts for part in parts if any(part.counts)}

@@ -14,10 +14,17 @@ from cloudconsole.operator.cloud_file.errors import Problem
 from cloudconsole.operator.cloud_file.yaml import Document
 from cloudconsole.operator.entities.accounts import new_version
 from cloudconsole.operator.fields import Items, Name, Quotas, Reference
-from cloudconsole.operator.models import Account, Domain, Flavor, News, Part, Price, Resource, UrlEntry
+from cloudconsole.operator.models import Account, Domain, EntityModel, Flavor, News, Price, Resource, UrlEntry
 from cloudconsole.operator.parsing import PasswordPolicy, read_password_file
 from cloudconsole.operator.serializers import Row
-from cloudconsole.operator.validation import UNUSABLE, Path, message_of, path_of, path_text, with_gaps
+from cloudconsole.operator.validation import (
+    INVALID,
+    Path,
+    error_message,
+    error_path,
+    format_path,
+    validate_with_placeholders,
+)
 from cloudconsole.store.passwords import hash_password, password_matches
 
 
@@ -29,7 +36,7 @@ class Tenant(models.Tenant):
     resources: Items[Resource] = Field(default=[])
 
 
-class CloudFile(Part):
+class CloudFile(EntityModel):
     version: Literal[1]
     nodes: Items[Name] = Field(default=[])
     disabled_nodes: Items[Reference] = Field(default=[])
@@ -52,18 +59,18 @@ def read_model(document: Document, zone: tzinfo, kept: Container[str]) -> tuple[
         if not document.faulty:
             return model, []
     problems = [
-        Problem(document.line_of(path), path_text(path), message_of(detail))
+        Problem(document.line_of(path), format_path(path), error_message(detail))
         for detail in details
-        if not _known_as_faulty(path := path_of(detail), document.faulty)
+        if not _known_as_faulty(path := error_path(detail), document.faulty)
     ]
-    data = with_gaps(document.data, details, document.faulty)
+    data = validate_with_placeholders(document.data, details, document.faulty)
     return CloudFile.model_validate(data, context=context), problems
 
 
 def items_of(part: Any, section: str, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """The usable items of a part's list, each with its path."""
     items = enumerate(getattr(part, section))
-    return (((*path, section, place), item) for place, item in items if item is not UNUSABLE)
+    return (((*path, section, place), item) for place, item in items if item is not INVALID)
 
 
 def items_of_tenants(model: CloudFile, section: str) -> Iterator[tuple[Path, Any]]:
@@ -168,16 +175,16 @@ def read_passwords(
     passwords: dict[str, str] = {}
     problems: list[Problem] = []
     for account_path, account in items_of_tenants(model, "accounts"):
-        if account.password_file in (None, UNUSABLE):
+        if account.password_file in (None, INVALID):
             continue
         problem = None
         try:
             password = passwords[account.username] = read_password_file(folder / account.password_file)
-            if account.role is not UNUSABLE:
+            if account.role is not INVALID:
                 problem = policy.problem(password, account.role)
         except ValueError as error:
             problem = str(error)
         if problem is not None:
             path = (*account_path, "password_file")
-            problems.append(Problem(document.line_of(path), path_text(path), problem))
+            problems.append(Problem(document.line_of(path), format_path(path), problem))
     return passwords, problems

@@ -13,19 +13,19 @@ from cloudconsole.operator.cloud_file.diff import Changes, rows_of
 from cloudconsole.operator.cloud_file.errors import Problem
 from cloudconsole.operator.cloud_file.model import CloudFile, items_of, items_of_tenants
 from cloudconsole.operator.cloud_file.yaml import Document, TimeText
-from cloudconsole.operator.entities.quotas import Room, asked_for, over_quota
-from cloudconsole.operator.errors import Finding, OperatorError, Overridable
-from cloudconsole.operator.models import Account, Domain, Price, Resource, price_findings, resource_findings
-from cloudconsole.operator.rules import disabled_refusal, unpriced_problem
-from cloudconsole.operator.transaction import Desk
-from cloudconsole.operator.validation import UNUSABLE, Path, path_text
+from cloudconsole.operator.entities.quotas import QuotaHeadroom, over_quota_message, requested_amounts
+from cloudconsole.operator.errors import FieldError, OperatorError, OverridableError
+from cloudconsole.operator.models import Account, Domain, Price, Resource, price_errors, resource_errors
+from cloudconsole.operator.rules import disabled_error, unpriced_problem
+from cloudconsole.operator.transaction import OperatorTransaction
+from cloudconsole.operator.validation import INVALID, Path, format_path
 from cloudconsole.store.tables import tenants
 
 
-def refuse_disabled(connection: Connection, resources: Changes, *, tenants: Changes, nodes: Changes) -> None:
+def reject_disabled(connection: Connection, resources: Changes, *, tenants: Changes, nodes: Changes) -> None:
     """Refuse resources that come to a closed tenant or node; these have been written, and none removed yet."""
     refusals = [
-        f"{disabled_refusal(thing, name)}, such as {resource}: enable it in the file, or leave them out"
+        f"{disabled_error(thing, name)}, such as {resource}: enable it in the file, or leave them out"
         for thing, places in (("tenant", tenants), ("node", nodes))
         for name, resource in _first_arrivals(resources, f"{thing}_id", _closed(connection, places)).items()
     ]
@@ -55,8 +55,8 @@ def _first_arrivals(resources: Changes, column: str, closed: dict[int, str]) -> 
 
 
 _EVERYWHERE: Final = None
-_ANYWHERE: Final = UNUSABLE
-_ANY_PRICE: Final[Price] = UNUSABLE
+_ANYWHERE: Final = INVALID
+_ANY_PRICE: Final[Price] = INVALID
 
 
 class Prices:
@@ -66,14 +66,14 @@ class Prices:
     """
 
     def __init__(self, model: CloudFile) -> None:
-        self._nodes = frozenset(model.nodes) - {UNUSABLE}
+        self._nodes = frozenset(model.nodes) - {INVALID}
         self._starts: dict[str, dict[Any, int]] = {kind: {} for kind in PRICED_UNITS}
-        for price in [_ANY_PRICE] if model.prices is UNUSABLE else model.prices:
+        for price in [_ANY_PRICE] if model.prices is INVALID else model.prices:
             self._add(price)
 
-    def findings(self, resource: Resource) -> Iterator[Finding]:
+    def findings(self, resource: Resource) -> Iterator[FieldError]:
         """What is said of a resource that surely has no price when it starts."""
-        if UNUSABLE in (resource.kind, resource.started) or resource.node is None:
+        if INVALID in (resource.kind, resource.started) or resource.node is None:
             return
         node = resource.node if resource.node in self._nodes else _ANYWHERE
         starts = self._starts.get(resource.kind, {})
@@ -82,13 +82,13 @@ class Prices:
             yield ("started",), problem
 
     def _add(self, price: Price) -> None:
-        is_kind_known = price.kind is not UNUSABLE and not any(price_findings(price))
-        if is_kind_known and price.unit is not UNUSABLE and price.type not in (None, UNUSABLE):
+        is_kind_known = price.kind is not INVALID and not any(price_errors(price))
+        if is_kind_known and price.unit is not INVALID and price.type not in (None, INVALID):
             # No resource of a file has a type.
             return
         kinds = [price.kind] if is_kind_known else PRICED_UNITS
         node = price.node if price.node in self._nodes else _EVERYWHERE
-        start = 0 if price.start is UNUSABLE else price.start
+        start = 0 if price.start is INVALID else price.start
         for kind, place in product(kinds, (node, _ANYWHERE)):
             starts = self._starts[kind]
             starts[place] = min(start, starts.get(place, start))
@@ -100,22 +100,22 @@ def check(model: CloudFile, document: Document) -> list[Problem]:
         *_duplicates(model, document),
         *_unknown_nodes(model),
         *_unknown_disabled_nodes(model),
-        *_each(items_of(model, "prices"), price_findings),
+        *_each(items_of(model, "prices"), price_errors),
         *_each(items_of_tenants(model, "accounts"), _account_findings),
         *_each(items_of_tenants(model, "domains"), _domain_findings),
-        *_each(items_of_tenants(model, "resources"), resource_findings),
+        *_each(items_of_tenants(model, "resources"), resource_errors),
         *_each(items_of_tenants(model, "resources"), Prices(model).findings),
     ]
-    return [Problem(document.line_of(path), path_text(path), message) for path, message in findings]
+    return [Problem(document.line_of(path), format_path(path), message) for path, message in findings]
 
 
-def _each(items: Iterable[tuple[Path, Any]], find: Callable[[Any], Iterator[Finding]]) -> Iterator[Finding]:
+def _each(items: Iterable[tuple[Path, Any]], find: Callable[[Any], Iterator[FieldError]]) -> Iterator[FieldError]:
     for path, item in items:
         for inner, message in find(item):
             yield (*path, *inner), message
 
 
-def _duplicates(model: CloudFile, document: Document) -> Iterator[Finding]:
+def _duplicates(model: CloudFile, document: Document) -> Iterator[FieldError]:
     for keys in (
         items_of(model, "nodes"),
         items_of(model, "disabled_nodes"),
@@ -136,43 +136,43 @@ def _duplicates(model: CloudFile, document: Document) -> Iterator[Finding]:
 def _keys(items: Iterable[tuple[Path, Any]], field: str) -> Iterator[tuple[Path, Hashable]]:
     for path, item in items:
         key = getattr(item, field)
-        if key is not None and key is not UNUSABLE:
+        if key is not None and key is not INVALID:
             yield (*path, field), key
 
 
 def _price_keys(model: CloudFile) -> Iterator[tuple[Path, Hashable]]:
     for path, price in items_of(model, "prices"):
         key = (price.kind, price.unit, price.type, price.node, price.start)
-        if UNUSABLE not in key:
+        if INVALID not in key:
             yield path, key
 
 
-def _repeats(keys: Iterable[tuple[Path, Hashable]], document: Document) -> Iterator[Finding]:
+def _repeats(keys: Iterable[tuple[Path, Hashable]], document: Document) -> Iterator[FieldError]:
     first: dict[Hashable, Path] = {}
     for path, key in keys:
         earlier = first.setdefault(key, path)
         if earlier is not path:
-            yield path, f"is the same as {path_text(earlier)} in line {document.line_of(earlier)}"
+            yield path, f"is the same as {format_path(earlier)} in line {document.line_of(earlier)}"
 
 
-def _unknown_nodes(model: CloudFile) -> Iterator[Finding]:
-    if model.nodes is UNUSABLE or UNUSABLE in model.nodes:
+def _unknown_nodes(model: CloudFile) -> Iterator[FieldError]:
+    if model.nodes is INVALID or INVALID in model.nodes:
         return
-    known = {*model.nodes, None, UNUSABLE}
+    known = {*model.nodes, None, INVALID}
     for path, item in (*items_of(model, "prices"), *items_of_tenants(model, "resources")):
         if item.node not in known:
             yield (*path, "node"), "is not among the nodes of this file"
 
 
-def _unknown_disabled_nodes(model: CloudFile) -> Iterator[Finding]:
-    if model.nodes is UNUSABLE or UNUSABLE in model.nodes:
+def _unknown_disabled_nodes(model: CloudFile) -> Iterator[FieldError]:
+    if model.nodes is INVALID or INVALID in model.nodes:
         return
     for path, name in items_of(model, "disabled_nodes"):
         if name not in model.nodes:
             yield path, "is not among the nodes of this file"
 
 
-def _account_findings(account: Account) -> Iterator[Finding]:
+def _account_findings(account: Account) -> Iterator[FieldError]:
     # A field that is unusable is nevertheless there.
     if account.password_hash is not None and account.password_file is not None:
         yield (), "must have only one of password_hash and password_file"
@@ -180,13 +180,13 @@ def _account_findings(account: Account) -> Iterator[Finding]:
         yield (), "must have password_hash or password_file"
 
 
-def _domain_findings(domain: Domain) -> Iterator[Finding]:
+def _domain_findings(domain: Domain) -> Iterator[FieldError]:
     yield from _not_json(domain.cache_behaviors, ("cacheBehaviors",))
     yield from _not_json(domain.visit_control_rules, ("visitControlRules",))
     yield from _not_json(domain.origin_config.adv_origin_configs, ("originConfig", "advOriginConfigs"))
 
 
-def _not_json(value: Any, path: Path) -> Iterator[Finding]:
+def _not_json(value: Any, path: Path) -> Iterator[FieldError]:
     if isinstance(value, TimeText):
         yield path, "is a date or time, which JSON does not have: put it in quotes to make it text"
     elif isinstance(value, Decimal) and not value.is_finite():
@@ -203,7 +203,7 @@ _AT_ONCE: Final = 10_000
 """So many tenants in one question: a statement takes only so many values."""
 
 
-def refuse_over_quota(desk: Desk, resources: Changes) -> None:
+def reject_over_quota(desk: OperatorTransaction, resources: Changes) -> None:
     """Refuse changes that have been written, totals included, if they take a tenant over a quota."""
     if desk.force:
         return
@@ -212,23 +212,23 @@ def refuse_over_quota(desk: Desk, resources: Changes) -> None:
     over = []
     for start in range(0, len(ids), _AT_ONCE):
         some = ids[start : start + _AT_ONCE]
-        room = Room(desk, some)
+        room = QuotaHeadroom(desk, some)
         names = desk.connection.execute(select(tenants.c.id, tenants.c.name).where(tenants.c.id.in_(some)))
         for tenant_id, name in names:
             exceeded = room.exceeded(tenant_id, asked[tenant_id])
             if exceeded:
-                over.append(f"the tenant {name} is {over_quota(exceeded)}")
+                over.append(f"the tenant {name} is {over_quota_message(exceeded)}")
     if over:
-        raise Overridable("; ".join(over))
+        raise OverridableError("; ".join(over))
 
 
-def _asked(desk: Desk, resources: Changes) -> dict[int, Counter[str]]:
+def _asked(desk: OperatorTransaction, resources: Changes) -> dict[int, Counter[str]]:
     """What all the new and grown ones of each tenant take beyond what they took."""
     asked: dict[int, Counter[str]] = {}
     for before, resource in resources.written():
         # One that comes from another tenant is new here.
         known = before if before is not None and before["tenant_id"] == resource["tenant_id"] else None
-        more = asked_for(resource, known, desk.now)
+        more = requested_amounts(resource, known, desk.now)
         if more:
             asked.setdefault(resource["tenant_id"], Counter()).update(more)
     return asked

@@ -21,7 +21,7 @@ from yaml.events import (
 from yaml.reader import Reader
 
 from cloudconsole.operator.cloud_file.errors import Problem
-from cloudconsole.operator.validation import Path, path_text
+from cloudconsole.operator.validation import Path, format_path
 
 
 class TimeText(str):
@@ -78,7 +78,7 @@ class Unreadable(Exception):
 
     def __init__(self, line: int, message: str, path: Path = ()) -> None:
         super().__init__(message)
-        self.problem = Problem(line, path_text(path), message)
+        self.problem = Problem(line, format_path(path), message)
 
 
 @dataclass
@@ -258,7 +258,7 @@ class _Builder:
         self._document.faulty.add(path)
 
     def _note(self, event: Event, path: Path, message: str) -> None:
-        self._document.problems.append(Problem(_line(event), path_text(path), message))
+        self._document.problems.append(Problem(_line(event), format_path(path), message))
 
 
 def _check_depth(event: Event, path: Path, height: int) -> None:

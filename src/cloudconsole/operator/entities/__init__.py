@@ -3,7 +3,7 @@
 from typing import Final
 
 from cloudconsole.operator.entities.accounts import ACCOUNTS
-from cloudconsole.operator.entities.base import Done, Noun
+from cloudconsole.operator.entities.base import ChangeResult, EntityType
 from cloudconsole.operator.entities.content import Domains, Flavors, News, Urls
 from cloudconsole.operator.entities.nodes import Nodes
 from cloudconsole.operator.entities.prices import Prices
@@ -22,23 +22,23 @@ URLS: Final = Urls()
 DOMAINS: Final = Domains()
 NEWS: Final = News()
 
-NOUNS: Final[tuple[Noun, ...]] = (
+ENTITY_TYPES: Final[tuple[EntityType, ...]] = (
     TENANTS, ACCOUNTS, QUOTAS, NODES, PRICES, RESOURCES, FLAVORS, URLS, DOMAINS, NEWS,
 )  # fmt: skip
 
 __all__ = [
     "ACCOUNTS",
     "DOMAINS",
+    "ENTITY_TYPES",
     "FLAVORS",
     "NEWS",
     "NODES",
-    "NOUNS",
     "PRICES",
     "QUOTAS",
     "RESOURCES",
     "TENANTS",
     "URLS",
-    "Done",
+    "ChangeResult",
+    "EntityType",
     "Filter",
-    "Noun",
 ]

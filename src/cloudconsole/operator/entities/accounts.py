@@ -9,14 +9,14 @@ from sqlalchemy import ColumnElement, Connection, Select, delete, select, update
 
 from cloudconsole.core.resources import Role
 from cloudconsole.operator import models, serializers
-from cloudconsole.operator.audit import note
-from cloudconsole.operator.entities.base import Done, Noun, Values
+from cloudconsole.operator.audit import record_change
+from cloudconsole.operator.entities.base import ChangeResult, EntityType, Values
 from cloudconsole.operator.entities.references import require_owner, with_tenant
 from cloudconsole.operator.entities.schema import Filter, prefix_filter, switch_filter, tenant_filter
-from cloudconsole.operator.errors import OperatorError, Overridable
-from cloudconsole.operator.models import read_part
+from cloudconsole.operator.errors import OperatorError, OverridableError
+from cloudconsole.operator.models import parse_model
 from cloudconsole.operator.serializers import Record, Row
-from cloudconsole.operator.transaction import Desk
+from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
 from cloudconsole.store.activity import hash_username
 from cloudconsole.store.sql import update_rows
@@ -27,47 +27,47 @@ def has_accounts(connection: Connection) -> bool:
     return connection.scalar(select(accounts.c.id).limit(1)) is not None
 
 
-def operators_who_can_log_in() -> Select[tuple[str]]:
+def active_operators() -> Select[tuple[str]]:
     """Their usernames."""
     operators = select(accounts.c.username).join(tenants, tenants.c.id == accounts.c.tenant_id)
     return operators.where(accounts.c.role == "operator", ~accounts.c.disabled, ~tenants.c.disabled)
 
 
 @contextmanager
-def keeping_an_operator(desk: Desk) -> Iterator[None]:
+def ensure_operator_remains(desk: OperatorTransaction) -> Iterator[None]:
     """Refuse what is done within if no operator can log in afterwards, where one could before."""
-    can_log_in = operators_who_can_log_in().limit(1)
+    can_log_in = active_operators().limit(1)
     could = desk.connection.scalar(can_log_in)
     yield
     if could is not None and not desk.force and desk.connection.scalar(can_log_in) is None:
-        raise Overridable(f"this leaves no operator who can log in, as {could} can now: keep one")
+        raise OverridableError(f"this leaves no operator who can log in, as {could} can now: keep one")
 
 
-def refuse_no_operator_left(desk: Desk, going: ColumnElement[bool]) -> None:
+def reject_removing_last_operator(desk: OperatorTransaction, going: ColumnElement[bool]) -> None:
     """Refuse a change after which no operator could log in, where one can now; `going` says whom it concerns."""
     if desk.force:
         return
-    can_log_in = operators_who_can_log_in()
+    can_log_in = active_operators()
     last = desk.connection.scalar(can_log_in.where(going).limit(1))
     if last is not None and desk.connection.scalar(can_log_in.where(~going).limit(1)) is None:
-        raise Overridable(f"the account {last} is the last operator who can log in: make another one first")
+        raise OverridableError(f"the account {last} is the last operator who can log in: make another one first")
 
 
 def new_version() -> int:
     return randbits(63)
 
 
-def end_sessions_of_accounts(desk: Desk, tenant_id: int) -> None:
+def end_account_sessions(desk: OperatorTransaction, tenant_id: int) -> None:
     ids = desk.connection.scalars(select(accounts.c.id).where(accounts.c.tenant_id == tenant_id))
     update_rows(desk.connection, accounts, [{"id": account, "version": new_version()} for account in ids])
 
 
-def ends_sessions_of_guests(before: Row, after: Row) -> bool:
+def ends_federated_sessions(before: Row, after: Row) -> bool:
     """Whether a tenant's change does. Enabling, too: a login under way when it was disabled may have opened one."""
     return any(before[field] != after[field] for field in ("disabled", "project"))
 
 
-def end_sessions_of_guests(desk: Desk, tenant_id: int) -> None:
+def end_federated_sessions(desk: OperatorTransaction, tenant_id: int) -> None:
     """Of those that an identity endpoint behind us vouches for: all that were opened before, or are in this second."""
     desk.connection.execute(update(tenants).where(tenants.c.id == tenant_id).values(guests_ended_at=desk.now))
 
@@ -76,7 +76,7 @@ PASSWORD_CHANGED: Final[Record] = {"password": "changed"}
 """All that is ever noted of a password."""
 
 
-class Accounts(Noun):
+class Accounts(EntityType):
     name = "account"
     thing = "account"
     plural = "accounts"
@@ -96,33 +96,33 @@ class Accounts(Noun):
             "disabled": switch_filter(columns.disabled, "only the disabled ones"),
         }
 
-    def add(self, desk: Desk, values: Values) -> Done:
+    def add(self, desk: OperatorTransaction, values: Values) -> ChangeResult:
         """Add an account; of its password, `password_hash` is given."""
         if values.get("password_hash") is None:
             raise OperatorError("password_hash: is missing")
         return super().add(desk, values)
 
-    def check_new(self, desk: Desk, values: Values) -> None:
+    def check_new(self, desk: OperatorTransaction, values: Values) -> None:
         """Refuse what could not be added, before anyone is asked for its password."""
         self._new_row(desk, values)
 
-    def change(self, desk: Desk, key: str, values: Values) -> Done:
+    def change(self, desk: OperatorTransaction, key: str, values: Values) -> ChangeResult:
         if "password_hash" in values:
             raise OperatorError("password_hash: is changed by resetting the password")
         return super().change(desk, key, values)
 
-    def reset_password(self, desk: Desk, key: str, password_hash: str) -> Done:
+    def reset_password(self, desk: OperatorTransaction, key: str, password_hash: str) -> ChangeResult:
         current = self._require(desk, key)
         values = {"username": current["username"], "password_hash": password_hash}
-        given = read_part(models.Account, values, desk.keeping([current["username"]]))
+        given = parse_model(models.Account, values, desk.keeping([current["username"]]))
         self._renew(desk, current, password_hash=given.password_hash)
         return self._noted(desk, "password", key, None, PASSWORD_CHANGED)
 
-    def end_sessions(self, desk: Desk, key: str) -> Done:
+    def end_sessions(self, desk: OperatorTransaction, key: str) -> ChangeResult:
         self._renew(desk, self._require(desk, key))
         return self._noted(desk, "end-sessions", key, None, {"sessions": "ended"})
 
-    def _renew(self, desk: Desk, current: Row, **columns: Any) -> None:
+    def _renew(self, desk: OperatorTransaction, current: Row, **columns: Any) -> None:
         renewed = update(self.table).where(self._is(current)).values(version=new_version(), **columns)
         desk.connection.execute(renewed)
 
@@ -132,22 +132,22 @@ class Accounts(Noun):
     def record_of(self, row: Row) -> Record:
         return {"tenant": row["tenant"], **serializers.account_record(row)}
 
-    def _row(self, desk: Desk, values: Values) -> Row:
+    def _row(self, desk: OperatorTransaction, values: Values) -> Row:
         tenant_id, others, findings = require_owner(desk, values)
         if "password_file" in others:
             raise OperatorError("password_file: is not taken here")
-        account = read_part(models.Account, others, desk, findings)
+        account = parse_model(models.Account, others, desk, findings)
         row = {"tenant_id": tenant_id, "username": account.username, "role": account.role, "disabled": account.disabled}
         return row if account.password_hash is None else {**row, "password_hash": account.password_hash}
 
     def _written(self, row: Row) -> Row:
         return {**row, "version": new_version()}
 
-    def _check(self, desk: Desk, before: Row | None, after: Row | None) -> None:
+    def _check(self, desk: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         if before is not None and not self._is_operator(desk, after):
-            refuse_no_operator_left(desk, self._is(before))
+            reject_removing_last_operator(desk, self._is(before))
 
-    def _is_operator(self, desk: Desk, row: Row | None) -> bool:
+    def _is_operator(self, desk: OperatorTransaction, row: Row | None) -> bool:
         """Whether this will be an operator who can log in."""
         if row is None or row["disabled"] or row["role"] != "operator":
             return False
@@ -158,7 +158,9 @@ class Accounts(Noun):
 ACCOUNTS: Final = Accounts()
 
 
-def clear_throttle(desk: Desk, activity: Connection, username: str, network: str | None = None) -> Done:
+def clear_throttle(
+    desk: OperatorTransaction, activity: Connection, username: str, network: str | None = None
+) -> ChangeResult:
     """Forget an account's failed logins, from one network or from all, and say how many there were.
 
     They are in the other database, which the caller commits once the desk is done: should the machine stop between
@@ -170,10 +172,10 @@ def clear_throttle(desk: Desk, activity: Connection, username: str, network: str
         failures = failures.where(login_failures.c.network == network)
     forgotten = activity.execute(failures).rowcount
     after = {**({} if network is None else {"address": network}), "failures": forgotten}
-    note(desk, "account.clear-throttle", username, None, after)
-    return Done(username, None, after)
+    record_change(desk, "account.clear-throttle", username, None, after)
+    return ChangeResult(username, None, after)
 
 
-def throttle_cleared(done: Done) -> str:
+def throttle_cleared(done: ChangeResult) -> str:
     """What was done, in words."""
     return f"{0 if done.after is None else done.after['failures']} failed logins forgotten"

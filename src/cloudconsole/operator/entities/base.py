@@ -6,19 +6,19 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Select, Table, delete, func, insert, select, tuple_, update
 
-from cloudconsole.operator.audit import note
-from cloudconsole.operator.entities.schema import Filter, Input, inputs_of
-from cloudconsole.operator.errors import OperatorError, Unfit
-from cloudconsole.operator.models import Part
+from cloudconsole.operator.audit import record_change
+from cloudconsole.operator.entities.schema import Filter, InputField, inputs_of
+from cloudconsole.operator.errors import OperatorError, ValidationError
+from cloudconsole.operator.models import EntityModel
 from cloudconsole.operator.names import texts_in
 from cloudconsole.operator.serializers import Record, Row
-from cloudconsole.operator.transaction import Desk
-from cloudconsole.operator.validation import a
+from cloudconsole.operator.transaction import OperatorTransaction
+from cloudconsole.operator.validation import with_article
 
-SWITCHED: Final = ("disabled", "enabled")
+TOGGLE_FIELDS: Final = ("disabled", "enabled")
 """Fields that have verbs of their own."""
 
-PAST: Final[Mapping[str, str]] = {
+PAST_TENSE: Final[Mapping[str, str]] = {
     "add": "added",
     "change": "changed",
     "disable": "disabled",
@@ -35,14 +35,14 @@ NOTHING_TO_CHANGE: Final = "nothing to change"
 Values = Mapping[str, Any]
 
 
-class Traits(ABC):
+class EntityTraits(ABC):
     """One kind of thing that operators keep. Values and records have the names of a cloud file."""
 
     name: ClassVar[str]
     thing: ClassVar[str]
     """What people call one."""
     plural: ClassVar[str]
-    model: ClassVar[type[Part]]
+    model: ClassVar[type[EntityModel]]
     table: ClassVar[Table]
     key: ClassVar[str] = "id"
     """The field, and the column, that names one."""
@@ -57,17 +57,17 @@ class Traits(ABC):
     overridable: ClassVar[frozenset[str]] = frozenset()
     """Verbs with a rule that a desk with `force` overrides."""
 
-    def inputs(self) -> tuple[Input, ...]:
+    def inputs(self) -> tuple[InputField, ...]:
         """The fields that adding one takes, and a record has."""
         own = inputs_of(self.model, self.made_up)
         if self.owner is None:
             return own
         may_lack = self.may_lack_owner
-        return Input("tenant", self.owner, "text", is_required=not may_lack, may_be_nothing=may_lack), *own
+        return InputField("tenant", self.owner, "text", is_required=not may_lack, may_be_nothing=may_lack), *own
 
-    def changeable(self) -> tuple[Input, ...]:
+    def changeable(self) -> tuple[InputField, ...]:
         """The fields that changing one takes: those with verbs of their own are none."""
-        return tuple(given for given in self.inputs() if given.name not in (*self.fixed, *SWITCHED))
+        return tuple(given for given in self.inputs() if given.name not in (*self.fixed, *TOGGLE_FIELDS))
 
     def filters(self) -> Mapping[str, Filter]:
         return {}
@@ -86,22 +86,22 @@ class Traits(ABC):
         """A row, with the column names of the table and its `tenant` and `node` named, in the names of a cloud file."""
 
     @abstractmethod
-    def _row(self, desk: Desk, values: Values) -> Row:
+    def _row(self, desk: OperatorTransaction, values: Values) -> Row:
         """Values that were found to fit, as columns."""
 
-    def _complete(self, desk: Desk, values: Values) -> Values:
+    def _complete(self, desk: OperatorTransaction, values: Values) -> Values:
         """Values for a new one, with what is made up where it is not given."""
         del desk
         return values
 
-    def _check(self, desk: Desk, before: Row | None, after: Row | None) -> None:  # noqa: B027 - many need none
+    def _check(self, desk: OperatorTransaction, before: Row | None, after: Row | None) -> None:  # noqa: B027 - many need none
         """Refuse what would leave the cloud wrong."""
 
     def _written(self, row: Row) -> Row:
         """The columns to write where something changed."""
         return row
 
-    def _follow(self, desk: Desk, before: Row | None, after: Row | None) -> None:  # noqa: B027 - many need none
+    def _follow(self, desk: OperatorTransaction, before: Row | None, after: Row | None) -> None:  # noqa: B027 - many need none
         """Do what a change brings with it; before a removal and after any other change."""
 
     def _query(self) -> Select[Any]:
@@ -120,10 +120,10 @@ class Traits(ABC):
 
 
 Records = list[Record]
-PAGE: Final = 100
+PAGE_SIZE: Final = 100
 
 
-class Done(NamedTuple):
+class ChangeResult(NamedTuple):
     """A thing before and after a change; None where it was not there. Equal where there was nothing to change."""
 
     subject: str
@@ -135,23 +135,23 @@ class Done(NamedTuple):
         return self.before != self.after
 
 
-class Noun(Traits):
+class EntityType(EntityTraits):
     """A kind of thing, and the verbs by which operators keep it."""
 
     # The verbs
 
-    def add(self, desk: Desk, values: Values) -> Done:
+    def add(self, desk: OperatorTransaction, values: Values) -> ChangeResult:
         row = self._new_row(desk, values)
         key = str(row[self.key])
         desk.connection.execute(insert(self.table).values(self._written(row)))
         self._follow(desk, None, row)
         return self._noted(desk, "add", key, None, self.show(desk, key))
 
-    def fresh_key(self, desk: Desk) -> str | None:
+    def fresh_key(self, desk: OperatorTransaction) -> str | None:
         """A key for a new one, for `add_once`; None where keys are not made up."""
         return str(self._complete(desk, {})[self.key]) if self.key in self.made_up else None
 
-    def add_once(self, desk: Desk, key: str, values: Values) -> Done:
+    def add_once(self, desk: OperatorTransaction, key: str, values: Values) -> ChangeResult:
         """Add one under a fresh key. The same again changes nothing; a key that another took meanwhile is made anew."""
         current = self._find(desk, key)
         if current is None:
@@ -159,30 +159,34 @@ class Noun(Traits):
         record = self.record_of(current)
         row = self._row(desk, {**{name: record[name] for name in self.made_up}, **values})
         if row == {column: current[column] for column in row}:
-            return Done(key, record, record)
+            return ChangeResult(key, record, record)
         return self.add(desk, values)
 
-    def change(self, desk: Desk, key: str, values: Values) -> Done:
+    def change(self, desk: OperatorTransaction, key: str, values: Values) -> ChangeResult:
         return self._change(desk, "change", self._require(desk, key), values)
 
-    def disable(self, desk: Desk, key: str) -> Done:
+    def disable(self, desk: OperatorTransaction, key: str) -> ChangeResult:
         return self._change(desk, "disable", self._require(desk, key), {"disabled": True})
 
-    def enable(self, desk: Desk, key: str) -> Done:
+    def enable(self, desk: OperatorTransaction, key: str) -> ChangeResult:
         return self._change(desk, "enable", self._require(desk, key), {"disabled": False})
 
-    def remove(self, desk: Desk, key: str) -> Done:
+    def remove(self, desk: OperatorTransaction, key: str) -> ChangeResult:
         current = self._require(desk, key)
         self._check(desk, current, None)
         self._follow(desk, current, None)
         desk.connection.execute(delete(self.table).where(self._is(current)))
         return self._noted(desk, "remove", key, self.record_of(current), None)
 
-    def show(self, desk: Desk, key: str) -> Record:
+    def show(self, desk: OperatorTransaction, key: str) -> Record:
         return self.record_of(self._require(desk, key))
 
     def list(
-        self, desk: Desk, filters: Values | None = None, after: str | None = None, limit: int | None = PAGE
+        self,
+        desk: OperatorTransaction,
+        filters: Values | None = None,
+        after: str | None = None,
+        limit: int | None = PAGE_SIZE,
     ) -> Records:
         """Those that all filters let through, in order, from behind the key `after` on."""
         query = self._paged(desk, self._query(), filters or {}, after, limit)
@@ -191,7 +195,7 @@ class Noun(Traits):
     # How they do it
 
     def _paged(
-        self, desk: Desk, query: Select[Any], filters: Values, after: str | None, limit: int | None
+        self, desk: OperatorTransaction, query: Select[Any], filters: Values, after: str | None, limit: int | None
     ) -> Select[Any]:
         """A query for no more than a page."""
         known = self._filters_for(filters)
@@ -202,32 +206,32 @@ class Noun(Traits):
             query = query.where(tuple_(*order) > tuple_(*self._place(after)))
         return query.order_by(*order).limit(limit)
 
-    def _new_row(self, desk: Desk, values: Values) -> Row:
+    def _new_row(self, desk: OperatorTransaction, values: Values) -> Row:
         """The row of a new one, if it can be added."""
         row = self._row(desk, self._complete(desk, values))
         key = str(row[self.key])
         if self._find(desk, key) is not None:
-            raise Unfit([((self.key,), f"there is {a(self.thing)} {key} already")])
+            raise ValidationError([((self.key,), f"there is {with_article(self.thing)} {key} already")])
         self._check(desk, None, row)
         return row
 
-    def _change(self, desk: Desk, verb: str, current: Row, values: Values) -> Done:
+    def _change(self, desk: OperatorTransaction, verb: str, current: Row, values: Values) -> ChangeResult:
         before = self.record_of(current)
         for field in self.fixed.intersection(values):
             if values[field] != before.get(field):
                 raise OperatorError(f"{field}: cannot be changed")
         return self._write(desk, verb, current, self._changed_row(desk, before, values))
 
-    def _changed_row(self, desk: Desk, before: Record, values: Values) -> Row:
+    def _changed_row(self, desk: OperatorTransaction, before: Record, values: Values) -> Row:
         """The row of one with other values; names that it has already may stay."""
         return self._row(desk.keeping(frozenset(texts_in(before))), before | dict(values))
 
-    def _write(self, desk: Desk, verb: str, current: Row, row: Row) -> Done:
+    def _write(self, desk: OperatorTransaction, verb: str, current: Row, row: Row) -> ChangeResult:
         """Make the current row this one, if it is not."""
         before = self.record_of(current)
         key = self.key_of(before)
         if row == {column: current[column] for column in row}:
-            return Done(key, before, before)
+            return ChangeResult(key, before, before)
         self._check(desk, current, row)
         desk.connection.execute(update(self.table).where(self._is(current)).values(self._written(row)))
         self._follow(desk, current, current | row)
@@ -235,39 +239,41 @@ class Noun(Traits):
         record = self.record_of(dict(after))
         if (other := self.key_of(record)) != key:
             # Under the new key, too: whoever looks for that one finds what it was called before.
-            note(desk, f"{self.name}.rename", other, before, record)
+            record_change(desk, f"{self.name}.rename", other, before, record)
         return self._noted(desk, verb, key, before, record)
 
-    def _noted(self, desk: Desk, verb: str, key: str, before: Record | None, after: Record | None) -> Done:
-        note(desk, f"{self.name}.{verb}", key, before, after)
-        return Done(key, before, after)
+    def _noted(
+        self, desk: OperatorTransaction, verb: str, key: str, before: Record | None, after: Record | None
+    ) -> ChangeResult:
+        record_change(desk, f"{self.name}.{verb}", key, before, after)
+        return ChangeResult(key, before, after)
 
     def _is(self, current: Row) -> ColumnElement[bool]:
         (primary,) = self.table.primary_key.columns
         condition: ColumnElement[bool] = primary == current[primary.name]
         return condition
 
-    def _find(self, desk: Desk, key: str) -> Row | None:
+    def _find(self, desk: OperatorTransaction, key: str) -> Row | None:
         query = self._query().where(self.table.c[self.key] == self._value_of(key))
         row = desk.connection.execute(query).mappings().one_or_none()
         return None if row is None else dict(row)
 
-    def _require(self, desk: Desk, key: str) -> Row:
+    def _require(self, desk: OperatorTransaction, key: str) -> Row:
         row = self._find(desk, key)
         if row is None:
             raise OperatorError(f"there is no {self.thing} {key}")
         return row
 
-    def _refuse_taken_name(self, desk: Desk, before: Row | None, after: Row) -> None:
+    def _refuse_taken_name(self, desk: OperatorTransaction, before: Row | None, after: Row) -> None:
         """Refuse a name that another one has already."""
         columns = self.table.c
         if before is not None and before["name"] == after["name"]:
             return
         if desk.connection.scalar(select(columns.id).where(columns.name == after["name"])) is not None:
-            raise Unfit([(("name",), f"there is {a(self.thing)} {after['name']} already")])
+            raise ValidationError([(("name",), f"there is {with_article(self.thing)} {after['name']} already")])
 
 
-class NumberedNoun(Noun):
+class NumberedEntityType(EntityType):
     """A noun whose ids are digits as text: listed by number."""
 
     def _order(self) -> tuple[ColumnElement[Any], ...]:

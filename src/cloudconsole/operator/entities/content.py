@@ -9,18 +9,18 @@ from sqlalchemy import ColumnElement, Select, func, or_, select
 
 from cloudconsole.core.clock import format_utc
 from cloudconsole.operator import models, serializers
-from cloudconsole.operator.entities.base import Done, Noun, NumberedNoun, Values
+from cloudconsole.operator.entities.base import ChangeResult, EntityType, NumberedEntityType, Values
 from cloudconsole.operator.entities.references import require_owner, split_owner, with_tenant
 from cloudconsole.operator.entities.schema import Filter, name_filters, switch_filter, tenant_filter
-from cloudconsole.operator.models import read_part
-from cloudconsole.operator.queries import begins_with
-from cloudconsole.operator.rules import LARGEST
+from cloudconsole.operator.models import parse_model
+from cloudconsole.operator.queries import starts_with
+from cloudconsole.operator.rules import MAX_VALUE
 from cloudconsole.operator.serializers import Record, Row
-from cloudconsole.operator.transaction import Desk
+from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
 
 
-class Flavors(NumberedNoun):
+class Flavors(NumberedEntityType):
     name = "flavor"
     thing = "flavor"
     plural = "flavors"
@@ -34,10 +34,10 @@ class Flavors(NumberedNoun):
     def record_of(self, row: Row) -> Record:
         return serializers.flavor_record(row)
 
-    def _row(self, desk: Desk, values: Values) -> Row:
-        return serializers.flavor_row(read_part(models.Flavor, values, desk))
+    def _row(self, desk: OperatorTransaction, values: Values) -> Row:
+        return serializers.flavor_row(parse_model(models.Flavor, values, desk))
 
-    def _check(self, desk: Desk, before: Row | None, after: Row | None) -> None:
+    def _check(self, desk: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         if after is not None:
             self._refuse_taken_name(desk, before, after)
 
@@ -45,7 +45,7 @@ class Flavors(NumberedNoun):
 _LETTERS: Final = string.ascii_lowercase + string.digits
 
 
-class Urls(Noun):
+class Urls(EntityType):
     name = "url"
     thing = "URL"
     plural = "URLs"
@@ -64,7 +64,7 @@ class Urls(Noun):
             "disabled": switch_filter(columns.disabled, "only the disabled ones"),
         }
 
-    def _complete(self, desk: Desk, values: Values) -> Values:
+    def _complete(self, desk: OperatorTransaction, values: Values) -> Values:
         del desk
         return {"id": "url-" + "".join(secrets.choice(_LETTERS) for _ in range(8)), **values}
 
@@ -75,12 +75,12 @@ class Urls(Noun):
         owner = {} if row["tenant"] is None else {"tenant": row["tenant"]}
         return {**owner, **serializers.url_record(row)}
 
-    def _row(self, desk: Desk, values: Values) -> Row:
+    def _row(self, desk: OperatorTransaction, values: Values) -> Row:
         tenant_id, others, findings = split_owner(desk, values)
-        return serializers.url_row(read_part(models.UrlEntry, others, desk, findings), tenant_id)
+        return serializers.url_row(parse_model(models.UrlEntry, others, desk, findings), tenant_id)
 
 
-class Domains(NumberedNoun):
+class Domains(NumberedEntityType):
     name = "domain"
     thing = "domain"
     plural = "domains"
@@ -97,15 +97,15 @@ class Domains(NumberedNoun):
             "disabled": switch_filter(~columns.enabled, "only those not in service"),
         }
 
-    def disable(self, desk: Desk, key: str) -> Done:
+    def disable(self, desk: OperatorTransaction, key: str) -> ChangeResult:
         return self._change(desk, "disable", self._require(desk, key), {"enabled": False})
 
-    def enable(self, desk: Desk, key: str) -> Done:
+    def enable(self, desk: OperatorTransaction, key: str) -> ChangeResult:
         return self._change(desk, "enable", self._require(desk, key), {"enabled": True})
 
-    def _begins(self, _desk: Desk, prefix: str) -> ColumnElement[bool]:
+    def _begins(self, _desk: OperatorTransaction, prefix: str) -> ColumnElement[bool]:
         columns = self.table.c
-        return or_(begins_with(columns.id, prefix), begins_with(columns.name, prefix))
+        return or_(starts_with(columns.id, prefix), starts_with(columns.name, prefix))
 
     def _query(self) -> Select[Any]:
         return with_tenant(self.table)
@@ -113,12 +113,12 @@ class Domains(NumberedNoun):
     def record_of(self, row: Row) -> Record:
         return {"tenant": row["tenant"], **serializers.domain_record(row)}
 
-    def _row(self, desk: Desk, values: Values) -> Row:
+    def _row(self, desk: OperatorTransaction, values: Values) -> Row:
         tenant_id, others, findings = require_owner(desk, values)
-        return serializers.domain_row(read_part(models.Domain, others, desk, findings), tenant_id)
+        return serializers.domain_row(parse_model(models.Domain, others, desk, findings), tenant_id)
 
 
-class News(Noun):
+class News(EntityType):
     name = "news"
     thing = "news item"
     plural = "news"
@@ -136,16 +136,16 @@ class News(Noun):
             "disabled": switch_filter(columns.disabled, "only the withdrawn ones"),
         }
 
-    def _complete(self, desk: Desk, values: Values) -> Values:
+    def _complete(self, desk: OperatorTransaction, values: Values) -> Values:
         last = desk.connection.scalar(select(func.max(self.table.c.id))) or 0
         return {"id": last + 1, "date": format_utc(desk.now), **values}
 
     def record_of(self, row: Row) -> Record:
         return serializers.news_record(row)
 
-    def _row(self, desk: Desk, values: Values) -> Row:
-        return serializers.news_row(read_part(models.News, values, desk))
+    def _row(self, desk: OperatorTransaction, values: Values) -> Row:
+        return serializers.news_row(parse_model(models.News, values, desk))
 
     def _value_of(self, key: str) -> Any:
-        is_number = key.isascii() and key.isdecimal() and len(key) <= len(str(LARGEST))
+        is_number = key.isascii() and key.isdecimal() and len(key) <= len(str(MAX_VALUE))
         return int(key) if is_number else 0

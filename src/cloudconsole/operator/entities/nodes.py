@@ -5,16 +5,16 @@ from collections.abc import Mapping
 from sqlalchemy import delete
 
 from cloudconsole.operator import models, serializers
-from cloudconsole.operator.entities.base import Noun, Values
-from cloudconsole.operator.entities.references import refuse_needed
+from cloudconsole.operator.entities.base import EntityType, Values
+from cloudconsole.operator.entities.references import reject_if_referenced
 from cloudconsole.operator.entities.schema import Filter, name_filters
-from cloudconsole.operator.models import read_part
+from cloudconsole.operator.models import parse_model
 from cloudconsole.operator.serializers import Record, Row
-from cloudconsole.operator.transaction import Desk
+from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
 
 
-class Nodes(Noun):
+class Nodes(EntityType):
     name = "node"
     thing = "node"
     plural = "nodes"
@@ -28,18 +28,18 @@ class Nodes(Noun):
     def record_of(self, row: Row) -> Record:
         return serializers.node_record(row)
 
-    def _row(self, desk: Desk, values: Values) -> Row:
-        node = read_part(models.Node, values, desk)
+    def _row(self, desk: OperatorTransaction, values: Values) -> Row:
+        node = parse_model(models.Node, values, desk)
         return {"name": node.name, "disabled": node.disabled}
 
-    def _check(self, desk: Desk, before: Row | None, after: Row | None) -> None:
+    def _check(self, desk: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         if after is not None:
             self._refuse_taken_name(desk, before, after)
         elif before is not None:
             users = {"price": (tables.prices, "node_id"), "resource": (tables.resources, "node_id")}
-            refuse_needed(desk, f"the node {before['name']}", users, before["id"])
+            reject_if_referenced(desk, f"the node {before['name']}", users, before["id"])
 
-    def _follow(self, desk: Desk, before: Row | None, after: Row | None) -> None:
+    def _follow(self, desk: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         if before is not None and after is None:
             # Zeros are all that is left there, and the node's number may be given to another one.
             desk.connection.execute(delete(tables.totals).where(tables.totals.c.node_id == before["id"]))

@@ -8,19 +8,19 @@ from sqlalchemy import ColumnElement, Select, and_, func, insert, or_, select
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.resources import PRICED_UNITS
 from cloudconsole.operator import models, serializers
-from cloudconsole.operator.entities.base import PAGE, Done, Noun, Records, Values
-from cloudconsole.operator.entities.references import find_node, node_findings
+from cloudconsole.operator.entities.base import PAGE_SIZE, ChangeResult, EntityType, Records, Values
+from cloudconsole.operator.entities.references import find_node, node_problems
 from cloudconsole.operator.entities.schema import Filter, kind_filter, node_filter, value_filter
-from cloudconsole.operator.errors import Finding, OperatorError, Unfit
-from cloudconsole.operator.models import Price, price_findings, read_part
+from cloudconsole.operator.errors import FieldError, OperatorError, ValidationError
+from cloudconsole.operator.models import Price, parse_model, price_errors
 from cloudconsole.operator.rules import Starts, start_on, unpriced_problem
 from cloudconsole.operator.serializers import Record, Row
-from cloudconsole.operator.transaction import Desk
+from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
 from cloudconsole.store.tables import nodes, prices, resources
 
 
-def price_starts(desk: Desk, kind: str, *, without: int | None = None) -> dict[int | None, int]:
+def price_starts(desk: OperatorTransaction, kind: str, *, without: int | None = None) -> dict[int | None, int]:
     """The starts of a kind's prices, or as they would be without one of them."""
     columns = prices.c
     query = select(columns.node_id, func.min(columns.start)).group_by(columns.node_id)
@@ -30,7 +30,7 @@ def price_starts(desk: Desk, kind: str, *, without: int | None = None) -> dict[i
     return {row[0]: row[1] for row in desk.connection.execute(query)}
 
 
-def check_priced(desk: Desk, resource: Row) -> None:
+def check_priced(desk: OperatorTransaction, resource: Row) -> None:
     """Refuse a billable resource that would have no price when it starts."""
     kind = resource["kind"]
     if kind not in PRICED_UNITS:
@@ -40,7 +40,7 @@ def check_priced(desk: Desk, resource: Row) -> None:
         raise OperatorError(problem)
 
 
-def refuse_unpriced(desk: Desk, kind: str, current: Starts, changed: Starts) -> None:
+def reject_unpriced(desk: OperatorTransaction, kind: str, current: Starts, changed: Starts) -> None:
     """Refuse a change of prices that leaves a resource without one that it has now."""
     lost = _left_without(desk, current, changed)
     if lost is None:
@@ -56,7 +56,7 @@ def refuse_unpriced(desk: Desk, kind: str, current: Starts, changed: Starts) -> 
         raise OperatorError(f"{who} this price: no other is in force on its node from its start on")
 
 
-def _left_without(desk: Desk, current: Starts, changed: Starts) -> ColumnElement[bool] | None:
+def _left_without(desk: OperatorTransaction, current: Starts, changed: Starts) -> ColumnElement[bool] | None:
     columns = resources.c
     spans = [
         and_(columns.node_id == node_id, columns.started_at >= now_from, columns.started_at < then_from)
@@ -69,7 +69,7 @@ def _left_without(desk: Desk, current: Starts, changed: Starts) -> ColumnElement
 KEY_FORM: Final = "KIND/UNIT/FROM, with :TYPE behind the kind and /NODE at the end where it is for one"
 
 
-class Prices(Noun):
+class Prices(EntityType):
     name = "price"
     thing = "price"
     plural = "prices"
@@ -90,7 +90,7 @@ class Prices(Noun):
         parts = [kind, record["unit"], record["from"], record.get("node")]
         return "/".join(part for part in parts if part is not None)
 
-    def add(self, desk: Desk, values: Values) -> Done:
+    def add(self, desk: OperatorTransaction, values: Values) -> ChangeResult:
         row = self._row(desk, values)
         self._check(desk, None, row)
         desk.connection.execute(insert(self.table).values(row))
@@ -98,7 +98,11 @@ class Prices(Noun):
         return self._noted(desk, "add", self.key_of(record), None, record)
 
     def list(
-        self, desk: Desk, filters: Values | None = None, after: str | None = None, limit: int | None = PAGE
+        self,
+        desk: OperatorTransaction,
+        filters: Values | None = None,
+        after: str | None = None,
+        limit: int | None = PAGE_SIZE,
     ) -> Records:
         # There are thousands at the most, and their order is no column's: general prices go before those of nodes.
         query = self._query()
@@ -115,11 +119,11 @@ class Prices(Noun):
         nodes = tables.nodes.c
         return select(self.table, nodes.name.label("node")).outerjoin(tables.nodes, nodes.id == self.table.c.node_id)
 
-    def _find(self, desk: Desk, key: str) -> Row | None:
+    def _find(self, desk: OperatorTransaction, key: str) -> Row | None:
         what, unit, start, node, *_ = (*key.split("/", 3), None, None, None, None)
         kind, sign, escaped = (what or "").partition(":")
         try:
-            price = read_part(Price, {"kind": kind, "unit": unit, "from": start, "node": node, "price": "0"}, desk)
+            price = parse_model(Price, {"kind": kind, "unit": unit, "from": start, "node": node, "price": "0"}, desk)
         except OperatorError:
             raise OperatorError(f"a price's key is {KEY_FORM}, not {key}") from None
         columns, node_name = self.table.c, tables.nodes.c.name
@@ -132,31 +136,31 @@ class Prices(Noun):
     def record_of(self, row: Row) -> Record:
         return serializers.price_record(row, row["node"])
 
-    def _row(self, desk: Desk, values: Values) -> Row:
-        def findings(price: Price) -> Iterator[Finding]:
-            yield from price_findings(price)
-            yield from node_findings(desk, price.node)
+    def _row(self, desk: OperatorTransaction, values: Values) -> Row:
+        def findings(price: Price) -> Iterator[FieldError]:
+            yield from price_errors(price)
+            yield from node_problems(desk, price.node)
 
-        price = read_part(Price, values, desk, check=findings)
+        price = parse_model(Price, values, desk, check=findings)
         return serializers.price_row(price, None if price.node is None else find_node(desk, price.node)["id"])
 
-    def _check(self, desk: Desk, before: Row | None, after: Row | None) -> None:
+    def _check(self, desk: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         self._refuse_second(desk, before, after)
         if before is not None:
             current = price_starts(desk, before["kind"])
             changed = self._starts_after(desk, before, after)
-            refuse_unpriced(desk, before["kind"], current, changed)
+            reject_unpriced(desk, before["kind"], current, changed)
 
-    def _refuse_second(self, desk: Desk, before: Row | None, after: Row | None) -> None:
+    def _refuse_second(self, desk: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         if after is None:
             return
         columns, same = self.table.c, ("kind", "unit", "type", "node_id", "start")
         query = select(columns.id).where(*(columns[name].is_not_distinct_from(after[name]) for name in same))
         found = desk.connection.scalar(query)
         if found is not None and (before is None or found != before["id"]):
-            raise Unfit([(("from",), "there is a price of this kind, unit, type, node and moment already")])
+            raise ValidationError([(("from",), "there is a price of this kind, unit, type, node and moment already")])
 
-    def _starts_after(self, desk: Desk, before: Row, after: Row | None) -> Starts:
+    def _starts_after(self, desk: OperatorTransaction, before: Row, after: Row | None) -> Starts:
         """When the kind's prices will start once this one is changed or gone."""
         starts = price_starts(desk, before["kind"], without=before["id"])
         if after is not None and after["kind"] == before["kind"] and after["type"] is None:

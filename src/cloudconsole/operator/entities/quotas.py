@@ -8,36 +8,36 @@ from sqlalchemy import ColumnElement, Select, func, select
 
 from cloudconsole.core.resources import QUOTA_DEFAULTS, QUOTA_USES, UNLIMITED, Amounts, quota_use
 from cloudconsole.operator import models, serializers
-from cloudconsole.operator.entities.base import Done, Noun, Values
+from cloudconsole.operator.entities.base import ChangeResult, EntityType, Values
 from cloudconsole.operator.entities.references import with_tenant
-from cloudconsole.operator.entities.schema import Filter, Input, prefix_filter
-from cloudconsole.operator.errors import Overridable
-from cloudconsole.operator.models import read_quotas
+from cloudconsole.operator.entities.schema import Filter, InputField, prefix_filter
+from cloudconsole.operator.errors import OverridableError
+from cloudconsole.operator.models import parse_quotas
 from cloudconsole.operator.serializers import Record, Row
-from cloudconsole.operator.transaction import Desk
+from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
 from cloudconsole.store.counters import amounts_of
 from cloudconsole.store.sql import in_values
 from cloudconsole.store.tables import quotas, resources, usage
 
 
-class Quotas(Noun):
+class Quotas(EntityType):
     name = "quota"
     thing = "tenant"
     plural = "quotas"
-    model = models.Part
+    model = models.EntityModel
     table = tables.quotas
     key = "tenant"
     fixed = frozenset({"tenant"})
     verbs = ("change", "reset", "show", "list")
 
-    def reset(self, desk: Desk, key: str) -> Done:
+    def reset(self, desk: OperatorTransaction, key: str) -> ChangeResult:
         """Give a tenant what tenants get where nothing is said."""
         return self._change(desk, "reset", self._require(desk, key), QUOTA_DEFAULTS)
 
-    def inputs(self) -> tuple[Input, ...]:
-        limits = (Input(name, f"default {default}", "number") for name, default in QUOTA_DEFAULTS.items())
-        return Input("tenant", "the tenant's name", "text", is_required=True), *limits
+    def inputs(self) -> tuple[InputField, ...]:
+        limits = (InputField(name, f"default {default}", "number") for name, default in QUOTA_DEFAULTS.items())
+        return InputField("tenant", "the tenant's name", "text", is_required=True), *limits
 
     def filters(self) -> Mapping[str, Filter]:
         return {"prefix": prefix_filter(tables.tenants.c.name, "tenant")}
@@ -48,19 +48,19 @@ class Quotas(Noun):
     def _order(self) -> tuple[ColumnElement[Any], ...]:
         return (tables.tenants.c.name,)
 
-    def _find(self, desk: Desk, key: str) -> Row | None:
+    def _find(self, desk: OperatorTransaction, key: str) -> Row | None:
         row = desk.connection.execute(self._query().where(tables.tenants.c.name == key)).mappings().one_or_none()
         return None if row is None else dict(row)
 
     def record_of(self, row: Row) -> Record:
         return {"tenant": row["tenant"], **serializers.quota_record(row)}
 
-    def _row(self, desk: Desk, values: Values) -> Row:
+    def _row(self, desk: OperatorTransaction, values: Values) -> Row:
         del desk
-        return read_quotas({name: value for name, value in values.items() if name != "tenant"})
+        return parse_quotas({name: value for name, value in values.items() if name != "tenant"})
 
 
-class Over(NamedTuple):
+class ExceededQuota(NamedTuple):
     """A quota that would be exceeded."""
 
     quota: str
@@ -72,10 +72,10 @@ class Over(NamedTuple):
         return f"{self.quota}: {self.used} of {self.limit} in use, {self.more} more asked for"
 
 
-class Room:
+class QuotaHeadroom:
     """What some tenants have in use of their quotas or spoken for; what is taken counts from then on."""
 
-    def __init__(self, desk: Desk, tenant_ids: Collection[int]) -> None:
+    def __init__(self, desk: OperatorTransaction, tenant_ids: Collection[int]) -> None:
         self._now = desk.now
         self._limits: dict[int, Mapping[str, int]] = dict.fromkeys(tenant_ids, QUOTA_DEFAULTS)
         theirs = in_values(desk.connection, quotas.c.tenant_id, tenant_ids)
@@ -85,24 +85,24 @@ class Room:
         for tenant_id, uses in _used(desk, tenant_ids):
             self._used[tenant_id].update(uses)
 
-    def take(self, resource: Row, before: Row | None = None) -> list[Over]:
+    def take(self, resource: Row, before: Row | None = None) -> list[ExceededQuota]:
         """Count a resource that is new, or was another before; gives the quotas that it exceeds."""
         tenant_id = resource["tenant_id"]
-        asked = asked_for(resource, before, self._now)
+        asked = requested_amounts(resource, before, self._now)
         self._used[tenant_id].update(asked)
         return self.exceeded(tenant_id, asked)
 
-    def exceeded(self, tenant_id: int, taken: Mapping[str, int]) -> list[Over]:
+    def exceeded(self, tenant_id: int, taken: Mapping[str, int]) -> list[ExceededQuota]:
         """The quotas that are exceeded, of those from which this much was taken and has been counted."""
         limits, used = self._limits[tenant_id], self._used[tenant_id]
         return [
-            Over(name, used[name] - more, limits[name], more)
+            ExceededQuota(name, used[name] - more, limits[name], more)
             for name, more in taken.items()
             if limits[name] != UNLIMITED and used[name] > limits[name]
         ]
 
 
-def used_by(desk: Desk, tenant_id: int) -> Mapping[str, int]:
+def quota_usage_of(desk: OperatorTransaction, tenant_id: int) -> Mapping[str, int]:
     """What a tenant has in use of the quotas from which resources take, or spoken for."""
     used = Counter(dict.fromkeys(QUOTA_USES, 0))
     for _, uses in _used(desk, [tenant_id]):
@@ -110,20 +110,20 @@ def used_by(desk: Desk, tenant_id: int) -> Mapping[str, int]:
     return used
 
 
-def check_quotas(desk: Desk, before: Row | None, after: Row) -> None:
+def check_quotas(desk: OperatorTransaction, before: Row | None, after: Row) -> None:
     """Refuse a resource, new or grown, that would take more than a quota leaves."""
-    if desk.force or not asked_for(after, before, desk.now):
+    if desk.force or not requested_amounts(after, before, desk.now):
         return
-    over = Room(desk, [after["tenant_id"]]).take(after, before)
+    over = QuotaHeadroom(desk, [after["tenant_id"]]).take(after, before)
     if over:
-        raise Overridable(over_quota(over))
+        raise OverridableError(over_quota_message(over))
 
 
-def over_quota(over: list[Over]) -> str:
+def over_quota_message(over: list[ExceededQuota]) -> str:
     return f"over quota ({'; '.join(map(str, over))})"
 
 
-def asked_for(resource: Row, before: Row | None, now: int) -> dict[str, int]:
+def requested_amounts(resource: Row, before: Row | None, now: int) -> dict[str, int]:
     """What a resource takes now or later, beyond what it took before; nothing once it has ended."""
     had, wants = (
         {} if row is None or _has_ended(row, now) else quota_use(row["kind"], amounts_of(row))
@@ -136,7 +136,7 @@ def _has_ended(resource: Row, now: int) -> bool:
     return resource["ended_at"] is not None and resource["ended_at"] <= now
 
 
-def _used(desk: Desk, tenant_ids: Collection[int]) -> Iterator[tuple[int, Mapping[str, int]]]:
+def _used(desk: OperatorTransaction, tenant_ids: Collection[int]) -> Iterator[tuple[int, Mapping[str, int]]]:
     """By tenant: what resources without an end take, and those whose end is still to come, by kind."""
     theirs = in_values(desk.connection, usage.c.tenant_id, tenant_ids)
     for row in desk.connection.execute(select(usage).where(theirs)).mappings():

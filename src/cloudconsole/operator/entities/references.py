@@ -5,45 +5,45 @@ from typing import Any, Final
 
 from sqlalchemy import Select, Table, func, select
 
-from cloudconsole.operator.errors import Finding, OperatorError, Unfit
+from cloudconsole.operator.errors import FieldError, OperatorError, ValidationError
 from cloudconsole.operator.serializers import Row
-from cloudconsole.operator.transaction import Desk
-from cloudconsole.operator.validation import UNUSABLE
+from cloudconsole.operator.transaction import OperatorTransaction
+from cloudconsole.operator.validation import INVALID
 from cloudconsole.store.tables import nodes, tenants
 
-Findings = list[Finding]
+Findings = list[FieldError]
 _UNKNOWN: Final = -1
 
 
-def find_tenant(desk: Desk, name: Any) -> Row:
+def find_tenant(desk: OperatorTransaction, name: Any) -> Row:
     return _named(desk, tenants, "tenant", name)
 
 
-def find_node(desk: Desk, name: Any) -> Row:
+def find_node(desk: OperatorTransaction, name: Any) -> Row:
     return _named(desk, nodes, "node", name)
 
 
-def node_findings(desk: Desk, name: Any) -> Findings:
+def node_problems(desk: OperatorTransaction, name: Any) -> Findings:
     """What is wrong with the name of a node, where there is one."""
     try:
-        if name is not None and name is not UNUSABLE:
+        if name is not None and name is not INVALID:
             find_node(desk, name)
-    except Unfit as refused:
+    except ValidationError as refused:
         return list(refused.findings)
     return []
 
 
-def split_owner(desk: Desk, values: Mapping[str, Any]) -> tuple[int | None, dict[str, Any], Findings]:
+def split_owner(desk: OperatorTransaction, values: Mapping[str, Any]) -> tuple[int | None, dict[str, Any], Findings]:
     """The id of the tenant that values name, if they do; the other values; and what is wrong with the name."""
     others = dict(values)
     name = others.pop("tenant", None)
     try:
         return None if name is None else int(find_tenant(desk, name)["id"]), others, []
-    except Unfit as refused:
+    except ValidationError as refused:
         return _UNKNOWN, others, list(refused.findings)
 
 
-def require_owner(desk: Desk, values: Mapping[str, Any]) -> tuple[int, dict[str, Any], Findings]:
+def require_owner(desk: OperatorTransaction, values: Mapping[str, Any]) -> tuple[int, dict[str, Any], Findings]:
     tenant_id, others, findings = split_owner(desk, values)
     if tenant_id is None:
         return _UNKNOWN, others, [(("tenant",), "is missing")]
@@ -56,7 +56,9 @@ def with_tenant(table: Table, *, may_lack: bool = False) -> Select[Any]:
     return owned.join(tenants, tenants.c.id == table.c.tenant_id, isouter=may_lack)
 
 
-def refuse_needed(desk: Desk, subject: str, users: Mapping[str, tuple[Table, str]], place_id: int) -> None:
+def reject_if_referenced(
+    desk: OperatorTransaction, subject: str, users: Mapping[str, tuple[Table, str]], place_id: int
+) -> None:
     """Refuse to remove what others need, and say how many of which they are."""
     needs, total = [], 0
     for name, (table, column) in users.items():
@@ -72,12 +74,12 @@ def _enumerate(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _named(desk: Desk, table: Table, noun: str, name: Any) -> Row:
+def _named(desk: OperatorTransaction, table: Table, noun: str, name: Any) -> Row:
     row = None
     if isinstance(name, str) and "\0" not in name:  # which PostgreSQL cannot be asked for
         row = desk.connection.execute(select(table).where(table.c.name == name)).mappings().one_or_none()
     if name == "":
-        raise Unfit([((noun,), f"must not be empty: give the {noun}'s name")])
+        raise ValidationError([((noun,), f"must not be empty: give the {noun}'s name")])
     if row is None:
-        raise Unfit([((noun,), f"there is no {noun} {name}")])
+        raise ValidationError([((noun,), f"there is no {noun} {name}")])
     return dict(row)

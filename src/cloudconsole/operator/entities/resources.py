@@ -9,24 +9,24 @@ from sqlalchemy import ColumnElement, Select, or_, select, union, union_all
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.resources import KINDS
 from cloudconsole.operator import models, serializers
-from cloudconsole.operator.entities.base import PAGE, Done, Noun, Records, Values
+from cloudconsole.operator.entities.base import PAGE_SIZE, ChangeResult, EntityType, Records, Values
 from cloudconsole.operator.entities.prices import check_priced
 from cloudconsole.operator.entities.quotas import check_quotas
-from cloudconsole.operator.entities.references import find_node, node_findings, require_owner, with_tenant
+from cloudconsole.operator.entities.references import find_node, node_problems, require_owner, with_tenant
 from cloudconsole.operator.entities.schema import Filter, kind_filter, node_filter, tenant_filter
-from cloudconsole.operator.errors import Finding, OperatorError
-from cloudconsole.operator.models import Resource, read_part, resource_findings
-from cloudconsole.operator.queries import begins_with, found_in_order, unindexed
-from cloudconsole.operator.rules import disabled_refusal
+from cloudconsole.operator.errors import FieldError, OperatorError
+from cloudconsole.operator.models import Resource, parse_model, resource_errors
+from cloudconsole.operator.queries import ordered_search, starts_with, unindexed
+from cloudconsole.operator.rules import disabled_error
 from cloudconsole.operator.serializers import Record, Row
-from cloudconsole.operator.transaction import Desk
+from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import counters, tables
 
 _MANY_RUNNING: Final = 100_000
 """So many are soon found by walking through all; fewer are soon put in order."""
 
 
-class Resources(Noun):
+class Resources(EntityType):
     name = "resource"
     thing = "resource"
     plural = "resources"
@@ -57,11 +57,11 @@ class Resources(Noun):
             "running": Filter("only those that run now", self._runs, is_switch=True),
         }
 
-    def change(self, desk: Desk, key: str, values: Values) -> Done:
+    def change(self, desk: OperatorTransaction, key: str, values: Values) -> ChangeResult:
         """Give a resource another name or other sizes, or move it to another node, from now on."""
         return self._change(desk, "change", self._live(desk, key), values)
 
-    def end(self, desk: Desk, key: str, at: str | None = None) -> Done:
+    def end(self, desk: OperatorTransaction, key: str, at: str | None = None) -> ChangeResult:
         """End a resource, not before its start; it counts in that moment's hour and in no later one.
 
         An end that is still ahead can be set anew.
@@ -71,7 +71,11 @@ class Resources(Noun):
         return self._write(desk, "end", current, row)
 
     def list(
-        self, desk: Desk, filters: Values | None = None, after: str | None = None, limit: int | None = PAGE
+        self,
+        desk: OperatorTransaction,
+        filters: Values | None = None,
+        after: str | None = None,
+        limit: int | None = PAGE_SIZE,
     ) -> Records:
         """By a prefix, two searches for a page each, by ids and by names: one for both would have to sort all."""
         others = dict(filters or {})
@@ -79,20 +83,20 @@ class Resources(Noun):
         if prefix is None:
             return super().list(desk, others, after, limit)
         columns = self.table.c
-        named = found_in_order(desk.connection, columns.name, partial(begins_with, prefix=prefix))
+        named = ordered_search(desk.connection, columns.name, partial(starts_with, prefix=prefix))
         searches = [
             self._paged(desk, select(columns.id).where(condition), others, after, limit).subquery()
-            for condition in (begins_with(columns.id, prefix), named)
+            for condition in (starts_with(columns.id, prefix), named)
         ]
         either = union(*(select(search.c.id) for search in searches))
         query = self._query().where(columns.id.in_(either)).order_by(columns.id).limit(limit)
         return [self.record_of(dict(row)) for row in desk.connection.execute(query).mappings()]
 
-    def _begins(self, _desk: Desk, prefix: str) -> ColumnElement[bool]:
+    def _begins(self, _desk: OperatorTransaction, prefix: str) -> ColumnElement[bool]:
         columns = self.table.c
-        return or_(begins_with(columns.id, prefix), begins_with(columns.name, prefix))
+        return or_(starts_with(columns.id, prefix), starts_with(columns.name, prefix))
 
-    def _runs(self, desk: Desk, _value: Any) -> ColumnElement[bool]:
+    def _runs(self, desk: OperatorTransaction, _value: Any) -> ColumnElement[bool]:
         columns = self.table.c
         started, ended = unindexed(columns.started_at), unindexed(columns.ended_at)
         lasting = columns.ended_at.is_(None)
@@ -103,13 +107,13 @@ class Resources(Noun):
             return (started <= desk.now) & columns.id.in_(union_all(*ids))
         return (started <= desk.now) & (ended.is_(None) | (ended > desk.now))
 
-    def _live(self, desk: Desk, key: str) -> Row:
+    def _live(self, desk: OperatorTransaction, key: str) -> Row:
         current = self._require(desk, key)
         if current["ended_at"] is not None and current["ended_at"] <= desk.now:
             raise OperatorError(f"the resource {key} has ended already")
         return current
 
-    def _complete(self, desk: Desk, values: Values) -> Values:
+    def _complete(self, desk: OperatorTransaction, values: Values) -> Values:
         return {"started": format_utc(desk.now), **values}
 
     def _query(self) -> Select[Any]:
@@ -120,17 +124,17 @@ class Resources(Noun):
     def record_of(self, row: Row) -> Record:
         return {"tenant": row["tenant"], **serializers.resource_record(row, row["node"])}
 
-    def _row(self, desk: Desk, values: Values) -> Row:
-        def findings(resource: Resource) -> Iterator[Finding]:
-            yield from resource_findings(resource)
-            yield from node_findings(desk, resource.node)
+    def _row(self, desk: OperatorTransaction, values: Values) -> Row:
+        def findings(resource: Resource) -> Iterator[FieldError]:
+            yield from resource_errors(resource)
+            yield from node_problems(desk, resource.node)
 
         tenant_id, others, of_owner = require_owner(desk, values)
-        resource = read_part(Resource, others, desk, of_owner, findings)
+        resource = parse_model(Resource, others, desk, of_owner, findings)
         node_id = None if resource.node is None else find_node(desk, resource.node)["id"]
         return serializers.resource_row(resource, tenant_id, node_id)
 
-    def _check(self, desk: Desk, before: Row | None, after: Row | None) -> None:
+    def _check(self, desk: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         if after is None:
             return
         if before is None:
@@ -140,11 +144,11 @@ class Resources(Noun):
         check_priced(desk, after)
         check_quotas(desk, before, after)
 
-    def _follow(self, desk: Desk, before: Row | None, after: Row | None) -> None:
+    def _follow(self, desk: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         counters.update_counters(desk.connection, *([] if row is None else [row] for row in (before, after)))
 
 
-def _refuse_disabled(desk: Desk, table: Any, thing: str, place_id: int) -> None:
+def _refuse_disabled(desk: OperatorTransaction, table: Any, thing: str, place_id: int) -> None:
     place = desk.connection.execute(select(table).where(table.c.id == place_id)).mappings().one()
     if place["disabled"]:
-        raise OperatorError(disabled_refusal(thing, place["name"]))
+        raise OperatorError(disabled_error(thing, place["name"]))

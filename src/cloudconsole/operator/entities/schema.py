@@ -10,23 +10,23 @@ from pydantic.fields import FieldInfo
 from sqlalchemy import ColumnElement, Table
 
 from cloudconsole.operator.entities.references import find_node, find_tenant
-from cloudconsole.operator.errors import Unfit
+from cloudconsole.operator.errors import ValidationError
 from cloudconsole.operator.fields import TIME
-from cloudconsole.operator.models import Part
-from cloudconsole.operator.queries import begins_with
-from cloudconsole.operator.transaction import Desk
+from cloudconsole.operator.models import EntityModel
+from cloudconsole.operator.queries import starts_with
+from cloudconsole.operator.transaction import OperatorTransaction
 
-Shape = Literal["text", "number", "switch", "json", "time"]
+InputType = Literal["text", "number", "switch", "json", "time"]
 _HIDDEN: Final = frozenset({"password", "password_hash", "password_file"})
 """Fields that only a file has."""
 
 
-class Input(NamedTuple):
+class InputField(NamedTuple):
     """One field: its name, what it is for, how it is written, and whether it must be given or may be nothing."""
 
     name: str
     help: str
-    shape: Shape
+    shape: InputType
     is_required: bool = False
     may_be_nothing: bool = False
     choices: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class Input(NamedTuple):
     """What it is where it is not given."""
 
 
-def inputs_of(model: type[Part], made_up: Mapping[str, str]) -> tuple[Input, ...]:
+def inputs_of(model: type[EntityModel], made_up: Mapping[str, str]) -> tuple[InputField, ...]:
     """The inputs of a model's fields; what is made up where it is missing is not required."""
     return tuple(
         given._replace(help=f"{given.help} (default: {made_up[given.name]})", is_required=False)
@@ -46,10 +46,10 @@ def inputs_of(model: type[Part], made_up: Mapping[str, str]) -> tuple[Input, ...
 
 
 @cache
-def _fields_of(model: type[Part]) -> tuple[Input, ...]:
+def _fields_of(model: type[EntityModel]) -> tuple[InputField, ...]:
     fields = {info.alias or name: info for name, info in model.model_fields.items()}
     return tuple(
-        Input(
+        InputField(
             name,
             info.description or "",
             _shape(info),
@@ -63,7 +63,7 @@ def _fields_of(model: type[Part]) -> tuple[Input, ...]:
     )
 
 
-def _shape(info: FieldInfo) -> Shape:
+def _shape(info: FieldInfo) -> InputType:
     kind: Any = info.annotation
     if kind is bool:
         return "switch"
@@ -79,14 +79,14 @@ class Filter(NamedTuple):
     """One way to list fewer: its help, and the condition for a value."""
 
     help: str
-    condition: Callable[[Desk, Any], ColumnElement[bool]]
+    condition: Callable[[OperatorTransaction, Any], ColumnElement[bool]]
     is_switch: bool = False
     choices: tuple[str, ...] = ()
     """All that it may be, where that is little."""
 
 
 def prefix_filter(column: ColumnElement[Any], what: str) -> Filter:
-    return Filter(f"only those whose {what} begins so", lambda _desk, prefix: begins_with(column, prefix))
+    return Filter(f"only those whose {what} begins so", lambda _desk, prefix: starts_with(column, prefix))
 
 
 def switch_filter(column: ColumnElement[bool], help_text: str) -> Filter:
@@ -114,9 +114,9 @@ def node_filter(column: ColumnElement[Any], help_text: str) -> Filter:
 
 
 def kind_filter(column: ColumnElement[Any], help_text: str, kinds: Collection[str]) -> Filter:
-    def condition(_desk: Desk, kind: str) -> ColumnElement[bool]:
+    def condition(_desk: OperatorTransaction, kind: str) -> ColumnElement[bool]:
         if kind not in kinds:
-            raise Unfit([(("kind",), f"there is no kind {kind}: give {', '.join(kinds)}")])
+            raise ValidationError([(("kind",), f"there is no kind {kind}: give {', '.join(kinds)}")])
         return column == kind
 
     return Filter(help_text, condition, choices=tuple(kinds))

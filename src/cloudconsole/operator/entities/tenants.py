@@ -8,22 +8,22 @@ from cloudconsole.core.hosts import normalise_project
 from cloudconsole.core.resources import QUOTA_DEFAULTS
 from cloudconsole.operator import models, serializers
 from cloudconsole.operator.entities.accounts import (
-    end_sessions_of_accounts,
-    end_sessions_of_guests,
-    ends_sessions_of_guests,
-    refuse_no_operator_left,
+    end_account_sessions,
+    end_federated_sessions,
+    ends_federated_sessions,
+    reject_removing_last_operator,
 )
-from cloudconsole.operator.entities.base import Noun, Values
-from cloudconsole.operator.entities.references import refuse_needed
+from cloudconsole.operator.entities.base import EntityType, Values
+from cloudconsole.operator.entities.references import reject_if_referenced
 from cloudconsole.operator.entities.schema import Filter, name_filters
-from cloudconsole.operator.errors import Unfit
-from cloudconsole.operator.models import read_part
+from cloudconsole.operator.errors import ValidationError
+from cloudconsole.operator.models import parse_model
 from cloudconsole.operator.serializers import Record, Row
-from cloudconsole.operator.transaction import Desk
+from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
 
 
-class Tenants(Noun):
+class Tenants(EntityType):
     name = "tenant"
     thing = "tenant"
     plural = "tenants"
@@ -41,10 +41,10 @@ class Tenants(Noun):
     def record_of(self, row: Row) -> Record:
         return serializers.tenant_record(row)
 
-    def _row(self, desk: Desk, values: Values) -> Row:
-        return serializers.tenant_row(read_part(models.Tenant, values, desk))
+    def _row(self, desk: OperatorTransaction, values: Values) -> Row:
+        return serializers.tenant_row(parse_model(models.Tenant, values, desk))
 
-    def _check(self, desk: Desk, before: Row | None, after: Row | None) -> None:
+    def _check(self, desk: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         if after is not None:
             self._refuse_taken_name(desk, before, after)
             self._refuse_taken_project(desk, before, after)
@@ -55,25 +55,25 @@ class Tenants(Noun):
                 "domain": (tables.domains, "tenant_id"),
                 "URL": (tables.urls, "tenant_id"),
             }
-            refuse_needed(desk, f"the tenant {before['name']}", users, before["id"])
+            reject_if_referenced(desk, f"the tenant {before['name']}", users, before["id"])
         if before is not None and after is not None and after["disabled"] and not before["disabled"]:
-            refuse_no_operator_left(desk, tables.accounts.c.tenant_id == before["id"])
+            reject_removing_last_operator(desk, tables.accounts.c.tenant_id == before["id"])
 
-    def _is_project(self, _desk: Desk, project: str) -> ColumnElement[bool]:
+    def _is_project(self, _desk: OperatorTransaction, project: str) -> ColumnElement[bool]:
         try:
             return self.table.c.project == normalise_project(project)
         except ValueError as problem:
-            raise Unfit([(("project",), str(problem))]) from None
+            raise ValidationError([(("project",), str(problem))]) from None
 
-    def _refuse_taken_project(self, desk: Desk, before: Row | None, after: Row) -> None:
+    def _refuse_taken_project(self, desk: OperatorTransaction, before: Row | None, after: Row) -> None:
         columns, project = self.table.c, after["project"]
         if project is None or (before is not None and before["project"] == project):
             return
         other = desk.connection.scalar(select(columns.name).where(columns.project == project))
         if other is not None:
-            raise Unfit([(("project",), f"the tenant {other} is this project already")])
+            raise ValidationError([(("project",), f"the tenant {other} is this project already")])
 
-    def _follow(self, desk: Desk, before: Row | None, after: Row | None) -> None:
+    def _follow(self, desk: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         connection = desk.connection
         if before is None and after is not None:
             tenant_id = self._require(desk, after["name"])["id"]
@@ -83,6 +83,6 @@ class Tenants(Noun):
                 connection.execute(delete(table).where(table.c.tenant_id == before["id"]))
         elif before is not None and after is not None:
             if after["disabled"] and not before["disabled"]:
-                end_sessions_of_accounts(desk, before["id"])
-            if ends_sessions_of_guests(before, after):
-                end_sessions_of_guests(desk, before["id"])
+                end_account_sessions(desk, before["id"])
+            if ends_federated_sessions(before, after):
+                end_federated_sessions(desk, before["id"])

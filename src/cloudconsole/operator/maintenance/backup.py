@@ -11,9 +11,9 @@ from typing import IO, NamedTuple
 
 from sqlalchemy import Table, delete, func, insert, select
 
-from cloudconsole.operator.audit import RESTORE, note
+from cloudconsole.operator.audit import RESTORE, record_change
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.transaction import at_desk
+from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.store.base import DATABASE_NAMES, DatabaseName, StoreError, read_only
 from cloudconsole.store.migrations import current_revision, known_revisions, migrate, reject_newer
 from cloudconsole.store.sqlite.archive import Manifest, describe, read_archive, write_archive
@@ -36,7 +36,7 @@ from cloudconsole.store.sqlite.test_marker import is_test_store
 from cloudconsole.store.tables import access_audit, accounts, operator_audit, resources, secrets, sessions, tenants
 
 
-class Staged(NamedTuple):
+class StagedRestore(NamedTuple):
     """A backup taken apart, found good and brought up to date; nothing else has been touched."""
 
     folder: Path
@@ -47,7 +47,7 @@ class Staged(NamedTuple):
 
 
 @contextmanager
-def staged(file: Path, beside: Path) -> Iterator[Staged]:
+def stage_restore(file: Path, beside: Path) -> Iterator[StagedRestore]:
     """A backup made ready in a folder of its own, which is gone afterwards."""
     if not file.is_file():
         raise OperatorError(f"{file} cannot be read: there is no such file")
@@ -66,7 +66,7 @@ def staged(file: Path, beside: Path) -> Iterator[Staged]:
                 table.name: connection.scalar(select(func.count()).select_from(table)) or 0
                 for table in (tenants, accounts, resources)
             }
-        yield Staged(folder, file.name, manifest, counted)
+        yield StagedRestore(folder, file.name, manifest, counted)
 
 
 def _prove(file: Path, folder: Path, part: DatabaseName, revision: str) -> None:
@@ -88,7 +88,9 @@ def _prove(file: Path, folder: Path, part: DatabaseName, revision: str) -> None:
             raise StoreError(f"{file} is not as Cloud Console makes a backup: {part}.db is not of revision {revision}")
 
 
-def restore(backup: Staged, folder: Path, *, actor: str, now: int, zone: tzinfo, keep_sessions: bool = False) -> int:
+def restore(
+    backup: StagedRestore, folder: Path, *, actor: str, now: int, zone: tzinfo, keep_sessions: bool = False
+) -> int:
     """Make the store in a folder, or a new one where there is none, what the backup holds, but for the trails.
 
     The activity goes first: should the cloud's turn never come, no session that was ended is alive again. Gives how
@@ -121,7 +123,7 @@ def restore(backup: Staged, folder: Path, *, actor: str, now: int, zone: tzinfo,
     return kept
 
 
-def _refuse_desks(backup: Staged, folder: Path, *, is_new: bool) -> None:
+def _refuse_desks(backup: StagedRestore, folder: Path, *, is_new: bool) -> None:
     """What a console for the desk wrote stays among such: in a store of its own, or in another desk's."""
     if is_test_store(backup.folder) and not (is_new or is_test_store(folder)):
         raise OperatorError(
@@ -130,7 +132,7 @@ def _refuse_desks(backup: Staged, folder: Path, *, is_new: bool) -> None:
         )
 
 
-def _finish_activity(backup: Staged, folder: Path, *, keep_sessions: bool, keep_own_secrets: bool) -> None:
+def _finish_activity(backup: StagedRestore, folder: Path, *, keep_sessions: bool, keep_own_secrets: bool) -> None:
     with opened(backup.folder, "activity") as staged_engine, staged_engine.begin() as connection:
         if not keep_sessions:
             connection.execute(delete(sessions))
@@ -143,17 +145,20 @@ def _finish_activity(backup: Staged, folder: Path, *, keep_sessions: bool, keep_
                 connection.execute(insert(secrets), own)
 
 
-def _keep_trail(backup: Staged, folder: Path, part: DatabaseName, trail: Table) -> int:
+def _keep_trail(backup: StagedRestore, folder: Path, part: DatabaseName, trail: Table) -> int:
     """Who did what since the backup stays known, though it is undone: add those lines to what is put back."""
     columns = [column.name for column in trail.columns if not column.primary_key]
     return insert_missing_rows(database_file(backup.folder, part), database_file(folder, part), trail.name, columns)
 
 
-def _note_restore(backup: Staged, kept: int, *, actor: str, now: int, zone: tzinfo) -> None:
+def _note_restore(backup: StagedRestore, kept: int, *, actor: str, now: int, zone: tzinfo) -> None:
     """The line in the trail is part of what is put back, so there is no restore without it."""
     after = {"made_at": backup.manifest.made_at, **backup.holds, "lines_kept": kept}
-    with opened(backup.folder, "cloud") as engine, at_desk(engine, actor=actor, now=now, zone=zone) as desk:
-        note(desk, RESTORE, backup.name, None, after)
+    with (
+        opened(backup.folder, "cloud") as engine,
+        operator_transaction(engine, actor=actor, now=now, zone=zone) as desk,
+    ):
+        record_change(desk, RESTORE, backup.name, None, after)
 
 
 def _existing(folder: Path) -> Path:
@@ -162,7 +167,7 @@ def _existing(folder: Path) -> Path:
     return next(place for place in (folder, *folder.parents) if place.is_dir())
 
 
-def refuse_as_outfile(file: Path) -> None:
+def reject_output_file(file: Path) -> None:
     """Refuse a name under which no file can be put safely.
 
     Who can write to the folder may have left a link there, to let another file be overwritten, or a pipe to listen at.
@@ -181,15 +186,15 @@ def refuse_as_outfile(file: Path) -> None:
 
 
 @contextmanager
-def replacing(file: Path) -> Iterator["Outfile"]:
+def atomic_output(file: Path) -> Iterator["OutputFile"]:
     """Makes a file beside where it shall be, and puts it there at the end; until then, what was there stands.
 
     A link that is put there meanwhile is replaced itself.
     """
-    refuse_as_outfile(file)
+    reject_output_file(file)
     try:
         with tempfile.TemporaryDirectory(prefix=".cloudconsole-", dir=file.parent) as nearby:
-            outfile = Outfile(Path(nearby))
+            outfile = OutputFile(Path(nearby))
             yield outfile
             outfile.complete.replace(file)
     except OSError as problem:
@@ -200,7 +205,7 @@ def _cannot_write(file: Path, problem: OSError) -> OperatorError:
     return OperatorError(f"{file} cannot be written: {problem.strerror}")
 
 
-class Outfile:
+class OutputFile:
     """A file in the making, in a folder that only we can look into."""
 
     def __init__(self, folder: Path) -> None:
@@ -216,10 +221,10 @@ class Outfile:
             os.fsync(target.fileno())
 
 
-def back_up(folder: Path, file: Path, *, now: int, force: bool = False) -> Manifest:
+def write_backup(folder: Path, file: Path, *, now: int, force: bool = False) -> Manifest:
     """Write a backup of the store in a folder; an old file stands until the new one is complete."""
     reject_unsafe_permissions(folder)
-    refuse_as_outfile(file)
+    reject_output_file(file)
     if file.exists() and not force:
         raise OperatorError(f"{file} is there already: give another name, or --force to replace it")
     with ExitStack() as held:
@@ -227,7 +232,7 @@ def back_up(folder: Path, file: Path, *, now: int, force: bool = False) -> Manif
         # Not while a restore has put back one part and not yet the other.
         with exclusive_lock(folder, must_write=False):
             connections = held.enter_context(moment(folder, DATABASE_NAMES))
-        with replacing(file) as outfile:
+        with atomic_output(file) as outfile:
             for part, connection in connections.items():
                 copy_to(connection, database_file(outfile.folder, part))
             held.close()

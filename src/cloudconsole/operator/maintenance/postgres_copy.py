@@ -6,9 +6,9 @@ from contextlib import ExitStack, closing
 from typing import NamedTuple
 
 from cloudconsole.core.clock import format_utc
-from cloudconsole.operator.audit import note
+from cloudconsole.operator.audit import record_change
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.transaction import Desk
+from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import counters
 from cloudconsole.store.base import DATABASE_NAMES
 from cloudconsole.store.migrations import reject_newer
@@ -23,7 +23,7 @@ COPY_TO = "copy-to"
 """What it is called in the trails, of both stores."""
 
 
-class Moved(NamedTuple):
+class CopyResult(NamedTuple):
     moment: str
     rows: dict[str, int]
     """By table."""
@@ -31,7 +31,7 @@ class Moved(NamedTuple):
     """Whether the store was written to since that moment."""
 
 
-class StillServed(OperatorError):
+class StoreInUse(OperatorError):
     def __init__(self, store: SqliteStore) -> None:
         super().__init__(
             f"{store} is being served, and nothing was copied: stop cloudconsole serve, and give the same command "
@@ -39,7 +39,7 @@ class StillServed(OperatorError):
         )
 
 
-class WrittenMeanwhile(OperatorError):
+class WrittenDuringCopy(OperatorError):
     def __init__(self, store: SqliteStore) -> None:
         super().__init__(
             f"{store} was written to meanwhile, and nothing was copied: stop cloudconsole serve, "
@@ -55,7 +55,7 @@ def copy_to_postgres(
     now: int,
     while_served: bool = False,
     tell: Callable[[Step], object],
-) -> Moved:
+) -> CopyResult:
     """All of it or nothing; `tell` receives the progress. Unless `while_served`, a served store is refused, and
     a write to it ends the copy.
     """
@@ -65,7 +65,7 @@ def copy_to_postgres(
             reject_newer(engine)
     reject_test_store(store)
     if not while_served and is_served(store.folder):
-        raise StillServed(store)
+        raise StoreInUse(store)
     with ExitStack() as held:
         target = held.enter_context(bulk_loading(address))
         watch = held.enter_context(closing(_Watch(store)))
@@ -74,7 +74,7 @@ def copy_to_postgres(
 
         def step(progress: Step) -> None:
             if not while_served and watch.saw_a_write():
-                raise WrittenMeanwhile(store)
+                raise WrittenDuringCopy(store)
             tell(progress)
 
         copying = SqliteImport(source, target, step)
@@ -89,11 +89,11 @@ def copy_to_postgres(
             )
         is_behind = watch.saw_a_write()
         if is_behind and not while_served:
-            raise WrittenMeanwhile(store)
+            raise WrittenDuringCopy(store)
         rows = {table.name: count for table, count in copying.counts.items()}
         after = {"moment": format_utc(now), **{name: rows[name] for name in ("tenants", "accounts", "resources")}}
-        note(Desk(target, actor, now), COPY_TO, str(store.folder.resolve()), None, after)
-    return Moved(format_utc(now), rows, is_behind)
+        record_change(OperatorTransaction(target, actor, now), COPY_TO, str(store.folder.resolve()), None, after)
+    return CopyResult(format_utc(now), rows, is_behind)
 
 
 class _Watch:

@@ -4,28 +4,28 @@ from datetime import tzinfo
 
 from sqlalchemy import Connection, Engine, delete
 
-from cloudconsole.operator.audit import note
-from cloudconsole.operator.transaction import Desk, at_desk
+from cloudconsole.operator.audit import record_change
+from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction
 from cloudconsole.store import counters
 from cloudconsole.store.tables import sessions
 
 
 def recount(engine: Engine, *, actor: str, now: int, zone: tzinfo) -> int:
     """Count the resources anew; gives how many totals were wrong."""
-    with at_desk(engine, actor=actor, now=now, zone=zone) as desk:
+    with operator_transaction(engine, actor=actor, now=now, zone=zone) as desk:
         wrong = counters.incorrect_counters(desk.connection)
         if wrong:
             counters.recount_all(desk.connection)
-            note(desk, "recount", "totals", None, {"wrong": len(wrong)})
+            record_change(desk, "recount", "totals", None, {"wrong": len(wrong)})
     return len(wrong)
 
 
-def end_all_sessions(desk: Desk, activity: Connection) -> int:
+def end_all_sessions(desk: OperatorTransaction, activity: Connection) -> int:
     """End every session that there is, operators' on the pages too; gives how many there were.
 
     They are in the other database, which the caller commits once the desk is done: should the machine stop between
     the two, there is a line too many in the trail, and none is missing.
     """
     ended = activity.execute(delete(sessions)).rowcount
-    note(desk, "end-sessions", None, None, {"sessions": ended})
+    record_change(desk, "end-sessions", None, None, {"sessions": ended})
     return ended

@@ -11,9 +11,9 @@ from sqlalchemy import ColumnElement, Connection, Engine, Table, and_, func, or_
 
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.login_throttle import WINDOW_SECONDS
-from cloudconsole.operator.audit import note
+from cloudconsole.operator.audit import record_change
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.transaction import at_desk
+from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.store.activity import UNDECLARED_SECONDS
 from cloudconsole.store.base import DATABASE_NAMES, DatabaseName, Store, read_only
 from cloudconsole.store.sql import delete_batch, retry_deadlocks
@@ -36,7 +36,7 @@ ROWS_PER_TRANSACTION: Final = 1000
 """Of more tenants or sessions at once, PostgreSQL's signals would only say that everything has changed."""
 
 
-class Ages(NamedTuple):
+class RetentionAges(NamedTuple):
     """How many days each is kept; None: for ever."""
 
     ended_resources: int | None = None
@@ -51,7 +51,7 @@ class Rule(NamedTuple):
     """The moment that it goes by."""
 
 
-def rules(ages: Ages, *, now: int, session_idle: int) -> list[Rule]:
+def rules(ages: RetentionAges, *, now: int, session_idle: int) -> list[Rule]:
     """What may go; the ages are refused where they are too short."""
     for name, days in ages._asdict().items():
         if days is not None and days < LEAST_DAYS:
@@ -59,7 +59,7 @@ def rules(ages: Ages, *, now: int, session_idle: int) -> list[Rule]:
     return [*_asked_for(ages, now), *_over(now, session_idle)]
 
 
-def _asked_for(ages: Ages, now: int) -> Iterator[Rule]:
+def _asked_for(ages: RetentionAges, now: int) -> Iterator[Rule]:
     if ages.ended_resources is not None:
         before = now - ages.ended_resources * DAY
         yield Rule(resources, resources.c.ended_at < before, before)
@@ -101,10 +101,10 @@ def prune(store: Store, chosen: Iterable[Rule], *, actor: str, now: int) -> dict
     chosen = list(chosen)
     found = count(store, chosen)
     if any(found.values()):
-        with store.opened("cloud") as engine, at_desk(engine, actor=actor, now=now) as desk:
+        with store.opened("cloud") as engine, operator_transaction(engine, actor=actor, now=now) as desk:
             going = {rule.table.name: rule for rule in chosen if found[rule.table.name]}
             after = {name: {"rows": found[name], "before": format_utc(rule.before)} for name, rule in going.items()}
-            note(desk, PRUNE, None, None, after)
+            record_change(desk, PRUNE, None, None, after)
     removed: dict[str, int] = {}
     for part, some in _by_part(chosen).items():
         with store.opened(part) as engine:

@@ -5,13 +5,13 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from cloudconsole.core.resources import Role
-from cloudconsole.operator.entities import ACCOUNTS, RESOURCES, Done, Noun
+from cloudconsole.operator.entities import ACCOUNTS, RESOURCES, ChangeResult, EntityType
 from cloudconsole.operator.entities.accounts import clear_throttle, throttle_cleared
-from cloudconsole.operator.entities.base import NOTHING_TO_CHANGE, PAST
-from cloudconsole.operator.errors import Finding, OperatorError, Unfit, refuse_unfit
+from cloudconsole.operator.entities.base import NOTHING_TO_CHANGE, PAST_TENSE
+from cloudconsole.operator.errors import FieldError, OperatorError, ValidationError, raise_if_invalid
 from cloudconsole.operator.parsing import MINIMUM_LENGTHS, PasswordPolicy
 from cloudconsole.operator.serializers import Record
-from cloudconsole.operator.transaction import Desk
+from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.context import Room
 from cloudconsole.server.admin_ui.executor import Office
 from cloudconsole.server.admin_ui.fields import Control, sent
@@ -48,11 +48,11 @@ ADDRESS: Final = Control(
 
 def new_password(fields: Mapping[str, str], policy: PasswordPolicy, role: Role) -> str:
     """The password that was typed twice."""
-    refuse_unfit(password_findings(fields, policy, role))
+    raise_if_invalid(password_findings(fields, policy, role))
     return fields["password"]
 
 
-def password_findings(fields: Mapping[str, str], policy: PasswordPolicy, role: Role) -> Iterator[Finding]:
+def password_findings(fields: Mapping[str, str], policy: PasswordPolicy, role: Role) -> Iterator[FieldError]:
     password = fields.get("password", "")
     if problem := policy.problem(password, role):
         yield ("password",), problem
@@ -60,7 +60,7 @@ def password_findings(fields: Mapping[str, str], policy: PasswordPolicy, role: R
         yield ("password_again",), "differs from the password"
 
 
-def reset_password(office: Office, who: Session, key: str, fields: Mapping[str, str]) -> Done:
+def reset_password(office: Office, who: Session, key: str, fields: Mapping[str, str]) -> ChangeResult:
     with office.looking() as desk:
         role = ACCOUNTS.show(desk, key)["role"]
     # Hashed before the transaction: it takes its time, in which others could not write.
@@ -69,12 +69,12 @@ def reset_password(office: Office, who: Session, key: str, fields: Mapping[str, 
         return ACCOUNTS.reset_password(desk, key, password_hash)
 
 
-def end_sessions(office: Office, who: Session, key: str) -> Done:
+def end_sessions(office: Office, who: Session, key: str) -> ChangeResult:
     with office.writing(who) as desk:
         return ACCOUNTS.end_sessions(desk, key)
 
 
-def clear(office: Office, who: Session, key: str, fields: Mapping[str, str]) -> Done:
+def clear(office: Office, who: Session, key: str, fields: Mapping[str, str]) -> ChangeResult:
     network = _network(fields.get("address", "").strip())
     with office.activity() as failures:
         with office.writing(who) as desk:
@@ -88,7 +88,7 @@ def _network(text: str) -> str | None:
         return None
     address = forwarded_address(text)
     if address is None:
-        raise Unfit([(("address",), "must be an IP address, such as 192.0.2.1")])
+        raise ValidationError([(("address",), "must be an IP address, such as 192.0.2.1")])
     return throttle_address(address)
 
 
@@ -106,14 +106,14 @@ class Order(NamedTuple):
 
 
 class Deed(NamedTuple):
-    noun: Noun
+    noun: EntityType
     verb: str
     button: str
     told: str
     """What it does, in a sentence."""
-    past: Callable[[Done], str]
+    past: Callable[[ChangeResult], str]
     """What was done."""
-    do: Callable[[Office, Order], Done]
+    do: Callable[[Office, Order], ChangeResult]
     controls: tuple[Control, ...] = ()
     is_harmless: bool = False
     """Done by a button at once, since doing the contrary undoes it."""
@@ -158,29 +158,31 @@ _BUTTONS: Final = {
 _END: Final = Control("at", "End", "the moment; now, where it is left empty", "time", ("ended",))
 
 
-def deeds_of(noun: Noun) -> tuple[Deed, ...]:
+def deeds_of(noun: EntityType) -> tuple[Deed, ...]:
     """In the order of its verbs, and those that only accounts have."""
     plain = tuple(_deed(noun, verb) for verb in noun.verbs if verb in _BUTTONS)
     return (*_OF_ACCOUNTS, *plain) if noun is ACCOUNTS else plain
 
 
-def _deed(noun: Noun, verb: str) -> Deed:
-    def do(office: Office, order: Order) -> Done:
+def _deed(noun: EntityType, verb: str) -> Deed:
+    def do(office: Office, order: Order) -> ChangeResult:
         with office.writing(order.who, force=order.force) as desk:
-            done: Done = getattr(noun, verb)(desk, order.key)
+            done: ChangeResult = getattr(noun, verb)(desk, order.key)
             return done
 
-    told = _TOLD.get((noun.name, verb), f"The {noun.thing} is {PAST[verb]}{' for good' if verb == 'remove' else ''}.")
+    told = _TOLD.get(
+        (noun.name, verb), f"The {noun.thing} is {PAST_TENSE[verb]}{' for good' if verb == 'remove' else ''}."
+    )
     if noun is RESOURCES and verb == "end":
-        return Deed(noun, verb, _BUTTONS[verb], told, _always(PAST[verb]), _end, (_END,))
-    return Deed(noun, verb, _BUTTONS[verb], told, _always(PAST[verb]), do, is_harmless=verb == "enable")
+        return Deed(noun, verb, _BUTTONS[verb], told, _always(PAST_TENSE[verb]), _end, (_END,))
+    return Deed(noun, verb, _BUTTONS[verb], told, _always(PAST_TENSE[verb]), do, is_harmless=verb == "enable")
 
 
-def _always(past: str) -> Callable[[Done], str]:
+def _always(past: str) -> Callable[[ChangeResult], str]:
     return lambda _done: past
 
 
-def _end(office: Office, order: Order) -> Done:
+def _end(office: Office, order: Order) -> ChangeResult:
     with office.writing(order.who) as desk:
         return RESOURCES.end(desk, order.key, sent(_END, order.fields) or None)
 
@@ -251,7 +253,7 @@ class DeedPage:
     ) -> Response:
         deed, problems = self._deed, problems or Problems()
 
-        def read(desk: Desk) -> Record:
+        def read(desk: OperatorTransaction) -> Record:
             return deed.noun.show(desk, key)
 
         try:

@@ -5,7 +5,7 @@ from typing import Final
 from sqlalchemy import Engine
 
 from cloudconsole.core.clock import Clock
-from cloudconsole.operator.entities import NOUNS, Noun
+from cloudconsole.operator.entities import ENTITY_TYPES, EntityType
 from cloudconsole.server.admin_ui.actions import DeedPage, deeds_of
 from cloudconsole.server.admin_ui.context import Room
 from cloudconsole.server.admin_ui.executor import Office
@@ -68,11 +68,11 @@ class OperatorPages:
             SIGN_OUT_PATH: {"POST": Route(OPERATOR_LOGOUT, self._sign_in.sign_out)},
             AUDIT_PATH: {"GET": _route(TrailPage(self._room).show)},
         }
-        for noun in NOUNS:
+        for noun in ENTITY_TYPES:
             self.routes |= self._routes_of(noun)
         self._sign_in.pages = self.routes
 
-    def _routes_of(self, noun: Noun) -> Routes:
+    def _routes_of(self, noun: EntityType) -> Routes:
         base, one = f"{OPERATOR_PATH}{noun.name}/", OnePage(noun, self._room)
         routes: Routes = {
             base: {"GET": _route(ListPage(noun, self._room).show)},

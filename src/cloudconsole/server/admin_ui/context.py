@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from cloudconsole.operator.entities import NODES, TENANTS, Noun
-from cloudconsole.operator.transaction import Desk
+from cloudconsole.operator.entities import NODES, TENANTS, EntityType
+from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.executor import Office
 from cloudconsole.server.admin_ui.fields import Control
 from cloudconsole.server.admin_ui.sessions import OperatorSessions, Visit
@@ -36,7 +36,7 @@ class Room:
         headers = [] if notice is None else cookie_headers(clear_notice_cookie(secure=front.secure))
         return self.page(template, request, visit, headers=headers, notice=notice, **values)
 
-    def done(self, front: Front, noun: Noun, subject: str, past: str, location: str) -> Response:
+    def done(self, front: Front, noun: EntityType, subject: str, past: str, location: str) -> Response:
         """On to another page, which says what was done, in the words of the command."""
         return redirect(location, cookie_headers(notice_cookie(f"{noun.name} {subject}: {past}", secure=front.secure)))
 
@@ -46,7 +46,7 @@ class Room:
         return self.page("error.html", request, visit, status=404, title="Not found", words=words, code=404)
 
 
-def suggestions_for(desk: Desk, controls: Iterable[Control]) -> Suggestions:
+def suggestions_for(desk: OperatorTransaction, controls: Iterable[Control]) -> Suggestions:
     """Names to choose from, as many as a list can hold, for the fields that refer to something by its name."""
     wanted = {control.suggests for control in controls}
     return {

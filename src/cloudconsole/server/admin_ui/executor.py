@@ -10,7 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.operator.parsing import DEFAULT_POLICY, PasswordPolicy
-from cloudconsole.operator.transaction import Desk, at_desk, reading_desk
+from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction, read_only_transaction
 from cloudconsole.server.metrics.shared_memory import Meter
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import LoginRequired, Unavailable
@@ -43,7 +43,7 @@ class Office:
         self.zone = zone
         self.password_policy = password_policy
 
-    async def look(self, work: Callable[[Desk], Result]) -> Result:
+    async def look(self, work: Callable[[OperatorTransaction], Result]) -> Result:
         """Read at a desk."""
 
         def run() -> Result:
@@ -67,14 +67,14 @@ class Office:
             # Also after a refusal: it may tell of what another replica has just changed.
             await self._writer.settle()
 
-    def looking(self) -> AbstractContextManager[Desk]:
-        return reading_desk(self._cloud, now=self.now(), zone=self.zone)
+    def looking(self) -> AbstractContextManager[OperatorTransaction]:
+        return read_only_transaction(self._cloud, now=self.now(), zone=self.zone)
 
     @contextmanager
-    def writing(self, who: Session, *, force: bool = False) -> Iterator[Desk]:
+    def writing(self, who: Session, *, force: bool = False) -> Iterator[OperatorTransaction]:
         """A desk for a change by whoever has this session; refused where that is no operator any more by then."""
         actor = ACTOR_PREFIX + who.username
-        with at_desk(self._cloud, actor=actor, now=self.now(), zone=self.zone, force=force) as desk:
+        with operator_transaction(self._cloud, actor=actor, now=self.now(), zone=self.zone, force=force) as desk:
             # In the very transaction: the change may have waited its turn for seconds.
             if desk.connection.scalar(_still_operator(who)) is None:
                 raise LoginRequired

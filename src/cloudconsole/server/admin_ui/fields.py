@@ -9,8 +9,8 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from cloudconsole.core.resources import NODELESS, UNLIMITED
-from cloudconsole.operator.entities import DOMAINS, NOUNS, QUOTAS, RESOURCES, Noun
-from cloudconsole.operator.entities.schema import Input
+from cloudconsole.operator.entities import DOMAINS, ENTITY_TYPES, QUOTAS, RESOURCES, EntityType
+from cloudconsole.operator.entities.schema import InputField
 from cloudconsole.operator.rules import SIZES, sizes_of
 from cloudconsole.operator.serializers import Record, json_text
 from cloudconsole.operator.validation import Path
@@ -21,7 +21,7 @@ Kind = Literal["text", "number", "switch", "choice", "time", "json", "lines", "l
 UNLIMITED_SUFFIX: Final = ".unlimited"
 """The checkbox beside a limit."""
 
-_REFERRED: Final = frozenset(noun.name for noun in NOUNS if noun.name in ("tenant", "node"))
+_REFERRED: Final = frozenset(noun.name for noun in ENTITY_TYPES if noun.name in ("tenant", "node"))
 
 
 class Control(NamedTuple):
@@ -46,13 +46,13 @@ class Control(NamedTuple):
 
 
 @cache
-def adding_controls(noun: Noun) -> tuple[Control, ...]:
+def adding_controls(noun: EntityType) -> tuple[Control, ...]:
     return _controls(noun, noun.inputs())
 
 
-def changing_controls(noun: Noun, record: Record) -> tuple[Control, ...]:
+def changing_controls(noun: EntityType, record: Record) -> tuple[Control, ...]:
     """The fields that can be changed of this one; a resource has the sizes and the place of its kind only."""
-    inputs: Iterable[Input] = noun.changeable()
+    inputs: Iterable[InputField] = noun.changeable()
     if noun is RESOURCES:
         kind = record["kind"]
         lacks = set(SIZES).difference(sizes_of(kind)) | ({"node"} if kind in NODELESS else set())
@@ -73,7 +73,7 @@ def _without_default(control: Control) -> str:
     return re.sub(r" \(default: [^)]*\)$", "", control.help)
 
 
-def _controls(noun: Noun, inputs: Iterable[Input]) -> tuple[Control, ...]:
+def _controls(noun: EntityType, inputs: Iterable[InputField]) -> tuple[Control, ...]:
     found: list[Control] = []
     for given in inputs:
         if noun is DOMAINS and given.name == "originConfig":
@@ -85,7 +85,7 @@ def _controls(noun: Noun, inputs: Iterable[Input]) -> tuple[Control, ...]:
     return tuple(found)
 
 
-def _control(noun: Noun, given: Input) -> Control:
+def _control(noun: EntityType, given: InputField) -> Control:
     kind: Kind = "choice" if given.choices else given.shape
     return Control(
         given.name,
@@ -104,7 +104,7 @@ def _control(noun: Noun, given: Input) -> Control:
     )
 
 
-def _default(given: Input) -> str:
+def _default(given: InputField) -> str:
     if given.shape == "switch":
         return "true" if given.default else "false"
     return str(given.default) if given.choices and given.default else ""

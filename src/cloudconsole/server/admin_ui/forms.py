@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from cloudconsole.core.resources import UNLIMITED
-from cloudconsole.operator.entities import DOMAINS, Noun
-from cloudconsole.operator.errors import Finding, OperatorError, Overridable, Unfit
-from cloudconsole.operator.parsing import json_of, number_of, switch_of
+from cloudconsole.operator.entities import DOMAINS, EntityType
+from cloudconsole.operator.errors import FieldError, OperatorError, OverridableError, ValidationError
+from cloudconsole.operator.parsing import parse_json, parse_number, parse_switch
 from cloudconsole.operator.serializers import Record, json_text
-from cloudconsole.operator.validation import Path, Unreadable, path_text
+from cloudconsole.operator.validation import Path, UnreadableValue, format_path
 from cloudconsole.server.admin_ui.fields import UNLIMITED_SUFFIX, Control, sent, shown, value_at, was_sent
 from cloudconsole.server.admin_ui.labels import label_of
 
@@ -100,9 +100,9 @@ def said(text: str) -> Problems:
 
 def problems_of(refused: OperatorError, controls: Sequence[Control]) -> Problems:
     """A refusal in the terms of a form."""
-    if not isinstance(refused, Unfit):
+    if not isinstance(refused, ValidationError):
         text = str(refused)
-        return Problems((Problem(text[:1].upper() + text[1:]),), may_be_forced=isinstance(refused, Overridable))
+        return Problems((Problem(text[:1].upper() + text[1:]),), may_be_forced=isinstance(refused, OverridableError))
     found: list[Problem] = []
     of_fields: dict[str, str] = {}
     for finding in sorted(refused.findings, key=partial(_place_of, controls)):
@@ -117,26 +117,26 @@ def problems_of(refused: OperatorError, controls: Sequence[Control]) -> Problems
     return Problems(tuple(found), of_fields)
 
 
-def _place_of(controls: Sequence[Control], finding: Finding) -> int:
+def _place_of(controls: Sequence[Control], finding: FieldError) -> int:
     """In the order of the form; what is about no field goes before."""
     control = _control_of(finding, controls)
     return -1 if control is None else controls.index(control)
 
 
-def _control_of(finding: Finding, controls: Sequence[Control]) -> Control | None:
+def _control_of(finding: FieldError, controls: Sequence[Control]) -> Control | None:
     path, _ = finding
     around = [control for control in controls if control.path and control.path == path[: len(control.path)]]
     return max(around, key=lambda control: len(control.path), default=None)
 
 
-def _inner_text(control: Control, finding: Finding) -> str:
+def _inner_text(control: Control, finding: FieldError) -> str:
     path, message = finding
     inner: Path = path[len(control.path) :]
     if not inner:
         return message
     if control.kind == "lines" and isinstance(inner[0], int):
         return f"line {inner[0] + 1}: {message}"
-    return f"{path_text(inner)}: {message}"
+    return f"{format_path(inner)}: {message}"
 
 
 Fields = Mapping[str, str]
@@ -158,7 +158,7 @@ def values_for_adding(controls: Iterable[Control], fields: Fields) -> Values:
 
 
 def values_for_changing(
-    noun: Noun, controls: Iterable[Control], fields: Fields, record: Record, zone: tzinfo
+    noun: EntityType, controls: Iterable[Control], fields: Fields, record: Record, zone: tzinfo
 ) -> Values:
     """What was typed otherwise than the record has it."""
     otherwise = []
@@ -194,7 +194,7 @@ def _value(control: Control, text: str) -> Any:
     try:
         return _read(control, text)
     except ValueError as problem:
-        return Unreadable(str(problem))
+        return UnreadableValue(str(problem))
 
 
 def _read(control: Control, text: str) -> Any:
@@ -203,12 +203,12 @@ def _read(control: Control, text: str) -> Any:
     if text == "" and control.may_be_nothing:
         return None
     if control.kind == "json":
-        return json_of(text)
+        return parse_json(text)
     if control.kind == "lines":
         return [line.strip() for line in text.split("\n") if line.strip()]
     if control.kind in ("number", "limit"):
-        return number_of(text)
-    return switch_of(text) if control.kind == "switch" else text
+        return parse_number(text)
+    return parse_switch(text) if control.kind == "switch" else text
 
 
 def seen_of(controls: Iterable[Control], record: Record, zone: tzinfo) -> str:

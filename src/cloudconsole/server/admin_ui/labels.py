@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from cloudconsole.operator.entities.prices import unescaped
-from cloudconsole.operator.entities.schema import Input
+from cloudconsole.operator.entities.schema import InputField
 
 CURRENCY: Final = "¤"
 """In a unit, the place of the console's currency."""
@@ -121,7 +121,7 @@ def label_of(name: str, noun: str | None = None) -> str:
     return words.get(name, spaced.capitalize())
 
 
-def help_of(noun: str, given: Input) -> str:
+def help_of(noun: str, given: InputField) -> str:
     """What is said below a field; of a quota, its name on the command line, too, where that is another."""
     if noun != "quota":
         return _HELPS.get((noun, given.name), given.help)

@@ -5,9 +5,9 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from cloudconsole.core.resources import QUOTA_DEFAULTS, QUOTA_USES
-from cloudconsole.operator.entities import DOMAINS, NEWS, PRICES, QUOTAS, RESOURCES, Noun
-from cloudconsole.operator.entities.base import SWITCHED
-from cloudconsole.operator.entities.schema import Input, Shape
+from cloudconsole.operator.entities import DOMAINS, NEWS, PRICES, QUOTAS, RESOURCES, EntityType
+from cloudconsole.operator.entities.base import TOGGLE_FIELDS
+from cloudconsole.operator.entities.schema import InputField, InputType
 from cloudconsole.operator.serializers import Record
 from cloudconsole.server.admin_ui.actions import ENDED
 from cloudconsole.server.admin_ui.labels import label_of, unit_of
@@ -19,7 +19,7 @@ IN_FORCE: Final = "in force"
 class Column(NamedTuple):
     name: str
     label: str
-    shape: Shape
+    shape: InputType
     is_limit: bool = False
     unit: str = ""
     is_choice: bool = False
@@ -35,16 +35,16 @@ _UNLISTED: Final[Mapping[str, Collection[str]]] = {
 
 
 @cache
-def columns_of(noun: Noun) -> tuple[Column, ...]:
+def columns_of(noun: EntityType) -> tuple[Column, ...]:
     """What a list shows besides keys and states."""
     return tuple(
         column_of(noun, given)
         for given in noun.inputs()
-        if given.shape != "json" and given.name not in (noun.key, *SWITCHED, *_UNLISTED.get(noun.name, ()))
+        if given.shape != "json" and given.name not in (noun.key, *TOGGLE_FIELDS, *_UNLISTED.get(noun.name, ()))
     )
 
 
-def column_of(noun: Noun, given: Input) -> Column:
+def column_of(noun: EntityType, given: InputField) -> Column:
     label, unit = label_of(given.name, noun.name), unit_of(noun.name, given.name)
     is_number = given.shape == "number"
     return Column(
@@ -52,7 +52,7 @@ def column_of(noun: Noun, given: Input) -> Column:
     )
 
 
-def state_of(noun: Noun, record: Record, now: str) -> str | None:
+def state_of(noun: EntityType, record: Record, now: str) -> str | None:
     """What is unlike the usual about one; times are texts that sort."""
     if noun is DOMAINS:
         return None if record["enabled"] else "not in service"
@@ -80,7 +80,7 @@ def price_states(records: Sequence[Record], now: str) -> list[str | None]:
     return states
 
 
-def additions_to(noun: Noun, key: str) -> list[tuple[str, str]]:
+def additions_to(noun: EntityType, key: str) -> list[tuple[str, str]]:
     """What can be added to one: words and addresses."""
     return [(words, link(f"{name}/add/", **{noun.name: key})) for name, words in _ADDED_TO.get(noun.name, {}).items()]
 
@@ -96,7 +96,7 @@ _ADDED_TO: Final = {
 }
 
 
-def related_to(noun: Noun, key: str, record: Record) -> list[tuple[str, str]]:
+def related_to(noun: EntityType, key: str, record: Record) -> list[tuple[str, str]]:
     """Where to go from one: words and addresses."""
     found: list[tuple[str, str]] = []
     if noun.name in ("tenant", "quota"):

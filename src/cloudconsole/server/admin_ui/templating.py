@@ -11,7 +11,7 @@ from jinja2 import BytecodeCache, Environment, PackageLoader, StrictUndefined
 from jinja2.bccache import Bucket
 from markupsafe import Markup
 
-from cloudconsole.operator.entities import NOUNS, PRICES, Noun
+from cloudconsole.operator.entities import ENTITY_TYPES, PRICES, EntityType
 from cloudconsole.server.admin_ui.fields import local_time
 from cloudconsole.server.admin_ui.labels import CURRENCY, price_name, worded
 from cloudconsole.server.http.body import MOST_FORM_FIELDS, form_pairs
@@ -70,7 +70,7 @@ class Renderer:
         self._environment.globals.update(
             asset=ASSETS.address,
             link=link,
-            nouns=NOUNS,
+            nouns=ENTITY_TYPES,
             unit_text=lambda unit: unit.replace(CURRENCY, currency),
             zone_name=zone_name,
             paths={"audit": AUDIT_PATH, "sign_in": SIGN_IN_PATH, "sign_out": SIGN_OUT_PATH},
@@ -92,7 +92,7 @@ class Renderer:
             return escape(text)
         return Markup('<time datetime="{}">{}</time>').format(text, told)
 
-    def named(self, key: str, noun: Noun) -> str:
+    def named(self, key: str, noun: EntityType) -> str:
         """What people call one: its key, but for prices, whose keys are for programs."""
         if noun is not PRICES:
             return key

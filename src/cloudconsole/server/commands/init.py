@@ -4,7 +4,7 @@ import argparse
 import shlex
 
 from cloudconsole.cli import output
-from cloudconsole.operator.bootstrap import add_first_operator, check_names, refuse_if_inhabited
+from cloudconsole.operator.bootstrap import add_first_operator, check_names, reject_if_accounts_exist
 from cloudconsole.server.commands.admin.store import (
     add_json_argument,
     add_store_arguments,
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _make(arguments: argparse.Namespace, settings: Settings) -> None:
     username, tenant = arguments.username, arguments.tenant
     check_names(username=username, tenant=tenant)
-    refuse_if_inhabited(settings.store)
+    reject_if_accounts_exist(settings.store)
     password_hash = hash_password(read_new_password(arguments, settings.password_policy, "operator"))
     settings.store.migrate(user_name())
     with settings.store.opened("cloud") as engine, writing(engine, settings) as desk:

@@ -9,7 +9,7 @@ from typing import Final
 
 from cloudconsole.core.resources import Role
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.parsing import LONGEST, PasswordPolicy, is_fit, read_password_file
+from cloudconsole.operator.parsing import LONGEST, PasswordPolicy, is_acceptable_password, read_password_file
 
 _LINE_BYTES: Final = 4 * LONGEST + 3
 
@@ -86,7 +86,7 @@ def _asked_twice(checked: Callable[[str], str]) -> str:
 
 
 def _fit(password: str) -> str:
-    if not is_fit(password):
+    if not is_acceptable_password(password):
         raise OperatorError(f"a password has 1 to {LONGEST} characters")
     return password
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select
 
 from cloudconsole.cli import stdout
 from cloudconsole.core.compatibility import IncompatibleDependency
-from cloudconsole.operator.cloud_file.loader import make_equal, read_cloud_file
+from cloudconsole.operator.cloud_file.loader import apply_cloud_file, read_cloud_file
 from cloudconsole.operator.cloud_file.model import CloudFile
 from cloudconsole.operator.entities.accounts import has_accounts
 from cloudconsole.operator.errors import OperatorError
@@ -77,7 +77,7 @@ def load_first_cloud(cloud: FirstCloud, settings: Settings, now: int) -> None:
             with read_only(engine).connect() as connection:
                 _refuse_inhabited(connection)
             what = (cloud.content, cloud.passwords)
-            make_equal(engine, *what, name=cloud.source.name, now=now, actor=actor, refuse=_refuse_inhabited)
+            apply_cloud_file(engine, *what, name=cloud.source.name, now=now, actor=actor, refuse=_refuse_inhabited)
             # Other replicas may serve the store already.
             settle(settings)
         except _Inhabited:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from sqlalchemy import Column, Connection, Row, func, select
 
 from cloudconsole.core import login_throttle
-from cloudconsole.operator.entities.accounts import has_accounts, operators_who_can_log_in
+from cloudconsole.operator.entities.accounts import active_operators, has_accounts
 from cloudconsole.operator.sample import accounts_with_sample_passwords
 from cloudconsole.server.doctor.results import Case, Finding, argument, ok, problem, warning
 from cloudconsole.server.doctor.store import looking_at
@@ -33,7 +33,7 @@ _DISABLED_OPERATORS: Final = (
 def check_operators(case: Case) -> Iterator[Finding]:
     with looking_at(case, "cloud") as connection:
         is_inhabited = has_accounts(connection)
-        operators = connection.scalar(select(func.count()).select_from(operators_who_can_log_in().subquery()))
+        operators = connection.scalar(select(func.count()).select_from(active_operators().subquery()))
         disabled = connection.execute(_DISABLED_OPERATORS).first()
         tenant = _unused_name(connection, tenants.c.name, "operators")
         username = _unused_name(connection, accounts.c.username, "operator")

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import insert
 
 from cloudconsole.cli.main import main
-from cloudconsole.operator.entities import NOUNS
+from cloudconsole.operator.entities import ENTITY_TYPES
 from cloudconsole.store.activity import hash_username
 from cloudconsole.store.passwords import password_matches
 from cloudconsole.store.tables import accounts, login_failures, tenants
@@ -87,7 +87,7 @@ def stored_hash(data: Path, username: str) -> str:
 # Every noun
 
 
-@pytest.mark.parametrize("noun", [noun.name for noun in NOUNS])
+@pytest.mark.parametrize("noun", [noun.name for noun in ENTITY_TYPES])
 def test_a_list_is_columns_with_tabs_or_an_array(admin: Admin, noun: str) -> None:
     lines = admin.does(noun, "list").splitlines()
     records = admin.reads(noun, "list")
@@ -95,7 +95,7 @@ def test_a_list_is_columns_with_tabs_or_an_array(admin: Admin, noun: str) -> Non
     assert {line.count("\t") for line in lines} == {lines[0].count("\t")}
 
 
-@pytest.mark.parametrize("noun", NOUNS, ids=lambda noun: noun.name)
+@pytest.mark.parametrize("noun", ENTITY_TYPES, ids=lambda noun: noun.name)
 def test_what_is_listed_can_be_shown(admin: Admin, noun: Any) -> None:
     record = admin.reads(noun.name, "list")[0]
     assert admin.reads(noun.name, "show", noun.key_of(record)) == record
@@ -103,18 +103,18 @@ def test_what_is_listed_can_be_shown(admin: Admin, noun: Any) -> None:
     assert list(shown) == list(record)
 
 
-@pytest.mark.parametrize("noun", [noun.name for noun in NOUNS])
+@pytest.mark.parametrize("noun", [noun.name for noun in ENTITY_TYPES])
 def test_what_is_not_there_is_refused_in_one_line(admin: Admin, noun: str) -> None:
     assert admin.refuses(noun, "show", "nothing")
 
 
-@pytest.mark.parametrize("noun", [noun for noun in NOUNS if "change" in noun.verbs], ids=lambda noun: noun.name)
+@pytest.mark.parametrize("noun", [noun for noun in ENTITY_TYPES if "change" in noun.verbs], ids=lambda noun: noun.name)
 def test_a_change_of_nothing_is_wrong_usage(admin: Admin, noun: Any) -> None:
     key = noun.key_of(admin.reads(noun.name, "list")[0])
     assert "give at least one of --" in admin.explains(noun.name, "change", key)
 
 
-@pytest.mark.parametrize("noun", NOUNS, ids=lambda noun: noun.name)
+@pytest.mark.parametrize("noun", ENTITY_TYPES, ids=lambda noun: noun.name)
 def test_every_verb_has_its_help(admin: Admin, noun: Any) -> None:
     for verb in noun.verbs:
         code, output, _ = admin(noun.name, verb, "--help")

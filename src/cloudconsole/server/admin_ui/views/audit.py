@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from datetime import tzinfo
 from typing import Any, Final
 
-from cloudconsole.operator.audit import Search, accesses, changes, what
-from cloudconsole.operator.entities import NOUNS
-from cloudconsole.operator.errors import OperatorError, Unfit
+from cloudconsole.operator.audit import AuditQuery, describe_change, find_accesses, find_changes
+from cloudconsole.operator.entities import ENTITY_TYPES
+from cloudconsole.operator.errors import OperatorError, ValidationError
 from cloudconsole.operator.fields import seconds_of
 from cloudconsole.operator.serializers import Record
-from cloudconsole.operator.transaction import Desk
+from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.context import Room
 from cloudconsole.server.admin_ui.fields import Control, sent
 from cloudconsole.server.admin_ui.forms import Field, Problems, problems_of
@@ -36,7 +36,7 @@ _CONTROLS: Final = (
     Control("since", "Since", "from this time on", "time", ("since",)),
     Control("until", "Until", "before this time", "time", ("until",)),
 )
-_SUBJECTS: Final = frozenset(noun.name for noun in NOUNS)
+_SUBJECTS: Final = frozenset(noun.name for noun in ENTITY_TYPES)
 
 
 class TrailPage:
@@ -79,22 +79,22 @@ class TrailPage:
             suggestions={},
         )
 
-    async def _changes(self, search: Search) -> list[Record]:
+    async def _changes(self, search: AuditQuery) -> list[Record]:
         return await self._room.office.look(lambda desk: told_changes(desk, search))
 
-    async def _accesses(self, search: Search) -> list[Record]:
-        return await self._room.office.look_at_activity(lambda connection: accesses(connection, search))
+    async def _accesses(self, search: AuditQuery) -> list[Record]:
+        return await self._room.office.look_at_activity(lambda connection: find_accesses(connection, search))
 
 
-def told_changes(desk: Desk, search: Search) -> list[Record]:
+def told_changes(desk: OperatorTransaction, search: AuditQuery) -> list[Record]:
     """Lines of what operators changed, with what that was in words and the page of it."""
     return [
         {
             **line,
-            "what": what(_told(line["before"], desk.zone), _told(line["after"], desk.zone), LONGEST_TOLD),
+            "what": describe_change(_told(line["before"], desk.zone), _told(line["after"], desk.zone), LONGEST_TOLD),
             "page": _page_of(line),
         }
-        for line in changes(desk.connection, search)
+        for line in find_changes(desk.connection, search)
     ]
 
 
@@ -115,17 +115,17 @@ def _page_of(line: Record) -> str | None:
     return link(f"{name}/one/", key=line["subject"])
 
 
-def _search(wanted: Mapping[str, str], after: str, zone: tzinfo, *, is_access: bool) -> Search:
+def _search(wanted: Mapping[str, str], after: str, zone: tzinfo, *, is_access: bool) -> AuditQuery:
     if is_access and "subject" in wanted:
-        raise Unfit([(("subject",), "the access trail has none: give the actor")])
+        raise ValidationError([(("subject",), "the access trail has none: give the actor")])
     texts: dict[str, Any] = {name: wanted.get(name) for name in ("actor", "change", "subject")}
     moments: dict[str, Any] = {name: _moment(name, wanted[name], zone) for name in ("since", "until") if name in wanted}
     line = int(after) if after.isascii() and after.isdecimal() and len(after) <= 18 else None
-    return Search(**texts, **moments, after=line, limit=PAGE + 1)
+    return AuditQuery(**texts, **moments, after=line, limit=PAGE + 1)
 
 
 def _moment(name: str, text: str, zone: tzinfo) -> int:
     try:
         return seconds_of(text, zone)
     except ValueError as problem:
-        raise Unfit([((name,), str(problem))]) from None
+        raise ValidationError([((name,), str(problem))]) from None

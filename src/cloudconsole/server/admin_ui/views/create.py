@@ -6,11 +6,11 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from cloudconsole.core.resources import Role
-from cloudconsole.operator.entities import ACCOUNTS, NEWS, Done, Noun
-from cloudconsole.operator.entities.base import PAST
-from cloudconsole.operator.errors import Finding, OperatorError, Unfit, refuse_unfit
+from cloudconsole.operator.entities import ACCOUNTS, NEWS, ChangeResult, EntityType
+from cloudconsole.operator.entities.base import PAST_TENSE
+from cloudconsole.operator.errors import FieldError, OperatorError, ValidationError, raise_if_invalid
 from cloudconsole.operator.serializers import Record
-from cloudconsole.operator.transaction import Desk
+from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui import actions
 from cloudconsole.server.admin_ui.context import Room, Suggestions, suggestions_for
 from cloudconsole.server.admin_ui.executor import Office
@@ -49,7 +49,7 @@ class Preview(NamedTuple):
         return cls(told, record["title"], record["url"], moment.timestamp() > office.now())
 
 
-def is_preview(noun: Noun, fields: Mapping[str, str]) -> bool:
+def is_preview(noun: EntityType, fields: Mapping[str, str]) -> bool:
     return noun is NEWS and "preview" in fields
 
 
@@ -57,9 +57,9 @@ class _Undo(Exception):
     pass
 
 
-def tried(office: Office, who: Session, work: Callable[[Desk], Done]) -> Done:
+def tried(office: Office, who: Session, work: Callable[[OperatorTransaction], ChangeResult]) -> ChangeResult:
     """What a change would do; nothing is changed."""
-    found: list[Done] = []
+    found: list[ChangeResult] = []
     try:
         with office.writing(who) as desk:
             found.append(work(desk))
@@ -73,7 +73,7 @@ FRESH: Final = "fresh"
 
 
 class AddPage:
-    def __init__(self, noun: Noun, room: Room) -> None:
+    def __init__(self, noun: EntityType, room: Room) -> None:
         self._noun = noun
         self._room = room
         own = adding_controls(noun)
@@ -96,10 +96,10 @@ class AddPage:
         added = done.after or {}
         if previews:
             return await self._again(request, posted, Problems(), 200, Preview.of(added, room.office))
-        past = PAST["add"] if done.changed else "is there already"
+        past = PAST_TENSE["add"] if done.changed else "is there already"
         return room.done(front, self._noun, done.subject, past, link(f"{self._noun.name}/one/", key=done.subject))
 
-    def _add(self, posted: Posted, *, previews: bool) -> Done:
+    def _add(self, posted: Posted, *, previews: bool) -> ChangeResult:
         office, fields = self._room.office, posted.fields
         values = values_for_adding(self._controls, fields)
         force = "add" in self._noun.overridable and "force" in fields
@@ -116,15 +116,15 @@ class AddPage:
 
     def _checked_password(self, values: Values, fields: Mapping[str, str]) -> str:
         """The password that was typed; refused together with what is wrong with the account."""
-        findings: list[Finding] = []
+        findings: list[FieldError] = []
         try:
             with self._room.office.looking() as desk:
                 ACCOUNTS.check_new(desk, values)
-        except Unfit as refused:
+        except ValidationError as refused:
             findings += refused.findings
         role: Role = "operator" if values.get("role") == "operator" else "tenant"
         findings += actions.password_findings(fields, self._room.office.password_policy, role)
-        refuse_unfit(findings)
+        raise_if_invalid(findings)
         return fields["password"]
 
     async def _again(
@@ -146,7 +146,7 @@ class AddPage:
     ) -> Response:
         problems = problems or Problems()
 
-        def read(desk: Desk) -> tuple[Suggestions, str | None]:
+        def read(desk: OperatorTransaction) -> tuple[Suggestions, str | None]:
             return suggestions_for(desk, self._controls), self._noun.fresh_key(desk)
 
         suggestions, new_key = await self._room.office.look(read)

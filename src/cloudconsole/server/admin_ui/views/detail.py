@@ -5,13 +5,13 @@ from typing import Final, NamedTuple
 
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.resources import UNLIMITED
-from cloudconsole.operator.entities import QUOTAS, RESOURCES, TENANTS, Done, Noun
-from cloudconsole.operator.entities.base import NOTHING_TO_CHANGE, PAST
-from cloudconsole.operator.entities.quotas import used_by
+from cloudconsole.operator.entities import QUOTAS, RESOURCES, TENANTS, ChangeResult, EntityType
+from cloudconsole.operator.entities.base import NOTHING_TO_CHANGE, PAST_TENSE
+from cloudconsole.operator.entities.quotas import quota_usage_of
 from cloudconsole.operator.entities.references import find_tenant
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.serializers import Record
-from cloudconsole.operator.transaction import Desk
+from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.actions import ENDED, deeds_of
 from cloudconsole.server.admin_ui.context import Room, Suggestions, suggestions_for
 from cloudconsole.server.admin_ui.fields import Control, changing_controls
@@ -53,9 +53,9 @@ class Standing(NamedTuple):
         return not self.is_unlimited and self.used > self.limit
 
 
-def standing_of(desk: Desk, tenant: str) -> list[Standing]:
+def standing_of(desk: OperatorTransaction, tenant: str) -> list[Standing]:
     """The quotas from which resources take, and what they have taken."""
-    limits, used = QUOTAS.show(desk, tenant), used_by(desk, find_tenant(desk, tenant)["id"])
+    limits, used = QUOTAS.show(desk, tenant), quota_usage_of(desk, find_tenant(desk, tenant)["id"])
     return [
         Standing(label_of(name, "quota"), unit_of("quota", name), amount, limits[name]) for name, amount in used.items()
     ]
@@ -87,7 +87,7 @@ class Found(NamedTuple):
 
 
 class OnePage:
-    def __init__(self, noun: Noun, room: Room) -> None:
+    def __init__(self, noun: EntityType, room: Room) -> None:
         self._noun = noun
         self._room = room
 
@@ -109,16 +109,16 @@ class OnePage:
             return await again(said(CHANGED_MEANWHILE), CONFLICT)
         except OperatorError as refused:
             return await again(refused, 422)
-        after, past = done.after or {}, PAST["change"] if done.changed else NOTHING_TO_CHANGE
+        after, past = done.after or {}, PAST_TENSE["change"] if done.changed else NOTHING_TO_CHANGE
         if previews:
             return await again(Problems(), 200, preview=Preview.of(after, room.office))
         page = link(f"{self._noun.name}/one/", key=self._noun.key_of(after))
         return room.done(front, self._noun, done.subject, past, page)
 
-    def _change(self, posted: Posted, key: str, *, previews: bool) -> Done:
+    def _change(self, posted: Posted, key: str, *, previews: bool) -> ChangeResult:
         noun, office, fields = self._noun, self._room.office, posted.fields
 
-        def work(desk: Desk) -> Done:
+        def work(desk: OperatorTransaction) -> ChangeResult:
             record = noun.show(desk, key)
             if is_stale(fields, record):
                 raise Stale
@@ -195,13 +195,13 @@ class OnePage:
             for field in current
         ]
 
-    def _read(self, key: str, desk: Desk) -> Found:
+    def _read(self, key: str, desk: OperatorTransaction) -> Found:
         noun = self._noun
         record = noun.show(desk, key)
         controls = changing_controls(noun, record) if "change" in noun.verbs else ()
         notes: dict[str, str] = {}
         if noun is QUOTAS:
-            used = used_by(desk, find_tenant(desk, key)["id"])
+            used = quota_usage_of(desk, find_tenant(desk, key)["id"])
             notes = {name: f"{amount} in use" for name, amount in used.items()}
         state = state_of(noun, record, format_utc(desk.now))
         standing = standing_of(desk, key) if noun is TENANTS else []

@@ -4,10 +4,10 @@ from typing import Final
 
 from sqlalchemy import select
 
-from cloudconsole.operator.audit import Search
+from cloudconsole.operator.audit import AuditQuery
 from cloudconsole.operator.entities import NEWS
 from cloudconsole.operator.serializers import Record
-from cloudconsole.operator.transaction import Desk
+from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.context import Room
 from cloudconsole.server.admin_ui.views.audit import told_changes
 from cloudconsole.server.http.proxy import Front
@@ -41,9 +41,9 @@ class StartPage:
         return self._room.page("home.html", request, visit, places=_PLACES, lines=lines, upcoming=upcoming)
 
 
-def _read(desk: Desk) -> tuple[list[Record], list[Record]]:
+def _read(desk: OperatorTransaction) -> tuple[list[Record], list[Record]]:
     columns = news.c
     still = select(news).where(columns.published_at > desk.now, ~columns.disabled)
     found = desk.connection.execute(still.order_by(columns.published_at).limit(_UPCOMING)).mappings()
     upcoming = [NEWS.record_of(dict(row)) for row in found]
-    return told_changes(desk, Search(limit=_CHANGES)), upcoming
+    return told_changes(desk, AuditQuery(limit=_CHANGES)), upcoming

@@ -5,11 +5,11 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from cloudconsole.core.clock import format_utc
-from cloudconsole.operator.entities import PRICES, Noun
+from cloudconsole.operator.entities import PRICES, EntityType
 from cloudconsole.operator.entities.schema import Filter
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.serializers import Record
-from cloudconsole.operator.transaction import Desk
+from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.context import Room, Suggestions, suggestions_for
 from cloudconsole.server.admin_ui.fields import Control, Kind
 from cloudconsole.server.admin_ui.forms import Field, Problems, problems_of
@@ -35,7 +35,7 @@ class Listed(NamedTuple):
 
 
 class ListPage:
-    def __init__(self, noun: Noun, room: Room) -> None:
+    def __init__(self, noun: EntityType, room: Room) -> None:
         self._noun = noun
         self._room = room
         self._filters = noun.filters()
@@ -79,7 +79,9 @@ class ListPage:
             suggestions=suggestions,
         )
 
-    def _read(self, wanted: Mapping[str, str], after: str | None, desk: Desk) -> tuple[list[Listed], Suggestions]:
+    def _read(
+        self, wanted: Mapping[str, str], after: str | None, desk: OperatorTransaction
+    ) -> tuple[list[Listed], Suggestions]:
         filters: dict[str, Any] = {
             name: True if self._filters[name].is_switch else value for name, value in wanted.items()
         }

@@ -4,7 +4,7 @@ import argparse
 from typing import Any, Final
 
 from cloudconsole.cli import output
-from cloudconsole.operator.entities import ACCOUNTS, Done
+from cloudconsole.operator.entities import ACCOUNTS, ChangeResult
 from cloudconsole.operator.entities.accounts import clear_throttle, throttle_cleared
 from cloudconsole.server.commands.admin.store import add_json_argument, add_store_arguments, looking, store, writing
 from cloudconsole.server.commands.passwords import add_password_arguments, read_new_password
@@ -61,7 +61,7 @@ def _clear_throttle(arguments: argparse.Namespace, settings: Settings) -> None:
     _print(done, throttle_cleared(done), as_json=arguments.json)
 
 
-def _print(done: Done, text: str, *, as_json: bool) -> None:
+def _print(done: ChangeResult, text: str, *, as_json: bool) -> None:
     if as_json:
         output.print_json(done.after)
     else:

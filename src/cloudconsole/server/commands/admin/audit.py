@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import Connection
 
-from cloudconsole.operator.audit import Search, accesses, changes, what
+from cloudconsole.operator.audit import AuditQuery, describe_change, find_accesses, find_changes
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.fields import seconds_of
 from cloudconsole.operator.serializers import Record
@@ -51,7 +51,7 @@ def add_commands(commands: Any) -> None:
 def _audit(arguments: argparse.Namespace, settings: Settings) -> None:
     if arguments.access and arguments.subject is not None:
         arguments.parser.error("--subject: the access trail has none; give --actor")
-    search = Search(
+    search = AuditQuery(
         actor=arguments.actor,
         change=arguments.change,
         subject=arguments.subject,
@@ -60,20 +60,20 @@ def _audit(arguments: argparse.Namespace, settings: Settings) -> None:
         after=arguments.after,
         limit=_PAGE,
     )
-    read = accesses if arguments.access else changes
+    read = find_accesses if arguments.access else find_changes
     with (
         store_to_read(settings, "activity" if arguments.access else "cloud") as engine,
         looking(engine, settings) as desk,
     ):
         lines = _all(read, desk.connection, search)
         if not (arguments.access or arguments.json):
-            lines = ({**line, "what": what(line["before"], line["after"])} for line in lines)
+            lines = ({**line, "what": describe_change(line["before"], line["after"])} for line in lines)
         columns = _ACCESSES if arguments.access else _CHANGES
         print_some(lines, columns, arguments, lambda line: line["id"])
 
 
 def _all(
-    read: Callable[[Connection, Search], list[Record]], connection: Connection, search: Search
+    read: Callable[[Connection, AuditQuery], list[Record]], connection: Connection, search: AuditQuery
 ) -> Iterator[Record]:
     while page := read(connection, search):
         yield from page

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from cloudconsole.cli import output
-from cloudconsole.operator.audit import note_copy
+from cloudconsole.operator.audit import record_copy
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.operator.maintenance.backup import Staged, back_up, restore, staged
+from cloudconsole.operator.maintenance.backup import StagedRestore, restore, stage_restore, write_backup
 from cloudconsole.operator.maintenance.repair import recount
 from cloudconsole.operator.serializers import Record
 from cloudconsole.server.commands.admin.store import add_json_argument, add_store_arguments, now, require_store, store
@@ -39,7 +39,7 @@ def stream_named(name: str) -> IO[bytes] | None:
 
 def leave_line(store: Store, change: str, subject: str, after: Record | None = None) -> None:
     """Note the copy in the trail; where that cannot be, say so: the copy is there nevertheless."""
-    problem = note_copy(store, change, subject, after, actor=user_name(), now=now())
+    problem = record_copy(store, change, subject, after, actor=user_name(), now=now())
     if problem is not None:
         sys.stderr.write(f"cloudconsole: the {change} is done, but not in the audit trail: {escape(problem)}\n")
 
@@ -132,7 +132,7 @@ def _back_up(arguments: argparse.Namespace, settings: Settings) -> None:
         raise OperatorError(how_to_back_up(settings, arguments.file))
     require_store(settings)
     file = Path(arguments.file)
-    manifest = back_up(settings.data, file, now=now(), force=arguments.force)
+    manifest = write_backup(settings.data, file, now=now(), force=arguments.force)
     size = sum(entry.bytes for entry in manifest.files.values())
     leave_line(settings.store, "backup", file.name, {"made_at": manifest.made_at, "bytes": size})
     if arguments.json:
@@ -149,7 +149,7 @@ def _restore(arguments: argparse.Namespace, settings: Settings) -> None:
     if arguments.to and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OperatorError(f"--to: {folder} is not an empty folder: give one that is, or that is not there yet")
     is_there = any(database_file(folder, part).exists() for part in DATABASE_NAMES)
-    with staged(arguments.file, folder) as backup:
+    with stage_restore(arguments.file, folder) as backup:
         if is_there and not arguments.yes:
             _ask(backup, folder, keep_sessions=arguments.keep_sessions)
         lines_kept = restore(
@@ -172,7 +172,7 @@ def _restore(arguments: argparse.Namespace, settings: Settings) -> None:
         output.print_line("all sessions have ended: everyone logs in again")
 
 
-def _ask(backup: Staged, folder: Path, *, keep_sessions: bool) -> None:
+def _ask(backup: StagedRestore, folder: Path, *, keep_sessions: bool) -> None:
     if not sys.stdin.isatty():
         raise OperatorError(f"this replaces all that is in {folder}: give --yes, or run it on a terminal")
     sessions = "the backup's sessions live again" if keep_sessions else "all sessions end"
@@ -196,5 +196,5 @@ def _recount(arguments: argparse.Namespace, settings: Settings) -> None:
         output.print_line(f"totals: {mended} mended" if mended else "nothing to change")
 
 
-def _contents(backup: Staged) -> str:
+def _contents(backup: StagedRestore) -> str:
     return ", ".join(f"{count} {table}" for table, count in backup.holds.items())

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from sqlalchemy import Engine
 
 from cloudconsole.core.clock import SystemClock
-from cloudconsole.operator.bulk_import import RestoredMeanwhile, Tally, import_resources
+from cloudconsole.operator.bulk_import import ImportCounts, RestoredDuringImport, import_resources
 from cloudconsole.operator.cloud_file.errors import CloudFileError, Problem
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.server.commands.admin.progress import show_progress
@@ -62,7 +62,7 @@ def add_commands(subparsers: Any) -> None:
 
 def _import(arguments: argparse.Namespace, settings: Settings) -> None:
     name = "standard input" if arguments.file == STANDARD_INPUT else arguments.file
-    tally: Tally | None = Tally()
+    tally: ImportCounts | None = ImportCounts()
     problems, has_begun, is_complete = list[Problem](), False, False
     try:
         with _source(arguments.file) as source, _store(settings, for_trial=arguments.dry_run) as engine:
@@ -83,7 +83,7 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> None:
     except CloudFileError as refused:
         problems = refused.problems
         raise
-    except RestoredMeanwhile:
+    except RestoredDuringImport:
         tally = None
         raise
     finally:
@@ -92,10 +92,12 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> None:
             _tell(arguments, tally, problems, is_complete=is_complete)
 
 
-def _tell(arguments: argparse.Namespace, tally: Tally | None, problems: list[Problem], *, is_complete: bool) -> None:
+def _tell(
+    arguments: argparse.Namespace, tally: ImportCounts | None, problems: list[Problem], *, is_complete: bool
+) -> None:
     """Print the summary; without a tally nothing that was counted is surely in."""
     if arguments.json:
-        counted = tally or Tally()
+        counted = tally or ImportCounts()
         summary = {"added": counted.added, "already_there": counted.passed, "complete": is_complete}
         told = {"dry_run": arguments.dry_run, "problems": [problem._asdict() for problem in problems]}
         sys.stdout.write(json.dumps(summary | told) + "\n")
@@ -106,7 +108,7 @@ def _tell(arguments: argparse.Namespace, tally: Tally | None, problems: list[Pro
     sys.stdout.flush()
 
 
-def _summary(tally: Tally, refused_lines: list[int], *, is_complete: bool) -> str:
+def _summary(tally: ImportCounts, refused_lines: list[int], *, is_complete: bool) -> str:
     text = f"resources: {tally.added} added, {tally.passed} already there\n"
     if is_complete:
         return text
@@ -118,7 +120,7 @@ def _summary(tally: Tally, refused_lines: list[int], *, is_complete: bool) -> st
     return f"{text}stopped before anything was added: give the same command again\n"
 
 
-def _trial_summary(tally: Tally, refused_lines: list[int], *, is_complete: bool) -> str:
+def _trial_summary(tally: ImportCounts, refused_lines: list[int], *, is_complete: bool) -> str:
     text = f"resources: {tally.added} would be added, {tally.passed} already there\n"
     if refused_lines:
         listed = f"the first {MOST_REFUSED_LINES}" if len(refused_lines) == MOST_REFUSED_LINES else len(refused_lines)

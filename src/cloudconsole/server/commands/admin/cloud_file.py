@@ -12,10 +12,10 @@ from sqlalchemy import Engine
 
 from cloudconsole.cli import output
 from cloudconsole.operator.cloud_file.dumper import dump
-from cloudconsole.operator.cloud_file.loader import Summary, make_equal, read_cloud, read_cloud_file
+from cloudconsole.operator.cloud_file.loader import Summary, apply_cloud_file, read_cloud, read_cloud_file
 from cloudconsole.operator.cloud_file.model import CloudFile
-from cloudconsole.operator.maintenance.backup import refuse_as_outfile, replacing
-from cloudconsole.operator.names import names_kept_in
+from cloudconsole.operator.maintenance.backup import atomic_output, reject_output_file
+from cloudconsole.operator.names import stored_names
 from cloudconsole.server.commands.admin.backup import STANDARD_STREAM, leave_line, stream_named
 from cloudconsole.server.commands.admin.store import (
     add_json_argument,
@@ -63,7 +63,7 @@ def add_commands(commands: Any) -> None:
 
 def _load(arguments: argparse.Namespace, settings: Settings) -> None:
     # Read first: a file with problems must not leave an empty store behind.
-    with names_kept_in(settings.store) as kept:
+    with stored_names(settings.store) as kept:
         name, file, passwords = _read(arguments.file, settings, kept)
     is_new = not settings.store.is_there()
     if is_new and not arguments.dry_run:
@@ -99,7 +99,7 @@ def _make_equal(
     dry_run: bool,
 ) -> Summary:
     with _made_store(settings, for_trial=dry_run) as engine:
-        return make_equal(
+        return apply_cloud_file(
             engine,
             file,
             passwords,
@@ -122,11 +122,11 @@ def _lines(summary: Summary, made: str | None, *, dry_run: bool) -> Iterator[str
 def _dump(arguments: argparse.Namespace, settings: Settings) -> None:
     stream, file = stream_named(arguments.file), Path(arguments.file)
     if stream is None:
-        refuse_as_outfile(file)
+        reject_output_file(file)
     with store_to_read(settings) as engine:
         content = dump(engine).encode()
     if stream is None:
-        with replacing(file) as outfile, outfile.opened() as target:
+        with atomic_output(file) as outfile, outfile.opened() as target:
             target.write(content)
         leave_line(settings.store, "dump", file.name)
         return

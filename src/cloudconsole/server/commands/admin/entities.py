@@ -12,15 +12,15 @@ from typing import Any, Final, TypeVar
 
 from cloudconsole.cli import output, stdout
 from cloudconsole.cli.parser import Parser
-from cloudconsole.operator.entities import ACCOUNTS, NOUNS, PRICES, RESOURCES, Done, Noun
-from cloudconsole.operator.entities.base import NOTHING_TO_CHANGE, PAST
+from cloudconsole.operator.entities import ACCOUNTS, ENTITY_TYPES, PRICES, RESOURCES, ChangeResult, EntityType
+from cloudconsole.operator.entities.base import NOTHING_TO_CHANGE, PAST_TENSE
 from cloudconsole.operator.entities.prices import KEY_FORM
-from cloudconsole.operator.entities.schema import Input
-from cloudconsole.operator.errors import OperatorError, Unfit
-from cloudconsole.operator.parsing import json_of, number_of, switch_of
+from cloudconsole.operator.entities.schema import InputField
+from cloudconsole.operator.errors import OperatorError, ValidationError
+from cloudconsole.operator.parsing import parse_json, parse_number, parse_switch
 from cloudconsole.operator.serializers import Record
-from cloudconsole.operator.transaction import Desk
-from cloudconsole.operator.validation import Path, path_text
+from cloudconsole.operator.transaction import OperatorTransaction
+from cloudconsole.operator.validation import Path, format_path
 from cloudconsole.server.commands.admin import accounts
 from cloudconsole.server.commands.admin.store import (
     add_json_argument,
@@ -45,7 +45,7 @@ def flag_of(name: str) -> str:
     return "--" + re.sub(r"[A-Z]", lambda capital: f"-{capital.group().lower()}", name).replace("_", "-")
 
 
-def add_flags(parser: argparse.ArgumentParser, inputs: Iterable[Input], *, all_optional: bool = False) -> None:
+def add_flags(parser: argparse.ArgumentParser, inputs: Iterable[InputField], *, all_optional: bool = False) -> None:
     for given in inputs:
         required = given.is_required and not all_optional
         more: dict[str, Any] = {"dest": _PREFIX + given.name, "required": required, "default": None}
@@ -60,11 +60,11 @@ def add_flags(parser: argparse.ArgumentParser, inputs: Iterable[Input], *, all_o
         parser.add_argument(flag_of(given.name), help=given.help, **more)
 
 
-def at_least_one(inputs: Iterable[Input]) -> str:
+def at_least_one(inputs: Iterable[InputField]) -> str:
     return f"give at least one of {', '.join(flag_of(given.name) for given in inputs)}"
 
 
-def values_of(arguments: argparse.Namespace, inputs: Iterable[Input]) -> dict[str, Any]:
+def values_of(arguments: argparse.Namespace, inputs: Iterable[InputField]) -> dict[str, Any]:
     """The values that were given; an empty text takes a value away where there may be none."""
     values: dict[str, Any] = {}
     for given in inputs:
@@ -79,23 +79,23 @@ def as_typed(names: Mapping[str, str]) -> Iterator[None]:
     """Within, a field that does not fit is named as it was typed; these are the fields and their flags or places."""
     try:
         yield
-    except Unfit as refused:
+    except ValidationError as refused:
         raise OperatorError("; ".join(_said(names, path, message) for path, message in refused.findings)) from None
 
 
 def _said(names: Mapping[str, str], path: Path, message: str) -> str:
     field, *inner = path
     if field not in names:
-        return f"{path_text(path)}: {message}"
-    return ": ".join(part for part in (names[str(field)], path_text(tuple(inner)), message) if part)
+        return f"{format_path(path)}: {message}"
+    return ": ".join(part for part in (names[str(field)], format_path(tuple(inner)), message) if part)
 
 
 def _number(text: str) -> int:
-    return _in_words(number_of, text)
+    return _in_words(parse_number, text)
 
 
 def _switch(text: str) -> bool:
-    return _in_words(switch_of, text)
+    return _in_words(parse_switch, text)
 
 
 def _in_words(read: Callable[[str], Value], text: str) -> Value:
@@ -110,7 +110,7 @@ def _json(text: str) -> Any:
     """JSON as it stands, or from the file named after an @."""
     try:
         content = FilePath(text[1:]).read_bytes() if text.startswith("@") else text.encode()
-        return json_of(content)
+        return parse_json(content)
     except OSError as problem:
         raise argparse.ArgumentTypeError(f"{text[1:]} cannot be read: {problem.strerror}") from None
     except ValueError:
@@ -120,7 +120,9 @@ def _json(text: str) -> Any:
 _PAGE: Final = 1000
 
 
-def change(noun: Noun, verb: str, inputs: tuple[Input, ...], arguments: argparse.Namespace, settings: Settings) -> None:
+def change(
+    noun: EntityType, verb: str, inputs: tuple[InputField, ...], arguments: argparse.Namespace, settings: Settings
+) -> None:
     values = values_of(arguments, inputs)
     if verb == "change" and not values:
         arguments.parser.error(at_least_one(inputs))
@@ -136,26 +138,28 @@ def change(noun: Noun, verb: str, inputs: tuple[Input, ...], arguments: argparse
             )
         with writing(engine, settings, force=getattr(arguments, "force", False)) as desk:
             done = _do(desk, noun, verb, values, arguments)
-    print_done(noun, done, PAST[verb], as_json=arguments.json)
+    print_done(noun, done, PAST_TENSE[verb], as_json=arguments.json)
 
 
-def _typed(noun: Noun, inputs: tuple[Input, ...]) -> dict[str, str]:
+def _typed(noun: EntityType, inputs: tuple[InputField, ...]) -> dict[str, str]:
     """What the fields are called on the command line: the key stands by its place, and an end is given as `--at`."""
     return {noun.key: noun.key.upper(), "ended": "--at"} | {given.name: flag_of(given.name) for given in inputs}
 
 
-def _do(desk: Desk, noun: Noun, verb: str, values: dict[str, Any], arguments: argparse.Namespace) -> Done:
+def _do(
+    desk: OperatorTransaction, noun: EntityType, verb: str, values: dict[str, Any], arguments: argparse.Namespace
+) -> ChangeResult:
     if verb == "add":
         return noun.add(desk, values)
     if verb == "change":
         return noun.change(desk, arguments.key, values)
     if verb == "end":
         return RESOURCES.end(desk, arguments.key, arguments.at)
-    done: Done = getattr(noun, verb)(desk, arguments.key)
+    done: ChangeResult = getattr(noun, verb)(desk, arguments.key)
     return done
 
 
-def _named(noun: Noun, key: str | None) -> dict[str, Any]:
+def _named(noun: EntityType, key: str | None) -> dict[str, Any]:
     """The field that names a new one."""
     if key is None:
         return {}
@@ -163,14 +167,14 @@ def _named(noun: Noun, key: str | None) -> dict[str, Any]:
     return {noun.key: int(key) if is_number and key.isdecimal() else key}
 
 
-def print_done(noun: Noun, done: Done, past: str, *, as_json: bool) -> None:
+def print_done(noun: EntityType, done: ChangeResult, past: str, *, as_json: bool) -> None:
     if as_json:
         output.print_json(done.before if done.after is None else done.after)
     else:
         output.print_line(f"{noun.name} {done.subject}: {past if done.changed else NOTHING_TO_CHANGE}")
 
 
-def show(noun: Noun, arguments: argparse.Namespace, settings: Settings) -> None:
+def show(noun: EntityType, arguments: argparse.Namespace, settings: Settings) -> None:
     with store_to_read(settings) as engine, looking(engine, settings) as desk:
         record = noun.show(desk, arguments.key)
     if arguments.json:
@@ -179,7 +183,7 @@ def show(noun: Noun, arguments: argparse.Namespace, settings: Settings) -> None:
         output.print_record(record)
 
 
-def list_them(noun: Noun, arguments: argparse.Namespace, settings: Settings) -> None:
+def list_them(noun: EntityType, arguments: argparse.Namespace, settings: Settings) -> None:
     names = noun.filters()
     filters = {name: value for name in names if (value := getattr(arguments, f"filter_{name}")) not in (None, False)}
     columns = [given.name for given in noun.inputs() if given.shape != "json"]
@@ -192,7 +196,7 @@ def list_them(noun: Noun, arguments: argparse.Namespace, settings: Settings) -> 
         print_some(found, columns, arguments, noun.key_of)
 
 
-def _all(noun: Noun, desk: Desk, filters: dict[str, Any], after: str | None) -> Iterator[Record]:
+def _all(noun: EntityType, desk: OperatorTransaction, filters: dict[str, Any], after: str | None) -> Iterator[Record]:
     while page := noun.list(desk, filters, after, _PAGE):
         yield from page
         after = noun.key_of(page[-1])
@@ -252,14 +256,14 @@ _PURPOSES: Final = {
 
 
 def add_commands(commands: Any) -> None:
-    for noun in NOUNS:
+    for noun in ENTITY_TYPES:
         extra = accounts.VERBS if noun is ACCOUNTS else ()
         purpose = f"{noun.plural}: {', '.join((*noun.verbs, *extra))}"
         parser = commands.add_parser(noun.name, help=purpose, description=f"{purpose}.", allow_abbrev=False)
         parser.add_when_called(partial(_add_verbs, noun))
 
 
-def _add_verbs(noun: Noun, parser: Parser) -> None:
+def _add_verbs(noun: EntityType, parser: Parser) -> None:
     group = parser.add_subparsers(title="commands", metavar="VERB", required=True)
     for verb in noun.verbs:
         purpose = _PURPOSES[verb]
@@ -269,7 +273,7 @@ def _add_verbs(noun: Noun, parser: Parser) -> None:
         accounts.add_verbs(group)
 
 
-def _add_arguments(noun: Noun, verb: str, parser: Parser) -> None:
+def _add_arguments(noun: EntityType, verb: str, parser: Parser) -> None:
     parser.set_defaults(parser=parser)
     if verb == "list":
         _add_list_arguments(parser, noun)
@@ -283,8 +287,8 @@ def _add_arguments(noun: Noun, verb: str, parser: Parser) -> None:
     add_json_argument(parser)
 
 
-def _add_change_arguments(parser: Parser, noun: Noun, verb: str) -> None:
-    inputs: tuple[Input, ...] = ()
+def _add_change_arguments(parser: Parser, noun: EntityType, verb: str) -> None:
+    inputs: tuple[InputField, ...] = ()
     if verb == "add":
         inputs = noun.inputs()
         if noun is not PRICES:
@@ -311,7 +315,7 @@ def _add_change_arguments(parser: Parser, noun: Noun, verb: str) -> None:
     parser.set_defaults(admin_command=partial(change, noun, verb, inputs))
 
 
-def _add_key(parser: argparse.ArgumentParser, noun: Noun, given: Input | None = None) -> None:
+def _add_key(parser: argparse.ArgumentParser, noun: EntityType, given: InputField | None = None) -> None:
     """The positional argument that names one; for a new one, its field says what it may be."""
     metavar = "KEY" if noun is PRICES else noun.key.upper()
     text = KEY_FORM if noun is PRICES else f"its {noun.key}"
@@ -321,7 +325,7 @@ def _add_key(parser: argparse.ArgumentParser, noun: Noun, given: Input | None = 
         parser.add_argument("key", metavar=metavar, help=text if given is None else given.help)
 
 
-def _add_list_arguments(parser: argparse.ArgumentParser, noun: Noun) -> None:
+def _add_list_arguments(parser: argparse.ArgumentParser, noun: EntityType) -> None:
     for name, chosen in noun.filters().items():
         more: dict[str, Any] = {"action": "store_true"} if chosen.is_switch else {"metavar": name.upper()}
         parser.add_argument(f"--{name}", dest=f"filter_{name}", help=chosen.help, **more)

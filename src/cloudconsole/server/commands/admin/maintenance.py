@@ -7,7 +7,7 @@ from typing import Any, Final
 from cloudconsole.cli import output
 from cloudconsole.core.clock import format_utc
 from cloudconsole.operator.maintenance.repair import end_all_sessions
-from cloudconsole.operator.maintenance.retention import LEAST_DAYS, Ages, Rule, count, prune, rules
+from cloudconsole.operator.maintenance.retention import LEAST_DAYS, RetentionAges, Rule, count, prune, rules
 from cloudconsole.server.commands.admin.backup import leave_line
 from cloudconsole.server.commands.admin.store import (
     add_json_argument,
@@ -63,7 +63,7 @@ def _days(text: str) -> int:
 
 def _prune(arguments: argparse.Namespace, settings: Settings) -> None:
     require_store(settings)
-    ages = Ages(**{name: getattr(arguments, name) for name in _WHAT})
+    ages = RetentionAges(**{name: getattr(arguments, name) for name in _WHAT})
     chosen = rules(ages, now=now(), session_idle=settings.session_idle)
     store = settings.store
     if arguments.dry_run:

@@ -19,7 +19,7 @@ from cloudconsole.store.base import StoreError
 from cloudconsole.store.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
-    from cloudconsole.operator.maintenance.postgres_copy import Moved
+    from cloudconsole.operator.maintenance.postgres_copy import CopyResult
 
 
 def add_commands(subparsers: Any) -> None:
@@ -70,7 +70,7 @@ def _copy_to(arguments: argparse.Namespace, settings: Settings) -> None:
     _tell(arguments, store, target.place, moved)
 
 
-def _tell(arguments: argparse.Namespace, store: SqliteStore, place: str, moved: "Moved") -> None:
+def _tell(arguments: argparse.Namespace, store: SqliteStore, place: str, moved: "CopyResult") -> None:
     if moved.is_behind:
         sys.stderr.write(
             f"cloudconsole: {store} was written to since {moved.moment}: what came later is not in the copy\n"

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from os import fstat
 from typing import BinaryIO, Protocol
 
-from cloudconsole.operator.bulk_import import Tally
+from cloudconsole.operator.bulk_import import ImportCounts
 
 
-def show_progress(steps: Iterable[Tally], source: BinaryIO) -> Iterator[Tally]:
+def show_progress(steps: Iterable[ImportCounts], source: BinaryIO) -> Iterator[ImportCounts]:
     """Hands the steps on while it shows them, by the bytes of the source and the lines a second."""
     if not sys.stderr.isatty():
         yield from steps

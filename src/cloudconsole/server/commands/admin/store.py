@@ -14,8 +14,8 @@ from sqlalchemy.exc import DBAPIError
 from cloudconsole.cli import stdout
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.operator.cloud_file.errors import CloudFileError
-from cloudconsole.operator.errors import OperatorError, Overridable
-from cloudconsole.operator.transaction import Desk, at_desk, reading_desk
+from cloudconsole.operator.errors import OperatorError, OverridableError
+from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction, read_only_transaction
 from cloudconsole.server.commands.common import REFUSED, refuse, user_name
 from cloudconsole.server.commands.passwords import warn_of_shown_password
 from cloudconsole.server.config.docs import add_config_flag
@@ -94,15 +94,15 @@ def settle(settings: Settings) -> None:
     time.sleep(settings.store.settle_seconds)
 
 
-def writing(engine: Engine, settings: Settings, *, force: bool = False) -> AbstractContextManager[Desk]:
+def writing(engine: Engine, settings: Settings, *, force: bool = False) -> AbstractContextManager[OperatorTransaction]:
     """The desk at which whoever called the command makes a change."""
-    return at_desk(engine, actor=user_name(), now=now(), zone=settings.zone, force=force)
+    return operator_transaction(engine, actor=user_name(), now=now(), zone=settings.zone, force=force)
 
 
 @contextmanager
-def looking(engine: Engine, settings: Settings) -> Iterator[Desk]:
+def looking(engine: Engine, settings: Settings) -> Iterator[OperatorTransaction]:
     """The desk of whoever only looks, be it page by page."""
-    with reading_desk(engine, now=now(), zone=settings.zone) as desk:
+    with read_only_transaction(engine, now=now(), zone=settings.zone) as desk:
         allow_idle_transaction(desk.connection, PAGING_MINUTES)
         yield desk
 
@@ -124,7 +124,7 @@ def run_with_settings(arguments: argparse.Namespace, command: Callable[[argparse
     except CloudFileError as refused:
         sys.stderr.writelines(f"{escape(line)}\n" for line in str(refused).splitlines())
         return REFUSED
-    except Overridable as refused:
+    except OverridableError as refused:
         return refuse(f"{refused}; --force does it nevertheless")
     except (OperatorError, StoreError) as refused:
         return refuse(str(refused))
