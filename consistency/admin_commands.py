@@ -15,7 +15,14 @@ from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.entities import ACCOUNTS, ENTITY_TYPES, NEWS, PRICES, QUOTAS, RESOURCES, ChangeResult
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.transaction import OperatorTransaction
-from cloudconsole.server.commands.admin.store import looking, now, settle, store, store_to_read, writing
+from cloudconsole.server.commands.admin.store import (
+    now,
+    reading_transaction,
+    store,
+    store_to_read,
+    wait_for_replicas,
+    writing_transaction,
+)
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.store import counters, tables
 from cloudconsole.store.base import StoreError
@@ -55,7 +62,7 @@ class AdminCommands:
         try:
             with store(self._settings) as engine:
                 was_reached = True
-                with writing(engine, self._settings) as desk:
+                with writing_transaction(engine, self._settings) as desk:
                     done = _apply(desk, change)
         except OperatorError as rejection:
             if is_retry:
@@ -70,7 +77,7 @@ class AdminCommands:
         try:
             values = dict(self.read_store())
             # As a command does after its own change: only then have all replicas seen it.
-            settle(self._settings)
+            wait_for_replicas(self._settings)
         except FAILURES as failure:
             return WriteResult("unknown", problem=_describe(failure))
         is_made = values.get(change.register) == change.value
@@ -82,13 +89,13 @@ class AdminCommands:
 
     def read_store(self) -> list[tuple[Register, Any]]:
         """Return the values of all registers."""
-        with store_to_read(self._settings) as engine, looking(engine, self._settings) as desk:
+        with store_to_read(self._settings) as engine, reading_transaction(engine, self._settings) as desk:
             return [*_quotas(desk), *_resources(desk), *_prices(desk), *_news(desk), *self._accounts(desk)]
 
     def wrong_counters(self) -> list[str]:
         """Return the counters that differ from the resources, or the error that prevented the comparison."""
         try:
-            with store_to_read(self._settings) as engine, looking(engine, self._settings) as desk:
+            with store_to_read(self._settings) as engine, reading_transaction(engine, self._settings) as desk:
                 return counters.incorrect_counters(desk.connection)
         except FAILURES as failure:
             return [_describe(failure)]

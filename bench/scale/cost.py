@@ -41,7 +41,7 @@ from bench.scale.resource_usage import UsageMeter
 from bench.scale.workloads import SessionFreshness, cache_miss_requests, fill_template, logout_request
 from bench.servers import Server
 from bench.tables import ByName
-from cloudconsole.server.http.sessions import GATHERING_SECONDS
+from cloudconsole.server.http.sessions import TOUCH_BATCH_SECONDS
 
 SAMPLE_LENGTH: Final = 3
 """Duration of a sample, as a multiple of the seconds of other parts."""
@@ -174,7 +174,7 @@ class Sampler:
             if changes is not None:
                 changes.stop()
         # Include deferred writes in this sample.
-        time.sleep(2 * GATHERING_SECONDS)
+        time.sleep(2 * TOUCH_BATCH_SECONDS)
         took, costs = time.monotonic() - began, meter.used()
         amounts = {kind: float(count) for kind, count in counts.items()}
         if SESSION_TOUCH in rates:

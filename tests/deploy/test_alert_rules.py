@@ -13,9 +13,9 @@ RULES = read_rules()
 SUFFIXES = {"histogram": ("_bucket", "_count", "_sum"), "counter": ("",), "gauge": ("",)}
 SAMPLES = {PREFIX + family.name + suffix: family for family in FAMILIES for suffix in SUFFIXES[family.type]}
 VALUES = {
-    "call": layout.CALLS,
+    "call": layout.OPERATIONS,
     "outcome": layout.OUTCOMES,
-    "reason": layout.REFUSALS,
+    "reason": layout.REJECTIONS,
     "service": SERVICES,
     "job": ("cloudconsole",),
 }

@@ -10,7 +10,7 @@ from cloudconsole.server.admin_ui.templating import SIGN_IN_PATH
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.connection import MOST_HEAD_BYTES
 from cloudconsole.server.http.health import HEALTH_PATHS
-from cloudconsole.server.http.response import CLOSED_POLICY, NOT_KEPT, SECURITY_HEADERS
+from cloudconsole.server.http.response import CLOSED_POLICY, NO_STORE, SECURITY_HEADERS
 from cloudconsole.server.metrics.server import PATH as METRICS_PATH
 from cloudconsole.spec import errors
 from cloudconsole.spec.i18n import Language
@@ -69,7 +69,7 @@ def test_every_trusted_header_is_replaced(header: str) -> None:
 
 def test_error_responses_have_the_headers_of_the_console() -> None:
     given = dict(re.findall(r'^\s*add_header (\S+) "?([^"]*?)"? always;', FILE, re.MULTILINE))
-    expected = {name.decode(): value.decode() for name, value in [*SECURITY_HEADERS, CLOSED_POLICY, NOT_KEPT]}
+    expected = {name.decode(): value.decode() for name, value in [*SECURITY_HEADERS, CLOSED_POLICY, NO_STORE]}
     expected["strict-transport-security"] = f"max-age={DEFAULTS.hsts}"
     assert expected.items() <= {name.lower(): value for name, value in given.items()}.items()
 

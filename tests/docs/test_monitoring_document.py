@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from cloudconsole.server.access_log import LINES_A_SECOND
+from cloudconsole.server.access_log import RECORDS_PER_SECOND
 from cloudconsole.server.metrics.definitions import FAMILIES, PREFIX
-from cloudconsole.server.metrics.layout import CALLS, GONE
+from cloudconsole.server.metrics.layout import GONE, OPERATIONS
 from cloudconsole.spec.actions import ACTIONS
 
 DOCUMENT = (Path(__file__).parents[2] / "docs/operations/monitoring.md").read_text()
@@ -23,9 +23,9 @@ def test_the_table_has_every_metric_and_no_other() -> None:
 
 
 def test_every_name_of_a_call_is_explained() -> None:
-    for name in {*CALLS, GONE} - {action.name for action in ACTIONS}:
+    for name in {*OPERATIONS, GONE} - {action.name for action in ACTIONS}:
         assert f"`{name}`" in DOCUMENT
 
 
 def test_the_bound_of_audit_lines_is_the_documented_one() -> None:
-    assert f"at most {LINES_A_SECOND} lines a second" in DOCUMENT
+    assert f"at most {RECORDS_PER_SECOND} lines a second" in DOCUMENT

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cloudconsole.server.http.response import NOT_KEPT, SECURITY_HEADERS
+from cloudconsole.server.http.response import NO_STORE, SECURITY_HEADERS
 from cloudconsole.server.http.static import REVALIDATED
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.errors import ApiError
@@ -101,7 +101,7 @@ def assert_in_shape(reply: Reply, *, to: str = "POST") -> None:
     """An answer of the application: its headers and, where it is a refusal, the envelope of a known one."""
     assert re.fullmatch(r"[A-Za-z0-9._-]{1,64}", reply.header("x-request-id") or ""), reply
     # What has a tag is the same for everyone, and may be kept.
-    for name, value in [REVALIDATED if reply.header("etag") else NOT_KEPT, *SECURITY_HEADERS]:
+    for name, value in [REVALIDATED if reply.header("etag") else NO_STORE, *SECURITY_HEADERS]:
         assert reply.header(name.decode()) == value.decode()
     assert "default-src 'none'" in (reply.header("content-security-policy") or "")
     assert reply.status < 500, reply
@@ -120,7 +120,7 @@ def assert_each_in_order(back: bytes) -> None:
         if status == 100:
             continue
         assert any(header.startswith(b"x-request-id:") for header in headers)
-        caching = REVALIDATED if any(header.startswith(b"etag:") for header in headers) else NOT_KEPT
+        caching = REVALIDATED if any(header.startswith(b"etag:") for header in headers) else NO_STORE
         assert {b"%b: %b" % (name, value.lower()) for name, value in [caching, *SECURITY_HEADERS]} <= set(headers)
         if b"content-type: text/plain" in headers:
             assert status in (400, 431)

@@ -11,7 +11,7 @@ from socket import SHUT_WR
 
 import pytest
 
-from cloudconsole.server.http.response import CLOSED_POLICY, NOT_KEPT, SECURITY_HEADERS
+from cloudconsole.server.http.response import CLOSED_POLICY, NO_STORE, SECURITY_HEADERS
 from tests.e2e.raw_http import PAUSE, Raw, chunked, head, raw_connection, request, split
 from tests.harness import FORM, JSON, Caller, HeaderPairs, OverHttp, Reply, RunningServer, running_server
 
@@ -87,7 +87,7 @@ def assert_bare(reply: Reply, status: int) -> None:
     assert reply.header("connection") == "close"
     assert reply.header("content-type") == "text/plain"
     assert re.fullmatch("[0-9a-f]{16}", reply.header("x-request-id") or "")
-    for name, value in [CLOSED_POLICY, NOT_KEPT, *SECURITY_HEADERS]:
+    for name, value in [CLOSED_POLICY, NO_STORE, *SECURITY_HEADERS]:
         assert reply.header(name.decode()) == value.decode()
 
 

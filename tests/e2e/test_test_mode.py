@@ -15,7 +15,7 @@ import pytest
 
 from cloudconsole.cli.parser import Parser
 from cloudconsole.server.commands import serve
-from cloudconsole.server.commands.test_mode_flags import read_desk, refuse_reach, stand_in_defaults
+from cloudconsole.server.commands.test_mode_flags import apply_test_defaults, read_test_runtime, reject_public_address
 from cloudconsole.server.config.identity_endpoints import IdentityEndpoint
 from cloudconsole.server.config.settings import SettingError, Settings
 from cloudconsole.server.runtime.worker import ListenError, bind
@@ -123,7 +123,7 @@ def test_nor_after_a_refusal(tmp_path: Path, flags: list[str]) -> None:
 def test_where_a_folder_is_given_no_other_is_made(tmp_path: Path) -> None:
     parser = Parser(prog="cloudconsole serve")
     serve.add_arguments(parser)
-    with stand_in_defaults(parser.parse_args(["--test-mode", "--data", str(tmp_path)])) as stand_ins:
+    with apply_test_defaults(parser.parse_args(["--test-mode", "--data", str(tmp_path)])) as stand_ins:
         assert stand_ins == {}
 
 
@@ -181,9 +181,9 @@ def test_nothing_is_taken_from_a_proxy(tmp_path: Path, flags: list[str]) -> None
 
 def test_a_name_that_leads_to_others_is_refused() -> None:
     with bind("0.0.0.0", 0) as listener, pytest.raises(ListenError, match="loopback only, and its host is 0"):
-        refuse_reach(listener)
+        reject_public_address(listener)
     with bind("127.0.0.1", 0) as listener:
-        refuse_reach(listener)
+        reject_public_address(listener)
 
 
 def test_an_ordinary_console_has_no_controls(server: RunningServer) -> None:
@@ -392,7 +392,7 @@ def test_test_mode_needs_accounts_of_its_own() -> None:
     parser = Parser()
     serve.add_arguments(parser)
     with pytest.raises(SettingError, match="leave out the identity endpoints that are not local"):
-        read_desk(parser.parse_args(["--test-mode"]), Settings(identity=(foreign,)))
+        read_test_runtime(parser.parse_args(["--test-mode"]), Settings(identity=(foreign,)))
 
 
 def test_it_ends_with_whoever_holds_its_standard_input(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 import yaml
 
-from cloudconsole.server.metrics.layout import LOGIN, LOGOUT, OPERATOR_LOGIN, OPERATOR_LOGOUT, OPERATOR_PAGES
+from cloudconsole.server.metrics.layout import ADMIN_UI, LOGIN, LOGOUT, OPERATOR_LOGIN, OPERATOR_LOGOUT
 from tests.deploy.alert_rules import FILE, read_rules
 
 RULES = read_rules()
@@ -109,7 +109,7 @@ CASES = {
         durations("cloudconsole_call_duration_seconds", CALL_SECONDS, quick=900, slow=20),
         {
             **durations("cloudconsole_call_duration_seconds", CALL_SECONDS, quick=900, slow=5),
-            **slow_calls(LOGIN, LOGOUT, OPERATOR_LOGIN, OPERATOR_LOGOUT, OPERATOR_PAGES),
+            **slow_calls(LOGIN, LOGOUT, OPERATOR_LOGIN, OPERATOR_LOGOUT, ADMIN_UI),
         },
     ),
     "CloudConsoleLoginsRefused": Case(

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.logging import (
-    SPARING_SECONDS,
+    RATE_LIMIT_SECONDS,
     JsonFormat,
     PrettyFormat,
-    Sparing,
+    RateLimitFilter,
+    configure_logging,
     current_request_id,
-    set_up_logs,
 )
 from tests.harness import clean_environment
 
@@ -134,7 +134,7 @@ def _root_logger_restored() -> Iterator[None]:
 def test_json_is_utf_8_whatever_the_terminal_speaks(monkeypatch: pytest.MonkeyPatch) -> None:
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(written, encoding="ascii"))
-    set_up_logs(Settings(log_format="json"))
+    configure_logging(Settings(log_format="json"))
     logging.getLogger("cloudconsole.tests").info("云")
     sys.stderr.flush()
     assert json.loads(written.getvalue().decode("utf-8"))["message"] == "云"
@@ -201,7 +201,7 @@ def seconds() -> Seconds:
 class Written(logging.Handler):
     """The lines that a sparing log writes."""
 
-    def __init__(self, sparing: Sparing) -> None:
+    def __init__(self, sparing: RateLimitFilter) -> None:
         super().__init__()
         self.addFilter(sparing)
         self.lines: list[tuple[str, str]] = []
@@ -220,12 +220,12 @@ log = logging.getLogger("tests.sparing")
 
 
 @pytest.fixture
-def sparing(seconds: Seconds) -> Sparing:
-    return Sparing(seconds)
+def sparing(seconds: Seconds) -> RateLimitFilter:
+    return RateLimitFilter(seconds)
 
 
 @pytest.fixture
-def written(sparing: Sparing) -> Iterator[Written]:
+def written(sparing: RateLimitFilter) -> Iterator[Written]:
     handler = Written(sparing)
     log.addHandler(handler)
     log.setLevel(logging.INFO)
@@ -241,14 +241,14 @@ def fail(error: Exception) -> None:
 
 
 def test_of_what_fails_call_after_call_one_line_is_written_and_then_how_many_more(
-    written: Written, sparing: Sparing, seconds: Seconds
+    written: Written, sparing: RateLimitFilter, seconds: Seconds
 ) -> None:
     for number in range(1000):
         fail(OSError(f"disk {number}"))
     assert written.messages == ["unavailable: disk 0"]
     sparing.tell_left_out()
     assert len(written.lines) == 1
-    seconds.now += SPARING_SECONDS
+    seconds.now += RATE_LIMIT_SECONDS
     sparing.tell_left_out()
     assert written.lines[1:] == [("-", "left out 999 more like: unavailable: disk 0")]
     assert written.fields[1] == {"event": "left_out", "of": "unavailable: disk 0", "number": 999}
@@ -259,7 +259,7 @@ def test_of_what_fails_call_after_call_one_line_is_written_and_then_how_many_mor
 def test_the_count_goes_before_the_next_line_of_a_call(written: Written, seconds: Seconds) -> None:
     for text in ("first", "second"):
         fail(OSError(text))
-    seconds.now += SPARING_SECONDS
+    seconds.now += RATE_LIMIT_SECONDS
     fail(OSError("third"))
     assert written.lines == [
         ("call-1", "unavailable: first"),
@@ -309,7 +309,7 @@ def test_lines_that_belong_to_no_call_and_those_of_no_trouble_are_all_written(wr
     assert written.messages == ["a call"] * 3 + ["a worker ended"] * 3
 
 
-def test_the_rest_can_be_told_at_the_end(written: Written, sparing: Sparing) -> None:
+def test_the_rest_can_be_told_at_the_end(written: Written, sparing: RateLimitFilter) -> None:
     for _ in range(3):
         fail(OSError("a"))
     sparing.tell_left_out(until_now=True)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudconsole.server.net import forwarded_address, is_loopback, is_one_of, throttle_address
+from cloudconsole.server.net import forwarded_address, is_in_networks, is_loopback, throttle_address
 
 PORTS = st.integers(1, 65_535)
 IPV4 = st.ip_addresses(v=4)
@@ -93,7 +93,7 @@ NETWORKS = (ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("2001:db8::
     "address", ["10.0.0.0", "10.255.255.255", "::ffff:10.1.2.3", "2001:db8::", "2001:DB8:ffff::1", "2001:db8::1%eth0"]
 )
 def test_an_address_in_one_of_the_networks(address: str) -> None:
-    assert is_one_of(address, NETWORKS)
+    assert is_in_networks(address, NETWORKS)
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,8 @@ def test_an_address_in_one_of_the_networks(address: str) -> None:
     ["9.255.255.255", "11.0.0.0", "::ffff:11.0.0.1", "::10.0.0.1", "2001:db9::", "", "10.0.0", "name", "10/8"],
 )
 def test_an_address_in_none_of_them(address: str) -> None:
-    assert not is_one_of(address, NETWORKS)
+    assert not is_in_networks(address, NETWORKS)
 
 
 def test_nothing_is_in_no_network() -> None:
-    assert not is_one_of("127.0.0.1", ())
+    assert not is_in_networks("127.0.0.1", ())

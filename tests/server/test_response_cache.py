@@ -9,8 +9,8 @@ import pytest
 
 from cloudconsole.core.ports import CacheableResult, CloudCredentials, Tenant
 from cloudconsole.server.actions import HANDLERS, Handler, Ports
-from cloudconsole.server.metrics.shared_memory import meter_alone
-from cloudconsole.server.response_cache import ENTRY_OVERHEAD, Asked, Payloads
+from cloudconsole.server.metrics.shared_memory import standalone_metrics
+from cloudconsole.server.response_cache import ENTRY_OVERHEAD, CacheKey, ResponseCache
 from cloudconsole.spec import envelope
 from cloudconsole.spec.actions import GET_NEWS, GET_URL_LIST
 from cloudconsole.spec.errors import DomainNotFound
@@ -77,7 +77,7 @@ class Kept:
         self.clock = HeldClock(100)
         cloud: Any = self.source
         self.ports = Ports(cloud, cloud)
-        self.payloads = Payloads(self.source.changes, self.clock, meter_alone(), most_bytes)
+        self.payloads = ResponseCache(self.source.changes, self.clock, standalone_metrics(), most_bytes)
         self.own = Handler(GET_URL_LIST, self.source.answer, HANDLERS["GetUrlList"].owner)
         self.shared = Handler(GET_NEWS, self.source.answer, HANDLERS["GetNews"].owner)
 
@@ -87,7 +87,7 @@ class Kept:
     def body(
         self, *parameters: str, tenant: Tenant = ACME, handler: Handler | None = None, language: Language = "en"
     ) -> bytes:
-        asked = Asked(tenant, parameters, language)
+        asked = CacheKey(tenant, parameters, language)
         return asyncio.run(self.payloads.get(handler or self.own, self.ports, asked)).body
 
     @property

@@ -10,7 +10,7 @@ from sqlalchemy import insert
 
 from cloudconsole.core.ports import ClientInfo, CloudCredentials, FederatedUser
 from cloudconsole.server import token_revocation
-from cloudconsole.server.metrics.shared_memory import meter_alone
+from cloudconsole.server.metrics.shared_memory import standalone_metrics
 from cloudconsole.server.token_revocation import (
     MAX_ATTEMPTS,
     MAX_PENDING,
@@ -107,7 +107,7 @@ def start(folder: Path) -> Iterator[Start]:
     with ExitStack() as stack:
         activity = ActivityStore(stack.enter_context(opened(folder, "activity")))
         reader = stack.enter_context(reading(folder))
-        writer = Writer("writing", meter_alone())
+        writer = Writer("writing", standalone_metrics())
         stack.callback(writer.close)
 
         def begin() -> Bench:

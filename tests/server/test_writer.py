@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from cloudconsole.server.metrics.layout import SECONDS_BOUNDS, STORE_WRITES
-from cloudconsole.server.metrics.shared_memory import Board, meter_alone
+from cloudconsole.server.metrics.shared_memory import SharedMetrics, standalone_metrics
 from cloudconsole.server.writer import MOST_WAITING, Writer
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.base import write_deadline
@@ -39,7 +39,7 @@ def held_up() -> Iterator[HeldUp]:
 
 @pytest.fixture
 def writer(held_up: HeldUp) -> Iterator[Writer]:
-    made = Writer("writing", meter_alone())
+    made = Writer("writing", standalone_metrics())
     yield made
     held_up.may_end.set()
     made.close()
@@ -112,7 +112,7 @@ def test_the_work_is_given_up_when_its_caller_is(writer: Writer, monkeypatch: py
 def test_work_that_hangs_keeps_nobody_from_ending(held_up: HeldUp, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cloudconsole.server.writer.BUSY_SECONDS", 0.01)
     monkeypatch.setattr("cloudconsole.server.writer.CLOSE_SECONDS", 0.01)
-    writer = Writer("hanging", meter_alone())
+    writer = Writer("hanging", standalone_metrics())
     asyncio.run(give_up_waiting(writer, held_up, 0))
     writer.close()
     (hanging,) = (thread for thread in threading.enumerate() if thread.name == "hanging")
@@ -120,7 +120,7 @@ def test_work_that_hangs_keeps_nobody_from_ending(held_up: HeldUp, monkeypatch: 
 
 
 def test_only_writes_are_measured() -> None:
-    board = Board(1)
+    board = SharedMetrics(1)
     writer = Writer("writing", board.meter(0))
 
     def measured() -> int:

@@ -5,12 +5,20 @@ import time
 from collections.abc import Callable, Container
 from typing import Final, Protocol
 
-from cloudconsole.server.logging import Allowance
-from cloudconsole.server.metrics.layout import AUDIT_LEFT_OUT, GONE, LOGIN, LOGOUT, OK, OPERATOR_LOGIN, OPERATOR_LOGOUT
-from cloudconsole.server.metrics.shared_memory import Meter
+from cloudconsole.server.logging import RateLimiter
+from cloudconsole.server.metrics.layout import (
+    AUDIT_SUPPRESSED,
+    GONE,
+    LOGIN,
+    LOGOUT,
+    OK,
+    OPERATOR_LOGIN,
+    OPERATOR_LOGOUT,
+)
+from cloudconsole.server.metrics.shared_memory import WorkerMetrics
 
 
-class SeenCall(Protocol):
+class LoggedRequest(Protocol):
     started: int
     """By the performance counter, in nanoseconds."""
     method: str
@@ -23,7 +31,7 @@ class SeenCall(Protocol):
 
 audit_log = logging.getLogger("cloudconsole.audit")
 
-LINES_A_SECOND: Final = 10
+RECORDS_PER_SECOND: Final = 10
 """For each event and reason, in each worker: a flood of one refusal hides no other.
 
 Logins and logouts cost their caller more and are never left out.
@@ -33,12 +41,12 @@ SUSPICIOUS: Final = {"csrf_failed", "invalid_host", "invalid_credentials", "too_
 """Reasons that an honest caller seldom gives."""
 
 
-class Audit:
-    def __init__(self, meter: Meter, seconds: Callable[[], float] = time.monotonic) -> None:
+class AuditLog:
+    def __init__(self, meter: WorkerMetrics, seconds: Callable[[], float] = time.monotonic) -> None:
         self._meter = meter
-        self._allowance: Allowance[tuple[str, str]] = Allowance(LINES_A_SECOND, 1, seconds)
+        self._allowance: RateLimiter[tuple[str, str]] = RateLimiter(RECORDS_PER_SECOND, 1, seconds)
 
-    def note(self, call: SeenCall, status: int) -> None:
+    def note(self, call: LoggedRequest, status: int) -> None:
         """A login, a logout or a refusal; that something of ours failed is none, unless it kept someone from login."""
         if call.outcome == OK:
             _write(logging.INFO, call.call, call, f"{call.call} of {call.user} from {call.address}")
@@ -53,16 +61,16 @@ class Audit:
             fields = {"event": "left_out", "of": event, "reason": reason, "number": number}
             audit_log.warning("left out %d more of %s: %s", number, event, reason, extra={"fields": fields})
 
-    def _note_refusal(self, event: str, call: SeenCall, user: str) -> None:
+    def _note_refusal(self, event: str, call: LoggedRequest, user: str) -> None:
         self.tell_left_out()
         if not self._allowance.takes((event, call.outcome)):
-            self._meter.add(AUDIT_LEFT_OUT)
+            self._meter.add(AUDIT_SUPPRESSED)
             return
         level = logging.WARNING if call.outcome in SUSPICIOUS else logging.INFO
         _write(level, event, call, f"{call.call} refused for {user} from {call.address}: {call.outcome}")
 
 
-def _write(level: int, event: str, call: SeenCall, text: str) -> None:
+def _write(level: int, event: str, call: LoggedRequest, text: str) -> None:
     fields = {"event": event, "user": call.user, "address": call.address, "action": call.call}
     if call.outcome != OK:
         fields["reason"] = call.outcome
@@ -74,16 +82,18 @@ access_log = logging.getLogger("cloudconsole.access")
 _AUDITED = {LOGIN, LOGOUT, OPERATOR_LOGIN, OPERATOR_LOGOUT}
 
 
-class CallObserver:
+class RequestObserver:
     """`quiet_paths` leave no access lines, where there are any."""
 
-    def __init__(self, meter: Meter, audit: Audit, *, access_lines: bool, quiet_paths: Container[str]) -> None:
+    def __init__(
+        self, meter: WorkerMetrics, audit: AuditLog, *, access_lines: bool, quiet_paths: Container[str]
+    ) -> None:
         self._meter = meter
         self._audit = audit
         self._access_lines = access_lines
         self._quiet_paths = quiet_paths
 
-    def answered(self, call: SeenCall, status: int) -> None:
+    def answered(self, call: LoggedRequest, status: int) -> None:
         """Just before the answer is handed to the connection: whoever has it, finds it counted."""
         nanoseconds = time.perf_counter_ns() - call.started
         self._meter.count_call(call.call, call.outcome, nanoseconds)
@@ -92,7 +102,7 @@ class CallObserver:
         if self._access_lines and call.path not in self._quiet_paths:
             _log_access(call, status, nanoseconds)
 
-    def left(self, call: SeenCall) -> None:
+    def left(self, call: LoggedRequest) -> None:
         """The caller went away: there is nobody to answer."""
         nanoseconds = time.perf_counter_ns() - call.started
         self._meter.count_call(call.call, GONE, nanoseconds)
@@ -100,7 +110,7 @@ class CallObserver:
             _log_access(call, None, nanoseconds)
 
 
-def _log_access(call: SeenCall, status: int | None, nanoseconds: int) -> None:
+def _log_access(call: LoggedRequest, status: int | None, nanoseconds: int) -> None:
     milliseconds = round(nanoseconds / 1_000_000, 3)
     access_log.info(
         "%s %r %s %s, %s from %s, %s ms",

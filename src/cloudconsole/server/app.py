@@ -13,44 +13,58 @@ from cloudconsole.backends.router import CloudRouter
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.login_throttle import widest
 from cloudconsole.core.ports import Cloud, PriceMissing
-from cloudconsole.server.access_log import Audit, CallObserver
+from cloudconsole.server.access_log import AuditLog, RequestObserver
 from cloudconsole.server.actions import Ports
-from cloudconsole.server.admin_ui.app import OperatorPages
+from cloudconsole.server.admin_ui.app import AdminUi
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.api import ApiEndpoint
-from cloudconsole.server.http.authentication import Admission, Rehasher
-from cloudconsole.server.http.concurrency import Turns
+from cloudconsole.server.http.authentication import Authenticator, Rehasher
+from cloudconsole.server.http.concurrency import ConcurrencyLimiter
 from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.health import ALIVE_PATH, HEALTH_PATHS, READY_PATH, HealthEndpoint
-from cloudconsole.server.http.identity_providers import OURS, Door, Regions, Vigil
+from cloudconsole.server.http.identity_providers import (
+    LOCAL_REGION,
+    IdentityProvider,
+    IdentityProviders,
+    TokenRevalidator,
+)
 from cloudconsole.server.http.login import LoginEndpoint
-from cloudconsole.server.http.proxy import Front, FrontDoor, UndeclaredProxies
-from cloudconsole.server.http.request import LAST_HEAD, ClientGone, Head, LastHead, Receive, Request, Scope, Send
-from cloudconsole.server.http.response import Response, json_response, refusal_response, send_response
+from cloudconsole.server.http.proxy import ProxyPolicy, RequestOrigin, UndeclaredProxies
+from cloudconsole.server.http.request import (
+    HEADERS_CACHE,
+    ClientGone,
+    Headers,
+    HeadersCache,
+    Receive,
+    Request,
+    Scope,
+    Send,
+)
+from cloudconsole.server.http.response import Response, error_response, json_response, send_response
 from cloudconsole.server.http.routing import Route, Routes
 from cloudconsole.server.http.sessions import Sessions
 from cloudconsole.server.http.static import ASSETS, show_console, show_openapi, show_reference
 from cloudconsole.server.logging import current_request_id
-from cloudconsole.server.metrics.collectors import UpstreamMeter
+from cloudconsole.server.metrics.collectors import UpstreamObserver
 from cloudconsole.server.metrics.layout import (
     BEFORE_ACTION,
+    CACHE_BYTES,
     IN_FLIGHT,
+    LEASE_LOST,
     LOGIN,
     LOGOUT,
+    OPEN_SESSION,
     OTHER,
     PASSWORDS_WAITING,
-    PAYLOAD_BYTES,
     STORE_ERRORS,
-    WATCH_LOST,
-    WELCOME,
     WRITES_WAITING,
 )
-from cloudconsole.server.metrics.shared_memory import Meter, meter_alone
+from cloudconsole.server.metrics.shared_memory import WorkerMetrics, standalone_metrics
 from cloudconsole.server.net import throttle_address
-from cloudconsole.server.response_cache import Payloads
-from cloudconsole.server.test_mode.runtime import Desk
-from cloudconsole.server.writer import Writer, give_way
+from cloudconsole.server.response_cache import ResponseCache
+from cloudconsole.server.test_mode.runtime import TestRuntime
+from cloudconsole.server.writer import Writer, lower_priority
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import ApiError, InternalError, MethodNotAllowed, NotFound, Unavailable
 from cloudconsole.spec.i18n import Text
@@ -72,41 +86,45 @@ class Console:
     """An ASGI application over one data folder; `draining` makes it refuse what is new and finish what is under way."""
 
     def __init__(
-        self, settings: Settings, clock: Clock | None = None, meter: Meter | None = None, desk: Desk | None = None
+        self,
+        settings: Settings,
+        clock: Clock | None = None,
+        meter: WorkerMetrics | None = None,
+        desk: TestRuntime | None = None,
     ) -> None:
-        desk = desk or Desk()
+        desk = desk or TestRuntime()
         clock = clock or desk.clock
-        meter = meter or meter_alone()
+        meter = meter or standalone_metrics()
         self.arrivals = RequestSequence()
         store = settings.store
         reader = store.reader()
         engine = store.open_engine("activity")
         activity = ActivityStore(engine)
-        hashing = ThreadPoolExecutor(1, "hashing", give_way)
+        hashing = ThreadPoolExecutor(1, "hashing", lower_priority)
         writer = Writer("writing", meter, store.settle_seconds)
 
         randomness = desk.randomness
         tokens = CsrfTokens(activity.secret("csrf", fresh=randomness.token_bytes(32)), randomness)
         session_reader = SessionReader(reader, settings.session_idle, self.arrivals)
         sessions = Sessions(tokens, session_reader, activity, writer, clock, randomness)
-        regions = Regions(settings)
+        regions = IdentityProviders(settings)
         identity = EmbeddedIdentity(reader, hashing)
         cloud: Cloud = EmbeddedCloud(reader, clock, settings.zone)
-        turns = Turns(QUEUE_LIMIT, at_once=AT_ONCE, retry_after=QUEUE_SECONDS)
-        doors = {OURS: Door(identity, turns)}
+        turns = ConcurrencyLimiter(QUEUE_LIMIT, at_once=AT_ONCE, retry_after=QUEUE_SECONDS)
+        doors = {LOCAL_REGION: IdentityProvider(identity, turns)}
         self._openstack = _openstack(settings, reader, engine, clock, writer, meter)
         if self._openstack is not None:
             cloud = CloudRouter(cloud, self._openstack.cloud)
             doors |= self._openstack.doors
         ports = Ports(cloud, EmbeddedContent(reader, clock, settings.zone))
-        payloads = Payloads(reader.changes, clock, meter)
-        vigil = Vigil(doors, settings.identity_recheck, clock, activity, writer)
+        payloads = ResponseCache(reader.changes, clock, meter)
+        vigil = TokenRevalidator(doors, settings.identity_recheck, clock, activity, writer)
         api = ApiEndpoint(settings, clock, tokens, sessions, regions, ports, payloads, vigil)
         throttle = LoginThrottle(reader, store.settle_seconds)
         # By the widest network that counts: one site has few places among those that are remembered.
         recent = RecentLogins(reader, lambda address: widest(throttle_address(address)))
         rehasher = Rehasher(store, hashing, Writer("rehashing", meter))
-        admission = Admission(settings, clock, sessions, doors, activity, writer, vigil, throttle, recent, rehasher)
+        admission = Authenticator(settings, clock, sessions, doors, activity, writer, vigil, throttle, recent, rehasher)
         login = LoginEndpoint(settings, clock, tokens, sessions, regions, admission)
 
         health = HealthEndpoint(reader, is_draining=lambda: self.draining)
@@ -115,7 +133,7 @@ class Console:
             "/": {"GET": Route(OTHER, show_console)},
             "/docs/": {"GET": Route(OTHER, show_reference)},
             "/openapi.json": {"GET": Route(OTHER, show_openapi)},
-            "/api/": {"GET": Route(WELCOME, api.welcome), "POST": Route(BEFORE_ACTION, api.call)},
+            "/api/": {"GET": Route(OPEN_SESSION, api.welcome), "POST": Route(BEFORE_ACTION, api.call)},
             "/auth/login/": {"POST": Route(LOGIN, login.log_in)},
             "/auth/logout/": {"POST": Route(LOGOUT, login.log_out)},
             ALIVE_PATH: {"GET": Route("healthz", health.alive)},
@@ -123,22 +141,20 @@ class Console:
             **ASSETS.routes,
         }
         self._without_slash = WITHOUT_SLASH
-        self._operator_pages: OperatorPages | None = None
+        self._operator_pages: AdminUi | None = None
         if settings.operator_pages:
-            self._operator_pages = OperatorPages(
-                settings, clock, tokens, sessions, session_reader, admission, engine, meter
-            )
+            self._operator_pages = AdminUi(settings, clock, tokens, sessions, session_reader, admission, engine, meter)
             self._routes |= self._operator_pages.routes
             self._without_slash = WITHOUT_SLASH | {path.rstrip("/") for path in self._operator_pages.routes}
         self._controls = desk.make_controls(settings, writer, sessions) if desk.make_controls else None
         if self._controls is not None:
             self._routes = self._controls.around(self._routes)
-        self._front_door = FrontDoor(
+        self._front_door = ProxyPolicy(
             settings, UndeclaredProxies(activity, writer, clock), takes_from_proxies=desk.is_ordinary
         )
         self._meter = meter
-        self._audit = Audit(meter)
-        self._observer = CallObserver(meter, self._audit, access_lines=settings.access_log, quiet_paths=HEALTH_PATHS)
+        self._audit = AuditLog(meter)
+        self._observer = RequestObserver(meter, self._audit, access_lines=settings.access_log, quiet_paths=HEALTH_PATHS)
         self._watched = (turns, writer, payloads, reader.changes)
         self._held = (hashing, rehasher.writer, writer, engine, reader)
         self.in_flight = 0
@@ -187,17 +203,17 @@ class Console:
         """In the way of whom it is said to: operators look at pages, programs read envelopes."""
         if self._operator_pages is not None and request.path.startswith(OPERATOR_PATH):
             return self._operator_pages.refuse(error, request)
-        return refusal_response(error, request)
+        return error_response(error, request)
 
-    def _enter(self, request: Request) -> Front:
+    def _enter(self, request: Request) -> RequestOrigin:
         if request.path in HEALTH_PATHS:
             # Whatever watches us asks by address, and also while we are stopping.
-            return Front(None, request.scheme, request.address, None)
+            return RequestOrigin(None, request.scheme, request.address, None)
         if self.draining:
             raise Unavailable
         return self._front_door.enter(request)
 
-    async def _dispatch(self, request: Request, front: Front) -> Response:
+    async def _dispatch(self, request: Request, front: RequestOrigin) -> Response:
         if request.path in self._without_slash and request.method != "OPTIONS":
             query = b"?" + request.query if request.query else b""
             notice = envelope.notice(SLASH_MISSING, 308, request.head.language, path=request.path + "/")
@@ -230,8 +246,8 @@ class Console:
         self._meter.set(IN_FLIGHT, self.in_flight)
         self._meter.set(PASSWORDS_WAITING, turns.waiting)
         self._meter.set(WRITES_WAITING, writer.waiting)
-        self._meter.set(PAYLOAD_BYTES, payloads.bytes)
-        self._meter.set(WATCH_LOST, int(changes.is_lost))
+        self._meter.set(CACHE_BYTES, payloads.bytes)
+        self._meter.set(LEASE_LOST, int(changes.is_lost))
         self._audit.tell_left_out()
         if self._openstack is not None:
             for revoker in self._openstack.revokers:
@@ -254,7 +270,7 @@ class Console:
 
 
 def _openstack(
-    settings: Settings, reader: Reader, activity: Engine, clock: Clock, writer: Writer, meter: Meter
+    settings: Settings, reader: Reader, activity: Engine, clock: Clock, writer: Writer, meter: WorkerMetrics
 ) -> "OpenStack | None":
     if not settings.has_keystone:
         return None
@@ -263,9 +279,9 @@ def _openstack(
 
     # A new tenant is a change of the cloud, which may have to wait for an operator's: logins must not wait with it.
     adopter = Writer("adopting", meter)
-    return open_openstack(settings, reader, activity, clock, writer, adopter, UpstreamMeter(meter))
+    return open_openstack(settings, reader, activity, clock, writer, adopter, UpstreamObserver(meter))
 
 
-def _read_head(scope: Scope) -> Head:
-    last: LastHead | None = scope.get(LAST_HEAD)
-    return Head(scope["headers"]) if last is None else last.read(scope["headers"])
+def _read_head(scope: Scope) -> Headers:
+    last: HeadersCache | None = scope.get(HEADERS_CACHE)
+    return Headers(scope["headers"]) if last is None else last.read(scope["headers"])

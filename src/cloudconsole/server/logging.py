@@ -18,7 +18,7 @@ from cloudconsole.spec.text import escape, escape_json
 Kind = TypeVar("Kind", bound=Hashable)
 
 
-class Allowance(Generic[Kind]):
+class RateLimiter(Generic[Kind]):
     """So many lines of each kind within a stretch of time, which begins with its first; what is beyond is counted."""
 
     def __init__(self, lines: int, stretch: float, seconds: Callable[[], float] = time.monotonic) -> None:
@@ -84,7 +84,7 @@ class JournalFormat(logging.Formatter):
 NO_REQUEST: Final = "-"
 current_request_id: ContextVar[str] = ContextVar("current_request_id", default=NO_REQUEST)
 
-SPARING_SECONDS: Final = 10
+RATE_LIMIT_SECONDS: Final = 10
 
 _BOUNDED_ELSEWHERE: Final = ("cloudconsole.audit", "cloudconsole.server.http.proxy")
 _QUIET: Final = ("uvicorn", "alembic")
@@ -130,7 +130,7 @@ class PrettyFormat(logging.Formatter):
         return "\n".join(lines)
 
 
-class Sparing(logging.Filter):
+class RateLimitFilter(logging.Filter):
     """While something fails call after call: one line of it at once, and every ten seconds how many more there were.
 
     A kind is where in the code the line comes from and what was raised there, and which service behind the console it
@@ -139,7 +139,7 @@ class Sparing(logging.Filter):
 
     def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
-        self._allowance: Allowance[Hashable] = Allowance(1, SPARING_SECONDS, seconds)
+        self._allowance: RateLimiter[Hashable] = RateLimiter(1, RATE_LIMIT_SECONDS, seconds)
         self._written: dict[Hashable, tuple[str, int, str]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -163,11 +163,11 @@ class Sparing(logging.Filter):
             current_request_id.reset(this_call)
 
 
-sparing: Final = Sparing()
+rate_limit_filter: Final = RateLimitFilter()
 """The one of this process."""
 
 
-def set_up_logs(settings: Settings) -> None:
+def configure_logging(settings: Settings) -> None:
     on_terminal = sys.stderr.isatty()
     pretty = settings.log_format == "pretty" or (settings.log_format == "auto" and on_terminal)
     if isinstance(sys.stderr, io.TextIOWrapper):
@@ -175,7 +175,7 @@ def set_up_logs(settings: Settings) -> None:
         sys.stderr.reconfigure(encoding=None if pretty else "utf-8", errors="backslashreplace")
     handler = logging.StreamHandler(sys.stderr)
     coloured = on_terminal and not os.environ.get("NO_COLOR")
-    handler.addFilter(sparing)
+    handler.addFilter(rate_limit_filter)
     form = PrettyFormat(coloured=coloured) if pretty else JsonFormat()
     handler.setFormatter(JournalFormat(form) if is_journal(sys.stderr) else form)
     root = logging.getLogger()

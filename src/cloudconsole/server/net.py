@@ -16,7 +16,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def reachable(host: str) -> str:
+def connectable_address(host: str) -> str:
     """A host that this machine's own callers can use."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
     return f"[{host}]" if ":" in host else host
@@ -40,7 +40,7 @@ def throttle_address(text: str) -> str:
     return text if address is None else str(address)
 
 
-def is_one_of(text: str, networks: tuple[Network, ...]) -> bool:
+def is_in_networks(text: str, networks: tuple[Network, ...]) -> bool:
     """Whether an address lies in one of the networks."""
     address = _ip_address(text)
     return address is not None and any(address in network for network in networks)

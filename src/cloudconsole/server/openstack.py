@@ -16,8 +16,8 @@ from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import ClientInfo, CloudCredentials
 from cloudconsole.operator.provisioning import provision_tenant
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.concurrency import Turns
-from cloudconsole.server.http.identity_providers import Door
+from cloudconsole.server.http.concurrency import ConcurrencyLimiter
+from cloudconsole.server.http.identity_providers import IdentityProvider
 from cloudconsole.server.token_revocation import TokenRevoker
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import Unavailable, UpstreamFailed
@@ -59,7 +59,7 @@ class Projects:
 @dataclass(frozen=True)
 class OpenStack:
     cloud: OpenStackCloud
-    doors: dict[str, Door]
+    doors: dict[str, IdentityProvider]
     places: dict[str, CloudEndpoint]
     engine: Engine
     adopter: Writer
@@ -101,15 +101,15 @@ def open_openstack(
         for endpoint in endpoints
     }
 
-    def open_door(place: CloudEndpoint) -> Door:
+    def open_door(place: CloudEndpoint) -> IdentityProvider:
         def discard(access: CloudCredentials, caller: ClientInfo) -> None:
             revoker.add(access, caller)
 
         keystone = KeystoneIdentity(place.endpoint, place.upstream, seals, projects, clock, discard)
         address, lifetime = place.endpoint.address, settings.session_lifetime
         revoker = TokenRevoker(address, keystone, reader, ActivityStore(activity), writer, clock, lifetime)
-        turns = Turns(LOGINS_AT_ONCE, at_once=LOGINS_AT_ONCE, retry_after=1)
-        return Door(keystone, turns, keystone, revoker)
+        turns = ConcurrencyLimiter(LOGINS_AT_ONCE, at_once=LOGINS_AT_ONCE, retry_after=1)
+        return IdentityProvider(keystone, turns, keystone, revoker)
 
     doors = {address: open_door(place) for address, place in places.items()}
     sightings = ObservedResources(reader, activity, writer.run)

@@ -8,8 +8,8 @@ from msgspec import Struct
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import Tenant
 from cloudconsole.server.actions import Handler, Ports
-from cloudconsole.server.metrics.layout import PAYLOADS_PREPARED, PAYLOADS_REUSED
-from cloudconsole.server.metrics.shared_memory import Meter
+from cloudconsole.server.metrics.layout import CACHE_HITS, CACHE_MISSES
+from cloudconsole.server.metrics.shared_memory import WorkerMetrics
 from cloudconsole.spec import envelope
 from cloudconsole.spec.i18n import Language
 from cloudconsole.store.reader import ChangeFeed
@@ -20,7 +20,7 @@ ENTRY_OVERHEAD: Final = 500
 Key = tuple[str, int | str | None, tuple[str, ...], Language]
 
 
-class Asked(Struct, frozen=True, gc=False):
+class CacheKey(Struct, frozen=True, gc=False):
     """On whose behalf, for what, in which language."""
 
     tenant: Tenant
@@ -28,7 +28,7 @@ class Asked(Struct, frozen=True, gc=False):
     language: Language
 
 
-class Prepared(Struct, frozen=True, gc=False):
+class CacheEntry(Struct, frozen=True, gc=False):
     since_change: int
     """The latest change that was known before the data was read."""
     since: float
@@ -37,18 +37,18 @@ class Prepared(Struct, frozen=True, gc=False):
     read_at: float | None
 
 
-class Payloads:
+class ResponseCache:
     """The least recently used make room for new ones, so that memory stays bounded however many tenants call."""
 
-    def __init__(self, changes: ChangeFeed, clock: Clock, meter: Meter, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, changes: ChangeFeed, clock: Clock, meter: WorkerMetrics, most_bytes: int = MOST_BYTES) -> None:
         self._changes = changes
         self._clock = clock
         self._meter = meter
         self._most_bytes = most_bytes
         self.bytes = 0
-        self._prepared: OrderedDict[Key, Prepared] = OrderedDict()
+        self._prepared: OrderedDict[Key, CacheEntry] = OrderedDict()
 
-    async def get(self, handler: Handler, ports: Ports, asked: Asked) -> Prepared:
+    async def get(self, handler: Handler, ports: Ports, asked: CacheKey) -> CacheEntry:
         """The whole envelope for a call, which has looked for changes."""
         key = (handler.action.name, handler.owner(asked.tenant), asked.parameters, asked.language)
         now = self._clock.now()
@@ -56,21 +56,21 @@ class Payloads:
         # `since`, because a clock may be set back.
         if prepared is not None and self._holds(prepared, asked.tenant) and prepared.since <= now < prepared.until:
             self._prepared.move_to_end(key)
-            self._meter.add(PAYLOADS_REUSED)
+            self._meter.add(CACHE_HITS)
             return prepared
         # Noted before the data is read: a change in between makes an answer stale, never wrongly fresh.
         latest = self._changes.latest
         fresh = await handler.answer(ports, asked.tenant, *asked.parameters)
         body = envelope.success(handler.action.success, asked.language, envelope.encode(fresh.record))
-        self._meter.add(PAYLOADS_PREPARED)
-        prepared = Prepared(latest, now, fresh.until, body, fresh.read_at)
+        self._meter.add(CACHE_MISSES)
+        prepared = CacheEntry(latest, now, fresh.until, body, fresh.read_at)
         self._keep(key, prepared)
         return prepared
 
-    def _holds(self, prepared: Prepared, tenant: Tenant) -> bool:
+    def _holds(self, prepared: CacheEntry, tenant: Tenant) -> bool:
         return self._changes.of_tenant(tenant.id) <= prepared.since_change
 
-    def _keep(self, key: Key, prepared: Prepared) -> None:
+    def _keep(self, key: Key, prepared: CacheEntry) -> None:
         replaced = self._prepared.pop(key, None)
         if replaced is not None:
             self.bytes -= len(replaced.body) + ENTRY_OVERHEAD

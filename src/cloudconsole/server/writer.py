@@ -14,7 +14,7 @@ from threading import Thread
 from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
 
 from cloudconsole.server.metrics.layout import STORE_WRITES
-from cloudconsole.server.metrics.shared_memory import Meter
+from cloudconsole.server.metrics.shared_memory import WorkerMetrics
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.base import BUSY_SECONDS, write_deadline
 
@@ -27,7 +27,7 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
-class _Turn(NamedTuple):
+class _QueuedJob(NamedTuple):
     work: Callable[[], Any]
     answer: "Future[Any]"
     """Cancelled when whoever waited for it has gone."""
@@ -35,10 +35,10 @@ class _Turn(NamedTuple):
 
 
 class Writer:
-    def __init__(self, name: str, meter: Meter, settle_seconds: float = 0.0) -> None:
+    def __init__(self, name: str, meter: WorkerMetrics, settle_seconds: float = 0.0) -> None:
         self._meter = meter
         self._settle_seconds = settle_seconds
-        self._turns: SimpleQueue[_Turn | None] = SimpleQueue()
+        self._turns: SimpleQueue[_QueuedJob | None] = SimpleQueue()
         # Whatever it hangs in, it must not keep the process from ending.
         self._thread = Thread(target=_take, args=(self._turns,), name=name, daemon=True)
         self._thread.start()
@@ -68,7 +68,7 @@ class Writer:
         if self.waiting >= MOST_WAITING:
             raise Unavailable(of_store=True)
         answer: Future[Result] = Future()
-        self._turns.put(_Turn(partial(work, *args, **kwargs), answer, time.monotonic() + BUSY_SECONDS))
+        self._turns.put(_QueuedJob(partial(work, *args, **kwargs), answer, time.monotonic() + BUSY_SECONDS))
         try:
             async with asyncio.timeout(BUSY_SECONDS):
                 return await asyncio.wrap_future(answer)
@@ -80,7 +80,7 @@ class Writer:
         self._thread.join(CLOSE_SECONDS)
 
 
-def _take(turns: "SimpleQueue[_Turn | None]") -> None:
+def _take(turns: "SimpleQueue[_QueuedJob | None]") -> None:
     """One after the other, but for those that nobody waits for any more."""
     while (turn := turns.get()) is not None:
         if turn.answer.set_running_or_notify_cancel():
@@ -91,13 +91,13 @@ def _take(turns: "SimpleQueue[_Turn | None]") -> None:
                 turn.answer.set_exception(problem)
 
 
-BEHIND: Final = 5
+NICENESS: Final = 5
 """The nice value of a thread that gives way: beside a busy event loop it still has a quarter of the processor."""
 
 
-def give_way() -> None:
+def lower_priority() -> None:
     """Let the event loop go before this thread; on Linux, where threads have priorities of their own."""
     if sys.platform == "linux":
         # Where processes are held to the lowest priority already, there is nothing to give.
         with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), min(19, os.nice(0) + BEHIND))
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), min(19, os.nice(0) + NICENESS))

@@ -17,8 +17,8 @@ from cloudconsole.server.config.identity_endpoints import KEYSTONE, IdentityEndp
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.doctor import postgres
 from cloudconsole.server.doctor.postgres import check_database
-from cloudconsole.server.doctor.results import Case, Finding
-from cloudconsole.server.doctor.runner import examine as examine_all
+from cloudconsole.server.doctor.results import DoctorContext, Finding
+from cloudconsole.server.doctor.runner import run_checks as examine_all
 from cloudconsole.store.postgres.dsn import Dsn, without_password
 from tests.databases import Databases
 from tests.harness import CERTIFICATES
@@ -47,7 +47,7 @@ def address(durable: Databases) -> Iterator[Dsn]:
 def examine(address: Dsn) -> Examine:
     def examine(*, database: str = address.given, **more: Any) -> Finding:
         settings = Settings(database=database, **more)
-        (finding,) = check_database(Case(settings, [], time.time()))
+        (finding,) = check_database(DoctorContext(settings, [], time.time()))
         return finding
 
     return examine
@@ -79,7 +79,7 @@ def test_what_is_not_in_order_is_told(examine: Examine, address: Dsn, harm: str,
 @pytest.mark.parametrize("harm", ["DROP TABLE alembic_version", "UPDATE alembic_version SET version_num = '9999'"])
 def test_no_check_looks_into_tables_that_are_not_this_programs(address: Dsn, harm: str) -> None:
     execute(address, harm)
-    results = examine_all(Case(Settings(database=address.given, port=0), [], time.time()))
+    results = examine_all(DoctorContext(Settings(database=address.given, port=0), [], time.time()))
     unseen = [result.check for result in results if result.text == "not looked at: the database cannot be used"]
     assert unseen == [
         "totals",
@@ -104,7 +104,7 @@ def test_a_database_that_may_lose_what_it_acknowledged_is_told(durable: Database
     with PostgresServer(durable=False) as careless:
         databases = Databases(careless)
         given = databases.address(databases.take(databases.with_tables))
-        (finding,) = check_database(Case(Settings(database=given), [], time.time()))
+        (finding,) = check_database(DoctorContext(Settings(database=given), [], time.time()))
     assert (finding.level, "may be lost" in finding.text) == ("warning", True)
 
 
@@ -116,14 +116,14 @@ def test_a_password_file_that_is_open_to_others_is_told(address: Dsn, tmp_path: 
     file.write_text("console-database")
     file.chmod(mode)
     settings = Settings(database=address.given, database_password_file=file)
-    (finding,) = check_database(Case(settings, [], time.time()))
+    (finding,) = check_database(DoctorContext(settings, [], time.time()))
     assert finding.level == ("warning" if is_told else "ok")
     assert (str(file) in finding.text) is is_told
 
 
 def test_one_that_is_not_there_is_told_once(address: Dsn, tmp_path: Path) -> None:
     settings = Settings(database=address.given, database_password_file=tmp_path / "none")
-    (finding,) = check_database(Case(settings, [], time.time()))
+    (finding,) = check_database(DoctorContext(settings, [], time.time()))
     assert (finding.level, "cannot be read" in finding.text) == ("problem", True)
 
 
@@ -174,7 +174,7 @@ def test_an_untrusted_certificate_is_told_from_a_server_that_is_down(
         server.create_database("cloud")
         plain = server.address("cloud").partition("?")[0]
         for parameters in ("sslmode=verify-full", f"sslmode=verify-full&sslrootcert={CERTIFICATES / 'rsa.pem'}"):
-            (finding,) = check_database(Case(Settings(database=f"{plain}?{parameters}"), [], time.time()))
+            (finding,) = check_database(DoctorContext(Settings(database=f"{plain}?{parameters}"), [], time.time()))
             assert (finding.level, "sslrootcert" in finding.mend) == ("problem", True), finding
 
 

@@ -19,7 +19,7 @@ from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.metrics.layout import STORE_ERRORS
-from cloudconsole.server.metrics.shared_memory import Board
+from cloudconsole.server.metrics.shared_memory import SharedMetrics
 from cloudconsole.store import tables
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PostgresStore
@@ -172,7 +172,7 @@ def test_every_request_that_an_outage_rejects_is_counted_as_a_store_error(
     server: PostgresServer, replica: Replica
 ) -> None:
     assert replica.is_ready()
-    board = Board(1)
+    board = SharedMetrics(1)
     with FaultyProxy(server.port) as wire:
         settings = Settings(database=server.address("cloud", wire.port))
         with closing(InProcess(Console(settings, meter=board.meter(0)))) as console:

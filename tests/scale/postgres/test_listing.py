@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from cloudconsole.server.commands.admin.store import looking
+from cloudconsole.server.commands.admin.store import reading_transaction
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.base import read_only
 from cloudconsole.store.postgres.dsn import Dsn
@@ -26,7 +26,7 @@ def read_slowly(connection: Connection) -> None:
 
 
 def test_a_reader_who_pauses_keeps_the_place(hasty: Dsn) -> None:
-    with opened(hasty, "cloud") as engine, looking(engine, Settings()) as desk:
+    with opened(hasty, "cloud") as engine, reading_transaction(engine, Settings()) as desk:
         read_slowly(desk.connection)
 
 

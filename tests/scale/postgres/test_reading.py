@@ -11,7 +11,7 @@ import pytest
 from cluster.postgres import PostgresServer
 
 from cloudconsole.server.http.health import HealthEndpoint
-from cloudconsole.server.http.request import Head, Request
+from cloudconsole.server.http.request import Headers, Request
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.base import run_with_reader
 from cloudconsole.store.postgres import pool
@@ -178,7 +178,7 @@ def test_a_server_that_takes_connections_and_says_nothing_leaves_none_open(monke
 def test_a_worker_that_cannot_look_for_changes_is_not_ready(address: Dsn) -> None:
     async def ask() -> None:
         async with run_with_reader(PostgresStore(address)) as reader:
-            request = Request({"type": "http", "method": "GET", "path": "/readyz"}, Head([]), Mock())
+            request = Request({"type": "http", "method": "GET", "path": "/readyz"}, Headers([]), Mock())
             await HealthEndpoint(reader, lambda: False).ready(request, Mock())
 
     asyncio.run(ask())

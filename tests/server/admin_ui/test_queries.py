@@ -2,8 +2,8 @@
 
 import pytest
 
-from cloudconsole.server.admin_ui.templating import LONGEST_QUERY, query_of
-from cloudconsole.server.http.request import Head, Request
+from cloudconsole.server.admin_ui.templating import LONGEST_QUERY, parse_query
+from cloudconsole.server.http.request import Headers, Request
 
 
 async def receive() -> dict[str, object]:
@@ -12,7 +12,7 @@ async def receive() -> dict[str, object]:
 
 def read(query: bytes) -> dict[str, str]:
     scope = {"type": "http", "method": "GET", "path": "/admin/tenant/", "query_string": query, "headers": []}
-    return query_of(Request(scope, Head([]), receive))
+    return parse_query(Request(scope, Headers([]), receive))
 
 
 @pytest.mark.parametrize("name", [b"caf\xe9", b"caf%e9", b"caf\xff", b"caf%ff"])

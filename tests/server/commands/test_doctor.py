@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.server.doctor.results import Case, Check, Finding, warning
+from cloudconsole.server.doctor.results import Check, DoctorContext, Finding, warning
 from cloudconsole.server.doctor.runner import CHECKS
 from tests.backends.openstack.fake_cloud import Reply
 from tests.server.commands.conftest import Run
@@ -81,7 +81,7 @@ ODD = "a\x1b[2Jb\x9bc\u202ed\ne"
 def test_what_others_said_cannot_act_upon_a_terminal(
     cloudconsole: Run, data: Path, monkeypatch: pytest.MonkeyPatch, form: tuple[str, ...]
 ) -> None:
-    def say(_case: Case) -> Iterator[Finding]:
+    def say(_case: DoctorContext) -> Iterator[Finding]:
         yield warning(ODD, ODD)
 
     monkeypatch.setitem(CHECKS, "clock", Check(say))

@@ -8,7 +8,7 @@ from threading import Barrier
 import pytest
 
 from cloudconsole.server.commands import serve
-from cloudconsole.server.commands.serve import load_first_cloud, read_first_cloud
+from cloudconsole.server.commands.serve import load_initial_cloud, read_initial_cloud
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.sqlite.store import prepare
 from cloudconsole.store.tables import operator_audit
@@ -23,22 +23,22 @@ def test_it_is_loaded_only_when_replicas_that_serve_the_store_have_seen_it(
     monkeypatch.setattr(serve, "settle", settled.append)
     prepare(tmp_path)
     settings = Settings(data=tmp_path)
-    sample = read_first_cloud(argparse.Namespace(sample=True, cloud=None), settings)
+    sample = read_initial_cloud(argparse.Namespace(sample=True, cloud=None), settings)
     assert sample is not None
-    load_first_cloud(sample, settings, int(NOON))
+    load_initial_cloud(sample, settings, int(NOON))
     assert settled == [settings]
 
 
 def test_of_several_that_start_at_once_one_loads_the_sample(tmp_path: Path) -> None:
     prepare(tmp_path)
     settings = Settings(data=tmp_path)
-    sample = read_first_cloud(argparse.Namespace(sample=True, cloud=None), settings)
+    sample = read_initial_cloud(argparse.Namespace(sample=True, cloud=None), settings)
     assert sample is not None
     start = Barrier(4)
 
     def load(_number: int) -> None:
         start.wait()
-        load_first_cloud(sample, settings, int(NOON))
+        load_initial_cloud(sample, settings, int(NOON))
 
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(load, range(4)))

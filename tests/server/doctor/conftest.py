@@ -11,7 +11,7 @@ import pytest
 
 from cloudconsole.core import login_throttle
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.doctor.results import Case, Finding
+from cloudconsole.server.doctor.results import DoctorContext, Finding
 from cloudconsole.server.doctor.runner import CHECKS
 from cloudconsole.store.activity import hash_username
 from tests.backends.openstack.fake_cloud import CloudDouble
@@ -26,7 +26,7 @@ def check(data: Path) -> Check:
 
     def run(name: str, *, now: float = NOON, **changes: Any) -> list[Finding]:
         settings = replace(Settings(data=data), **changes)
-        return list(CHECKS[name].run(Case(settings, [], now)))
+        return list(CHECKS[name].run(DoctorContext(settings, [], now)))
 
     return run
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cloudconsole.server.doctor.config import read_case
-from cloudconsole.server.doctor.runner import Result, examine
+from cloudconsole.server.doctor.runner import Result, run_checks
 from tests.harness import clean_environment
 from tests.terminal import Terminal
 
@@ -28,7 +28,7 @@ class Patient:
     def examined(self, **changed: object) -> list[Result]:
         """Return the problems and warnings, but for those of the machine's clock."""
         flags = self._flags | {name: str(value) for name, value in changed.items()}
-        results = examine(read_case({}, flags, time.time(), quick=True))
+        results = run_checks(read_case({}, flags, time.time(), quick=True))
         return [result for result in results if result.level != "ok" and result.check != "clock"]
 
     def advice(self, text: str) -> Result:

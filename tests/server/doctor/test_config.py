@@ -7,20 +7,20 @@ import pytest
 
 from cloudconsole.server.config.settings import SETTINGS, Settings
 from cloudconsole.server.doctor.config import read_case
-from cloudconsole.server.doctor.results import Case
-from cloudconsole.server.doctor.runner import CHECKS, examine
+from cloudconsole.server.doctor.results import DoctorContext
+from cloudconsole.server.doctor.runner import CHECKS, run_checks
 from tests.conftest import NOON
 from tests.harness import CERTIFICATES
 from tests.server.doctor.conftest import Check
 
 
-def case_of(environment: Mapping[str, str] = {}, /, **flags: str) -> Case:
+def case_of(environment: Mapping[str, str] = {}, /, **flags: str) -> DoctorContext:
     return read_case(environment, flags, NOON, quick=True)
 
 
-def not_looked_at(case: Case) -> set[str]:
+def not_looked_at(case: DoctorContext) -> set[str]:
     """The checks that were left out for want of a setting."""
-    return {result.check for result in examine(case) if result.text.startswith("not looked at: ")}
+    return {result.check for result in run_checks(case) if result.text.startswith("not looked at: ")}
 
 
 def test_every_wrong_setting_is_told_and_the_rest_is_used() -> None:
@@ -50,7 +50,7 @@ def test_no_other_console_is_called_instead_of_one_whose_place_is_wrong(data: Pa
 def test_every_check_is_left_out_that_would_use_a_wrong_setting(data: Path) -> None:
     for name in {name for check in CHECKS.values() for name in check.needs}:
         settings = Settings(data=data, port=0)
-        left_out = not_looked_at(Case(settings, ["wrong"], NOON, unknown=frozenset({name})))
+        left_out = not_looked_at(DoctorContext(settings, ["wrong"], NOON, unknown=frozenset({name})))
         assert left_out == {check for check, given in CHECKS.items() if name in given.needs}
 
 

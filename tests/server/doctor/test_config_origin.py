@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from cloudconsole.server.doctor import console, http_probe
-from cloudconsole.server.doctor.http_probe import Answer, NoAnswer, ask
+from cloudconsole.server.doctor.http_probe import NoResponse, ProbeResponse, probe
 from tests.conftest import NOON
 from tests.harness import CERTIFICATES, RunningServer, running_server
 from tests.server.doctor.conftest import Check, execute, levels
@@ -118,7 +118,7 @@ def test_the_certificate_of_a_console_that_speaks_https_is_looked_at(
     check: Check, over_tls: RunningServer, before_its_end: int, level: str, said: str
 ) -> None:
     origin = f"https://127.0.0.1:{over_tls.port}"
-    end = ask(origin, trusting=True).certificate_end
+    end = probe(origin, trusting=True).certificate_end
     assert end == TLS_END
     (finding,) = check("running console", now=end - before_its_end, port=over_tls.port, **TLS)
     assert (finding.level, said in finding.text) == (level, True)
@@ -216,7 +216,7 @@ def test_a_changed_cookie_is_a_problem(check: Check, standing: Standing, session
 
 
 def test_a_cookie_that_is_not_secure_over_https_is_a_problem(standing: Standing) -> None:
-    answer = ask(standing.base)._replace(origin="https://console.example.com")
+    answer = probe(standing.base)._replace(origin="https://console.example.com")
     assert ["is not Secure" in finding.text for finding in console._cookies(answer)] == [True, True]
 
 
@@ -282,14 +282,14 @@ def test_one_that_drips_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(http_probe, "LONGEST_SECONDS", 0.2)
     # It would be whole in the end, and each piece comes in time.
     dripping = _saying(b"HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\n", b"x", between=0.05)
-    with dripping as origin, pytest.raises(NoAnswer, match=r"no whole answer within 0\.2 seconds"):
-        ask(origin)
+    with dripping as origin, pytest.raises(NoResponse, match=r"no whole answer within 0\.2 seconds"):
+        probe(origin)
 
 
 def test_one_that_answers_without_end_is_read_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http_probe, "LARGEST_ANSWER", 1000)
     with _saying(b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 600, between=0.001) as origin:
-        assert len(ask(origin).body) == 1000
+        assert len(probe(origin).body) == 1000
 
 
 def test_one_that_speaks_no_http_is_quoted_briefly(check: Check) -> None:
@@ -317,5 +317,5 @@ def test_what_it_says_is_quoted_briefly(
 
 @pytest.mark.parametrize("certificate", [b"\x17\x0d991399000000Z\x17\x0d999999999999Z", b"none"])
 def test_a_certificate_that_cannot_be_read_has_no_end(certificate: bytes) -> None:
-    answer = Answer("https://x", 200, HTTPMessage(), b"", 0, 0, certificate)
+    answer = ProbeResponse("https://x", 200, HTTPMessage(), b"", 0, 0, certificate)
     assert answer.certificate_end is None

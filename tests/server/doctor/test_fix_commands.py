@@ -9,7 +9,7 @@ import pytest
 
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.doctor.fix_commands import as_root, as_user, program, shell
-from cloudconsole.server.doctor.results import Case
+from cloudconsole.server.doctor.results import DoctorContext
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_a_command_of_another_user_needs_root(monkeypatch: pytest.MonkeyPatch) -
 
 def test_flags_are_repeated_as_far_as_the_command_takes_them() -> None:
     flags = {"config": "my.toml", "data": "my data", "port": "9000"}
-    case = Case(Settings(), [], 0, flags=flags)
+    case = DoctorContext(Settings(), [], 0, flags=flags)
     assert case.command("serve").endswith("cloudconsole serve --config my.toml --data 'my data' --port 9000")
     assert case.command("serve", port=1).endswith("cloudconsole serve --config my.toml --data 'my data' --port 1")
     assert case.command("admin", "recount").endswith("admin recount --config my.toml --data 'my data'")
@@ -64,10 +64,10 @@ def test_flags_are_repeated_as_far_as_the_command_takes_them() -> None:
 
 def test_a_password_in_an_address_is_not_repeated() -> None:
     address = "postgresql://console:hunter2@127.0.0.1/cloud"
-    case = Case(Settings(database=address), [], 0, flags={"database": address})
+    case = DoctorContext(Settings(database=address), [], 0, flags={"database": address})
     assert "hunter2" not in case.command("admin", "migrate")
 
 
 def test_a_folder_is_not_repeated_beside_a_database_of_the_settings() -> None:
-    case = Case(Settings(database="postgresql:///cloud"), [], 0, flags={"config": "my.toml", "data": "data"})
+    case = DoctorContext(Settings(database="postgresql:///cloud"), [], 0, flags={"config": "my.toml", "data": "data"})
     assert case.command("admin", "migrate").endswith("admin migrate --config my.toml")

@@ -10,7 +10,7 @@ from cloudconsole.backends.openstack.config import Endpoint
 from cloudconsole.server.config.identity_endpoints import KEYSTONE, IdentityEndpoint
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.doctor import openstack, openstack_probe
-from cloudconsole.server.doctor.results import Case, Finding, Login
+from cloudconsole.server.doctor.results import DoctorContext, Finding, Login
 from tests.backends.openstack.fake_cloud import Reply
 from tests.conftest import NOON
 from tests.server.doctor.conftest import execute, levels
@@ -32,7 +32,7 @@ def look(cloud: SmallCloud, data: Path) -> Look:
     def run(*, password: str = PASSWORD, data: Path = data, **more: Any) -> list[Finding]:
         endpoint = Endpoint(cloud.address, **more)
         settings = Settings(data=data, identity=(IdentityEndpoint(cloud.address, KEYSTONE, endpoint),))
-        case = Case(settings, [], NOON, login=Login(cloud.address, USER, password))
+        case = DoctorContext(settings, [], NOON, login=Login(cloud.address, USER, password))
         return list(openstack.check_cloud(case))
 
     return run
@@ -40,14 +40,14 @@ def look(cloud: SmallCloud, data: Path) -> Look:
 
 def test_without_a_login_nothing_is_asked(cloud: SmallCloud, data: Path) -> None:
     settings = Settings(data=data, identity=(IdentityEndpoint(cloud.address, KEYSTONE, Endpoint(cloud.address)),))
-    (finding,) = openstack.check_cloud(Case(settings, [], NOON))
+    (finding,) = openstack.check_cloud(DoctorContext(settings, [], NOON))
     assert finding.level == "ok"
     assert "cloudconsole doctor --as USER" in finding.text
     assert cloud.asked == []
 
 
 def test_without_a_cloud_there_is_nothing_to_look_at(data: Path) -> None:
-    assert levels(list(openstack.check_cloud(Case(Settings(data=data), [], NOON)))) == ["ok"]
+    assert levels(list(openstack.check_cloud(DoctorContext(Settings(data=data), [], NOON)))) == ["ok"]
 
 
 def test_a_cloud_in_order_is_told_with_project_and_services(look: Look) -> None:

@@ -12,7 +12,7 @@ from cloudconsole.backends.openstack.token_encryption import create_keys
 from cloudconsole.core.hosts import normalise_region
 from cloudconsole.server.config.identity_endpoints import KEYSTONE, IdentityEndpoint
 from cloudconsole.server.doctor import http_probe, openstack
-from cloudconsole.server.doctor.http_probe import NoAnswer, ask
+from cloudconsole.server.doctor.http_probe import NoResponse, probe
 from cloudconsole.server.doctor.results import Finding, ok
 from tests.backends.openstack.fake_cloud import CloudDouble, Reply
 from tests.harness import CERTIFICATES
@@ -106,9 +106,9 @@ def test_a_clock_that_is_a_little_off_is_no_matter(check: Check, cloud: CloudDou
 
 def test_plain_http_to_another_machine_is_a_warning(check: Check, monkeypatch: pytest.MonkeyPatch) -> None:
     def nothing(*_: object, **__: object) -> object:
-        raise NoAnswer("not tried")
+        raise NoResponse("not tried")
 
-    monkeypatch.setattr(openstack, "ask", nothing)
+    monkeypatch.setattr(openstack, "probe", nothing)
     warning, silence = check("identity endpoints", identity=keystone("http://identity.example.com:5000/v3"))
     assert warning.level == "warning"
     assert "passwords and tokens can be read on the way" in warning.text
@@ -137,7 +137,7 @@ def test_one_that_nobody_vouches_for_is_a_problem(check: Check) -> None:
 def test_the_end_of_a_certificate_is_told(check: Check, days: int, level: str, said: str) -> None:
     with CloudDouble(tls=True) as cloud:
         cloud.answers("GET", "/v3", Reply(body=VERSION))
-        end = ask(cloud.address, "/v3", ca_file=CERTIFICATES / "rsa.pem").certificate_end
+        end = probe(cloud.address, "/v3", ca_file=CERTIFICATES / "rsa.pem").certificate_end
         assert end is not None
         endpoints = keystone(cloud.address, ca_file=CERTIFICATES / "rsa.pem")
         _, finding = check("identity endpoints", now=end - days * 86_400, identity=endpoints)

@@ -12,8 +12,8 @@ import pytest
 
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.doctor import sqlite, store
-from cloudconsole.server.doctor.results import Case
-from cloudconsole.server.doctor.runner import CHECKS, examine
+from cloudconsole.server.doctor.results import DoctorContext
+from cloudconsole.server.doctor.runner import CHECKS, run_checks
 from tests.conftest import NOON
 from tests.newer_version import OWN, make_newer
 from tests.server.doctor.conftest import Check, execute, levels
@@ -21,19 +21,19 @@ from tests.server.doctor.conftest import Check, execute, levels
 
 def test_a_store_in_order_has_no_problems(data: Path) -> None:
     data.chmod(0o700)
-    results = examine(Case(Settings(data=data, port=0), [], NOON))
+    results = run_checks(DoctorContext(Settings(data=data, port=0), [], NOON))
     assert {result.check for result in results} == set(CHECKS)
     assert [result for result in results if result.level == "problem"] == []
 
 
 def test_the_doctor_changes_nothing(data: Path) -> None:
     before = {file.name: file.read_bytes() for file in data.iterdir()}
-    examine(Case(Settings(data=data, port=0), [], NOON))
+    run_checks(DoctorContext(Settings(data=data, port=0), [], NOON))
     assert {file.name: file.read_bytes() for file in data.iterdir()} == before
 
 
 def test_every_check_is_run_where_there_is_no_store_and_none_is_made(tmp_path: Path) -> None:
-    results = examine(Case(Settings(data=tmp_path / "none", port=0), ["a bad one"], NOON))
+    results = run_checks(DoctorContext(Settings(data=tmp_path / "none", port=0), ["a bad one"], NOON))
     assert {result.check for result in results} == set(CHECKS)
     assert {result.check for result in results if result.level == "problem"} >= {"settings", "data folder", "databases"}
     assert all(result.mend for result in results if result.level != "ok")

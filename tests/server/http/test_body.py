@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloudconsole.operator.entities import ENTITY_TYPES
-from cloudconsole.server.admin_ui.fields import UNLIMITED_SUFFIX, adding_controls
+from cloudconsole.server.admin_ui.fields import UNLIMITED_SUFFIX, create_fields
 from cloudconsole.server.http.body import MOST_FORM_FIELDS, MOST_PERCENT_SIGNS, MOST_UNESCAPED, parse_form, parse_json
 from cloudconsole.spec.errors import MalformedBody
 
@@ -60,7 +60,7 @@ def test_beside_escapes_too_many_equals_signs_are_malformed() -> None:
 
 def test_the_largest_operator_form_fits() -> None:
     names = {
-        noun: [name for control in adding_controls(noun) for name in (control.name, control.name + UNLIMITED_SUFFIX)]
+        noun: [name for control in create_fields(noun) for name in (control.name, control.name + UNLIMITED_SUFFIX)]
         for noun in ENTITY_TYPES
     }
     around = ["csrfmiddlewaretoken", "key", "seen", "fresh", "force", "preview"]

@@ -12,7 +12,7 @@ from sqlalchemy import insert
 from cloudconsole.backends.embedded import identity
 from cloudconsole.backends.embedded.identity import QUEUE_LIMIT
 from cloudconsole.server.http import concurrency as module
-from cloudconsole.server.http.concurrency import Tier, Turns
+from cloudconsole.server.http.concurrency import ConcurrencyLimiter, Priority
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.passwords import password_matches
 from cloudconsole.store.tables import login_failures
@@ -26,19 +26,19 @@ SHARE = QUEUE_LIMIT // 2
 class Waiter:
     """Login attempts that hold their turn until they are told to end it."""
 
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, turns: ConcurrencyLimiter) -> None:
         self._turns = turns
         self.served: list[str] = []
         self._ends: dict[str, asyncio.Event] = {}
 
-    async def come(self, tier: Tier, user: str, network: str) -> "asyncio.Task[None]":
+    async def come(self, tier: Priority, user: str, network: str) -> "asyncio.Task[None]":
         """Start an attempt, and return once it is rejected, waits or is served."""
         task = asyncio.create_task(self._attempt(tier, user, network))
         for _ in range(3):
             await asyncio.sleep(0)
         return task
 
-    async def _attempt(self, tier: Tier, user: str, network: str) -> None:
+    async def _attempt(self, tier: Priority, user: str, network: str) -> None:
         async with self._turns.taken(tier, user, network):
             self.served.append(user)
             await self._ends.setdefault(user, asyncio.Event()).wait()
@@ -61,11 +61,11 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "REJECTION_SECONDS", 0)
 
 
-@pytest.mark.parametrize(("tier", "share"), [(Tier.TRUSTED, 4), (Tier.PLAIN, 4), (Tier.SUSPECT, 2)])
-def test_a_user_and_a_network_have_a_share_of_the_places_each(tier: Tier, share: int) -> None:
+@pytest.mark.parametrize(("tier", "share"), [(Priority.TRUSTED, 4), (Priority.PLAIN, 4), (Priority.SUSPECT, 2)])
+def test_a_user_and_a_network_have_a_share_of_the_places_each(tier: Priority, share: int) -> None:
     async def fill() -> None:
         for by_user in (True, False):
-            turns = Turns(8, at_once=1, retry_after=3)
+            turns = ConcurrencyLimiter(8, at_once=1, retry_after=3)
             waiter = Waiter(turns)
             for number in range(share):
                 await waiter.come(tier, "ann" if by_user else f"user{number}", f"net{number}" if by_user else "net")
@@ -79,10 +79,10 @@ def test_a_user_and_a_network_have_a_share_of_the_places_each(tier: Tier, share:
     asyncio.run(fill())
 
 
-@pytest.mark.parametrize(("tier", "places"), [(Tier.TRUSTED, 12), (Tier.PLAIN, 8), (Tier.SUSPECT, 4)])
-def test_suspect_attempts_leave_places_and_trusted_ones_have_more(tier: Tier, places: int) -> None:
+@pytest.mark.parametrize(("tier", "places"), [(Priority.TRUSTED, 12), (Priority.PLAIN, 8), (Priority.SUSPECT, 4)])
+def test_suspect_attempts_leave_places_and_trusted_ones_have_more(tier: Priority, places: int) -> None:
     async def fill() -> None:
-        turns = Turns(8, at_once=1, retry_after=3)
+        turns = ConcurrencyLimiter(8, at_once=1, retry_after=3)
         waiter = Waiter(turns)
         attempts = [await waiter.come(tier, f"user{number}", f"net{number}") for number in range(places + 3)]
         assert [attempt.done() for attempt in attempts] == [False] * places + [True] * 3
@@ -95,8 +95,8 @@ def test_suspect_attempts_leave_places_and_trusted_ones_have_more(tier: Tier, pl
 
 def test_trusted_attempts_are_served_first_and_suspect_ones_last() -> None:
     async def line_up() -> list[str]:
-        waiter = Waiter(Turns(8, at_once=1, retry_after=3))
-        tiers = [Tier.SUSPECT, Tier.SUSPECT, Tier.PLAIN, Tier.TRUSTED, Tier.PLAIN, Tier.TRUSTED]
+        waiter = Waiter(ConcurrencyLimiter(8, at_once=1, retry_after=3))
+        tiers = [Priority.SUSPECT, Priority.SUSPECT, Priority.PLAIN, Priority.TRUSTED, Priority.PLAIN, Priority.TRUSTED]
         for number, tier in enumerate(tiers):
             await waiter.come(tier, f"{tier.name} {number}", f"net{number}")
         return await waiter.end_all()
@@ -106,9 +106,9 @@ def test_trusted_attempts_are_served_first_and_suspect_ones_last() -> None:
 
 def test_a_flood_of_trusted_attempts_does_not_keep_others_waiting_for_ever() -> None:
     async def line_up() -> list[str]:
-        waiter = Waiter(Turns(12, at_once=1, retry_after=3))
-        await waiter.come(Tier.PLAIN, "plain", "net a")
-        for number, tier in enumerate([Tier.SUSPECT, Tier.PLAIN, *[Tier.TRUSTED] * 12]):
+        waiter = Waiter(ConcurrencyLimiter(12, at_once=1, retry_after=3))
+        await waiter.come(Priority.PLAIN, "plain", "net a")
+        for number, tier in enumerate([Priority.SUSPECT, Priority.PLAIN, *[Priority.TRUSTED] * 12]):
             await waiter.come(tier, f"{tier.name} {number}", f"net{number}")
         return await waiter.end_all()
 
@@ -119,17 +119,17 @@ def test_a_flood_of_trusted_attempts_does_not_keep_others_waiting_for_ever() -> 
 
 def test_a_network_that_comes_back_before_retry_after_is_suspect() -> None:
     async def come_back() -> list[str]:
-        waiter = Waiter(Turns(2, at_once=1, retry_after=3600))
-        await waiter.come(Tier.PLAIN, "first", "net1")
-        await waiter.come(Tier.PLAIN, "second", "net2")
+        waiter = Waiter(ConcurrencyLimiter(2, at_once=1, retry_after=3600))
+        await waiter.come(Priority.PLAIN, "first", "net1")
+        await waiter.come(Priority.PLAIN, "second", "net2")
         with pytest.raises(Unavailable):
-            await (await waiter.come(Tier.PLAIN, "third", "impatient"))
+            await (await waiter.come(Priority.PLAIN, "third", "impatient"))
         waiter.end("first")
         await asyncio.sleep(0.01)
         # There is a place again, but none for suspect attempts.
         with pytest.raises(Unavailable):
-            await (await waiter.come(Tier.PLAIN, "third", "impatient"))
-        await waiter.come(Tier.PLAIN, "fourth", "patient")
+            await (await waiter.come(Priority.PLAIN, "third", "impatient"))
+        await waiter.come(Priority.PLAIN, "fourth", "patient")
         return await waiter.end_all()
 
     assert asyncio.run(come_back()) == ["first", "second", "fourth"]
@@ -137,11 +137,11 @@ def test_a_network_that_comes_back_before_retry_after_is_suspect() -> None:
 
 def test_an_attempt_that_is_given_up_leaves_its_place_and_its_turn() -> None:
     async def give_up() -> list[str]:
-        turns = Turns(8, at_once=1, retry_after=3)
+        turns = ConcurrencyLimiter(8, at_once=1, retry_after=3)
         waiter = Waiter(turns)
-        served, waiting = await waiter.come(Tier.PLAIN, "ann", "1"), await waiter.come(Tier.PLAIN, "bob", "2")
-        given = await waiter.come(Tier.PLAIN, "carl", "3")
-        await waiter.come(Tier.PLAIN, "dora", "4")
+        served, waiting = await waiter.come(Priority.PLAIN, "ann", "1"), await waiter.come(Priority.PLAIN, "bob", "2")
+        given = await waiter.come(Priority.PLAIN, "carl", "3")
+        await waiter.come(Priority.PLAIN, "dora", "4")
         waiting.cancel()
         waiter.end("ann")
         await served
@@ -156,10 +156,10 @@ def test_an_attempt_that_is_given_up_leaves_its_place_and_its_turn() -> None:
 
 def test_an_attempt_that_others_keep_from_its_turn_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     async def wait() -> None:
-        waiter = Waiter(Turns(8, at_once=1, retry_after=3))
-        await waiter.come(Tier.TRUSTED, "ann", "1")
+        waiter = Waiter(ConcurrencyLimiter(8, at_once=1, retry_after=3))
+        await waiter.come(Priority.TRUSTED, "ann", "1")
         with pytest.raises(Unavailable):
-            await (await waiter.come(Tier.SUSPECT, "bob", "2"))
+            await (await waiter.come(Priority.SUSPECT, "bob", "2"))
         await waiter.end_all()
 
     monkeypatch.setattr(module, "WAIT_SECONDS", 0.01)

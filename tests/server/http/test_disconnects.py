@@ -12,8 +12,8 @@ import uvloop
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from cloudconsole.server.http.connection import guarded_protocol
-from cloudconsole.server.metrics.shared_memory import meter_alone
+from cloudconsole.server.http.connection import protocol_class
+from cloudconsole.server.metrics.shared_memory import standalone_metrics
 from cloudconsole.store.sessions import RequestSequence
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
@@ -34,7 +34,7 @@ async def reset_after_one_response() -> None:
         if lost.is_set():
             answered.set()
 
-    protocol = guarded_protocol(30, RequestSequence(), meter_alone(), max_connections=100)
+    protocol = protocol_class(30, RequestSequence(), standalone_metrics(), max_connections=100)
 
     class Watched(protocol):  # type: ignore[misc, valid-type]
         def connection_lost(self, exc: Exception | None) -> None:

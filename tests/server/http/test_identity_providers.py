@@ -11,9 +11,9 @@ from cloudconsole.core.ports import ClientInfo, CloudCredentials, FederatedUser
 from cloudconsole.operator.entities import TENANTS
 from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.server.http import identity_providers
-from cloudconsole.server.http.concurrency import Turns
-from cloudconsole.server.http.identity_providers import Door, Vigil
-from cloudconsole.server.metrics.shared_memory import meter_alone
+from cloudconsole.server.http.concurrency import ConcurrencyLimiter
+from cloudconsole.server.http.identity_providers import IdentityProvider, TokenRevalidator
+from cloudconsole.server.metrics.shared_memory import standalone_metrics
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import LoginRequired, UpstreamFailed, UpstreamTimeout
 from cloudconsole.store.activity import ActivityStore, LoginAttempt, NewSession
@@ -76,7 +76,7 @@ class Watched:
         self.reader = SqliteReader(folder)
         self.clock = HeldClock(NOW)
         self.keystone = Keystone()
-        self.writer = Writer("writing", meter_alone())
+        self.writer = Writer("writing", standalone_metrics())
         self._sessions = SessionReader(self.reader, 1800, RequestSequence())
         self.open()
 
@@ -85,9 +85,11 @@ class Watched:
         attempt = LoginAttempt("alice", "192.0.2.1", HERE)
         self.activity.open_session(attempt, guest, NewSession(id_hash, "seed", NOW + 3600, ()), now)
 
-    def vigil(self, every: int = 10, *, endpoint: str = ENDPOINT) -> Vigil:
-        ways_in = {endpoint: Door(self.keystone, Turns(2, at_once=2, retry_after=1), self.keystone)}
-        return Vigil(ways_in, every, self.clock, self.activity, self.writer)
+    def vigil(self, every: int = 10, *, endpoint: str = ENDPOINT) -> TokenRevalidator:
+        ways_in = {
+            endpoint: IdentityProvider(self.keystone, ConcurrencyLimiter(2, at_once=2, retry_after=1), self.keystone)
+        }
+        return TokenRevalidator(ways_in, every, self.clock, self.activity, self.writer)
 
     def find(self, id_hash: bytes = b"hash") -> Session | None:
         return asyncio.run(self._sessions.find(id_hash, self.clock.now()))
@@ -98,7 +100,7 @@ class Watched:
         assert found is not None
         return found
 
-    def see(self, vigil: Vigil, moment: float) -> None:
+    def see(self, vigil: TokenRevalidator, moment: float) -> None:
         self.clock.moment = NOW + moment
         asyncio.run(vigil.see(self.session, ACCESS, HERE))
 
@@ -190,7 +192,7 @@ def test_an_endpoint_that_is_not_among_the_settings_any_more_ends_its_sessions(w
     assert watched.find() is None
 
 
-def at_once(vigil: Vigil, watched: Watched, number: int) -> list[BaseException | None]:
+def at_once(vigil: TokenRevalidator, watched: Watched, number: int) -> list[BaseException | None]:
     keystone, session = watched.keystone, watched.session
 
     async def all_of_them() -> list[BaseException | None]:

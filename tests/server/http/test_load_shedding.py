@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial, wraps
 
 from cloudconsole.server.http import load_shedding
-from cloudconsole.server.http.load_shedding import Crowding
+from cloudconsole.server.http.load_shedding import LoadShedder
 
 Scene = Callable[["Worker"], Awaitable[None]]
 
@@ -15,13 +15,13 @@ class Worker:
 
     def __init__(self) -> None:
         self.seconds = self.work = 0.0
-        self.crowding = Crowding(lambda: self.seconds, lambda: self.work)
+        self.crowding = LoadShedder(lambda: self.seconds, lambda: self.work)
 
     async def go_round(self, *, calls: int, work: float, pause: float = 0.0) -> int:
         """One round with so many calls, each doing its part of the work if it is served; gives how many were."""
         for _ in range(calls):
             self.crowding.came += 1
-            if self.crowding.came >= load_shedding.MANY_CALLS or self.crowding.is_on:
+            if self.crowding.came >= load_shedding.MIN_REQUESTS or self.crowding.is_on:
                 self.crowding.watch()
         await asyncio.sleep(0)
         served = 0
@@ -116,7 +116,7 @@ async def test_a_short_round_is_a_pause(worker: Worker) -> None:
 async def test_a_small_crowd_is_one_when_it_stays(worker: Worker) -> None:
     rounds = 0
     while not worker.crowding.is_on:
-        await worker.go_round(calls=2 * load_shedding.MANY_CALLS, work=0.05)
+        await worker.go_round(calls=2 * load_shedding.MIN_REQUESTS, work=0.05)
         rounds += 1
     assert rounds > 2
 
@@ -124,7 +124,7 @@ async def test_a_small_crowd_is_one_when_it_stays(worker: Worker) -> None:
 @scene
 async def test_few_calls_are_no_crowd_however_long_they_take(worker: Worker) -> None:
     for _ in range(50):
-        await worker.go_round(calls=load_shedding.MANY_CALLS - 1, work=0.5)
+        await worker.go_round(calls=load_shedding.MIN_REQUESTS - 1, work=0.5)
     assert not worker.crowding.is_on
 
 

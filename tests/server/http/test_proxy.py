@@ -10,8 +10,8 @@ import pytest
 
 from cloudconsole.core.hosts import parse_host
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.proxy import Front, FrontDoor
-from cloudconsole.server.http.request import Head, Request
+from cloudconsole.server.http.proxy import ProxyPolicy, RequestOrigin
+from cloudconsole.server.http.request import Headers, Request
 from cloudconsole.spec.errors import InvalidHost
 from tests.harness import InProcess
 from tests.server.http.conftest import StartConsole
@@ -32,7 +32,7 @@ def enter(
     peer: str | None = "192.0.2.1",
     server: tuple[str, int] | None = None,
     **headers: str,
-) -> Front:
+) -> RequestOrigin:
     """How a request with these Host headers gets in; further headers by name, underscores for dashes."""
     pairs = [(b"host", host.encode("latin-1")) for host in hosts]
     pairs += [(name.replace("_", "-").encode(), value.encode("latin-1")) for name, value in headers.items()]
@@ -44,7 +44,7 @@ def enter(
         "client": None if peer is None else (peer, 50000),
         "server": server,
     }
-    return FrontDoor(settings).enter(Request(scope, Head(pairs), _nothing))
+    return ProxyPolicy(settings).enter(Request(scope, Headers(pairs), _nothing))
 
 
 def is_served(settings: Settings, *hosts: str, **options: Any) -> bool:
@@ -272,7 +272,7 @@ def test_the_refused_host_is_not_repeated(wire: InProcess) -> None:
 def test_serving_any_host_is_warned_of_at_the_start(
     settings: Settings, warns: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    FrontDoor(settings)
+    ProxyPolicy(settings)
     warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert bool(warnings) == warns
     assert all("hosts" in record.getMessage() for record in warnings)

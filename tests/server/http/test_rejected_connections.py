@@ -11,11 +11,11 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from cloudconsole.server.http import connection
-from cloudconsole.server.http.connection import guarded_protocol
-from cloudconsole.server.http.load_shedding import Crowding
-from cloudconsole.server.http.response import CLOSED_POLICY, NOT_KEPT, SECURITY_HEADERS
-from cloudconsole.server.metrics.layout import CONNECTION_REFUSALS, TURNED_AWAY
-from cloudconsole.server.metrics.shared_memory import Board
+from cloudconsole.server.http.connection import protocol_class
+from cloudconsole.server.http.load_shedding import LoadShedder
+from cloudconsole.server.http.response import CLOSED_POLICY, NO_STORE, SECURITY_HEADERS
+from cloudconsole.server.metrics.layout import CONNECTION_REJECTIONS, SHED_REQUESTS
+from cloudconsole.server.metrics.shared_memory import SharedMetrics
 from cloudconsole.store.sessions import RequestSequence
 from tests.e2e.raw_http import request
 from tests.harness import HeaderPairs, Reply
@@ -24,7 +24,7 @@ SERVED = 204
 PLACES = 3
 
 
-class Crowd(Crowding):
+class Crowd(LoadShedder):
     """One that is there, and leaves time for nobody."""
 
     __slots__ = ()
@@ -69,9 +69,9 @@ class Line:
 class Place:
     """A listening worker."""
 
-    def __init__(self, crowding: Crowding) -> None:
-        self.board = Board(1)
-        self._protocol = guarded_protocol(30, RequestSequence(), self.board.meter(0), max_connections=PLACES)
+    def __init__(self, crowding: LoadShedder) -> None:
+        self.board = SharedMetrics(1)
+        self._protocol = protocol_class(30, RequestSequence(), self.board.meter(0), max_connections=PLACES)
         self._protocol.crowding = crowding
         self._config = Config(cast("Any", _serve_it), ws="none", lifespan="off", log_config=None)
         self._state = ServerState()
@@ -102,9 +102,9 @@ class Place:
         return self.board.read()[0][cell]
 
 
-def play(scene: Callable[[Place], Awaitable[None]], crowding: Crowding | None = None) -> None:
+def play(scene: Callable[[Place], Awaitable[None]], crowding: LoadShedder | None = None) -> None:
     async def played() -> None:
-        async with Place(crowding or Crowding()).open() as place:
+        async with Place(crowding or LoadShedder()).open() as place:
             await scene(place)
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
@@ -117,7 +117,7 @@ def turned_away(sent: bytes, *, to: str = "GET") -> Reply:
     async def scene(place: Place) -> None:
         async with place.line() as line:
             replies.append(await line.ask(sent, to=to))
-        assert place.count(TURNED_AWAY) == 1
+        assert place.count(SHED_REQUESTS) == 1
 
     play(scene, Crowd())
     assert replies[0].status == 503
@@ -130,7 +130,7 @@ def test_a_call_too_many_gets_all_that_a_refusal_has() -> None:
     assert reply.header("retry-after") == "1"
     assert reply.header("x-request-id")
     assert reply.header("connection") is None
-    for name, value in (CLOSED_POLICY, NOT_KEPT, *SECURITY_HEADERS):
+    for name, value in (CLOSED_POLICY, NO_STORE, *SECURITY_HEADERS):
         assert reply.header(name.decode()) == value.decode()
 
 
@@ -153,7 +153,7 @@ def test_the_connection_stays_and_is_heard_again() -> None:
         async with place.line() as line:
             for _ in range(10):
                 assert (await line.ask(request("GET", "/api/"))).status == 503
-        assert place.count(TURNED_AWAY) == 10
+        assert place.count(SHED_REQUESTS) == 10
 
     play(scene, Crowd())
 
@@ -182,11 +182,11 @@ def test_the_more_connections_there_are_the_fewer_requests_may_be_sent_ahead(
             # The first is under way at once: nobody waits before it.
             line.writer.write(request("GET", "/") * (ahead + 1))
             assert [(await line.answer()).status for _ in range(ahead + 1)] == [SERVED] * (ahead + 1)
-            assert place.count(CONNECTION_REFUSALS[400]) == 0
+            assert place.count(CONNECTION_REJECTIONS[400]) == 0
             line.writer.write(request("GET", "/") * (ahead + 2))
             assert [(await line.answer()).status for _ in range(ahead + 1)] == [SERVED] * (ahead + 1)
             assert await line.reader.read() == b""
-            assert place.count(CONNECTION_REFUSALS[400]) == 1
+            assert place.count(CONNECTION_REJECTIONS[400]) == 1
 
     play(scene)
 
@@ -215,7 +215,7 @@ def test_without_a_crowd_everybody_is_served() -> None:
         async with place.line() as line:
             for _ in range(200):
                 assert (await line.ask(request("GET", "/api/"))).status == SERVED
-        assert place.count(TURNED_AWAY) == 0
+        assert place.count(SHED_REQUESTS) == 0
 
     play(scene)
 
@@ -233,7 +233,7 @@ def test_a_connection_too_many_is_told_so_and_ends() -> None:
                 assert reply.header("connection") == "close"
                 async with asyncio.timeout(20):
                     assert await more.reader.read() == b""
-            assert place.count(CONNECTION_REFUSALS[503]) == 1
+            assert place.count(CONNECTION_REJECTIONS[503]) == 1
             assert (await one.ask(request("GET", "/"))).status == SERVED
 
     play(scene)
@@ -245,6 +245,6 @@ def test_a_place_that_is_left_is_another_ones() -> None:
             async with place.line() as line:
                 assert (await line.ask(request("GET", "/", [("Connection", "close")]))).status == SERVED
                 await line.reader.read()
-        assert place.count(CONNECTION_REFUSALS[503]) == 0
+        assert place.count(CONNECTION_REJECTIONS[503]) == 0
 
     play(scene)

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.server.http.request import WRITE_WHOLE, Head, Message, Request
-from cloudconsole.server.http.response import Response, json_response, plain_answer, refusal_headers, send_response
+from cloudconsole.server.http.request import WRITE_RESPONSE, Headers, Message, Request
+from cloudconsole.server.http.response import Response, error_headers, json_response, plain_response, send_response
 from cloudconsole.spec.errors import Unavailable
 
-Headers = list[tuple[bytes, bytes]]
+HeaderList = list[tuple[bytes, bytes]]
 
 
 async def nothing() -> Message:
@@ -18,10 +18,10 @@ async def nothing() -> Message:
 
 def request(**scope: Any) -> Request:
     given = {"type": "http", "method": "GET", "path": "/api/", **scope}
-    return Request(given, Head([(b"x-request-id", b"its-own-id")]), nothing)
+    return Request(given, Headers([(b"x-request-id", b"its-own-id")]), nothing)
 
 
-def as_usual(response: Response) -> Headers:
+def as_usual(response: Response) -> HeaderList:
     sent: list[Message] = []
 
     async def send(message: Message) -> None:
@@ -31,7 +31,7 @@ def as_usual(response: Response) -> Headers:
     return sorted(sent[0]["headers"])
 
 
-def in_one_piece(response: Response) -> Headers:
+def in_one_piece(response: Response) -> HeaderList:
     heads: list[bytes] = []
 
     def write_whole(head: bytes, _body: bytes) -> bool:
@@ -41,14 +41,15 @@ def in_one_piece(response: Response) -> Headers:
     async def send(_message: Message) -> None:
         raise AssertionError("it was written already")
 
-    asyncio.run(send_response(response, request(**{WRITE_WHOLE: write_whole}), send))
+    asyncio.run(send_response(response, request(**{WRITE_RESPONSE: write_whole}), send))
     status, *lines = heads[0].removesuffix(b"\r\n").split(b"\r\n")
     assert status == b"HTTP/1.1 200 OK"
     return sorted((name, value) for name, _, value in (line.partition(b": ") for line in lines))
 
 
 @pytest.mark.parametrize(
-    "response", [plain_answer(b"{}"), plain_answer(b"{}", age=0), plain_answer(b"{}", age=12), json_response(b"[1]")]
+    "response",
+    [plain_response(b"{}"), plain_response(b"{}", age=0), plain_response(b"{}", age=12), json_response(b"[1]")],
 )
 def test_both_ways_send_the_same_headers(response: Response) -> None:
     assert in_one_piece(response) == as_usual(response)
@@ -56,12 +57,12 @@ def test_both_ways_send_the_same_headers(response: Response) -> None:
 
 @pytest.mark.parametrize(("age", "told"), [(None, []), (0, [b"0"]), (12, [b"12"])])
 def test_only_an_answer_with_an_age_tells_it(age: int | None, told: list[bytes]) -> None:
-    headers = in_one_piece(plain_answer(b"{}", age))
+    headers = in_one_piece(plain_response(b"{}", age))
     assert [value for name, value in headers if name == b"x-answer-age"] == told
 
 
 @pytest.mark.parametrize("closes", [True, False])
 def test_the_connection_of_who_cannot_be_served_ends_unless_another_would_not_help(closes: bool) -> None:
-    headers = refusal_headers(Unavailable(closes=closes))
+    headers = error_headers(Unavailable(closes=closes))
     assert ((b"connection", b"close") in headers) == closes
     assert (b"retry-after", b"1") in headers

@@ -10,7 +10,7 @@ import pytest
 
 from cloudconsole.backends.embedded.content import EmbeddedContent
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.logging import current_request_id, set_up_logs
+from cloudconsole.server.logging import configure_logging, current_request_id
 from tests.harness import JSON, Caller, HeldClock, InProcess, Reply
 from tests.server.http.conftest import StartConsole
 from tests.server.http.world import cookie_header, login_fields, post_action, post_login, settle
@@ -344,7 +344,7 @@ def _root_logger_restored() -> Iterator[None]:
 def test_the_servers_own_log_lines_carry_the_id(
     demo: Caller, settings: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    set_up_logs(settings)
+    configure_logging(settings)
     reply = demo.call("GetUrlList")
     lines = [line for line in capsys.readouterr().err.splitlines() if " cloudconsole." in line]
     assert len(lines) == 2

@@ -11,7 +11,7 @@ from cloudconsole.core.entropy import RandomSource
 from cloudconsole.server.http import sessions as module
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.sessions import Sessions
-from cloudconsole.server.metrics.shared_memory import meter_alone
+from cloudconsole.server.metrics.shared_memory import standalone_metrics
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.activity import TOUCH_SECONDS, ActivityStore
@@ -44,7 +44,7 @@ def notes() -> Notes:
 
 @pytest.fixture
 def sessions(notes: Notes) -> Iterator[Sessions]:
-    writer = Writer("writes", meter_alone())
+    writer = Writer("writes", standalone_metrics())
     tokens, randomness = cast("CsrfTokens", None), cast("RandomSource", None)
     yield Sessions(
         tokens, cast("SessionReader", notes), cast("ActivityStore", notes), writer, SystemClock(), randomness
@@ -59,7 +59,7 @@ def used(name: bytes) -> Session:
 @pytest.fixture
 def _for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     """Uses are gathered without an end."""
-    monkeypatch.setattr(module, "GATHERING_SECONDS", 3600)
+    monkeypatch.setattr(module, "TOUCH_BATCH_SECONDS", 3600)
 
 
 @pytest.mark.usefixtures("_for_ever")

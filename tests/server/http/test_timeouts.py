@@ -7,8 +7,8 @@ import pytest
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from cloudconsole.server.http.connection import GuardedProtocol, guarded_protocol
-from cloudconsole.server.metrics.shared_memory import meter_alone
+from cloudconsole.server.http.connection import LimitedProtocol, protocol_class
+from cloudconsole.server.metrics.shared_memory import standalone_metrics
 from cloudconsole.store.sessions import RequestSequence
 
 
@@ -86,9 +86,9 @@ def transport() -> FullTransport:
 
 
 @pytest.fixture
-def connected(loop: HeldLoop, transport: FullTransport) -> GuardedProtocol:
+def connected(loop: HeldLoop, transport: FullTransport) -> LimitedProtocol:
     config = Config(cast("Any", _nothing), ws="none", lifespan="off", log_config=None, timeout_keep_alive=75)
-    protocol = guarded_protocol(30, RequestSequence(), meter_alone(), max_connections=10)(
+    protocol = protocol_class(30, RequestSequence(), standalone_metrics(), max_connections=10)(
         config, ServerState(), {}, cast("Any", loop)
     )
     protocol.connection_made(cast("Any", transport))
@@ -97,14 +97,14 @@ def connected(loop: HeldLoop, transport: FullTransport) -> GuardedProtocol:
 
 
 @pytest.fixture
-def stalled(connected: GuardedProtocol) -> GuardedProtocol:
+def stalled(connected: LimitedProtocol) -> LimitedProtocol:
     """A connection that has more to send than the other side reads."""
     connected.pause_writing()
     return connected
 
 
 @pytest.fixture
-def answered(connected: GuardedProtocol) -> GuardedProtocol:
+def answered(connected: LimitedProtocol) -> LimitedProtocol:
     """A connection whose caller has its first answer."""
     connected.on_response_complete()
     return connected
@@ -127,7 +127,7 @@ def test_a_caller_that_reads_a_little_goes_on(loop: HeldLoop, transport: FullTra
 
 
 def test_a_caller_that_has_read_enough_is_left_alone(
-    loop: HeldLoop, transport: FullTransport, stalled: GuardedProtocol
+    loop: HeldLoop, transport: FullTransport, stalled: LimitedProtocol
 ) -> None:
     stalled.resume_writing()
     loop.let_time_pass()
@@ -135,7 +135,7 @@ def test_a_caller_that_has_read_enough_is_left_alone(
 
 
 def test_a_connection_that_is_gone_leaves_nothing_behind(
-    loop: HeldLoop, transport: FullTransport, stalled: GuardedProtocol
+    loop: HeldLoop, transport: FullTransport, stalled: LimitedProtocol
 ) -> None:
     stalled.connection_lost(ConnectionResetError())
     loop.let_time_pass()
@@ -150,7 +150,7 @@ def test_a_caller_that_does_not_call_again_is_let_go(loop: HeldLoop, transport: 
 
 
 def test_a_pause_is_measured_from_the_last_answer(
-    loop: HeldLoop, transport: FullTransport, answered: GuardedProtocol
+    loop: HeldLoop, transport: FullTransport, answered: LimitedProtocol
 ) -> None:
     loop.now += 50
     answered.on_response_complete()
@@ -162,14 +162,14 @@ def test_a_pause_is_measured_from_the_last_answer(
     assert transport.closed
 
 
-def test_all_pauses_of_a_connection_have_one_timer(loop: HeldLoop, answered: GuardedProtocol) -> None:
+def test_all_pauses_of_a_connection_have_one_timer(loop: HeldLoop, answered: LimitedProtocol) -> None:
     for _ in range(10):
         answered.on_response_complete()
     assert len(loop.timers) == 1
 
 
 def test_a_call_that_takes_longer_than_a_pause_may_is_no_pause(
-    loop: HeldLoop, transport: FullTransport, answered: GuardedProtocol
+    loop: HeldLoop, transport: FullTransport, answered: LimitedProtocol
 ) -> None:
     answered.data_received(b"POST /api/ HTTP/1.1\r\n")
     loop.now += 100
@@ -182,7 +182,7 @@ def test_a_call_that_takes_longer_than_a_pause_may_is_no_pause(
 
 
 def test_a_pause_begins_at_the_end_of_a_request_that_was_answered_before(
-    loop: HeldLoop, transport: FullTransport, connected: GuardedProtocol
+    loop: HeldLoop, transport: FullTransport, connected: LimitedProtocol
 ) -> None:
     connected.data_received(b"POST /no-such/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
     connected.cycle.response_complete = True
@@ -198,7 +198,7 @@ def test_a_pause_begins_at_the_end_of_a_request_that_was_answered_before(
 
 
 def test_a_connection_that_is_gone_is_watched_no_more(
-    loop: HeldLoop, transport: FullTransport, answered: GuardedProtocol
+    loop: HeldLoop, transport: FullTransport, answered: LimitedProtocol
 ) -> None:
     answered.connection_lost(ConnectionResetError())
     loop.now += 75

@@ -7,8 +7,8 @@ import pytest
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.metrics.exposition import MetricsPage, StoreReadings
-from cloudconsole.server.metrics.shared_memory import Board
+from cloudconsole.server.metrics.exposition import MetricsExposition, StoreGauges
+from cloudconsole.server.metrics.shared_memory import SharedMetrics
 from tests.harness import HeldClock, InProcess
 from tests.server.metrics.pages import Scraped
 
@@ -16,12 +16,12 @@ Scrape = Callable[[], Scraped]
 
 
 @pytest.fixture
-def board() -> Board:
-    return Board(2)
+def board() -> SharedMetrics:
+    return SharedMetrics(2)
 
 
 @pytest.fixture
-def wire(settings: Settings, clock: HeldClock, board: Board) -> Iterator[InProcess]:
+def wire(settings: Settings, clock: HeldClock, board: SharedMetrics) -> Iterator[InProcess]:
     """A console in process that counts as the first of two workers."""
     meter = board.meter(0)
     meter.begin()
@@ -31,10 +31,10 @@ def wire(settings: Settings, clock: HeldClock, board: Board) -> Iterator[InProce
 
 
 @pytest.fixture
-def scrape(settings: Settings, board: Board) -> Scrape:
+def scrape(settings: Settings, board: SharedMetrics) -> Scrape:
     """Reads the metrics page, a new one each time."""
     return lambda: Scraped(page_text(board, settings))
 
 
-def page_text(board: Board, settings: Settings) -> str:
-    return MetricsPage(board, StoreReadings(settings, SystemClock())).text()
+def page_text(board: SharedMetrics, settings: Settings) -> str:
+    return MetricsExposition(board, StoreGauges(settings, SystemClock())).text()

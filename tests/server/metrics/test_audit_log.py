@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.server.access_log import LINES_A_SECOND, Audit
+from cloudconsole.server.access_log import RECORDS_PER_SECOND, AuditLog
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.metrics.shared_memory import Board, meter_alone
+from cloudconsole.server.metrics.shared_memory import SharedMetrics, standalone_metrics
 from cloudconsole.store.tables import federated_sessions, login_failures, sessions
 from tests.harness import Caller, HeldClock, InProcess
 from tests.server.metrics.conftest import Scrape
@@ -71,9 +71,9 @@ def test_a_login_and_a_logout_leave_a_line_each(wire: InProcess, visitor: Caller
 
 
 def test_a_refused_login_leaves_its_reason(
-    wire: InProcess, visitor: Caller, audited: Lines, board: Board, clock: HeldClock
+    wire: InProcess, visitor: Caller, audited: Lines, board: SharedMetrics, clock: HeldClock
 ) -> None:
-    wire.console._observer._audit = Audit(board.meter(0), clock.now)
+    wire.console._observer._audit = AuditLog(board.meter(0), clock.now)
     for _ in range(10):
         visitor.login("demo", "wrong")
     clock.moment += 1
@@ -135,15 +135,15 @@ class Seconds:
 
 
 def test_a_flood_of_refusals_leaves_few_lines_and_says_how_many_it_left_out(
-    wire: InProcess, visitor: Caller, audited: Lines, board: Board, scrape: Scrape
+    wire: InProcess, visitor: Caller, audited: Lines, board: SharedMetrics, scrape: Scrape
 ) -> None:
     seconds = Seconds()
-    wire.console._observer._audit = wire.console._audit = Audit(board.meter(0), seconds)
-    for _ in range(LINES_A_SECOND + 30):
+    wire.console._observer._audit = wire.console._audit = AuditLog(board.meter(0), seconds)
+    for _ in range(RECORDS_PER_SECOND + 30):
         visitor.send("GET", "/nowhere")
-    assert len(audited.records) == LINES_A_SECOND
+    assert len(audited.records) == RECORDS_PER_SECOND
     wire.console.take_readings()
-    assert len(audited.records) == LINES_A_SECOND
+    assert len(audited.records) == RECORDS_PER_SECOND
 
     seconds.now += 1
     wire.console.take_readings()
@@ -151,24 +151,24 @@ def test_a_flood_of_refusals_leaves_few_lines_and_says_how_many_it_left_out(
     visitor.send("GET", "/nowhere")
     assert audited.events[-2:] == ["left_out", "refused"]
     page = scrape()
-    assert page.value("refusals_total", reason="not_found") == LINES_A_SECOND + 31
+    assert page.value("refusals_total", reason="not_found") == RECORDS_PER_SECOND + 31
     assert page.value("audit_lines_left_out_total") == 30
 
 
 def test_a_flood_of_one_refusal_hides_no_other(
-    wire: InProcess, visitor: Caller, audited: Lines, board: Board, scrape: Scrape
+    wire: InProcess, visitor: Caller, audited: Lines, board: SharedMetrics, scrape: Scrape
 ) -> None:
     seconds = Seconds()
-    wire.console._observer._audit = wire.console._audit = Audit(board.meter(0), seconds)
-    for _ in range(LINES_A_SECOND + 3):
+    wire.console._observer._audit = wire.console._audit = AuditLog(board.meter(0), seconds)
+    for _ in range(RECORDS_PER_SECOND + 3):
         visitor.send("GET", "/nowhere")
         visitor.send("GET", "/api/", {"Host": "evil.example"})
     visitor.call("GetNews")
     visitor.login(region="https://elsewhere.example")
     told = [(fields["event"], fields["reason"]) for fields in audited.fields]
     assert Counter(told) == {
-        ("refused", "not_found"): LINES_A_SECOND,
-        ("refused", "invalid_host"): LINES_A_SECOND,
+        ("refused", "not_found"): RECORDS_PER_SECOND,
+        ("refused", "invalid_host"): RECORDS_PER_SECOND,
         ("refused", "login_required"): 1,
         ("login_refused", "unknown_region"): 1,
     }
@@ -183,18 +183,18 @@ def test_a_flood_of_one_refusal_hides_no_other(
 
 def test_what_was_left_out_is_told_at_the_end(settings: Settings, clock: HeldClock, audited: Lines) -> None:
     wire = InProcess(Console(settings, clock))
-    wire.console._observer._audit = wire.console._audit = Audit(meter_alone(), Seconds())
-    for _ in range(LINES_A_SECOND + 1):
+    wire.console._observer._audit = wire.console._audit = AuditLog(standalone_metrics(), Seconds())
+    for _ in range(RECORDS_PER_SECOND + 1):
         wire.send("GET", "/nowhere", [])
     wire.close()
     assert audited.events[-2:] == ["refused", "left_out"]
 
 
 def test_a_flood_hides_neither_logins_nor_those_refused(
-    wire: InProcess, visitor: Caller, audited: Lines, board: Board
+    wire: InProcess, visitor: Caller, audited: Lines, board: SharedMetrics
 ) -> None:
-    wire.console._observer._audit = Audit(board.meter(0), Seconds())
-    for _ in range(LINES_A_SECOND + 1):
+    wire.console._observer._audit = AuditLog(board.meter(0), Seconds())
+    for _ in range(RECORDS_PER_SECOND + 1):
         visitor.send("GET", "/nowhere")
     visitor.login("demo", "wrong")
     visitor.login()

@@ -12,10 +12,10 @@ from cloudconsole._version import __version__
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.metrics import layout
-from cloudconsole.server.metrics.collectors import UpstreamMeter
+from cloudconsole.server.metrics.collectors import UpstreamObserver
 from cloudconsole.server.metrics.definitions import FAMILIES, PREFIX
-from cloudconsole.server.metrics.exposition import REST, REST_OF_DATABASE, MetricsPage, StoreReadings
-from cloudconsole.server.metrics.shared_memory import Board
+from cloudconsole.server.metrics.exposition import REST, REST_OF_DATABASE, MetricsExposition, StoreGauges
+from cloudconsole.server.metrics.shared_memory import SharedMetrics
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store import health
 from cloudconsole.store.reader import RowReader
@@ -30,7 +30,9 @@ def clock() -> HeldClock:
     return HeldClock(time.time())
 
 
-def test_every_family_is_there_with_its_help_and_type(settings: Settings, board: Board, wire: InProcess) -> None:
+def test_every_family_is_there_with_its_help_and_type(
+    settings: Settings, board: SharedMetrics, wire: InProcess
+) -> None:
     board.meter(0).set(layout.CERTIFICATE_EXPIRY, 1)
     text = page_text(board, settings)
     found = {family.name: family for family in text_string_to_metric_families(text)}
@@ -92,7 +94,7 @@ def test_durations_add_up_to_the_calls(wire: InProcess, visitor: Caller, scrape:
     for action in ("GetNews", "GetFlavors", "GetNews", "Nothing", "GetNews"):
         visitor.call(action)
     page = scrape()
-    for call in layout.CALLS:
+    for call in layout.OPERATIONS:
         answered = sum(number for (name, _), number in page.calls().items() if name == call)
         buckets = page.buckets("call_duration_seconds", call=call)
         assert len(buckets) == len(layout.SECONDS_BOUNDS) + 1
@@ -142,7 +144,7 @@ def test_logins_and_refusals_are_shown_whole(wire: InProcess, visitor: Caller, s
         "unavailable": 1,
     }
     shown = {sample.labels["reason"] for sample in page.families["cloudconsole_refusals"].samples}
-    assert shown == set(layout.REFUSALS)
+    assert shown == set(layout.REJECTIONS)
 
 
 def test_sessions_and_accounts_are_those_of_the_store(wire: InProcess, demo: Caller, scrape: Scrape) -> None:
@@ -190,16 +192,16 @@ def test_a_store_that_fails_is_seen(demo: Caller, data: Path, scrape: Scrape) ->
 
 def test_a_store_that_is_gone_is_seen_and_not_made_anew(settings: Settings, tmp_path: Path) -> None:
     nowhere = tmp_path / "nowhere"
-    text = MetricsPage(Board(1), StoreReadings(settings_over(nowhere), SystemClock())).text()
+    text = MetricsExposition(SharedMetrics(1), StoreGauges(settings_over(nowhere), SystemClock())).text()
     assert "cloudconsole_store_readable 0\n" in text
     assert not nowhere.exists()
 
 
 def test_whether_the_store_can_be_read_is_told_while_counting_rests(
-    settings: Settings, board: Board, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, board: SharedMetrics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     moments = iter([0.0, 1.0, 2.0, 3.0])
-    page = MetricsPage(board, StoreReadings(settings, SystemClock(), lambda: next(moments)))
+    page = MetricsExposition(board, StoreGauges(settings, SystemClock(), lambda: next(moments)))
 
     async def fail(_: RowReader) -> bool:
         raise Unavailable
@@ -212,9 +214,9 @@ def test_whether_the_store_can_be_read_is_told_while_counting_rests(
     assert told == [(True, True), (False, False), (True, True)]
 
 
-def test_calls_to_a_cloud_are_counted_by_service(board: Board, scrape: Scrape) -> None:
+def test_calls_to_a_cloud_are_counted_by_service(board: SharedMetrics, scrape: Scrape) -> None:
     for worker in range(2):
-        watcher = UpstreamMeter(board.meter(worker))
+        watcher = UpstreamObserver(board.meter(worker))
         for _ in range(3):
             watcher.begun("load-balancer")
         watcher.ended("load-balancer", 2_000_000)
@@ -230,7 +232,7 @@ def test_calls_to_a_cloud_are_counted_by_service(board: Board, scrape: Scrape) -
     assert page.by_label("upstream_calls_in_flight", "service") == {"load-balancer": 4}
 
 
-def test_workers_are_those_that_run(wire: InProcess, board: Board, scrape: Scrape) -> None:
+def test_workers_are_those_that_run(wire: InProcess, board: SharedMetrics, scrape: Scrape) -> None:
     page = scrape()
     assert page.value("workers") == 1
     assert page.value("worker_resident_memory_bytes", worker="0") > 10_000_000
@@ -242,7 +244,7 @@ def test_workers_are_those_that_run(wire: InProcess, board: Board, scrape: Scrap
     assert page.by_label("worker_restarts_total", "reason") == {"frozen": 1}
 
 
-def test_a_worker_that_just_died_has_no_memory(board: Board, scrape: Scrape) -> None:
+def test_a_worker_that_just_died_has_no_memory(board: SharedMetrics, scrape: Scrape) -> None:
     process = os.fork()
     if not process:
         os._exit(0)
@@ -258,7 +260,7 @@ def test_it_says_what_runs_since_when(scrape: Scrape) -> None:
     assert time.time() - 3600 < page.value("start_time_seconds") <= time.time()
 
 
-def test_sums_are_exact_however_large(board: Board, settings: Settings) -> None:
+def test_sums_are_exact_however_large(board: SharedMetrics, settings: Settings) -> None:
     board.meter(0).count_call("GetNews", "ok", 10**16 + 1)
     text = page_text(board, settings)
     assert 'call_duration_seconds_sum{call="GetNews"} 10000000.000000001\n' in text
@@ -267,7 +269,7 @@ def test_sums_are_exact_however_large(board: Board, settings: Settings) -> None:
 def test_counting_rests_after_it_took_long(settings: Settings, demo: Caller) -> None:
     rest = REST if settings.database is None else REST_OF_DATABASE
     moments = iter([0.0, 1.0, rest + 0.9, rest + 1.0, rest + 1.0])
-    readings = StoreReadings(settings, SystemClock(), lambda: next(moments))
+    readings = StoreGauges(settings, SystemClock(), lambda: next(moments))
     first = readings.counts()
     demo.logout()
     assert readings.counts() is first

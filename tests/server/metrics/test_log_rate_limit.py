@@ -2,7 +2,7 @@
 
 import pytest
 
-from cloudconsole.server.logging import Allowance
+from cloudconsole.server.logging import RateLimiter
 from tests.harness import HeldClock
 
 
@@ -12,17 +12,17 @@ def seconds() -> HeldClock:
 
 
 @pytest.fixture
-def allowance(seconds: HeldClock) -> Allowance[str]:
+def allowance(seconds: HeldClock) -> RateLimiter[str]:
     """Two lines of each kind in ten seconds."""
-    return Allowance(2, 10, seconds.now)
+    return RateLimiter(2, 10, seconds.now)
 
 
-def test_so_many_of_each_kind_are_taken(allowance: Allowance[str]) -> None:
+def test_so_many_of_each_kind_are_taken(allowance: RateLimiter[str]) -> None:
     assert [allowance.takes(kind) for kind in "aaabbab"] == [True, True, False, True, True, False, False]
 
 
 def test_the_rest_is_told_when_the_time_is_over_and_then_it_begins_anew(
-    allowance: Allowance[str], seconds: HeldClock
+    allowance: RateLimiter[str], seconds: HeldClock
 ) -> None:
     for _ in range(5):
         allowance.takes("a")
@@ -34,7 +34,7 @@ def test_the_rest_is_told_when_the_time_is_over_and_then_it_begins_anew(
     assert allowance.takes("a")
 
 
-def test_each_kind_has_a_time_of_its_own(allowance: Allowance[str], seconds: HeldClock) -> None:
+def test_each_kind_has_a_time_of_its_own(allowance: RateLimiter[str], seconds: HeldClock) -> None:
     for kind in "aaabbb":
         allowance.takes(kind)
         seconds.moment += 1
@@ -44,14 +44,14 @@ def test_each_kind_has_a_time_of_its_own(allowance: Allowance[str], seconds: Hel
     assert list(allowance.left_out()) == [("b", 1)]
 
 
-def test_a_kind_that_kept_to_its_lines_is_not_told(allowance: Allowance[str], seconds: HeldClock) -> None:
+def test_a_kind_that_kept_to_its_lines_is_not_told(allowance: RateLimiter[str], seconds: HeldClock) -> None:
     for kind in "aabbb":
         allowance.takes(kind)
     seconds.moment += 10
     assert list(allowance.left_out()) == [("b", 1)]
 
 
-def test_nothing_is_kept_of_kinds_whose_time_is_over(allowance: Allowance[str], seconds: HeldClock) -> None:
+def test_nothing_is_kept_of_kinds_whose_time_is_over(allowance: RateLimiter[str], seconds: HeldClock) -> None:
     for number in range(1000):
         list(allowance.left_out())
         allowance.takes(str(number))
@@ -59,7 +59,7 @@ def test_nothing_is_kept_of_kinds_whose_time_is_over(allowance: Allowance[str], 
     assert len(allowance._used) == len(allowance._over_at) == 10
 
 
-def test_all_can_be_told_before_their_time(allowance: Allowance[str]) -> None:
+def test_all_can_be_told_before_their_time(allowance: RateLimiter[str]) -> None:
     for kind in "aaabbbb":
         allowance.takes(kind)
     assert list(allowance.left_out(until_now=True)) == [("a", 1), ("b", 2)]

@@ -6,22 +6,22 @@ import time
 import pytest
 
 from cloudconsole.server.metrics import collectors, layout
-from cloudconsole.server.metrics.collectors import Pulse
-from cloudconsole.server.metrics.shared_memory import Board
+from cloudconsole.server.metrics.collectors import LoopLagMonitor
+from cloudconsole.server.metrics.shared_memory import SharedMetrics
 
 
 @pytest.fixture
-def board(monkeypatch: pytest.MonkeyPatch) -> Board:
-    monkeypatch.setattr(collectors, "BEAT_SECONDS", 0.01)
-    return Board(1)
+def board(monkeypatch: pytest.MonkeyPatch) -> SharedMetrics:
+    monkeypatch.setattr(collectors, "INTERVAL_SECONDS", 0.01)
+    return SharedMetrics(1)
 
 
-def lags(board: Board) -> list[int]:
+def lags(board: SharedMetrics) -> list[int]:
     start = layout.LOOP_LAG
     return board.read()[0][start : start + len(layout.SECONDS_BOUNDS) + 1]
 
 
-def test_readings_are_taken_again_and_again(board: Board) -> None:
+def test_readings_are_taken_again_and_again(board: SharedMetrics) -> None:
     async def main() -> None:
         enough = asyncio.Event()
         taken: list[int] = []
@@ -31,7 +31,7 @@ def test_readings_are_taken_again_and_again(board: Board) -> None:
             if len(taken) == 3:
                 enough.set()
 
-        Pulse(board.meter(0), take).start()
+        LoopLagMonitor(board.meter(0), take).start()
         async with asyncio.timeout(60):
             await enough.wait()
 
@@ -39,7 +39,7 @@ def test_readings_are_taken_again_and_again(board: Board) -> None:
     assert sum(lags(board)) >= 3
 
 
-def test_a_loop_that_was_held_up_is_seen(board: Board) -> None:
+def test_a_loop_that_was_held_up_is_seen(board: SharedMetrics) -> None:
     async def main() -> None:
         beaten = asyncio.Event()
 
@@ -49,7 +49,7 @@ def test_a_loop_that_was_held_up_is_seen(board: Board) -> None:
                 seen.append((board.read()[0][layout.LONGEST_LAG], lags(board)))
                 beaten.set()
 
-        Pulse(board.meter(0), look).start()
+        LoopLagMonitor(board.meter(0), look).start()
         # The loop is held up from the beat's moment on, for more than a quarter of a second.
         time.sleep(0.3)  # noqa: ASYNC251
         async with asyncio.timeout(60):
@@ -63,9 +63,9 @@ def test_a_loop_that_was_held_up_is_seen(board: Board) -> None:
     assert (sum(counts[: quarter + 1]), sum(counts)) == (0, 1)
 
 
-def test_the_longest_lag_is_forgotten_after_a_while(board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collectors, "REMEMBERED_BEATS", 3)
-    watched = Pulse(board.meter(0), lambda: None)
+def test_the_longest_lag_is_forgotten_after_a_while(board: SharedMetrics, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collectors, "REMEMBERED_INTERVALS", 3)
+    watched = LoopLagMonitor(board.meter(0), lambda: None)
     seen = []
     for lag in (1, 9, 2, 2, 2, 2, 3, 3, 3):
         watched._note_lag(lag)

@@ -5,25 +5,25 @@ import os
 import pytest
 
 from cloudconsole.server.metrics import layout
-from cloudconsole.server.metrics.shared_memory import Board, Meter
+from cloudconsole.server.metrics.shared_memory import SharedMetrics, WorkerMetrics
 from cloudconsole.spec.errors import ApiError
 
 MILLISECOND = 1_000_000
 
 
 @pytest.fixture
-def board() -> Board:
-    return Board(3)
+def board() -> SharedMetrics:
+    return SharedMetrics(3)
 
 
-def durations_of(board: Board, call: str, worker: int = 0) -> list[int]:
+def durations_of(board: SharedMetrics, call: str, worker: int = 0) -> list[int]:
     """The buckets of a call's histogram, and then its sum."""
-    start = layout.CALL_PLACES[call] + len(layout.OUTCOMES)
+    start = layout.OPERATION_OFFSETS[call] + len(layout.OUTCOMES)
     return board.read()[worker][start : start + layout.HISTOGRAM_CELLS]
 
 
-def count_of(board: Board, call: str, outcome: str) -> int:
-    place = layout.CALL_PLACES[call] + layout.OUTCOME_PLACES[outcome]
+def count_of(board: SharedMetrics, call: str, outcome: str) -> int:
+    place = layout.OPERATION_OFFSETS[call] + layout.OUTCOME_OFFSETS[outcome]
     return sum(cells[place] for cells in board.read())
 
 
@@ -34,20 +34,20 @@ def test_every_error_is_an_outcome() -> None:
 
 def test_no_two_figures_share_a_cell() -> None:
     calls = [
-        layout.CALL_PLACES[call] + place
-        for call in layout.CALLS
-        for place in (*layout.OUTCOME_PLACES.values(), *range(len(layout.OUTCOMES), layout.CALL_CELLS))
+        layout.OPERATION_OFFSETS[call] + place
+        for call in layout.OPERATIONS
+        for place in (*layout.OUTCOME_OFFSETS.values(), *range(len(layout.OUTCOMES), layout.CALL_CELLS))
     ]
-    starts = (layout.STORE_WRITES, layout.LOOP_LAG, *layout.UPSTREAM_PLACES.values())
+    starts = (layout.STORE_WRITES, layout.LOOP_LAG, *layout.UPSTREAM_OFFSETS.values())
     histograms = [start + number for start in starts for number in range(layout.HISTOGRAM_CELLS)]
     counters = [
-        layout.PAYLOADS_REUSED,
-        layout.PAYLOADS_PREPARED,
+        layout.CACHE_HITS,
+        layout.CACHE_MISSES,
         layout.STORE_ERRORS,
-        layout.AUDIT_LEFT_OUT,
-        layout.TURNED_AWAY,
+        layout.AUDIT_SUPPRESSED,
+        layout.SHED_REQUESTS,
         *layout.RESTARTS.values(),
-        *layout.CONNECTION_REFUSALS.values(),
+        *layout.CONNECTION_REJECTIONS.values(),
         *layout.UPSTREAM_FAILURES.values(),
     ]
     cells = [*calls, *histograms, *counters, *layout.GAUGES]
@@ -65,14 +65,16 @@ def test_bounds_go_from_50_microseconds_to_10_seconds() -> None:
     ("nanoseconds", "bucket"),
     [(0, 0), (50_000, 0), (50_001, 1), (MILLISECOND, 4), (10_000 * MILLISECOND, 16), (10_000 * MILLISECOND + 1, 17)],
 )
-def test_a_duration_falls_into_the_first_bucket_that_holds_it(board: Board, nanoseconds: int, bucket: int) -> None:
+def test_a_duration_falls_into_the_first_bucket_that_holds_it(
+    board: SharedMetrics, nanoseconds: int, bucket: int
+) -> None:
     board.meter(0).count_call("GetNews", "ok", nanoseconds)
     *buckets, total = durations_of(board, "GetNews")
     assert buckets == [int(number == bucket) for number in range(len(layout.SECONDS_BOUNDS) + 1)]
     assert total == nanoseconds
 
 
-def test_connections_are_accepted_once_every_worker_accepts(board: Board) -> None:
+def test_connections_are_accepted_once_every_worker_accepts(board: SharedMetrics) -> None:
     seen = []
     for worker in range(3):
         seen.append(board.is_accepting())
@@ -82,15 +84,15 @@ def test_connections_are_accepted_once_every_worker_accepts(board: Board) -> Non
     assert not board.is_accepting()
 
 
-def test_each_worker_counts_in_its_own_region(board: Board) -> None:
+def test_each_worker_counts_in_its_own_region(board: SharedMetrics) -> None:
     for worker in range(3):
         for _ in range(worker + 1):
             board.meter(worker).count_call("login", "csrf_failed", 1)
-    place = layout.CALL_PLACES["login"] + layout.OUTCOME_PLACES["csrf_failed"]
+    place = layout.OPERATION_OFFSETS["login"] + layout.OUTCOME_OFFSETS["csrf_failed"]
     assert [cells[place] for cells in board.read()] == [1, 2, 3]
 
 
-def in_a_process_of_its_own(meter: Meter, times: int) -> None:
+def in_a_process_of_its_own(meter: WorkerMetrics, times: int) -> None:
     process = os.fork()
     if not process:
         meter.begin()
@@ -101,14 +103,14 @@ def in_a_process_of_its_own(meter: Meter, times: int) -> None:
     assert os.waitpid(process, 0) == (process, 0)
 
 
-def test_what_other_processes_count_is_seen_here(board: Board) -> None:
+def test_what_other_processes_count_is_seen_here(board: SharedMetrics) -> None:
     for worker in range(3):
         in_a_process_of_its_own(board.meter(worker), 1000)
     assert count_of(board, "GetFlavors", "ok") == 3000
     assert durations_of(board, "GetFlavors", 2)[-1] == 1000 * MILLISECOND
 
 
-def test_a_successor_goes_on_counting_but_has_values_of_its_own(board: Board) -> None:
+def test_a_successor_goes_on_counting_but_has_values_of_its_own(board: SharedMetrics) -> None:
     in_a_process_of_its_own(board.meter(1), 1000)
     assert board.read()[1][layout.IN_FLIGHT] == 7
     board.meter(1).begin()

@@ -10,7 +10,7 @@ import pytest
 
 from cloudconsole.server.config.loader import load_settings
 from cloudconsole.server.runtime.worker import MOST_UNSENT, OTHER_FILES, bind, https_headers
-from cloudconsole.server.writer import BEHIND, give_way
+from cloudconsole.server.writer import NICENESS, lower_priority
 
 ORIGIN = "https://console.example.com"
 CERTIFICATE = {"tls_certificate": "certificate.pem", "tls_key": "key.pem"}
@@ -76,12 +76,12 @@ def test_a_thread_that_gives_way_is_behind_all_others() -> None:
     found: list[int] = []
 
     def look() -> None:
-        give_way()
+        lower_priority()
         found.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
 
     thread = threading.Thread(target=look)
     thread.start()
     thread.join()
     here = os.getpriority(os.PRIO_PROCESS, 0)
-    assert found == [min(19, here + BEHIND)]
+    assert found == [min(19, here + NICENESS)]
     assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == here

@@ -9,31 +9,31 @@ import pytest
 from cloudconsole.core.entropy import SYSTEM_RANDOM
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.connection import GuardedProtocol
-from cloudconsole.server.test_mode.clock import SeededRandomness
-from cloudconsole.server.test_mode.runtime import Desk
+from cloudconsole.server.http.connection import LimitedProtocol
+from cloudconsole.server.test_mode.clock import SeededRandomSource
+from cloudconsole.server.test_mode.runtime import TestRuntime
 from tests.harness import Caller, HeldClock, InProcess
 
 
-def taken(randomness: SeededRandomness) -> list[bytes]:
+def taken(randomness: SeededRandomSource) -> list[bytes]:
     return [randomness.token_bytes(24) for _ in range(3)]
 
 
 def test_a_seed_decides_all_bytes() -> None:
-    assert taken(SeededRandomness("a")) == taken(SeededRandomness("a"))
-    assert taken(SeededRandomness("a")) != taken(SeededRandomness("b"))
+    assert taken(SeededRandomSource("a")) == taken(SeededRandomSource("a"))
+    assert taken(SeededRandomSource("a")) != taken(SeededRandomSource("b"))
 
 
 def test_no_bytes_come_twice() -> None:
-    assert len(set(taken(SeededRandomness("a")))) == 3
+    assert len(set(taken(SeededRandomSource("a")))) == 3
 
 
 def test_they_are_the_same_on_every_machine() -> None:
-    assert SeededRandomness("7").token_bytes(8).hex() == "eb6f99900b21c3f7"
+    assert SeededRandomSource("7").token_bytes(8).hex() == "eb6f99900b21c3f7"
 
 
 def test_they_restart_at_the_kept_place() -> None:
-    randomness = SeededRandomness("a")
+    randomness = SeededRandomSource("a")
     randomness.token_bytes(32)
     randomness.keep_place()
     first = taken(randomness)
@@ -51,7 +51,7 @@ def python_numbers() -> Iterator[None]:
 
 @pytest.mark.usefixtures("python_numbers")
 def test_request_ids_restart_too() -> None:
-    randomness = SeededRandomness("a")
+    randomness = SeededRandomSource("a")
     randomness.restart()
     first = random.getrandbits(64)
     randomness.restart()
@@ -89,8 +89,8 @@ def test_without_a_seed_every_token_comes_from_the_systems_secrets(
 
 
 def test_an_ordinary_console_has_nothing_of_a_desk() -> None:
-    desk = Desk()
+    desk = TestRuntime()
     assert desk.randomness is SYSTEM_RANDOM
-    assert desk.protocol is GuardedProtocol
+    assert desk.protocol is LimitedProtocol
     assert desk.make_controls is None
     assert desk.told() == []

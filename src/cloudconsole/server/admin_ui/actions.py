@@ -12,13 +12,20 @@ from cloudconsole.operator.errors import FieldError, OperatorError, ValidationEr
 from cloudconsole.operator.parsing import MINIMUM_LENGTHS, PasswordPolicy
 from cloudconsole.operator.serializers import Record
 from cloudconsole.operator.transaction import OperatorTransaction
-from cloudconsole.server.admin_ui.context import Room
-from cloudconsole.server.admin_ui.executor import Office
-from cloudconsole.server.admin_ui.fields import Control, sent
-from cloudconsole.server.admin_ui.forms import OUT_OF_DATE, Problems, blank_fields, problems_of, said, sent_fields
-from cloudconsole.server.admin_ui.sessions import Posted, Visit
-from cloudconsole.server.admin_ui.templating import key_of, link, query_of
-from cloudconsole.server.http.proxy import Front
+from cloudconsole.server.admin_ui.context import PageContext
+from cloudconsole.server.admin_ui.executor import DatabaseExecutor
+from cloudconsole.server.admin_ui.fields import FormField, submitted_value
+from cloudconsole.server.admin_ui.forms import (
+    STALE_FORM,
+    Problems,
+    blank_fields,
+    form_problems,
+    submitted_fields,
+    submitted_texts,
+)
+from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
+from cloudconsole.server.admin_ui.templating import key_of, link, parse_query
+from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 from cloudconsole.server.net import forwarded_address, throttle_address
@@ -26,7 +33,7 @@ from cloudconsole.store.passwords import hash_password
 from cloudconsole.store.sessions import Session
 
 PASSWORDS: Final = (
-    Control(
+    FormField(
         "password",
         "Password",
         f"at least {MINIMUM_LENGTHS['tenant']} characters, {MINIMUM_LENGTHS['operator']} for operators; "
@@ -35,9 +42,9 @@ PASSWORDS: Final = (
         ("password",),
         is_required=True,
     ),
-    Control("password_again", "Repeat the password", "", "password", ("password_again",), is_required=True),
+    FormField("password_again", "Repeat the password", "", "password", ("password_again",), is_required=True),
 )
-ADDRESS: Final = Control(
+ADDRESS: Final = FormField(
     "address",
     "Address",
     "forget only the failures from this IP address; all of them, where it is left empty",
@@ -48,11 +55,11 @@ ADDRESS: Final = Control(
 
 def new_password(fields: Mapping[str, str], policy: PasswordPolicy, role: Role) -> str:
     """The password that was typed twice."""
-    raise_if_invalid(password_findings(fields, policy, role))
+    raise_if_invalid(password_errors(fields, policy, role))
     return fields["password"]
 
 
-def password_findings(fields: Mapping[str, str], policy: PasswordPolicy, role: Role) -> Iterator[FieldError]:
+def password_errors(fields: Mapping[str, str], policy: PasswordPolicy, role: Role) -> Iterator[FieldError]:
     password = fields.get("password", "")
     if problem := policy.problem(password, role):
         yield ("password",), problem
@@ -60,7 +67,7 @@ def password_findings(fields: Mapping[str, str], policy: PasswordPolicy, role: R
         yield ("password_again",), "differs from the password"
 
 
-def reset_password(office: Office, who: Session, key: str, fields: Mapping[str, str]) -> ChangeResult:
+def reset_password(office: DatabaseExecutor, who: Session, key: str, fields: Mapping[str, str]) -> ChangeResult:
     with office.looking() as desk:
         role = ACCOUNTS.show(desk, key)["role"]
     # Hashed before the transaction: it takes its time, in which others could not write.
@@ -69,12 +76,12 @@ def reset_password(office: Office, who: Session, key: str, fields: Mapping[str, 
         return ACCOUNTS.reset_password(desk, key, password_hash)
 
 
-def end_sessions(office: Office, who: Session, key: str) -> ChangeResult:
+def end_sessions(office: DatabaseExecutor, who: Session, key: str) -> ChangeResult:
     with office.writing(who) as desk:
         return ACCOUNTS.end_sessions(desk, key)
 
 
-def clear(office: Office, who: Session, key: str, fields: Mapping[str, str]) -> ChangeResult:
+def clear(office: DatabaseExecutor, who: Session, key: str, fields: Mapping[str, str]) -> ChangeResult:
     network = _network(fields.get("address", "").strip())
     with office.activity() as failures:
         with office.writing(who) as desk:
@@ -96,7 +103,7 @@ ENDED: Final = "ended"
 """The state of a resource that is over."""
 
 
-class Order(NamedTuple):
+class ActionRequest(NamedTuple):
     """A deed that was asked for: by whom, of what, with what was typed, and whether rules are overridden."""
 
     who: Session
@@ -105,7 +112,7 @@ class Order(NamedTuple):
     force: bool = False
 
 
-class Deed(NamedTuple):
+class RowAction(NamedTuple):
     noun: EntityType
     verb: str
     button: str
@@ -113,8 +120,8 @@ class Deed(NamedTuple):
     """What it does, in a sentence."""
     past: Callable[[ChangeResult], str]
     """What was done."""
-    do: Callable[[Office, Order], ChangeResult]
-    controls: tuple[Control, ...] = ()
+    do: Callable[[DatabaseExecutor, ActionRequest], ChangeResult]
+    controls: tuple[FormField, ...] = ()
     is_harmless: bool = False
     """Done by a button at once, since doing the contrary undoes it."""
 
@@ -134,7 +141,7 @@ class Deed(NamedTuple):
         return self.verb != "end" or state != ENDED
 
 
-_TOLD: Final[Mapping[tuple[str, str], str]] = {
+_DESCRIPTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("tenant", "disable"): "Its accounts cannot log in any more, and their sessions end at once.",
     ("account", "disable"): "It cannot log in any more, and its sessions end at once.",
     ("node", "disable"): "It takes no new resources; those on it stay.",
@@ -155,40 +162,40 @@ _BUTTONS: Final = {
     "reset": "Reset to the defaults",
 }
 
-_END: Final = Control("at", "End", "the moment; now, where it is left empty", "time", ("ended",))
+_END: Final = FormField("at", "End", "the moment; now, where it is left empty", "time", ("ended",))
 
 
-def deeds_of(noun: EntityType) -> tuple[Deed, ...]:
+def row_actions_for(noun: EntityType) -> tuple[RowAction, ...]:
     """In the order of its verbs, and those that only accounts have."""
-    plain = tuple(_deed(noun, verb) for verb in noun.verbs if verb in _BUTTONS)
+    plain = tuple(_row_action(noun, verb) for verb in noun.verbs if verb in _BUTTONS)
     return (*_OF_ACCOUNTS, *plain) if noun is ACCOUNTS else plain
 
 
-def _deed(noun: EntityType, verb: str) -> Deed:
-    def do(office: Office, order: Order) -> ChangeResult:
+def _row_action(noun: EntityType, verb: str) -> RowAction:
+    def do(office: DatabaseExecutor, order: ActionRequest) -> ChangeResult:
         with office.writing(order.who, force=order.force) as desk:
             done: ChangeResult = getattr(noun, verb)(desk, order.key)
             return done
 
-    told = _TOLD.get(
+    told = _DESCRIPTIONS.get(
         (noun.name, verb), f"The {noun.thing} is {PAST_TENSE[verb]}{' for good' if verb == 'remove' else ''}."
     )
     if noun is RESOURCES and verb == "end":
-        return Deed(noun, verb, _BUTTONS[verb], told, _always(PAST_TENSE[verb]), _end, (_END,))
-    return Deed(noun, verb, _BUTTONS[verb], told, _always(PAST_TENSE[verb]), do, is_harmless=verb == "enable")
+        return RowAction(noun, verb, _BUTTONS[verb], told, _always(PAST_TENSE[verb]), _end, (_END,))
+    return RowAction(noun, verb, _BUTTONS[verb], told, _always(PAST_TENSE[verb]), do, is_harmless=verb == "enable")
 
 
 def _always(past: str) -> Callable[[ChangeResult], str]:
     return lambda _done: past
 
 
-def _end(office: Office, order: Order) -> ChangeResult:
+def _end(office: DatabaseExecutor, order: ActionRequest) -> ChangeResult:
     with office.writing(order.who) as desk:
-        return RESOURCES.end(desk, order.key, sent(_END, order.fields) or None)
+        return RESOURCES.end(desk, order.key, submitted_value(_END, order.fields) or None)
 
 
 _OF_ACCOUNTS: Final = (
-    Deed(
+    RowAction(
         ACCOUNTS,
         "password",
         "Reset password",
@@ -197,7 +204,7 @@ _OF_ACCOUNTS: Final = (
         lambda office, order: reset_password(office, order.who, order.key, order.fields),
         PASSWORDS,
     ),
-    Deed(
+    RowAction(
         ACCOUNTS,
         "end-sessions",
         "End sessions",
@@ -205,7 +212,7 @@ _OF_ACCOUNTS: Final = (
         _always("sessions ended"),
         lambda office, order: end_sessions(office, order.who, order.key),
     ),
-    Deed(
+    RowAction(
         ACCOUNTS,
         "clear-throttle",
         "Forget failed logins",
@@ -217,27 +224,27 @@ _OF_ACCOUNTS: Final = (
 )
 
 
-class DeedPage:
-    def __init__(self, deed: Deed, room: Room) -> None:
+class RowActionView:
+    def __init__(self, deed: RowAction, room: PageContext) -> None:
         self._deed = deed
         self._room = room
 
-    async def ask(self, request: Request, front: Front) -> Response:
+    async def ask(self, request: Request, front: RequestOrigin) -> Response:
         visit = await self._room.sessions.require(request, front)
-        return await self._page(request, visit, key_of(query_of(request)))
+        return await self._page(request, visit, key_of(parse_query(request)))
 
-    async def do(self, request: Request, front: Front) -> Response:
+    async def do(self, request: Request, front: RequestOrigin) -> Response:
         deed, room = self._deed, self._room
         posted = await room.sessions.receive(request, front)
         key = key_of(posted.fields)
         if not posted.is_current:
-            return await self._page(request, posted.visit, key, posted, said(OUT_OF_DATE), 403)
+            return await self._page(request, posted.visit, key, posted, submitted_texts(STALE_FORM), 403)
         force = deed.may_be_forced and "force" in posted.fields
-        order = Order(posted.visit.session, key, posted.fields, force)
+        order = ActionRequest(posted.visit.session, key, posted.fields, force)
         try:
             done = await room.office.do(partial(deed.do, room.office, order))
         except OperatorError as refused:
-            return await self._page(request, posted.visit, key, posted, problems_of(refused, deed.controls), 422)
+            return await self._page(request, posted.visit, key, posted, form_problems(refused, deed.controls), 422)
         past = deed.past(done) if done.changed else NOTHING_TO_CHANGE
         page = link(f"{deed.noun.name}/") if deed.verb == "remove" else link(f"{deed.noun.name}/one/", key=key)
         return room.done(front, deed.noun, done.subject, past, page)
@@ -245,9 +252,9 @@ class DeedPage:
     async def _page(
         self,
         request: Request,
-        visit: Visit,
+        visit: OperatorRequest,
         key: str,
-        posted: Posted | None = None,
+        posted: FormPost | None = None,
         problems: Problems | None = None,
         status: int = 200,
     ) -> Response:
@@ -262,7 +269,7 @@ class DeedPage:
             return self._room.missing(request, visit, str(missing))
         fields = blank_fields(deed.controls)
         if posted is not None:
-            fields = sent_fields(deed.controls, posted.fields, problems)
+            fields = submitted_fields(deed.controls, posted.fields, problems)
         return self._room.page(
             "confirm.html",
             request,

@@ -6,26 +6,26 @@ from sqlalchemy import Engine
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.operator.entities import ENTITY_TYPES, EntityType
-from cloudconsole.server.admin_ui.actions import DeedPage, deeds_of
-from cloudconsole.server.admin_ui.context import Room
-from cloudconsole.server.admin_ui.executor import Office
-from cloudconsole.server.admin_ui.sessions import OperatorSessions, SignIn
+from cloudconsole.server.admin_ui.actions import RowActionView, row_actions_for
+from cloudconsole.server.admin_ui.context import PageContext
+from cloudconsole.server.admin_ui.executor import DatabaseExecutor
+from cloudconsole.server.admin_ui.sessions import OperatorSessions, SignInView
 from cloudconsole.server.admin_ui.templating import AUDIT_PATH, SIGN_IN_PATH, SIGN_OUT_PATH, Renderer
-from cloudconsole.server.admin_ui.views.audit import TrailPage
-from cloudconsole.server.admin_ui.views.create import AddPage
-from cloudconsole.server.admin_ui.views.detail import OnePage
-from cloudconsole.server.admin_ui.views.home import StartPage
-from cloudconsole.server.admin_ui.views.list import ListPage
+from cloudconsole.server.admin_ui.views.audit import AuditView
+from cloudconsole.server.admin_ui.views.create import CreateView
+from cloudconsole.server.admin_ui.views.detail import DetailView
+from cloudconsole.server.admin_ui.views.home import HomeView
+from cloudconsole.server.admin_ui.views.list import ListView
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.authentication import Admission
+from cloudconsole.server.http.authentication import Authenticator
 from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.request import Request
-from cloudconsole.server.http.response import Response, refusal_headers
+from cloudconsole.server.http.response import Response, error_headers
 from cloudconsole.server.http.routing import Endpoint, Route, Routes
 from cloudconsole.server.http.sessions import Sessions
-from cloudconsole.server.metrics.layout import OPERATOR_LOGIN, OPERATOR_LOGOUT, OPERATOR_PAGES
-from cloudconsole.server.metrics.shared_memory import Meter
+from cloudconsole.server.metrics.layout import ADMIN_UI, OPERATOR_LOGIN, OPERATOR_LOGOUT
+from cloudconsole.server.metrics.shared_memory import WorkerMetrics
 from cloudconsole.spec.errors import ApiError, LoginRequired, Unavailable
 from cloudconsole.store.sessions import SessionReader
 
@@ -42,7 +42,7 @@ _TITLES: Final = {
 _PERHAPS_DONE: Final = "If you sent a change, the audit trail shows whether it was made."
 
 
-class OperatorPages:
+class AdminUi:
     def __init__(
         self,
         settings: Settings,
@@ -50,41 +50,41 @@ class OperatorPages:
         tokens: CsrfTokens,
         sessions: Sessions,
         reader: SessionReader,
-        admission: Admission,
+        admission: Authenticator,
         activity: Engine,
-        meter: Meter,
+        meter: WorkerMetrics,
     ) -> None:
         self._sessions = OperatorSessions(reader, sessions, tokens, clock)
         self._renderer = Renderer(settings.zone, settings.time_zone, settings.currency)
-        self._office = Office(settings.store, activity, clock, settings.zone, meter, settings.password_policy)
-        self._room = Room(self._office, self._renderer, self._sessions)
-        self._sign_in = SignIn(self._sessions, admission, tokens, clock, self._renderer)
+        self._office = DatabaseExecutor(settings.store, activity, clock, settings.zone, meter, settings.password_policy)
+        self._room = PageContext(self._office, self._renderer, self._sessions)
+        self._sign_in = SignInView(self._sessions, admission, tokens, clock, self._renderer)
         self.routes: Routes = {
-            OPERATOR_PATH: {"GET": _route(StartPage(self._room).show)},
+            OPERATOR_PATH: {"GET": _route(HomeView(self._room).show)},
             SIGN_IN_PATH: {
                 "GET": _route(self._sign_in.show),
                 "POST": Route(OPERATOR_LOGIN, self._sign_in.sign_in),
             },
             SIGN_OUT_PATH: {"POST": Route(OPERATOR_LOGOUT, self._sign_in.sign_out)},
-            AUDIT_PATH: {"GET": _route(TrailPage(self._room).show)},
+            AUDIT_PATH: {"GET": _route(AuditView(self._room).show)},
         }
         for noun in ENTITY_TYPES:
             self.routes |= self._routes_of(noun)
         self._sign_in.pages = self.routes
 
     def _routes_of(self, noun: EntityType) -> Routes:
-        base, one = f"{OPERATOR_PATH}{noun.name}/", OnePage(noun, self._room)
+        base, one = f"{OPERATOR_PATH}{noun.name}/", DetailView(noun, self._room)
         routes: Routes = {
-            base: {"GET": _route(ListPage(noun, self._room).show)},
+            base: {"GET": _route(ListView(noun, self._room).show)},
             f"{base}one/": {"GET": _route(one.show)},
         }
         if "add" in noun.verbs:
-            adding = AddPage(noun, self._room)
+            adding = CreateView(noun, self._room)
             routes[f"{base}add/"] = {"GET": _route(adding.show), "POST": _route(adding.add)}
         if "change" in noun.verbs:
             routes[f"{base}change/"] = {"POST": _route(one.change)}
-        for deed in deeds_of(noun):
-            page = DeedPage(deed, self._room)
+        for deed in row_actions_for(noun):
+            page = RowActionView(deed, self._room)
             routes[OPERATOR_PATH + deed.path] = {"GET": _route(page.ask), "POST": _route(page.do)}
         return routes
 
@@ -99,7 +99,7 @@ class OperatorPages:
             "error.html",
             request,
             status=error.code,
-            headers=refusal_headers(error),
+            headers=error_headers(error),
             visit=None,
             title=_TITLES.get(error.code, "Refused"),
             words=words,
@@ -111,4 +111,4 @@ class OperatorPages:
 
 
 def _route(endpoint: Endpoint) -> Route:
-    return Route(OPERATOR_PAGES, endpoint)
+    return Route(ADMIN_UI, endpoint)

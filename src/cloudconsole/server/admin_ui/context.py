@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from cloudconsole.operator.entities import NODES, TENANTS, EntityType
 from cloudconsole.operator.transaction import OperatorTransaction
-from cloudconsole.server.admin_ui.executor import Office
-from cloudconsole.server.admin_ui.fields import Control
-from cloudconsole.server.admin_ui.sessions import OperatorSessions, Visit
+from cloudconsole.server.admin_ui.executor import DatabaseExecutor
+from cloudconsole.server.admin_ui.fields import FormField
+from cloudconsole.server.admin_ui.sessions import OperatorRequest, OperatorSessions
 from cloudconsole.server.admin_ui.templating import Renderer, redirect
 from cloudconsole.server.http.cookies import clear_notice_cookie, notice_cookie, read_notice
-from cloudconsole.server.http.proxy import Front
+from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response, cookie_headers
 from cloudconsole.spec.errors import NotFound
@@ -22,31 +22,35 @@ Suggestions = dict[str, list[str]]
 
 
 @dataclass(frozen=True)
-class Room:
-    office: Office
+class PageContext:
+    office: DatabaseExecutor
     renderer: Renderer
     sessions: OperatorSessions
 
-    def page(self, template: str, request: Request, visit: Visit, *, status: int = 200, **values: Any) -> Response:
+    def page(
+        self, template: str, request: Request, visit: OperatorRequest, *, status: int = 200, **values: Any
+    ) -> Response:
         return self.renderer.page(template, request, status=status, visit=visit, **values)
 
-    def noticed_page(self, template: str, request: Request, front: Front, visit: Visit, **values: Any) -> Response:
+    def noticed_page(
+        self, template: str, request: Request, front: RequestOrigin, visit: OperatorRequest, **values: Any
+    ) -> Response:
         """A page that says what was just done, this once."""
         notice = read_notice(request.head.header(b"cookie") or "", secure=front.secure)
         headers = [] if notice is None else cookie_headers(clear_notice_cookie(secure=front.secure))
         return self.page(template, request, visit, headers=headers, notice=notice, **values)
 
-    def done(self, front: Front, noun: EntityType, subject: str, past: str, location: str) -> Response:
+    def done(self, front: RequestOrigin, noun: EntityType, subject: str, past: str, location: str) -> Response:
         """On to another page, which says what was done, in the words of the command."""
         return redirect(location, cookie_headers(notice_cookie(f"{noun.name} {subject}: {past}", secure=front.secure)))
 
-    def missing(self, request: Request, visit: Visit, words: str) -> Response:
+    def missing(self, request: Request, visit: OperatorRequest, words: str) -> Response:
         """What is said where there is no such thing."""
         request.outcome = NotFound.error
         return self.page("error.html", request, visit, status=404, title="Not found", words=words, code=404)
 
 
-def suggestions_for(desk: OperatorTransaction, controls: Iterable[Control]) -> Suggestions:
+def suggestions_for(desk: OperatorTransaction, controls: Iterable[FormField]) -> Suggestions:
     """Names to choose from, as many as a list can hold, for the fields that refer to something by its name."""
     wanted = {control.suggests for control in controls}
     return {

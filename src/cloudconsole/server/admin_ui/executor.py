@@ -11,7 +11,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from cloudconsole.core.clock import Clock
 from cloudconsole.operator.parsing import DEFAULT_POLICY, PasswordPolicy
 from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction, read_only_transaction
-from cloudconsole.server.metrics.shared_memory import Meter
+from cloudconsole.server.metrics.shared_memory import WorkerMetrics
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import LoginRequired, Unavailable
 from cloudconsole.store.base import Store, read_only
@@ -26,14 +26,14 @@ ACTOR_PREFIX: Final = "web:"
 """Before the account's name in the trail: no user of an operating system has a colon in it, so commands stay apart."""
 
 
-class Office:
+class DatabaseExecutor:
     def __init__(
         self,
         store: Store,
         activity: Engine,
         clock: Clock,
         zone: tzinfo,
-        meter: Meter,
+        meter: WorkerMetrics,
         password_policy: PasswordPolicy = DEFAULT_POLICY,
     ) -> None:
         self._cloud = store.open_engine("cloud")

@@ -24,7 +24,7 @@ UNLIMITED_SUFFIX: Final = ".unlimited"
 _REFERRED: Final = frozenset(noun.name for noun in ENTITY_TYPES if noun.name in ("tenant", "node"))
 
 
-class Control(NamedTuple):
+class FormField(NamedTuple):
     """One field of a form."""
 
     name: str
@@ -46,11 +46,11 @@ class Control(NamedTuple):
 
 
 @cache
-def adding_controls(noun: EntityType) -> tuple[Control, ...]:
-    return _controls(noun, noun.inputs())
+def create_fields(noun: EntityType) -> tuple[FormField, ...]:
+    return _fields(noun, noun.inputs())
 
 
-def changing_controls(noun: EntityType, record: Record) -> tuple[Control, ...]:
+def edit_fields(noun: EntityType, record: Record) -> tuple[FormField, ...]:
     """The fields that can be changed of this one; a resource has the sizes and the place of its kind only."""
     inputs: Iterable[InputField] = noun.changeable()
     if noun is RESOURCES:
@@ -64,30 +64,30 @@ def changing_controls(noun: EntityType, record: Record) -> tuple[Control, ...]:
             help=control.help if control.may_be_nothing else _without_default(control),
             group="" if noun is RESOURCES else control.group,
         )
-        for control in _controls(noun, inputs)
+        for control in _fields(noun, inputs)
     )
 
 
-def _without_default(control: Control) -> str:
+def _without_default(control: FormField) -> str:
     """What a field is for; what it is where it is left empty holds for a new one only."""
     return re.sub(r" \(default: [^)]*\)$", "", control.help)
 
 
-def _controls(noun: EntityType, inputs: Iterable[InputField]) -> tuple[Control, ...]:
-    found: list[Control] = []
+def _fields(noun: EntityType, inputs: Iterable[InputField]) -> tuple[FormField, ...]:
+    found: list[FormField] = []
     for given in inputs:
         if noun is DOMAINS and given.name == "originConfig":
             found += _ORIGIN
         elif noun is QUOTAS:
-            found.append(_control(noun, given)._replace(kind="limit"))
+            found.append(_field(noun, given)._replace(kind="limit"))
         else:
-            found.append(_control(noun, given))
+            found.append(_field(noun, given))
     return tuple(found)
 
 
-def _control(noun: EntityType, given: InputField) -> Control:
+def _field(noun: EntityType, given: InputField) -> FormField:
     kind: Kind = "choice" if given.choices else given.shape
-    return Control(
+    return FormField(
         given.name,
         label_of(given.name, noun.name),
         help_of(noun.name, given),
@@ -112,7 +112,7 @@ def _default(given: InputField) -> str:
 
 _OF_ORIGIN: Final = "Where it comes from"
 _ORIGIN: Final = (
-    Control(
+    FormField(
         "originConfig.originIps",
         label_of("originIps"),
         "addresses of the origin's servers, one on a line",
@@ -120,7 +120,7 @@ _ORIGIN: Final = (
         ("originConfig", "originIps"),
         group=_OF_ORIGIN,
     ),
-    Control(
+    FormField(
         "originConfig.originDomainName",
         label_of("originDomainName"),
         "the origin's name, where it has one",
@@ -129,7 +129,7 @@ _ORIGIN: Final = (
         may_be_nothing=True,
         group=_OF_ORIGIN,
     ),
-    Control(
+    FormField(
         "originConfig.advOriginConfigs",
         label_of("advOriginConfigs"),
         "any JSON; empty where there is nothing advanced",
@@ -148,7 +148,7 @@ def value_at(record: Record, path: Path) -> Any:
     return value
 
 
-def shown(control: Control, value: Any, zone: tzinfo) -> str:
+def display_value(control: FormField, value: Any, zone: tzinfo) -> str:
     """A value as the text of its control."""
     if control.kind == "json":
         return "" if value is None else msgspec.json.format(json_text(value), indent=2)
@@ -164,11 +164,11 @@ def shown(control: Control, value: Any, zone: tzinfo) -> str:
     return re.sub(r"[\r\n]", "", str(value))
 
 
-def was_sent(control: Control, fields: Mapping[str, str]) -> bool:
+def was_submitted(control: FormField, fields: Mapping[str, str]) -> bool:
     return control.name in fields or control.name + UNLIMITED_SUFFIX in fields
 
 
-def sent(control: Control, fields: Mapping[str, str]) -> str:
+def submitted_value(control: FormField, fields: Mapping[str, str]) -> str:
     """The text of a control as it was sent, in the very form in which it is shown."""
     text = fields.get(control.name, "")
     if control.kind == "switch":

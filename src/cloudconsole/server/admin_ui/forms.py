@@ -12,10 +12,17 @@ from cloudconsole.operator.errors import FieldError, OperatorError, OverridableE
 from cloudconsole.operator.parsing import parse_json, parse_number, parse_switch
 from cloudconsole.operator.serializers import Record, json_text
 from cloudconsole.operator.validation import Path, UnreadableValue, format_path
-from cloudconsole.server.admin_ui.fields import UNLIMITED_SUFFIX, Control, sent, shown, value_at, was_sent
+from cloudconsole.server.admin_ui.fields import (
+    UNLIMITED_SUFFIX,
+    FormField,
+    display_value,
+    submitted_value,
+    value_at,
+    was_submitted,
+)
 from cloudconsole.server.admin_ui.labels import label_of
 
-OUT_OF_DATE: Final = "You signed in anew since this page was made, and nothing was changed: send it once more."
+STALE_FORM: Final = "You signed in anew since this page was made, and nothing was changed: send it once more."
 
 
 class Problem(NamedTuple):
@@ -33,8 +40,8 @@ class Problems(NamedTuple):
     may_be_forced: bool = False
 
 
-class Field(NamedTuple):
-    control: Control
+class BoundField(NamedTuple):
+    control: FormField
     text: str
     problem: str | None = None
     now: str | None = None
@@ -62,27 +69,28 @@ class Field(NamedTuple):
         return " ".join(f"{self.id}-{part}" for part, text in parts.items() if text is not None and text != "")
 
 
-def field_id(control: Control) -> str:
+def field_id(control: FormField) -> str:
     return "field-" + control.name.replace(".", "-")
 
 
-def blank_fields(controls: Iterable[Control]) -> list[Field]:
-    return [Field(control, control.default) for control in controls]
+def blank_fields(controls: Iterable[FormField]) -> list[BoundField]:
+    return [BoundField(control, control.default) for control in controls]
 
 
-def asked_fields(controls: Iterable[Control], query: Mapping[str, str]) -> list[Field]:
+def prefilled_fields(controls: Iterable[FormField], query: Mapping[str, str]) -> list[BoundField]:
     """Blank ones, but for whose or where the new one is to be, which the address of the form may say."""
     return [
-        Field(control, query.get(control.name, "") if control.suggests else control.default) for control in controls
+        BoundField(control, query.get(control.name, "") if control.suggests else control.default)
+        for control in controls
     ]
 
 
-def sent_fields(controls: Iterable[Control], fields: Mapping[str, str], problems: Problems) -> list[Field]:
+def submitted_fields(controls: Iterable[FormField], fields: Mapping[str, str], problems: Problems) -> list[BoundField]:
     """As they were sent; passwords never go back."""
     return [
-        Field(
+        BoundField(
             control,
-            "" if control.kind == "password" else sent(control, fields),
+            "" if control.kind == "password" else submitted_value(control, fields),
             problems.of_fields.get(control.name),
             number=fields.get(control.name, "") if control.kind == "limit" else "",
         )
@@ -90,15 +98,15 @@ def sent_fields(controls: Iterable[Control], fields: Mapping[str, str], problems
     ]
 
 
-def record_fields(controls: Iterable[Control], record: Record, zone: tzinfo) -> list[Field]:
-    return [Field(control, shown(control, value_at(record, control.path), zone)) for control in controls]
+def record_fields(controls: Iterable[FormField], record: Record, zone: tzinfo) -> list[BoundField]:
+    return [BoundField(control, display_value(control, value_at(record, control.path), zone)) for control in controls]
 
 
-def said(text: str) -> Problems:
+def submitted_texts(text: str) -> Problems:
     return Problems((Problem(text),))
 
 
-def problems_of(refused: OperatorError, controls: Sequence[Control]) -> Problems:
+def form_problems(refused: OperatorError, controls: Sequence[FormField]) -> Problems:
     """A refusal in the terms of a form."""
     if not isinstance(refused, ValidationError):
         text = str(refused)
@@ -117,19 +125,19 @@ def problems_of(refused: OperatorError, controls: Sequence[Control]) -> Problems
     return Problems(tuple(found), of_fields)
 
 
-def _place_of(controls: Sequence[Control], finding: FieldError) -> int:
+def _place_of(controls: Sequence[FormField], finding: FieldError) -> int:
     """In the order of the form; what is about no field goes before."""
     control = _control_of(finding, controls)
     return -1 if control is None else controls.index(control)
 
 
-def _control_of(finding: FieldError, controls: Sequence[Control]) -> Control | None:
+def _control_of(finding: FieldError, controls: Sequence[FormField]) -> FormField | None:
     path, _ = finding
     around = [control for control in controls if control.path and control.path == path[: len(control.path)]]
     return max(around, key=lambda control: len(control.path), default=None)
 
 
-def _inner_text(control: Control, finding: FieldError) -> str:
+def _inner_text(control: FormField, finding: FieldError) -> str:
     path, message = finding
     inner: Path = path[len(control.path) :]
     if not inner:
@@ -149,22 +157,22 @@ BOTH: Final = "\0both"
 """In place of a text, where a limit has a new number and is ticked to be unlimited."""
 
 
-def values_for_adding(controls: Iterable[Control], fields: Fields) -> Values:
+def create_values(controls: Iterable[FormField], fields: Fields) -> Values:
     """What was given; a field that was left empty was not."""
     return _values(
-        ((control, text) for control in controls if (text := sent(control, fields))),
+        ((control, text) for control in controls if (text := submitted_value(control, fields))),
         {},
     )
 
 
-def values_for_changing(
-    noun: EntityType, controls: Iterable[Control], fields: Fields, record: Record, zone: tzinfo
+def edit_values(
+    noun: EntityType, controls: Iterable[FormField], fields: Fields, record: Record, zone: tzinfo
 ) -> Values:
     """What was typed otherwise than the record has it."""
     otherwise = []
     # A field that was not sent at all was not emptied; but a box that is not ticked is not sent either.
-    for control in (each for each in controls if each.kind == "switch" or was_sent(each, fields)):
-        text, now = sent(control, fields), shown(control, value_at(record, control.path), zone)
+    for control in (each for each in controls if each.kind == "switch" or was_submitted(each, fields)):
+        text, now = submitted_value(control, fields), display_value(control, value_at(record, control.path), zone)
         if text == str(UNLIMITED) and control.kind == "limit" and fields.get(control.name, "") not in ("", now):
             text = BOTH
         if text != now:
@@ -173,14 +181,14 @@ def values_for_changing(
     return _values(otherwise, {"originConfig": record["originConfig"]} if noun is DOMAINS else {})
 
 
-def _values(given: Iterable[tuple[Control, str]], wholes: Record) -> Values:
+def _values(given: Iterable[tuple[FormField, str]], wholes: Record) -> Values:
     values: Values = {}
     for control, text in given:
         _put(values, control, _value(control, text), wholes)
     return values
 
 
-def _put(values: Values, control: Control, value: Any, wholes: Record) -> None:
+def _put(values: Values, control: FormField, value: Any, wholes: Record) -> None:
     field, *inner = control.path
     if not inner:
         values[str(field)] = value
@@ -189,7 +197,7 @@ def _put(values: Values, control: Control, value: Any, wholes: Record) -> None:
     whole[inner[0]] = value
 
 
-def _value(control: Control, text: str) -> Any:
+def _value(control: FormField, text: str) -> Any:
     """What a text means; where that cannot be told, the field says why, together with what others say."""
     try:
         return _read(control, text)
@@ -197,7 +205,7 @@ def _value(control: Control, text: str) -> Any:
         return UnreadableValue(str(problem))
 
 
-def _read(control: Control, text: str) -> Any:
+def _read(control: FormField, text: str) -> Any:
     if text == BOTH:
         raise ValueError("give a number, or tick unlimited, not both")
     if text == "" and control.may_be_nothing:
@@ -211,9 +219,9 @@ def _read(control: Control, text: str) -> Any:
     return parse_switch(text) if control.kind == "switch" else text
 
 
-def seen_of(controls: Iterable[Control], record: Record, zone: tzinfo) -> str:
+def record_fingerprint(controls: Iterable[FormField], record: Record, zone: tzinfo) -> str:
     """A fingerprint of a record and of each field of the form that shows it."""
-    marks = {control.name: shown(control, value_at(record, control.path), zone) for control in controls}
+    marks = {control.name: display_value(control, value_at(record, control.path), zone) for control in controls}
     return " ".join(f"{name}={_mark(text)}" for name, text in {_RECORD: json_text(record), **marks}.items())
 
 
@@ -222,10 +230,10 @@ def is_stale(fields: Fields, record: Record) -> bool:
     return _marks(fields).get(_RECORD) != _mark(json_text(record))
 
 
-def touched(controls: Iterable[Control], fields: Fields) -> set[str]:
+def changed_fields(controls: Iterable[FormField], fields: Fields) -> set[str]:
     """The names of the fields whose text is not the one that the form showed."""
     marks = _marks(fields)
-    return {control.name for control in controls if marks.get(control.name) != _mark(sent(control, fields))}
+    return {control.name for control in controls if marks.get(control.name) != _mark(submitted_value(control, fields))}
 
 
 def _marks(fields: Fields) -> dict[str, str]:

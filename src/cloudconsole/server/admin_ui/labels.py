@@ -139,7 +139,7 @@ def group_of(noun: str, name: str) -> str:
     return _GROUPS.get((noun, name), "")
 
 
-def worded(value: object, field: str) -> object:
+def choice_label(value: object, field: str) -> object:
     """`Load balancer` for `loadbalance`; what is no choice stays as it is."""
     return _CHOICES.get(field, {}).get(value, value) if isinstance(value, str) else value
 

@@ -80,7 +80,7 @@ def price_states(records: Sequence[Record], now: str) -> list[str | None]:
     return states
 
 
-def additions_to(noun: EntityType, key: str) -> list[tuple[str, str]]:
+def add_links_for(noun: EntityType, key: str) -> list[tuple[str, str]]:
     """What can be added to one: words and addresses."""
     return [(words, link(f"{name}/add/", **{noun.name: key})) for name, words in _ADDED_TO.get(noun.name, {}).items()]
 
@@ -96,7 +96,7 @@ _ADDED_TO: Final = {
 }
 
 
-def related_to(noun: EntityType, key: str, record: Record) -> list[tuple[str, str]]:
+def related_links_for(noun: EntityType, key: str, record: Record) -> list[tuple[str, str]]:
     """Where to go from one: words and addresses."""
     found: list[tuple[str, str]] = []
     if noun.name in ("tenant", "quota"):

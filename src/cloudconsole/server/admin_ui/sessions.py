@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.hosts import parse_origin
 from cloudconsole.server.admin_ui.executor import OPERATOR
-from cloudconsole.server.admin_ui.templating import SIGN_IN_PATH, Renderer, query_of, redirect
-from cloudconsole.server.http.authentication import Admission, Wanted
+from cloudconsole.server.admin_ui.templating import SIGN_IN_PATH, Renderer, parse_query, redirect
+from cloudconsole.server.http.authentication import Authenticator, SessionRequest
 from cloudconsole.server.http.body import media_type, parse_form, read_body, required_text
 from cloudconsole.server.http.cookies import (
     OPERATOR_PATH,
@@ -18,9 +18,9 @@ from cloudconsole.server.http.cookies import (
     read_operator_cookies,
 )
 from cloudconsole.server.http.csrf import SEED_LENGTH, CsrfTokens, check_origin
-from cloudconsole.server.http.proxy import Front
+from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
-from cloudconsole.server.http.response import Headers, Response, cookie_headers
+from cloudconsole.server.http.response import HeaderList, Response, cookie_headers
 from cloudconsole.server.http.routing import Routes
 from cloudconsole.server.http.sessions import OPERATORS, Sessions
 from cloudconsole.spec.constants import FORM
@@ -42,7 +42,7 @@ LARGEST_FORM: Final = 1_048_576
 _SESSION_ID: Final = re.compile(rf"{OPERATORS}[0-9a-f]{{48}}")
 
 
-class Visit(NamedTuple):
+class OperatorRequest(NamedTuple):
     """An operator's request: whose, and the token that forms get."""
 
     session: Session
@@ -53,10 +53,10 @@ class Visit(NamedTuple):
         return self.session.username
 
 
-class Posted(NamedTuple):
+class FormPost(NamedTuple):
     """A form that an operator sent."""
 
-    visit: Visit
+    visit: OperatorRequest
     fields: dict[str, str]
     is_current: bool
     """Whether its token is this session's; else it is one of our own pages from before a sign-in."""
@@ -69,12 +69,12 @@ class OperatorSessions:
         self._tokens = tokens
         self._clock = clock
 
-    def held(self, request: Request, front: Front) -> list[str]:
+    def held(self, request: Request, front: RequestOrigin) -> list[str]:
         """The ids of operators' sessions that the request has, live or not."""
         values = read_operator_cookies(request.head.header(b"cookie") or "", secure=front.secure)
         return [value for value in values if _SESSION_ID.fullmatch(value)]
 
-    async def find(self, request: Request, front: Front) -> Visit | None:
+    async def find(self, request: Request, front: RequestOrigin) -> OperatorRequest | None:
         """The live session of an account that is an operator's now."""
         now = self._clock.now()
         for session_id in self.held(request, front):
@@ -82,16 +82,16 @@ class OperatorSessions:
             if session is not None and session.role == OPERATOR:
                 request.user = session.username
                 self._sessions.note_use(session, now)
-                return Visit(session, self._tokens.from_seed(session.csrf_seed))
+                return OperatorRequest(session, self._tokens.from_seed(session.csrf_seed))
         return None
 
-    async def require(self, request: Request, front: Front) -> Visit:
+    async def require(self, request: Request, front: RequestOrigin) -> OperatorRequest:
         visit = await self.find(request, front)
         if visit is None:
             raise LoginRequired
         return visit
 
-    async def receive(self, request: Request, front: Front) -> Posted:
+    async def receive(self, request: Request, front: RequestOrigin) -> FormPost:
         """A form that an operator sent from one of our pages; refused where a foreign page may have sent it."""
         await self.require(request, front)
         body = await read_body(request, LARGEST_FORM)
@@ -104,10 +104,10 @@ class OperatorSessions:
         is_current = self._tokens.is_of(visit.session, token)
         if not is_current and not (self._tokens.is_ours(token) and _is_from_ours(request, front)):
             raise CsrfFailed
-        return Posted(visit, fields, is_current)
+        return FormPost(visit, fields, is_current)
 
 
-def _is_from_ours(request: Request, front: Front) -> bool:
+def _is_from_ours(request: Request, front: RequestOrigin) -> bool:
     """Whether the browser itself says that one of our pages sent this."""
     origin = request.head.origin
     return origin is not None and front.origin is not None and parse_origin(origin) == front.origin
@@ -119,9 +119,9 @@ _TOO_OLD: Final = "This page was too old: try again."
 _LONGEST_NEXT: Final = 2000
 
 
-class SignIn:
+class SignInView:
     def __init__(
-        self, sessions: OperatorSessions, admission: Admission, tokens: CsrfTokens, clock: Clock, renderer: Renderer
+        self, sessions: OperatorSessions, admission: Authenticator, tokens: CsrfTokens, clock: Clock, renderer: Renderer
     ) -> None:
         self._sessions = sessions
         self._admission = admission
@@ -131,14 +131,14 @@ class SignIn:
         self.pages: Routes = {}
         """Those to which a sign-in may go back."""
 
-    async def show(self, request: Request, front: Front) -> Response:
-        query = query_of(request)
+    async def show(self, request: Request, front: RequestOrigin) -> Response:
+        query = parse_query(request)
         onward = self._onward(query.get("next", ""))
         if await self._sessions.find(request, front) is not None:
             return redirect(onward)
         return self._form(request, front, onward, problem=LOST if query.get("lost") else None)
 
-    async def sign_in(self, request: Request, front: Front) -> Response:
+    async def sign_in(self, request: Request, front: RequestOrigin) -> Response:
         body = await read_body(request, self._admission.settings.max_body)
         media_type(request, (FORM,))
         check_origin(request, front)
@@ -153,7 +153,7 @@ class SignIn:
             return self._form(request, front, onward, fields.get("username", ""), _words(refused), refused)
         return redirect(onward, cookie_headers(operator_cookie(session_id, secure=front.secure)))
 
-    async def sign_out(self, request: Request, front: Front) -> Response:
+    async def sign_out(self, request: Request, front: RequestOrigin) -> Response:
         try:
             posted = await self._sessions.receive(request, front)
         except LoginRequired:
@@ -177,9 +177,9 @@ class SignIn:
         asked |= {} if onward == OPERATOR_PATH else {"next": onward}
         return redirect(SIGN_IN_PATH + ("?" + urlencode(asked) if asked else ""))
 
-    async def _admit(self, request: Request, front: Front, username: str, password: str) -> str:
+    async def _admit(self, request: Request, front: RequestOrigin, username: str, password: str) -> str:
         await self._admission.recognise(request, username)
-        wanted = Wanted(
+        wanted = SessionRequest(
             csrf_seed=self._tokens.new()[:SEED_LENGTH],
             replaces=self._sessions.held(request, front),
             prefix=OPERATORS,
@@ -191,7 +191,7 @@ class SignIn:
     def _form(
         self,
         request: Request,
-        front: Front,
+        front: RequestOrigin,
         onward: str,
         username: str = "",
         problem: str | None = None,
@@ -199,7 +199,7 @@ class SignIn:
     ) -> Response:
         kept = (token for token in request.head.cookies.csrf_tokens if self._tokens.is_ours(token))
         token = next(kept, None) or self._tokens.new()
-        headers: Headers = cookie_headers(csrf_cookie(token, self._clock.now(), secure=front.secure))
+        headers: HeaderList = cookie_headers(csrf_cookie(token, self._clock.now(), secure=front.secure))
         if refused is not None and refused.retry_after is not None:
             headers.append((b"retry-after", b"%d" % refused.retry_after))
         return self._renderer.page(

@@ -13,11 +13,11 @@ from markupsafe import Markup
 
 from cloudconsole.operator.entities import ENTITY_TYPES, PRICES, EntityType
 from cloudconsole.server.admin_ui.fields import local_time
-from cloudconsole.server.admin_ui.labels import CURRENCY, price_name, worded
+from cloudconsole.server.admin_ui.labels import CURRENCY, choice_label, price_name
 from cloudconsole.server.http.body import MOST_FORM_FIELDS, form_pairs
 from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.http.request import Request
-from cloudconsole.server.http.response import Headers, Response
+from cloudconsole.server.http.response import HeaderList, Response
 from cloudconsole.server.http.static import ASSETS, PAGE_POLICY
 from cloudconsole.spec.text import escape, format_cell
 
@@ -66,7 +66,7 @@ class Renderer:
             bytecode_cache=_COMPILED,
         )
         self._environment.filters.update(cell=format_cell, moment=self.moment, visible=escape, titled=title_of)
-        self._environment.filters.update(grouped=_grouped, named=self.named, worded=worded)
+        self._environment.filters.update(grouped=_grouped, named=self.named, worded=choice_label)
         self._environment.globals.update(
             asset=ASSETS.address,
             link=link,
@@ -80,14 +80,14 @@ class Renderer:
             self._environment.get_template(name)
 
     def page(
-        self, template: str, request: Request, *, status: int = 200, headers: Headers | None = None, **values: Any
+        self, template: str, request: Request, *, status: int = 200, headers: HeaderList | None = None, **values: Any
     ) -> Response:
         html = self._environment.get_template(template).render(request_id=request.request_id, **values)
         return Response(status, html.encode(), [HTML_TYPE, *(headers or [])], policy=PAGE_POLICY)
 
     def moment(self, text: str) -> Markup | str:
         """A record's time for people, in the console's time zone, with its offset where it has one; else it is UTC."""
-        told = told_in(self._zone, text)
+        told = notice_in(self._zone, text)
         if told is None:
             return escape(text)
         return Markup('<time datetime="{}">{}</time>').format(text, told)
@@ -106,7 +106,7 @@ def _grouped(fields: Iterable[Any]) -> list[tuple[str, list[Any]]]:
     return [(group, list(members)) for group, members in groupby(fields, lambda field: field.control.group)]
 
 
-def told_in(zone: tzinfo, text: str) -> str | None:
+def notice_in(zone: tzinfo, text: str) -> str | None:
     """A record's time in a time zone, with its offset where it has one; None for what is no time."""
     try:
         moment = datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).astimezone(zone)
@@ -116,7 +116,7 @@ def told_in(zone: tzinfo, text: str) -> str | None:
     return f"{moment:%Y-%m-%d %H:%M:%S}" + ("" if offset == "+0000" else f" {offset[:3]}:{offset[3:5]}")
 
 
-def redirect(location: str, headers: Headers | None = None) -> Response:
+def redirect(location: str, headers: HeaderList | None = None) -> Response:
     """On to another page, to be had by GET."""
     return Response(303, headers=[(b"location", location.encode("ascii")), *(headers or [])])
 
@@ -126,7 +126,7 @@ _REPLACED: Final = str.maketrans("\0", "\ufffd")
 """No name has a NUL, and PostgreSQL cannot even be asked for one: it goes the way of bytes that are no text."""
 
 
-def query_of(request: Request) -> dict[str, str]:
+def parse_query(request: Request) -> dict[str, str]:
     """The first fields of the query; of a repeated one the last counts, and what is no text is none."""
     query = request.query
     if len(query) > LONGEST_QUERY:

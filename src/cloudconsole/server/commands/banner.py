@@ -8,8 +8,8 @@ from cloudconsole.operator.sample import SAMPLE_PASSWORDS
 from cloudconsole.server.config.identity_endpoints import LOCAL
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.cookies import OPERATOR_PATH
-from cloudconsole.server.net import is_loopback, reachable
-from cloudconsole.server.test_mode.runtime import Desk
+from cloudconsole.server.net import connectable_address, is_loopback
+from cloudconsole.server.test_mode.runtime import TestRuntime
 
 CURL_SESSION = """\
 base={base}
@@ -48,12 +48,12 @@ def python_session(base: str, region: str, username: str = "demo") -> str:
     return PYTHON_SESSION.format(base=base, region=region, username=username, password=SAMPLE_PASSWORDS[username])
 
 
-class Start(NamedTuple):
+class StartInfo(NamedTuple):
     """A console about to serve."""
 
     settings: Settings
     port: int
-    desk: Desk
+    desk: TestRuntime
     sample_accounts: list[str]
     """Those that still have the sample's passwords."""
     is_empty: bool
@@ -64,7 +64,7 @@ class Start(NamedTuple):
     @property
     def listens(self) -> str:
         """Where it can be called from this machine, whatever others call it by."""
-        return f"{self.settings.own_scheme}://{reachable(self.settings.host)}:{self.port}"
+        return f"{self.settings.own_scheme}://{connectable_address(self.settings.host)}:{self.port}"
 
     @property
     def base(self) -> str:
@@ -77,7 +77,7 @@ class Start(NamedTuple):
         return [endpoint.address for endpoint in endpoints] or [f"{self.base}/v3"]
 
 
-def welcome(start: Start) -> str:
+def print_banner(start: StartInfo) -> str:
     """The lines to print, for people."""
     settings, base, regions = start.settings, start.base, start.regions
     lines = [f"Cloud Console serves on {base}", f"region to send at login: {' or '.join(regions)}"]
@@ -101,7 +101,7 @@ def welcome(start: Start) -> str:
     return "\n".join(lines) + "\n"
 
 
-def ready_line(start: Start) -> str:
+def ready_line(start: StartInfo) -> str:
     """The same for a program: one line of JSON."""
     told = {
         "address": start.base,

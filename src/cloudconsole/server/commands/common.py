@@ -8,14 +8,14 @@ from typing import Final
 from cloudconsole.server.logging import ERROR_PREFIX, is_journal
 from cloudconsole.spec.text import escape
 
-REFUSED: Final = 1
+EXIT_FAILED: Final = 1
 
 
-def refuse(problem: str) -> int:
+def exit_with_error(problem: str) -> int:
     """Say it on standard error, each line with our name; gives the exit code."""
     prefix = ERROR_PREFIX if is_journal(sys.stderr) else ""
     sys.stderr.writelines(f"{prefix}cloudconsole: {escape(line)}\n" for line in problem.splitlines())
-    return REFUSED
+    return EXIT_FAILED
 
 
 def user_name() -> str:

@@ -10,14 +10,14 @@ from cloudconsole.cli import output, stdout
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.core.hosts import normalise_region
 from cloudconsole.operator.errors import OperatorError
-from cloudconsole.server.commands.common import refuse
+from cloudconsole.server.commands.common import exit_with_error
 from cloudconsole.server.commands.passwords import add_password_arguments, read_password
 from cloudconsole.server.config.docs import add_config_flag, add_setting_flags
 from cloudconsole.server.config.settings import SETTINGS
 from cloudconsole.server.doctor.config import read_case
-from cloudconsole.server.doctor.openstack import endpoints_of
-from cloudconsole.server.doctor.results import Case, Finding, Login
-from cloudconsole.server.doctor.runner import Result, examine
+from cloudconsole.server.doctor.openstack import keystone_endpoints
+from cloudconsole.server.doctor.results import DoctorContext, Finding, Login
+from cloudconsole.server.doctor.runner import Result, run_checks
 from cloudconsole.spec.text import escape
 
 
@@ -41,8 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         case = replace(case, login=_login(arguments, case))
     except OperatorError as refused:
-        return refuse(str(refused))
-    results = examine(case)
+        return exit_with_error(str(refused))
+    results = run_checks(case)
     is_well = all(result.level != "problem" for result in results)
     if arguments.json:
         output.print_json({"ok": is_well, "findings": [result._asdict() for result in results]})
@@ -51,12 +51,12 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if is_well else 1
 
 
-def _login(arguments: argparse.Namespace, case: Case) -> Login | None:
+def _login(arguments: argparse.Namespace, case: DoctorContext) -> Login | None:
     if arguments.user is None:
         if arguments.at is not None or arguments.password_stdin or arguments.password_file is not None:
             raise OperatorError("--at and a password are for a login: give --as USER, too")
         return None
-    addresses = [endpoint.address for endpoint in endpoints_of(case)]
+    addresses = [endpoint.address for endpoint in keystone_endpoints(case)]
     if not addresses:
         raise OperatorError("--as: no identity endpoint of kind keystone is set")
     wanted = addresses if arguments.at is None else [normalise_region(arguments.at)]

@@ -9,12 +9,12 @@ from cloudconsole.server.commands.admin.store import (
     add_json_argument,
     add_store_arguments,
     run_with_settings,
-    settle,
-    writing,
+    wait_for_replicas,
+    writing_transaction,
 )
 from cloudconsole.server.commands.common import user_name
 from cloudconsole.server.commands.passwords import add_password_arguments, read_new_password
-from cloudconsole.server.config.docs import flag_words
+from cloudconsole.server.config.docs import format_flag
 from cloudconsole.server.config.settings import STORE_SETTINGS, Settings
 from cloudconsole.store.passwords import hash_password
 
@@ -37,9 +37,9 @@ def _make(arguments: argparse.Namespace, settings: Settings) -> None:
     reject_if_accounts_exist(settings.store)
     password_hash = hash_password(read_new_password(arguments, settings.password_policy, "operator"))
     settings.store.migrate(user_name())
-    with settings.store.opened("cloud") as engine, writing(engine, settings) as desk:
+    with settings.store.opened("cloud") as engine, writing_transaction(engine, settings) as desk:
         add_first_operator(desk, username=username, tenant=tenant, password_hash=password_hash)
-    settle(settings)
+    wait_for_replicas(settings)
     place = settings.store.place
     if arguments.json:
         output.print_json({"store": place, "username": username, "tenant": tenant})
@@ -67,5 +67,5 @@ def _flags(arguments: argparse.Namespace) -> tuple[str, str]:
 
         if holds_password(given["database"]):
             remark = "  # its password is not shown: give it by --database-password-file"
-    words = shlex.join(flag_words(given))
+    words = shlex.join(format_flag(given))
     return f" {words}" if words else "", remark

@@ -91,7 +91,7 @@ def _fit(password: str) -> str:
     return password
 
 
-def warn_of_shown_password(database: str | None) -> None:
+def warn_password_in_arguments(database: str | None) -> None:
     """Say so on standard error; the command goes on, since the password has been seen by then."""
     if database is None or not _has_password(database):
         return

@@ -16,28 +16,33 @@ from cloudconsole.operator.cloud_file.model import CloudFile
 from cloudconsole.operator.entities.accounts import has_accounts
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.sample import SAMPLE_FILE, accounts_with_sample_passwords
-from cloudconsole.server.commands.admin.store import settle
-from cloudconsole.server.commands.banner import Start, ready_line, welcome
-from cloudconsole.server.commands.common import refuse, user_name
-from cloudconsole.server.commands.passwords import warn_of_shown_password
-from cloudconsole.server.commands.test_mode_flags import add_desk_flags, read_desk, refuse_reach, stand_in_defaults
+from cloudconsole.server.commands.admin.store import wait_for_replicas
+from cloudconsole.server.commands.banner import StartInfo, print_banner, ready_line
+from cloudconsole.server.commands.common import exit_with_error, user_name
+from cloudconsole.server.commands.passwords import warn_password_in_arguments
+from cloudconsole.server.commands.test_mode_flags import (
+    add_test_mode_flags,
+    apply_test_defaults,
+    read_test_runtime,
+    reject_public_address,
+)
 from cloudconsole.server.config.docs import add_config_flag, add_setting_flags, sample_file
 from cloudconsole.server.config.loader import load_settings
 from cloudconsole.server.config.settings import SETTINGS, SettingError, Settings
-from cloudconsole.server.logging import is_journal, set_up_logs
+from cloudconsole.server.logging import configure_logging, is_journal
 from cloudconsole.server.runtime.supervisor import serve
 from cloudconsole.server.runtime.systemd import Notifier
-from cloudconsole.server.runtime.tls import hold_reloads, read_certificate
+from cloudconsole.server.runtime.tls import block_reload_signal, read_certificate
 from cloudconsole.server.runtime.uvicorn_compat import require_uvicorn
-from cloudconsole.server.runtime.worker import STOP_SIGNALS, ListenError, Sockets, bind, bind_metrics
-from cloudconsole.server.test_mode.runtime import Desk
+from cloudconsole.server.runtime.worker import STOP_SIGNALS, ListenError, ListeningSockets, bind, bind_metrics
+from cloudconsole.server.test_mode.runtime import TestRuntime
 from cloudconsole.store import tables
 from cloudconsole.store.base import StoreError, read_only
 from cloudconsole.store.sqlite.store import SqliteStore, hold_serving_lock, prepare
 from cloudconsole.store.sqlite.test_marker import hold_until_exit, reject_test_store
 
 
-class FirstCloud(NamedTuple):
+class InitialCloud(NamedTuple):
     """A cloud file without problems."""
 
     source: Path
@@ -46,7 +51,7 @@ class FirstCloud(NamedTuple):
     is_sample: bool
 
 
-def add_first_cloud_flags(parser: argparse.ArgumentParser) -> None:
+def add_initial_cloud_flags(parser: argparse.ArgumentParser) -> None:
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument("--sample", action="store_true", help="load the sample cloud into an empty store first")
     choice.add_argument(
@@ -54,33 +59,33 @@ def add_first_cloud_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def read_first_cloud(arguments: argparse.Namespace, settings: Settings) -> FirstCloud | None:
+def read_initial_cloud(arguments: argparse.Namespace, settings: Settings) -> InitialCloud | None:
     """What the flags name, if anything; a file with problems raises with every one of them."""
     source = SAMPLE_FILE if arguments.sample else arguments.cloud
     if source is None:
         return None
-    return FirstCloud(
+    return InitialCloud(
         source, *read_cloud_file(source, settings.zone, policy=settings.password_policy), is_sample=arguments.sample
     )
 
 
-class _Inhabited(Exception):
+class _StoreNotEmpty(Exception):
     """Something is there already."""
 
 
-def load_first_cloud(cloud: FirstCloud, settings: Settings, now: int) -> None:
+def load_initial_cloud(cloud: InitialCloud, settings: Settings, now: int) -> None:
     """Load it where nothing is there yet; else the sample leaves what is there, and a file of one's own is refused."""
     actor = "sample" if cloud.is_sample else "serve"
     with settings.store.opened("cloud") as engine:
         try:
             # Looked at first, since passwords take their time; and again when it is certain that nobody else loads.
             with read_only(engine).connect() as connection:
-                _refuse_inhabited(connection)
+                _reject_not_empty(connection)
             what = (cloud.content, cloud.passwords)
-            apply_cloud_file(engine, *what, name=cloud.source.name, now=now, actor=actor, refuse=_refuse_inhabited)
+            apply_cloud_file(engine, *what, name=cloud.source.name, now=now, actor=actor, refuse=_reject_not_empty)
             # Other replicas may serve the store already.
-            settle(settings)
-        except _Inhabited:
+            wait_for_replicas(settings)
+        except _StoreNotEmpty:
             if not cloud.is_sample:
                 raise OperatorError(
                     f"--cloud: {settings.store} is not empty, and stays as it is: give another with --data or "
@@ -88,11 +93,11 @@ def load_first_cloud(cloud: FirstCloud, settings: Settings, now: int) -> None:
                 ) from None
 
 
-def _refuse_inhabited(connection: Connection) -> None:
+def _reject_not_empty(connection: Connection) -> None:
     """Refuse a store from which a load would take something away."""
     loaded = (tables.tenants, tables.nodes, tables.flavors, tables.prices, tables.news, tables.urls)
     if any(connection.execute(select(table).limit(1)).first() is not None for table in loaded):
-        raise _Inhabited
+        raise _StoreNotEmpty
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -103,9 +108,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_config_flag(parser)
     parser.add_argument("--print-config", action="store_true", help="print a settings file to start from, and end")
-    add_first_cloud_flags(parser)
+    add_initial_cloud_flags(parser)
     parser.add_argument("--json", action="store_true", help="say where it serves in one line of JSON, for programs")
-    add_desk_flags(parser)
+    add_test_mode_flags(parser)
     add_setting_flags(parser)
 
 
@@ -113,35 +118,35 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.print_config:
         stdout.write(sample_file())
         return 0
-    hold_reloads()
+    block_reload_signal()
     notifier = Notifier.from_environment()
     # Until the server has taken over, there is nothing to finish.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    with stand_in_defaults(arguments) as stand_ins:
+    with apply_test_defaults(arguments) as stand_ins:
         return _run(arguments, stand_ins, notifier)
 
 
 def _run(arguments: argparse.Namespace, stand_ins: Mapping[str, Any], notifier: Notifier) -> int:
     try:
         flags = {name: getattr(arguments, name) for name in ("config", *SETTINGS)}
-        warn_of_shown_password(arguments.database)
+        warn_password_in_arguments(arguments.database)
         settings = load_settings(flags=flags, stand_ins=stand_ins)
-        desk = read_desk(arguments, settings)
-        set_up_logs(settings)
+        desk = read_test_runtime(arguments, settings)
+        configure_logging(settings)
         certificate = read_certificate(settings)
-        first_cloud = read_first_cloud(arguments, settings)
+        first_cloud = read_initial_cloud(arguments, settings)
         # Taken before a store is made: a start that is refused leaves nothing behind.
         require_uvicorn()
         listener, metrics_listener = bind(settings.host, settings.port), bind_metrics(settings)
         if not desk.is_ordinary:
-            refuse_reach(listener)
+            reject_public_address(listener)
         _prepare_store(settings, desk)
         if isinstance(settings.store, SqliteStore):
             hold_serving_lock(settings.data)
         if settings.has_keystone:
-            _see_token_keys(settings.token_key_file)
+            _check_token_keys(settings.token_key_file)
         if first_cloud is not None:
-            load_first_cloud(first_cloud, settings, int(desk.clock.now()))
+            load_initial_cloud(first_cloud, settings, int(desk.clock.now()))
         is_empty, sample_accounts = _look(settings)
         if sample_accounts and not (settings.only_this_machine or settings.insecure_sample):
             raise SettingError(
@@ -149,23 +154,23 @@ def _run(arguments: argparse.Namespace, stand_ins: Mapping[str, Any], notifier: 
                 "change them, listen on 127.0.0.1, or give --insecure-sample (CLOUDCONSOLE_INSECURE_SAMPLE=true)"
             )
     except (SettingError, StoreError, ListenError, OperatorError, IncompatibleDependency) as problem:
-        return refuse(str(problem))
+        return exit_with_error(str(problem))
     port, is_temporary = listener.getsockname()[1], settings.data == stand_ins.get("data")
-    start = Start(settings, port, desk, sample_accounts, is_empty=is_empty, is_temporary=is_temporary)
+    start = StartInfo(settings, port, desk, sample_accounts, is_empty=is_empty, is_temporary=is_temporary)
     # From here on there is something to stop. An exit that is raised may be lost on its way, in a finalizer above all,
     # so a signal waits until the server has taken over.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     if arguments.json:
         stdout.write(ready_line(start))
     elif not is_journal(sys.stdout):
-        stdout.write(welcome(start))
+        stdout.write(print_banner(start))
     stdout.flush()
     if certificate is not None:
         certificate.warn_of_expiry()
-    return serve(settings, Sockets(listener, metrics_listener), certificate, desk, notifier)
+    return serve(settings, ListeningSockets(listener, metrics_listener), certificate, desk, notifier)
 
 
-def _prepare_store(settings: Settings, desk: Desk) -> None:
+def _prepare_store(settings: Settings, desk: TestRuntime) -> None:
     """What a desk writes must never be an ordinary console's, so each serves its own stores only."""
     if desk.is_ordinary:
         settings.store.prepare(user_name())
@@ -178,7 +183,7 @@ def _prepare_store(settings: Settings, desk: Desk) -> None:
         desk.end_older_sessions(settings.data)
 
 
-def _see_token_keys(file: Path) -> None:
+def _check_token_keys(file: Path) -> None:
     """Make them where there are none, before there are workers; refuse those that cannot be used."""
     from cloudconsole.backends.openstack.token_encryption import TokenCipher
 

@@ -17,9 +17,9 @@ from cloudconsole.server.config.identity_endpoints import LOCAL
 from cloudconsole.server.config.settings import SettingError, Settings
 from cloudconsole.server.net import is_loopback
 from cloudconsole.server.runtime.worker import ListenError
-from cloudconsole.server.test_mode.clock import DeskClock, SeededRandomness, read_moment
+from cloudconsole.server.test_mode.clock import SeededRandomSource, TestClock, read_moment
 from cloudconsole.server.test_mode.controls import Controls
-from cloudconsole.server.test_mode.runtime import Desk
+from cloudconsole.server.test_mode.runtime import TestRuntime
 
 FLAGS: Final = ("--clock", "--clock-fixed", "--seed", "--test-mode")
 """Those that are for one's own machine alone."""
@@ -27,7 +27,7 @@ UNTIL_STDIN_ENDS: Final = "--until-stdin-ends"
 STDIN: Final = 0
 
 
-def add_desk_flags(parser: argparse.ArgumentParser) -> None:
+def add_test_mode_flags(parser: argparse.ArgumentParser) -> None:
     flags = parser.add_argument_group(
         "For the desk of those who write callers",
         "On this machine only, and no settings. Without --data the store is in a temporary folder, gone afterwards.",
@@ -46,7 +46,7 @@ def add_desk_flags(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def stand_in_defaults(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+def apply_test_defaults(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """What takes the place of a setting's default: at a desk a folder for the data that is gone afterwards."""
     if not _given(arguments) or arguments.data is not None:
         yield {}
@@ -55,7 +55,7 @@ def stand_in_defaults(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]
         yield {"data": Path(folder)}
 
 
-def read_desk(arguments: argparse.Namespace, settings: Settings) -> Desk:
+def read_test_runtime(arguments: argparse.Namespace, settings: Settings) -> TestRuntime:
     """The desk that the flags ask for; refuses one that others could sit down at."""
     problems = [f"{flag}: {problem}" for flag in _given(arguments) for problem in _problems(flag, settings)]
     start = None
@@ -67,16 +67,16 @@ def read_desk(arguments: argparse.Namespace, settings: Settings) -> Desk:
         problems += [f"{UNTIL_STDIN_ENDS}: {problem}" for problem in _lifeline_problems(arguments)]
     if problems:
         raise SettingError("\n".join(problems))
-    clock = DeskClock(start, fixed=arguments.clock_fixed)
-    seeded = None if arguments.seed is None else SeededRandomness(arguments.seed)
+    clock = TestClock(start, fixed=arguments.clock_fixed)
+    seeded = None if arguments.seed is None else SeededRandomSource(arguments.seed)
     if arguments.test_mode:
         lifeline = STDIN if arguments.until_stdin_ends else None
-        return Desk(clock, seeded or SYSTEM_RANDOM, partial(Controls, clock, seeded), lifeline)
+        return TestRuntime(clock, seeded or SYSTEM_RANDOM, partial(Controls, clock, seeded), lifeline)
     has_own_clock = start is not None or arguments.clock_fixed
-    return Desk(clock if has_own_clock else SystemClock(), seeded or SYSTEM_RANDOM)
+    return TestRuntime(clock if has_own_clock else SystemClock(), seeded or SYSTEM_RANDOM)
 
 
-def refuse_reach(listener: socket.socket) -> None:
+def reject_public_address(listener: socket.socket) -> None:
     """Refuse an address that others can reach, whatever name it was bound by: the name service decides on that."""
     address = listener.getsockname()[0]
     if not is_loopback(address):

@@ -72,7 +72,7 @@ def add_setting_flags(parser: argparse.ArgumentParser) -> None:
             flags.add_argument(setting.flag, metavar=setting.kind.metavar, help=_help(setting), **given)
 
 
-def flag_words(given: Mapping[str, object]) -> list[str]:
+def format_flag(given: Mapping[str, object]) -> list[str]:
     """Return the flags of these settings as words of another command; a password in an address is removed."""
     words = []
     for name, value in given.items():

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from cloudconsole.backends.openstack.config import Endpoint
 from cloudconsole.core.hosts import normalise_region
-from cloudconsole.server.config.types import FILE, IDENTITY_ADDRESS, Choice, Kind, ListOf, Word
+from cloudconsole.server.config.types import FILE, IDENTITY_ADDRESS, Choice, ListOf, SettingType, Word
 
 LOCAL: Final = "local"
 """The kind of an identity endpoint whose accounts are the console's own."""
@@ -77,7 +77,7 @@ class Endpoints(ListOf):
         return IdentityEndpoint(address, kind, Endpoint(place, **values))
 
 
-def _field(kind: Kind, key: str, value: Any) -> Any:
+def _field(kind: SettingType, key: str, value: Any) -> Any:
     try:
         return kind.from_file(value)
     except ValueError as problem:
@@ -100,7 +100,7 @@ def _listed(*names: str) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-_FIELDS: Final[dict[str, dict[str, Kind]]] = {
+_FIELDS: Final[dict[str, dict[str, SettingType]]] = {
     LOCAL: {},
     KEYSTONE: {
         "user_domain": Word(_name, "NAME", "a domain's name", "Default"),

@@ -49,12 +49,12 @@ def load_settings(
 
 def read_values(
     environment: Mapping[str, str] | None = None, flags: Mapping[str, str | None] | None = None
-) -> "Reading":
+) -> "SettingsLoader":
     """The values that were given and can be read, and what is wrong with the others."""
     variables = _variables(os.environ if environment is None else environment)
     given = {name: text for name, text in (flags or {}).items() if text is not None}
     config = variables.pop(CONFIG_VARIABLE, None)
-    reading = Reading()
+    reading = SettingsLoader()
     if "config" in given:
         reading.read_file(CONFIG_FLAG, given.pop("config"))
     elif config is not None:
@@ -65,7 +65,7 @@ def read_values(
     return reading
 
 
-class Reading:
+class SettingsLoader:
     """What was given so far, the later before the earlier, and all that is wrong with it."""
 
     def __init__(self) -> None:

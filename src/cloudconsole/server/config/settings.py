@@ -15,7 +15,7 @@ from cloudconsole.core.hosts import normalise_region, parse_host
 from cloudconsole.operator.parsing import MINIMUM_LENGTHS, PasswordPolicy
 from cloudconsole.server.config import types as meanings
 from cloudconsole.server.config.identity_endpoints import KEYSTONE, LOCAL, Endpoints, IdentityEndpoint
-from cloudconsole.server.config.types import Choice, Kind, ListenAddress, ListOf, Switch, WholeNumber
+from cloudconsole.server.config.types import Choice, ListenAddress, ListOf, SettingType, Switch, WholeNumber
 from cloudconsole.server.net import Network, is_loopback
 from cloudconsole.store.base import Store
 from cloudconsole.store.sqlite.store import SqliteStore
@@ -98,7 +98,7 @@ class SettingError(Exception):
         """Those that contradict each other, where that is what is wrong."""
 
 
-def _setting(default: Any, group: str, kind: Kind, help_text: str) -> Any:
+def _setting(default: Any, group: str, kind: SettingType, help_text: str) -> Any:
     return field(default=default, metadata={"group": group, "kind": kind, "help": help_text})
 
 
@@ -296,7 +296,7 @@ class Setting(NamedTuple):
     name: str
     default: Any
     group: str
-    kind: Kind
+    kind: SettingType
     help: str
 
     @property

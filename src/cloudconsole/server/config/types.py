@@ -13,7 +13,7 @@ from cloudconsole.core.hosts import normalise_region, parse_host, parse_origin
 from cloudconsole.server.net import Network
 
 
-class Kind(ABC):
+class SettingType(ABC):
     """What a setting may hold. A ValueError's text says what is wrong or what to give instead."""
 
     wanted: str
@@ -34,7 +34,7 @@ class Kind(ABC):
         return ValueError(f"give {self.wanted}")
 
 
-class WholeNumber(Kind):
+class WholeNumber(SettingType):
     metavar = "NUMBER"
 
     def __init__(self, low: int, high: int) -> None:
@@ -52,7 +52,7 @@ class WholeNumber(Kind):
         return value
 
 
-class Switch(Kind):
+class Switch(SettingType):
     wanted = "true or false"
     metavar = "true|false"
 
@@ -69,7 +69,7 @@ class Switch(Kind):
         return value
 
 
-class Choice(Kind):
+class Choice(SettingType):
     def __init__(self, *options: str) -> None:
         self._options = options
         self.wanted = f"{', '.join(options[:-1])} or {options[-1]}"
@@ -84,7 +84,7 @@ class Choice(Kind):
         return self.from_text(value)
 
 
-class Word(Kind):
+class Word(SettingType):
     """Text with a meaning, the same in a file as in a variable; `read` gives None where the text has none."""
 
     def __init__(self, read: Callable[[str], Any], metavar: str, wanted: str, *examples: str) -> None:
@@ -105,7 +105,7 @@ class Word(Kind):
         return self.from_text(value)
 
 
-class ListOf(Kind):
+class ListOf(SettingType):
     """Several of one kind: an array in a file, separated by commas in text."""
 
     def __init__(self, item: Word) -> None:

@@ -11,8 +11,8 @@ from sqlalchemy import Column, Connection, Row, func, select
 from cloudconsole.core import login_throttle
 from cloudconsole.operator.entities.accounts import active_operators, has_accounts
 from cloudconsole.operator.sample import accounts_with_sample_passwords
-from cloudconsole.server.doctor.results import Case, Finding, argument, ok, problem, warning
-from cloudconsole.server.doctor.store import looking_at
+from cloudconsole.server.doctor.results import DoctorContext, Finding, ok, problem, quote_argument, warning
+from cloudconsole.server.doctor.store import read_connection
 from cloudconsole.store.activity import hash_username
 from cloudconsole.store.tables import accounts, login_failures, tenants
 
@@ -30,8 +30,8 @@ _DISABLED_OPERATORS: Final = (
 )
 
 
-def check_operators(case: Case) -> Iterator[Finding]:
-    with looking_at(case, "cloud") as connection:
+def check_operators(case: DoctorContext) -> Iterator[Finding]:
+    with read_connection(case, "cloud") as connection:
         is_inhabited = has_accounts(connection)
         operators = connection.scalar(select(func.count()).select_from(active_operators().subquery()))
         disabled = connection.execute(_DISABLED_OPERATORS).first()
@@ -46,7 +46,7 @@ def check_operators(case: Case) -> Iterator[Finding]:
         yield ok(f"{operators} can log in")
 
 
-def _added(case: Case, tenant: str, username: str) -> tuple[str, str]:
+def _added(case: DoctorContext, tenant: str, username: str) -> tuple[str, str]:
     """Return the advice, in words and as a command, where there is no operator."""
     add = ("admin", "account", "add", username, "--tenant", tenant, "--role", "operator")
     return "add one", f"{case.command('admin', 'tenant', 'add', tenant)} && {case.command(*add)}"
@@ -57,22 +57,22 @@ def _unused_name(connection: Connection, column: Column[Any], name: str) -> str:
     return next(each for each in chain([name], (f"{name}-{number}" for number in count(2))) if each not in taken)
 
 
-def _enabled(case: Case, disabled: "Row[Any, Any, Any, Any]") -> tuple[str, str]:
+def _enabled(case: DoctorContext, disabled: "Row[Any, Any, Any, Any]") -> tuple[str, str]:
     """Return the advice, in words and as a command, where an operator or its tenant is disabled."""
     commands = []
     if disabled.tenant_disabled:
-        commands.append(case.command("admin", "tenant", "enable", *argument(disabled.name)))
+        commands.append(case.command("admin", "tenant", "enable", *quote_argument(disabled.name)))
     if disabled.disabled:
-        commands.append(case.command("admin", "account", "enable", *argument(disabled.username)))
+        commands.append(case.command("admin", "account", "enable", *quote_argument(disabled.username)))
     return f"enable {disabled.username}, or add another one", " && ".join(commands)
 
 
-def check_sample_passwords(case: Case) -> Iterator[Finding]:
-    with looking_at(case, "cloud") as connection:
+def check_sample_passwords(case: DoctorContext) -> Iterator[Finding]:
+    with read_connection(case, "cloud") as connection:
         found = accounts_with_sample_passwords(connection)
     names, settings = ", ".join(found), case.settings
     mend = "change these passwords, or disable the accounts"
-    command = " && ".join(case.command("admin", "account", "password", *argument(name)) for name in found)
+    command = " && ".join(case.command("admin", "account", "password", *quote_argument(name)) for name in found)
     if not found:
         yield ok("no account has one")
     elif settings.only_this_machine:
@@ -87,7 +87,7 @@ def check_sample_passwords(case: Case) -> Iterator[Finding]:
         )
 
 
-def check_throttle(case: Case) -> Iterator[Finding]:
+def check_throttle(case: DoctorContext) -> Iterator[Finding]:
     failures = _failures(case)
     by_network: Counter[str] = Counter()
     for (network, _), number in failures.items():
@@ -128,10 +128,10 @@ def _shown(network: str, bits: int = 64) -> str:
     return str(ip_network(network).supernet(new_prefix=bits)) if network.endswith("/64") else network
 
 
-def _failures(case: Case) -> dict[tuple[str, bytes], int]:
+def _failures(case: DoctorContext) -> dict[tuple[str, bytes], int]:
     """How many count at this moment, by network and user."""
     columns = login_failures.c
-    with looking_at(case, "activity") as connection:
+    with read_connection(case, "activity") as connection:
         rows = connection.execute(
             select(columns.network, columns.user_hash, func.count().label("number"))
             .where(columns.at > case.now - login_throttle.WINDOW_SECONDS, columns.at <= case.now)
@@ -141,22 +141,22 @@ def _failures(case: Case) -> dict[tuple[str, bytes], int]:
     return {(row.network, row.user_hash): row.number for row in rows}
 
 
-def _names_of(case: Case, user_hashes: set[bytes]) -> dict[bytes, str]:
+def _names_of(case: DoctorContext, user_hashes: set[bytes]) -> dict[bytes, str]:
     """Of those that are accounts; what else was typed as a user is kept nowhere."""
     if not user_hashes:
         return {}
-    with looking_at(case, "cloud") as connection:
+    with read_connection(case, "cloud") as connection:
         names = connection.scalars(select(accounts.c.username))
         return {user_hash: name for name in names if (user_hash := hash_username(name)) in user_hashes}
 
 
-def _held_user(case: Case, name: str | None, network: str) -> Finding:
+def _held_user(case: DoctorContext, name: str | None, network: str) -> Finding:
     if name is None:
         return warning(f"logins of an unknown user from {network} must wait after too many failures", _PASSES)
     return warning(
         f"logins of {name} from {network} must wait after too many failures",
         f"let it log in at once, or do nothing: {_PASSES_BY_ITSELF}",
-        case.command("admin", "account", "clear-throttle", *argument(name)),
+        case.command("admin", "account", "clear-throttle", *quote_argument(name)),
     )
 
 

@@ -10,8 +10,8 @@ from sqlalchemy import text
 
 from cloudconsole.core.clock import format_utc, is_valid_timestamp
 from cloudconsole.server.doctor.fix_commands import pip_install
-from cloudconsole.server.doctor.results import Case, Finding, ok, problem, warning
-from cloudconsole.server.doctor.store import looking_at
+from cloudconsole.server.doctor.results import DoctorContext, Finding, ok, problem, warning
+from cloudconsole.server.doctor.store import read_connection
 from cloudconsole.store.base import DatabaseName
 
 EARLIEST: Final = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
@@ -28,16 +28,16 @@ _SIZE_OF_TIMEX: Final = 512
 """More than any platform's `struct timex`."""
 
 
-def check_clock(case: Case) -> Iterator[Finding]:
+def check_clock(case: DoctorContext) -> Iterator[Finding]:
     findings = [*_plausible(case), *_unsynchronised()]
     yield from findings
     if not findings:
         yield ok(f"it is {format_utc(case.now)}")
 
 
-def check_rows_in_time(case: Case) -> Iterator[Finding]:
+def check_rows_in_time(case: DoctorContext) -> Iterator[Finding]:
     for part, what, query in _OLDEST_AND_NEWEST:
-        with looking_at(case, part) as connection:
+        with read_connection(case, part) as connection:
             oldest, newest = connection.execute(text(query)).one()
         wrong = [moment for moment in (oldest, newest) if moment is not None and not is_valid_timestamp(moment)]
         if wrong:
@@ -55,7 +55,7 @@ def check_rows_in_time(case: Case) -> Iterator[Finding]:
     yield ok("nothing in the store is of a time still to come")
 
 
-def check_time_zones(case: Case) -> Iterator[Finding]:
+def check_time_zones(case: DoctorContext) -> Iterator[Finding]:
     try:
         ZoneInfo("Asia/Shanghai")
     except ZoneInfoNotFoundError:
@@ -65,7 +65,7 @@ def check_time_zones(case: Case) -> Iterator[Finding]:
     yield ok(f"in {case.settings.time_zone} it is {local:%Y-%m-%d %H:%M}")
 
 
-def _plausible(case: Case) -> Iterator[Finding]:
+def _plausible(case: DoctorContext) -> Iterator[Finding]:
     if case.now < EARLIEST:
         yield problem(f"the clock says {format_utc(case.now)}, before this program was made", "set the clock right")
 

@@ -14,29 +14,31 @@ from cloudconsole.server.config.loader import read_values
 from cloudconsole.server.config.settings import SettingError, Settings
 from cloudconsole.server.doctor.fix_commands import ROOT, as_root, shell
 from cloudconsole.server.doctor.http_probe import expiry_findings
-from cloudconsole.server.doctor.results import Case, Finding, ok, problem, warning
-from cloudconsole.server.doctor.store import looking_at
-from cloudconsole.server.net import is_loopback, is_one_of
+from cloudconsole.server.doctor.results import DoctorContext, Finding, ok, problem, warning
+from cloudconsole.server.doctor.store import read_connection
+from cloudconsole.server.net import is_in_networks, is_loopback
 from cloudconsole.server.runtime.tls import certificate_expiry, read_certificate
 from cloudconsole.store.activity import UNDECLARED_SECONDS
 from cloudconsole.store.tables import undeclared_proxies
 
 
-def read_case(environment: Mapping[str, str], flags: Mapping[str, str | None], now: float, *, quick: bool) -> Case:
+def read_case(
+    environment: Mapping[str, str], flags: Mapping[str, str | None], now: float, *, quick: bool
+) -> DoctorContext:
     """The console that the settings mean, as far as they can be used."""
     reading = read_values(environment, flags)
     values, problems, unknown = reading.values, reading.problems, reading.unknown
     given = {name: text for name, text in flags.items() if text is not None}
     while True:
         try:
-            return Case(Settings(**values), problems, now, quick, frozenset(unknown), flags=given)
+            return DoctorContext(Settings(**values), problems, now, quick, frozenset(unknown), flags=given)
         except SettingError as refused:
             problems += str(refused).splitlines()
             unknown |= refused.settings
             values = {name: value for name, value in values.items() if name not in unknown}
 
 
-def check_settings(case: Case) -> Iterator[Finding]:
+def check_settings(case: DoctorContext) -> Iterator[Finding]:
     problems = [*case.setting_problems, *_certificate_problems(case.settings)]
     for text in problems:
         yield problem(text, "correct it or take it out: cloudconsole serve does not start with it")
@@ -55,7 +57,7 @@ def _certificate_problems(settings: Settings) -> list[str]:
 MOST_NAMED: Final = 10
 
 
-def check_origin(case: Case) -> Iterator[Finding]:
+def check_origin(case: DoctorContext) -> Iterator[Finding]:
     settings = case.settings
     origin, host = settings.public_origin, settings.origin_host
     if origin is None or host is None:
@@ -73,12 +75,12 @@ def check_origin(case: Case) -> Iterator[Finding]:
         yield ok(f"{origin} is known to this machine")
 
 
-def check_undeclared_proxies(case: Case) -> Iterator[Finding]:
+def check_undeclared_proxies(case: DoctorContext) -> Iterator[Finding]:
     columns = undeclared_proxies.c
     recent = select(columns.address).where(columns.seen_at > case.now - UNDECLARED_SECONDS).order_by(columns.seen_at)
-    with looking_at(case, "activity") as connection:
+    with read_connection(case, "activity") as connection:
         addresses = connection.scalars(recent).all()
-    undeclared = [address for address in addresses if not is_one_of(address, case.settings.proxies)]
+    undeclared = [address for address in addresses if not is_in_networks(address, case.settings.proxies)]
     mend = "declare it in proxies if it is yours, or keep it from sending them"
     for address in undeclared[-MOST_NAMED:]:
         text = f"{address} sends forwarded headers and is not among the proxies: they are not believed"
@@ -122,7 +124,7 @@ _FOR_OTHERS = stat.S_IRWXO | stat.S_IWGRP
 """A group may read a key, such as Debian's ssl-cert."""
 
 
-def check_certificate(case: Case) -> Iterator[Finding]:
+def check_certificate(case: DoctorContext) -> Iterator[Finding]:
     certificate, key = case.settings.tls_certificate, case.settings.tls_key
     if certificate is None or key is None:
         yield ok("none is set: the console speaks plain http")
@@ -154,7 +156,7 @@ def _openness(key: Path) -> Iterator[Finding]:
         yield problem(f"other users have access to the private key in {key}", "close it to others", command)
 
 
-def check_token_keys(case: Case) -> Iterator[Finding]:
+def check_token_keys(case: DoctorContext) -> Iterator[Finding]:
     settings = case.settings
     if not settings.has_keystone:
         yield ok("none are needed: no identity endpoint is of kind keystone")

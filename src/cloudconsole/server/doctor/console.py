@@ -8,18 +8,18 @@ from typing import Final
 from cloudconsole.server.config.settings import SettingError
 from cloudconsole.server.doctor.fix_commands import shell
 from cloudconsole.server.doctor.http_probe import (
-    Answer,
-    NoAnswer,
-    ask,
+    NoResponse,
+    ProbeResponse,
     certificate_findings,
     clock_findings,
+    probe,
     quoted,
     speaks_https,
 )
 from cloudconsole.server.doctor.processes import listener_on
-from cloudconsole.server.doctor.results import Case, Finding, ok, problem, warning
+from cloudconsole.server.doctor.results import DoctorContext, Finding, ok, problem, warning
 from cloudconsole.server.metrics.server import PATH
-from cloudconsole.server.net import reachable
+from cloudconsole.server.net import connectable_address
 from cloudconsole.server.runtime.tls import certificate_expiry
 from cloudconsole.server.runtime.worker import ListenError, bind
 from cloudconsole.spec.constants import CSRF_COOKIE, SESSION_COOKIE
@@ -27,13 +27,13 @@ from cloudconsole.spec.constants import CSRF_COOKIE, SESSION_COOKIE
 _MOST_TRIES: Final = 100
 
 
-def taken_port(case: Case, setting: str, host: str, port: int) -> Finding:
+def port_in_use(case: DoctorContext, setting: str, host: str, port: int) -> Finding:
     """Report the program that listens there, and name a free port."""
     process = listener_on(port)
     free = _free_port(host, port)
     value = str(free) if setting == "port" else f"[{host}]:{free}" if ":" in host else f"{host}:{free}"
     return problem(
-        f"{reachable(host)}:{port}, the address of {setting}, is taken by {process or 'another program'}: "
+        f"{connectable_address(host)}:{port}, the address of {setting}, is taken by {process or 'another program'}: "
         "the console cannot listen there",
         f"stop that program, or set {setting} to a free address, such as {value}, and give doctor the same",
         case.command("serve", **{setting: value}),
@@ -55,17 +55,17 @@ def _free_port(host: str, port: int) -> int:
 _ATTRIBUTES: Final = {SESSION_COOKIE: {"httponly", "path=/", "samesite=lax"}, CSRF_COOKIE: {"path=/", "samesite=lax"}}
 
 
-def check_console(case: Case) -> Iterator[Finding]:
+def check_console(case: DoctorContext) -> Iterator[Finding]:
     settings = case.settings
-    own = f"{settings.own_scheme}://{reachable(settings.host)}:{settings.port}" if settings.port else None
+    own = f"{settings.own_scheme}://{connectable_address(settings.host)}:{settings.port}" if settings.port else None
     place = settings.public_origin or own
     if place is None:
         yield ok("port 0 is set, so there is no telling where it runs: not looked at")
         return
     try:
         # Its own address is in no certificate; what is looked at then is the rest.
-        answer = ask(place, trusting=place == own)
-    except NoAnswer as reason:
+        answer = probe(place, trusting=place == own)
+    except NoResponse as reason:
         yield _silence(case, place, own, reason)
         return
     if answer.is_console:
@@ -75,27 +75,27 @@ def check_console(case: Case) -> Iterator[Finding]:
         yield from _seen(case, answer) if taken is None else [taken]
 
 
-def _taken(case: Case, own: str) -> Finding | None:
+def _taken(case: DoctorContext, own: str) -> Finding | None:
     """Report another program that listens where the console should."""
     try:
-        if ask(own, trusting=True).is_console:
+        if probe(own, trusting=True).is_console:
             return None
-    except NoAnswer as reason:
+    except NoResponse as reason:
         if not reason.was_reached or (own.startswith("http:") and speaks_https(own)):
             return None
-    return taken_port(case, "port", case.settings.host, case.settings.port)
+    return port_in_use(case, "port", case.settings.host, case.settings.port)
 
 
-def _silence(case: Case, place: str, own: str | None, reason: NoAnswer) -> Finding:
+def _silence(case: DoctorContext, place: str, own: str | None, reason: NoResponse) -> Finding:
     """Whether the console is not running, or only not to be reached at its public origin."""
     try:
         if own is not None and own != place:
-            ask(own, trusting=True)
+            probe(own, trusting=True)
             return problem(
                 f"it answers at {own}, but not at {place}: {reason}",
                 "look at the proxy, its certificate, the firewall and the name service entry",
             )
-    except NoAnswer:
+    except NoResponse:
         pass
     taken = None if own is None else _taken(case, own)
     if taken is not None:
@@ -115,7 +115,7 @@ def _silence(case: Case, place: str, own: str | None, reason: NoAnswer) -> Findi
     )
 
 
-def _seen(case: Case, answer: Answer) -> Iterator[Finding]:
+def _seen(case: DoctorContext, answer: ProbeResponse) -> Iterator[Finding]:
     if 300 <= answer.status < 400:
         yield problem(
             f"{answer.origin} sends callers on to {quoted(repr(answer.headers['Location']))}",
@@ -140,7 +140,7 @@ def _seen(case: Case, answer: Answer) -> Iterator[Finding]:
         yield ok(f"it answers at {answer.origin} as it should")
 
 
-def _renewal(case: Case, answer: Answer) -> tuple[str, str]:
+def _renewal(case: DoctorContext, answer: ProbeResponse) -> tuple[str, str]:
     """Return the advice for a certificate that expires, in words and, where the file is a later one, as a command."""
     file, end, process = case.settings.tls_certificate, answer.certificate_end, listener_on(case.settings.port)
     try:
@@ -151,7 +151,7 @@ def _renewal(case: Case, answer: Answer) -> tuple[str, str]:
     return "renew it; cloudconsole serve reloads certificate files on SIGHUP, a proxy in its own way", ""
 
 
-def _cookies(answer: Answer) -> Iterator[Finding]:
+def _cookies(answer: ProbeResponse) -> Iterator[Finding]:
     is_https = answer.origin.startswith("https:")
     for name, wanted in _ATTRIBUTES.items():
         attributes = answer.cookies.get(name)
@@ -181,7 +181,7 @@ def _cookies(answer: Answer) -> Iterator[Finding]:
             )
 
 
-def _regions(case: Case, answer: Answer) -> Iterator[Finding]:
+def _regions(case: DoctorContext, answer: ProbeResponse) -> Iterator[Finding]:
     offered = (answer.welcome or {}).get("regions")
     if not case.settings.identity and offered != [f"{answer.origin}/v3"]:
         yield problem(
@@ -190,7 +190,7 @@ def _regions(case: Case, answer: Answer) -> Iterator[Finding]:
         )
 
 
-def _cache(answer: Answer) -> Iterator[Finding]:
+def _cache(answer: ProbeResponse) -> Iterator[Finding]:
     control, age = answer.headers["Cache-Control"], answer.headers["Age"]
     if control != "no-store" or age is not None:
         yield problem(
@@ -202,24 +202,24 @@ def _cache(answer: Answer) -> Iterator[Finding]:
 _OWN_METRICS: Final = b"cloudconsole_"
 
 
-def check_metrics(case: Case) -> Iterator[Finding]:
+def check_metrics(case: DoctorContext) -> Iterator[Finding]:
     if case.settings.metrics is None:
         yield ok("none are served: metrics is not set")
         return
     host, port = case.settings.metrics
-    address = f"{reachable(host)}:{port}"
+    address = f"{connectable_address(host)}:{port}"
     try:
-        answer = ask(f"http://{address}", PATH)
-    except NoAnswer as reason:
-        yield taken_port(case, "metrics", host, port) if reason.was_reached else _unused(case, host, port)
+        answer = probe(f"http://{address}", PATH)
+    except NoResponse as reason:
+        yield port_in_use(case, "metrics", host, port) if reason.was_reached else _unused(case, host, port)
         return
     if answer.status == 200 and _OWN_METRICS in answer.body:
         yield ok(f"they are served at http://{address}{PATH}")
     else:
-        yield taken_port(case, "metrics", host, port)
+        yield port_in_use(case, "metrics", host, port)
 
 
-def _unused(case: Case, host: str, port: int) -> Finding:
+def _unused(case: DoctorContext, host: str, port: int) -> Finding:
     """Tell whether the console could listen on an address where nothing answers."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -227,7 +227,7 @@ def _unused(case: Case, host: str, port: int) -> Finding:
             probe.bind((host, port))
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
-                return taken_port(case, "metrics", host, port)
+                return port_in_use(case, "metrics", host, port)
             if error.errno == errno.EADDRNOTAVAIL:
                 return problem(f"this machine has no address {host}", "set metrics to an address of this machine")
-    return ok(f"{reachable(host)}:{port} is free for them")
+    return ok(f"{connectable_address(host)}:{port} is free for them")

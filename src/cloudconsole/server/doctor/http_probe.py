@@ -11,7 +11,7 @@ from ssl import CERT_NONE, SSLContext, SSLSocket, create_default_context
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from cloudconsole.server.doctor.results import Finding, problem, warning, within
+from cloudconsole.server.doctor.results import Finding, problem, run_with_timeout, warning
 from cloudconsole.server.runtime.tls import EXPIRY_WARNING, decoded_expiry
 
 TIMEOUT_SECONDS: Final = 5
@@ -25,7 +25,7 @@ LONGEST_QUOTE: Final = 200
 _HEADERS: Final = {"Accept": "application/json", "User-Agent": "cloudconsole-doctor"}
 
 
-class NoAnswer(Exception):
+class NoResponse(Exception):
     """Nothing that speaks HTTP was reached; the text says why."""
 
     def __init__(self, reason: str, *, was_reached: bool = False) -> None:
@@ -34,7 +34,7 @@ class NoAnswer(Exception):
         """Whether something is there, which then said nothing that could be understood."""
 
 
-class Answer(NamedTuple):
+class ProbeResponse(NamedTuple):
     origin: str
     status: int
     headers: http.client.HTTPMessage
@@ -107,27 +107,27 @@ def quoted(said: object) -> str:
     return text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "…"
 
 
-def ask(origin: str, path: str = "/api/", *, trusting: bool = False, ca_file: Path | None = None) -> Answer:
+def probe(origin: str, path: str = "/api/", *, trusting: bool = False, ca_file: Path | None = None) -> ProbeResponse:
     """`GET` of a path below an origin; a redirect is not followed.
 
     `trusting` takes any certificate; `ca_file` says whom to trust instead of the system's.
     """
     try:
-        return within(LONGEST_SECONDS, lambda: _ask(origin, path, _tls(trusting=trusting, ca_file=ca_file)))
+        return run_with_timeout(LONGEST_SECONDS, lambda: _probe(origin, path, _tls(trusting=trusting, ca_file=ca_file)))
     except TimeoutError:
-        raise NoAnswer(f"no whole answer within {LONGEST_SECONDS} seconds") from None
+        raise NoResponse(f"no whole answer within {LONGEST_SECONDS} seconds") from None
 
 
 def speaks_https(place: str) -> bool:
     """Whether what did not answer by plain http would answer by https."""
     try:
-        ask(place.replace("http:", "https:", 1), trusting=True)
-    except NoAnswer as reason:
+        probe(place.replace("http:", "https:", 1), trusting=True)
+    except NoResponse as reason:
         return reason.was_reached
     return True
 
 
-def _ask(origin: str, path: str, tls: SSLContext) -> Answer:
+def _probe(origin: str, path: str, tls: SSLContext) -> ProbeResponse:
     connection = _connection(origin, tls)
     asked_at, was_reached = time.time(), False
     try:
@@ -137,9 +137,9 @@ def _ask(origin: str, path: str, tls: SSLContext) -> Answer:
         connection.request("GET", urlsplit(origin).path + path, headers=_HEADERS)
         response = connection.getresponse()
         body = response.read(LARGEST_ANSWER)
-        return Answer(origin, response.status, response.headers, body, asked_at, time.time(), certificate)
+        return ProbeResponse(origin, response.status, response.headers, body, asked_at, time.time(), certificate)
     except (OSError, http.client.HTTPException) as problem:
-        raise NoAnswer(quoted(problem) or type(problem).__name__, was_reached=was_reached) from problem
+        raise NoResponse(quoted(problem) or type(problem).__name__, was_reached=was_reached) from problem
     finally:
         connection.close()
 
@@ -162,7 +162,7 @@ def _tls(*, trusting: bool, ca_file: Path | None) -> SSLContext:
 CLOCK_TOLERANCE_SECONDS: Final = 5
 
 
-def clock_findings(clock: str, answer: Answer, because: str = "") -> Iterator[Finding]:
+def clock_findings(clock: str, answer: ProbeResponse, because: str = "") -> Iterator[Finding]:
     difference = answer.clock_difference
     if abs(difference) > CLOCK_TOLERANCE_SECONDS:
         direction = "ahead of" if difference > 0 else "behind"
@@ -171,7 +171,7 @@ def clock_findings(clock: str, answer: Answer, because: str = "") -> Iterator[Fi
 
 
 def certificate_findings(
-    certificate: str, answer: Answer, now: float, mend: str, command: str = ""
+    certificate: str, answer: ProbeResponse, now: float, mend: str, command: str = ""
 ) -> Iterator[Finding]:
     if answer.certificate_end is not None:
         yield from expiry_findings(certificate, answer.certificate_end, now, mend, command)

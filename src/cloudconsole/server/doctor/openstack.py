@@ -14,18 +14,27 @@ from cloudconsole.core.ports import CloudCredentials
 from cloudconsole.core.pricing import clock_hour
 from cloudconsole.core.resources import Amounts
 from cloudconsole.server.doctor.http_probe import (
-    Answer,
-    NoAnswer,
-    ask,
+    NoResponse,
+    ProbeResponse,
     certificate_findings,
     clock_findings,
+    probe,
     quoted,
     speaks_https,
 )
-from cloudconsole.server.doctor.openstack_probe import Seen, reason_of, visit
-from cloudconsole.server.doctor.results import Case, Finding, Login, argument, ok, problem, warning, within
-from cloudconsole.server.doctor.sqlite import obstacle_of
-from cloudconsole.server.doctor.store import PRICE_IT
+from cloudconsole.server.doctor.openstack_probe import ProbeResult, describe_failure, probe_cloud
+from cloudconsole.server.doctor.results import (
+    DoctorContext,
+    Finding,
+    Login,
+    ok,
+    problem,
+    quote_argument,
+    run_with_timeout,
+    warning,
+)
+from cloudconsole.server.doctor.sqlite import access_problem
+from cloudconsole.server.doctor.store import PRICE_COMMAND
 from cloudconsole.server.net import is_loopback
 from cloudconsole.spec.errors import ApiError, NoProject, Unavailable
 from cloudconsole.store.base import DATABASE_NAMES, Store, run_with_reader
@@ -39,13 +48,13 @@ VERSION_PATH: Final = "/v3"
 _WHERE_IT_STANDS: Final = "it is what clouds.yaml calls auth_url, and an RC file OS_AUTH_URL"
 
 
-def endpoints_of(case: Case) -> list[Endpoint]:
+def keystone_endpoints(case: DoctorContext) -> list[Endpoint]:
     """Those behind which there is an OpenStack."""
     return [each.keystone for each in case.settings.identity if each.keystone is not None]
 
 
-def check_endpoints(case: Case) -> Iterator[Finding]:
-    endpoints = endpoints_of(case)
+def check_endpoints(case: DoctorContext) -> Iterator[Finding]:
+    endpoints = keystone_endpoints(case)
     for endpoint in endpoints:
         yield from _endpoint(case, endpoint)
     if not endpoints:
@@ -53,12 +62,12 @@ def check_endpoints(case: Case) -> Iterator[Finding]:
         yield ok(f"none is of kind keystone{f'; at {local} the console knows its own accounts only' if local else ''}")
 
 
-def _endpoint(case: Case, endpoint: Endpoint) -> Iterator[Finding]:
+def _endpoint(case: DoctorContext, endpoint: Endpoint) -> Iterator[Finding]:
     address = endpoint.address
     yield from _plain_http(address)
     try:
-        answer = ask(address, VERSION_PATH, ca_file=endpoint.ca_file)
-    except NoAnswer as reason:
+        answer = probe(address, VERSION_PATH, ca_file=endpoint.ca_file)
+    except NoResponse as reason:
         yield _silence(address, reason)
         return
     yield _answered(address, answer)
@@ -75,7 +84,7 @@ def _plain_http(address: str) -> Iterator[Finding]:
         )
 
 
-def _silence(address: str, reason: NoAnswer) -> Finding:
+def _silence(address: str, reason: NoResponse) -> Finding:
     cause = reason.__cause__
     if isinstance(cause, SSLCertVerificationError):
         return problem(
@@ -96,7 +105,7 @@ def _silence(address: str, reason: NoAnswer) -> Finding:
     )
 
 
-def _answered(address: str, answer: Answer) -> Finding:
+def _answered(address: str, answer: ProbeResponse) -> Finding:
     place = address + VERSION_PATH
     elsewhere = answer.headers["Location"]
     if 300 <= answer.status < 400 and elsewhere is not None:
@@ -122,8 +131,8 @@ _EXPECTED: Final = tuple(service for service in SERVICES if service != "identity
 _MAY_BE_MISSING: Final = "load-balancer"
 
 
-def check_cloud(case: Case) -> Iterator[Finding]:
-    endpoints = {endpoint.address: endpoint for endpoint in endpoints_of(case)}
+def check_cloud(case: DoctorContext) -> Iterator[Finding]:
+    endpoints = {endpoint.address: endpoint for endpoint in keystone_endpoints(case)}
     if not endpoints:
         yield ok("there is none: no identity endpoint is of kind keystone")
     elif case.login is None:
@@ -132,16 +141,16 @@ def check_cloud(case: Case) -> Iterator[Finding]:
         yield from _seen_by(case, case.login, endpoints[case.login.address])
 
 
-def _seen_by(case: Case, login: Login, endpoint: Endpoint) -> Iterator[Finding]:
+def _seen_by(case: DoctorContext, login: Login, endpoint: Endpoint) -> Iterator[Finding]:
     who = f"{login.username} at {login.address}"
     try:
         since = clock_hour(case.now, case.settings.zone).start
-        seen = within(LONGEST_SECONDS, lambda: visit(endpoint, login, since))
+        seen = run_with_timeout(LONGEST_SECONDS, lambda: probe_cloud(endpoint, login, since))
     except NoProject:
         yield _without_project(who, endpoint)
         return
     except (ApiError, TimeoutError) as failure:
-        yield problem(f"there is no telling who {who} is: {reason_of(failure)}", "look at Keystone and its log")
+        yield problem(f"there is no telling who {who} is: {describe_failure(failure)}", "look at Keystone and its log")
         return
     if seen.guest is None:
         yield problem(
@@ -153,7 +162,7 @@ def _seen_by(case: Case, login: Login, endpoint: Endpoint) -> Iterator[Finding]:
     yield ok(f"{who} works in the project {quoted(seen.project)}; the token lasts {lasts:.0f} minutes")
     yield from _regions(seen, seen.guest, endpoint)
     if seen.services:
-        yield from store_findings(case, seen, seen.guest.access)
+        yield from project_findings(case, seen, seen.guest.access)
 
 
 def _without_project(who: str, endpoint: Endpoint) -> Finding:
@@ -164,7 +173,7 @@ def _without_project(who: str, endpoint: Endpoint) -> Finding:
     )
 
 
-def _regions(seen: "Seen", guest: "FederatedUser", endpoint: Endpoint) -> Iterator[Finding]:
+def _regions(seen: "ProbeResult", guest: "FederatedUser", endpoint: Endpoint) -> Iterator[Finding]:
     services = guest.access.services
     for region in endpoint.regions:
         if region not in services:
@@ -181,7 +190,7 @@ def _regions(seen: "Seen", guest: "FederatedUser", endpoint: Endpoint) -> Iterat
         yield from _services(region, there, seen, endpoint)
 
 
-def _services(region: str, there: Iterable[str], seen: "Seen", endpoint: Endpoint) -> Iterator[Finding]:
+def _services(region: str, there: Iterable[str], seen: "ProbeResult", endpoint: Endpoint) -> Iterator[Finding]:
     name = f"region {quoted(region)}"
     missing = [service for service in _EXPECTED if service not in there]
     grave = [service for service in missing if service != _MAY_BE_MISSING]
@@ -196,7 +205,7 @@ def _services(region: str, there: Iterable[str], seen: "Seen", endpoint: Endpoin
             answering.append(service)
         elif place == region and failure is not None:
             yield problem(
-                f"{name}: {service} cannot be read: {reason_of(failure)}",
+                f"{name}: {service} cannot be read: {describe_failure(failure)}",
                 "look at that service and its log; at status 403 at its policy, which must let plain members read this",
             )
     told = ", and there are no load balancers" if _MAY_BE_MISSING in missing else ""
@@ -209,7 +218,7 @@ _MB_PER_GB: Final = 1024
 _TENANT: Final = "SELECT name FROM tenants WHERE id = ?"
 
 
-def store_findings(case: Case, seen: Seen, access: CloudCredentials) -> Iterator[Finding]:
+def project_findings(case: DoctorContext, seen: ProbeResult, access: CloudCredentials) -> Iterator[Finding]:
     if _is_missing(case):
         yield warning("prices were not looked at: there is no store", "mend that first, then run doctor again")
         return
@@ -222,16 +231,16 @@ def store_findings(case: Case, seen: Seen, access: CloudCredentials) -> Iterator
         yield problem(
             f"the tenant of the project {quoted(seen.project)} is disabled: the console lets nobody of it in",
             "enable it",
-            case.command("admin", "tenant", "enable", *argument(disabled)),
+            case.command("admin", "tenant", "enable", *quote_argument(disabled)),
         )
     yield from _prices(case, prices, seen)
 
 
-def _is_missing(case: Case) -> bool:
+def _is_missing(case: DoctorContext) -> bool:
     folder = case.settings.data
     if case.settings.database is not None:
         return False
-    return obstacle_of(case) is not None or not all(database_file(folder, part).is_file() for part in DATABASE_NAMES)
+    return access_problem(case) is not None or not all(database_file(folder, part).is_file() for part in DATABASE_NAMES)
 
 
 async def _read(store: Store, access: CloudCredentials) -> tuple[str | None, PriceList]:
@@ -246,11 +255,11 @@ async def _read(store: Store, access: CloudCredentials) -> tuple[str | None, Pri
     return (None if tenant is None else str(tenant[0])), prices
 
 
-def _prices(case: Case, prices: PriceList, seen: Seen) -> Iterator[Finding]:
+def _prices(case: DoctorContext, prices: PriceList, seen: ProbeResult) -> Iterator[Finding]:
     held, now = seen.holdings, case.now
     if isinstance(held, Exception):
         yield problem(
-            f"what the project {quoted(seen.project)} has that costs money cannot be read: {reason_of(held)}",
+            f"what the project {quoted(seen.project)} has that costs money cannot be read: {describe_failure(held)}",
             "look at the services above",
         )
         held = []
@@ -275,9 +284,9 @@ def _prices(case: Case, prices: PriceList, seen: Seen) -> Iterator[Finding]:
         yield ok(f"all {len(held)} of the project's things, and all flavors and volume types on offer, have a price")
 
 
-def _priced(case: Case, holding: BillableResource) -> tuple[str, str]:
+def _priced(case: DoctorContext, holding: BillableResource) -> tuple[str, str]:
     """Return the advice for what has no price, in words and as a command."""
-    return PRICE_IT, case.command(*price_description(holding, case.now, "0"))
+    return PRICE_COMMAND, case.command(*price_description(holding, case.now, "0"))
 
 
 def _without_price(
@@ -291,7 +300,7 @@ def _without_price(
     return found
 
 
-def _on_offer(seen: Seen) -> Iterator[BillableResource]:
+def _on_offer(seen: ProbeResult) -> Iterator[BillableResource]:
     """What could be made, as if it were."""
     for region, flavors in seen.flavors.items():
         for flavor in flavors:

@@ -41,7 +41,7 @@ VOLUME_TYPES: Final = Listing("/types", "volume_types", VolumeType)
 
 
 @dataclass
-class Seen:
+class ProbeResult:
     """What a visit found; an exception stands for what could not be read."""
 
     guest: FederatedUser | None = None
@@ -66,19 +66,19 @@ class _NoTenants:
         return 0
 
 
-def visit(endpoint: Endpoint, login: Login, since: int) -> Seen:
+def probe_cloud(endpoint: Endpoint, login: Login, since: int) -> ProbeResult:
     """Raises an `ApiError` where nobody can tell whether the login is right."""
     with TemporaryDirectory() as folder:
-        return asyncio.run(_visit(endpoint, login, since, TokenCipher(Path(folder) / "keys"), SystemClock()))
+        return asyncio.run(_probe_cloud(endpoint, login, since, TokenCipher(Path(folder) / "keys"), SystemClock()))
 
 
-async def _visit(endpoint: Endpoint, login: Login, since: int, seals: TokenCipher, clock: Clock) -> Seen:
+async def _probe_cloud(endpoint: Endpoint, login: Login, since: int, seals: TokenCipher, clock: Clock) -> ProbeResult:
     upstream = OpenStackClient(ClientLimits(call_seconds=CALL_SECONDS), endpoint.ca_file)
     tenants = _NoTenants()
     keystone = KeystoneIdentity(endpoint, upstream, seals, tenants, clock)
     try:
         guest = await keystone.authenticate(login.username, login.password, _CALLER)
-        seen = Seen(guest, tenants.name)
+        seen = ProbeResult(guest, tenants.name)
         if guest is not None:
             try:
                 await _look_around(upstream, guest, seals.open(guest.access.sealed_token) or "", since, seen)
@@ -89,7 +89,9 @@ async def _visit(endpoint: Endpoint, login: Login, since: int, seals: TokenCiphe
         await upstream.close()
 
 
-async def _look_around(upstream: OpenStackClient, guest: FederatedUser, token: str, since: int, seen: Seen) -> None:
+async def _look_around(
+    upstream: OpenStackClient, guest: FederatedUser, token: str, since: int, seen: ProbeResult
+) -> None:
     access = guest.access
     regions = [
         ServiceClient(upstream, _CALLER, token, region, services) for region, services in access.services.items()
@@ -142,7 +144,7 @@ _PROBES: Final[dict[Service, Callable[[ServiceClient, str], Awaitable[_Any]]]] =
 """One cheap call to each, with what a plain member must be allowed to read."""
 
 
-def reason_of(failure: BaseException) -> str:
+def describe_failure(failure: BaseException) -> str:
     cause = failure.__cause__ or failure
     if isinstance(cause, TimeoutError):
         return "no answer in time"

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
 from cloudconsole.server.doctor.fix_commands import shell
-from cloudconsole.server.doctor.results import Case, Finding, ok, problem, warning
+from cloudconsole.server.doctor.results import DoctorContext, Finding, ok, problem, warning
 from cloudconsole.store.base import BUSY_SECONDS, StoreError, read_only
 from cloudconsole.store.migrations import current_revision, is_compatible, known_revisions
 
@@ -50,13 +50,13 @@ _ADVICE: Final[tuple[tuple[str, str], ...]] = (
 """Patterns of messages, which libpq has in English; a server may have others."""
 
 
-def advice_on(reason: str, case: Case) -> str:
+def advice_on(reason: str, case: DoctorContext) -> str:
     if re.search(r"password authentication failed|no password supplied|SCRAM", reason):
         return _on_password(case)
     return next((advice for pattern, advice in _ADVICE if re.search(pattern, reason)), _UNKNOWN)
 
 
-def _on_password(case: Case) -> str:
+def _on_password(case: DoctorContext) -> str:
     file = case.settings.database_password_file
     if file is not None:
         return f"write the password of the role into {file}"
@@ -104,7 +104,7 @@ _LOCKS: Final = text("""
 _SIGNALS: Final = text("SELECT count(*) FROM (SELECT 1 FROM signals LIMIT :most) AS found")
 
 
-def check_database(case: Case) -> Iterator[Finding]:
+def check_database(case: DoctorContext) -> Iterator[Finding]:
     store = case.settings.store
     try:
         with store.opened("activity") as engine:
@@ -141,7 +141,7 @@ def _openness(file: Path) -> Iterator[Finding]:
         )
 
 
-def _server(connection: Connection, case: Case) -> Iterator[Finding]:
+def _server(connection: Connection, case: DoctorContext) -> Iterator[Finding]:
     before = time.time()
     facts = connection.execute(_FACTS).one()
     after = time.time()
@@ -173,7 +173,7 @@ def _server(connection: Connection, case: Case) -> Iterator[Finding]:
         )
 
 
-def _revision(case: Case, connection: Connection, revision: str | None) -> Iterator[Finding]:
+def _revision(case: DoctorContext, connection: Connection, revision: str | None) -> Iterator[Finding]:
     known, migrate = known_revisions(), case.command("admin", "migrate")
     if revision is None:
         yield problem("it has no tables of Cloud Console", "create them", migrate)
@@ -200,7 +200,7 @@ def _watching(connection: Connection) -> Iterator[Finding]:
         yield warning("more than a million signals of changes are kept", "see that replicas run: they sweep them")
 
 
-def _locks(case: Case, connection: Connection) -> Iterator[Finding]:
+def _locks(case: DoctorContext, connection: Connection) -> Iterator[Finding]:
     """Report the transactions that have kept logins from being written for as long as the console waits."""
     for row in connection.execute(_LOCKS, {"seconds": BUSY_SECONDS}):
         yield problem(
@@ -210,7 +210,7 @@ def _locks(case: Case, connection: Connection) -> Iterator[Finding]:
         )
 
 
-def _psql(case: Case, statement: str) -> str:
+def _psql(case: DoctorContext, statement: str) -> str:
     """Return the command that executes a statement as the role of the console."""
     from cloudconsole.store.postgres.dsn import without_password
 

@@ -6,7 +6,7 @@ from queue import Empty, Queue
 from threading import Thread
 from typing import Literal, NamedTuple, TypeVar
 
-from cloudconsole.server.config.docs import flag_words
+from cloudconsole.server.config.docs import format_flag
 from cloudconsole.server.config.settings import STORE_SETTINGS, Settings
 from cloudconsole.server.doctor.fix_commands import program, shell
 
@@ -24,7 +24,7 @@ class Login:
 
 
 @dataclass(frozen=True)
-class Case:
+class DoctorContext:
     """The console to look at."""
 
     settings: Settings
@@ -45,7 +45,7 @@ class Case:
     def words(self, *words: str, **changed: object) -> list[str]:
         """Return the same as words, for a command of another user."""
         end = words.index("--") if "--" in words else len(words)
-        return [*program(), *words[:end], *flag_words(self._flags_for(words[0]) | changed), *words[end:]]
+        return [*program(), *words[:end], *format_flag(self._flags_for(words[0]) | changed), *words[end:]]
 
     def _flags_for(self, command: str) -> dict[str, object]:
         if command in ("serve", "doctor"):
@@ -56,7 +56,7 @@ class Case:
         return {name: self.flags[name] for name in names if name in self.flags}
 
 
-def argument(name: str) -> tuple[str, ...]:
+def quote_argument(name: str) -> tuple[str, ...]:
     """Return the last words of a command with this argument, which must not be read as an option."""
     return ("--", name) if name.startswith("-") else (name,)
 
@@ -82,7 +82,7 @@ def problem(text: str, mend: str, command: str = "") -> Finding:
 
 
 class Check(NamedTuple):
-    run: Callable[[Case], Iterator[Finding]]
+    run: Callable[[DoctorContext], Iterator[Finding]]
     needs: tuple[str, ...] = ()
     """Settings without which there is no telling what to look at."""
 
@@ -90,7 +90,7 @@ class Check(NamedTuple):
 Result = TypeVar("Result")
 
 
-def within(seconds: float, work: Callable[[], Result]) -> Result:
+def run_with_timeout(seconds: float, work: Callable[[], Result]) -> Result:
     """What the work gives or raises, or a `TimeoutError`; what is not done then, is left to the process's end."""
     results: Queue[Result | Exception] = Queue()
 

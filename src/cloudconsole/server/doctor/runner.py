@@ -16,8 +16,8 @@ from cloudconsole.server.doctor.config import (
 )
 from cloudconsole.server.doctor.console import check_console, check_metrics
 from cloudconsole.server.doctor.openstack import check_cloud, check_endpoints
-from cloudconsole.server.doctor.results import Case, Check, Finding, Level, warning
-from cloudconsole.server.doctor.sqlite import check_folder, obstacle_of
+from cloudconsole.server.doctor.results import Check, DoctorContext, Finding, Level, warning
+from cloudconsole.server.doctor.sqlite import access_problem, check_folder
 from cloudconsole.server.doctor.store import check_databases, check_prices, check_totals
 from cloudconsole.store.base import StoreError
 
@@ -59,17 +59,17 @@ class Result(NamedTuple):
     command: str
 
 
-def examine(case: Case) -> list[Result]:
+def run_checks(case: DoctorContext) -> list[Result]:
     return [Result(name, *finding) for name, check in CHECKS.items() for finding in _run(check, case)]
 
 
-def _run(check: Check, case: Case) -> list[Finding]:
+def _run(check: Check, case: DoctorContext) -> list[Finding]:
     needs = (*check.needs, *_STORE) if "data" in check.needs else check.needs
     unknown = [name for name in needs if name in case.unknown]
     if unknown:
         text = f"not looked at: there is no telling the value of {', '.join(unknown)}"
         return [warning(text, "correct the settings first, then run doctor again")]
-    if _is_in_folder(check, case) and obstacle_of(case) is not None:
+    if _is_in_folder(check, case) and access_problem(case) is not None:
         return [warning("not looked at: the data folder cannot be used", "mend that first, then run doctor again")]
     try:
         return list(check.run(case))
@@ -82,5 +82,5 @@ def _run(check: Check, case: Case) -> list[Finding]:
         return [warning(f"could not be looked at: {reason}", "mend the others first, then run doctor again")]
 
 
-def _is_in_folder(check: Check, case: Case) -> bool:
+def _is_in_folder(check: Check, case: DoctorContext) -> bool:
     return "data" in check.needs and check.run is not check_folder and case.settings.database is None

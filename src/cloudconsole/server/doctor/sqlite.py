@@ -11,7 +11,7 @@ from typing import Final
 
 from cloudconsole.server.doctor.fix_commands import ROOT, as_root, as_user, shell
 from cloudconsole.server.doctor.processes import lock_holders
-from cloudconsole.server.doctor.results import Case, Finding, ok, problem, warning
+from cloudconsole.server.doctor.results import DoctorContext, Finding, ok, problem, warning
 from cloudconsole.store.base import BUSY_SECONDS, DATABASE_NAMES
 from cloudconsole.store.sql import is_lock_error
 from cloudconsole.store.sqlite.backup import connect
@@ -19,7 +19,7 @@ from cloudconsole.store.sqlite.engine import database_file
 from cloudconsole.store.sqlite.permissions import LEAST_FREE, find_unsafe_permissions, user_named
 
 
-def obstacle_of(case: Case) -> Finding | None:
+def access_problem(case: DoctorContext) -> Finding | None:
     """None also where there is no such folder: that is another finding."""
     folder = case.settings.data
     for place in reversed([folder.resolve(), *folder.resolve().parents]):
@@ -39,7 +39,7 @@ def obstacle_of(case: Case) -> Finding | None:
     return _closed(case, folder, 0o700)
 
 
-def obstacle_at(case: Case, database: Path) -> Finding | None:
+def access_problem_at(case: DoctorContext, database: Path) -> Finding | None:
     """The same for a database and the files beside it."""
     for file in files_of(database):
         if not os.access(file, os.R_OK | os.W_OK):
@@ -52,13 +52,13 @@ def files_of(database: Path) -> list[Path]:
     return [file for end in ("", "-wal", "-shm") if (file := Path(f"{database}{end}")).is_file()]
 
 
-def _closed(case: Case, place: Path, mode: int) -> Finding:
+def _closed(case: DoctorContext, place: Path, mode: int) -> Finding:
     lacks = "written to" if os.access(place, os.R_OK) else "read"
     text = f"{place}, which belongs to {_owner(place)}, cannot be {lacks} by this user"
     return problem(text, *_opening(case, place, mode))
 
 
-def _opening(case: Case, place: Path, mode: int) -> tuple[str, str]:
+def _opening(case: DoctorContext, place: Path, mode: int) -> tuple[str, str]:
     """Return the advice, in words and as a command."""
     owner = place.stat().st_uid
     if owner == os.geteuid():
@@ -74,12 +74,12 @@ LEFT_SECONDS: Final = 3600
 """After this time a restore or a dry run is no longer at work in its folder."""
 
 
-def check_folder(case: Case) -> Iterator[Finding]:
+def check_folder(case: DoctorContext) -> Iterator[Finding]:
     if case.settings.database is not None:
         yield ok("none is needed: the store is in the database")
         return
     folder = case.settings.data
-    obstacle = obstacle_of(case)
+    obstacle = access_problem(case)
     if obstacle is not None:
         yield obstacle
         return
@@ -94,7 +94,7 @@ def check_folder(case: Case) -> Iterator[Finding]:
         yield ok(f"{folder.resolve()} is closed to others and has room")
 
 
-def _ownership(case: Case, folder: Path) -> Iterator[Finding]:
+def _ownership(case: DoctorContext, folder: Path) -> Iterator[Finding]:
     danger = find_unsafe_permissions(folder)
     if danger is not None:
         yield problem(danger.text, *_safe_again(case, folder))
@@ -111,7 +111,7 @@ def _ownership(case: Case, folder: Path) -> Iterator[Finding]:
         )
 
 
-def _safe_again(case: Case, folder: Path) -> tuple[str, str]:
+def _safe_again(case: DoctorContext, folder: Path) -> tuple[str, str]:
     """Return the advice for a folder that must not be used, in words and as a command."""
     owner = folder.stat().st_uid
     if owner in (ROOT, os.geteuid()):

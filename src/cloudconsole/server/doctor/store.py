@@ -12,8 +12,8 @@ from cloudconsole.core.clock import format_utc
 from cloudconsole.core.pricing import Price, PriceBook, clock_hour
 from cloudconsole.core.resources import PRICED_UNITS, Amounts
 from cloudconsole.server.doctor.postgres import check_database
-from cloudconsole.server.doctor.results import Case, Finding, ok, problem, warning
-from cloudconsole.server.doctor.sqlite import lock_findings, locked, obstacle_at
+from cloudconsole.server.doctor.results import DoctorContext, Finding, ok, problem, warning
+from cloudconsole.server.doctor.sqlite import access_problem_at, lock_findings, locked
 from cloudconsole.spec.records import ResourceType
 from cloudconsole.store import counters
 from cloudconsole.store.base import DATABASE_NAMES, DatabaseName, read_only
@@ -30,7 +30,7 @@ LOOK_SECONDS: Final = 2
 
 
 @contextmanager
-def looking_at(case: Case, part: DatabaseName) -> Iterator[Connection]:
+def read_connection(case: DoctorContext, part: DatabaseName) -> Iterator[Connection]:
     """One moment of a database, to read only; none is made where there is none."""
     if case.settings.database is not None:
         # Of tables that are not there, or not as we know them, PostgreSQL would tell in its own words.
@@ -49,7 +49,7 @@ def looking_at(case: Case, part: DatabaseName) -> Iterator[Connection]:
         yield connection
 
 
-def check_databases(case: Case) -> Iterator[Finding]:
+def check_databases(case: DoctorContext) -> Iterator[Finding]:
     if case.settings.database is not None:
         yield from check_database(case)
         return
@@ -58,7 +58,7 @@ def check_databases(case: Case) -> Iterator[Finding]:
         if not file.is_file():
             yield _missing(case, part, file)
             continue
-        obstacle = obstacle_at(case, file) or _unopened(case, part)
+        obstacle = access_problem_at(case, file) or _unopened(case, part)
         if obstacle is not None:
             yield obstacle
             continue
@@ -77,8 +77,8 @@ def check_databases(case: Case) -> Iterator[Finding]:
             yield ok(f"{file.name} is sound and up to date")
 
 
-def _desks(case: Case) -> Iterator[Finding]:
-    with looking_at(case, "activity") as connection:
+def _desks(case: DoctorContext) -> Iterator[Finding]:
+    with read_connection(case, "activity") as connection:
         if has_marker(connection):
             yield problem(
                 "the store is of a console for the desk, whose sessions and keys can be foretold: others refuse it",
@@ -86,8 +86,8 @@ def _desks(case: Case) -> Iterator[Finding]:
             )
 
 
-def check_totals(case: Case) -> Iterator[Finding]:
-    with looking_at(case, "cloud") as connection:
+def check_totals(case: DoctorContext) -> Iterator[Finding]:
+    with read_connection(case, "cloud") as connection:
         wrong = counters.incorrect_counters(connection)
     if wrong:
         yield problem(
@@ -99,22 +99,22 @@ def check_totals(case: Case) -> Iterator[Finding]:
         yield ok("they are what the resources add up to")
 
 
-def _missing(case: Case, part: DatabaseName, file: Path) -> Finding:
+def _missing(case: DoctorContext, part: DatabaseName, file: Path) -> Finding:
     if not any(database_file(case.settings.data, each).is_file() for each in DATABASE_NAMES):
         return problem(f"there is no {file}", "create a store, or restore a backup", case.command("init"))
     return problem(f"there is no {file}", *_new_tables(case, part))
 
 
-def _new_tables(case: Case, part: DatabaseName) -> tuple[str, str]:
+def _new_tables(case: DoctorContext, part: DatabaseName) -> tuple[str, str]:
     """Return the advice for a part of a store without tables, in words and as a command."""
     lost = "sessions and the access trail" if part == "activity" else "tenants, accounts and resources"
     return f"restore a backup, or create it without its {lost}", case.command("admin", "migrate")
 
 
-def _unopened(case: Case, part: DatabaseName) -> Finding | None:
+def _unopened(case: DoctorContext, part: DatabaseName) -> Finding | None:
     """A database that cannot even be opened, which says nothing of what is in it; damage is told by another error."""
     try:
-        with looking_at(case, part) as connection:
+        with read_connection(case, part) as connection:
             connection.execute(text("SELECT COUNT(*) FROM sqlite_master"))
     except OperationalError as error:
         file = database_file(case.settings.data, part)
@@ -126,18 +126,18 @@ def _unopened(case: Case, part: DatabaseName) -> Finding | None:
     return None
 
 
-def _revision(case: Case, part: DatabaseName, file: Path) -> Iterator[Finding]:
+def _revision(case: DoctorContext, part: DatabaseName, file: Path) -> Iterator[Finding]:
     """Check the revision, and the live schema against what the migrations to that revision create."""
     known = known_revisions()
     compatible = False
     try:
-        with looking_at(case, part) as connection:
+        with read_connection(case, part) as connection:
             revision = connection.scalar(text("SELECT version_num FROM alembic_version"))
             compatible = is_compatible(connection, revision)
     except OperationalError:
         revision = None
     if revision is None:
-        with looking_at(case, part) as connection:
+        with read_connection(case, part) as connection:
             is_empty = connection.scalar(text("SELECT COUNT(*) FROM sqlite_master")) == 0
         mend = _new_tables(case, part) if is_empty else ("restore a backup, or give another store's folder (--data)",)
         yield problem(f"{part}.db has no tables of Cloud Console", *mend)
@@ -165,8 +165,8 @@ def _revision(case: Case, part: DatabaseName, file: Path) -> Iterator[Finding]:
         )
 
 
-def _journal(case: Case, part: DatabaseName, file: Path) -> Iterator[Finding]:
-    with looking_at(case, part) as connection:
+def _journal(case: DoctorContext, part: DatabaseName, file: Path) -> Iterator[Finding]:
+    with read_connection(case, part) as connection:
         mode = connection.scalar(text("PRAGMA journal_mode"))
     migrate = case.command("admin", "migrate")
     if mode != "wal":
@@ -181,7 +181,7 @@ def _journal(case: Case, part: DatabaseName, file: Path) -> Iterator[Finding]:
 
 
 MOST_NAMED: Final = 5
-PRICE_IT: Final = "give it a price; 0, as here, is free of charge"
+PRICE_COMMAND: Final = "give it a price; 0, as here, is free of charge"
 
 _PRICES: Final = text("SELECT kind, unit, node_id, start, billionths FROM prices WHERE type IS NULL")
 _ONE: Final = Amounts(items=1)
@@ -196,16 +196,16 @@ _BILLED: Final = text("""
 """)
 
 
-def check_prices(case: Case) -> Iterator[Finding]:
+def check_prices(case: DoctorContext) -> Iterator[Finding]:
     findings = list(_unpriced(case))
     yield from findings
     if not findings:
         yield ok("all billable resources have one")
 
 
-def _unpriced(case: Case) -> Iterator[Finding]:
+def _unpriced(case: DoctorContext) -> Iterator[Finding]:
     now, since = int(case.now), clock_hour(case.now, case.settings.zone).start
-    with looking_at(case, "cloud") as connection:
+    with read_connection(case, "cloud") as connection:
         book = PriceBook(Price(*row) for row in connection.execute(_PRICES))
         for kind in PRICED_UNITS:
             billed = connection.execute(_BILLED, {"kind": kind, "now": now, "since": since}).all()
@@ -216,12 +216,12 @@ def _unpriced(case: Case) -> Iterator[Finding]:
                 yield problem(
                     f"{sum(row.number for row in rows)} × {kind} on {places}{more} without a price: "
                     "the estimates of their tenants are errors",
-                    PRICE_IT,
+                    PRICE_COMMAND,
                     _price_command(case, kind, min(now, *(row.earliest for row in rows))),
                 )
 
 
-def _price_command(case: Case, kind: ResourceType, at: int) -> str:
+def _price_command(case: DoctorContext, kind: ResourceType, at: int) -> str:
     start = format_utc(at // 3600 * 3600)
     words = ("--kind", kind, "--unit", PRICED_UNITS[kind][0], "--price", "0", "--from", start)
     return case.command("admin", "price", "add", *words)

@@ -11,7 +11,7 @@ from cloudconsole.core.ports import CloudCredentials, Tenant
 from cloudconsole.core.pricing import MONTH_DAYS
 from cloudconsole.server.actions import HANDLERS, Handler, Ports
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.authentication import caller_of
+from cloudconsole.server.http.authentication import client_of
 from cloudconsole.server.http.body import (
     Fields,
     media_type,
@@ -22,12 +22,12 @@ from cloudconsole.server.http.body import (
 )
 from cloudconsole.server.http.cookies import csrf_cookie, session_cookie
 from cloudconsole.server.http.csrf import CsrfTokens
-from cloudconsole.server.http.identity_providers import Regions, Vigil
-from cloudconsole.server.http.proxy import Front
+from cloudconsole.server.http.identity_providers import IdentityProviders, TokenRevalidator
+from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
-from cloudconsole.server.http.response import Response, cookie_headers, json_response, plain_answer
-from cloudconsole.server.http.sessions import Found, Sessions
-from cloudconsole.server.response_cache import Asked, Payloads
+from cloudconsole.server.http.response import Response, cookie_headers, json_response, plain_response
+from cloudconsole.server.http.sessions import SessionLookup, Sessions
+from cloudconsole.server.response_cache import CacheKey, ResponseCache
 from cloudconsole.spec import envelope
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.constants import FORM, JSON
@@ -42,7 +42,7 @@ LARGEST_REMEMBERED: Final = 256
 FIELDS: Final = ("action", *sorted({name for action in ACTIONS for name in action.parameters}))
 """All that any action takes."""
 
-WELCOME = Text("Welcome to Cloud Console.", "欢迎使用云控制台。")
+SERVICE_INFO = Text("Welcome to Cloud Console.", "欢迎使用云控制台。")
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,12 @@ class ApiEndpoint:
     clock: Clock
     tokens: CsrfTokens
     sessions: Sessions
-    regions: Regions
+    regions: IdentityProviders
     ports: Ports
-    payloads: Payloads
-    vigil: Vigil
+    payloads: ResponseCache
+    vigil: TokenRevalidator
 
-    async def welcome(self, request: Request, front: Front) -> Response:
+    async def welcome(self, request: Request, front: RequestOrigin) -> Response:
         """Both cookies, kept where they are good, and what a newcomer needs to know."""
         found = await self.sessions.find(request)
         cookies = cookie_headers(
@@ -77,9 +77,9 @@ class ApiEndpoint:
             time_zone=self.settings.time_zone,
             month_days=MONTH_DAYS,
         )
-        return envelope.success(WELCOME, language, envelope.encode(data))
+        return envelope.success(SERVICE_INFO, language, envelope.encode(data))
 
-    async def call(self, request: Request, front: Front) -> Response:
+    async def call(self, request: Request, front: RequestOrigin) -> Response:
         body = await read_body(request, self.settings.max_body)
         media = media_type(request, (JSON, FORM))
         session = await self.sessions.require(request)
@@ -87,20 +87,25 @@ class ApiEndpoint:
             return await self._call_as_guest(request, front, session, session.access, (body, media))
         handler, parameters = self._asked_for(request, front, session, body, media)
         tenant = Tenant(session.tenant_id, session.username)
-        asked = Asked(tenant, parameters, request.head.language)
-        return plain_answer((await self.payloads.get(handler, self.ports, asked)).body)
+        asked = CacheKey(tenant, parameters, request.head.language)
+        return plain_response((await self.payloads.get(handler, self.ports, asked)).body)
 
     async def _call_as_guest(
-        self, request: Request, front: Front, session: Session, access: CloudCredentials, sent: tuple[bytes, str]
+        self,
+        request: Request,
+        front: RequestOrigin,
+        session: Session,
+        access: CloudCredentials,
+        sent: tuple[bytes, str],
     ) -> Response:
         """The same for whom a cloud behind us answers: within one deadline, and with the age of what it said."""
-        caller = caller_of(request, front)
+        caller = client_of(request, front)
         try:
             async with asyncio.timeout(self.settings.cloud_timeout):
                 await self.vigil.see(session, access, caller)
                 handler, parameters = self._asked_for(request, front, session, *sent)
                 tenant = Tenant(session.tenant_id, session.username, access, caller)
-                asked = Asked(tenant, parameters, request.head.language)
+                asked = CacheKey(tenant, parameters, request.head.language)
                 try:
                     prepared = await self.payloads.get(handler, self.ports, asked)
                 except LoginRequired as refused:
@@ -110,20 +115,20 @@ class ApiEndpoint:
         except TimeoutError as slow:
             raise UpstreamTimeout from slow
         if prepared.read_at is None:
-            return plain_answer(prepared.body)
-        return plain_answer(prepared.body, max(0, int(self.clock.now() - prepared.read_at)))
+            return plain_response(prepared.body)
+        return plain_response(prepared.body, max(0, int(self.clock.now() - prepared.read_at)))
 
     def _asked_for(
-        self, request: Request, front: Front, session: Session, body: bytes, media: str
+        self, request: Request, front: RequestOrigin, session: Session, body: bytes, media: str
     ) -> tuple[Handler, tuple[str, ...]]:
         """The action that a caller with a session asks for, and its parameters."""
         self.tokens.check_call(request, front, session)
-        handler, fields = (_lately_asked if len(body) <= LARGEST_REMEMBERED else _asked)(body, media)
+        handler, fields = (_recent_keys if len(body) <= LARGEST_REMEMBERED else _cache_key)(body, media)
         # Known from here on, also to those who count and note what is refused.
         request.call = handler.action.name
         return handler, tuple([required_identifier(fields, name) for name in handler.action.parameters])
 
-    def _token_to_keep(self, request: Request, found: Found | None) -> str:
+    def _token_to_keep(self, request: Request, found: SessionLookup | None) -> str:
         if found is not None and self.tokens.came_along(found[1], request):
             return self.tokens.from_seed(found[1].csrf_seed)
         for token in request.head.cookies.csrf_tokens:
@@ -133,7 +138,7 @@ class ApiEndpoint:
         return self.tokens.from_seed(found[1].csrf_seed) if found else self.tokens.new()
 
 
-def _asked(body: bytes, media: str) -> tuple[Handler, Fields]:
+def _cache_key(body: bytes, media: str) -> tuple[Handler, Fields]:
     """What a body asks for: the action's handler, and the fields."""
     fields = parse_fields(body, media, FIELDS)
     handler = HANDLERS.get(required_text(fields, "action"))
@@ -142,4 +147,4 @@ def _asked(body: bytes, media: str) -> tuple[Handler, Fields]:
     return handler, fields
 
 
-_lately_asked = lru_cache(maxsize=1024)(_asked)
+_recent_keys = lru_cache(maxsize=1024)(_cache_key)

@@ -17,9 +17,9 @@ from cloudconsole.core.ports import Account, ClientInfo, CloudCredentials, Feder
 from cloudconsole.core.resources import Role
 from cloudconsole.core.usernames import fold_username
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.concurrency import Tier
-from cloudconsole.server.http.identity_providers import OURS, Door, Vigil
-from cloudconsole.server.http.proxy import Front
+from cloudconsole.server.http.concurrency import Priority
+from cloudconsole.server.http.identity_providers import LOCAL_REGION, IdentityProvider, TokenRevalidator
+from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.sessions import TENANTS, Sessions
 from cloudconsole.server.net import throttle_address
@@ -67,7 +67,7 @@ class Rehasher:
 TOKEN_MARGIN_SECONDS: Final = 30
 
 
-class Wanted(Struct, frozen=True):
+class SessionRequest(Struct, frozen=True):
     """The session that a login is to open."""
 
     csrf_seed: str
@@ -77,30 +77,32 @@ class Wanted(Struct, frozen=True):
     role: Role | None = None
     """The only one that is let in, where not all are."""
     event: str = LOGIN
-    endpoint: str = OURS
+    endpoint: str = LOCAL_REGION
     """Whose accounts are meant."""
 
 
 @dataclass(frozen=True)
-class Admission:
+class Authenticator:
     settings: Settings
     clock: Clock
     sessions: Sessions
-    doors: Mapping[str, Door]
+    doors: Mapping[str, IdentityProvider]
     activity: ActivityStore
     writer: Writer
-    vigil: Vigil
+    vigil: TokenRevalidator
     throttle: LoginThrottle
     recent: RecentLogins
     rehasher: Rehasher
 
-    async def recognise(self, request: Request, username: str, endpoint: str = OURS) -> None:
+    async def recognise(self, request: Request, username: str, endpoint: str = LOCAL_REGION) -> None:
         """Let those who note what becomes of the request know whom it is about, if there is such an account."""
         request.user = username if await self.doors[endpoint].identity.recognises(username) else None
 
-    async def admit(self, request: Request, front: Front, username: str, password: str, wanted: Wanted) -> str:
+    async def admit(
+        self, request: Request, front: RequestOrigin, username: str, password: str, wanted: SessionRequest
+    ) -> str:
         """The id of a new session for whom the caller proved to be; else a refusal, the same in words and time."""
-        network, caller = throttle_address(front.address), caller_of(request, front)
+        network, caller = throttle_address(front.address), client_of(request, front)
         attempt = LoginAttempt(username, network, caller, wanted.event, _counted_as(username, wanted.endpoint))
         has_failures = await self.throttle.check(network, attempt.user_hash, self._now())
         tier = await self._tier(username, wanted.endpoint, network, has_failures=has_failures)
@@ -117,14 +119,14 @@ class Admission:
             await self.rehasher.rehash(proven, password)
         return session_id
 
-    async def dismiss(self, request: Request, front: Front, session: Session, event: str = LOGOUT) -> None:
+    async def dismiss(self, request: Request, front: RequestOrigin, session: Session, event: str = LOGOUT) -> None:
         """End a session, and with it the token that it has in a cloud."""
-        caller, now = caller_of(request, front), self._now()
+        caller, now = client_of(request, front), self._now()
         await self.writer.run(self.activity.end_session, session.id_hash, session.known_as, caller, now, event)
         await self.writer.settle()
         await self.vigil.revoke(session, caller)
 
-    async def _tier(self, username: str, endpoint: str, network: str, *, has_failures: bool) -> Tier:
+    async def _tier(self, username: str, endpoint: str, network: str, *, has_failures: bool) -> Priority:
         """How soon the attempt is served where many wait.
 
         That an account logged in of late counts only together with the network: otherwise a guesser anywhere could
@@ -132,11 +134,13 @@ class Admission:
         """
         await self.recent.read(self._now())
         around = widest(network)
-        if self.recent.has(username if endpoint == OURS else f"{username}@{endpoint}", around):
-            return Tier.TRUSTED
-        return Tier.SUSPECT if has_failures and not self.recent.has_network(around) else Tier.PLAIN
+        if self.recent.has(username if endpoint == LOCAL_REGION else f"{username}@{endpoint}", around):
+            return Priority.TRUSTED
+        return Priority.SUSPECT if has_failures and not self.recent.has_network(around) else Priority.PLAIN
 
-    async def _open_session(self, attempt: LoginAttempt, proven: Account | FederatedUser, wanted: Wanted) -> str:
+    async def _open_session(
+        self, attempt: LoginAttempt, proven: Account | FederatedUser, wanted: SessionRequest
+    ) -> str:
         session_id, now = self.sessions.new_id(wanted.prefix), self._now()
         lifetime_end = now + self.settings.session_lifetime
         session = NewSession(
@@ -174,7 +178,7 @@ def _counted_as(username: str, endpoint: str) -> str | None:
 
     The console's own accounts have one spelling each.
     """
-    return None if endpoint == OURS else f"{endpoint} {fold_username(username)}"
+    return None if endpoint == LOCAL_REGION else f"{endpoint} {fold_username(username)}"
 
 
 def _has_role(proven: Account | FederatedUser, wanted: Role | None) -> bool:
@@ -187,5 +191,5 @@ def _token_end(guest: FederatedUser) -> int:
     return int(guest.expires_at) - TOKEN_MARGIN_SECONDS
 
 
-def caller_of(request: Request, front: Front) -> ClientInfo:
+def client_of(request: Request, front: RequestOrigin) -> ClientInfo:
     return ClientInfo(front.address, request.request_id)

@@ -16,7 +16,7 @@ REJECTION_SECONDS: Final = 1
 MOST_REMEMBERED: Final = 10_000
 
 
-class Tier(IntEnum):
+class Priority(IntEnum):
     """What the recent past says about a login attempt; lower values are served first, most of the time."""
 
     TRUSTED = 0
@@ -28,19 +28,19 @@ class Tier(IntEnum):
 
 
 ORDERS: Final = (
-    (Tier.SUSPECT, Tier.PLAIN, Tier.TRUSTED),
-    tuple(Tier),
-    tuple(Tier),
-    tuple(Tier),
-    (Tier.PLAIN, Tier.TRUSTED, Tier.SUSPECT),
-    tuple(Tier),
-    tuple(Tier),
-    tuple(Tier),
+    (Priority.SUSPECT, Priority.PLAIN, Priority.TRUSTED),
+    tuple(Priority),
+    tuple(Priority),
+    tuple(Priority),
+    (Priority.PLAIN, Priority.TRUSTED, Priority.SUSPECT),
+    tuple(Priority),
+    tuple(Priority),
+    tuple(Priority),
 )
 """Of each turn, the tiers by preference: a flood of one tier slows the others down, and never stops them."""
 
 
-class Turns:
+class ConcurrencyLimiter:
     """A bounded priority queue of login attempts, in this worker.
 
     Suspect attempts use at most half of the places. Trusted ones have half as many places more, which others cannot
@@ -49,29 +49,29 @@ class Turns:
     """
 
     def __init__(self, places: int, *, at_once: int, retry_after: int) -> None:
-        self._limits = {Tier.TRUSTED: places + places // 2, Tier.PLAIN: places, Tier.SUSPECT: places // 2}
-        self._shares = {Tier.TRUSTED: places // 2, Tier.PLAIN: places // 2, Tier.SUSPECT: places // 4}
+        self._limits = {Priority.TRUSTED: places + places // 2, Priority.PLAIN: places, Priority.SUSPECT: places // 2}
+        self._shares = {Priority.TRUSTED: places // 2, Priority.PLAIN: places // 2, Priority.SUSPECT: places // 4}
         self._idle = at_once
         self._passed = 0
         self._retry_after = retry_after
-        self._held: Counter[tuple[Tier, Hashable]] = Counter()
-        self._lines: dict[Tier, deque[asyncio.Future[None]]] = {tier: deque() for tier in Tier}
+        self._held: Counter[tuple[Priority, Hashable]] = Counter()
+        self._lines: dict[Priority, deque[asyncio.Future[None]]] = {tier: deque() for tier in Priority}
         self._rejected: dict[Hashable, float] = {}
         self.waiting = 0
         """How many have a place, those being served among them."""
 
     @asynccontextmanager
-    async def taken(self, tier: Tier, user: Hashable, network: Hashable) -> AsyncIterator[None]:
+    async def taken(self, tier: Priority, user: Hashable, network: Hashable) -> AsyncIterator[None]:
         """Wait for the turn of an attempt, and keep it until the end; `Unavailable` where there is no place to wait.
 
         Shares are counted by tier: guesses for an account from elsewhere take no place from its user.
         """
-        if tier is Tier.PLAIN and self._is_impatient(network):
-            tier = Tier.SUSPECT
+        if tier is Priority.PLAIN and self._is_impatient(network):
+            tier = Priority.SUSPECT
         holders = (tier, user), (tier, network)
         if self.waiting >= self._limits[tier] or any(self._held[each] >= self._shares[tier] for each in holders):
             self._note_rejected(network)
-            if tier is Tier.SUSPECT:
+            if tier is Priority.SUSPECT:
                 await asyncio.sleep(REJECTION_SECONDS)
             raise Unavailable(self._retry_after)
         self.waiting += 1
@@ -89,7 +89,7 @@ class Turns:
                 if not self._held[each]:
                     del self._held[each]
 
-    async def _wait(self, tier: Tier) -> None:
+    async def _wait(self, tier: Priority) -> None:
         if self._idle:
             self._idle -= 1
             return

@@ -10,26 +10,31 @@ from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from cloudconsole.server.http.health import HEALTH_PATHS
-from cloudconsole.server.http.load_shedding import MANY_CALLS, Crowding
-from cloudconsole.server.http.raw_response import bare_answer, no_place_answer, turn_away, write_whole
-from cloudconsole.server.http.request import ARRIVAL, LAST_HEAD, WHOLE_BODY, WRITE_WHOLE, LastHead
-from cloudconsole.server.http.timeouts import PatientProtocol
-from cloudconsole.server.metrics.layout import CONNECTION_REFUSALS, TURNED_AWAY
-from cloudconsole.server.metrics.shared_memory import Meter
+from cloudconsole.server.http.load_shedding import MIN_REQUESTS, LoadShedder
+from cloudconsole.server.http.raw_response import (
+    bare_response,
+    connection_limit_response,
+    write_rejection,
+    write_response,
+)
+from cloudconsole.server.http.request import ARRIVAL, HEADERS_CACHE, WHOLE_BODY, WRITE_RESPONSE, HeadersCache
+from cloudconsole.server.http.timeouts import TimeoutProtocol
+from cloudconsole.server.metrics.layout import CONNECTION_REJECTIONS, SHED_REQUESTS
+from cloudconsole.server.metrics.shared_memory import WorkerMetrics
 from cloudconsole.store.sessions import RequestSequence
 
 LINGER_SECONDS: Final = 1
 
 
-class CrowdedProtocol(PatientProtocol):
+class SheddingProtocol(TimeoutProtocol):
     max_connections: int
-    meter: Meter
-    crowding: Crowding
+    meter: WorkerMetrics
+    crowding: LoadShedder
 
     rests = False
     came_late = False
 
-    _last_head: LastHead
+    _last_head: HeadersCache
 
     def rest(self) -> None:
         """Read nothing more for now."""
@@ -48,8 +53,8 @@ class CrowdedProtocol(PatientProtocol):
         # A body that is still arriving would have to be read all the same.
         may_be_refused = not cycle.more_body and cycle.scope["path"] not in HEALTH_PATHS
         if may_be_refused and self.crowding.turns_away(came_late=came_late):
-            turn_away(cycle, self.crowding, self._last_head)
-            self.meter.add(TURNED_AWAY)
+            write_rejection(cycle, self.crowding, self._last_head)
+            self.meter.add(SHED_REQUESTS)
             if not came_late:
                 self.crowding.let_rest(self)
         else:
@@ -60,8 +65,8 @@ class CrowdedProtocol(PatientProtocol):
 
     def _refuse_place(self) -> None:
         """Answer before anything was asked; a moment to read that is left, since closing at once might reset it."""
-        self.meter.add(CONNECTION_REFUSALS[HTTPStatus.SERVICE_UNAVAILABLE])
-        self.transport.write(no_place_answer(self.config.encoded_headers))
+        self.meter.add(CONNECTION_REJECTIONS[HTTPStatus.SERVICE_UNAVAILABLE])
+        self.transport.write(connection_limit_response(self.config.encoded_headers))
         self.loop.call_later(LINGER_SECONDS, self.transport.abort)
 
 
@@ -85,7 +90,7 @@ CLOSE_SECONDS: Final = 0.5
 """Time for a client to close its side of a connection that a stopping server has ended."""
 
 
-class GuardedProtocol(CrowdedProtocol):
+class LimitedProtocol(SheddingProtocol):
     """Refuses heads over 32 KiB or 100 headers (431) and requests that take too long to arrive (408), by bare answers.
 
     An offer to upgrade is ignored, as the standard allows; a caller that closes only its sending side is answered.
@@ -110,7 +115,7 @@ class GuardedProtocol(CrowdedProtocol):
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._last_head = LastHead()
+        self._last_head = HeadersCache()
         if self._has_place():
             self._watch_deadline(arriving=True)
         else:
@@ -230,7 +235,7 @@ class GuardedProtocol(CrowdedProtocol):
         self._watch_deadline(arriving=False)
         if self.rests:
             self.listen()
-        self.transport.write(no_place_answer(self.config.encoded_headers))
+        self.transport.write(connection_limit_response(self.config.encoded_headers))
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.loop.call_later(CLOSE_SECONDS, self.transport.close)
@@ -279,10 +284,10 @@ class GuardedProtocol(CrowdedProtocol):
         if not cycle.more_body:
             # It waited behind others, whose effects it must see.
             scope[ARRIVAL] = self.arrivals.number()
-        scope[LAST_HEAD] = self._last_head
-        scope[WRITE_WHOLE] = partial(write_whole, cycle, crowding)
+        scope[HEADERS_CACHE] = self._last_head
+        scope[WRITE_RESPONSE] = partial(write_response, cycle, crowding)
         crowding.came += 1
-        if crowding.came >= MANY_CALLS or crowding.is_on:
+        if crowding.came >= MIN_REQUESTS or crowding.is_on:
             crowding.watch()
         way = self._attend(cycle, app, self.came_late) if crowding.watches else cycle.run_asgi(app)
         # Held by its connection, which has one at a time; the server's own list would cost a callback for each call.
@@ -296,14 +301,14 @@ class GuardedProtocol(CrowdedProtocol):
         if self._refused or self.transport.is_closing():
             return
         self._refused = True
-        self.meter.add(CONNECTION_REFUSALS[status])
+        self.meter.add(CONNECTION_REJECTIONS[status])
         last = self._last_to_answer()
         if last is not None:
             last.keep_alive = False
             return
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is None or cycle.response_complete or not cycle.response_started:
-            self.transport.write(bare_answer(status, text, self.config.encoded_headers))
+            self.transport.write(bare_response(status, text, self.config.encoded_headers))
         if cycle is not None:
             cycle.disconnected = True
         self.transport.close()
@@ -316,20 +321,20 @@ class GuardedProtocol(CrowdedProtocol):
         return None if last is None or last.response_complete or last.more_body else last
 
 
-def guarded_protocol(
+def protocol_class(
     request_timeout: float,
     arrivals: RequestSequence,
-    meter: Meter,
-    kind: type[GuardedProtocol] = GuardedProtocol,
+    meter: WorkerMetrics,
+    kind: type[LimitedProtocol] = LimitedProtocol,
     *,
     max_connections: int,
-) -> type[GuardedProtocol]:
+) -> type[LimitedProtocol]:
     """The protocol with this many seconds for a request to arrive, and where what arrives or is refused is counted."""
     given = {
         "request_timeout": request_timeout,
         "max_connections": max_connections,
         "arrivals": arrivals,
         "meter": meter,
-        "crowding": Crowding(),
+        "crowding": LoadShedder(),
     }
-    return type("GuardedProtocol", (kind,), given)
+    return type("LimitedProtocol", (kind,), given)

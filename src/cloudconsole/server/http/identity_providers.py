@@ -12,7 +12,7 @@ from cloudconsole.core.hosts import normalise_region
 from cloudconsole.core.ports import ClientInfo, CloudCredentials, IdentityBackend, TokenVerifier
 from cloudconsole.server.config.identity_endpoints import LOCAL
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.concurrency import Turns
+from cloudconsole.server.http.concurrency import ConcurrencyLimiter
 from cloudconsole.server.token_revocation import TokenRevoker
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import ApiError, LoginRequired, UnknownRegion
@@ -26,22 +26,22 @@ REVOKED: Final = "session_revoked"
 MOST_REMEMBERED: Final = 10_000
 
 
-class Door(Struct, frozen=True):
+class IdentityProvider(Struct, frozen=True):
     """One way in; each has its own turns, so that a slow one holds up nobody at another."""
 
     identity: IdentityBackend
-    turns: Turns
+    turns: ConcurrencyLimiter
     warden: TokenVerifier | None = None
     """Of sessions that another than the console vouches for."""
     revoker: TokenRevoker | None = None
     """Of their tokens."""
 
 
-class Vigil:
+class TokenRevalidator:
     """Asks again and again whether the tokens of guests' sessions are still good, and ends those whose are not."""
 
     def __init__(
-        self, doors: Mapping[str, Door], every: int, clock: Clock, activity: ActivityStore, writer: Writer
+        self, doors: Mapping[str, IdentityProvider], every: int, clock: Clock, activity: ActivityStore, writer: Writer
     ) -> None:
         self._doors = doors
         self._every = every
@@ -117,15 +117,17 @@ class Vigil:
         self._vouched[id_hash] = moment
 
 
-OURS: Final = ""
+LOCAL_REGION: Final = ""
 """What stands for the console's own accounts; an identity endpoint's address, in one form, for those of another."""
 
 
-class Regions:
+class IdentityProviders:
     def __init__(self, settings: Settings) -> None:
         self._addresses = [endpoint.address for endpoint in settings.identity]
         self._accepted = {
-            normalise_region(endpoint.address): OURS if endpoint.kind == LOCAL else normalise_region(endpoint.address)
+            normalise_region(endpoint.address): LOCAL_REGION
+            if endpoint.kind == LOCAL
+            else normalise_region(endpoint.address)
             for endpoint in settings.identity
         }
         self._has_local_accounts = settings.has_local_accounts
@@ -145,9 +147,9 @@ class Regions:
             if endpoint is not None:
                 return endpoint
             if self._has_local_accounts and _is_below(address, origin):
-                return OURS
+                return LOCAL_REGION
         if self._any_region:
-            return OURS
+            return LOCAL_REGION
         raise UnknownRegion(self.offered(origin))
 
 

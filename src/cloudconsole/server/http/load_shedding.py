@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol
 
-MANY_CALLS: Final = 64
+MIN_REQUESTS: Final = 64
 LONG_ROUND: Final = 0.02
 """Of processor time: that others have the processor makes no crowd of less than a burst."""
 BURST: Final = 512
@@ -47,7 +47,7 @@ class Connection(Protocol):
         """Read on."""
 
 
-class Crowding:
+class LoadShedder:
     """One worker's crowd; `is_on` while there is one."""
 
     __slots__ = (
@@ -127,11 +127,11 @@ class Crowding:
             self.is_on = self._lasts(self._round_began)
             self._gathered = 0
         else:
-            if work < LONG_ROUND or came < MANY_CALLS:
+            if work < LONG_ROUND or came < MIN_REQUESTS:
                 self._gathered = came
             self.is_on = self._gathered > BURST
             self._fell_short = self._round_began
-        self.watches = came >= (1 if self.is_on else MANY_CALLS)
+        self.watches = came >= (1 if self.is_on else MIN_REQUESTS)
         if self.watches:
             asyncio.get_running_loop().call_soon(self._go_round)
 

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.authentication import Admission, Wanted
+from cloudconsole.server.http.authentication import Authenticator, SessionRequest
 from cloudconsole.server.http.body import media_type, parse_form, read_body, required_text
 from cloudconsole.server.http.cookies import clear_session_cookie, csrf_cookie, session_cookie
 from cloudconsole.server.http.csrf import CsrfTokens, check_origin
-from cloudconsole.server.http.identity_providers import OURS, Regions
-from cloudconsole.server.http.proxy import Front
+from cloudconsole.server.http.identity_providers import LOCAL_REGION, IdentityProviders
+from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
-from cloudconsole.server.http.response import Headers, Response, cookie_headers
+from cloudconsole.server.http.response import HeaderList, Response, cookie_headers
 from cloudconsole.server.http.sessions import Sessions
 from cloudconsole.spec.constants import FORM
 from cloudconsole.spec.errors import LoginRequired
@@ -23,10 +23,10 @@ class LoginEndpoint:
     clock: Clock
     tokens: CsrfTokens
     sessions: Sessions
-    regions: Regions
-    admission: Admission
+    regions: IdentityProviders
+    admission: Authenticator
 
-    async def log_in(self, request: Request, front: Front) -> Response:
+    async def log_in(self, request: Request, front: RequestOrigin) -> Response:
         body = await read_body(request, self.settings.max_body)
         media_type(request, (FORM,))
         check_origin(request, front)
@@ -35,14 +35,14 @@ class LoginEndpoint:
         username, password, region = (required_text(fields, name) for name in ("username", "password", "region"))
         await self.admission.recognise(request, username)
         endpoint = self.regions.meant_by(region, front.origin)
-        if endpoint != OURS:
+        if endpoint != LOCAL_REGION:
             await self.admission.recognise(request, username, endpoint)
         replaces = [session_id for session_id, _ in request.head.sessions]
-        wanted = Wanted(csrf_seed, replaces, endpoint=endpoint)
+        wanted = SessionRequest(csrf_seed, replaces, endpoint=endpoint)
         session_id = await self.admission.admit(request, front, username, password, wanted)
         return self._let_in(session_id, csrf_seed, front)
 
-    async def log_out(self, request: Request, front: Front) -> Response:
+    async def log_out(self, request: Request, front: RequestOrigin) -> Response:
         try:
             session = await self.sessions.require(request)
         except LoginRequired:
@@ -54,8 +54,8 @@ class LoginEndpoint:
         await self.admission.dismiss(request, front, session)
         return Response(headers=cookie_headers(clear_session_cookie(secure=front.secure)))
 
-    def _let_in(self, session_id: str, csrf_seed: str, front: Front) -> Response:
-        headers: Headers = cookie_headers(
+    def _let_in(self, session_id: str, csrf_seed: str, front: RequestOrigin) -> Response:
+        headers: HeaderList = cookie_headers(
             session_cookie(session_id, secure=front.secure),
             csrf_cookie(self.tokens.from_seed(csrf_seed), self.clock.now(), secure=front.secure),
         )

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.hosts import parse_host, parse_origin
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.request import Head, Request
-from cloudconsole.server.net import forwarded_address, is_loopback, is_one_of
+from cloudconsole.server.http.request import Headers, Request
+from cloudconsole.server.net import forwarded_address, is_in_networks, is_loopback
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import ApiError, InvalidHost
 from cloudconsole.spec.i18n import Text
@@ -65,7 +65,7 @@ _NO_PROXY: Final = Text(
 )
 
 
-class Front(NamedTuple):
+class RequestOrigin(NamedTuple):
     """How a request reached us: its Host, the scheme its caller used, the caller's address."""
 
     host: str | None
@@ -79,7 +79,7 @@ class Front(NamedTuple):
         return self.origin.startswith("https:") if self.origin else self.scheme == "https"
 
 
-class FrontDoor:
+class ProxyPolicy:
     def __init__(
         self, settings: Settings, undeclared: UndeclaredProxies | None = None, *, takes_from_proxies: bool = True
     ) -> None:
@@ -97,13 +97,13 @@ class FrontDoor:
         if self._any_host:
             log.warning("No hosts are set: any Host header is accepted. Set hosts or public_origin.")
 
-    def enter(self, request: Request) -> Front:
+    def enter(self, request: Request) -> RequestOrigin:
         """How the request reached us; refuses one for a host that we do not serve."""
         head, scheme, address = request.head, request.scheme, request.peer
         host = head.host
         if not self._takes_from_proxies and head.came_by_proxy:
             raise InvalidHost(_NO_PROXY)
-        if self._proxies and is_one_of(request.peer, self._proxies):
+        if self._proxies and is_in_networks(request.peer, self._proxies):
             host = _last(head.header(b"x-forwarded-host")) or host
             forwarded_scheme = _last(head.header(b"x-forwarded-proto"))
             scheme = forwarded_scheme if forwarded_scheme in ("http", "https") else scheme
@@ -113,15 +113,15 @@ class FrontDoor:
         if host is None:
             if request.http_version != "1.0":
                 raise InvalidHost
-            return Front(None, scheme, address, self._public_origin or _own_origin(request))
+            return RequestOrigin(None, scheme, address, self._public_origin or _own_origin(request))
         if len(host) > LONGEST_HOST:
             raise InvalidHost
         return self._lately_entered(host, scheme, address)
 
-    def _enter_by(self, host: str, scheme: str, address: str) -> Front:
+    def _enter_by(self, host: str, scheme: str, address: str) -> RequestOrigin:
         if not self._serves(host):
             raise InvalidHost
-        return Front(host, scheme, address, self._public_origin or parse_origin(f"{scheme}://{host}"))
+        return RequestOrigin(host, scheme, address, self._public_origin or parse_origin(f"{scheme}://{host}"))
 
     def _serves(self, host_header: str) -> bool:
         host = parse_host(host_header)
@@ -129,13 +129,13 @@ class FrontDoor:
             return False
         return self._any_host or host in self._hosts or (self._loopback_too and is_loopback(host))
 
-    def _forwarded_address(self, head: Head) -> str | None:
+    def _forwarded_address(self, head: Headers) -> str | None:
         """The nearest address of the chain that is not one of our proxies."""
         chain = [entry.strip() for entry in (head.header(b"x-forwarded-for") or "").rsplit(",", LONGEST_CHAIN)]
         for entry in reversed(chain[-LONGEST_CHAIN:]):
             address = forwarded_address(entry)
             # What stands before an entry that is no address may be the caller's own invention.
-            if address is None or not is_one_of(address, self._proxies):
+            if address is None or not is_in_networks(address, self._proxies):
                 return address
         return None
 

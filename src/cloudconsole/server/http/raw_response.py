@@ -5,15 +5,15 @@ from http import HTTPStatus
 
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from cloudconsole.server.http.load_shedding import Crowding
-from cloudconsole.server.http.request import LastHead, new_request_id
-from cloudconsole.server.http.response import CLOSED_POLICY, JSON_TYPE, NOT_KEPT, SECURITY_HEADERS, Headers
+from cloudconsole.server.http.load_shedding import LoadShedder
+from cloudconsole.server.http.request import HeadersCache, new_request_id
+from cloudconsole.server.http.response import CLOSED_POLICY, JSON_TYPE, NO_STORE, SECURITY_HEADERS, HeaderList
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.spec.i18n import Language
 
 
-def write_whole(cycle: RequestResponseCycle, crowding: Crowding, head: bytes, body: bytes) -> bool:
+def write_response(cycle: RequestResponseCycle, crowding: LoadShedder, head: bytes, body: bytes) -> bool:
     """Do at once what uvicorn does in two messages, after looking at each header: ours were put together by us."""
     if cycle.flow.write_paused or cycle.disconnected:
         return False
@@ -30,18 +30,18 @@ def write_whole(cycle: RequestResponseCycle, crowding: Crowding, head: bytes, bo
     return True
 
 
-def turn_away(cycle: RequestResponseCycle, crowding: Crowding, last_head: LastHead) -> None:
+def write_rejection(cycle: RequestResponseCycle, crowding: LoadShedder, last_head: HeadersCache) -> None:
     """Answer 503, with all that a refusal has, for a third of what a call costs; the connection stays."""
     head = last_head.read(list(cycle.scope["headers"]))
-    first, body = _turned_away(head.language)
+    first, body = _rejection(head.language)
     first += (head.given_request_id or new_request_id()).encode()
-    if not write_whole(cycle, crowding, first + b"\r\n", b"" if cycle.scope["method"] == "HEAD" else body):
+    if not write_response(cycle, crowding, first + b"\r\n", b"" if cycle.scope["method"] == "HEAD" else body):
         # Whoever does not read its answers learns nothing by another.
         cycle.transport.close()
 
 
 @cache
-def _turned_away(language: Language) -> tuple[bytes, bytes]:
+def _rejection(language: Language) -> tuple[bytes, bytes]:
     """All of it but the request's id, which comes last in the head."""
     error = Unavailable()
     body = envelope.error(error, language)
@@ -50,21 +50,21 @@ def _turned_away(language: Language) -> tuple[bytes, bytes]:
         (b"content-length", b"%d" % len(body)),
         (b"retry-after", b"%d" % (error.retry_after or 0)),
         CLOSED_POLICY,
-        NOT_KEPT,
+        NO_STORE,
         *SECURITY_HEADERS,
     ]
     lines = b"".join(b"%b: %b\r\n" % header for header in headers)
     return b"HTTP/1.1 503 Service Unavailable\r\n%bx-request-id: " % lines, body
 
 
-def no_place_answer(more_headers: Headers) -> bytes:
+def connection_limit_response(more_headers: HeaderList) -> bytes:
     """For a connection that is one too many: what a call is told that is turned away, and that it ends."""
-    head, body = _turned_away("en")
+    head, body = _rejection("en")
     lines = b"".join(b"%b: %b\r\n" % header for header in [*more_headers, (b"connection", b"close")])
     return b"%b%b\r\n%b\r\n%b" % (head, new_request_id().encode(), lines, body)
 
 
-def bare_answer(status: HTTPStatus, text: bytes, more_headers: Headers) -> bytes:
+def bare_response(status: HTTPStatus, text: bytes, more_headers: HeaderList) -> bytes:
     """For a request that never was whole: the connection's own answer, without an envelope."""
     headers = [
         (b"content-type", b"text/plain"),
@@ -72,7 +72,7 @@ def bare_answer(status: HTTPStatus, text: bytes, more_headers: Headers) -> bytes
         (b"connection", b"close"),
         (b"x-request-id", new_request_id().encode()),
         CLOSED_POLICY,
-        NOT_KEPT,
+        NO_STORE,
         *SECURITY_HEADERS,
         *more_headers,
     ]

@@ -13,7 +13,7 @@ from cloudconsole.server.metrics.layout import OK, OTHER
 from cloudconsole.spec.i18n import Language, choose_language
 from cloudconsole.store.sessions import hash_session_id
 
-Pairs = list[tuple[bytes, bytes]]
+HeaderPairs = list[tuple[bytes, bytes]]
 
 LONGEST_CONTENT_TYPE: Final = 300
 
@@ -23,7 +23,7 @@ _PASSED_ON: Final = frozenset({b"forwarded", b"via", b"x-real-ip"})
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
-class Head:
+class Headers:
     """Worked out at once, since a call needs nearly all of it."""
 
     __slots__ = (
@@ -44,7 +44,7 @@ class Head:
         "sessions",
     )
 
-    def __init__(self, pairs: Pairs) -> None:
+    def __init__(self, pairs: HeaderPairs) -> None:
         self._headers = _join(pairs)
         header = self._headers.get
         self.host = header(b"host")
@@ -78,22 +78,22 @@ class Head:
         return any(name in _PASSED_ON or name.startswith(b"x-forwarded-") for name in self._headers)
 
 
-class LastHead:
+class HeadersCache:
     """The head that came last on a connection: on a kept one, the next is most often the same."""
 
     __slots__ = ("_head", "_pairs")
 
     def __init__(self) -> None:
-        self._pairs: Pairs = []
-        self._head = Head([])
+        self._pairs: HeaderPairs = []
+        self._head = Headers([])
 
-    def read(self, pairs: Pairs) -> Head:
+    def read(self, pairs: HeaderPairs) -> Headers:
         if pairs != self._pairs:
-            self._pairs, self._head = pairs, Head(pairs)
+            self._pairs, self._head = pairs, Headers(pairs)
         return self._head
 
 
-LAST_HEAD: Final = "cloudconsole.last_head"
+HEADERS_CACHE: Final = "cloudconsole.last_head"
 """Where our own connection keeps it, in a request's scope."""
 
 
@@ -115,7 +115,7 @@ def _read_content_type(header: str) -> tuple[str, str]:
     return name.strip(), charsets[-1] if charsets else ""
 
 
-def _join(pairs: Pairs) -> dict[bytes, str]:
+def _join(pairs: HeaderPairs) -> dict[bytes, str]:
     """Headers by name; repeated ones joined, which makes any that may come only once invalid."""
     headers = {name: value.decode("latin-1") for name, value in pairs}
     if len(headers) != len(pairs):
@@ -131,9 +131,9 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-WriteWhole = Callable[[bytes, bytes], bool]
+WriteResponse = Callable[[bytes, bytes], bool]
 """Takes a status line with headers, and a body, in one piece; false where it cannot just now."""
-WRITE_WHOLE: Final = "cloudconsole.write_whole"
+WRITE_RESPONSE: Final = "cloudconsole.write_whole"
 """Where our own connection offers it in a request's scope."""
 WHOLE_BODY: Final = "cloudconsole.whole_body"
 """Where our own connection puts the request's body, once all of it has arrived."""
@@ -173,7 +173,7 @@ class Request:
         "write_whole",
     )
 
-    def __init__(self, scope: Scope, head: Head, receive: Receive) -> None:
+    def __init__(self, scope: Scope, head: Headers, receive: Receive) -> None:
         self.started = time.perf_counter_ns()
         # What becomes known on the way, for those who count and log calls.
         self.call = OTHER
@@ -193,7 +193,7 @@ class Request:
         """What has arrived of it so far; the rest is to be received."""
         self.request_id = head.given_request_id or new_request_id()
         # Taken out: it holds the connection's side of this call, which holds the scope.
-        self.write_whole: WriteWhole | None = scope.pop(WRITE_WHOLE, None)
+        self.write_whole: WriteResponse | None = scope.pop(WRITE_RESPONSE, None)
 
     @property
     def http_version(self) -> str:

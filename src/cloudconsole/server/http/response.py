@@ -9,12 +9,12 @@ from cloudconsole.server.http.request import ClientGone, Request, Send
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import ApiError, BodyTooLarge, MethodNotAllowed, Unavailable
 
-Headers = list[tuple[bytes, bytes]]
+HeaderList = list[tuple[bytes, bytes]]
 
 JSON_TYPE: Final = (b"content-type", b"application/json")
-NOT_KEPT: Final = (b"cache-control", b"no-store")
+NO_STORE: Final = (b"cache-control", b"no-store")
 
-SECURITY_HEADERS: Final[Headers] = [
+SECURITY_HEADERS: Final[HeaderList] = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"same-origin"),
@@ -26,12 +26,12 @@ CLOSED_POLICY: Final = (
     b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
 )
 
-PLAIN_JSON: Final[Headers] = [JSON_TYPE]
+PLAIN_JSON: Final[HeaderList] = [JSON_TYPE]
 """The headers of an answer that has none but those of every JSON answer; they are put together beforehand."""
 
 WHOLE_HEAD: Final = (
     b"HTTP/1.1 200 OK\r\n"
-    + b"".join(b"%b: %b\r\n" % header for header in (JSON_TYPE, CLOSED_POLICY, NOT_KEPT, *SECURITY_HEADERS))
+    + b"".join(b"%b: %b\r\n" % header for header in (JSON_TYPE, CLOSED_POLICY, NO_STORE, *SECURITY_HEADERS))
     + b"content-length: %d\r\nx-request-id: %b\r\n"
 )
 AGE: Final = b"x-answer-age"
@@ -44,31 +44,31 @@ DISCARD_SECONDS: Final = 10
 class Response(Struct):
     status: int = 200
     body: bytes = b""
-    headers: Headers = []
+    headers: HeaderList = []
     policy: tuple[bytes, bytes] = CLOSED_POLICY
-    caching: tuple[bytes, bytes] = NOT_KEPT
+    caching: tuple[bytes, bytes] = NO_STORE
     age: int | None = None
 
 
-def json_response(body: bytes, status: int = 200, headers: Headers | None = None) -> Response:
+def json_response(body: bytes, status: int = 200, headers: HeaderList | None = None) -> Response:
     return Response(status, body, [JSON_TYPE, *(headers or [])])
 
 
-def plain_answer(body: bytes, age: int | None = None) -> Response:
+def plain_response(body: bytes, age: int | None = None) -> Response:
     """A success without headers of its own but its age, which most answers are; see `PLAIN_JSON`."""
     return Response(200, body, PLAIN_JSON, age=age)
 
 
-def cookie_headers(*cookies: str) -> Headers:
+def cookie_headers(*cookies: str) -> HeaderList:
     return [(b"set-cookie", cookie.encode("ascii")) for cookie in cookies]
 
 
-def refusal_response(error: ApiError, request: Request) -> Response:
-    return json_response(envelope.error(error, request.head.language), error.code, refusal_headers(error))
+def error_response(error: ApiError, request: Request) -> Response:
+    return json_response(envelope.error(error, request.head.language), error.code, error_headers(error))
 
 
-def refusal_headers(error: ApiError) -> Headers:
-    headers: Headers = []
+def error_headers(error: ApiError) -> HeaderList:
+    headers: HeaderList = []
     if error.retry_after is not None:
         headers.append((b"retry-after", b"%d" % error.retry_after))
     if isinstance(error, MethodNotAllowed):
@@ -79,7 +79,7 @@ def refusal_headers(error: ApiError) -> Headers:
 
 
 async def send_response(response: Response, request: Request, send: Send) -> None:
-    if _written_whole(response, request):
+    if _write_directly(response, request):
         return
     headers = _headers(response, request.request_id)
     if response.status in (204, 304):
@@ -96,7 +96,7 @@ async def send_response(response: Response, request: Request, send: Send) -> Non
     await send({"type": "http.response.body", "body": b""})
 
 
-def _written_whole(response: Response, request: Request) -> bool:
+def _write_directly(response: Response, request: Request) -> bool:
     """Whether the connection took a success in one piece."""
     write_whole = request.write_whole
     if write_whole is None or response.status != 200 or request.method == "HEAD" or not request.body_complete:
@@ -104,7 +104,7 @@ def _written_whole(response: Response, request: Request) -> bool:
     return write_whole(_whole_head(response, request.request_id), response.body)
 
 
-def _headers(response: Response, request_id: str) -> Headers:
+def _headers(response: Response, request_id: str) -> HeaderList:
     return [
         *response.headers,
         (b"content-length", b"%d" % len(response.body)),
@@ -118,7 +118,7 @@ def _headers(response: Response, request_id: str) -> Headers:
 
 def _whole_head(response: Response, request_id: str) -> bytes:
     """The head of a success, in which nothing stands that a caller could have chosen freely."""
-    if response.headers[:1] == PLAIN_JSON and response.policy is CLOSED_POLICY and response.caching is NOT_KEPT:
+    if response.headers[:1] == PLAIN_JSON and response.policy is CLOSED_POLICY and response.caching is NO_STORE:
         head = WHOLE_HEAD % (len(response.body), request_id.encode("ascii"))
         for header in response.headers[1:]:
             head += b"%b: %b\r\n" % header

@@ -3,11 +3,11 @@
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-from cloudconsole.server.http.proxy import Front
+from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 
-Endpoint = Callable[[Request, Front], Awaitable[Response]]
+Endpoint = Callable[[Request, RequestOrigin], Awaitable[Response]]
 
 
 class Route(NamedTuple):

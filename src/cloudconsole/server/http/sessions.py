@@ -26,10 +26,10 @@ _ANONYMOUS: Final = re.compile(r"a[0-9a-f]{48}")
 
 _ID_BYTES: Final = 24
 
-GATHERING_SECONDS: Final = 0.25
+TOUCH_BATCH_SECONDS: Final = 0.25
 """For so long uses of sessions are gathered, and then written together."""
 
-Found = tuple[str, Session]
+SessionLookup = tuple[str, Session]
 """A session's id and the session."""
 
 
@@ -57,17 +57,17 @@ class Sessions:
     def new_id(self, prefix: str = TENANTS) -> str:
         return prefix + self._randomness.token_bytes(_ID_BYTES).hex()
 
-    def id_to_keep(self, request: Request, found: Found | None) -> str:
+    def id_to_keep(self, request: Request, found: SessionLookup | None) -> str:
         """What `GET /api/` sets: the live session, else a well-formed anonymous id, else a new one."""
         if found is not None:
             return found[0]
         anonymous = (session_id for session_id in request.head.cookies.sessions if _ANONYMOUS.fullmatch(session_id))
         return next(anonymous, None) or "a" + self._randomness.token_bytes(_ID_BYTES).hex()
 
-    async def find(self, request: Request) -> Found | None:
+    async def find(self, request: Request) -> SessionLookup | None:
         """The live session among the request's cookies, with its id; of several, the one whose token came along."""
         now = self._clock.now()
-        live: list[Found] = []
+        live: list[SessionLookup] = []
         for session_id, id_hash in request.head.sessions:
             session = await self._reader.find(id_hash, now, request.arrival)
             if session is not None:
@@ -109,7 +109,7 @@ class Sessions:
         try:
             while self._touched:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._gathered.wait(), GATHERING_SECONDS)
+                    await asyncio.wait_for(self._gathered.wait(), TOUCH_BATCH_SECONDS)
                 self._being_written, self._touched = self._touched, {}
                 await self._writer.run(self._activity.touch_sessions, self._being_written)
                 self._reader.note_seen(self._being_written)

@@ -11,9 +11,9 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Final, NamedTuple
 
-from cloudconsole.server.http.proxy import Front
+from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
-from cloudconsole.server.http.response import CLOSED_POLICY, Headers, Response
+from cloudconsole.server.http.response import CLOSED_POLICY, HeaderList, Response
 from cloudconsole.server.http.routing import Endpoint, Route, Routes
 from cloudconsole.server.metrics.layout import OTHER
 from cloudconsole.server.openapi.document import build_document
@@ -21,13 +21,13 @@ from cloudconsole.server.openapi.html import STYLE, render
 from cloudconsole.spec.envelope import encode
 
 REVALIDATED: Final = (b"cache-control", b"no-cache")
-FOR_GOOD: Final = (b"cache-control", b"public, max-age=31536000, immutable")
+IMMUTABLE: Final = (b"cache-control", b"public, max-age=31536000, immutable")
 
 _GZIP: Final = re.compile(r"(?:^|,)\s*(?:gzip|\*)\s*(?:;\s*q=(?P<weight>[0-9.]+)\s*)?(?=,|$)", re.IGNORECASE)
 _VARIES: Final = (b"vary", b"accept-encoding")
 
 
-class Kept(NamedTuple):
+class CachedResponse(NamedTuple):
     """One such answer, with and without compression."""
 
     body: bytes
@@ -39,7 +39,7 @@ class Kept(NamedTuple):
 
     def answer(self, request: Request) -> Response:
         """The whole, as small as the caller takes it, or 304 to one whose copy is this one."""
-        headers: Headers = [(b"etag", self.tag.encode()), _VARIES]
+        headers: HeaderList = [(b"etag", self.tag.encode()), _VARIES]
         known = request.head.header(b"if-none-match") or ""
         # A tag has its quotation marks, so it is no part of another.
         if self.tag in known or known.strip() == "*":
@@ -52,14 +52,14 @@ class Kept(NamedTuple):
         return Response(body=body, headers=headers, policy=self.policy, caching=self.caching)
 
 
-def keep(
+def make_cached(
     body: bytes,
     content_type: bytes,
     policy: tuple[bytes, bytes] = CLOSED_POLICY,
     caching: tuple[bytes, bytes] = REVALIDATED,
-) -> Kept:
+) -> CachedResponse:
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
-    return Kept(body, gzip.compress(body, mtime=0), tag, (b"content-type", content_type), policy, caching)
+    return CachedResponse(body, gzip.compress(body, mtime=0), tag, (b"content-type", content_type), policy, caching)
 
 
 def _takes_gzip(request: Request) -> bool:
@@ -100,14 +100,14 @@ class Assets:
     def routes(self) -> Routes:
         """An answer for each, compressed once in a process, however many consoles it makes."""
         return {
-            self.root + path: {"GET": Route(OTHER, _show(keep(content, _TYPES[suffix], caching=FOR_GOOD)))}
+            self.root + path: {"GET": Route(OTHER, _show(make_cached(content, _TYPES[suffix], caching=IMMUTABLE)))}
             for path, content in self.contents.items()
             if (suffix := path[path.rfind(".") :]) in _TYPES
         }
 
 
-def _show(asset: Kept) -> Endpoint:
-    async def show(request: Request, _front: Front) -> Response:
+def _show(asset: CachedResponse) -> Endpoint:
+    async def show(request: Request, _front: RequestOrigin) -> Response:
         return asset.answer(request)
 
     return show
@@ -137,15 +137,15 @@ def _policy_of(style: str) -> tuple[bytes, bytes]:
 
 
 _DOCUMENT: Final = build_document()
-_OPENAPI: Final = keep(encode(_DOCUMENT), b"application/json")
-_REFERENCE: Final = keep(render(_DOCUMENT).encode(), HTML, _policy_of(STYLE))
+_OPENAPI: Final = make_cached(encode(_DOCUMENT), b"application/json")
+_REFERENCE: Final = make_cached(render(_DOCUMENT).encode(), HTML, _policy_of(STYLE))
 
 
-async def show_openapi(request: Request, _front: Front) -> Response:
+async def show_openapi(request: Request, _front: RequestOrigin) -> Response:
     return _OPENAPI.answer(request)
 
 
-async def show_reference(request: Request, _front: Front) -> Response:
+async def show_reference(request: Request, _front: RequestOrigin) -> Response:
     return _REFERENCE.answer(request)
 
 
@@ -160,8 +160,8 @@ def _page(assets: Assets) -> bytes:
     return page.replace("<!-- modules -->\n", preloads).replace("{web}", assets.root).encode()
 
 
-_PAGE: Final = keep(_page(ASSETS), HTML, PAGE_POLICY)
+_PAGE: Final = make_cached(_page(ASSETS), HTML, PAGE_POLICY)
 
 
-async def show_console(request: Request, _front: Front) -> Response:
+async def show_console(request: Request, _front: RequestOrigin) -> Response:
     return _PAGE.answer(request)

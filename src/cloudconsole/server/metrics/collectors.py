@@ -7,23 +7,23 @@ from typing import Final
 
 from cloudconsole.backends.openstack.config import Service
 from cloudconsole.server.metrics.layout import (
-    BEATS,
+    HEARTBEATS,
     LONGEST_LAG,
     LOOP_LAG,
     UPSTREAM_FAILURES,
     UPSTREAM_IN_FLIGHT,
-    UPSTREAM_PLACES,
+    UPSTREAM_OFFSETS,
 )
-from cloudconsole.server.metrics.shared_memory import Meter
+from cloudconsole.server.metrics.shared_memory import WorkerMetrics
 from cloudconsole.spec.errors import UpstreamFailed, UpstreamTimeout
 
-BEAT_SECONDS: Final = 0.25
-REMEMBERED_BEATS: Final = 240
+INTERVAL_SECONDS: Final = 0.25
+REMEMBERED_INTERVALS: Final = 240
 """The longest lag is that of this many beats and the as many before: of one to two minutes."""
 
 
-class Pulse:
-    def __init__(self, meter: Meter, take_readings: Callable[[], None]) -> None:
+class LoopLagMonitor:
+    def __init__(self, meter: WorkerMetrics, take_readings: Callable[[], None]) -> None:
         self._meter = meter
         self._take_readings = take_readings
         self._beats = 0
@@ -32,9 +32,9 @@ class Pulse:
 
     def start(self) -> None:
         """Begin in the running loop; ends with it."""
-        self._meter.add(BEATS)
-        self._due = time.perf_counter_ns() + int(BEAT_SECONDS * 1_000_000_000)
-        asyncio.get_running_loop().call_later(BEAT_SECONDS, self._beat)
+        self._meter.add(HEARTBEATS)
+        self._due = time.perf_counter_ns() + int(INTERVAL_SECONDS * 1_000_000_000)
+        asyncio.get_running_loop().call_later(INTERVAL_SECONDS, self._beat)
 
     def _beat(self) -> None:
         # A loop's clock may be coarse, so that it calls a little early.
@@ -44,17 +44,17 @@ class Pulse:
 
     def _note_lag(self, lag: int) -> None:
         self._beats += 1
-        if self._beats % REMEMBERED_BEATS == 0:
+        if self._beats % REMEMBERED_INTERVALS == 0:
             self._longest, self._longest_before = 0, self._longest
         self._longest = max(self._longest, lag)
         self._meter.observe(LOOP_LAG, lag)
         self._meter.set(LONGEST_LAG, max(self._longest, self._longest_before))
 
 
-class UpstreamMeter:
+class UpstreamObserver:
     """A cloud's watcher whose figures all processes share."""
 
-    def __init__(self, meter: Meter) -> None:
+    def __init__(self, meter: WorkerMetrics) -> None:
         self._meter = meter
 
     def begun(self, service: Service) -> None:
@@ -62,7 +62,7 @@ class UpstreamMeter:
 
     def ended(self, service: Service, nanoseconds: int) -> None:
         self._meter.add(UPSTREAM_IN_FLIGHT[service], -1)
-        self._meter.observe(UPSTREAM_PLACES[service], nanoseconds)
+        self._meter.observe(UPSTREAM_OFFSETS[service], nanoseconds)
 
     def failed(self, service: Service, *, was_slow: bool) -> None:
         reason = UpstreamTimeout.error if was_slow else UpstreamFailed.error

@@ -12,25 +12,25 @@ class Family(NamedTuple):
     labels: tuple[str, ...] = ()
 
 
-CALLS: Final = Family(
+REQUESTS: Final = Family(
     "calls_total", "counter", "Calls answered, by call and outcome: ok, or why not.", ("call", "outcome")
 )
-CALL_SECONDS: Final = Family(
+REQUEST_SECONDS: Final = Family(
     "call_duration_seconds", "histogram", "Time from a request's head to its answer, by call.", ("call",)
 )
 IN_FLIGHT: Final = Family("calls_in_flight", "gauge", "Calls being answered.")
 LOGINS: Final = Family("logins_total", "counter", "Login calls, by outcome.", ("outcome",))
-REFUSALS: Final = Family("refusals_total", "counter", "Refused calls, health checks aside, by reason.", ("reason",))
-CONNECTION_REFUSALS: Final = Family(
+REJECTIONS: Final = Family("refusals_total", "counter", "Refused calls, health checks aside, by reason.", ("reason",))
+CONNECTION_REJECTIONS: Final = Family(
     "connection_refusals_total",
     "counter",
     "Requests that the connection itself refused before they were whole, and connections too many, by status.",
     ("status",),
 )
-TURNED_AWAY: Final = Family(
+SHED_REQUESTS: Final = Family(
     "turned_away_total", "counter", "Calls that were refused because more came than could be answered."
 )
-LEFT_OUT: Final = Family(
+SUPPRESSED_RECORDS: Final = Family(
     "audit_lines_left_out_total", "counter", "Audit lines of refusals that were left out because there were too many."
 )
 SESSIONS: Final = Family("sessions", "gauge", "Live sessions.")
@@ -50,15 +50,15 @@ WRITES_WAITING: Final = Family(
     "gauge",
     "Writes, and looks before a login, under way or waiting for their turn.",
 )
-WATCH_LOST: Final = Family(
+LEASE_LOST: Final = Family(
     "store_watch_lost_workers",
     "gauge",
     "Workers that cannot learn what changes in the database, and so refuse calls; none with the embedded store.",
 )
-PAYLOADS: Final = Family(
+CACHE_LOOKUPS: Final = Family(
     "payloads_total", "counter", "Payloads handed out, prepared for the call or kept from an earlier one.", ("source",)
 )
-PAYLOAD_BYTES: Final = Family("payload_cache_bytes", "gauge", "Memory that kept payloads take, of all workers.")
+CACHE_BYTES: Final = Family("payload_cache_bytes", "gauge", "Memory that kept payloads take, of all workers.")
 UPSTREAM_SECONDS: Final = Family(
     "upstream_call_duration_seconds",
     "histogram",

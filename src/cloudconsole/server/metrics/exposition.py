@@ -15,7 +15,7 @@ from cloudconsole.core.clock import Clock
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.metrics import definitions, layout
 from cloudconsole.server.metrics.definitions import PREFIX, Family
-from cloudconsole.server.metrics.shared_memory import Board
+from cloudconsole.server.metrics.shared_memory import SharedMetrics
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store import health
 from cloudconsole.store.base import DATABASE_NAMES, run_with_reader
@@ -32,7 +32,7 @@ REST_OF_DATABASE: Final = 500
 """The same where many replicas count in one database, each for itself."""
 
 
-class StoreReadings:
+class StoreGauges:
     def __init__(self, settings: Settings, clock: Clock, seconds: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._seconds = seconds
@@ -88,8 +88,8 @@ Number = int | str
 Sample = tuple[tuple[str, ...], Number]
 
 
-class MetricsPage:
-    def __init__(self, board: Board, store: StoreReadings) -> None:
+class MetricsExposition:
+    def __init__(self, board: SharedMetrics, store: StoreGauges) -> None:
         self._board = board
         self._store = store
 
@@ -110,47 +110,47 @@ class MetricsPage:
 def _calls(totals: list[int]) -> list[str]:
     counted = {
         (call, outcome): totals[start + place]
-        for call, start in layout.CALL_PLACES.items()
-        for outcome, place in layout.OUTCOME_PLACES.items()
+        for call, start in layout.OPERATION_OFFSETS.items()
+        for outcome, place in layout.OUTCOME_OFFSETS.items()
     }
     # Most pairs can never come about: what is not ok is shown once it happened. Logins and refusals are shown whole.
     calls = [(pair, number) for pair, number in counted.items() if number or pair[1] == layout.OK]
     logins = [((outcome,), counted[layout.LOGIN, outcome]) for outcome in layout.OUTCOMES]
     refusals = [
-        ((reason,), sum(counted[call, reason] for call in layout.CALLS if call not in _HEALTH))
-        for reason in layout.REFUSALS
+        ((reason,), sum(counted[call, reason] for call in layout.OPERATIONS if call not in _HEALTH))
+        for reason in layout.REJECTIONS
     ]
-    connection_refusals = [((str(status),), totals[place]) for status, place in layout.CONNECTION_REFUSALS.items()]
+    connection_refusals = [((str(status),), totals[place]) for status, place in layout.CONNECTION_REJECTIONS.items()]
     durations: dict[tuple[str, ...], int] = {
-        (call,): start + len(layout.OUTCOMES) for call, start in layout.CALL_PLACES.items()
+        (call,): start + len(layout.OUTCOMES) for call, start in layout.OPERATION_OFFSETS.items()
     }
     return [
-        *_family(definitions.CALLS, calls),
-        *_histogram(definitions.CALL_SECONDS, durations, totals),
+        *_family(definitions.REQUESTS, calls),
+        *_histogram(definitions.REQUEST_SECONDS, durations, totals),
         *_family(definitions.IN_FLIGHT, [((), totals[layout.IN_FLIGHT])]),
         *_family(definitions.LOGINS, logins),
-        *_family(definitions.REFUSALS, refusals),
-        *_family(definitions.CONNECTION_REFUSALS, connection_refusals),
-        *_family(definitions.TURNED_AWAY, [((), totals[layout.TURNED_AWAY])]),
-        *_family(definitions.LEFT_OUT, [((), totals[layout.AUDIT_LEFT_OUT])]),
+        *_family(definitions.REJECTIONS, refusals),
+        *_family(definitions.CONNECTION_REJECTIONS, connection_refusals),
+        *_family(definitions.SHED_REQUESTS, [((), totals[layout.SHED_REQUESTS])]),
+        *_family(definitions.SUPPRESSED_RECORDS, [((), totals[layout.AUDIT_SUPPRESSED])]),
         *_family(definitions.PASSWORDS_WAITING, [((), totals[layout.PASSWORDS_WAITING])]),
     ]
 
 
 def _store_of_workers(totals: list[int]) -> list[str]:
-    payloads = [(("prepared",), totals[layout.PAYLOADS_PREPARED]), (("kept",), totals[layout.PAYLOADS_REUSED])]
+    payloads = [(("prepared",), totals[layout.CACHE_MISSES]), (("kept",), totals[layout.CACHE_HITS])]
     return [
-        *_family(definitions.PAYLOADS, payloads),
-        *_family(definitions.PAYLOAD_BYTES, [((), totals[layout.PAYLOAD_BYTES])]),
+        *_family(definitions.CACHE_LOOKUPS, payloads),
+        *_family(definitions.CACHE_BYTES, [((), totals[layout.CACHE_BYTES])]),
         *_histogram(definitions.STORE_WRITES, {(): layout.STORE_WRITES}, totals),
         *_family(definitions.WRITES_WAITING, [((), totals[layout.WRITES_WAITING])]),
         *_family(definitions.STORE_ERRORS, [((), totals[layout.STORE_ERRORS])]),
-        *_family(definitions.WATCH_LOST, [((), totals[layout.WATCH_LOST])]),
+        *_family(definitions.LEASE_LOST, [((), totals[layout.LEASE_LOST])]),
     ]
 
 
 def _upstream(totals: list[int]) -> list[str]:
-    durations: dict[tuple[str, ...], int] = {(service,): place for service, place in layout.UPSTREAM_PLACES.items()}
+    durations: dict[tuple[str, ...], int] = {(service,): place for service, place in layout.UPSTREAM_OFFSETS.items()}
     failures = [(pair, totals[place]) for pair, place in layout.UPSTREAM_FAILURES.items()]
     in_flight = [((service,), totals[place]) for service, place in layout.UPSTREAM_IN_FLIGHT.items()]
     return [
@@ -177,7 +177,7 @@ def _of_processes(workers: list[list[int]], totals: list[int]) -> list[str]:
     ]
 
 
-def _of_the_store(store: StoreReadings) -> list[str]:
+def _of_the_store(store: StoreGauges) -> list[str]:
     is_readable = store.is_readable()
     counts = store.counts() if is_readable else None
     lines = _family(definitions.STORE_READABLE, [((), int(is_readable))])

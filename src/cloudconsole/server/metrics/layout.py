@@ -21,19 +21,19 @@ LOGIN: Final = "login"
 LOGOUT: Final = "logout"
 OPERATOR_LOGIN: Final = "operator_login"
 OPERATOR_LOGOUT: Final = "operator_logout"
-OPERATOR_PAGES: Final = "operator_pages"
+ADMIN_UI: Final = "operator_pages"
 """Any other call of a page for operators."""
-WELCOME: Final = "welcome"
+OPEN_SESSION: Final = "welcome"
 
-CALLS: Final = (
+OPERATIONS: Final = (
     *(action.name for action in ACTIONS),
     BEFORE_ACTION,
-    WELCOME,
+    OPEN_SESSION,
     LOGIN,
     LOGOUT,
     OPERATOR_LOGIN,
     OPERATOR_LOGOUT,
-    OPERATOR_PAGES,
+    ADMIN_UI,
     "healthz",
     "readyz",
     OTHER,
@@ -46,8 +46,8 @@ def _tree(error: type[ApiError]) -> Iterator[type[ApiError]]:
         yield from _tree(kind)
 
 
-REFUSALS: Final = tuple(kind.error for kind in _tree(ApiError))
-OUTCOMES: Final = (OK, GONE, *REFUSALS)
+REJECTIONS: Final = tuple(kind.error for kind in _tree(ApiError))
+OUTCOMES: Final = (OK, GONE, *REJECTIONS)
 
 _MICROSECOND: Final = 1000
 _MILLISECOND: Final = 1000 * _MICROSECOND
@@ -66,54 +66,54 @@ HISTOGRAM_CELLS: Final = len(SECONDS_BOUNDS) + 2
 CALL_CELLS: Final = len(OUTCOMES) + HISTOGRAM_CELLS
 """Of one call's name: how often with which outcome, and the histogram of its durations."""
 
-CALL_PLACES: Final = {name: number * CALL_CELLS for number, name in enumerate(CALLS)}
-OUTCOME_PLACES: Final = {name: number for number, name in enumerate(OUTCOMES)}
+OPERATION_OFFSETS: Final = {name: number * CALL_CELLS for number, name in enumerate(OPERATIONS)}
+OUTCOME_OFFSETS: Final = {name: number for number, name in enumerate(OUTCOMES)}
 
-STORE_WRITES: Final = len(CALLS) * CALL_CELLS
+STORE_WRITES: Final = len(OPERATIONS) * CALL_CELLS
 LOOP_LAG: Final = STORE_WRITES + HISTOGRAM_CELLS
 
 UPSTREAM_REASONS: Final = (UpstreamFailed.error, UpstreamTimeout.error)
 _UPSTREAM: Final = LOOP_LAG + HISTOGRAM_CELLS
 _UPSTREAM_CELLS: Final = HISTOGRAM_CELLS + len(UPSTREAM_REASONS)
-UPSTREAM_PLACES: Final = {service: _UPSTREAM + number * _UPSTREAM_CELLS for number, service in enumerate(SERVICES)}
+UPSTREAM_OFFSETS: Final = {service: _UPSTREAM + number * _UPSTREAM_CELLS for number, service in enumerate(SERVICES)}
 """Of one service of a cloud behind us: the histogram of its calls' durations, then how many failed, by reason."""
 UPSTREAM_FAILURES: Final = {
     (service, reason): place + HISTOGRAM_CELLS + number
-    for service, place in UPSTREAM_PLACES.items()
+    for service, place in UPSTREAM_OFFSETS.items()
     for number, reason in enumerate(UPSTREAM_REASONS)
 }
 
 _SINGLES: Final = _UPSTREAM + len(SERVICES) * _UPSTREAM_CELLS
 
-PAYLOADS_REUSED: Final = _SINGLES
-PAYLOADS_PREPARED: Final = _SINGLES + 1
+CACHE_HITS: Final = _SINGLES
+CACHE_MISSES: Final = _SINGLES + 1
 STORE_ERRORS: Final = _SINGLES + 2
-AUDIT_LEFT_OUT: Final = _SINGLES + 3
+AUDIT_SUPPRESSED: Final = _SINGLES + 3
 DIED: Final = "died"
 FROZEN: Final = "frozen"
 RESTARTS: Final = {DIED: _SINGLES + 4, FROZEN: _SINGLES + 10}
 """Replaced workers, by reason."""
-CONNECTION_REFUSALS: Final = {status: _SINGLES + 5 + number for number, status in enumerate((400, 408, 431, 503))}
+CONNECTION_REJECTIONS: Final = {status: _SINGLES + 5 + number for number, status in enumerate((400, 408, 431, 503))}
 """By the status of the connection's own bare answer."""
-TURNED_AWAY: Final = _SINGLES + 9
+SHED_REQUESTS: Final = _SINGLES + 9
 
 _MOMENTARY: Final = _SINGLES + 11
 
 # What has only a value of the moment: a new worker begins with none of its predecessor's.
 IN_FLIGHT: Final = _MOMENTARY
-PAYLOAD_BYTES: Final = _MOMENTARY + 1
+CACHE_BYTES: Final = _MOMENTARY + 1
 WRITES_WAITING: Final = _MOMENTARY + 2
 PASSWORDS_WAITING: Final = _MOMENTARY + 3
 LONGEST_LAG: Final = _MOMENTARY + 4
 PROCESS: Final = _MOMENTARY + 5
-WATCH_LOST: Final = _MOMENTARY + 6
+LEASE_LOST: Final = _MOMENTARY + 6
 ACCEPTING: Final = _MOMENTARY + 7
 """1 once a worker accepts connections."""
 CERTIFICATE_EXPIRY: Final = _MOMENTARY + 8
 """When the certificate that a worker serves expires, in seconds since the epoch; 0 without one."""
 UNDRAINED: Final = _MOMENTARY + 9
 """1 from a worker's start until it is told to stop and has no call under way."""
-BEATS: Final = _MOMENTARY + 10
+HEARTBEATS: Final = _MOMENTARY + 10
 """Counts up as long as the event loop of a worker advances."""
 STOPPING: Final = _MOMENTARY + 11
 """1 once the supervisor stops all workers, and not this one alone."""

@@ -7,10 +7,10 @@ from bisect import bisect_left
 
 from cloudconsole.server.metrics.layout import (
     ACCEPTING,
-    BEATS,
-    CALL_PLACES,
     GAUGES,
-    OUTCOME_PLACES,
+    HEARTBEATS,
+    OPERATION_OFFSETS,
+    OUTCOME_OFFSETS,
     OUTCOMES,
     PROCESS,
     RESTARTS,
@@ -25,7 +25,7 @@ _BUCKETS = len(OUTCOMES)
 _SUM = len(SECONDS_BOUNDS) + 1
 
 
-class Meter:
+class WorkerMetrics:
     """One worker's figures. A call costs three additions; they are in shared memory as soon as they are made."""
 
     __slots__ = ("_cells",)
@@ -34,8 +34,8 @@ class Meter:
         self._cells = cells
 
     def count_call(self, call: str, outcome: str, nanoseconds: int) -> None:
-        cells, place = self._cells, CALL_PLACES[call]
-        cells[place + OUTCOME_PLACES[outcome]] += 1
+        cells, place = self._cells, OPERATION_OFFSETS[call]
+        cells[place + OUTCOME_OFFSETS[outcome]] += 1
         place += _BUCKETS
         cells[place + bisect_left(SECONDS_BOUNDS, nanoseconds)] += 1
         cells[place + _SUM] += nanoseconds
@@ -66,7 +66,7 @@ class Meter:
         self._cells[RESTARTS[reason]] += 1
 
 
-class Board:
+class SharedMetrics:
     """The figures of all workers: a region for each, made before they are forked."""
 
     def __init__(self, workers: int) -> None:
@@ -75,8 +75,8 @@ class Board:
         self._regions = [cells[start : start + WORKER_CELLS] for start in starts]
         self.made_at = time.time()
 
-    def meter(self, worker: int) -> Meter:
-        return Meter(self._regions[worker])
+    def meter(self, worker: int) -> WorkerMetrics:
+        return WorkerMetrics(self._regions[worker])
 
     def is_accepting(self) -> bool:
         """Whether every worker accepts connections."""
@@ -84,7 +84,7 @@ class Board:
 
     def beats(self) -> dict[int, int]:
         """How often each worker's event loop was seen to advance since the worker began."""
-        return {worker: region[BEATS] for worker, region in enumerate(self._regions)}
+        return {worker: region[HEARTBEATS] for worker, region in enumerate(self._regions)}
 
     def stop(self) -> None:
         """Let every worker know that all of them stop; for the parent alone."""
@@ -104,6 +104,6 @@ class Board:
         return [region.tolist() for region in self._regions]
 
 
-def meter_alone() -> Meter:
+def standalone_metrics() -> WorkerMetrics:
     """For a console that nobody looks at from outside."""
-    return Board(1).meter(0)
+    return SharedMetrics(1).meter(0)

@@ -36,7 +36,7 @@ def body_name(action: Action) -> str:
     return f"{action.name}Body"
 
 
-def answer_name(action: Action) -> str:
+def response_name(action: Action) -> str:
     return f"{action.name}Answer"
 
 
@@ -47,7 +47,7 @@ def all_schemas() -> dict[str, Schema]:
     schemas: dict[str, Schema] = dict(components)
     for action, data in zip(ACTIONS, given, strict=False):
         schemas[body_name(action)] = _body(action)
-        schemas[answer_name(action)] = _envelope(data)
+        schemas[response_name(action)] = _envelope(data)
     schemas["WelcomeAnswer"] = _envelope(reference("Welcome"))
     return schemas
 
@@ -60,7 +60,7 @@ def _body(action: Action) -> Schema:
         "properties": {"action": {"const": action.name}, **dict(zip(action.parameters, parameters, strict=True))},
         "required": ["action", *action.parameters],
         "additionalProperties": True,
-        "x-answer": reference(answer_name(action)),
+        "x-answer": reference(response_name(action)),
     }
 
 
@@ -106,7 +106,7 @@ def _successes(examples: Examples) -> dict[str, Part]:
     welcome = {"schema": reference("WelcomeAnswer"), "example": examples.of(OPEN_SESSION.name).answer}
     # Not oneOf: two of the answers may be equally empty.
     answers = {
-        "schema": {"anyOf": [reference(answer_name(action)) for action in ACTIONS]},
+        "schema": {"anyOf": [reference(response_name(action)) for action in ACTIONS]},
         "examples": {action.name: {"value": examples.of(action.name).answer} for action in ACTIONS},
     }
     return {

@@ -15,28 +15,28 @@ from typing import Final, NamedTuple
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.metrics.exposition import MetricsPage, StoreReadings
+from cloudconsole.server.metrics.exposition import MetricsExposition, StoreGauges
 from cloudconsole.server.metrics.layout import DIED, FROZEN
 from cloudconsole.server.metrics.server import MetricsServer
-from cloudconsole.server.metrics.shared_memory import Board
+from cloudconsole.server.metrics.shared_memory import SharedMetrics
 from cloudconsole.server.runtime.systemd import Notifier
 from cloudconsole.server.runtime.tls import RELOAD_SIGNAL, Certificate
 from cloudconsole.server.runtime.worker import (
     STOP_SIGNALS,
-    Ending,
-    Sockets,
+    ListeningSockets,
+    StopReason,
     call_when_closed,
+    log_start,
+    log_stop,
     run_worker,
-    tell_end,
-    tell_start,
 )
-from cloudconsole.server.test_mode.runtime import Desk
+from cloudconsole.server.test_mode.runtime import TestRuntime
 
 POLL_SECONDS: Final = 0.1
 """Between two looks of the supervisor at its workers."""
 
 
-class Liveness:
+class FrozenWorkerDetector:
     """Judges workers by the beats that they count themselves.
 
     Time counts by looks and not by a clock: while the machine is suspended, or too busy to run the supervisor, no
@@ -70,26 +70,34 @@ FORK_SIGNALS: Final = (*STOP_SIGNALS, RELOAD_SIGNAL)
 """They wait while a process is being started."""
 
 
-def serve(settings: Settings, sockets: Sockets, certificate: Certificate | None, desk: Desk, notifier: Notifier) -> int:
+def serve(
+    settings: Settings,
+    sockets: ListeningSockets,
+    certificate: Certificate | None,
+    desk: TestRuntime,
+    notifier: Notifier,
+) -> int:
     """Serve until told to stop, by https where there is a certificate; gives the exit code."""
-    board = Board(settings.workers)
-    tell_start(settings, sockets)
+    board = SharedMetrics(settings.workers)
+    log_start(settings, sockets)
     if settings.workers == 1 and sockets.metrics is None:
         ending = run_worker(settings, sockets.calls, certificate, board, 0, desk, desk.lifeline, notifier)
     else:
         ending = Supervisor(settings, sockets, certificate, board, desk, notifier).run()
-    tell_end(settings, ending)
+    log_stop(settings, ending)
     return 0
 
 
-def run_metrics(settings: Settings, listener: socket.socket, board: Board, clock: Clock, parent_pipe: int) -> int:
+def run_metrics(
+    settings: Settings, listener: socket.socket, board: SharedMetrics, clock: Clock, parent_pipe: int
+) -> int:
     """The process that serves the metrics; it ends when its parent ends it or is gone."""
     # Nothing of this process can be reloaded.
     signal.signal(RELOAD_SIGNAL, signal.SIG_IGN)
     for sig in STOP_SIGNALS:
         # While the workers finish what is under way, they can still be watched.
         signal.signal(sig, signal.SIG_IGN)
-    page = MetricsPage(board, StoreReadings(settings, clock))
+    page = MetricsExposition(board, StoreGauges(settings, clock))
 
     async def main() -> None:
         call_when_closed(parent_pipe, lambda: os._exit(0))
@@ -114,10 +122,10 @@ class Supervisor:
     def __init__(
         self,
         settings: Settings,
-        sockets: Sockets,
+        sockets: ListeningSockets,
         certificate: Certificate | None,
-        board: Board,
-        desk: Desk,
+        board: SharedMetrics,
+        desk: TestRuntime,
         notifier: Notifier,
     ) -> None:
         self._settings = settings
@@ -126,15 +134,15 @@ class Supervisor:
         self._board = board
         self._desk = desk
         self._notifier = notifier
-        self._liveness = Liveness(settings.worker_timeout)
+        self._liveness = FrozenWorkerDetector(settings.worker_timeout)
         self._running: dict[int, tuple[Job, float]] = {}
         self._frozen: set[int] = set()
         self._stopping = False
-        self._ending = Ending(signal=None, drained=True)
+        self._ending = StopReason(signal=None, drained=True)
         # Never written to: its closing, however this process ends, tells the others that they are alone.
         self._pipe_read, self._pipe_write = os.pipe()
 
-    def run(self) -> Ending:
+    def run(self) -> StopReason:
         for sig in STOP_SIGNALS:
             signal.signal(sig, self._stop)
         signal.signal(RELOAD_SIGNAL, self._reload)

@@ -144,7 +144,7 @@ def _check_file(setting: str, file: Path, title: str) -> None:
 RELOAD_SIGNAL: Final = signal.SIGHUP
 
 
-def hold_reloads() -> None:
+def block_reload_signal() -> None:
     """Keep the signal pending until a process can handle it; without a handler it would end the process."""
     signal.pthread_sigmask(signal.SIG_BLOCK, [RELOAD_SIGNAL])
 

@@ -17,37 +17,37 @@ from typing_extensions import override
 from cloudconsole._version import __version__
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.connection import guarded_protocol
-from cloudconsole.server.logging import sparing
-from cloudconsole.server.metrics.collectors import Pulse
+from cloudconsole.server.http.connection import protocol_class
+from cloudconsole.server.logging import rate_limit_filter
+from cloudconsole.server.metrics.collectors import LoopLagMonitor
 from cloudconsole.server.metrics.layout import ACCEPTING, CERTIFICATE_EXPIRY, UNDRAINED
 from cloudconsole.server.metrics.server import PATH as METRICS_PATH
-from cloudconsole.server.metrics.shared_memory import Board
+from cloudconsole.server.metrics.shared_memory import SharedMetrics
 from cloudconsole.server.runtime.listener import has_pending, stop_handshakes
 from cloudconsole.server.runtime.systemd import Notifier
 from cloudconsole.server.runtime.tls import BoundedLoop, Certificate, reload_certificate, reload_on_signal
-from cloudconsole.server.test_mode.runtime import Desk
+from cloudconsole.server.test_mode.runtime import TestRuntime
 
 log = logging.getLogger(__name__)
 
 STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
-class Sockets(NamedTuple):
+class ListeningSockets(NamedTuple):
     """What the console listens on: for callers, and for whoever reads its metrics."""
 
     calls: socket.socket
     metrics: socket.socket | None = None
 
 
-class Ending(NamedTuple):
+class StopReason(NamedTuple):
     signal: int | None
     """What it was told to stop by, if anything."""
     drained: bool
     """Whether all that was under way could finish."""
 
 
-def tell_start(settings: Settings, sockets: Sockets) -> None:
+def log_start(settings: Settings, sockets: ListeningSockets) -> None:
     address = f"{settings.own_scheme}://{_place(sockets.calls)}"
     metrics = None if sockets.metrics is None else f"http://{_place(sockets.metrics)}{METRICS_PATH}"
     data = settings.store.place
@@ -72,7 +72,7 @@ def tell_start(settings: Settings, sockets: Sockets) -> None:
     )
 
 
-def tell_end(settings: Settings, ending: Ending) -> None:
+def log_stop(settings: Settings, ending: StopReason) -> None:
     name = None if ending.signal is None else signal.Signals(ending.signal).name
     rest = "all calls finished" if ending.drained else f"calls were cut off after {settings.stop_grace} s"
     log.log(
@@ -154,7 +154,7 @@ class DrainingServer(uvicorn.Server):
         self._grace = grace
         self._stop_by: float | None = None
         self.on_drain: Callable[[], None] = lambda: None
-        self.ending = Ending(signal=None, drained=True)
+        self.ending = StopReason(signal=None, drained=True)
 
     @override
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -215,12 +215,12 @@ def run_worker(
     settings: Settings,
     listener: socket.socket,
     certificate: Certificate | None,
-    board: Board,
+    board: SharedMetrics,
     worker: int,
-    desk: Desk,
+    desk: TestRuntime,
     parent_pipe: int | None = None,
     notifier: Notifier | None = None,
-) -> Ending:
+) -> StopReason:
     """One worker process; where it has a parent, it also stops when that is gone.
 
     Where it is the main process, `notifier` is the service manager's.
@@ -229,12 +229,12 @@ def run_worker(
     notifier = notifier or Notifier()
     meter = board.meter(worker)
     meter.begin()
-    places = room_for(settings.max_connections)
+    places = connection_limit(settings.max_connections)
     desk.begin(settings.data)
     console = Console(settings, meter=meter, desk=desk)
     config = uvicorn.Config(
         console,
-        http=guarded_protocol(
+        http=protocol_class(
             settings.request_timeout,
             console.arrivals,
             meter,
@@ -267,7 +267,7 @@ def run_worker(
 
     def beat() -> None:
         console.take_readings()
-        sparing.tell_left_out()
+        rate_limit_filter.tell_left_out()
         if server.started:
             meter.set(ACCEPTING, 1)
             notifier.ready()
@@ -288,7 +288,7 @@ def run_worker(
             call_when_closed(parent_pipe, server.drain_without_parent)
         note_expiry()
         reload_on_signal(reload)
-        Pulse(meter, beat).start()
+        LoopLagMonitor(meter, beat).start()
         await server.serve(sockets=[listener])
         await console.leave()
 
@@ -297,11 +297,11 @@ def run_worker(
             runner.run(main())
     finally:
         console.close()
-        sparing.tell_left_out(until_now=True)
+        rate_limit_filter.tell_left_out(until_now=True)
     return server.ending
 
 
-def room_for(connections: int) -> int:
+def connection_limit(connections: int) -> int:
     """As many of these connections as the system lets us have, after asking it for as many files as that takes."""
     wanted = connections + OTHER_FILES
     least, most = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -13,7 +13,7 @@ LATEST: Final = int(datetime(9000, 1, 1, tzinfo=UTC).timestamp())
 """Between them every time zone and every cookie's expiry has a date."""
 
 
-class DeskClock:
+class TestClock:
     """Starts at a moment, or at the machine's own; `reset` makes it what it was at the start."""
 
     def __init__(self, start: float | None = None, *, fixed: bool = False) -> None:
@@ -65,7 +65,7 @@ def check_moment(moment: float) -> None:
         raise ValueError("must be a time from 1971 to 8999")
 
 
-class SeededRandomness:
+class SeededRandomSource:
     """A stream that its seed alone decides, whichever Python it runs on."""
 
     def __init__(self, seed: str) -> None:

@@ -13,15 +13,15 @@ from cloudconsole.core.clock import format_utc
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.body import Fields, json_text, media_type, read_body
 from cloudconsole.server.http.csrf import check_origin
-from cloudconsole.server.http.proxy import Front
+from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response, json_response
 from cloudconsole.server.http.routing import Route, Routes
 from cloudconsole.server.http.sessions import Sessions
-from cloudconsole.server.metrics.layout import LOGIN, LOGOUT, OTHER, WELCOME
-from cloudconsole.server.test_mode.clock import DeskClock, SeededRandomness, check_moment, read_moment
+from cloudconsole.server.metrics.layout import LOGIN, LOGOUT, OPEN_SESSION, OTHER
+from cloudconsole.server.test_mode.clock import SeededRandomSource, TestClock, check_moment, read_moment
 from cloudconsole.server.test_mode.faults import ACTION_NAMES, CATALOGUE, Fault, Faults
-from cloudconsole.server.test_mode.snapshot import Gate, StartingStore
+from cloudconsole.server.test_mode.snapshot import DrainBarrier, StoreSnapshot
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec import envelope
 from cloudconsole.spec.constants import JSON
@@ -103,7 +103,7 @@ CLOCK_PATH: Final = "/_test/clock"
 FAULT_PATH: Final = "/_test/fault"
 
 FAULTY_PATHS: Final = ("/api/", "/auth/login/", "/auth/logout/")
-FAULTY_CALLS: Final = (*sorted(ACTION_NAMES), WELCOME, LOGIN, LOGOUT)
+FAULTY_CALLS: Final = (*sorted(ACTION_NAMES), OPEN_SESSION, LOGIN, LOGOUT)
 
 CLOCK_FIELDS: Final = ("now", "advance", "fixed")
 FAULT_FIELDS: Final = ("error", "status", "drop", "delay", "retryAfter", "times", "call", "clear")
@@ -122,8 +122,8 @@ class Controls:
 
     def __init__(
         self,
-        clock: DeskClock,
-        seeded: SeededRandomness | None,
+        clock: TestClock,
+        seeded: SeededRandomSource | None,
         settings: Settings,
         writer: Writer,
         sessions: Sessions,
@@ -134,9 +134,9 @@ class Controls:
         self._zone: tzinfo = settings.zone
         self._writer = writer
         self._sessions = sessions
-        self._store = StartingStore(settings.data)
+        self._store = StoreSnapshot(settings.data)
         self._faults = Faults(settings.max_body)
-        self._gate = Gate()
+        self._gate = DrainBarrier()
         self._one_at_a_time = asyncio.Lock()
         """Of what steers: each finds the console as the one before left it."""
         if seeded is not None:
@@ -159,7 +159,7 @@ class Controls:
         }
         return {**gated, **controls}
 
-    async def reset(self, request: Request, front: Front) -> Response:
+    async def reset(self, request: Request, front: RequestOrigin) -> Response:
         """Content, sessions, throttles, clock and tokens as they were at the start, and no fault to come."""
         check_origin(request, front)
         await read_fields(request, ())
@@ -174,16 +174,16 @@ class Controls:
                     self._seeded.restart()
                 return self._answer(request, self._time())
 
-    async def tell_time(self, request: Request, front: Front) -> Response:
+    async def tell_time(self, request: Request, front: RequestOrigin) -> Response:
         check_origin(request, front)
         return self._answer(request, self._time())
 
-    async def tell_faults(self, request: Request, front: Front) -> Response:
+    async def tell_faults(self, request: Request, front: RequestOrigin) -> Response:
         """Those that are still to come."""
         check_origin(request, front)
         return self._answer(request, {"faults": self._faults.coming})
 
-    async def move_clock(self, request: Request, front: Front) -> Response:
+    async def move_clock(self, request: Request, front: RequestOrigin) -> Response:
         check_origin(request, front)
         fields = await read_fields(request, CLOCK_FIELDS)
         if not fields:
@@ -199,7 +199,7 @@ class Controls:
                 (self._clock.fix if fixed else self._clock.run)()
             return self._answer(request, self._time())
 
-    async def order_fault(self, request: Request, front: Front) -> Response:
+    async def order_fault(self, request: Request, front: RequestOrigin) -> Response:
         check_origin(request, front)
         fields = await read_fields(request, FAULT_FIELDS)
         clear = switch(fields, "clear")

@@ -9,8 +9,8 @@ from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from cloudconsole.server.http.body import parse_fields, read_body
-from cloudconsole.server.http.connection import GuardedProtocol
-from cloudconsole.server.http.proxy import Front
+from cloudconsole.server.http.connection import LimitedProtocol
+from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import DROP, GONE, ClientGone, Request
 from cloudconsole.server.http.response import Response
 from cloudconsole.server.http.routing import Endpoint, Route
@@ -93,7 +93,7 @@ class Faults:
         """The route with faults before it: they strike before a call is looked at."""
         endpoint: Endpoint = route.endpoint
 
-        async def struck_or_answered(request: Request, front: Front) -> Response:
+        async def struck_or_answered(request: Request, front: RequestOrigin) -> Response:
             fault = await self._next_for(request, route.call)
             if fault is None:
                 return await endpoint(request, front)
@@ -133,7 +133,7 @@ class Faults:
             return BEFORE_ACTION
 
 
-class DroppableProtocol(GuardedProtocol):
+class DroppableProtocol(LimitedProtocol):
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._gone = asyncio.Event()

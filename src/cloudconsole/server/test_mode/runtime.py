@@ -9,9 +9,9 @@ from sqlalchemy import delete
 from cloudconsole.core.clock import Clock, SystemClock, format_utc
 from cloudconsole.core.entropy import SYSTEM_RANDOM, RandomSource
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.connection import GuardedProtocol
+from cloudconsole.server.http.connection import LimitedProtocol
 from cloudconsole.server.http.sessions import Sessions
-from cloudconsole.server.test_mode.clock import DeskClock, SeededRandomness
+from cloudconsole.server.test_mode.clock import SeededRandomSource, TestClock
 from cloudconsole.server.test_mode.controls import CLOCK_PATH, FAULT_PATH, RESET_PATH, Controls
 from cloudconsole.server.test_mode.faults import DroppableProtocol
 from cloudconsole.server.writer import Writer
@@ -20,7 +20,7 @@ from cloudconsole.store.tables import sessions
 
 
 @dataclass(frozen=True)
-class Desk:
+class TestRuntime:
     """As it stands, that of every ordinary console: the machine's clock, the system's randomness, and no controls."""
 
     clock: Clock = SystemClock()
@@ -32,19 +32,19 @@ class Desk:
 
     @property
     def is_ordinary(self) -> bool:
-        return not (isinstance(self.clock, DeskClock) or self.randomness is not SYSTEM_RANDOM or self.make_controls)
+        return not (isinstance(self.clock, TestClock) or self.randomness is not SYSTEM_RANDOM or self.make_controls)
 
     @property
-    def protocol(self) -> type[GuardedProtocol]:
+    def protocol(self) -> type[LimitedProtocol]:
         """Of its connections."""
-        return DroppableProtocol if self.make_controls else GuardedProtocol
+        return DroppableProtocol if self.make_controls else LimitedProtocol
 
     def told(self) -> list[str]:
         """What is unlike an ordinary console, a line each."""
         clock, lines = self.clock, []
-        if isinstance(clock, DeskClock):
+        if isinstance(clock, TestClock):
             lines.append(f"the clock {'stands at' if clock.is_fixed else 'runs from'} {format_utc(clock.now())}")
-        if isinstance(self.randomness, SeededRandomness):
+        if isinstance(self.randomness, SeededRandomSource):
             lines.append("ids and tokens are the same at every start: anyone can know them")
         if self.make_controls:
             lines.append(f"test mode: POST {RESET_PATH}, {CLOCK_PATH} and {FAULT_PATH} steer this console")
@@ -52,12 +52,12 @@ class Desk:
 
     def end_older_sessions(self, data: Path) -> None:
         """Seeded ids come again: those of an earlier run must not be in the way, nor let anyone in."""
-        if isinstance(self.randomness, SeededRandomness):
+        if isinstance(self.randomness, SeededRandomSource):
             with opened(data, "activity") as engine, engine.begin() as connection:
                 connection.execute(delete(sessions))
 
     def begin(self, data: Path) -> None:
         """To be called in a worker before it serves the store in a folder; one before it may have died."""
         self.end_older_sessions(data)
-        if isinstance(self.randomness, SeededRandomness):
+        if isinstance(self.randomness, SeededRandomSource):
             self.randomness.restart()

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
-from cloudconsole.server.http.proxy import Front
+from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 from cloudconsole.server.http.routing import Endpoint, Route
@@ -16,7 +16,7 @@ from cloudconsole.store.sqlite.backup import connect, consistent_snapshot
 from cloudconsole.store.sqlite.engine import database_file
 
 
-class StartingStore:
+class StoreSnapshot:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         # Made by one thread and put back by another, never at once.
@@ -41,7 +41,7 @@ class StartingStore:
             kept.close()
 
 
-class Gate:
+class DrainBarrier:
     def __init__(self) -> None:
         self._open, self._nobody_within = asyncio.Event(), asyncio.Event()
         self._open.set()
@@ -52,7 +52,7 @@ class Gate:
         """The route with the gate before it: a call waits there while it is closed."""
         endpoint: Endpoint = route.endpoint
 
-        async def let_in(request: Request, front: Front) -> Response:
+        async def let_in(request: Request, front: RequestOrigin) -> Response:
             # Asked again, since it may have been closed anew before this call's turn came.
             while not self._open.is_set():
                 await self._open.wait()

@@ -10,50 +10,50 @@ from cloudconsole.operator.errors import OperatorError, ValidationError
 from cloudconsole.operator.fields import seconds_of
 from cloudconsole.operator.serializers import Record
 from cloudconsole.operator.transaction import OperatorTransaction
-from cloudconsole.server.admin_ui.context import Room
-from cloudconsole.server.admin_ui.fields import Control, sent
-from cloudconsole.server.admin_ui.forms import Field, Problems, problems_of
-from cloudconsole.server.admin_ui.templating import link, query_of, told_in
-from cloudconsole.server.http.proxy import Front
+from cloudconsole.server.admin_ui.context import PageContext
+from cloudconsole.server.admin_ui.fields import FormField, submitted_value
+from cloudconsole.server.admin_ui.forms import BoundField, Problems, form_problems
+from cloudconsole.server.admin_ui.templating import link, notice_in, parse_query
+from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 
 PAGE: Final = 50
-LONGEST_TOLD: Final = 300
+MAX_DESCRIPTION: Final = 300
 """Of one value: a domain's may have a megabyte."""
 _ACCESS: Final = "access"
-_TRAIL: Final = Control("trail", "Trail", "", "choice", choices=("changes", _ACCESS))
+_TRAIL: Final = FormField("trail", "Trail", "", "choice", choices=("changes", _ACCESS))
 _CONTROLS: Final = (
-    Control(
+    FormField(
         "actor",
         "Who",
         "such as web:operator for one at these pages, or a command's user of the system; of logins, the account",
         "text",
         ("actor",),
     ),
-    Control("change", "Change", "how it begins, such as account. or login", "text", ("change",)),
-    Control("subject", "Of what", "the name or id of what was changed", "text", ("subject",)),
-    Control("since", "Since", "from this time on", "time", ("since",)),
-    Control("until", "Until", "before this time", "time", ("until",)),
+    FormField("change", "Change", "how it begins, such as account. or login", "text", ("change",)),
+    FormField("subject", "Of what", "the name or id of what was changed", "text", ("subject",)),
+    FormField("since", "Since", "from this time on", "time", ("since",)),
+    FormField("until", "Until", "before this time", "time", ("until",)),
 )
 _SUBJECTS: Final = frozenset(noun.name for noun in ENTITY_TYPES)
 
 
-class TrailPage:
-    def __init__(self, room: Room) -> None:
+class AuditView:
+    def __init__(self, room: PageContext) -> None:
         self._room = room
 
-    async def show(self, request: Request, front: Front) -> Response:
+    async def show(self, request: Request, front: RequestOrigin) -> Response:
         visit = await self._room.sessions.require(request, front)
-        query = query_of(request)
+        query = parse_query(request)
         is_access = query.get("trail") == _ACCESS
-        wanted = {control.name: text for control in _CONTROLS if (text := sent(control, query))}
+        wanted = {control.name: text for control in _CONTROLS if (text := submitted_value(control, query))}
         problems, lines = Problems(), list[Record]()
         try:
             search = _search(wanted, query.get("after", ""), self._room.office.zone, is_access=is_access)
             lines = await (self._accesses(search) if is_access else self._changes(search))
         except OperatorError as refused:
-            problems = problems_of(refused, _CONTROLS)
+            problems = form_problems(refused, _CONTROLS)
         is_more = len(lines) > PAGE
         lines = lines[:PAGE]
         trail = {"trail": _ACCESS} if is_access else {}
@@ -65,9 +65,9 @@ class TrailPage:
             is_access=is_access,
             lines=lines,
             filters=[
-                Field(_TRAIL, _ACCESS if is_access else "changes"),
+                BoundField(_TRAIL, _ACCESS if is_access else "changes"),
                 *(
-                    Field(control, wanted.get(control.name, ""), problems.of_fields.get(control.name))
+                    BoundField(control, wanted.get(control.name, ""), problems.of_fields.get(control.name))
                     for control in _CONTROLS
                 ),
             ],
@@ -80,30 +80,32 @@ class TrailPage:
         )
 
     async def _changes(self, search: AuditQuery) -> list[Record]:
-        return await self._room.office.look(lambda desk: told_changes(desk, search))
+        return await self._room.office.look(lambda desk: describe_changes(desk, search))
 
     async def _accesses(self, search: AuditQuery) -> list[Record]:
         return await self._room.office.look_at_activity(lambda connection: find_accesses(connection, search))
 
 
-def told_changes(desk: OperatorTransaction, search: AuditQuery) -> list[Record]:
+def describe_changes(desk: OperatorTransaction, search: AuditQuery) -> list[Record]:
     """Lines of what operators changed, with what that was in words and the page of it."""
     return [
         {
             **line,
-            "what": describe_change(_told(line["before"], desk.zone), _told(line["after"], desk.zone), LONGEST_TOLD),
+            "what": describe_change(
+                _describe(line["before"], desk.zone), _describe(line["after"], desk.zone), MAX_DESCRIPTION
+            ),
             "page": _page_of(line),
         }
         for line in find_changes(desk.connection, search)
     ]
 
 
-def _told(record: Record | None, zone: tzinfo) -> Record | None:
+def _describe(record: Record | None, zone: tzinfo) -> Record | None:
     """A record with its times as the pages show all times."""
     if record is None:
         return None
     return {
-        name: (told_in(zone, value) or value) if isinstance(value, str) else value for name, value in record.items()
+        name: (notice_in(zone, value) or value) if isinstance(value, str) else value for name, value in record.items()
     }
 
 

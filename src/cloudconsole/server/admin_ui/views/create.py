@@ -12,23 +12,23 @@ from cloudconsole.operator.errors import FieldError, OperatorError, ValidationEr
 from cloudconsole.operator.serializers import Record
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui import actions
-from cloudconsole.server.admin_ui.context import Room, Suggestions, suggestions_for
-from cloudconsole.server.admin_ui.executor import Office
-from cloudconsole.server.admin_ui.fields import Control, adding_controls
+from cloudconsole.server.admin_ui.context import PageContext, Suggestions, suggestions_for
+from cloudconsole.server.admin_ui.executor import DatabaseExecutor
+from cloudconsole.server.admin_ui.fields import FormField, create_fields
 from cloudconsole.server.admin_ui.forms import (
-    OUT_OF_DATE,
-    Field,
+    STALE_FORM,
+    BoundField,
     Problems,
     Values,
-    asked_fields,
-    problems_of,
-    said,
-    sent_fields,
-    values_for_adding,
+    create_values,
+    form_problems,
+    prefilled_fields,
+    submitted_fields,
+    submitted_texts,
 )
-from cloudconsole.server.admin_ui.sessions import Posted, Visit
-from cloudconsole.server.admin_ui.templating import link, query_of
-from cloudconsole.server.http.proxy import Front
+from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
+from cloudconsole.server.admin_ui.templating import link, parse_query
+from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 from cloudconsole.store.passwords import hash_password
@@ -43,7 +43,7 @@ class Preview(NamedTuple):
     is_upcoming: bool
 
     @classmethod
-    def of(cls, record: Record, office: Office) -> "Preview":
+    def of(cls, record: Record, office: DatabaseExecutor) -> "Preview":
         moment = datetime.strptime(record["date"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
         told = f"{moment.astimezone(office.zone):%Y-%m-%d %H:%M:%S}"
         return cls(told, record["title"], record["url"], moment.timestamp() > office.now())
@@ -53,18 +53,20 @@ def is_preview(noun: EntityType, fields: Mapping[str, str]) -> bool:
     return noun is NEWS and "preview" in fields
 
 
-class _Undo(Exception):
+class _Rollback(Exception):
     pass
 
 
-def tried(office: Office, who: Session, work: Callable[[OperatorTransaction], ChangeResult]) -> ChangeResult:
+def dry_run(
+    office: DatabaseExecutor, who: Session, work: Callable[[OperatorTransaction], ChangeResult]
+) -> ChangeResult:
     """What a change would do; nothing is changed."""
     found: list[ChangeResult] = []
     try:
         with office.writing(who) as desk:
             found.append(work(desk))
-            raise _Undo
-    except _Undo:
+            raise _Rollback
+    except _Rollback:
         return found[0]
 
 
@@ -72,43 +74,43 @@ FRESH: Final = "fresh"
 """The hidden field with the key that the new one gets, where it is made up."""
 
 
-class AddPage:
-    def __init__(self, noun: EntityType, room: Room) -> None:
+class CreateView:
+    def __init__(self, noun: EntityType, room: PageContext) -> None:
         self._noun = noun
         self._room = room
-        own = adding_controls(noun)
-        self._controls: tuple[Control, ...] = (*own, *actions.PASSWORDS) if noun is ACCOUNTS else own
+        own = create_fields(noun)
+        self._controls: tuple[FormField, ...] = (*own, *actions.PASSWORDS) if noun is ACCOUNTS else own
 
-    async def show(self, request: Request, front: Front) -> Response:
+    async def show(self, request: Request, front: RequestOrigin) -> Response:
         visit = await self._room.sessions.require(request, front)
-        return await self._page(request, visit, asked_fields(self._controls, query_of(request)))
+        return await self._page(request, visit, prefilled_fields(self._controls, parse_query(request)))
 
-    async def add(self, request: Request, front: Front) -> Response:
+    async def add(self, request: Request, front: RequestOrigin) -> Response:
         room = self._room
         posted = await room.sessions.receive(request, front)
         if not posted.is_current:
-            return await self._again(request, posted, said(OUT_OF_DATE), 403)
+            return await self._again(request, posted, submitted_texts(STALE_FORM), 403)
         previews = is_preview(self._noun, posted.fields)
         try:
             done = await room.office.do(partial(self._add, posted, previews=previews))
         except OperatorError as refused:
-            return await self._again(request, posted, problems_of(refused, self._controls), 422)
+            return await self._again(request, posted, form_problems(refused, self._controls), 422)
         added = done.after or {}
         if previews:
             return await self._again(request, posted, Problems(), 200, Preview.of(added, room.office))
         past = PAST_TENSE["add"] if done.changed else "is there already"
         return room.done(front, self._noun, done.subject, past, link(f"{self._noun.name}/one/", key=done.subject))
 
-    def _add(self, posted: Posted, *, previews: bool) -> ChangeResult:
+    def _add(self, posted: FormPost, *, previews: bool) -> ChangeResult:
         office, fields = self._room.office, posted.fields
-        values = values_for_adding(self._controls, fields)
+        values = create_values(self._controls, fields)
         force = "add" in self._noun.overridable and "force" in fields
         if self._noun is ACCOUNTS:
             values = {name: value for name, value in values.items() if not name.startswith("password")}
             # Hashed before the transaction: it takes its time, in which others could not write.
             values["password_hash"] = hash_password(self._checked_password(values, fields))
         if previews:
-            return tried(office, posted.visit.session, lambda desk: self._noun.add(desk, values))
+            return dry_run(office, posted.visit.session, lambda desk: self._noun.add(desk, values))
         fresh = fields.get(FRESH, "") if self._noun.key not in values else ""
         with office.writing(posted.visit.session, force=force) as desk:
             # A form that is sent twice, as by two clicks, adds one thing all the same.
@@ -123,22 +125,22 @@ class AddPage:
         except ValidationError as refused:
             findings += refused.findings
         role: Role = "operator" if values.get("role") == "operator" else "tenant"
-        findings += actions.password_findings(fields, self._room.office.password_policy, role)
+        findings += actions.password_errors(fields, self._room.office.password_policy, role)
         raise_if_invalid(findings)
         return fields["password"]
 
     async def _again(
-        self, request: Request, posted: Posted, problems: Problems, status: int, preview: Preview | None = None
+        self, request: Request, posted: FormPost, problems: Problems, status: int, preview: Preview | None = None
     ) -> Response:
-        fields = sent_fields(self._controls, posted.fields, problems)
+        fields = submitted_fields(self._controls, posted.fields, problems)
         fresh = posted.fields.get(FRESH)
         return await self._page(request, posted.visit, fields, problems, status, preview, fresh)
 
     async def _page(
         self,
         request: Request,
-        visit: Visit,
-        fields: list[Field],
+        visit: OperatorRequest,
+        fields: list[BoundField],
         problems: Problems | None = None,
         status: int = 200,
         preview: Preview | None = None,

@@ -8,16 +8,16 @@ from cloudconsole.operator.audit import AuditQuery
 from cloudconsole.operator.entities import NEWS
 from cloudconsole.operator.serializers import Record
 from cloudconsole.operator.transaction import OperatorTransaction
-from cloudconsole.server.admin_ui.context import Room
-from cloudconsole.server.admin_ui.views.audit import told_changes
-from cloudconsole.server.http.proxy import Front
+from cloudconsole.server.admin_ui.context import PageContext
+from cloudconsole.server.admin_ui.views.audit import describe_changes
+from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 from cloudconsole.store.tables import news
 
 _CHANGES: Final = 10
 _UPCOMING: Final = 5
-_PLACES: Final = {
+_SECTIONS: Final = {
     "tenant": "Customers; each has accounts, quotas, resources, domains and URLs of its own.",
     "account": "Who can log in, and for which tenant; passwords, sessions, failed logins.",
     "quota": "How much a tenant may have, and what of it is in use. Every tenant has all of them.",
@@ -31,14 +31,14 @@ _PLACES: Final = {
 }
 
 
-class StartPage:
-    def __init__(self, room: Room) -> None:
+class HomeView:
+    def __init__(self, room: PageContext) -> None:
         self._room = room
 
-    async def show(self, request: Request, front: Front) -> Response:
+    async def show(self, request: Request, front: RequestOrigin) -> Response:
         visit = await self._room.sessions.require(request, front)
         lines, upcoming = await self._room.office.look(_read)
-        return self._room.page("home.html", request, visit, places=_PLACES, lines=lines, upcoming=upcoming)
+        return self._room.page("home.html", request, visit, places=_SECTIONS, lines=lines, upcoming=upcoming)
 
 
 def _read(desk: OperatorTransaction) -> tuple[list[Record], list[Record]]:
@@ -46,4 +46,4 @@ def _read(desk: OperatorTransaction) -> tuple[list[Record], list[Record]]:
     still = select(news).where(columns.published_at > desk.now, ~columns.disabled)
     found = desk.connection.execute(still.order_by(columns.published_at).limit(_UPCOMING)).mappings()
     upcoming = [NEWS.record_of(dict(row)) for row in found]
-    return told_changes(desk, AuditQuery(limit=_CHANGES)), upcoming
+    return describe_changes(desk, AuditQuery(limit=_CHANGES)), upcoming

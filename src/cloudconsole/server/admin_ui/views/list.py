@@ -10,13 +10,13 @@ from cloudconsole.operator.entities.schema import Filter
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.serializers import Record
 from cloudconsole.operator.transaction import OperatorTransaction
-from cloudconsole.server.admin_ui.context import Room, Suggestions, suggestions_for
-from cloudconsole.server.admin_ui.fields import Control, Kind
-from cloudconsole.server.admin_ui.forms import Field, Problems, problems_of
+from cloudconsole.server.admin_ui.context import PageContext, Suggestions, suggestions_for
+from cloudconsole.server.admin_ui.fields import FormField, Kind
+from cloudconsole.server.admin_ui.forms import BoundField, Problems, form_problems
 from cloudconsole.server.admin_ui.labels import label_of
 from cloudconsole.server.admin_ui.presentation import Column, columns_of, price_states, state_of
-from cloudconsole.server.admin_ui.templating import link, query_of, title_of
-from cloudconsole.server.http.proxy import Front
+from cloudconsole.server.admin_ui.templating import link, parse_query, title_of
+from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 
@@ -26,7 +26,7 @@ _KEPT_FOR_ADDING: Final = ("tenant", "node")
 """The filters that are fields of a new one, too."""
 
 
-class Listed(NamedTuple):
+class ListRow(NamedTuple):
     """One line of a list."""
 
     key: str
@@ -34,25 +34,25 @@ class Listed(NamedTuple):
     state: str | None
 
 
-class ListPage:
-    def __init__(self, noun: EntityType, room: Room) -> None:
+class ListView:
+    def __init__(self, noun: EntityType, room: PageContext) -> None:
         self._noun = noun
         self._room = room
         self._filters = noun.filters()
         self._controls = tuple(_control(name, each) for name, each in self._filters.items())
         self._columns: tuple[Column, ...] = columns_of(noun)
 
-    async def show(self, request: Request, front: Front) -> Response:
+    async def show(self, request: Request, front: RequestOrigin) -> Response:
         visit = await self._room.sessions.require(request, front)
-        query = query_of(request)
+        query = parse_query(request)
         wanted = {name: query[name] for name in self._filters if query.get(name)}
         problems = Problems()
-        found: list[Listed] = []
+        found: list[ListRow] = []
         suggestions: Suggestions = {}
         try:
             found, suggestions = await self._room.office.look(partial(self._read, wanted, query.get("after") or None))
         except OperatorError as refused:
-            problems = problems_of(refused, self._controls)
+            problems = form_problems(refused, self._controls)
         is_more = len(found) > PAGE
         found = found[:PAGE]
         path = f"{self._noun.name}/"
@@ -67,7 +67,7 @@ class ListPage:
             key_label="Price of" if self._noun is PRICES else label_of(self._noun.key),
             found=found,
             filters=[
-                Field(control, wanted.get(control.name, ""), problems.of_fields.get(control.name))
+                BoundField(control, wanted.get(control.name, ""), problems.of_fields.get(control.name))
                 for control in self._controls
             ],
             adding=link(f"{path}add/", **{name: wanted.get(name) for name in _KEPT_FOR_ADDING}),
@@ -81,7 +81,7 @@ class ListPage:
 
     def _read(
         self, wanted: Mapping[str, str], after: str | None, desk: OperatorTransaction
-    ) -> tuple[list[Listed], Suggestions]:
+    ) -> tuple[list[ListRow], Suggestions]:
         filters: dict[str, Any] = {
             name: True if self._filters[name].is_switch else value for name, value in wanted.items()
         }
@@ -91,16 +91,16 @@ class ListPage:
         if self._noun is PRICES:
             states = price_states(records, now)
         listed = [
-            Listed(self._noun.key_of(record), record, state) for record, state in zip(records, states, strict=True)
+            ListRow(self._noun.key_of(record), record, state) for record, state in zip(records, states, strict=True)
         ]
         return listed, suggestions_for(desk, self._controls)
 
 
-def _control(name: str, chosen: Filter) -> Control:
+def _control(name: str, chosen: Filter) -> FormField:
     kind: Kind = "switch" if chosen.is_switch else "choice" if chosen.choices else "text"
     suggests = name if name in ("tenant", "node") else None
     hint = "capital letters count" if name == "prefix" else ""
-    return Control(name, _label(name, chosen), hint, kind, (name,), choices=chosen.choices, suggests=suggests)
+    return FormField(name, _label(name, chosen), hint, kind, (name,), choices=chosen.choices, suggests=suggests)
 
 
 def _label(name: str, chosen: Filter) -> str:

@@ -6,7 +6,13 @@ from typing import Any, Final
 from cloudconsole.cli import output
 from cloudconsole.operator.entities import ACCOUNTS, ChangeResult
 from cloudconsole.operator.entities.accounts import clear_throttle, throttle_cleared
-from cloudconsole.server.commands.admin.store import add_json_argument, add_store_arguments, looking, store, writing
+from cloudconsole.server.commands.admin.store import (
+    add_json_argument,
+    add_store_arguments,
+    reading_transaction,
+    store,
+    writing_transaction,
+)
 from cloudconsole.server.commands.passwords import add_password_arguments, read_new_password
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.net import forwarded_address, throttle_address
@@ -38,24 +44,24 @@ def _parser(group: Any, verb: str, purpose: str) -> argparse.ArgumentParser:
 
 def _reset_password(arguments: argparse.Namespace, settings: Settings) -> None:
     with store(settings) as engine:
-        with looking(engine, settings) as desk:
+        with reading_transaction(engine, settings) as desk:
             # Before anyone types a password for nobody.
             role = ACCOUNTS.show(desk, arguments.key)["role"]
         password_hash = hash_password(read_new_password(arguments, settings.password_policy, role))
-        with writing(engine, settings) as desk:
+        with writing_transaction(engine, settings) as desk:
             done = ACCOUNTS.reset_password(desk, arguments.key, password_hash)
     _print(done, "password changed, sessions ended", as_json=arguments.json)
 
 
 def _end_sessions(arguments: argparse.Namespace, settings: Settings) -> None:
-    with store(settings) as engine, writing(engine, settings) as desk:
+    with store(settings) as engine, writing_transaction(engine, settings) as desk:
         done = ACCOUNTS.end_sessions(desk, arguments.key)
     _print(done, "sessions ended", as_json=arguments.json)
 
 
 def _clear_throttle(arguments: argparse.Namespace, settings: Settings) -> None:
     with store(settings) as engine, store(settings, "activity") as activity, activity.connect() as failures:
-        with writing(engine, settings) as desk:
+        with writing_transaction(engine, settings) as desk:
             done = clear_throttle(desk, failures, arguments.key, arguments.address)
         failures.commit()
     _print(done, throttle_cleared(done), as_json=arguments.json)

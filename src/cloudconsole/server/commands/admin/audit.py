@@ -17,7 +17,7 @@ from cloudconsole.server.commands.admin.store import (
     add_json_argument,
     add_store_arguments,
     add_zone_argument,
-    looking,
+    reading_transaction,
     store_to_read,
 )
 from cloudconsole.server.config.settings import Settings
@@ -63,7 +63,7 @@ def _audit(arguments: argparse.Namespace, settings: Settings) -> None:
     read = find_accesses if arguments.access else find_changes
     with (
         store_to_read(settings, "activity" if arguments.access else "cloud") as engine,
-        looking(engine, settings) as desk,
+        reading_transaction(engine, settings) as desk,
     ):
         lines = _all(read, desk.connection, search)
         if not (arguments.access or arguments.json):

@@ -29,7 +29,7 @@ _STANDARD_OUTPUT: Final = (STANDARD_STREAM, "/dev/stdout", "/dev/fd/1")
 _OPEN_FILE: Final = re.compile(r"/dev/fd/(\d{1,9})", re.ASCII)
 
 
-def stream_named(name: str) -> IO[bytes] | None:
+def parse_stream(name: str) -> IO[bytes] | None:
     """What is open already under a name: standard output, or what a shell's `>(command)` stands for."""
     if name in _STANDARD_OUTPUT:
         return sys.stdout.buffer
@@ -37,7 +37,7 @@ def stream_named(name: str) -> IO[bytes] | None:
     return os.fdopen(int(number[1]), "wb", closefd=False) if number else None
 
 
-def leave_line(store: Store, change: str, subject: str, after: Record | None = None) -> None:
+def record_in_audit_log(store: Store, change: str, subject: str, after: Record | None = None) -> None:
     """Note the copy in the trail; where that cannot be, say so: the copy is there nevertheless."""
     problem = record_copy(store, change, subject, after, actor=user_name(), now=now())
     if problem is not None:
@@ -126,7 +126,7 @@ def add_commands(subparsers: Any) -> None:
 
 
 def _back_up(arguments: argparse.Namespace, settings: Settings) -> None:
-    if stream_named(arguments.file) is not None:
+    if parse_stream(arguments.file) is not None:
         raise OperatorError(f"{arguments.file}: a backup is written to a file only: give its name")
     if settings.database is not None:
         raise OperatorError(how_to_back_up(settings, arguments.file))
@@ -134,7 +134,7 @@ def _back_up(arguments: argparse.Namespace, settings: Settings) -> None:
     file = Path(arguments.file)
     manifest = write_backup(settings.data, file, now=now(), force=arguments.force)
     size = sum(entry.bytes for entry in manifest.files.values())
-    leave_line(settings.store, "backup", file.name, {"made_at": manifest.made_at, "bytes": size})
+    record_in_audit_log(settings.store, "backup", file.name, {"made_at": manifest.made_at, "bytes": size})
     if arguments.json:
         output.print_json({"file": str(file), "made_at": manifest.made_at, "bytes": size})
         return

@@ -16,14 +16,14 @@ from cloudconsole.operator.cloud_file.loader import Summary, apply_cloud_file, r
 from cloudconsole.operator.cloud_file.model import CloudFile
 from cloudconsole.operator.maintenance.backup import atomic_output, reject_output_file
 from cloudconsole.operator.names import stored_names
-from cloudconsole.server.commands.admin.backup import STANDARD_STREAM, leave_line, stream_named
+from cloudconsole.server.commands.admin.backup import STANDARD_STREAM, parse_stream, record_in_audit_log
 from cloudconsole.server.commands.admin.store import (
     add_json_argument,
     add_store_arguments,
     add_zone_argument,
     now,
-    settle,
     store_to_read,
+    wait_for_replicas,
 )
 from cloudconsole.server.commands.common import user_name
 from cloudconsole.server.config.settings import Settings
@@ -120,7 +120,7 @@ def _lines(summary: Summary, made: str | None, *, dry_run: bool) -> Iterator[str
 
 
 def _dump(arguments: argparse.Namespace, settings: Settings) -> None:
-    stream, file = stream_named(arguments.file), Path(arguments.file)
+    stream, file = parse_stream(arguments.file), Path(arguments.file)
     if stream is None:
         reject_output_file(file)
     with store_to_read(settings) as engine:
@@ -128,14 +128,14 @@ def _dump(arguments: argparse.Namespace, settings: Settings) -> None:
     if stream is None:
         with atomic_output(file) as outfile, outfile.opened() as target:
             target.write(content)
-        leave_line(settings.store, "dump", file.name)
+        record_in_audit_log(settings.store, "dump", file.name)
         return
     try:
         stream.write(content)
         stream.flush()
     finally:
         # A reader that left early has read something all the same.
-        leave_line(settings.store, "dump", "standard output")
+        record_in_audit_log(settings.store, "dump", "standard output")
 
 
 @contextmanager
@@ -155,4 +155,4 @@ def _made_store(settings: Settings, *, for_trial: bool) -> Iterator[Engine]:
                 yield engine
         finally:
             if not for_trial:
-                settle(settings)
+                wait_for_replicas(settings)

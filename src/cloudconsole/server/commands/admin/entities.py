@@ -26,10 +26,10 @@ from cloudconsole.server.commands.admin.store import (
     add_json_argument,
     add_store_arguments,
     add_zone_argument,
-    looking,
+    reading_transaction,
     store,
     store_to_read,
-    writing,
+    writing_transaction,
 )
 from cloudconsole.server.commands.passwords import add_password_arguments, read_new_password
 from cloudconsole.server.config.settings import Settings
@@ -130,13 +130,13 @@ def change(
         values |= _named(noun, getattr(arguments, "key", None))
     with store(settings) as engine, as_typed(_typed(noun, inputs)):
         if verb == "add" and noun is ACCOUNTS:
-            with looking(engine, settings) as desk:
+            with reading_transaction(engine, settings) as desk:
                 ACCOUNTS.check_new(desk, values)
             # Hashed before the transaction: it takes its time, in which others could not write.
             values["password_hash"] = hash_password(
                 read_new_password(arguments, settings.password_policy, values.get("role", "tenant"))
             )
-        with writing(engine, settings, force=getattr(arguments, "force", False)) as desk:
+        with writing_transaction(engine, settings, force=getattr(arguments, "force", False)) as desk:
             done = _do(desk, noun, verb, values, arguments)
     print_done(noun, done, PAST_TENSE[verb], as_json=arguments.json)
 
@@ -175,7 +175,7 @@ def print_done(noun: EntityType, done: ChangeResult, past: str, *, as_json: bool
 
 
 def show(noun: EntityType, arguments: argparse.Namespace, settings: Settings) -> None:
-    with store_to_read(settings) as engine, looking(engine, settings) as desk:
+    with store_to_read(settings) as engine, reading_transaction(engine, settings) as desk:
         record = noun.show(desk, arguments.key)
     if arguments.json:
         output.print_json(record)
@@ -189,7 +189,7 @@ def list_them(noun: EntityType, arguments: argparse.Namespace, settings: Setting
     columns = [given.name for given in noun.inputs() if given.shape != "json"]
     with (
         store_to_read(settings) as engine,
-        looking(engine, settings) as desk,
+        reading_transaction(engine, settings) as desk,
         as_typed({name: f"--{name}" for name in names}),
     ):
         found = _all(noun, desk, filters, arguments.after)

@@ -8,15 +8,15 @@ from cloudconsole.cli import output
 from cloudconsole.core.clock import format_utc
 from cloudconsole.operator.maintenance.repair import end_all_sessions
 from cloudconsole.operator.maintenance.retention import LEAST_DAYS, RetentionAges, Rule, count, prune, rules
-from cloudconsole.server.commands.admin.backup import leave_line
+from cloudconsole.server.commands.admin.backup import record_in_audit_log
 from cloudconsole.server.commands.admin.store import (
     add_json_argument,
     add_store_arguments,
     now,
     require_store,
-    settle,
     store,
-    writing,
+    wait_for_replicas,
+    writing_transaction,
 )
 from cloudconsole.server.commands.common import user_name
 from cloudconsole.server.config.settings import Settings
@@ -75,7 +75,7 @@ def _prune(arguments: argparse.Namespace, settings: Settings) -> None:
         try:
             found = prune(store, chosen, actor=user_name(), now=now())
         finally:
-            settle(settings)
+            wait_for_replicas(settings)
     _tell(arguments, chosen, found)
 
 
@@ -115,7 +115,7 @@ def _end_sessions(arguments: argparse.Namespace, settings: Settings) -> None:
         store(settings) as engine,
         store(settings, "activity") as activity,
         activity.begin() as sessions,
-        writing(engine, settings) as desk,
+        writing_transaction(engine, settings) as desk,
     ):
         ended = end_all_sessions(desk, sessions)
     if arguments.json:
@@ -139,7 +139,7 @@ def _add_migrate(commands: Any) -> None:
 
 def _migrate(arguments: argparse.Namespace, settings: Settings) -> None:
     settings.store.migrate(user_name())
-    settle(settings)
+    wait_for_replicas(settings)
     with settings.store.opened("cloud") as engine:
         # A newer one, where this version is the older of two that can serve the store.
         revision = current_revision(engine)
@@ -172,7 +172,7 @@ def _rotate(arguments: argparse.Namespace, settings: Settings) -> None:
     require_store(settings)
     file = settings.token_key_file
     rotate_keys(file)
-    leave_line(settings.store, "token-keys.rotate", file.name)
+    record_in_audit_log(settings.store, "token-keys.rotate", file.name)
     if arguments.json:
         output.print_json({"file": str(file), "keys": len(read_keys(file))})
     else:

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cloudconsole.cli import output
-from cloudconsole.server.commands.admin.backup import leave_line
+from cloudconsole.server.commands.admin.backup import record_in_audit_log
 from cloudconsole.server.commands.admin.progress import showing_rows
 from cloudconsole.server.commands.admin.store import add_json_argument, now
 from cloudconsole.server.commands.common import user_name
-from cloudconsole.server.commands.passwords import warn_of_shown_password
+from cloudconsole.server.commands.passwords import warn_password_in_arguments
 from cloudconsole.server.config.docs import add_config_flag
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.config.types import DATABASE
@@ -56,7 +56,7 @@ def _copy_to(arguments: argparse.Namespace, settings: Settings) -> None:
     from cloudconsole.store.postgres.dsn import Dsn
     from cloudconsole.store.postgres.store import PostgresStore
 
-    warn_of_shown_password(arguments.address)
+    warn_password_in_arguments(arguments.address)
     store = SqliteStore(settings.data)
     if not store.is_there():
         raise StoreError(f"there is no store in {settings.data}: give its folder with --data")
@@ -66,7 +66,7 @@ def _copy_to(arguments: argparse.Namespace, settings: Settings) -> None:
             store, target.address, actor=user_name(), now=now(), while_served=arguments.while_served, tell=tell
         )
     time.sleep(target.settle_seconds)
-    leave_line(store, COPY_TO, str(target), {"moment": moved.moment})
+    record_in_audit_log(store, COPY_TO, str(target), {"moment": moved.moment})
     _tell(arguments, store, target.place, moved)
 
 

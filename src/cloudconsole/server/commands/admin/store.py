@@ -16,8 +16,8 @@ from cloudconsole.core.clock import SystemClock
 from cloudconsole.operator.cloud_file.errors import CloudFileError
 from cloudconsole.operator.errors import OperatorError, OverridableError
 from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction, read_only_transaction
-from cloudconsole.server.commands.common import REFUSED, refuse, user_name
-from cloudconsole.server.commands.passwords import warn_of_shown_password
+from cloudconsole.server.commands.common import EXIT_FAILED, exit_with_error, user_name
+from cloudconsole.server.commands.passwords import warn_password_in_arguments
 from cloudconsole.server.config.docs import add_config_flag
 from cloudconsole.server.config.loader import load_settings
 from cloudconsole.server.config.settings import STORE_SETTINGS, SettingError, Settings
@@ -50,7 +50,7 @@ def add_json_argument(parser: argparse.ArgumentParser) -> None:
 
 
 def settings_for(arguments: argparse.Namespace) -> Settings:
-    warn_of_shown_password(getattr(arguments, "database", None))
+    warn_password_in_arguments(getattr(arguments, "database", None))
     flags = {name: getattr(arguments, name, None) for name in ("config", *STORE_SETTINGS, "time_zone")}
     settings = load_settings(flags=flags)
     # Whoever names a folder must not change the database of the settings instead, unawares.
@@ -77,7 +77,7 @@ def store(settings: Settings, part: DatabaseName = "cloud") -> Iterator[Engine]:
             yield engine
     finally:
         # Also after a refusal: an import has brought in all lines before the one that was refused.
-        settle(settings)
+        wait_for_replicas(settings)
 
 
 @contextmanager
@@ -89,18 +89,20 @@ def store_to_read(settings: Settings, part: DatabaseName = "cloud") -> Iterator[
         yield engine
 
 
-def settle(settings: Settings) -> None:
+def wait_for_replicas(settings: Settings) -> None:
     """Wait until every replica has seen what was committed: only then may the command say that it is done."""
     time.sleep(settings.store.settle_seconds)
 
 
-def writing(engine: Engine, settings: Settings, *, force: bool = False) -> AbstractContextManager[OperatorTransaction]:
+def writing_transaction(
+    engine: Engine, settings: Settings, *, force: bool = False
+) -> AbstractContextManager[OperatorTransaction]:
     """The desk at which whoever called the command makes a change."""
     return operator_transaction(engine, actor=user_name(), now=now(), zone=settings.zone, force=force)
 
 
 @contextmanager
-def looking(engine: Engine, settings: Settings) -> Iterator[OperatorTransaction]:
+def reading_transaction(engine: Engine, settings: Settings) -> Iterator[OperatorTransaction]:
     """The desk of whoever only looks, be it page by page."""
     with read_only_transaction(engine, now=now(), zone=settings.zone) as desk:
         allow_idle_transaction(desk.connection, PAGING_MINUTES)
@@ -118,25 +120,25 @@ def run_with_settings(arguments: argparse.Namespace, command: Callable[[argparse
     try:
         settings = settings_for(arguments)
     except SettingError as problem:
-        return refuse(str(problem))
+        return exit_with_error(str(problem))
     try:
         command(arguments, settings)
     except CloudFileError as refused:
         sys.stderr.writelines(f"{escape(line)}\n" for line in str(refused).splitlines())
-        return REFUSED
+        return EXIT_FAILED
     except OverridableError as refused:
-        return refuse(f"{refused}; --force does it nevertheless")
+        return exit_with_error(f"{refused}; --force does it nevertheless")
     except (OperatorError, StoreError) as refused:
-        return refuse(str(refused))
+        return exit_with_error(str(refused))
     except (DBAPIError, sqlite3.Error) as problem:
         if is_lock_error(problem):
-            return refuse(f"others are changing {settings.store}, and did not stop for long enough: try again")
+            return exit_with_error(f"others are changing {settings.store}, and did not stop for long enough: try again")
         reason = problem.orig if isinstance(problem, DBAPIError) else problem
-        return refuse(f"{settings.store} cannot be used: {reason}")
+        return exit_with_error(f"{settings.store} cannot be used: {reason}")
     except UnicodeEncodeError:
-        return refuse("an argument is not UTF-8 text")
+        return exit_with_error("an argument is not UTF-8 text")
     except OSError as problem:
         if problem.filename is None:
             raise stdout.OutputError(problem) from problem
-        return refuse(f"{problem.filename}: {problem.strerror}")
+        return exit_with_error(f"{problem.filename}: {problem.strerror}")
     return DONE
