@@ -124,7 +124,7 @@ class ResponseValidator:
     def _check_action(self, action: str, reply: Reply) -> None:
         body = self._document["components"]["schemas"][f"{action}Body"]
         if reply.status == 200:
-            self._validate(f"response to {action}", body["x-answer"], reply.body, reply)
+            self._validate(f"response to {action}", body["x-response"], reply.body, reply)
         elif reply.status != 404 or reply.envelope.get("field") not in body["required"][1:]:
             raise ContractViolation(f"valid call of {action} rejected: {reply.body[:200]!r}")
 

@@ -112,7 +112,7 @@ def forbid(connection: Connection, event: str, words: str) -> None:
 
 def settle(folder: Path) -> None:
     """Wait as everyone does who has changed something."""
-    time.sleep(store_in(folder).settle_seconds)
+    time.sleep(store_in(folder).replication_wait_seconds)
 
 
 def point_to(folder: Path, address: str) -> None:

@@ -54,7 +54,7 @@ def errors_page() -> str:
                 str(error["code"]),
                 f"`{error['error']}`",
                 error["when"],
-                error["mend"],
+                error["remedy"],
                 _operations(error["operations"], paths),
             ]
             for error in errors

@@ -122,8 +122,8 @@ class ConsoleServer:
         try:
             headers = {"Content-Type": "application/json"}
             connection.request(method, f"/_test/{control}", json.dumps(fields) if fields else None, headers)
-            answer = json.loads(connection.getresponse().read())
-            code, message, data = answer["code"], answer["message"], answer["data"]
+            response = json.loads(connection.getresponse().read())
+            code, message, data = response["code"], response["message"], response["data"]
         except (OSError, HTTPException, ValueError, LookupError, TypeError) as problem:
             raise ServerNotStarted(f"the console on {self._listens} does not answer: {problem}") from problem
         finally:

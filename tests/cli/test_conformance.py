@@ -42,7 +42,7 @@ def conformance(base: str, *more: str, **environment: str) -> Done:
 
 
 def calls(server: RunningServer) -> list[dict[str, Any]]:
-    return [line for line in log_lines(server) if line.get("event") == "call"]
+    return [line for line in log_lines(server) if line.get("event") == "request"]
 
 
 def content(server: RunningServer, database: str, *tables: str) -> list[Any]:

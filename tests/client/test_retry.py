@@ -58,4 +58,4 @@ def test_while_a_person_is_asked_no_time_passes(monkeypatch: pytest.MonkeyPatch)
     patience = RetryPolicy(5)
     with patience.held():
         now[0] += 60
-    assert patience.left == 5
+    assert patience.remaining == 5

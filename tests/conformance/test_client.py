@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from cloudconsole.conformance import limits
-from cloudconsole.conformance.client import LARGEST_ANSWER, MOST_COOKIES, MOST_KEPT, Sender, TestClient, Unreachable
+from cloudconsole.conformance.client import LARGEST_ANSWER, MOST_COOKIES, MOST_KEPT, ConsoleClient, Sender, Unreachable
 from cloudconsole.conformance.limits import MOST_UNANSWERED, LimitExceeded
 from cloudconsole.conformance.responses import NotJson
 from tests.conformance.listening import DEMO, examine, listening, subject_at
@@ -112,7 +112,7 @@ def test_whatever_is_not_a_right_login_counts_as_a_wrong_one(body: bytes) -> Non
 
 def test_a_password_that_was_given_counts_as_wrong_until_it_proves_right() -> None:
     with listening(Plain()) as base, Sender(base, {"demo": "console-demo"}) as sender:
-        visitor = TestClient(sender, f"{base}/v3")
+        visitor = ConsoleClient(sender, f"{base}/v3")
         visitor.login(DEMO)
         visitor.login(DEMO)
         with pytest.raises(LimitExceeded):
@@ -165,7 +165,7 @@ def test_a_flood_of_cookies_is_not_carried_along() -> None:
     lines = b"".join(b"Set-Cookie: c%d=%08d; Path=/\r\n" % (at, at) for at in range(1000))
     own = b"Set-Cookie: csrftoken=abcdefgh; Path=/\r\nSet-Cookie: sessionid=ijklmnop; Path=/\r\n"
     with raw_server(say(HEAD + lines + own + b"Content-Length: 0\r\n\r\n")) as base, Sender(base, {}) as sender:
-        visitor = TestClient(sender, f"{base}/v3")
+        visitor = ConsoleClient(sender, f"{base}/v3")
         visitor.open()
     assert len(visitor.jar) == MOST_COOKIES + 2
     assert (visitor.token, visitor.session) == ("abcdefgh", "ijklmnop")

@@ -13,7 +13,7 @@ RULES = read_rules()
 SUFFIXES = {"histogram": ("_bucket", "_count", "_sum"), "counter": ("",), "gauge": ("",)}
 SAMPLES = {PREFIX + family.name + suffix: family for family in FAMILIES for suffix in SUFFIXES[family.type]}
 VALUES = {
-    "call": layout.OPERATIONS,
+    "operation": layout.OPERATIONS,
     "outcome": layout.OUTCOMES,
     "reason": layout.REJECTIONS,
     "service": SERVICES,

@@ -89,10 +89,10 @@ def test_what_all_workers_answered_adds_up_also_after_one_was_killed(server: Run
                 assert Caller(connection, dict(caller.cookies)).call("GetNews").status == 200
             assert Caller(connection, dict(caller.cookies)).call("NoSuchAction").status == 404
     page = scrape(port)
-    assert page.value("calls_total", call="GetNews", outcome="ok") == 51
-    assert page.value("calls_total", call="api", outcome="unknown_action") == 2
-    assert page.value("refusals_total", reason="unknown_action") == 2
-    assert page.buckets("call_duration_seconds", call="GetNews")[-1] == 51
+    assert page.value("requests_total", operation="GetNews", outcome="ok") == 51
+    assert page.value("requests_total", operation="api", outcome="unknown_action") == 2
+    assert page.value("rejections_total", reason="unknown_action") == 2
+    assert page.buckets("request_duration_seconds", operation="GetNews")[-1] == 51
     assert page.value("logins_total", outcome="ok") == 1
     # They are counted now and then only.
     eventually(lambda: scrape(port).value("sessions") == 1)
@@ -103,15 +103,15 @@ def test_what_all_workers_answered_adds_up_also_after_one_was_killed(server: Run
         lambda: scrape(port).value("worker_restarts_total", reason="died") == 1 and scrape(port).value("workers") == 2
     )
     page = scrape(port)
-    assert page.value("calls_total", call="GetNews", outcome="ok") == 51
+    assert page.value("requests_total", operation="GetNews", outcome="ok") == 51
     replaced = next(worker for worker in two_workers(server) if worker != second)
     with connection_served_by(server, replaced) as connection:
         for _ in range(9):
             assert Caller(connection, dict(caller.cookies)).call("GetNews").status == 200
     page = scrape(port)
-    assert page.value("calls_total", call="GetNews", outcome="ok") == 60
-    assert page.buckets("call_duration_seconds", call="GetNews") == sorted(
-        page.buckets("call_duration_seconds", call="GetNews")
+    assert page.value("requests_total", operation="GetNews", outcome="ok") == 60
+    assert page.buckets("request_duration_seconds", operation="GetNews") == sorted(
+        page.buckets("request_duration_seconds", operation="GetNews")
     )
     assert page.value("event_loop_lag_seconds_count") > before.value("event_loop_lag_seconds_count")
 
@@ -132,14 +132,14 @@ def test_a_frozen_worker_is_replaced_and_counted(tmp_path: Path) -> None:
 
 def test_the_metrics_process_is_replaced_when_it_dies(server: RunningServer) -> None:
     port = metrics_port(server)
-    welcomed = scrape(port).value("calls_total", call="welcome", outcome="ok")
+    welcomed = scrape(port).value("requests_total", operation="welcome", outcome="ok")
     started = scrape(port).value("start_time_seconds")
     serving = set(two_workers(server))
     (metrics,) = workers(server) - serving
     os.kill(metrics, signal.SIGKILL)
     (replaced,) = eventually(lambda: workers(server) - serving - {metrics})
     page = scrape(port)
-    assert page.value("calls_total", call="welcome", outcome="ok") > welcomed
+    assert page.value("requests_total", operation="welcome", outcome="ok") > welcomed
     assert page.value("start_time_seconds") == started
     assert page.by_label("worker_restarts_total", "reason") == {}
     assert server.stop() == 0
@@ -180,7 +180,7 @@ def test_while_stopping_it_is_alive_not_ready_and_still_watched(tmp_path: Path) 
                 wire.close()
 
         eventually(alive_but_not_ready)
-        eventually(lambda: scrape(metrics_port(server)).value("calls_in_flight") == 1)
+        eventually(lambda: scrape(metrics_port(server)).value("requests_in_flight") == 1)
         under_way.send(b"{}")
         assert under_way.answer().status == 415
         assert server.process.wait(timeout=60) == 0
@@ -214,7 +214,7 @@ def test_every_line_of_the_log_is_json(server: RunningServer) -> None:
     os.kill(serving, signal.SIGKILL)
     eventually(lambda: any(line["level"] == "error" for line in log_lines(server)))
     events = [line.get("event") for line in log_lines(server)]
-    assert {"login", "login_refused", "refused", "call"} <= set(events)
+    assert {"login", "login_refused", "refused", "request"} <= set(events)
 
 
 # What the connection itself refuses.
@@ -244,8 +244,8 @@ def test_what_the_connections_refuse_is_counted_over_all_workers(tmp_path: Path)
             assert fine.answer().status == 200
         refused["400"] += 1
         page = scrape(metrics_port(server))
-    assert page.by_label("connection_refusals_total", "status") == refused
-    assert page.by_label("refusals_total", "reason") == {}
+    assert page.by_label("connection_rejections_total", "status") == refused
+    assert page.by_label("rejections_total", "reason") == {}
 
 
 # Start and stop.

@@ -26,7 +26,7 @@ def sessions_of(console: RunningServer, username: str) -> list[Kept]:
             "SELECT username, project_id, sealed_token FROM guest_sessions WHERE username = ?", (username,)
         ).fetchall()
     seals = TokenCipher(data / "token-keys")
-    return [Kept(name, project, seals.open(sealed) or "") for name, project, sealed in rows]
+    return [Kept(name, project, seals.decrypt(sealed) or "") for name, project, sealed in rows]
 
 
 def is_good(admin: Connection, token: str) -> bool:

@@ -267,7 +267,7 @@ class TestKeptAnswers:
 
 def _age(resident: Resident) -> int:
     """In whole seconds, from when the cloud was asked."""
-    told = resident.guest.call("GetUsageLimits").header("X-Answer-Age")
+    told = resident.guest.call("GetUsageLimits").header("Age")
     assert told is not None
     return int(told)
 

@@ -38,17 +38,17 @@ def durations(metric: str, labels: str, *, quick: float, slow: float) -> Series:
 
 def slow_calls(*calls: str) -> Series:
     """Nine hundred slow ones a minute of each."""
-    metric = "cloudconsole_call_duration_seconds"
-    each = [durations(metric, f'{AT},call="{call}"', quick=0, slow=900) for call in calls]
+    metric = "cloudconsole_request_duration_seconds"
+    each = [durations(metric, f'{AT},operation="{call}"', quick=0, slow=900) for call in calls]
     return {name: values for series in each for name, values in series.items()}
 
 
 def refused(reason: str, each_minute: float) -> Series:
-    return {f'cloudconsole_refusals_total{{{AT},reason="{reason}"}}': rising(each_minute)}
+    return {f'cloudconsole_rejections_total{{{AT},reason="{reason}"}}': rising(each_minute)}
 
 
-CALLS = {f'cloudconsole_calls_total{{{AT},call="GetUsageLimits",outcome="ok"}}': rising(6000)}
-CALL_SECONDS = f'{AT},call="GetUsageLimits"'
+CALLS = {f'cloudconsole_requests_total{{{AT},operation="GetUsageLimits",outcome="ok"}}': rising(6000)}
+CALL_SECONDS = f'{AT},operation="GetUsageLimits"'
 UPSTREAM = f'{AT},service="compute"'
 
 
@@ -80,7 +80,7 @@ def logins(outcome: str, each_minute: float) -> Series:
 def upstream(failures: float) -> Series:
     return {
         f'cloudconsole_upstream_failures_total{{{UPSTREAM},reason="upstream_timeout"}}': rising(failures),
-        **durations("cloudconsole_upstream_call_duration_seconds", UPSTREAM, quick=100, slow=0),
+        **durations("cloudconsole_upstream_request_duration_seconds", UPSTREAM, quick=100, slow=0),
     }
 
 
@@ -94,21 +94,21 @@ CASES = {
     "CloudConsoleNotScraped": Case(
         {'up{job="another"}': steady(1)}, {f"up{{{AT}}}": steady(0)}, {"job": "cloudconsole"}
     ),
-    "CloudConsoleChangeLeaseLost": gauge("cloudconsole_store_watch_lost_workers", 1, 0),
+    "CloudConsoleChangeLeaseLost": gauge("cloudconsole_store_lease_lost_workers", 1, 0),
     "CloudConsoleStoreUnreadable": gauge("cloudconsole_store_readable", 0, 1),
     "CloudConsoleFailingCalls": Case(
         {**CALLS, **refused("unavailable", 40), **refused("upstream_failed", 40)},
         {**CALLS, **refused("unavailable", 40), **refused("login_required", 600)},
     ),
     "CloudConsoleInternalErrors": Case(
-        {f'cloudconsole_refusals_total{{{AT},reason="internal_error"}}': "0x14 1x20"},
-        {f'cloudconsole_refusals_total{{{AT},reason="internal_error"}}': "0x4 1x20", **refused("not_found", 9)},
+        {f'cloudconsole_rejections_total{{{AT},reason="internal_error"}}': "0x14 1x20"},
+        {f'cloudconsole_rejections_total{{{AT},reason="internal_error"}}': "0x4 1x20", **refused("not_found", 9)},
         {**OF_THE_REPLICA, "reason": "internal_error"},
     ),
     "CloudConsoleSlow": Case(
-        durations("cloudconsole_call_duration_seconds", CALL_SECONDS, quick=900, slow=20),
+        durations("cloudconsole_request_duration_seconds", CALL_SECONDS, quick=900, slow=20),
         {
-            **durations("cloudconsole_call_duration_seconds", CALL_SECONDS, quick=900, slow=5),
+            **durations("cloudconsole_request_duration_seconds", CALL_SECONDS, quick=900, slow=5),
             **slow_calls(LOGIN, LOGOUT, OPERATOR_LOGIN, OPERATOR_LOGOUT, ADMIN_UI),
         },
     ),
@@ -119,8 +119,8 @@ CASES = {
     ),
     "CloudConsoleLoginFlood": gauge("cloudconsole_password_checks_waiting", 60, 20),
     "CloudConsoleConnectionsRefused": Case(
-        {f'cloudconsole_connection_refusals_total{{{AT},status="{status}"}}': rising(500) for status in (400, 408)},
-        {f'cloudconsole_connection_refusals_total{{{AT},status="408"}}': rising(500)},
+        {f'cloudconsole_connection_rejections_total{{{AT},status="{status}"}}': rising(500) for status in (400, 408)},
+        {f'cloudconsole_connection_rejections_total{{{AT},status="408"}}': rising(500)},
     ),
     "CloudConsoleWorkerDied": Case(
         {f'cloudconsole_worker_restarts_total{{{AT},reason="frozen"}}': rising(1)},
@@ -135,7 +135,7 @@ CASES = {
     ),
     "CloudConsoleStoreErrors": counter("cloudconsole_store_errors_total", 1, 0),
     "CloudConsoleDiskNearlyFull": gauge("cloudconsole_store_free_bytes", 0.9e9, 1.1e9),
-    "CloudConsoleSheddingLoad": counter("cloudconsole_turned_away_total", 60, 0),
+    "CloudConsoleSheddingLoad": counter("cloudconsole_requests_shed_total", 60, 0),
     "CloudConsoleEventLoopLag": gauge("cloudconsole_event_loop_lag_max_seconds", 0.7, 0.4),
     "CloudConsoleUpstreamFailing": Case(upstream(6), upstream(4), {"job": "cloudconsole", "service": "compute"}),
     "CloudConsoleCertificateExpires": gauge("cloudconsole_certificate_expiry_seconds", 13 * 86_400, 15 * 86_400),

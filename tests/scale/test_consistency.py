@@ -78,7 +78,7 @@ def is_detected(folder: Path, round_: Round, deployment: type[PostgresDeployment
 
 def test_without_a_replication_wait_stale_reads_are_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     break_lease(tmp_path, monkeypatch, "REPLICATION_WAIT_SECONDS = 0.0")
-    monkeypatch.setattr(PostgresStore, "settle_seconds", 0.0)
+    monkeypatch.setattr(PostgresStore, "replication_wait_seconds", 0.0)
     assert is_detected(tmp_path, Round(7, 600, 10, Cloud(2)), FaultFree, STALE, ACCEPTED)
 
 

@@ -91,7 +91,7 @@ def test_so_many_failures_are_counted_as_the_limit_allows(
             network = networks[(number * 7 + turn) % len(networks)]
             attempt = LoginAttempt(users[(number + turn) % len(users)], network, HERE)
             try:
-                activity.count_failure(attempt, None, NOW)
+                activity.record_failure(attempt, None, NOW)
                 counted += 1
             except TooManyRequests:
                 pass
@@ -106,7 +106,7 @@ def test_so_many_failures_are_counted_as_the_limit_allows(
 def test_nobody_is_let_in_once_the_limit_is_reached_elsewhere(engines: list[Engine]) -> None:
     attempt = LoginAttempt("alice", NETWORK, HERE)
     for _ in range(USER_FAILURES):
-        ActivityStore(engines[0]).count_failure(attempt, None, NOW)
+        ActivityStore(engines[0]).record_failure(attempt, None, NOW)
     with pytest.raises(TooManyRequests):
         ActivityStore(engines[1]).open_session(attempt, ALICE, session("late"), NOW)
     assert column(engines[0], sessions.c.id_hash) == []
@@ -142,11 +142,11 @@ def test_each_token_of_a_session_that_ends_is_handed_to_one(engines: list[Engine
     id_hashes = [hash_session_id(name) for name in names]
     attempt = LoginAttempt("alice", NETWORK, HERE)
     for name in names:
-        own = replace(FEDERATED, access=replace(FEDERATED.access, sealed_token=name.encode()))
+        own = replace(FEDERATED, access=replace(FEDERATED.credentials, sealed_token=name.encode()))
         ActivityStore(engines[0]).open_session(attempt, own, session(name), NOW)
 
     def sweep(number: int) -> list[CloudCredentials]:
-        return ActivityStore(engines[number % 2]).take_guest_sessions(id_hashes)
+        return ActivityStore(engines[number % 2]).take_federated_sessions(id_hashes)
 
     def log_in(number: int) -> list[CloudCredentials]:
         replaced = session(f"new-{number}", *names[number::4])

@@ -142,9 +142,9 @@ def test_json_is_utf_8_whatever_the_terminal_speaks(monkeypatch: pytest.MonkeyPa
 
 SAY = """
 import logging
-from cloudconsole.server.logging import set_up_logs
+from cloudconsole.server.logging import configure_logging
 from cloudconsole.server.config.settings import Settings
-set_up_logs(Settings(log_format={form!r}))
+configure_logging(Settings(log_format={form!r}))
 logging.getLogger("cloudconsole.tests").info("hello")
 """
 
@@ -246,12 +246,12 @@ def test_of_what_fails_call_after_call_one_line_is_written_and_then_how_many_mor
     for number in range(1000):
         fail(OSError(f"disk {number}"))
     assert written.messages == ["unavailable: disk 0"]
-    sparing.tell_left_out()
+    sparing.log_suppressed()
     assert len(written.lines) == 1
     seconds.now += RATE_LIMIT_SECONDS
-    sparing.tell_left_out()
+    sparing.log_suppressed()
     assert written.lines[1:] == [("-", "left out 999 more like: unavailable: disk 0")]
-    assert written.fields[1] == {"event": "left_out", "of": "unavailable: disk 0", "number": 999}
+    assert written.fields[1] == {"event": "suppressed", "of": "unavailable: disk 0", "number": 999}
     fail(OSError("disk again"))
     assert written.messages[2:] == ["unavailable: disk again"]
 
@@ -312,5 +312,5 @@ def test_lines_that_belong_to_no_call_and_those_of_no_trouble_are_all_written(wr
 def test_the_rest_can_be_told_at_the_end(written: Written, sparing: RateLimitFilter) -> None:
     for _ in range(3):
         fail(OSError("a"))
-    sparing.tell_left_out(until_now=True)
+    sparing.log_suppressed(until_now=True)
     assert written.messages[1:] == ["left out 2 more like: unavailable: a"]

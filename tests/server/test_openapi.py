@@ -63,7 +63,7 @@ def test_an_actions_examples_are_what_it_takes_and_gives(name: str) -> None:
     assert body["action"] == name
     assert conforms(body, CALL["requestBody"]["content"]["application/json"]["schema"])
     assert answer["data"]
-    assert conforms(answer, SCHEMAS[f"{name}Body"]["x-answer"])
+    assert conforms(answer, SCHEMAS[f"{name}Body"]["x-response"])
     assert conforms(answer, CALL["responses"]["200"]["content"]["application/json"]["schema"])
 
 
@@ -146,7 +146,7 @@ def test_the_catalogue_says_when_and_what_to_do(error: type[ApiError]) -> None:
     assert (entry["code"], entry["message"]) == (error.code, {"en": error.text.en, "zh": error.text.zh})
     assert entry["when"][0] == "`" or entry["when"][0].islower()
     assert not entry["when"].endswith(".")
-    assert entry["mend"].endswith(".")
+    assert entry["remedy"].endswith(".")
 
 
 def all_responses() -> Iterator[tuple[int, dict[str, Any]]]:

@@ -23,7 +23,7 @@ ACME, RIVAL = Tenant(1, "acme"), Tenant(2, "rival")
 class Learnt:
     """What the calls of a test have learnt of changes, of single tenants and of all."""
 
-    is_lost = False
+    is_stale = False
 
     def __init__(self) -> None:
         self.latest = 1
@@ -37,13 +37,13 @@ class Learnt:
         else:
             self._of_tenant[tenant.id] = self.latest
 
-    async def look(self) -> None:
+    async def poll(self) -> None:
         raise AssertionError("a call has looked before it asks for a payload")
 
-    def of_tenant(self, tenant_id: int) -> int:
+    def tenant_version(self, tenant_id: int) -> int:
         return max(self._of_all, self._of_tenant.get(tenant_id, 0))
 
-    def of_session(self, id_hash: bytes) -> int:
+    def session_version(self, id_hash: bytes) -> int:
         raise AssertionError("no payload hangs on a session")
 
 
@@ -78,8 +78,8 @@ class Kept:
         cloud: Any = self.source
         self.ports = Ports(cloud, cloud)
         self.payloads = ResponseCache(self.source.changes, self.clock, standalone_metrics(), most_bytes)
-        self.own = Handler(GET_URL_LIST, self.source.answer, HANDLERS["GetUrlList"].owner)
-        self.shared = Handler(GET_NEWS, self.source.answer, HANDLERS["GetNews"].owner)
+        self.own = Handler(GET_URL_LIST, self.source.answer, HANDLERS["GetUrlList"].cache_scope)
+        self.shared = Handler(GET_NEWS, self.source.answer, HANDLERS["GetNews"].cache_scope)
 
     def get(self, *parameters: str, tenant: Tenant = ACME, handler: Handler | None = None) -> str:
         return str(json.loads(self.body(*parameters, tenant=tenant, handler=handler))["data"]).strip()
@@ -177,7 +177,7 @@ def test_what_is_the_same_for_all_is_kept_once(kept: Kept) -> None:
 
 
 def owners(tenant: Tenant) -> dict[str, int | str | None]:
-    return {name: handler.owner(tenant) for name, handler in HANDLERS.items()}
+    return {name: handler.cache_scope(tenant) for name, handler in HANDLERS.items()}
 
 
 def test_only_flavors_and_news_are_the_same_for_all() -> None:

@@ -45,7 +45,7 @@ class Keystone:
         self.hangs = self.is_down = self.is_broken = False
         self.revoked: list[str] = []
 
-    async def vouches(self, access: CloudCredentials, caller: ClientInfo) -> bool:
+    async def is_valid(self, access: CloudCredentials, caller: ClientInfo) -> bool:
         raise AssertionError("nobody asks")
 
     async def revoke(self, access: CloudCredentials, _caller: ClientInfo) -> None:
@@ -56,7 +56,7 @@ class Keystone:
             raise UpstreamTimeout
         if self.is_broken:
             raise RuntimeError("a bug")
-        self.revoked.append(access.sealed_token.decode())
+        self.revoked.append(access.encrypted_token.decode())
 
 
 class Bench:

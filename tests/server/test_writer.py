@@ -46,25 +46,25 @@ def writer(held_up: HeldUp) -> Iterator[Writer]:
 
 
 def test_its_result_is_handed_on(writer: Writer) -> None:
-    assert asyncio.run(writer.run(max, 1, 2)) == 2
+    assert asyncio.run(writer.write(max, 1, 2)) == 2
 
 
 def test_its_error_is_handed_on(writer: Writer) -> None:
     with pytest.raises(ZeroDivisionError):
-        asyncio.run(writer.run(divmod, 1, 0))
+        asyncio.run(writer.write(divmod, 1, 0))
 
 
 def test_more_writes_than_can_wait_are_turned_away(writer: Writer, held_up: HeldUp) -> None:
     async def flood() -> list[object]:
-        waiting = [asyncio.ensure_future(writer.run(held_up))]
+        waiting = [asyncio.ensure_future(writer.write(held_up))]
         await held_up.begun()
-        waiting += [asyncio.ensure_future(writer.run(held_up)) for _ in range(MOST_WAITING)]
+        waiting += [asyncio.ensure_future(writer.write(held_up)) for _ in range(MOST_WAITING)]
         await asyncio.sleep(0)
         with pytest.raises(Unavailable):
-            await writer.run(held_up)
+            await writer.write(held_up)
         held_up.may_end.set()
         answers: list[object] = list(await asyncio.gather(*waiting))
-        answers.append(await writer.run(held_up))
+        answers.append(await writer.write(held_up))
         return answers
 
     assert asyncio.run(flood()) == [True] * (MOST_WAITING + 2)
@@ -75,8 +75,8 @@ async def give_up_waiting(writer: Writer, held_up: HeldUp, number: int) -> list[
     first: list[object] = []
     # On a busy machine the first may be given up before it begins: then another is.
     while not await asyncio.to_thread(held_up.has_begun.wait, 5 if first else 0):
-        first = list(await asyncio.gather(writer.run(held_up), return_exceptions=True))
-    others = (writer.run(held_up) for _ in range(number))
+        first = list(await asyncio.gather(writer.write(held_up), return_exceptions=True))
+    others = (writer.write(held_up) for _ in range(number))
     return first + list(await asyncio.gather(*others, return_exceptions=True))
 
 
@@ -95,7 +95,7 @@ def test_what_was_given_up_counts_until_the_thread_is_free_and_is_not_begun_then
             await give_up_waiting(writer, held_up, 3)
         assert writer.waiting == 3
         held_up.may_end.set()
-        await writer.run(max, 1, 2)
+        await writer.write(max, 1, 2)
         assert (writer.waiting, held_up.times) == (0, 1)
 
     asyncio.run(scenario())
@@ -105,7 +105,7 @@ def test_the_work_is_given_up_when_its_caller_is(writer: Writer, monkeypatch: py
     """As long as it waited for its turn, it has less time for the database."""
     monkeypatch.setattr("cloudconsole.server.writer.BUSY_SECONDS", 1000)
     before = time.monotonic()
-    until = asyncio.run(writer.look(write_deadline.get))
+    until = asyncio.run(writer.read(write_deadline.get))
     assert before + 1000 <= until <= time.monotonic() + 1000
 
 
@@ -121,15 +121,15 @@ def test_work_that_hangs_keeps_nobody_from_ending(held_up: HeldUp, monkeypatch: 
 
 def test_only_writes_are_measured() -> None:
     board = SharedMetrics(1)
-    writer = Writer("writing", board.meter(0))
+    writer = Writer("writing", board.worker(0))
 
     def measured() -> int:
         return sum(board.read()[0][STORE_WRITES : STORE_WRITES + len(SECONDS_BOUNDS) + 1])
 
-    assert asyncio.run(writer.look(max, 1, 2)) == 2
+    assert asyncio.run(writer.read(max, 1, 2)) == 2
     assert measured() == 0
-    asyncio.run(writer.run(max, 1, 2))
+    asyncio.run(writer.write(max, 1, 2))
     with pytest.raises(ZeroDivisionError):
-        asyncio.run(writer.run(divmod, 1, 0))
+        asyncio.run(writer.write(divmod, 1, 0))
     assert measured() == 2
     writer.close()

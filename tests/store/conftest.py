@@ -29,5 +29,5 @@ def activity(engine: Engine) -> ActivityStore:
 def check(folder: Path) -> Iterator[Check]:
     """Whether the throttle knows failures of the network at this moment; raises where the attempt must wait."""
     with reading(folder) as reader:
-        throttle = LoginThrottle(reader, store_in(folder).settle_seconds)
+        throttle = LoginThrottle(reader, store_in(folder).replication_wait_seconds)
         yield lambda attempt, now: run(throttle.check(attempt.network, attempt.user_hash, now))

@@ -30,7 +30,7 @@ def _fail(activity: ActivityStore, tried: LoginAttempt, times: int, at: int = NO
 
 def _outcome(activity: ActivityStore, tried: LoginAttempt, at: int) -> object:
     try:
-        activity.count_failure(tried, None, at)
+        activity.record_failure(tried, None, at)
     except TooManyRequests as wait:
         return type(wait)
     return InvalidCredentials
@@ -211,8 +211,8 @@ def test_failures_at_once_are_counted_one_by_one(folder: Path, activity: Activit
 
 
 def test_login_refusal_and_logout_are_noted(activity: ActivityStore, engine: Engine) -> None:
-    activity.count_failure(attempt(), "alice", NOW)
-    activity.count_failure(attempt("nobody"), None, NOW + 1)
+    activity.record_failure(attempt(), "alice", NOW)
+    activity.record_failure(attempt("nobody"), None, NOW + 1)
     activity.open_session(attempt(), ACCOUNT, new_session(), NOW + 2)
     activity.end_session(hash_session_id("s1"), "alice", ClientInfo("192.0.2.9", "request-2"), NOW + 3)
     lines = [

@@ -53,7 +53,7 @@ def reads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reads]:
 @pytest.fixture
 def failed(activity: ActivityStore) -> None:
     for _ in range(USER_FAILURES):
-        activity.count_failure(attempt(network=NETWORK), None, NOW)
+        activity.record_failure(attempt(network=NETWORK), None, NOW)
 
 
 @pytest.mark.usefixtures("failed")
@@ -102,6 +102,6 @@ def test_failures_from_many_networks_in_a_wider_one_make_all_of_it_wait(
 
 def test_failures_nearby_are_told_of_an_attempt_that_need_not_wait(activity: ActivityStore, check: Check) -> None:
     home, elsewhere = throttle_address("2001:db8:0:1::1"), throttle_address("2001:db8:1:1::1")
-    activity.count_failure(attempt(network=home), None, NOW)
+    activity.record_failure(attempt(network=home), None, NOW)
     assert check(attempt(network=throttle_address("2001:db8:0:ff00::1")), NOW)
     assert not check(attempt(network=elsewhere), NOW)

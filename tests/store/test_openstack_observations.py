@@ -35,7 +35,7 @@ class Book:
     def note(
         self, *rows: ObservedResource, since: int = HOUR, project: str = PROJECT, endpoint: str = ENDPOINT
     ) -> None:
-        run(self.sightings.note(endpoint, project, rows, since))
+        run(self.sightings.record(endpoint, project, rows, since))
 
     def since(self, moment: int = HOUR, project: str = PROJECT, endpoint: str = ENDPOINT) -> list[ObservedResource]:
         return run(self.sightings.since(endpoint, project, moment))
@@ -69,7 +69,7 @@ def test_in_a_snapshot_it_is_as_of_its_moment(book: Book, folder: Path) -> None:
     async def note_meanwhile() -> tuple[list[ObservedResource], list[ObservedResource]]:
         async with run_with_reader(store_in(folder)) as another, another.snapshot() as moment:
             await book.sightings.since(ENDPOINT, PROJECT, HOUR, moment)
-            await book.sightings.note(ENDPOINT, PROJECT, [seen("a")], HOUR)
+            await book.sightings.record(ENDPOINT, PROJECT, [seen("a")], HOUR)
             then = await book.sightings.since(ENDPOINT, PROJECT, HOUR, moment)
             return then, await book.sightings.since(ENDPOINT, PROJECT, HOUR)
 

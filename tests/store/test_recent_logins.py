@@ -38,7 +38,7 @@ def test_logins_that_others_wrote_are_known_as_they_come(
 
 
 def test_neither_failures_nor_logins_of_long_ago_are_known(activity: ActivityStore, recent: RecentLogins) -> None:
-    activity.count_failure(attempt(), "alice", NOW)
+    activity.record_failure(attempt(), "alice", NOW)
     activity.open_session(attempt(), ACCOUNT, new_session(), NOW - RECENT_SECONDS)
     run(recent.read(NOW))
     assert not recent.has_network(NETWORK)
@@ -47,6 +47,6 @@ def test_neither_failures_nor_logins_of_long_ago_are_known(activity: ActivitySto
 def test_only_so_many_are_remembered(recent: RecentLogins, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_REMEMBERED", 2)
     for name in ("ann", "bob", "ann", "carl"):
-        recent.note(name, name)
+        recent.record(name, name)
     assert [recent.has(name, name) for name in ("ann", "bob", "carl")] == [True, False, True]
     assert [recent.has_network(name) for name in ("ann", "bob", "carl")] == [True, False, True]

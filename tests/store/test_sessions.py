@@ -32,7 +32,7 @@ class Worker:
         return run(self._sessions.find(hash_session_id(name), now, arrival))
 
     def note_seen(self, later: int, *names: str) -> None:
-        self._sessions.note_seen({hash_session_id(name): NOW + later for name in names})
+        self._sessions.record_seen({hash_session_id(name): NOW + later for name in names})
 
 
 @pytest.fixture
@@ -144,13 +144,13 @@ def test_a_remembered_session_ends_with_its_time(worker: Worker) -> None:
 def test_a_look_serves_what_had_arrived_before_it_and_nothing_later(
     activity: ActivityStore, worker: Worker, folder: Path
 ) -> None:
-    first, second = worker.arrivals.number(), worker.arrivals.number()
+    first, second = worker.arrivals.next(), worker.arrivals.next()
     assert worker.find(arrival=first)
     activity.end_session(hash_session_id("s1"), "alice", HERE, NOW)
     # It had arrived before the session was ended, so it may still find it.
     assert worker.find(arrival=second)
     settle(folder)
-    assert worker.find(arrival=worker.arrivals.number()) is None
+    assert worker.find(arrival=worker.arrivals.next()) is None
     assert worker.find(arrival=second) is None
 
 
@@ -158,7 +158,7 @@ def test_a_look_serves_what_had_arrived_before_it_and_nothing_later(
 
 
 def test_one_that_is_idle_by_our_memory_alone_is_read_again(activity: ActivityStore, worker: Worker) -> None:
-    first, second = worker.arrivals.number(), worker.arrivals.number()
+    first, second = worker.arrivals.next(), worker.arrivals.next()
     worker.find(arrival=first)
     use(activity, later=1000)
     found = worker.find(now=NOW + IDLE, arrival=second)
@@ -167,14 +167,14 @@ def test_one_that_is_idle_by_our_memory_alone_is_read_again(activity: ActivitySt
 
 
 def test_one_that_is_read_again_and_idle_has_ended(worker: Worker) -> None:
-    first, second = worker.arrivals.number(), worker.arrivals.number()
+    first, second = worker.arrivals.next(), worker.arrivals.next()
     worker.find(arrival=first)
     assert worker.find(now=NOW + IDLE, arrival=second) is None
 
 
 def test_a_use_that_was_written_down_is_known_without_reading_it(activity: ActivityStore, worker: Worker) -> None:
     activity.open_session(attempt(), ACCOUNT, new_session("other"), NOW)
-    first, second = worker.arrivals.number(), worker.arrivals.number()
+    first, second = worker.arrivals.next(), worker.arrivals.next()
     other, before = worker.find("other", arrival=first), worker.find(arrival=first)
     worker.note_seen(1000, "s1", "never-was")
     found = worker.find(arrival=second)
@@ -204,7 +204,7 @@ class SlowReader(SqliteReader):
         row = await super().one(sql, parameters)
         if self.meanwhile is not None:
             self.meanwhile()
-            await self.changes.look()
+            await self.changes.poll()
         return row
 
 
@@ -212,7 +212,7 @@ class SlowReader(SqliteReader):
 def test_a_change_while_the_row_was_read_makes_it_stale(activity: ActivityStore, folder: Path) -> None:
     with closing(SlowReader(folder)) as reader:
         worker = Worker(reader)
-        first, second = worker.arrivals.number(), worker.arrivals.number()
+        first, second = worker.arrivals.next(), worker.arrivals.next()
         reader.meanwhile = lambda: activity.end_session(hash_session_id("s1"), "alice", HERE, NOW)
         assert worker.find(arrival=first) is not None
         assert worker.find(arrival=second) is None

@@ -19,4 +19,4 @@ class CloudRouter:
         return await self._of(tenant).consumption(tenant)
 
     def _of(self, tenant: Tenant) -> Cloud:
-        return self._own if tenant.access is None else self._behind
+        return self._own if tenant.credentials is None else self._behind

@@ -129,7 +129,7 @@ class Connection:
         self._console = self._open(None, self.session)
         return self._console
 
-    def log_in(self) -> None:
+    def login(self) -> None:
         """Log in anew, and prove it: there are consoles that take any login, and say so only to the next call."""
         if self._password is None:
             self._ask_password()
@@ -145,7 +145,7 @@ class Connection:
                 pass
         self._is_proven = True
 
-    def keep(self, *, is_login: bool = False) -> None:
+    def save_session(self, *, is_login: bool = False) -> None:
         """Keep the session for later calls, where it is another than the one that was found."""
         session = self._console.session if self._console else None
         if session is not None and (is_login or _values(session) != _values(self.session)):
@@ -153,7 +153,7 @@ class Connection:
             session_store.save_session(self._sessions_file, session, is_login=is_login, ca_file=ca_file)
             self.session = session
 
-    def forget(self) -> None:
+    def delete_session(self) -> None:
         if self.session is not None:
             session_store.delete_session(self._sessions_file, self.session)
             self.session = None
@@ -166,7 +166,7 @@ class Connection:
     ) -> None:
         try:
             if self._is_proven and not isinstance(error, CommandError):
-                self.keep()
+                self.save_session()
         except CommandError as problem:
             # What was asked for is done, or its failure is told; the next call logs in again.
             print_error(str(problem))

@@ -74,14 +74,14 @@ def render(
     # A terminal is narrow: columns in which nothing stands are left out.
     columns, lines = _chosen(columns, lines, [any(map(_stands, values)) for values in zip(*lines, strict=True)])
     aligned = _with_aligned_points(columns, lines)
-    room = _room(columns, aligned, width)
-    if room < _LEAST_BAR:
+    context = _room(columns, aligned, width)
+    if context < _LEAST_BAR:
         without_bars = [column.kind != "bar" for column in columns]
         _, aligned = _chosen(columns, aligned, without_bars)
         columns, lines = _chosen(columns, lines, without_bars)
-        room = _room(columns, aligned, width)
-    if room >= 0:
-        yield _table(columns, aligned, _TableRenderer(min(room, _MOST_BAR), ascii_only))
+        context = _room(columns, aligned, width)
+    if context >= 0:
+        yield _table(columns, aligned, _TableRenderer(min(context, _MOST_BAR), ascii_only))
         return
     # Rather than cutting values, each record is shown by itself.
     names = [column.heading for column in columns]

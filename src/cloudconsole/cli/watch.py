@@ -30,7 +30,7 @@ def watch(arguments: argparse.Namespace, fetch: "Callable[[Console], Table]", in
         # A console that does not answer is to be seen as such, not waited for.
         call.deadline = min(call.deadline, max(interval, _LEAST_DEADLINE))
         sheet = call.do(fetch)
-        call.keep()
+        call.save_session()
         call.may_ask = False
         _watch(call, fetch, sheet, interval)
 

@@ -62,15 +62,15 @@ class AsyncConsole:
 
     async def login(self) -> None:
         """Log in now; otherwise the first call does."""
-        patience = self._core.patience()
-        async with self._turn(patience):
-            await self._run(self._core.log_in(patience))
+        retry_policy = self._core.retry_policy()
+        async with self._turn(retry_policy):
+            await self._run(self._core.login(retry_policy))
 
     async def logout(self) -> None:
         """End the session. Later calls raise `LoginRequired` until `login()`."""
-        patience = self._core.patience()
-        async with self._turn(patience):
-            await self._run(self._core.log_out(patience))
+        retry_policy = self._core.retry_policy()
+        async with self._turn(retry_policy):
+            await self._run(self._core.logout(retry_policy))
 
     async def about(self) -> About:
         """What the console said of itself when it was opened."""
@@ -122,11 +122,11 @@ class AsyncConsole:
             step = next(steps)
             while True:
                 try:
-                    answer = await self._perform(step)
+                    response = await self._perform(step)
                 except ConsoleError as problem:
                     step = steps.throw(problem)
                 else:
-                    step = steps.send(answer)
+                    step = steps.send(response)
         except StopIteration as end:
             result: T = end.value
             return result
@@ -140,13 +140,13 @@ class AsyncConsole:
             case Pause():
                 await anyio.sleep(step.seconds)
             case Renew():
-                async with self._turn(step.patience):
+                async with self._turn(step.retry):
                     await self._run(self._core.renew(step))
         return None
 
     @asynccontextmanager
-    async def _turn(self, patience: RetryPolicy) -> AsyncGenerator[None]:
-        with anyio.move_on_after(patience.left) as waiting:
+    async def _turn(self, retry_policy: RetryPolicy) -> AsyncGenerator[None]:
+        with anyio.move_on_after(retry_policy.remaining) as waiting:
             await self._one_at_a_time.acquire()
         if waiting.cancelled_caught:
             raise ConnectionFailed(f"cannot reach {self._address}: another caller's login takes too long")
@@ -158,7 +158,7 @@ class AsyncConsole:
     async def _send(self, step: Send) -> HttpResponse:
         request = self._http.build_request(**request_arguments(self._address, step, self._timeout))
         try:
-            with anyio.fail_after(max(step.patience.left, 0)):
+            with anyio.fail_after(max(step.retry.remaining, 0)):
                 response = await self._http.send(request, stream=True)
                 try:
                     incoming = IncomingBody(timeout_for(step, self._timeout))

@@ -69,14 +69,14 @@ class RequestSender:
             self._is_logging_in = False
             self._cookies.begin_era()
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         self._cookies.begin_era(forget=True)
 
     def send(
         self,
         operation: Operation,
         read: Callable[[HttpResponse], T],
-        patience: RetryPolicy,
+        retry_policy: RetryPolicy,
         *,
         media_type: str | None = None,
         body: bytes = b"",
@@ -89,16 +89,16 @@ class RequestSender:
             era = self._cookies.era if for_login or not self._is_logging_in else None
             sent = self._cookies.sent_to(operation.path)
             try:
-                answer = yield Send(operation, self._headers(sent, media_type), body, patience)
-                self._cookies.take(answer.set_cookies, era)
-                return read(answer)
+                response = yield Send(operation, self._headers(sent, media_type), body, retry_policy)
+                self._cookies.take(response.set_cookies, era)
+                return read(response)
             except (RateLimited, ServerError) as problem:
-                wait = patience.wait_after(problem, may_repeat=may_repeat)
+                wait = retry_policy.wait_after(problem, may_repeat=may_repeat)
                 if wait is None:
                     raise
                 refused = problem
             except ConnectionFailed as problem:
-                wait = patience.wait_after(problem, may_repeat=may_repeat)
+                wait = retry_policy.wait_after(problem, may_repeat=may_repeat)
                 if wait is None:
                     # What was answered before says more than that the time is over.
                     raise refused or problem from None
@@ -153,45 +153,45 @@ class ProtocolFlow:
         return self.call(GET_DOMAIN_DETAIL.name, {"domainId": domain_id}, decoding.domain)
 
     def news(self) -> Steps[list[NewsItem]]:
-        patience = self.patience()
-        about = yield from self._acquainted(patience)
-        return (yield from self.call(GET_NEWS.name, {}, partial(decoding.news, about=about), patience))
+        retry_policy = self.retry_policy()
+        about = yield from self._acquainted(retry_policy)
+        return (yield from self.call(GET_NEWS.name, {}, partial(decoding.news, about=about), retry_policy))
 
     def consumption(self) -> Steps[Consumption]:
-        patience = self.patience()
-        about = yield from self._acquainted(patience)
+        retry_policy = self.retry_policy()
+        about = yield from self._acquainted(retry_policy)
         read = partial(decoding.consumption, about=about)
-        return (yield from self.call(GET_CONSUMPTIONS_ESTIMATED.name, {}, read, patience))
+        return (yield from self.call(GET_CONSUMPTIONS_ESTIMATED.name, {}, read, retry_policy))
 
-    def _acquainted(self, patience: RetryPolicy) -> Steps[About]:
+    def _acquainted(self, retry_policy: RetryPolicy) -> Steps[About]:
         """What the console says of itself; where nobody is logged in yet, the login asks it anyway."""
         if not self._current:
-            yield Renew(0, self._attempts, patience)
-        return self._about or (yield from self._open(patience))
+            yield Renew(0, self._attempts, retry_policy)
+        return self._about or (yield from self._open(retry_policy))
 
     def call(
-        self, action: str, fields: dict[str, Any], read: Callable[[Any], T], patience: RetryPolicy | None = None
+        self, action: str, fields: dict[str, Any], read: Callable[[Any], T], retry_policy: RetryPolicy | None = None
     ) -> Steps[T]:
-        patience = patience or self.patience()
+        retry_policy = retry_policy or self.retry_policy()
         body, media_type = _body({**fields, "action": action}, self._send_as)
         # By the interface's own naming, what is called Get changes nothing.
         reads = action.startswith("Get")
         for renewals in range(_MOST_RENEWALS + 1):
             if not self._current:
-                yield Renew(0, self._attempts, patience)
+                yield Renew(0, self._attempts, retry_policy)
             seen = self._current
             try:
                 result = yield from self._exchanges.send(
                     CALL_ACTION,
-                    lambda answer: _read(answer, read),
-                    patience,
+                    lambda response: _read(response, read),
+                    retry_policy,
                     media_type=media_type,
                     body=body,
                     may_repeat=reads,
                 )
             except (LoginRequired, CsrfFailed) as refusal:
                 self._judge(refusal, seen, renewals, reads=reads)
-                yield Renew(seen, self._attempts, patience)
+                yield Renew(seen, self._attempts, retry_policy)
             else:
                 self._proven = max(self._proven, seen)
                 return result
@@ -224,12 +224,12 @@ class ProtocolFlow:
             return
         if self._attempts != asked.attempts and self._last_failure is not None:
             raise copy(self._last_failure)
-        yield from self.log_in(asked.patience)
+        yield from self.login(asked.retry)
 
-    def log_in(self, patience: RetryPolicy) -> Steps[None]:
+    def login(self, retry_policy: RetryPolicy) -> Steps[None]:
         try:
             with self._exchanges.logging_in():
-                yield from self._log_in(patience)
+                yield from self._login(retry_policy)
         except ConsoleError as problem:
             self._attempts += 1
             # That one caller's time was too short is no answer for another.
@@ -242,49 +242,49 @@ class ProtocolFlow:
         self._made += 1
         self._current = self._made
 
-    def _log_in(self, patience: RetryPolicy) -> Steps[None]:
+    def _login(self, retry_policy: RetryPolicy) -> Steps[None]:
         username, region = self._identity.username, self._identity.region
         if username is None or self._identity.password is None:
             raise LoginRequired("nobody is logged in, and no username and password are given to log in with")
-        about = yield from self._open(patience, for_login=True)
+        about = yield from self._open(retry_policy, for_login=True)
         fields = {
             "csrfmiddlewaretoken": self._exchanges.token_for(LOGIN) or "",
             "username": username,
             "region": region or _only_region(about),
-            "password": self._password(patience),
+            "password": self._password(retry_policy),
         }
         body = urlencode(fields).encode()
-        yield from self._exchanges.send(LOGIN, check_login, patience, media_type=FORM, body=body, for_login=True)
+        yield from self._exchanges.send(LOGIN, check_login, retry_policy, media_type=FORM, body=body, for_login=True)
 
-    def _password(self, patience: RetryPolicy) -> str:
+    def _password(self, retry_policy: RetryPolicy) -> str:
         password = self._identity.password
         if callable(password):
-            with patience.held():
+            with retry_policy.held():
                 password = password()
         if not isinstance(password, str) or not is_utf8_encodable(password):
             raise LoginRequired("there is no password, or it has characters that cannot be sent")
         return password
 
-    def log_out(self, patience: RetryPolicy) -> Steps[None]:
+    def logout(self, retry_policy: RetryPolicy) -> Steps[None]:
         """Ends the session, if there is one; afterwards nobody is logged in here, whatever the console says."""
         had_session = self.session is not None
         self._has_left, self._current = True, 0
         try:
             if had_session:
-                yield from self._exchanges.send(LOGOUT, check_logout, patience, media_type=FORM)
+                yield from self._exchanges.send(LOGOUT, check_logout, retry_policy, media_type=FORM)
         finally:
-            self._exchanges.forget()
+            self._exchanges.clear()
 
     def about(self) -> Steps[About]:
-        return self._about or (yield from self._open(self.patience()))
+        return self._about or (yield from self._open(self.retry_policy()))
 
-    def patience(self) -> RetryPolicy:
+    def retry_policy(self) -> RetryPolicy:
         return RetryPolicy(self._deadline)
 
-    def _open(self, patience: RetryPolicy, *, for_login: bool = False) -> Steps[About]:
+    def _open(self, retry_policy: RetryPolicy, *, for_login: bool = False) -> Steps[About]:
         welcome = None
         try:
-            welcome = yield from self._exchanges.send(OPEN_SESSION, error_of, patience, for_login=for_login)
+            welcome = yield from self._exchanges.send(OPEN_SESSION, error_of, retry_policy, for_login=for_login)
         except (LoginRequired, CsrfFailed, NotFound, RequestRefused):
             # Whatever it says: that it sets the cookies is all that the interface demands.
             if self._exchanges.token_for(LOGIN) is None:
@@ -295,11 +295,11 @@ class ProtocolFlow:
         return self._about
 
 
-def _read(answer: HttpResponse, read: Callable[[Any], T]) -> T:
+def _read(response: HttpResponse, read: Callable[[Any], T]) -> T:
     try:
-        return read(decode_data(answer))
+        return read(decode_data(response))
     except ProtocolError as problem:
-        problem.request_id, problem.code = answer.request_id, answer.status
+        problem.request_id, problem.code = response.request_id, response.status
         raise
 
 

@@ -34,51 +34,51 @@ class HttpResponse(NamedTuple):
         return self.headers.get("x-request-id")
 
 
-def decode_data(answer: HttpResponse) -> Any:
+def decode_data(response: HttpResponse) -> Any:
     """The `data` of a success; anything else is raised."""
-    content = _decoded(answer.body)
+    content = _decoded(response.body)
     if _is_envelope(content):
         if content["code"] != 200:
-            raise _refusal(answer, content)
+            raise _refusal(response, content)
         if "data" in content:
             return content["data"]
-        raise _unlike(answer, "the answer's field data is missing", content, "data")
-    if not 200 <= answer.status <= 299:
-        raise _refusal(answer, {})
+        raise _unlike(response, "the answer's field data is missing", content, "data")
+    if not 200 <= response.status <= 299:
+        raise _refusal(response, {})
     if isinstance(content, dict) and "code" in content:
-        raise _unlike(answer, "the answer's field code is no integer", content, "code")
-    raise _unlike(answer, "the answer is no envelope of message, code and data", content, "code")
+        raise _unlike(response, "the answer's field code is no integer", content, "code")
+    raise _unlike(response, "the answer is no envelope of message, code and data", content, "code")
 
 
-def check_login(answer: HttpResponse) -> None:
+def check_login(response: HttpResponse) -> None:
     """Any 2xx is a success, and so is a 302; where even wrong credentials get that, the first action tells."""
-    content = _decoded(answer.body)
-    code = _code(answer, content)
+    content = _decoded(response.body)
+    code = _code(response, content)
     if 200 <= code <= 299 or code in REDIRECTS:
         return
-    problem = _refusal(answer, content if _is_envelope(content) else {})
+    problem = _refusal(response, content if _is_envelope(content) else {})
     if isinstance(problem, LoginRequired):
         # To a login, a 401 is about the credentials.
         raise InvalidCredentials(problem.message, code=code, error=problem.error, request_id=problem.request_id)
     raise problem
 
 
-def check_logout(answer: HttpResponse) -> None:
+def check_logout(response: HttpResponse) -> None:
     """A session that is over already is as good, and so is a console that has no such path."""
-    if _code(answer, _decoded(answer.body)) not in (401, 404, 405):
-        check_login(answer)
+    if _code(response, _decoded(response.body)) not in (401, 404, 405):
+        check_login(response)
 
 
-def error_of(answer: HttpResponse) -> Any:
+def error_of(response: HttpResponse) -> Any:
     """The `data` of a welcome, if there is any: the interface leaves it open."""
-    content = _decoded(answer.body)
-    if not 200 <= _code(answer, content) <= 299:
-        raise _refusal(answer, content if _is_envelope(content) else {})
+    content = _decoded(response.body)
+    if not 200 <= _code(response, content) <= 299:
+        raise _refusal(response, content if _is_envelope(content) else {})
     return content.get("data") if _is_envelope(content) else None
 
 
-def _code(answer: HttpResponse, content: Any) -> int:
-    return content["code"] if _is_envelope(content) else answer.status
+def _code(response: HttpResponse, content: Any) -> int:
+    return content["code"] if _is_envelope(content) else response.status
 
 
 def _decoded(body: bytes) -> Any:
@@ -93,20 +93,20 @@ def _is_envelope(content: Any) -> bool:
     return isinstance(content, dict) and type(content.get("code")) is int
 
 
-def _refusal(answer: HttpResponse, content: Mapping[str, Any]) -> ConsoleError:
-    code = content.get("code", answer.status)
+def _refusal(response: HttpResponse, content: Mapping[str, Any]) -> ConsoleError:
+    code = content.get("code", response.status)
     error, field, message = (_text(content.get(name)) for name in ("error", "field", "message"))
     if 300 <= code <= 399 and code not in REDIRECTS:
-        place = answer.headers.get("location", "elsewhere")
-        return _unlike(answer, f"the console has moved to {place}", dict(content), "code")
+        place = response.headers.get("location", "elsewhere")
+        return _unlike(response, f"the console has moved to {place}", dict(content), "code")
     kind = LoginRequired if code in REDIRECTS else error_class_for(error, code)
     return kind(
         message or f"the console answered with status {code}",
         code=code,
         error=error,
         field=field,
-        request_id=answer.request_id,
-        retry_after=_retry_after(answer.headers.get("retry-after")),
+        request_id=response.request_id,
+        retry_after=_retry_after(response.headers.get("retry-after")),
     )
 
 
@@ -118,8 +118,8 @@ def _text(value: object) -> str | None:
     return " ".join(line.split()) or None
 
 
-def _unlike(answer: HttpResponse, message: str, content: Any, field: str) -> ProtocolError:
-    return ProtocolError(message, payload=content, code=answer.status, field=field, request_id=answer.request_id)
+def _unlike(response: HttpResponse, message: str, content: Any, field: str) -> ProtocolError:
+    return ProtocolError(message, payload=content, code=response.status, field=field, request_id=response.request_id)
 
 
 def _retry_after(header: str | None) -> float | None:

@@ -26,7 +26,7 @@ class RetryPolicy:
         self._unconnected = 0
 
     @property
-    def left(self) -> float:
+    def remaining(self) -> float:
         return self._end - time.monotonic()
 
     @contextmanager
@@ -51,7 +51,7 @@ class RetryPolicy:
         self._repeats += 1
         # Spread, so that callers who were turned away together do not come back together.
         wait = max(usual * random.uniform(0.5, 1.0), (problem.retry_after or 0) + random.uniform(0.0, FIRST_WAIT))  # noqa: S311
-        return wait if wait < self.left else None
+        return wait if wait < self.remaining else None
 
 
 def _is_passing(problem: ConsoleError, *, may_repeat: bool) -> bool:

@@ -17,7 +17,7 @@ class Send(NamedTuple):
     operation: Operation
     headers: dict[str, str]
     body: bytes
-    patience: RetryPolicy
+    retry: RetryPolicy
 
     def __repr__(self) -> str:
         return f"Send({self.operation.name!r}, ...)"
@@ -32,7 +32,7 @@ class Renew(NamedTuple):
 
     seen: int
     attempts: int
-    patience: RetryPolicy
+    retry: RetryPolicy
 
 
 Steps = Generator[Send | Pause | Renew, Any, T]

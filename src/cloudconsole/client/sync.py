@@ -63,15 +63,15 @@ class Console:
 
     def login(self) -> None:
         """Log in now; otherwise the first call does."""
-        patience = self._core.patience()
-        with self._turn(patience):
-            self._run(self._core.log_in(patience))
+        retry_policy = self._core.retry_policy()
+        with self._turn(retry_policy):
+            self._run(self._core.login(retry_policy))
 
     def logout(self) -> None:
         """End the session. Later calls raise `LoginRequired` until `login()`."""
-        patience = self._core.patience()
-        with self._turn(patience):
-            self._run(self._core.log_out(patience))
+        retry_policy = self._core.retry_policy()
+        with self._turn(retry_policy):
+            self._run(self._core.logout(retry_policy))
 
     def about(self) -> About:
         """What the console said of itself when it was opened."""
@@ -123,11 +123,11 @@ class Console:
             step = next(steps)
             while True:
                 try:
-                    answer = self._perform(step)
+                    response = self._perform(step)
                 except ConsoleError as problem:
                     step = steps.throw(problem)
                 else:
-                    step = steps.send(answer)
+                    step = steps.send(response)
         except StopIteration as end:
             result: T = end.value
             return result
@@ -141,13 +141,13 @@ class Console:
             case Pause():
                 time.sleep(step.seconds)
             case Renew():
-                with self._turn(step.patience):
+                with self._turn(step.retry):
                     self._run(self._core.renew(step))
         return None
 
     @contextmanager
-    def _turn(self, patience: RetryPolicy) -> Generator[None]:
-        if not self._one_at_a_time.acquire(timeout=max(patience.left, 0)):
+    def _turn(self, retry_policy: RetryPolicy) -> Generator[None]:
+        if not self._one_at_a_time.acquire(timeout=max(retry_policy.remaining, 0)):
             raise ConnectionFailed(f"cannot reach {self._address}: another caller's login takes too long")
         try:
             yield

@@ -40,7 +40,7 @@ def client_options(base_url: str, *, language: str | None, verify: ssl.SSLContex
 
 
 def timeout_for(step: Send, timeout: float) -> float:
-    return max(min(timeout, step.patience.left), 0.001)
+    return max(min(timeout, step.retry.remaining), 0.001)
 
 
 def request_arguments(base_url: str, step: Send, timeout: float) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def request_arguments(base_url: str, step: Send, timeout: float) -> dict[str, An
         "url": _url(base_url, step.operation.path),
         "headers": step.headers,
         "content": step.body or None,
-        "timeout": httpx2.Timeout(timeout_for(step, timeout), pool=max(step.patience.left, 0.001)),
+        "timeout": httpx2.Timeout(timeout_for(step, timeout), pool=max(step.retry.remaining, 0.001)),
     }
 
 

@@ -64,13 +64,13 @@ class Sender:
 
     def send(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> RawResponse:
         """The answer; where a server is busy and says until when, the one after that."""
-        answer = self._send(method, path, headers, body)
-        wait = answer.retry_after
-        if answer.status in BUSY and wait is not None and self._may_wait(wait):
+        response = self._send(method, path, headers, body)
+        wait = response.retry_after
+        if response.status in BUSY and wait is not None and self._may_wait(wait):
             self._waited += wait
             time.sleep(wait)
-            answer = self._send(method, path, headers, body)
-        return answer
+            response = self._send(method, path, headers, body)
+        return response
 
     def _may_wait(self, seconds: int) -> bool:
         return seconds <= LONGEST_WAIT and self._waited + seconds <= MOST_WAITING and seconds < self.budget.seconds
@@ -78,18 +78,18 @@ class Sender:
     def _send(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> RawResponse:
         self.budget.spend(method, path, body)
         try:
-            answer = self._runner.run(self._exchange(method, path, headers, body))
+            response = self._runner.run(self._exchange(method, path, headers, body))
         except NoResponse:
             self.budget.unanswered += 1
             raise
         self.budget.unanswered = 0
-        self._kept += len(answer.body)
+        self._kept += len(response.body)
         if self._kept <= MOST_KEPT:
-            self.answers.append((f"{method} {path}", answer))
-        for cookie in (answer.cookie(CSRF_COOKIE), answer.cookie(SESSION_COOKIE)):
+            self.answers.append((f"{method} {path}", response))
+        for cookie in (response.cookie(CSRF_COOKIE), response.cookie(SESSION_COOKIE)):
             if cookie is not None:
                 self.secrets.add_cookie(cookie.value)
-        return answer
+        return response
 
     async def _exchange(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> RawResponse:
         began, left = monotonic(), self.budget.seconds
@@ -146,7 +146,7 @@ def _cause(problem: BaseException) -> str:
 BodyForm = Literal["JSON", "form"]
 Headers = Mapping[str, str | None]
 """A header given as None is left out."""
-Anonymous = dict[str, "TestClient"]
+Anonymous = dict[str, "ConsoleClient"]
 """Who may be logged in, by their sessions."""
 
 MOST_COOKIES: Final = 50
@@ -158,7 +158,7 @@ class Account(NamedTuple):
     password: str
 
 
-class TestClient:
+class ConsoleClient:
     def __init__(
         self, sender: Sender, region: str, jar: Mapping[str, str] | None = None, guests: Anonymous | None = None
     ) -> None:
@@ -177,9 +177,9 @@ class TestClient:
     def session(self) -> str:
         return self.jar.get(SESSION_COOKIE, "")
 
-    def twin(self, **jar: str) -> "TestClient":
+    def copy(self, **jar: str) -> "ConsoleClient":
         """Someone with a copy of the jar, in which some cookies differ."""
-        return TestClient(self._sender, self._region, self.jar | jar, self._guests)
+        return ConsoleClient(self._sender, self._region, self.jar | jar, self._guests)
 
     def send(self, method: str, path: str, headers: Headers | None = None, body: bytes = b"") -> RawResponse:
         sent: dict[str, str | None] = {"Accept-Encoding": "identity", "User-Agent": "cloudconsole-conformance"}
@@ -189,27 +189,27 @@ class TestClient:
         given = {name: value for name, value in sent.items() if value is not None}
         is_login = (method, path) == ("POST", LOGIN_PATH)
         try:
-            answer = self._sender.send(method, path, given, body)
+            response = self._sender.send(method, path, given, body)
         except NoResponse:
             if is_login:
                 self._come_in()
             raise
-        self._keep_cookies(answer)
-        is_refused = 400 <= answer.status < 500 and not answer.set_cookies
+        self._keep_cookies(response)
+        is_refused = 400 <= response.status < 500 and not response.set_cookies
         if is_login and not is_refused:
             self._come_in()
-        return answer
+        return response
 
-    def _keep_cookies(self, answer: RawResponse) -> None:
-        for cookie in answer.set_cookies:
-            if cookie.is_gone:
+    def _keep_cookies(self, response: RawResponse) -> None:
+        for cookie in response.set_cookies:
+            if cookie.is_deleted:
                 self.jar.pop(cookie.name, None)
             elif cookie.name in (CSRF_COOKIE, SESSION_COOKIE, *self.jar) or len(self.jar) < MOST_COOKIES:
                 self.jar[cookie.name] = cookie.value
 
     def _come_in(self) -> None:
         if self.session:
-            self._guests[self.session] = self.twin()
+            self._guests[self.session] = self.copy()
             self._sender.budget.farewells = len(self._guests)
 
     def open(self, headers: Headers | None = None) -> RawResponse:
@@ -245,8 +245,8 @@ class TestClient:
 
     def logout(self, headers: Headers | None = None) -> RawResponse:
         session = self.session
-        answer = self.send("POST", "/auth/logout/", {"X-CSRFToken": self.token} | dict(headers or {}))
-        if answer.status < 400:
+        response = self.send("POST", "/auth/logout/", {"X-CSRFToken": self.token} | dict(headers or {}))
+        if response.status < 400:
             self._guests.pop(session, None)
             self._sender.budget.farewells = len(self._guests)
-        return answer
+        return response

@@ -8,7 +8,7 @@ from secrets import token_hex
 from typing import Any, TypeVar, cast
 
 from cloudconsole.conformance.assertions import CheckFailed, CheckSkipped
-from cloudconsole.conformance.client import Account, Anonymous, BodyForm, NoResponse, Sender, TestClient, Unreachable
+from cloudconsole.conformance.client import Account, Anonymous, BodyForm, ConsoleClient, NoResponse, Sender, Unreachable
 from cloudconsole.conformance.redaction import quote_value
 from cloudconsole.conformance.responses import (
     RawResponse,
@@ -27,16 +27,16 @@ Found = TypeVar("Found")
 
 class CallContext:
     def __init__(self, subject: Target, sender: Sender) -> None:
-        self.subject = subject
+        self.target = subject
         self.sender = sender
         self.guests: Anonymous = {}
         """Everybody who may have logged in."""
-        self.main = self.newcomer()
+        self.main = self.new_client()
         """Who opens, logs in and calls every action; no check ends this session."""
         self._known: dict[str, Any] = {}
 
-    def newcomer(self) -> TestClient:
-        return TestClient(self.sender, self.subject.region, guests=self.guests)
+    def new_client(self) -> ConsoleClient:
+        return ConsoleClient(self.sender, self.target.region, guests=self.guests)
 
     def once(self, name: str, find_out: Callable[[], Found]) -> Found:
         """What `find_out` gives or raises, the first time as ever after."""
@@ -66,10 +66,10 @@ class CallContext:
         return self._open()
 
     @property
-    def before_login(self) -> TestClient:
+    def before_login(self) -> ConsoleClient:
         """The jar as it was between the first step and the second."""
         self._open()
-        return self.once("before login", self.main.twin)
+        return self.once("before login", self.main.copy)
 
     @property
     def logged_in(self) -> RawResponse:
@@ -80,8 +80,8 @@ class CallContext:
 
     def _log_in(self) -> RawResponse:
         self._open()
-        self.once("before login", self.main.twin)
-        return self.once("logged in", lambda: self.main.login(self.subject.account))
+        self.once("before login", self.main.copy)
+        return self.once("logged in", lambda: self.main.login(self.target.account))
 
     def answer(self, action: str, form: BodyForm) -> RawResponse:
         """An action's answer to the main visitor, who has logged in."""
@@ -92,9 +92,9 @@ class CallContext:
     def fields(self, action: str) -> dict[str, str]:
         if action != GET_DOMAIN_DETAIL.name:
             return {}
-        if not self.subject.domains:
+        if not self.target.domains:
             raise CheckSkipped("no domain's id was given (--domain-id)")
-        return {"domainId": self.subject.domains[0]}
+        return {"domainId": self.target.domains[0]}
 
     # What follows from them
 
@@ -103,16 +103,16 @@ class CallContext:
         seen, limited = [], None
         for form in FORMS:
             try:
-                answer = self.answer(action, form)
+                response = self.answer(action, form)
             except NoResponse as problem:
                 seen.append(f"{form}: {problem}")
                 continue
-            if is_success(answer):
-                working = WorkingCall(action, form, self.fields(action), answer)
+            if is_success(response):
+                working = WorkingCall(action, form, self.fields(action), response)
                 self._prove_by(working)
                 return working
-            limited = answer if answer.status == 429 else limited
-            seen.append(f"{form}: {describe_response(answer)}")
+            limited = response if response.status == 429 else limited
+            seen.append(f"{form}: {describe_response(response)}")
         if limited is not None:
             check_not_busy(limited)
         raise CheckFailed("; ".join(seen))
@@ -122,11 +122,11 @@ class CallContext:
         found = [self.success(action)]
         for form in FORMS[FORMS.index(found[0].form) + 1 :]:
             try:
-                answer = self.answer(action, form)
+                response = self.answer(action, form)
             except NoResponse:
                 continue
-            if is_success(answer):
-                found.append(found[0]._replace(form=form, answer=answer))
+            if is_success(response):
+                found.append(found[0]._replace(form=form, answer=response))
         return found
 
     def working(self) -> list[WorkingCall]:
@@ -144,19 +144,19 @@ class CallContext:
     # Who has logged in, and who has not
 
     @property
-    def stranger(self) -> TestClient:
+    def anonymous(self) -> ConsoleClient:
         """Someone who has opened a session, but has not logged in."""
-        return self.once("stranger", self.opened_by_newcomer)
+        return self.once("stranger", self.new_open_client)
 
-    def opened_by_newcomer(self) -> TestClient:
-        visitor = self.newcomer()
+    def new_open_client(self) -> ConsoleClient:
+        visitor = self.new_client()
         visitor.open()
         return visitor
 
-    def to_stranger(self, working: WorkingCall) -> RawResponse:
+    def anonymous_response(self, working: WorkingCall) -> RawResponse:
         """What a stranger is answered to a call that is successful for the main visitor."""
         action, form, fields, _ = working
-        return self.once(f"stranger: {action} {form}", lambda: self.stranger.call(action, form, fields))
+        return self.once(f"stranger: {action} {form}", lambda: self.anonymous.call(action, form, fields))
 
     def telling(self) -> WorkingCall:
         """A call that tells who has logged in: strangers have been seen to be refused it."""
@@ -168,13 +168,13 @@ class CallContext:
 
     def _is_refused_to_stranger(self, working: WorkingCall) -> bool:
         try:
-            return not is_successful(self.to_stranger(working))
+            return not is_successful(self.anonymous_response(working))
         except (NoResponse, ServerBusy):
             return False
 
     def _prove_by(self, working: WorkingCall) -> None:
         """That an action is successful says nothing of the password if a stranger may call it, too."""
-        username = self.subject.account.username
+        username = self.target.account.username
         if not self.sender.budget.is_proven(username) and self._is_refused_to_stranger(working):
             self.sender.budget.prove(username)
 
@@ -182,47 +182,47 @@ class CallContext:
 class CheckContext(CallContext):
     # Other logins than the main visitor's
 
-    def _logged_in_as(self, account: Account) -> TestClient:
+    def _logged_in_as(self, account: Account) -> ConsoleClient:
         action, form, fields, _ = self.telling()
-        visitor = self.opened_by_newcomer()
-        answer = visitor.login(account)
+        visitor = self.new_open_client()
+        response = visitor.login(account)
         called = visitor.call(action, form, fields)
         if not is_successful(called):
             raise CheckFailed(
-                f"another login: {describe_response(answer)}; a call after it: {describe_response(called)}"
+                f"another login: {describe_response(response)}; a call after it: {describe_response(called)}"
             )
         self.sender.budget.prove(account.username)
         return visitor
 
     @property
-    def second(self) -> TestClient:
+    def second(self) -> ConsoleClient:
         """Someone in a session of their own under the same account; checks may end it."""
-        return self.once("second session", lambda: self._logged_in_as(self.subject.account))
+        return self.once("second session", lambda: self._logged_in_as(self.target.account))
 
-    def other(self) -> TestClient:
+    def other(self) -> ConsoleClient:
         """Someone of another tenant."""
-        if self.subject.other is None:
+        if self.target.other is None:
             raise CheckSkipped("no second account was given (--other-username)")
-        account = self.subject.other
+        account = self.target.other
         return self.once("other account", lambda: self._logged_in_as(account))
 
     @property
-    def wrong_login(self) -> tuple[TestClient, RawResponse]:
+    def wrong_login(self) -> tuple[ConsoleClient, RawResponse]:
         """A login of a user that there is not, by someone who keeps the jar."""
 
-        def log_in() -> tuple[TestClient, RawResponse]:
-            visitor = self.opened_by_newcomer()
+        def log_in() -> tuple[ConsoleClient, RawResponse]:
+            visitor = self.new_open_client()
             # A new name for each run: failures may be counted by name.
             return visitor, visitor.login(Account(f"nobody-{token_hex(6)}", "wrong"))
 
         return self.once("wrong login", log_in)
 
-    def login_without(self, field: str) -> tuple[TestClient, RawResponse]:
+    def login_without(self, field: str) -> tuple[ConsoleClient, RawResponse]:
         """A login that is right but for a field that it lacks."""
 
-        def log_in() -> tuple[TestClient, RawResponse]:
-            visitor = self.opened_by_newcomer()
-            return visitor, visitor.login(self.subject.account, **{field: None})
+        def log_in() -> tuple[ConsoleClient, RawResponse]:
+            visitor = self.new_open_client()
+            return visitor, visitor.login(self.target.account, **{field: None})
 
         return self.once(f"login without {field}", log_in)
 
@@ -263,12 +263,12 @@ class CheckContext(CallContext):
         """Every domain whose id was given."""
         form = self.success("GetDomainDetail").form
         found = [self.payload("GetDomainDetail")]
-        for domain in self.subject.domains[1:]:
+        for domain in self.target.domains[1:]:
             call = partial(self.main.call, "GetDomainDetail", form, {"domainId": domain})
-            answer = self.once(f"domain {domain}", call)
-            if not is_successful(answer):
-                raise CheckFailed(f"GetDomainDetail of {quote_value(domain)}: {describe_response(answer)}")
-            data = lenient_envelope(answer).get("data")
+            response = self.once(f"domain {domain}", call)
+            if not is_successful(response):
+                raise CheckFailed(f"GetDomainDetail of {quote_value(domain)}: {describe_response(response)}")
+            data = lenient_envelope(response).get("data")
             found.append(data if isinstance(data, dict) else {})
         return found
 

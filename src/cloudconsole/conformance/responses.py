@@ -38,7 +38,7 @@ class SetCookie(NamedTuple):
         return "expires" in self.attributes or "max-age" in self.attributes
 
     @property
-    def is_gone(self) -> bool:
+    def is_deleted(self) -> bool:
         """Whether it takes the cookie away."""
         if self.max_age is not None:
             return self.max_age <= 0
@@ -110,55 +110,54 @@ class ServerBusy(CheckSkipped):
     """The server was too busy to look at a request, so that its answer is no evidence of anything."""
 
 
-def lenient_envelope(answer: RawResponse) -> dict[str, Any]:
+def lenient_envelope(response: RawResponse) -> dict[str, Any]:
     """The envelope, or an empty one where there is none."""
     try:
-        content = answer.content
+        content = response.content
     except NotJson:
         return {}
     return content if isinstance(content, dict) else {}
 
 
-def is_success(answer: RawResponse) -> bool:
+def is_success(response: RawResponse) -> bool:
     """Whether an answer means success, even if its code has a wrong type or is missing: that is told of elsewhere."""
-    content = lenient_envelope(answer)
+    content = lenient_envelope(response)
     if "code" in content:
         return str(content["code"]) in ("200", "200.0")
-    return answer.status == 200 and "data" in content
+    return response.status == 200 and "data" in content
 
 
-def is_successful(answer: RawResponse) -> bool:
+def is_successful(response: RawResponse) -> bool:
     """Likewise; raises `Busy` where that cannot be told."""
-    check_not_busy(answer)
-    return is_success(answer)
+    check_not_busy(response)
+    return is_success(response)
 
 
-def check_not_busy(answer: RawResponse) -> None:
+def check_not_busy(response: RawResponse) -> None:
     """Raises `Busy` where an answer says nothing about the request."""
-    for status in (answer.status, lenient_code(answer)):
+    for status in (response.status, lenient_code(response)):
         if is_integer(status) and status in BUSY:
-            raise ServerBusy(f"{BUSY[status]}: {describe_response(answer)}")
+            raise ServerBusy(f"{BUSY[status]}: {describe_response(response)}")
 
 
-def lenient_code(answer: RawResponse) -> Any:
+def lenient_code(response: RawResponse) -> Any:
     """The code in the envelope, or the HTTP status where there is none."""
-    return lenient_envelope(answer).get("code", answer.status)
+    return lenient_envelope(response).get("code", response.status)
 
 
-def describe_response(answer: RawResponse) -> str:
+def describe_response(response: RawResponse) -> str:
     """An answer in a few words."""
-    content = lenient_envelope(answer)
-    if answer.is_of_login:
+    content = lenient_envelope(response)
+    if response.is_of_login:
         code = content.get("code", 0)
         also = f", code {code}" if is_integer(code) and 100 <= code < 1000 else ""
-        return f"HTTP {answer.status}{also} with {len(answer.body) or 'no'} bytes"
+        return f"HTTP {response.status}{also} with {len(response.body) or 'no'} bytes"
     if "code" in content:
-        return (
-            f"HTTP {answer.status}, code {quote_value(content['code'])}, message {quote_value(content.get('message'))}"
-        )
-    return f"HTTP {answer.status} with {quote_value(answer.body) if answer.body else 'no body'}"
+        code, message = quote_value(content["code"]), quote_value(content.get("message"))
+        return f"HTTP {response.status}, code {code}, message {message}"
+    return f"HTTP {response.status} with {quote_value(response.body) if response.body else 'no body'}"
 
 
-def quoted(answer: RawResponse, value: object) -> str:
+def quoted(response: RawResponse, value: object) -> str:
     """Something out of an answer, where that may be shown."""
-    return "another (not shown: it came with a login)" if answer.is_of_login else quote_value(value)
+    return "another (not shown: it came with a login)" if response.is_of_login else quote_value(value)

@@ -27,7 +27,7 @@ class CacheableResult(Struct, Generic[Record], frozen=True):
     """A record, and the moment until which time alone does not change it (changed data always does)."""
 
     record: Record
-    until: float = math.inf
+    expires_at: float = math.inf
     read_at: float | None = None
     """When a cloud behind us said so; None for what is of our own store, and so always of this moment."""
 
@@ -55,7 +55,7 @@ class CloudCredentials(Struct, frozen=True, dict=True):
     user_id: str
     project_id: str
     services: Services
-    sealed_token: bytes
+    encrypted_token: bytes
     """The token, encrypted: only who holds the key can use it."""
 
     @cached_property
@@ -75,7 +75,7 @@ class Account(Struct, frozen=True):
     """The stored password hash, where its parameters are not ours and it is to be replaced."""
 
     @property
-    def known_as(self) -> str:
+    def log_name(self) -> str:
         return self.username
 
 
@@ -84,14 +84,14 @@ class FederatedUser(Struct, frozen=True):
 
     username: str
     tenant_id: int
-    access: CloudCredentials
+    credentials: CloudCredentials
     expires_at: float
     """When the token does."""
 
     @property
-    def known_as(self) -> str:
+    def log_name(self) -> str:
         """The name in trails and logs, where one of our own accounts may have the same."""
-        return f"{self.username}@{self.access.endpoint}"
+        return f"{self.username}@{self.credentials.endpoint}"
 
 
 class Tenant(Struct, frozen=True):
@@ -99,26 +99,26 @@ class Tenant(Struct, frozen=True):
 
     id: int
     username: str
-    access: CloudCredentials | None = None
+    credentials: CloudCredentials | None = None
     """Where a cloud behind us answers, what is needed to ask it; None where our own store does."""
-    caller: ClientInfo | None = None
+    client: ClientInfo | None = None
 
 
 class IdentityBackend(Protocol):
-    async def authenticate(self, username: str, password: str, caller: ClientInfo) -> Account | FederatedUser | None:
+    async def authenticate(self, username: str, password: str, client: ClientInfo) -> Account | FederatedUser | None:
         """The account, or None for an unknown user, a wrong password or a disabled account: alike in time, too."""
 
-    async def recognises(self, username: str) -> bool:
+    async def known_username(self, username: str) -> bool:
         """Whether there is such an account: only then is the name fit for a log, else it may be a mistyped password."""
 
 
 class TokenVerifier(Protocol):
     """Looks after the tokens of sessions that an identity endpoint behind us vouches for."""
 
-    async def vouches(self, access: CloudCredentials, caller: ClientInfo) -> bool:
+    async def is_valid(self, access: CloudCredentials, client: ClientInfo) -> bool:
         """Whether the token is still good; an endpoint that cannot be asked is an error, never a no."""
 
-    async def revoke(self, access: CloudCredentials, caller: ClientInfo) -> None:
+    async def revoke(self, access: CloudCredentials, client: ClientInfo) -> None:
         """Make the token worthless."""
 
 

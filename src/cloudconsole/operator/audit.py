@@ -33,20 +33,20 @@ class AuditEntry(NamedTuple):
 
 
 def record_change(
-    desk: OperatorTransaction, change: str, subject: str | None, before: Record | None, after: Record | None
+    tx: OperatorTransaction, change: str, subject: str | None, before: Record | None, after: Record | None
 ) -> None:
-    record_changes(desk, [AuditEntry(change, subject, before, after)])
+    record_changes(tx, [AuditEntry(change, subject, before, after)])
 
 
-def record_changes(desk: OperatorTransaction, lines: Iterable[AuditEntry]) -> None:
+def record_changes(tx: OperatorTransaction, lines: Iterable[AuditEntry]) -> None:
     """Note changes that are made together."""
-    forced = " (forced)" if desk.force else ""
-    made = {"at": desk.now, "actor": desk.actor}
+    forced = " (forced)" if tx.force else ""
+    made = {"at": tx.now, "actor": tx.actor}
     rows = (
         {**made, "change": change + forced, "subject": subject, "before": _text(before), "after": _text(after)}
         for change, subject, before, after in lines
     )
-    insert_rows(desk.connection, operator_audit, rows)
+    insert_rows(tx.connection, operator_audit, rows)
 
 
 def newest_entry(connection: Connection) -> int:
@@ -142,8 +142,8 @@ def record_copy(store: Store, change: str, subject: str, after: Record | None, *
         with store.opened("cloud") as engine:
             if not is_usable(engine):
                 return "the store is of an older Cloud Console"
-            with operator_transaction(engine, actor=actor, now=now) as desk:
-                record_change(desk, change, subject, None, after)
+            with operator_transaction(engine, actor=actor, now=now) as tx:
+                record_change(tx, change, subject, None, after)
     except (StoreError, DBAPIError, sqlite3.Error) as problem:
         return str(problem.orig if isinstance(problem, DBAPIError) else problem)
     return None

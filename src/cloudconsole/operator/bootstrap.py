@@ -29,7 +29,7 @@ def reject_if_accounts_exist(store: Store) -> None:
     """Refuse a store that has accounts, or whose folder others can write to; looks, and changes nothing."""
     if isinstance(store, SqliteStore) and store.folder.is_dir():
         reject_unsafe_permissions(store.folder)
-    if not store.is_there():
+    if not store.exists():
         return
     with store.opened("cloud") as engine:
         if current_revision(engine) is not None:
@@ -37,13 +37,13 @@ def reject_if_accounts_exist(store: Store) -> None:
                 _refuse_accounts(connection)
 
 
-def add_first_operator(desk: OperatorTransaction, *, username: str, tenant: str, password_hash: str) -> None:
+def add_first_operator(tx: OperatorTransaction, *, username: str, tenant: str, password_hash: str) -> None:
     """Add the account, and its tenant where there is none of that name."""
-    _refuse_accounts(desk.connection)
-    if desk.connection.scalar(select(tenants.c.id).where(tenants.c.name == tenant)) is None:
-        TENANTS.add(desk, {"name": tenant})
+    _refuse_accounts(tx.connection)
+    if tx.connection.scalar(select(tenants.c.id).where(tenants.c.name == tenant)) is None:
+        TENANTS.add(tx, {"name": tenant})
     account = {"tenant": tenant, "username": username, "role": "operator"}
-    ACCOUNTS.add(desk, {**account, "password_hash": password_hash})
+    ACCOUNTS.add(tx, {**account, "password_hash": password_hash})
 
 
 def _check(flag: str, validate: Callable[[], Any]) -> None:

@@ -170,9 +170,9 @@ class _View(NamedTuple):
     room: QuotaHeadroom | None
 
 
-def check_batch(desk: OperatorTransaction, lines: list[Line], *, stops: bool = True) -> Checked:
+def check_batch(tx: OperatorTransaction, lines: list[Line], *, stops: bool = True) -> Checked:
     """Check lines in order; with `stops`, up to the first that is refused."""
-    view = _look(desk, lines)
+    view = _look(tx, lines)
     checked = Checked()
     for number, resource, faults in lines:
         row = _row(view, resource)
@@ -190,23 +190,23 @@ def check_batch(desk: OperatorTransaction, lines: list[Line], *, stops: bool = T
     return checked
 
 
-def _look(desk: OperatorTransaction, lines: list[Line]) -> _View:
-    tenants = _named(desk, tables.tenants, {line.resource.tenant for line in lines} - {INVALID})
+def _look(tx: OperatorTransaction, lines: list[Line]) -> _View:
+    tenants = _named(tx, tables.tenants, {line.resource.tenant for line in lines} - {INVALID})
     ids = {line.resource.id for line in lines} - {INVALID}
-    known = in_values(desk.connection, tables.resources.c.id, ids)
-    there = desk.connection.execute(select(tables.resources).where(known)).mappings()
+    known = in_values(tx.connection, tables.resources.c.id, ids)
+    there = tx.connection.execute(select(tables.resources).where(known)).mappings()
     return _View(
         tenants,
-        _named(desk, tables.nodes),
-        {kind: price_starts(desk, kind) for kind in PRICED_UNITS},
+        _named(tx, tables.nodes),
+        {kind: price_starts(tx, kind) for kind in PRICED_UNITS},
         {row["id"]: dict(row) for row in there},
-        None if desk.force else QuotaHeadroom(desk, [tenant["id"] for tenant in tenants.values()]),
+        None if tx.force else QuotaHeadroom(tx, [tenant["id"] for tenant in tenants.values()]),
     )
 
 
-def _named(desk: OperatorTransaction, table: Table, names: set[str] | None = None) -> dict[str, Row]:
-    query = select(table) if names is None else select(table).where(in_values(desk.connection, table.c.name, names))
-    return {row["name"]: dict(row) for row in desk.connection.execute(query).mappings()}
+def _named(tx: OperatorTransaction, table: Table, names: set[str] | None = None) -> dict[str, Row]:
+    query = select(table) if names is None else select(table).where(in_values(tx.connection, table.c.name, names))
+    return {row["name"]: dict(row) for row in tx.connection.execute(query).mappings()}
 
 
 def _row(view: _View, resource: ResourceLine) -> Row:
@@ -301,12 +301,12 @@ def import_resources(
     stops = refused_lines == 1
     problems: list[Problem] = []
     for batch in read_batches(source, zone, LINES_PER_TRANSACTION, StoredNames(engine), stops=stops):
-        with operator_transaction(engine, actor=actor, now=int(clock.now()), zone=zone, force=force) as desk:
-            if seen is not None and restored_since(desk.connection, seen):
+        with operator_transaction(engine, actor=actor, now=int(clock.now()), zone=zone, force=force) as tx:
+            if seen is not None and restored_since(tx.connection, seen):
                 raise RestoredDuringImport
-            checked = check_batch(desk, batch.lines, stops=stops)
-            _write(desk, name, batch, checked)
-            seen = newest_entry(desk.connection)
+            checked = check_batch(tx, batch.lines, stops=stops)
+            _write(tx, name, batch, checked)
+            seen = newest_entry(tx.connection)
         tally = ImportCounts(tally.added + len(checked.rows), tally.passed + checked.passed, batch.position)
         yield tally
         problems += checked.problems + batch.problems
@@ -317,11 +317,11 @@ def import_resources(
         raise CloudFileError(name, [problem for problem in problems if problem.line in listed])
 
 
-def _write(desk: OperatorTransaction, name: str, batch: Batch, checked: Checked) -> None:
+def _write(tx: OperatorTransaction, name: str, batch: Batch, checked: Checked) -> None:
     if not checked.rows:
         return
     rows = list(checked.rows.values())
-    insert_rows(desk.connection, resources, rows)
-    counters.update_counters(desk.connection, [], rows)
+    insert_rows(tx.connection, resources, rows)
+    counters.update_counters(tx.connection, [], rows)
     last = checked.problems[0].line - 1 if checked.problems else batch.lines[-1].number
-    record_change(desk, "import", name, None, {"lines": [batch.lines[0].number, last], "resources": len(rows)})
+    record_change(tx, "import", name, None, {"lines": [batch.lines[0].number, last], "resources": len(rows)})

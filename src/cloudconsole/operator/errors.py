@@ -20,8 +20,8 @@ class ValidationError(OperatorError):
     """A refusal for the fields that do not fit, all of them."""
 
     def __init__(self, findings: Iterable[FieldError]) -> None:
-        self.findings = tuple(findings)
-        super().__init__("; ".join(f"{format_path(path)}: {message}" for path, message in self.findings))
+        self.errors = tuple(findings)
+        super().__init__("; ".join(f"{format_path(path)}: {message}" for path, message in self.errors))
 
 
 def raise_if_invalid(findings: Iterable[FieldError]) -> None:

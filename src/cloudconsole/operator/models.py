@@ -168,17 +168,17 @@ _QUOTAS: TypeAdapter[dict[str, int]] = TypeAdapter(Quotas, config=ConfigDict(str
 def parse_model(
     model: type[AnyModel],
     values: Mapping[str, Any],
-    desk: OperatorTransaction,
+    tx: OperatorTransaction,
     found: Iterable[FieldError] = (),
     check: Callable[[AnyModel], Iterable[FieldError]] = lambda _part: (),
 ) -> AnyModel:
     """The values as a part. One refusal names all that does not fit: what was found before, what is wrong with single
     fields, and what a check finds, which gets the part with `UNUSABLE` for these."""
-    findings, data, context = list(found), dict(values), {"zone": desk.zone, "kept": desk.kept}
+    findings, data, context = list(found), dict(values), {"zone": tx.zone, "kept": tx.kept}
     try:
         part = model.model_validate(data, context=context)
     except ModelError as error:
-        findings += _refusal(error).findings
+        findings += _refusal(error).errors
         part = model.model_validate(validate_with_placeholders(data, error.errors(include_url=False)), context=context)
     raise_if_invalid([*findings, *check(part)])
     return part

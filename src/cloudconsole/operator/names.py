@@ -97,7 +97,7 @@ class StoredNames:
 @contextmanager
 def stored_names(store: Store) -> Iterator[Container[str]]:
     """The names of a store; none where there is no store."""
-    if not store.is_there():
+    if not store.exists():
         yield ()
         return
     with store.opened("cloud") as engine:

@@ -26,13 +26,13 @@ def provision_tenant(engine: Engine, project: str, name: str, now: int) -> int:
     that is there. The transaction takes the write lock before it looks, so the same again, or at once, finds it.
     """
     project = normalise_project(project)
-    with operator_transaction(engine, actor=CONSOLE, now=now) as desk:
-        known = _tenant_of(desk.connection, project)
+    with operator_transaction(engine, actor=CONSOLE, now=now) as tx:
+        known = _tenant_of(tx.connection, project)
         if known is not None:
             return known
-        free = next(each for each in _names(name, project) if not _is_taken(desk.connection, each))
-        TENANTS.add(desk, {"name": free, "project": project})
-        made = _tenant_of(desk.connection, project)
+        free = next(each for each in _names(name, project) if not _is_taken(tx.connection, each))
+        TENANTS.add(tx, {"name": free, "project": project})
+        made = _tenant_of(tx.connection, project)
         assert made is not None  # noqa: S101 - it was added just now
         return made
 

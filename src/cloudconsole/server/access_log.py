@@ -42,29 +42,29 @@ SUSPICIOUS: Final = {"csrf_failed", "invalid_host", "invalid_credentials", "too_
 
 
 class AuditLog:
-    def __init__(self, meter: WorkerMetrics, seconds: Callable[[], float] = time.monotonic) -> None:
-        self._meter = meter
+    def __init__(self, metrics: WorkerMetrics, seconds: Callable[[], float] = time.monotonic) -> None:
+        self._metrics = metrics
         self._allowance: RateLimiter[tuple[str, str]] = RateLimiter(RECORDS_PER_SECOND, 1, seconds)
 
-    def note(self, call: LoggedRequest, status: int) -> None:
+    def record(self, call: LoggedRequest, status: int) -> None:
         """A login, a logout or a refusal; that something of ours failed is none, unless it kept someone from login."""
         if call.outcome == OK:
             _write(logging.INFO, call.call, call, f"{call.call} of {call.user} from {call.address}")
         elif call.call in (LOGIN, OPERATOR_LOGIN):
-            self._note_refusal(f"{call.call}_refused", call, call.user or "an unknown user")
+            self._record_rejection(f"{call.call}_refused", call, call.user or "an unknown user")
         elif status < 500:
-            self._note_refusal("refused", call, call.user or "a visitor")
+            self._record_rejection("refused", call, call.user or "a visitor")
 
-    def tell_left_out(self, *, until_now: bool = False) -> None:
+    def log_suppressed(self, *, until_now: bool = False) -> None:
         """Say how many lines were left out in the seconds that are over, or altogether."""
-        for (event, reason), number in self._allowance.left_out(until_now=until_now):
-            fields = {"event": "left_out", "of": event, "reason": reason, "number": number}
+        for (event, reason), number in self._allowance.suppressed(until_now=until_now):
+            fields = {"event": "suppressed", "of": event, "reason": reason, "number": number}
             audit_log.warning("left out %d more of %s: %s", number, event, reason, extra={"fields": fields})
 
-    def _note_refusal(self, event: str, call: LoggedRequest, user: str) -> None:
-        self.tell_left_out()
-        if not self._allowance.takes((event, call.outcome)):
-            self._meter.add(AUDIT_SUPPRESSED)
+    def _record_rejection(self, event: str, call: LoggedRequest, user: str) -> None:
+        self.log_suppressed()
+        if not self._allowance.allows((event, call.outcome)):
+            self._metrics.add(AUDIT_SUPPRESSED)
             return
         level = logging.WARNING if call.outcome in SUSPICIOUS else logging.INFO
         _write(level, event, call, f"{call.call} refused for {user} from {call.address}: {call.outcome}")
@@ -86,26 +86,26 @@ class RequestObserver:
     """`quiet_paths` leave no access lines, where there are any."""
 
     def __init__(
-        self, meter: WorkerMetrics, audit: AuditLog, *, access_lines: bool, quiet_paths: Container[str]
+        self, metrics: WorkerMetrics, audit: AuditLog, *, access_lines: bool, quiet_paths: Container[str]
     ) -> None:
-        self._meter = meter
+        self._metrics = metrics
         self._audit = audit
         self._access_lines = access_lines
         self._quiet_paths = quiet_paths
 
-    def answered(self, call: LoggedRequest, status: int) -> None:
+    def finished(self, call: LoggedRequest, status: int) -> None:
         """Just before the answer is handed to the connection: whoever has it, finds it counted."""
         nanoseconds = time.perf_counter_ns() - call.started
-        self._meter.count_call(call.call, call.outcome, nanoseconds)
+        self._metrics.count_request(call.call, call.outcome, nanoseconds)
         if call.outcome != OK or call.call in _AUDITED:
-            self._audit.note(call, status)
+            self._audit.record(call, status)
         if self._access_lines and call.path not in self._quiet_paths:
             _log_access(call, status, nanoseconds)
 
-    def left(self, call: LoggedRequest) -> None:
+    def client_gone(self, call: LoggedRequest) -> None:
         """The caller went away: there is nobody to answer."""
         nanoseconds = time.perf_counter_ns() - call.started
-        self._meter.count_call(call.call, GONE, nanoseconds)
+        self._metrics.count_request(call.call, GONE, nanoseconds)
         if self._access_lines and call.path not in self._quiet_paths:
             _log_access(call, None, nanoseconds)
 
@@ -116,14 +116,14 @@ def _log_access(call: LoggedRequest, status: int | None, nanoseconds: int) -> No
         "%s %r %s %s, %s from %s, %s ms",
         call.method,
         call.path,
-        status or "the caller went away",
+        status or "client disconnected",
         call.call,
-        call.user or "nobody",
+        call.user or "-",
         call.address,
         milliseconds,
         extra={
             "fields": {
-                "event": "call",
+                "event": "request",
                 "method": call.method,
                 "path": call.path,
                 "action": call.call,

@@ -27,9 +27,9 @@ class Ports(Struct, frozen=True):
 
 class Handler(Struct, frozen=True):
     action: Action
-    answer: Callable[..., Awaitable[CacheableResult[Any]]]
+    handle: Callable[..., Awaitable[CacheableResult[Any]]]
     """Called with the ports, the tenant and the action's parameters in their order."""
-    owner: Callable[[Tenant], int | str | None]
+    cache_scope: Callable[[Tenant], int | str | None]
     """Whose the answer is: all that have the same owner get the same."""
 
 
@@ -67,12 +67,12 @@ def _tenant(tenant: Tenant) -> int:
 
 def _cloud_user(tenant: Tenant) -> int | str:
     """Behind us, a cloud may tell each user something else."""
-    return tenant.id if tenant.access is None else tenant.access.scope
+    return tenant.id if tenant.credentials is None else tenant.credentials.scope
 
 
 def _cloud(tenant: Tenant) -> str | None:
     """All tenants of the embedded store choose from the same."""
-    return None if tenant.access is None else tenant.access.scope
+    return None if tenant.credentials is None else tenant.credentials.scope
 
 
 HANDLERS: Final[dict[str, Handler]] = {

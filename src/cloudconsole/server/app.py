@@ -63,7 +63,7 @@ from cloudconsole.server.metrics.layout import (
 from cloudconsole.server.metrics.shared_memory import WorkerMetrics, standalone_metrics
 from cloudconsole.server.net import throttle_address
 from cloudconsole.server.response_cache import ResponseCache
-from cloudconsole.server.test_mode.runtime import TestRuntime
+from cloudconsole.server.test_mode.runtime import ServerRuntime
 from cloudconsole.server.writer import Writer, lower_priority
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import ApiError, InternalError, MethodNotAllowed, NotFound, Unavailable
@@ -89,42 +89,44 @@ class Console:
         self,
         settings: Settings,
         clock: Clock | None = None,
-        meter: WorkerMetrics | None = None,
-        desk: TestRuntime | None = None,
+        metrics: WorkerMetrics | None = None,
+        runtime: ServerRuntime | None = None,
     ) -> None:
-        desk = desk or TestRuntime()
-        clock = clock or desk.clock
-        meter = meter or standalone_metrics()
+        runtime = runtime or ServerRuntime()
+        clock = clock or runtime.clock
+        metrics = metrics or standalone_metrics()
         self.arrivals = RequestSequence()
         store = settings.store
         reader = store.reader()
         engine = store.open_engine("activity")
         activity = ActivityStore(engine)
         hashing = ThreadPoolExecutor(1, "hashing", lower_priority)
-        writer = Writer("writing", meter, store.settle_seconds)
+        writer = Writer("writing", metrics, store.replication_wait_seconds)
 
-        randomness = desk.randomness
+        randomness = runtime.randomness
         tokens = CsrfTokens(activity.secret("csrf", fresh=randomness.token_bytes(32)), randomness)
         session_reader = SessionReader(reader, settings.session_idle, self.arrivals)
         sessions = Sessions(tokens, session_reader, activity, writer, clock, randomness)
         regions = IdentityProviders(settings)
         identity = EmbeddedIdentity(reader, hashing)
         cloud: Cloud = EmbeddedCloud(reader, clock, settings.zone)
-        turns = ConcurrencyLimiter(QUEUE_LIMIT, at_once=AT_ONCE, retry_after=QUEUE_SECONDS)
-        doors = {LOCAL_REGION: IdentityProvider(identity, turns)}
-        self._openstack = _openstack(settings, reader, engine, clock, writer, meter)
+        limiter = ConcurrencyLimiter(QUEUE_LIMIT, at_once=AT_ONCE, retry_after=QUEUE_SECONDS)
+        providers = {LOCAL_REGION: IdentityProvider(identity, limiter)}
+        self._openstack = _openstack(settings, reader, engine, clock, writer, metrics)
         if self._openstack is not None:
             cloud = CloudRouter(cloud, self._openstack.cloud)
-            doors |= self._openstack.doors
+            providers |= self._openstack.doors
         ports = Ports(cloud, EmbeddedContent(reader, clock, settings.zone))
-        payloads = ResponseCache(reader.changes, clock, meter)
-        vigil = TokenRevalidator(doors, settings.identity_recheck, clock, activity, writer)
-        api = ApiEndpoint(settings, clock, tokens, sessions, regions, ports, payloads, vigil)
-        throttle = LoginThrottle(reader, store.settle_seconds)
+        payloads = ResponseCache(reader.changes, clock, metrics)
+        revalidator = TokenRevalidator(providers, settings.identity_recheck, clock, activity, writer)
+        api = ApiEndpoint(settings, clock, tokens, sessions, regions, ports, payloads, revalidator)
+        throttle = LoginThrottle(reader, store.replication_wait_seconds)
         # By the widest network that counts: one site has few places among those that are remembered.
         recent = RecentLogins(reader, lambda address: widest(throttle_address(address)))
-        rehasher = Rehasher(store, hashing, Writer("rehashing", meter))
-        admission = Authenticator(settings, clock, sessions, doors, activity, writer, vigil, throttle, recent, rehasher)
+        rehasher = Rehasher(store, hashing, Writer("rehashing", metrics))
+        admission = Authenticator(
+            settings, clock, sessions, providers, activity, writer, revalidator, throttle, recent, rehasher
+        )
         login = LoginEndpoint(settings, clock, tokens, sessions, regions, admission)
 
         health = HealthEndpoint(reader, is_draining=lambda: self.draining)
@@ -133,29 +135,31 @@ class Console:
             "/": {"GET": Route(OTHER, show_console)},
             "/docs/": {"GET": Route(OTHER, show_reference)},
             "/openapi.json": {"GET": Route(OTHER, show_openapi)},
-            "/api/": {"GET": Route(OPEN_SESSION, api.welcome), "POST": Route(BEFORE_ACTION, api.call)},
-            "/auth/login/": {"POST": Route(LOGIN, login.log_in)},
-            "/auth/logout/": {"POST": Route(LOGOUT, login.log_out)},
+            "/api/": {"GET": Route(OPEN_SESSION, api.open_session), "POST": Route(BEFORE_ACTION, api.call)},
+            "/auth/login/": {"POST": Route(LOGIN, login.login)},
+            "/auth/logout/": {"POST": Route(LOGOUT, login.logout)},
             ALIVE_PATH: {"GET": Route("healthz", health.alive)},
             READY_PATH: {"GET": Route("readyz", health.ready)},
             **ASSETS.routes,
         }
         self._without_slash = WITHOUT_SLASH
-        self._operator_pages: AdminUi | None = None
-        if settings.operator_pages:
-            self._operator_pages = AdminUi(settings, clock, tokens, sessions, session_reader, admission, engine, meter)
-            self._routes |= self._operator_pages.routes
-            self._without_slash = WITHOUT_SLASH | {path.rstrip("/") for path in self._operator_pages.routes}
-        self._controls = desk.make_controls(settings, writer, sessions) if desk.make_controls else None
+        self._admin_ui: AdminUi | None = None
+        if settings.admin_ui:
+            self._admin_ui = AdminUi(settings, clock, tokens, sessions, session_reader, admission, engine, metrics)
+            self._routes |= self._admin_ui.routes
+            self._without_slash = WITHOUT_SLASH | {path.rstrip("/") for path in self._admin_ui.routes}
+        self._controls = runtime.make_controls(settings, writer, sessions) if runtime.make_controls else None
         if self._controls is not None:
             self._routes = self._controls.around(self._routes)
-        self._front_door = ProxyPolicy(
-            settings, UndeclaredProxies(activity, writer, clock), takes_from_proxies=desk.is_ordinary
+        self._proxy_policy = ProxyPolicy(
+            settings, UndeclaredProxies(activity, writer, clock), takes_from_proxies=runtime.is_ordinary
         )
-        self._meter = meter
-        self._audit = AuditLog(meter)
-        self._observer = RequestObserver(meter, self._audit, access_lines=settings.access_log, quiet_paths=HEALTH_PATHS)
-        self._watched = (turns, writer, payloads, reader.changes)
+        self._metrics = metrics
+        self._audit = AuditLog(metrics)
+        self._observer = RequestObserver(
+            metrics, self._audit, access_lines=settings.access_log, quiet_paths=HEALTH_PATHS
+        )
+        self._watched = (limiter, writer, payloads, reader.changes)
         self._held = (hashing, rehasher.writer, writer, engine, reader)
         self.in_flight = 0
         self.draining = False
@@ -167,10 +171,10 @@ class Console:
             self.in_flight += 1
             try:
                 response = await self._answer(request)
-                self._observer.answered(request, response.status)
+                self._observer.finished(request, response.status)
                 await send_response(response, request, send)
             except ClientGone:
-                self._observer.left(request)
+                self._observer.client_gone(request)
             finally:
                 self.in_flight -= 1
 
@@ -195,14 +199,14 @@ class Console:
 
     def _count_store_error(self, error: Unavailable) -> None:
         if error.of_store or error.__cause__:
-            self._meter.add(STORE_ERRORS)
+            self._metrics.add(STORE_ERRORS)
         if error.__cause__:
             log.warning("unavailable: %s", error.__cause__)
 
     def _refuse(self, error: ApiError, request: Request) -> Response:
         """In the way of whom it is said to: operators look at pages, programs read envelopes."""
-        if self._operator_pages is not None and request.path.startswith(OPERATOR_PATH):
-            return self._operator_pages.refuse(error, request)
+        if self._admin_ui is not None and request.path.startswith(OPERATOR_PATH):
+            return self._admin_ui.refuse(error, request)
         return error_response(error, request)
 
     def _enter(self, request: Request) -> RequestOrigin:
@@ -211,7 +215,7 @@ class Console:
             return RequestOrigin(None, request.scheme, request.address, None)
         if self.draining:
             raise Unavailable
-        return self._front_door.enter(request)
+        return self._proxy_policy.resolve(request)
 
     async def _dispatch(self, request: Request, front: RequestOrigin) -> Response:
         if request.path in self._without_slash and request.method != "OPTIONS":
@@ -242,21 +246,21 @@ class Console:
 
     def take_readings(self) -> None:
         """Write down what only has a value of the moment; to be called a few times a second."""
-        turns, writer, payloads, changes = self._watched
-        self._meter.set(IN_FLIGHT, self.in_flight)
-        self._meter.set(PASSWORDS_WAITING, turns.waiting)
-        self._meter.set(WRITES_WAITING, writer.waiting)
-        self._meter.set(CACHE_BYTES, payloads.bytes)
-        self._meter.set(LEASE_LOST, int(changes.is_lost))
-        self._audit.tell_left_out()
+        limiter, writer, payloads, changes = self._watched
+        self._metrics.set(IN_FLIGHT, self.in_flight)
+        self._metrics.set(PASSWORDS_WAITING, limiter.waiting)
+        self._metrics.set(WRITES_WAITING, writer.waiting)
+        self._metrics.set(CACHE_BYTES, payloads.bytes)
+        self._metrics.set(LEASE_LOST, int(changes.is_stale))
+        self._audit.log_suppressed()
         if self._openstack is not None:
             for revoker in self._openstack.revokers:
                 revoker.tick()
 
     def close(self) -> None:
-        self._audit.tell_left_out(until_now=True)
-        if self._operator_pages is not None:
-            self._operator_pages.close()
+        self._audit.log_suppressed(until_now=True)
+        if self._admin_ui is not None:
+            self._admin_ui.close()
         hashing, rehashing, writer, engine, reader = self._held
         hashing.shutdown()
         rehashing.close()
@@ -270,7 +274,7 @@ class Console:
 
 
 def _openstack(
-    settings: Settings, reader: Reader, activity: Engine, clock: Clock, writer: Writer, meter: WorkerMetrics
+    settings: Settings, reader: Reader, activity: Engine, clock: Clock, writer: Writer, metrics: WorkerMetrics
 ) -> "OpenStack | None":
     if not settings.has_keystone:
         return None
@@ -278,8 +282,8 @@ def _openstack(
     from cloudconsole.server.openstack import open_openstack
 
     # A new tenant is a change of the cloud, which may have to wait for an operator's: logins must not wait with it.
-    adopter = Writer("adopting", meter)
-    return open_openstack(settings, reader, activity, clock, writer, adopter, UpstreamObserver(meter))
+    adopter = Writer("adopting", metrics)
+    return open_openstack(settings, reader, activity, clock, writer, adopter, UpstreamObserver(metrics))
 
 
 def _read_head(scope: Scope) -> Headers:

@@ -28,7 +28,7 @@ class RateLimiter(Generic[Kind]):
         self._used: dict[Kind, int] = {}
         self._over_at: dict[Kind, float] = {}
 
-    def takes(self, kind: Kind) -> bool:
+    def allows(self, kind: Kind) -> bool:
         """Whether a line of this kind may be written; to be asked once for each, after telling what was left out."""
         used = self._used.get(kind, 0)
         if not used:
@@ -36,7 +36,7 @@ class RateLimiter(Generic[Kind]):
         self._used[kind] = used + 1
         return used < self._lines
 
-    def left_out(self, *, until_now: bool = False) -> Iterator[tuple[Kind, int]]:
+    def suppressed(self, *, until_now: bool = False) -> Iterator[tuple[Kind, int]]:
         """End the stretches that are over, or all, and give how many lines each was short of."""
         # Of equal length, they are over in the order in which they began.
         while self._over_at:
@@ -146,18 +146,18 @@ class RateLimitFilter(logging.Filter):
         is_spared = record.levelno < logging.WARNING or record.name in _BOUNDED_ELSEWHERE
         if is_spared or current_request_id.get() == NO_REQUEST:
             return True
-        self.tell_left_out()
+        self.log_suppressed()
         kind = _kind(record)
-        is_first = self._allowance.takes(kind)
+        is_first = self._allowance.allows(kind)
         if is_first:
             self._written[kind] = record.name, record.levelno, record.getMessage()
         return is_first
 
-    def tell_left_out(self, *, until_now: bool = False) -> None:
+    def log_suppressed(self, *, until_now: bool = False) -> None:
         """Say how many lines were left out in the times that are over, or altogether."""
-        for kind, number in self._allowance.left_out(until_now=until_now):
+        for kind, number in self._allowance.suppressed(until_now=until_now):
             name, level, text = self._written[kind]
-            fields = {"event": "left_out", "of": text, "number": number}
+            fields = {"event": "suppressed", "of": text, "number": number}
             this_call = current_request_id.set(NO_REQUEST)
             logging.getLogger(name).log(level, "left out %d more like: %s", number, text, extra={"fields": fields})
             current_request_id.reset(this_call)

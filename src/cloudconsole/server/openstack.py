@@ -49,7 +49,7 @@ class Projects:
             raise UpstreamFailed from problem
         if found is None:
             try:
-                return await self._writer.run(provision_tenant, self._engine, project, name, int(self._clock.now()))
+                return await self._writer.write(provision_tenant, self._engine, project, name, int(self._clock.now()))
             except SQLAlchemyError as problem:
                 raise Unavailable from problem
         tenant_id, disabled = found
@@ -66,7 +66,7 @@ class OpenStack:
 
     @property
     def revokers(self) -> list[TokenRevoker]:
-        return [door.revoker for door in self.doors.values() if door.revoker is not None]
+        return [provider.revoker for provider in self.doors.values() if provider.revoker is not None]
 
     async def leave(self) -> None:
         """Close what hangs on the running event loop."""
@@ -94,7 +94,7 @@ def open_openstack(
     endpoints = [endpoint.keystone for endpoint in settings.identity if endpoint.keystone is not None]
     engine = settings.store.open_engine("cloud")
     projects = Projects(reader, engine, adopter, clock)
-    seals = TokenCipher(settings.token_key_file)
+    cipher = TokenCipher(settings.token_key_file)
     manners = settings.manners
     places = {
         endpoint.address: CloudEndpoint(endpoint, OpenStackClient(manners, endpoint.ca_file, watcher))
@@ -102,16 +102,16 @@ def open_openstack(
     }
 
     def open_door(place: CloudEndpoint) -> IdentityProvider:
-        def discard(access: CloudCredentials, caller: ClientInfo) -> None:
-            revoker.add(access, caller)
+        def discard(access: CloudCredentials, client: ClientInfo) -> None:
+            revoker.add(access, client)
 
-        keystone = KeystoneIdentity(place.endpoint, place.upstream, seals, projects, clock, discard)
+        keystone = KeystoneIdentity(place.endpoint, place.upstream, cipher, projects, clock, discard)
         address, lifetime = place.endpoint.address, settings.session_lifetime
         revoker = TokenRevoker(address, keystone, reader, ActivityStore(activity), writer, clock, lifetime)
-        turns = ConcurrencyLimiter(LOGINS_AT_ONCE, at_once=LOGINS_AT_ONCE, retry_after=1)
-        return IdentityProvider(keystone, turns, keystone, revoker)
+        limiter = ConcurrencyLimiter(LOGINS_AT_ONCE, at_once=LOGINS_AT_ONCE, retry_after=1)
+        return IdentityProvider(keystone, limiter, keystone, revoker)
 
-    doors = {address: open_door(place) for address, place in places.items()}
-    sightings = ObservedResources(reader, activity, writer.run)
-    cloud = OpenStackCloud(places, seals, reader, sightings, manners, clock, settings.zone)
-    return OpenStack(cloud, doors, places, engine, adopter)
+    providers = {address: open_door(place) for address, place in places.items()}
+    sightings = ObservedResources(reader, activity, writer.write)
+    cloud = OpenStackCloud(places, cipher, reader, sightings, manners, clock, settings.zone)
+    return OpenStack(cloud, providers, places, engine, adopter)

@@ -40,42 +40,42 @@ class CacheEntry(Struct, frozen=True, gc=False):
 class ResponseCache:
     """The least recently used make room for new ones, so that memory stays bounded however many tenants call."""
 
-    def __init__(self, changes: ChangeFeed, clock: Clock, meter: WorkerMetrics, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, changes: ChangeFeed, clock: Clock, metrics: WorkerMetrics, most_bytes: int = MOST_BYTES) -> None:
         self._changes = changes
         self._clock = clock
-        self._meter = meter
+        self._metrics = metrics
         self._most_bytes = most_bytes
         self.bytes = 0
-        self._prepared: OrderedDict[Key, CacheEntry] = OrderedDict()
+        self._entries: OrderedDict[Key, CacheEntry] = OrderedDict()
 
     async def get(self, handler: Handler, ports: Ports, asked: CacheKey) -> CacheEntry:
         """The whole envelope for a call, which has looked for changes."""
-        key = (handler.action.name, handler.owner(asked.tenant), asked.parameters, asked.language)
+        key = (handler.action.name, handler.cache_scope(asked.tenant), asked.parameters, asked.language)
         now = self._clock.now()
-        prepared = self._prepared.get(key)
+        prepared = self._entries.get(key)
         # `since`, because a clock may be set back.
-        if prepared is not None and self._holds(prepared, asked.tenant) and prepared.since <= now < prepared.until:
-            self._prepared.move_to_end(key)
-            self._meter.add(CACHE_HITS)
+        if prepared is not None and self._is_valid(prepared, asked.tenant) and prepared.since <= now < prepared.until:
+            self._entries.move_to_end(key)
+            self._metrics.add(CACHE_HITS)
             return prepared
         # Noted before the data is read: a change in between makes an answer stale, never wrongly fresh.
         latest = self._changes.latest
-        fresh = await handler.answer(ports, asked.tenant, *asked.parameters)
+        fresh = await handler.handle(ports, asked.tenant, *asked.parameters)
         body = envelope.success(handler.action.success, asked.language, envelope.encode(fresh.record))
-        self._meter.add(CACHE_MISSES)
-        prepared = CacheEntry(latest, now, fresh.until, body, fresh.read_at)
-        self._keep(key, prepared)
+        self._metrics.add(CACHE_MISSES)
+        prepared = CacheEntry(latest, now, fresh.expires_at, body, fresh.read_at)
+        self._store(key, prepared)
         return prepared
 
-    def _holds(self, prepared: CacheEntry, tenant: Tenant) -> bool:
-        return self._changes.of_tenant(tenant.id) <= prepared.since_change
+    def _is_valid(self, prepared: CacheEntry, tenant: Tenant) -> bool:
+        return self._changes.tenant_version(tenant.id) <= prepared.since_change
 
-    def _keep(self, key: Key, prepared: CacheEntry) -> None:
-        replaced = self._prepared.pop(key, None)
+    def _store(self, key: Key, prepared: CacheEntry) -> None:
+        replaced = self._entries.pop(key, None)
         if replaced is not None:
             self.bytes -= len(replaced.body) + ENTRY_OVERHEAD
-        self._prepared[key] = prepared
+        self._entries[key] = prepared
         self.bytes += len(prepared.body) + ENTRY_OVERHEAD
         while self.bytes > self._most_bytes:
-            _, oldest = self._prepared.popitem(last=False)
+            _, oldest = self._entries.popitem(last=False)
             self.bytes -= len(oldest.body) + ENTRY_OVERHEAD

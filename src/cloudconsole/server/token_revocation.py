@@ -72,11 +72,11 @@ class TokenRevoker:
         self.task: asyncio.Task[None] | None = None
         """What is under way, or was last."""
 
-    def add(self, access: CloudCredentials, caller: ClientInfo) -> None:
+    def add(self, access: CloudCredentials, client: ClientInfo) -> None:
         if len(self._pending) >= MAX_PENDING:
             log.warning("too many tokens wait for their revocation: one is left to expire")
         else:
-            self._pending.append(_Pending(access, caller))
+            self._pending.append(_Pending(access, client))
 
     def tick(self) -> None:
         """Start what is due, in the running event loop; to be called a few times a second."""
@@ -132,7 +132,7 @@ class TokenRevoker:
             found = await self._reader.all(ENDED_FEDERATED_SESSIONS, wanted)
             if found:
                 id_hashes = [id_hash for (id_hash,) in found]
-                taken = await self._writer.run(self._activity.take_guest_sessions, id_hashes)
+                taken = await self._writer.write(self._activity.take_federated_sessions, id_hashes)
                 self._pending.extendleft(_Pending(access, SWEEPER) for access in taken)
         except ApiError as problem:
             log.warning("ended sessions could not be looked for: %r", problem.__cause__ or problem)

@@ -35,54 +35,56 @@ class _QueuedJob(NamedTuple):
 
 
 class Writer:
-    def __init__(self, name: str, meter: WorkerMetrics, settle_seconds: float = 0.0) -> None:
-        self._meter = meter
-        self._settle_seconds = settle_seconds
-        self._turns: SimpleQueue[_QueuedJob | None] = SimpleQueue()
+    def __init__(self, name: str, metrics: WorkerMetrics, settle_seconds: float = 0.0) -> None:
+        self._metrics = metrics
+        self._replication_wait_seconds = settle_seconds
+        self._limiter: SimpleQueue[_QueuedJob | None] = SimpleQueue()
         # Whatever it hangs in, it must not keep the process from ending.
-        self._thread = Thread(target=_take, args=(self._turns,), name=name, daemon=True)
+        self._thread = Thread(target=_take, args=(self._limiter,), name=name, daemon=True)
         self._thread.start()
 
     @property
     def waiting(self) -> int:
         """How many turns have not come yet, those whose callers have gone among them."""
-        return self._turns.qsize()
+        return self._limiter.qsize()
 
-    async def run(self, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+    async def write(
+        self, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> Result:
         """Write; `Unavailable` where too many wait already, or it is not done in time."""
         started = time.perf_counter_ns()
         try:
-            return await self.look(work, *args, **kwargs)
+            return await self.read(work, *args, **kwargs)
         finally:
-            self._meter.observe(STORE_WRITES, time.perf_counter_ns() - started)
+            self._metrics.observe(STORE_WRITES, time.perf_counter_ns() - started)
 
-    async def settle(self) -> None:
+    async def wait_for_replicas(self) -> None:
         """Wait until no worker of any replica answers as if what was written were not: only then say that it is."""
-        if self._settle_seconds:
-            await asyncio.sleep(self._settle_seconds)
+        if self._replication_wait_seconds:
+            await asyncio.sleep(self._replication_wait_seconds)
 
-    async def look(
+    async def read(
         self, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> Result:
         """The same for what only reads, and is not measured as a write."""
         if self.waiting >= MOST_WAITING:
             raise Unavailable(of_store=True)
-        answer: Future[Result] = Future()
-        self._turns.put(_QueuedJob(partial(work, *args, **kwargs), answer, time.monotonic() + BUSY_SECONDS))
+        response: Future[Result] = Future()
+        self._limiter.put(_QueuedJob(partial(work, *args, **kwargs), response, time.monotonic() + BUSY_SECONDS))
         try:
             async with asyncio.timeout(BUSY_SECONDS):
-                return await asyncio.wrap_future(answer)
+                return await asyncio.wrap_future(response)
         except TimeoutError as problem:
             raise Unavailable from problem
 
     def close(self) -> None:
-        self._turns.put(None)
+        self._limiter.put(None)
         self._thread.join(CLOSE_SECONDS)
 
 
-def _take(turns: "SimpleQueue[_QueuedJob | None]") -> None:
+def _take(limiter: "SimpleQueue[_QueuedJob | None]") -> None:
     """One after the other, but for those that nobody waits for any more."""
-    while (turn := turns.get()) is not None:
+    while (turn := limiter.get()) is not None:
         if turn.answer.set_running_or_notify_cancel():
             write_deadline.set(turn.until)
             try:

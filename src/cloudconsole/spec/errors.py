@@ -35,7 +35,7 @@ class ApiError(Exception):
     code: ClassVar[int]
     text: ClassVar[Text]
     when: ClassVar[str]
-    mend: ClassVar[str]
+    remedy: ClassVar[str]
     """What the caller can do."""
 
     def __init__(self, *, field: str | None = None, retry_after: int | None = None, **values: object) -> None:
@@ -56,14 +56,14 @@ class MalformedBody(ApiError):
     )
     when = "the body is no JSON object, not UTF-8 anywhere, nested too deep, or has lone surrogates, NaN or Infinity; \
 or it is a form of more than 64 fields"
-    mend = "Send one JSON object, or form fields, in UTF-8."
+    remedy = "Send one JSON object, or form fields, in UTF-8."
 
 
 class MissingField(ApiError):
     error, code = "missing_field", 400
     text = Text("The field '{field}' is required.", "缺少必填字段“{field}”。")
     when = "`action`, `domainId`, `username`, `password` or `region` is absent, null or empty"
-    mend = "Send the field that `field` names."
+    remedy = "Send the field that `field` names."
 
     def __init__(self, field: str) -> None:
         super().__init__(field=field)
@@ -76,7 +76,7 @@ class InvalidField(ApiError):
         "字段“{field}”必须是 1 到 64 个字符且不含控制字符的文本。",
     )
     when = "a field is of a wrong type; an id is over 64 characters or has control characters"
-    mend = "Mend the field that `field` names."
+    remedy = "Mend the field that `field` names."
 
     def __init__(self, field: str, instead: Text | None = None) -> None:
         """`instead` is the wording for a field that is no identifier."""
@@ -91,7 +91,7 @@ class UnknownRegion(ApiError):
     error, code = "unknown_region", 400
     text = Text("Unknown region. This console accepts: {regions}", "未知的 region。本控制台接受：{regions}")
     when = "`region` is none of the accepted addresses"
-    mend = "Send one that the message lists; `GET /api/` lists them, too."
+    remedy = "Send one that the message lists; `GET /api/` lists them, too."
 
     def __init__(self, accepted: list[str]) -> None:
         super().__init__(field="region", regions=", ".join(accepted))
@@ -101,7 +101,7 @@ class InvalidHost(ApiError):
     error, code = "invalid_host", 400
     text = Text("This console does not serve the requested host.", "本控制台不为所请求的主机名提供服务。")
     when = "the Host header names no host that this console serves"
-    mend = "Use the console's own address; its operator sets the names."
+    remedy = "Use the console's own address; its operator sets the names."
 
     def __init__(self, instead: Text | None = None) -> None:
         """`instead` is the wording where it is not the name that is wrong."""
@@ -116,14 +116,14 @@ class InvalidCredentials(ApiError):
     error, code = "invalid_credentials", 401
     text = Text("The username or password is wrong, or the account is disabled.", "用户名或密码错误，或账户已停用。")
     when = "the user is unknown, the password is wrong or the account is disabled: which of them is not told"
-    mend = "Check name and password; only the operator enables an account."
+    remedy = "Check name and password; only the operator enables an account."
 
 
 class LoginRequired(ApiError):
     error, code = "login_required", 401
     text = Text("Log in first: the session is absent, expired or ended.", "请先登录：会话不存在、已过期或已结束。")
     when = "there is no live session"
-    mend = "Log in, then repeat the call."
+    remedy = "Log in, then repeat the call."
 
 
 class CsrfFailed(ApiError):
@@ -135,7 +135,7 @@ class CsrfFailed(ApiError):
         "Origin 只能是本控制台自身。",
     )
     when = "the token is missing, unequal or not this session's; or `Origin` or `Sec-Fetch-Site` is foreign"
-    mend = "Send the `csrftoken` cookie and its value again; `GET /api/` gives a lost one back."
+    remedy = "Send the `csrftoken` cookie and its value again; `GET /api/` gives a lost one back."
 
 
 class NoProject(ApiError):
@@ -145,7 +145,7 @@ class NoProject(ApiError):
         "该账户在此没有可默认使用的项目。请联系运营方设置默认项目。",
     )
     when = "the cloud behind the console has no project for the account, or several and none by default"
-    mend = "Have the account's default project set in the cloud; only its operator can."
+    remedy = "Have the account's default project set in the cloud; only its operator can."
 
 
 class UnknownAction(ApiError):
@@ -155,7 +155,7 @@ class UnknownAction(ApiError):
         "未知的 action。GET /api/ 会列出全部操作；名称区分大小写。",
     )
     when = "`action` is none of those that `GET /api/` lists"
-    mend = "Mind upper and lower case."
+    remedy = "Mind upper and lower case."
 
     def __init__(self) -> None:
         super().__init__(field="action")
@@ -165,7 +165,7 @@ class DomainNotFound(ApiError):
     error, code = "domain_not_found", 404
     text = Text("There is no domain with this id.", "不存在此 id 的域名。")
     when = "the tenant has no such domain"
-    mend = "Ask for one of the tenant's own ids."
+    remedy = "Ask for one of the tenant's own ids."
 
     def __init__(self) -> None:
         super().__init__(field="domainId")
@@ -175,14 +175,14 @@ class NotFound(ApiError):
     error, code = "not_found", 404
     text = Text("There is nothing at this path.", "此路径下没有内容。")
     when = "there is nothing at the path"
-    mend = "Mind the path; every path of the interface ends with a slash."
+    remedy = "Mind the path; every path of the interface ends with a slash."
 
 
 class MethodNotAllowed(ApiError):
     error, code = "method_not_allowed", 405
     text = Text("This path takes: {allow}", "此路径支持的方法：{allow}")
     when = "the path does not take the method"
-    mend = "Use one that the header `Allow` names."
+    remedy = "Use one that the header `Allow` names."
 
     def __init__(self, allow: str) -> None:
         super().__init__(allow=allow)
@@ -193,7 +193,7 @@ class BodyTooLarge(ApiError):
     error, code = "body_too_large", 413
     text = Text("The request body is over {limit} bytes.", "请求正文超过 {limit} 字节。")
     when = "the body is over 64 KiB, or the operator's setting; the connection closes"
-    mend = "Send less: no action needs as much."
+    remedy = "Send less: no action needs as much."
 
     def __init__(self, limit: int) -> None:
         super().__init__(limit=limit)
@@ -206,7 +206,7 @@ class UnsupportedMediaType(ApiError):
         "请以 UTF-8 编码发送请求正文，Content-Type 为下列之一：{accepted}",
     )
     when = "the Content-Type is absent or none of the accepted ones, or its charset is not UTF-8"
-    mend = "Send one that the message names."
+    remedy = "Send one that the message names."
 
     def __init__(self, accepted: tuple[str, ...]) -> None:
         super().__init__(accepted=", ".join(accepted))
@@ -219,7 +219,7 @@ class TooManyRequests(ApiError):
         "登录失败次数过多，请在 {seconds} 秒后重试。",
     )
     when = "too many logins failed for this user or from this address"
-    mend = "Wait the seconds that `Retry-After` gives."
+    remedy = "Wait the seconds that `Retry-After` gives."
 
     def __init__(self, retry_after: int) -> None:
         super().__init__(retry_after=retry_after, seconds=retry_after)
@@ -232,7 +232,7 @@ class InternalError(ApiError):
         "服务内部出错。请提供请求编号 {request_id}。",
     )
     when = "a fault of the console's own"
-    mend = "Quote the request id to the operator."
+    remedy = "Quote the request id to the operator."
 
     def __init__(self, request_id: str) -> None:
         super().__init__(request_id=request_id)
@@ -242,21 +242,21 @@ class UpstreamFailed(ApiError):
     error, code = "upstream_failed", 502
     text = Text("A service behind this console failed.", "本控制台所依赖的服务出错。")
     when = "a service behind the console failed"
-    mend = "Try again later."
+    remedy = "Try again later."
 
 
 class UpstreamTimeout(ApiError):
     error, code = "upstream_timeout", 504
     text = Text("A service behind this console did not answer in time.", "本控制台所依赖的服务未及时响应。")
     when = "a service behind the console was too slow"
-    mend = "Try again later."
+    remedy = "Try again later."
 
 
 class Unavailable(ApiError):
     error, code = "unavailable", 503
     text = Text("The console cannot answer right now. Try again shortly.", "控制台暂时无法响应，请稍后重试。")
     when = "the console is overloaded or stopping, or its store cannot be reached"
-    mend = "Try again after the seconds that `Retry-After` gives."
+    remedy = "Try again after the seconds that `Retry-After` gives."
 
     def __init__(
         self,

@@ -79,7 +79,7 @@ CALL_ACTION = Operation(
     path="/api/",
     summary="Call an action",
     notes="The field `action` says which; unknown extra fields are ignored, and of a repeated field the last value "
-    "counts. As form data every value is text. Each action's body names its answer as `x-answer`.",
+    "counts. As form data every value is text. Each action's body names its answer as `x-response`.",
     errors=(
         *COMMON_ERRORS,
         *_BODY,

@@ -46,7 +46,7 @@ class LoginAttempt(Struct, frozen=True):
     username: str
     network: str
     """What failures are counted by: the caller's address, or the network that it can choose from."""
-    caller: ClientInfo
+    client: ClientInfo
     event: str = LOGIN
     """What the access trail calls it where it succeeds."""
     counted_as: str | None = None
@@ -116,12 +116,12 @@ class ActivityStore:
                 connection.execute(
                     insert(federated_sessions).values(federated_session_row(session.id_hash, proven, now))
                 )
-            _audit(connection, attempt.event, proven.known_as, attempt.caller, now)
+            _audit(connection, attempt.event, proven.log_name, attempt.client, now)
             return replaced
 
         return self._transact(work)
 
-    def count_failure(self, attempt: LoginAttempt, known_username: str | None, now: int) -> None:
+    def record_failure(self, attempt: LoginAttempt, known_username: str | None, now: int) -> None:
         """Count a failed login; past the limit it is not counted but raises `TooManyRequests`, as a right one would."""
 
         def work(connection: Connection) -> None:
@@ -131,18 +131,18 @@ class ActivityStore:
             delete_batch(connection, login_failures, is_over, MOST_REMOVED)
             row = {"network": attempt.network, "user_hash": attempt.user_hash, "at": now}
             connection.execute(insert(login_failures).values(row))
-            _audit(connection, f"{attempt.event}_refused", known_username, attempt.caller, now)
+            _audit(connection, f"{attempt.event}_refused", known_username, attempt.client, now)
 
         self._transact(work)
 
-    def end_session(self, id_hash: bytes, username: str, caller: ClientInfo, now: int, event: str = LOGOUT) -> None:
+    def end_session(self, id_hash: bytes, username: str, client: ClientInfo, now: int, event: str = LOGOUT) -> None:
         def work(connection: Connection) -> None:
             _end_sessions(connection, (id_hash,))
-            _audit(connection, event, username, caller, now)
+            _audit(connection, event, username, client, now)
 
         self._transact(work)
 
-    def take_guest_sessions(self, id_hashes: Sequence[bytes]) -> list[CloudCredentials]:
+    def take_federated_sessions(self, id_hashes: Sequence[bytes]) -> list[CloudCredentials]:
         """Remove these sessions, and return their tokens; those that another worker is removing are not among them."""
         return self._transact(lambda connection: _take_guest_sessions(connection, id_hashes, skip_locked=True))
 
@@ -162,7 +162,7 @@ class ActivityStore:
         touch = update(sessions).where(sessions.c.id_hash.in_(id_hashes)).where(is_other).values(seen_at=moment)
         self._transact(lambda connection: connection.execute(touch))
 
-    def note_undeclared_proxy(self, address: str, now: int) -> None:
+    def record_undeclared_proxy(self, address: str, now: int) -> None:
         """Keep who sends forwarded headers that are not believed; for a day, of which `cloudconsole doctor` tells."""
 
         def work(connection: Connection) -> None:
@@ -214,6 +214,6 @@ def _take_guest_sessions(
     return [CloudCredentials(row.endpoint, row.user_id, row.project_id, {}, row.sealed_token) for row in rows]
 
 
-def _audit(connection: Connection, event: str, username: str | None, caller: ClientInfo, now: int) -> None:
-    row = {"event": event, "username": username, "address": caller.address, "request_id": caller.request_id}
+def _audit(connection: Connection, event: str, username: str | None, client: ClientInfo, now: int) -> None:
+    row = {"event": event, "username": username, "address": client.address, "request_id": client.request_id}
     connection.execute(insert(access_audit).values(at=now, **row))

@@ -33,11 +33,11 @@ class Store(Protocol):
     """Its text is how messages call it. What cannot be used raises `StoreError`."""
 
     @property
-    def settle_seconds(self) -> float:
+    def replication_wait_seconds(self) -> float:
         """How long after a commit whoever made it waits before saying so: by then, no worker answers as before."""
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Where it is, as logs and commands tell it."""
 
     def open_engine(self, part: DatabaseName) -> Engine:
@@ -49,7 +49,7 @@ class Store(Protocol):
     def reader(self) -> Reader:
         """For the hot reads of both parts."""
 
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         """Whether there is a store at all."""
 
     def migrate(self, actor: str | None = None) -> None:

@@ -99,11 +99,11 @@ class LoginThrottle:
     async def check(self, network: str, user_hash: bytes, now: int) -> bool:
         """Return whether logins failed of late in the network; raise `TooManyRequests` where the attempt must wait."""
         changes = self._reader.changes
-        await changes.look()
+        await changes.poll()
         latest, began = changes.latest, time.monotonic()
         key = network, user_hash
         blocked = self._blocked.get(key)
-        if blocked is not None and self._holds(blocked, now, began):
+        if blocked is not None and self._is_valid(blocked, now, began):
             raise TooManyRequests(login_throttle.wait_seconds(blocked.decisive, now))
         self._blocked.pop(key, None)
         row = await self._reader.seek(COUNT_FAILURES, failure_parameters(network, user_hash, now))
@@ -117,12 +117,12 @@ class LoginThrottle:
         failures.check(now)
         return bool(failures.is_any)
 
-    def _holds(self, blocked: _Blocked, now: int, moment: float) -> bool:
+    def _is_valid(self, blocked: _Blocked, now: int, moment: float) -> bool:
         return (
             # `<=`, because a clock may be set back.
             blocked.decided_at <= now < blocked.decisive + login_throttle.WINDOW_SECONDS
             and moment < blocked.read_at + self._remembered_seconds
-            and self._reader.changes.of_session(b"") <= blocked.changes
+            and self._reader.changes.session_version(b"") <= blocked.changes
         )
 
 
@@ -161,9 +161,9 @@ class RecentLogins:
             for row_id, username, address, at in reversed(rows):
                 self._last_ids[event] = row_id
                 if at > now - RECENT_SECONDS:
-                    self.note(username, self._network_of(address))
+                    self.record(username, self._network_of(address))
 
-    def note(self, username: str, network: str) -> None:
+    def record(self, username: str, network: str) -> None:
         _remember(self._pairs, (username, network))
         _remember(self._networks, network)
 

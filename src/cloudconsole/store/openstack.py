@@ -60,7 +60,7 @@ class ObservedResources:
         rows = await (snapshot or self._reader).all(_SEEN, (endpoint, project_id, math.ceil(moment)))
         return [ObservedResource(*row) for row in rows]
 
-    async def note(
+    async def record(
         self,
         endpoint: str,
         project_id: str,

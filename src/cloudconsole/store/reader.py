@@ -35,16 +35,16 @@ class ChangeFeed(Protocol):
     latest: int
 
     @property
-    def is_lost(self) -> bool:
+    def is_stale(self) -> bool:
         """Whether changes cannot be learnt at present: then nothing is answered that hangs on the store."""
 
-    async def look(self) -> None:
+    async def poll(self) -> None:
         """Learn of all that was acknowledged before now; raises `Unavailable` where that cannot be learnt."""
 
-    def of_tenant(self, tenant_id: int) -> int:
+    def tenant_version(self, tenant_id: int) -> int:
         """The number of the last change of what this tenant reads, be it its own or shared by all."""
 
-    def of_session(self, id_hash: bytes) -> int:
+    def session_version(self, id_hash: bytes) -> int:
         """The number of the last change of this session itself."""
 
 

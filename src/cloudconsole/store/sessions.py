@@ -43,18 +43,18 @@ def credentials_from_row(columns: Sequence[Any]) -> CloudCredentials:
     return CloudCredentials(endpoint, user_id, project_id, msgspec.json.decode(services, type=Services), sealed_token)
 
 
-def federated_session_row(id_hash: bytes, guest: FederatedUser, now: int) -> dict[str, Any]:
-    access = guest.access
+def federated_session_row(id_hash: bytes, user: FederatedUser, now: int) -> dict[str, Any]:
+    access = user.credentials
     return {
         "id_hash": id_hash,
-        "tenant_id": guest.tenant_id,
-        "username": guest.username,
+        "tenant_id": user.tenant_id,
+        "username": user.username,
         "opened_at": now,
         "endpoint": access.endpoint,
         "user_id": access.user_id,
         "project_id": access.project_id,
         "services": msgspec.json.encode(access.services).decode(),
-        "sealed_token": access.sealed_token,
+        "sealed_token": access.encrypted_token,
     }
 
 
@@ -70,7 +70,7 @@ class RequestSequence:
     def __init__(self) -> None:
         self.latest = 0
 
-    def number(self) -> int:
+    def next(self) -> int:
         """The number of a request that has just arrived, to its last byte."""
         self.latest += 1
         return self.latest
@@ -114,13 +114,13 @@ class Session(Struct, frozen=True, gc=False):
     expires_at: int
     role: Role
     account_version: int
-    access: CloudCredentials | None = None
+    credentials: CloudCredentials | None = None
     """Of a guest: what the session has in the cloud behind us."""
 
     @property
-    def known_as(self) -> str:
+    def log_name(self) -> str:
         """The name in trails and logs: a guest's says whose, since one of our own accounts may have the same."""
-        return self.username if self.access is None else f"{self.username}@{self.access.endpoint}"
+        return self.username if self.credentials is None else f"{self.username}@{self.credentials.endpoint}"
 
 
 def hash_session_id(session_id: str) -> bytes:
@@ -131,11 +131,11 @@ def hash_session_id(session_id: str) -> bytes:
 class SessionReader:
     """Finds live sessions; a row is read again only after what it hangs on was changed."""
 
-    def __init__(self, reader: Reader, idle_seconds: int, arrivals: RequestSequence) -> None:
+    def __init__(self, reader: Reader, idle_seconds: int, sequence: RequestSequence) -> None:
         self._reader = reader
         self._changes = reader.changes
         self._idle_seconds = idle_seconds
-        self._arrivals = arrivals
+        self._arrivals = sequence
         self._serves_until = -1
         self._remembered: dict[bytes, tuple[int, Session]] = {}
 
@@ -143,10 +143,10 @@ class SessionReader:
         """The live session whose id has this hash, for the request with this number, or for one without."""
         if arrival is None or arrival > self._serves_until:
             latest = self._arrivals.latest
-            await self._changes.look()
+            await self._changes.poll()
             self._serves_until = max(latest, self._serves_until)
         remembered = self._remembered.get(id_hash)
-        if remembered is not None and self._holds(*remembered) and self._is_live(remembered[1], now):
+        if remembered is not None and self._is_valid(*remembered) and self._is_live(remembered[1], now):
             return remembered[1]
         # Noted before the row is read: a change in between makes it stale, never wrongly live.
         latest = self._changes.latest
@@ -157,16 +157,16 @@ class SessionReader:
         self._remember(latest, session)
         return session if self._is_live(session, now) else None
 
-    def note_seen(self, moments: Mapping[bytes, int]) -> None:
+    def record_seen(self, moments: Mapping[bytes, int]) -> None:
         """Their rows were given these moments of last use, by our own doing."""
         for id_hash, moment in moments.items():
             if id_hash in self._remembered:
                 since, session = self._remembered[id_hash]
                 self._remembered[id_hash] = since, replace(session, seen_at=moment)
 
-    def _holds(self, since: int, session: Session) -> bool:
+    def _is_valid(self, since: int, session: Session) -> bool:
         changes = self._changes
-        return changes.of_session(session.id_hash) <= since and changes.of_tenant(session.tenant_id) <= since
+        return changes.session_version(session.id_hash) <= since and changes.tenant_version(session.tenant_id) <= since
 
     def _is_live(self, session: Session, now: float) -> bool:
         return session.expires_at > now and session.seen_at > now - self._idle_seconds

@@ -168,11 +168,11 @@ def test_moved_and_then_deleted_counts_at_the_price_of_its_last_node(priced: Sma
 
 def test_a_price_of_a_type_is_for_nothing_here_and_ends_no_answer(priced: SmallCloud) -> None:
     priced.volume(10)
-    until = priced.consumption().until
+    until = priced.consumption().expires_at
     priced.price("volume", "gb", 7 * ONE, node=NORTH, of="ssd")
     priced.price("volume", "gb", 8 * ONE, of="ssd", since=at("12:31"))
     assert priced.volume_cost() == 10
-    assert priced.consumption().until == until
+    assert priced.consumption().expires_at == until
 
 
 def test_a_nodes_own_price_goes_before_the_general_one(priced: SmallCloud) -> None:
@@ -375,17 +375,17 @@ def test_the_same_moment_has_another_hour_in_another_zone(priced: SmallCloud) ->
 def test_an_answer_holds_until_the_hour_turns(priced: SmallCloud, now: str, until: str) -> None:
     priced.volume(10)
     priced.clock.moment = at(now)
-    assert priced.consumption().until == at(until)
+    assert priced.consumption().expires_at == at(until)
 
 
 def test_an_answer_holds_only_until_something_starts_ends_or_changes_its_price(priced: SmallCloud) -> None:
-    assert priced.consumption().until == at("13:00")
+    assert priced.consumption().expires_at == at("13:00")
     priced.price("volume", "gb", 2 * ONE, since=at("12:50"))
-    assert priced.consumption().until == at("12:50")
+    assert priced.consumption().expires_at == at("12:50")
     priced.volume(1, since=at("12:45"))
-    assert priced.consumption().until == at("12:45")
+    assert priced.consumption().expires_at == at("12:45")
     priced.volume(1, since=at("12:40"), until=at("12:55"))
-    assert priced.consumption().until == at("12:40")
+    assert priced.consumption().expires_at == at("12:40")
 
 
 # The hour's turn through the real action, whose payloads are kept

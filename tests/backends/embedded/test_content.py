@@ -231,9 +231,9 @@ def test_an_item_is_there_from_its_moment_on(cloud: SmallCloud, now: float, titl
 
 def test_an_answer_holds_until_the_next_item_comes(cloud: SmallCloud) -> None:
     cloud.insert(news, _news(1, at("12:00")))
-    assert cloud.news().until == float("inf")
+    assert cloud.news().expires_at == float("inf")
     cloud.insert(news, _news(2, at("15:00")), _news(3, at("14:00")))
-    assert cloud.news().until == at("14:00")
+    assert cloud.news().expires_at == at("14:00")
 
 
 def test_over_the_wire_a_coming_item_appears_when_its_time_comes(served: tuple[SmallCloud, Caller]) -> None:

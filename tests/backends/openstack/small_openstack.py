@@ -39,7 +39,7 @@ Result = TypeVar("Result")
 class Unsealed:
     """Tokens of tests are not sealed; one that is empty is under a key that is no longer there."""
 
-    def open(self, sealed: bytes) -> str | None:
+    def decrypt(self, sealed: bytes) -> str | None:
         return sealed.decode() or None
 
 

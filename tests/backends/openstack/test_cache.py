@@ -80,7 +80,7 @@ async def test_a_reading_is_kept_for_its_seconds_and_not_before_it_was_made() ->
     await settle()
     for moment, is_kept in ((1000, True), (1004.9, True), (1005, False), (999.9, False)):
         source.clock.moment = moment
-        assert (source.sharing.kept("k", 5) is not None) == is_kept
+        assert (source.sharing.cached("k", 5) is not None) == is_kept
 
 
 @in_a_loop
@@ -99,7 +99,7 @@ async def test_nothing_is_kept_for_no_seconds() -> None:
     source.go.set()
     await source.get(seconds=0)
     await settle()
-    assert source.sharing.kept("k", 0) is None
+    assert source.sharing.cached("k", 0) is None
     assert source.sharing.records == 0
 
 
@@ -147,7 +147,7 @@ async def test_a_failure_that_nobody_waits_for_any_more_is_nobodys() -> None:
     left.cancel()
     source.go.set()
     await settle()
-    assert source.sharing.kept("k", 5) is None
+    assert source.sharing.cached("k", 5) is None
 
 
 @in_a_loop
@@ -178,10 +178,10 @@ async def test_the_least_recently_used_make_room() -> None:
     source.go.set()
     for key in ("a", "b", "c"):
         await source.get(key)
-    assert source.sharing.kept("a", 5) is not None
+    assert source.sharing.cached("a", 5) is not None
     await source.get("d")
     await settle()
-    assert [key for key in "abcd" if source.sharing.kept(key, 5) is not None] == ["a", "c", "d"]
+    assert [key for key in "abcd" if source.sharing.cached(key, 5) is not None] == ["a", "c", "d"]
     assert source.sharing.records == len("by t") * 3
 
 
@@ -226,7 +226,7 @@ def test_flavors_are_kept_for_longer(openstack: SmallOpenStack) -> None:
         for later in (0, 299):
             openstack.clock.moment = HOUR + later
             fresh = await cloud.flavors(openstack.tenant())
-            assert (fresh.read_at, fresh.until) == (HOUR, HOUR + 300)
+            assert (fresh.read_at, fresh.expires_at) == (HOUR, HOUR + 300)
 
     openstack.run(use, ClientLimits())
     assert len(openstack.asked("/flavors/detail")) == 1

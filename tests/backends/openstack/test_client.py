@@ -48,8 +48,8 @@ def ask(place: str, method: str = "GET", path: str = "/it", *, times: int = 1, *
     async def calls() -> UpstreamResponse:
         async with opened() as upstream:
             for _ in range(times - 1):
-                await upstream.ask(place, method, path, caller=CALLER, **arguments)
-            return await upstream.ask(place, method, path, caller=CALLER, **arguments)
+                await upstream.request(place, method, path, client=CALLER, **arguments)
+            return await upstream.request(place, method, path, client=CALLER, **arguments)
 
     return asyncio.run(calls())
 
@@ -244,7 +244,7 @@ def test_https_is_spoken_with_those_who_are_trusted() -> None:
 def test_https_with_anybody_else_sends_nothing() -> None:
     async def call(place: str) -> None:
         async with opened(trust=ssl.create_default_context()) as upstream:
-            await upstream.ask(place, "GET", "/it", caller=CALLER, token=TOKEN)
+            await upstream.request(place, "GET", "/it", client=CALLER, token=TOKEN)
 
     with CloudDouble(tls=True) as cloud:
         with pytest.raises(UpstreamFailed):
@@ -262,7 +262,7 @@ def test_who_wants_a_certificate_of_ours_is_the_clouds_failure(caplog: pytest.Lo
 def test_a_file_says_whom_to_trust() -> None:
     async def call(place: str) -> UpstreamResponse:
         upstream = OpenStackClient(ClientLimits(), CERTIFICATES / "rsa.pem")
-        answer = await upstream.ask(place, "GET", "/it", caller=CALLER)
+        answer = await upstream.request(place, "GET", "/it", client=CALLER)
         await upstream.close()
         return answer
 
@@ -299,7 +299,7 @@ def test_a_connection_that_was_closed_while_idle_fails_no_call(cloud: CloudDoubl
     async def calls() -> None:
         async with opened() as upstream:
             for _ in range(5):
-                await upstream.ask(cloud.address, method, "/it", caller=CALLER)
+                await upstream.request(cloud.address, method, "/it", client=CALLER)
                 await asyncio.sleep(0.05)
 
     asyncio.run(calls())
@@ -311,7 +311,7 @@ def test_a_slow_answer_is_not_waited_for_longer_than_the_deadline(cloud: CloudDo
 
     async def call() -> None:
         async with opened(ClientLimits(call_seconds=0.05)) as upstream:
-            await upstream.ask(cloud.address, "GET", "/it", caller=CALLER)
+            await upstream.request(cloud.address, "GET", "/it", client=CALLER)
 
     with pytest.raises(UpstreamTimeout):
         asyncio.run(call())
@@ -322,7 +322,7 @@ def test_waiting_for_room_counts_towards_the_deadline(cloud: CloudDouble) -> Non
 
     async def calls() -> list[Any]:
         async with opened(ClientLimits(call_seconds=0.2, concurrency=1)) as upstream:
-            several = (upstream.ask(cloud.address, "GET", "/it", caller=CALLER) for _ in range(20))
+            several = (upstream.request(cloud.address, "GET", "/it", client=CALLER) for _ in range(20))
             return await asyncio.gather(*several, return_exceptions=True)
 
     assert [type(answer) for answer in asyncio.run(calls())] == [UpstreamTimeout] * 20
@@ -335,7 +335,7 @@ def test_so_many_calls_to_a_service_at_once_and_no_more(cloud: CloudDouble) -> N
 
     async def calls() -> None:
         async with opened(ClientLimits(concurrency=3)) as upstream:
-            await asyncio.gather(*(upstream.ask(cloud.address, "GET", "/it", caller=CALLER) for _ in range(12)))
+            await asyncio.gather(*(upstream.request(cloud.address, "GET", "/it", client=CALLER) for _ in range(12)))
 
     asyncio.run(calls())
     assert cloud.most_at_once == 3
@@ -348,9 +348,9 @@ def test_a_frozen_service_takes_no_room_of_another(cloud: CloudDouble) -> None:
     async def calls() -> int:
         async with opened(ClientLimits(concurrency=2)) as upstream:
             place = f"{cloud.address}/volume/v3/p1"
-            frozen = [asyncio.create_task(upstream.ask(place, "GET", "/it", caller=CALLER)) for _ in range(4)]
+            frozen = [asyncio.create_task(upstream.request(place, "GET", "/it", client=CALLER)) for _ in range(4)]
             await asyncio.sleep(0.05)
-            answer = await upstream.ask(f"{cloud.address}/compute/v2.1", "GET", "/it", caller=CALLER)
+            answer = await upstream.request(f"{cloud.address}/compute/v2.1", "GET", "/it", client=CALLER)
             for task in frozen:
                 task.cancel()
             await asyncio.gather(*frozen, return_exceptions=True)
@@ -366,13 +366,13 @@ def test_who_gives_up_leaves_the_room_to_others(cloud: CloudDouble) -> None:
     async def calls() -> int:
         async with opened(ClientLimits(concurrency=1)) as upstream:
             tasks = [
-                asyncio.create_task(upstream.ask(cloud.address, "GET", "/frozen", caller=CALLER)) for _ in range(3)
+                asyncio.create_task(upstream.request(cloud.address, "GET", "/frozen", client=CALLER)) for _ in range(3)
             ]
             await asyncio.sleep(0.05)
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            answer = await upstream.ask(cloud.address, "GET", "/it", caller=CALLER)
+            answer = await upstream.request(cloud.address, "GET", "/it", client=CALLER)
             return answer.status
 
     assert asyncio.run(calls()) == 200
@@ -399,10 +399,10 @@ class Seen:
     def __init__(self) -> None:
         self.told: list[str] = []
 
-    def begun(self, service: Service) -> None:
+    def started(self, service: Service) -> None:
         self.told.append(f"begun {service}")
 
-    def ended(self, service: Service, nanoseconds: int) -> None:
+    def finished(self, service: Service, nanoseconds: int) -> None:
         assert nanoseconds > 0
         self.told.append(f"ended {service}")
 
@@ -429,7 +429,7 @@ def test_a_watcher_sees_every_call_and_which_failed(cloud: CloudDouble, reply: R
     async def call() -> None:
         async with opened(ClientLimits(call_seconds=0.2), watcher=seen) as upstream:
             with suppress(ApiError, TokenRejected):
-                await upstream.ask(cloud.address, "GET", "/it", caller=CALLER, service="volume", token=TOKEN)
+                await upstream.request(cloud.address, "GET", "/it", client=CALLER, service="volume", token=TOKEN)
 
     asyncio.run(call())
     assert seen.told == ["begun volume", *failure, "ended volume"]
@@ -442,11 +442,13 @@ def test_a_watcher_sees_who_gives_up_and_what_proves_to_be_nonsense(cloud: Cloud
 
     async def calls() -> None:
         async with opened(watcher=seen) as upstream:
-            task = asyncio.create_task(upstream.ask(cloud.address, "GET", "/frozen", caller=CALLER))
+            task = asyncio.create_task(upstream.request(cloud.address, "GET", "/frozen", client=CALLER))
             await asyncio.sleep(0.05)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-            upstream.nonsense(await upstream.ask(cloud.address, "GET", "/it", caller=CALLER, service="image"), "why")
+            upstream.invalid_response(
+                await upstream.request(cloud.address, "GET", "/it", client=CALLER, service="image"), "why"
+            )
 
     asyncio.run(calls())
     assert seen.told == ["begun identity", "ended identity", "begun image", "ended image", "failed image"]
@@ -488,7 +490,7 @@ def read(body: object) -> Shape:
 
         async def call() -> Shape:
             async with opened() as upstream:
-                answer = await upstream.ask(cloud.address, "GET", "/it", caller=CALLER)
+                answer = await upstream.request(cloud.address, "GET", "/it", client=CALLER)
                 return upstream.read(answer, Shape)
 
         return asyncio.run(call())

@@ -162,7 +162,7 @@ def test_a_refused_token_asks_for_a_login_whatever_else_fails(openstack: SmallOp
 def test_a_session_that_nothing_can_be_asked_with_is_over(
     openstack: SmallOpenStack, access: CloudCredentials | None
 ) -> None:
-    tenant = Tenant(1, "ruth", access, openstack.tenant().caller)
+    tenant = Tenant(1, "ruth", access, openstack.tenant().client)
     assert failing(openstack, tenant=tenant) is LoginRequired
 
 

@@ -169,7 +169,7 @@ def test_an_answer_lasts_until_the_reading_is_old_the_hour_ends_or_a_price_chang
         priced.clock.moment = moment
         fresh = priced.consumption(ClientLimits(cache_seconds=5))
         assert fresh.read_at == moment
-        return fresh.until - moment
+        return fresh.expires_at - moment
 
     assert lasts(HOUR + 1200) == 5
     assert lasts(HOUR + 3598) == 2

@@ -81,10 +81,10 @@ class Desk:
         return self.run(lambda identity: identity.authenticate(username, password, self.caller))
 
     def access(self) -> CloudCredentials:
-        return CloudCredentials(self.endpoint.address, ALICE, ACME, {}, TokenCipher(self.file).seal("the-token"))
+        return CloudCredentials(self.endpoint.address, ALICE, ACME, {}, TokenCipher(self.file).encrypt("the-token"))
 
     def vouches(self, access: CloudCredentials | None = None) -> bool:
-        return self.run(lambda identity: identity.vouches(access or self.access(), self.caller))
+        return self.run(lambda identity: identity.is_valid(access or self.access(), self.caller))
 
     def revoke(self, access: CloudCredentials | None = None) -> None:
         self.run(lambda identity: identity.revoke(access or self.access(), self.caller))
@@ -100,8 +100,12 @@ def test_with_a_default_project_one_call_is_enough(desk: Desk, cloud: CloudDoubl
     guest = desk.log_in("ALICE")
     assert guest is not None
     assert (guest.username, guest.tenant_id, guest.expires_at) == ("alice", 7, EXPIRES)
-    assert (guest.access.endpoint, guest.access.user_id, guest.access.project_id) == (cloud.address, ALICE, ACME)
-    assert TokenCipher(desk.file).open(guest.access.sealed_token) == "gAAAA-login-default-project"
+    assert (guest.credentials.endpoint, guest.credentials.user_id, guest.credentials.project_id) == (
+        cloud.address,
+        ALICE,
+        ACME,
+    )
+    assert TokenCipher(desk.file).decrypt(guest.credentials.encrypted_token) == "gAAAA-login-default-project"
     assert cloud.calls() == [LOGIN]
 
 
@@ -109,7 +113,7 @@ def test_the_catalog_gives_the_services(desk: Desk, cloud: CloudDouble) -> None:
     cloud.answers(*LOGIN, reply("login_default_project"))
     guest = desk.log_in()
     assert guest is not None
-    assert guest.access.services == {
+    assert guest.credentials.services == {
         "RegionOne": {
             "compute": "http://127.0.0.1:19021/v2.1",
             "volume": f"http://127.0.0.1:31261/v3/{ACME}",
@@ -125,7 +129,7 @@ def test_regions_that_may_not_be_used_give_none(desk: Desk, cloud: CloudDouble) 
     cloud.answers(*LOGIN, reply("login_default_project"))
     guest = desk.log_in()
     assert guest is not None
-    assert guest.access.services == {}
+    assert guest.credentials.services == {}
 
 
 def test_asks_by_name_in_the_users_domain_and_for_no_scope(desk: Desk, cloud: CloudDouble) -> None:
@@ -151,8 +155,8 @@ def test_without_a_default_project_the_only_one_is_taken(desk: Desk, cloud: Clou
     unscoped(cloud, reply("projects_one"))
     guest = desk.log_in("carol", "carol-password")
     assert guest is not None
-    assert (guest.username, guest.access.project_id) == ("carol", ACME)
-    assert TokenCipher(desk.file).open(guest.access.sealed_token) == "gAAAA-login-scoped-by-token"
+    assert (guest.username, guest.credentials.project_id) == ("carol", ACME)
+    assert TokenCipher(desk.file).decrypt(guest.credentials.encrypted_token) == "gAAAA-login-scoped-by-token"
     assert cloud.calls() == [LOGIN, PROJECTS, LOGIN]
     assert cloud.asked[1].headers["X-Auth-Token"] == "gAAAA-login-unscoped"
     assert cloud.asked[2].body == {
@@ -339,7 +343,7 @@ def test_a_password_is_not_tried_twice(desk: Desk, cloud: CloudDouble) -> None:
 
 def test_no_name_is_recognised(desk: Desk) -> None:
     async def recognises(identity: KeystoneIdentity) -> bool:
-        return await identity.recognises("alice")
+        return await identity.known_username("alice")
 
     assert desk.run(recognises) is False
 

@@ -175,9 +175,9 @@ def test_what_is_removed_is_gone_and_noted(store: Engine, noun: EntityType) -> N
 
 @pytest.mark.parametrize("noun", [noun for noun in ENTITY_TYPES if noun is not PRICES], ids=named)
 def test_what_is_not_there_is_said_to_be_missing(store: Engine, noun: EntityType) -> None:
-    with refused(store, f"there is no {noun.thing} nothing"[:40]) as desk:
+    with refused(store, f"there is no {noun.label} nothing"[:40]) as desk:
         noun.show(desk, "nothing")
-    with refused(store, f"there is no {noun.thing} nothing"[:40]) as desk:
+    with refused(store, f"there is no {noun.label} nothing"[:40]) as desk:
         noun.change(desk, "nothing", {})
 
 
@@ -249,7 +249,7 @@ def test_a_tenant_keeps_what_it_has_when_it_is_renamed(store: Engine) -> None:
 def test_a_name_that_another_one_has_is_refused(store: Engine, noun: EntityType) -> None:
     with desk_of(store) as desk:
         first, second = noun.list(desk)
-    with refused(store, f"name: there is a {noun.thing} {first['name']} already") as desk:
+    with refused(store, f"name: there is a {noun.label} {first['name']} already") as desk:
         noun.change(desk, noun.key_of(second), {"name": first["name"]})
 
 
@@ -519,7 +519,7 @@ def test_all_that_does_not_fit_is_told_at_once(
 ) -> None:
     with pytest.raises(ValidationError) as refusal, desk_of(store) as desk:
         noun.add(desk, values)
-    assert set(fields) <= {path[0] for path, _ in refusal.value.findings}
+    assert set(fields) <= {path[0] for path, _ in refusal.value.errors}
 
 
 @pytest.mark.parametrize("noun", [URLS, NEWS], ids=named)

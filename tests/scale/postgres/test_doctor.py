@@ -73,7 +73,7 @@ def test_what_is_not_in_order_is_told(examine: Examine, address: Dsn, harm: str,
     execute(address, harm)
     finding = examine()
     assert (finding.level, text in finding.text) == (level, True)
-    assert finding.mend
+    assert finding.fix
 
 
 @pytest.mark.parametrize("harm", ["DROP TABLE alembic_version", "UPDATE alembic_version SET version_num = '9999'"])
@@ -159,10 +159,10 @@ def test_a_wrong_password_is_told_from_a_server_that_is_down(
     file.chmod(0o600)
     if has_file:
         finding = examine(database_password_file=file)
-        assert finding.mend == f"write the password of the role into {file}"
+        assert finding.fix == f"write the password of the role into {file}"
     else:
         finding = examine(database=f"{address.given}?password=wrong")
-        assert finding.mend.endswith("set database_password_file to it")
+        assert finding.fix.endswith("set database_password_file to it")
     assert finding.level == "problem"
 
 
@@ -175,7 +175,7 @@ def test_an_untrusted_certificate_is_told_from_a_server_that_is_down(
         plain = server.address("cloud").partition("?")[0]
         for parameters in ("sslmode=verify-full", f"sslmode=verify-full&sslrootcert={CERTIFICATES / 'rsa.pem'}"):
             (finding,) = check_database(DoctorContext(Settings(database=f"{plain}?{parameters}"), [], time.time()))
-            assert (finding.level, "sslrootcert" in finding.mend) == ("problem", True), finding
+            assert (finding.level, "sslrootcert" in finding.fix) == ("problem", True), finding
 
 
 def test_the_command_ends_the_transaction_that_locks_the_tables_of_logins(

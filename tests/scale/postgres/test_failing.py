@@ -175,7 +175,7 @@ def test_every_request_that_an_outage_rejects_is_counted_as_a_store_error(
     board = SharedMetrics(1)
     with FaultyProxy(server.port) as wire:
         settings = Settings(database=server.address("cloud", wire.port))
-        with closing(InProcess(Console(settings, meter=board.meter(0)))) as console:
+        with closing(InProcess(Console(settings, metrics=board.worker(0)))) as console:
             caller = Caller(console)
             assert caller.login().status == 200
             wire.reset()

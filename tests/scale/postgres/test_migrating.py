@@ -28,11 +28,11 @@ def revision(store: PostgresStore) -> str | None:
 
 
 def test_an_empty_database_is_none_yet(store: PostgresStore) -> None:
-    assert not store.is_there()
+    assert not store.exists()
     with pytest.raises(StoreError, match=r"has no tables .* run cloudconsole admin migrate$"):
         store.prepare()
     store.migrate()
-    assert store.is_there()
+    assert store.exists()
     store.prepare()
 
 
@@ -72,7 +72,7 @@ def test_a_database_in_which_nothing_may_be_made_is_told(postgres: PostgresServe
 
 def test_a_database_that_is_not_there_is_told(postgres: PostgresServer) -> None:
     store = PostgresStore(Dsn(postgres.address("none")))
-    for refused in (store.is_there, store.migrate, store.prepare):
+    for refused in (store.exists, store.migrate, store.prepare):
         with pytest.raises(StoreError, match=r'cannot be used: .*database "none" does not exist'):
             refused()
 

@@ -28,7 +28,7 @@ async def reading_and_writing(address: Dsn) -> AsyncIterator[tuple[PostgresReade
     reader, engine = settings.store.reader(), settings.store.open_engine("activity")
     assert isinstance(reader, PostgresReader)
     try:
-        await reader.changes.look()
+        await reader.changes.poll()
         yield reader, engine
     finally:
         await reader.leave()

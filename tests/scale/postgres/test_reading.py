@@ -213,14 +213,14 @@ def test_a_place_that_came_late_leaves_less_time(address: Dsn, monkeypatch: pyte
         is_used = asyncio.Event()
 
         async def use() -> None:
-            async with held.taken():
+            async with held.acquire():
                 is_used.set()
                 await asyncio.sleep(0.1)
 
         first = asyncio.create_task(use())
         await is_used.wait()
         asked = loop.time()
-        async with held.taken() as taken:
+        async with held.acquire() as taken:
             times = [asked + pool.READ_SECONDS, taken.until, loop.time() + pool.READ_SECONDS]
         await first
         await held.close()

@@ -24,7 +24,7 @@ async def served(reader: Reader) -> object:
     async with asyncio.timeout(PATIENCE):
         while True:
             try:
-                await reader.changes.look()
+                await reader.changes.poll()
                 return await reader.one(ANYTHING)
             except Unavailable:
                 await asyncio.sleep(0.05)

@@ -36,7 +36,7 @@ class Swept:
 
     async def note_after(self, seconds: float) -> None:
         self.seconds.moment += seconds
-        self._sweeper.saw(await change_log.poll(self._connection, None))
+        self._sweeper.observe(await change_log.poll(self._connection, None))
 
     def left(self) -> list[object]:
         """The tenants of signals that are there."""

@@ -189,7 +189,7 @@ def test_under_the_lease_nobody_looks(peopled: Dsn) -> None:
             execute(peopled, "UPDATE tenants SET disabled = true")
             before = found.watch.latest
             found.seconds.moment += change_lease.LEASE_SECONDS * 0.9
-            await found.watch.look()
+            await found.watch.poll()
             return found.watch.latest == before
 
     assert asyncio.run(see())
@@ -261,7 +261,7 @@ def test_a_look_that_fails_unexpectedly_fails_closed_and_is_told(
         async with watched(peopled) as found:
             monkeypatch.setattr(change_log, "_POLL", None)
             await _refused(found)
-            assert found.watch.is_lost
+            assert found.watch.is_stale
 
     asyncio.run(see())
     (told,) = [record for record in caplog.records if record.levelno == logging.WARNING]
@@ -300,7 +300,7 @@ def test_everything_may_have_changed_over_a_restart(own: PostgresServer, own_add
 async def _refused(found: Watched) -> None:
     found.seconds.end_lease()
     with pytest.raises(Unavailable):
-        await found.watch.look()
+        await found.watch.poll()
 
 
 @pytest.mark.parametrize(
@@ -330,6 +330,6 @@ def test_while_it_cannot_look_nobody_waits_and_nobody_is_told_what_was(
                 await asyncio.to_thread(back, own)
             monkeypatch.setattr(change_lease, "POLL_TIMEOUT_SECONDS", 5)
             await eventually_held(found.watch)
-            await found.watch.look()
+            await found.watch.poll()
 
     asyncio.run(see())

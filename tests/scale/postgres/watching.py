@@ -44,14 +44,14 @@ class Watched:
         """Those of the subjects that a new look finds changed."""
         since = self.watch.latest
         self.seconds.end_lease()
-        await self.watch.look()
+        await self.watch.poll()
         return [subject for subject in subjects if self._number(subject) > since]
 
     async def _note_another(self) -> None:
         self.other_servers += 1
 
     def _number(self, subject: int | bytes) -> int:
-        return self.watch.of_tenant(subject) if isinstance(subject, int) else self.watch.of_session(subject)
+        return self.watch.tenant_version(subject) if isinstance(subject, int) else self.watch.session_version(subject)
 
 
 @asynccontextmanager

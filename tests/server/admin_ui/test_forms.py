@@ -22,7 +22,7 @@ def token_of(operator: Operator) -> str:
 
 
 def test_the_table_of_paths_is_whole(wire: InProcess) -> None:
-    pages = wire.console._operator_pages
+    pages = wire.console._admin_ui
     assert pages is not None
     gets = {path for path, methods in pages.routes.items() if "GET" in methods}
     posts = {path for path, methods in pages.routes.items() if "POST" in methods}

@@ -253,7 +253,7 @@ def test_a_session_in_use_does_not_end_before_its_time(operator: Operator, clock
 
 
 def test_the_setting_takes_the_pages_away(data: Path, clock: HeldClock) -> None:
-    wire = InProcess(Console(settings_over(data, operator_pages=False), clock))
+    wire = InProcess(Console(settings_over(data, admin_ui=False), clock))
     for path in ("/admin/", "/admin", *(f"/admin/{noun.name}/" for noun in ENTITY_TYPES)):
         assert wire.send("GET", path, []).error == "not_found"
     assert wire.send("POST", SIGN_IN, [("Content-Type", FORM)], b"a=b").error == "not_found"

@@ -41,7 +41,7 @@ def test_findings_can_be_had_as_json(cloudconsole: Run, tmp_path: Path) -> None:
     done = cloudconsole("doctor", "--data", tmp_path / "none", "--port", "0", "--json")
     answer = json.loads(done.out)
     assert (done.code, answer["ok"]) == (1, False)
-    assert {tuple(finding) for finding in answer["findings"]} == {("check", "level", "text", "mend", "command")}
+    assert {tuple(finding) for finding in answer["findings"]} == {("check", "level", "text", "fix", "command")}
 
 
 def test_a_command_stands_on_a_line_of_its_own_with_the_flags_that_were_given(

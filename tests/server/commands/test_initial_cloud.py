@@ -20,7 +20,7 @@ def test_it_is_loaded_only_when_replicas_that_serve_the_store_have_seen_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settled = list[Settings]()
-    monkeypatch.setattr(serve, "settle", settled.append)
+    monkeypatch.setattr(serve, "wait_for_replicas", settled.append)
     prepare(tmp_path)
     settings = Settings(data=tmp_path)
     sample = read_initial_cloud(argparse.Namespace(sample=True, cloud=None), settings)

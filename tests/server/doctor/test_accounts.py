@@ -64,7 +64,7 @@ def test_the_account_that_must_wait_is_named(check: Check, data: Path) -> None:
     (finding,) = check("login throttle")
     assert finding.text == "logins of demo from 192.0.2.7 must wait after too many failures"
     assert finding.command.endswith("cloudconsole admin account clear-throttle demo")
-    assert "or do nothing: it passes by itself" in finding.mend
+    assert "or do nothing: it passes by itself" in finding.fix
 
 
 def test_an_address_that_must_wait_is_told_once_whoever_it_asked_for(check: Check, data: Path) -> None:
@@ -72,7 +72,7 @@ def test_an_address_that_must_wait_is_told_once_whoever_it_asked_for(check: Chec
         fail_logins(data, f"user{number}", "192.0.2.7")
     (finding,) = check("login throttle")
     assert finding.text == "all logins from 192.0.2.7 must wait after too many failures"
-    assert "declare it in proxies" in finding.mend
+    assert "declare it in proxies" in finding.fix
 
 
 @pytest.mark.parametrize(("bits", "step"), [(56, 1), (48, 256)])

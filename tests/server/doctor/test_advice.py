@@ -196,7 +196,7 @@ def test_the_command_serves_beside_a_web_server_that_has_the_port(store: Path, t
     with other_program() as port:
         patient = Patient(tmp_path, data=store, port=port)
         advised = patient.advice("is taken by")
-        assert (advised.level, "proxy" in advised.mend) == ("problem", False)
+        assert (advised.level, "proxy" in advised.fix) == ("problem", False)
         with patient.pasted_server(advised.command):
             assert not patient.examined(port=advised.command.rpartition(" ")[2])
 

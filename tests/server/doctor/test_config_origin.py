@@ -57,7 +57,7 @@ def test_an_undeclared_proxy_is_named(check: Check, data: Path, address: str, le
     (finding,) = check("proxies")
     assert finding.level == level
     assert finding.text.startswith(f"{address} sends forwarded headers")
-    assert finding.mend == "declare it in proxies if it is yours, or keep it from sending them"
+    assert finding.fix == "declare it in proxies if it is yours, or keep it from sending them"
 
 
 def test_one_declared_since_or_seen_long_ago_is_not(check: Check, data: Path) -> None:
@@ -88,7 +88,7 @@ def test_one_that_speaks_https_is_not_taken_for_silent(check: Check, tmp_path: P
         (finding,) = check("running console", port=server.port)
     assert finding.level == "problem"
     assert finding.text == f"what answers at http://127.0.0.1:{server.port} speaks https, not plain http"
-    assert "tls_certificate" in finding.mend
+    assert "tls_certificate" in finding.fix
 
 
 def test_one_that_only_answers_at_its_own_address_is_a_problem(check: Check, server: RunningServer) -> None:
@@ -188,7 +188,7 @@ def said_of(check: Check, standing: Standing) -> str:
     """The one problem or warning found."""
     (finding,) = check("running console", public_origin=standing.base)
     assert finding.level != "ok"
-    assert finding.mend
+    assert finding.fix
     return finding.text
 
 

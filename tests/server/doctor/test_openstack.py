@@ -101,7 +101,7 @@ def test_neither_password_nor_token_is_told(look: Look, cloud: SmallCloud) -> No
 def test_a_login_that_fails_is_one_problem(look: Look, cloud: SmallCloud, reply: Reply, said: str) -> None:
     cloud.answers("POST", "/v3/auth/tokens", reply)
     (finding,) = look()
-    assert (finding.level, said in finding.text, bool(finding.mend)) == ("problem", True, True), finding
+    assert (finding.level, said in finding.text, bool(finding.fix)) == ("problem", True, True), finding
 
 
 def test_one_that_takes_too_long_holds_nobody_up(

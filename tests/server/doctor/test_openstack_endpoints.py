@@ -66,7 +66,7 @@ def test_a_keystone_is_told_with_its_version(check: Check, cloud: CloudDouble, b
 def test_what_is_no_keystone_is_a_problem(check: Check, cloud: CloudDouble, reply: Reply, said: str) -> None:
     cloud.answers("GET", "/v3", reply)
     finding = found(check, cloud.address)
-    assert (finding.level, said in finding.text, bool(finding.mend)) == ("problem", True, True), finding
+    assert (finding.level, said in finding.text, bool(finding.fix)) == ("problem", True, True), finding
 
 
 def test_where_nothing_answers_nobody_can_log_in(check: Check) -> None:
@@ -130,7 +130,7 @@ def test_one_that_nobody_vouches_for_is_a_problem(check: Check) -> None:
         finding = found(check, cloud.address)
     assert finding.level == "problem"
     assert finding.text.startswith(f"the certificate of {cloud.address} is not to be trusted: self")
-    assert "ca_file" in finding.mend
+    assert "ca_file" in finding.fix
 
 
 @pytest.mark.parametrize(("days", "level", "said"), [(13, "warning", "expires on"), (0, "problem", "expired on")])
@@ -152,7 +152,7 @@ def test_https_where_plain_http_is_spoken_is_told(check: Check, cloud: CloudDoub
 def test_plain_http_where_https_is_spoken_is_told(check: Check) -> None:
     with CloudDouble(tls=True) as cloud:
         finding = found(check, cloud.address.replace("https:", "http:"))
-    assert (finding.level, finding.mend) == ("problem", "give its address with https:"), finding
+    assert (finding.level, finding.fix) == ("problem", "give its address with https:"), finding
 
 
 # The keys

@@ -36,7 +36,7 @@ def test_every_check_is_run_where_there_is_no_store_and_none_is_made(tmp_path: P
     results = run_checks(DoctorContext(Settings(data=tmp_path / "none", port=0), ["a bad one"], NOON))
     assert {result.check for result in results} == set(CHECKS)
     assert {result.check for result in results if result.level == "problem"} >= {"settings", "data folder", "databases"}
-    assert all(result.mend for result in results if result.level != "ok")
+    assert all(result.fix for result in results if result.level != "ok")
     assert not (tmp_path / "none").exists()
 
 
@@ -107,7 +107,7 @@ def test_rubbish_in_a_database_is_a_problem(check: Check, data: Path) -> None:
     (data / "activity.db").write_bytes(b"rubbish" * 1000)
     findings = check("databases")
     assert levels(findings) == ["ok", "problem"]
-    assert "restore" in findings[1].mend
+    assert "restore" in findings[1].fix
 
 
 def test_a_newer_store_that_can_be_served_is_a_warning(check: Check, data: Path) -> None:

@@ -27,7 +27,7 @@ class Waiter:
     """Login attempts that hold their turn until they are told to end it."""
 
     def __init__(self, turns: ConcurrencyLimiter) -> None:
-        self._turns = turns
+        self._limiter = turns
         self.served: list[str] = []
         self._ends: dict[str, asyncio.Event] = {}
 
@@ -39,7 +39,7 @@ class Waiter:
         return task
 
     async def _attempt(self, tier: Priority, user: str, network: str) -> None:
-        async with self._turns.taken(tier, user, network):
+        async with self._limiter.slot(tier, user, network):
             self.served.append(user)
             await self._ends.setdefault(user, asyncio.Event()).wait()
 
@@ -49,7 +49,7 @@ class Waiter:
     async def end_all(self) -> list[str]:
         """Let all end in their order, and return who was served, in that order."""
         async with asyncio.timeout(60):
-            while self._turns.waiting:
+            while self._limiter.waiting:
                 for user in self.served:
                     self.end(user)
                 await asyncio.sleep(0)

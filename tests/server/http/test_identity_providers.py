@@ -41,7 +41,7 @@ class Keystone:
         self.revoked = 0
         self.gate: asyncio.Event | None = None
 
-    async def vouches(self, access: CloudCredentials, caller: ClientInfo) -> bool:
+    async def is_valid(self, access: CloudCredentials, caller: ClientInfo) -> bool:
         assert (access, caller) == (ACCESS, HERE)
         self.asked += 1
         answer = self.vouching
@@ -60,7 +60,7 @@ class Keystone:
     async def authenticate(self, username: str, password: str, caller: ClientInfo) -> None:
         raise AssertionError("nobody logs in here")
 
-    async def recognises(self, username: str) -> bool:
+    async def known_username(self, username: str) -> bool:
         raise AssertionError("nobody logs in here")
 
 
@@ -102,7 +102,7 @@ class Watched:
 
     def see(self, vigil: TokenRevalidator, moment: float) -> None:
         self.clock.moment = NOW + moment
-        asyncio.run(vigil.see(self.session, ACCESS, HERE))
+        asyncio.run(vigil.ensure_valid(self.session, ACCESS, HERE))
 
     def close(self) -> None:
         self.reader.close()
@@ -125,7 +125,7 @@ def events(engine: Engine) -> list[str]:
 
 def test_a_guests_session_has_its_access_and_no_account(watched: Watched) -> None:
     session = watched.session
-    assert (session.tenant_id, session.username, session.role, session.access) == (7, "alice", "tenant", ACCESS)
+    assert (session.tenant_id, session.username, session.role, session.credentials) == (7, "alice", "tenant", ACCESS)
 
 
 def test_a_token_is_asked_about_again_only_after_the_time_set(watched: Watched) -> None:
@@ -197,7 +197,7 @@ def at_once(vigil: TokenRevalidator, watched: Watched, number: int) -> list[Base
 
     async def all_of_them() -> list[BaseException | None]:
         keystone.gate = asyncio.Event()
-        calls = [asyncio.create_task(vigil.see(session, ACCESS, HERE)) for _ in range(number)]
+        calls = [asyncio.create_task(vigil.ensure_valid(session, ACCESS, HERE)) for _ in range(number)]
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         calls[0].cancel()
@@ -220,10 +220,10 @@ def test_what_a_slow_endpoint_says_counts_from_when_it_was_asked(watched: Watche
 
     async def one_and_another_later() -> None:
         keystone.gate = asyncio.Event()
-        first = asyncio.create_task(vigil.see(session, ACCESS, HERE))
+        first = asyncio.create_task(vigil.ensure_valid(session, ACCESS, HERE))
         await asyncio.sleep(0.001)
         watched.clock.moment = NOW + 9
-        second = asyncio.create_task(vigil.see(session, ACCESS, HERE))
+        second = asyncio.create_task(vigil.ensure_valid(session, ACCESS, HERE))
         await asyncio.sleep(0.001)
         keystone.gate.set()
         await asyncio.gather(first, second)

@@ -26,7 +26,7 @@ class Worker:
         await asyncio.sleep(0)
         served = 0
         for _ in range(calls):
-            if not self.crowding.is_on or not self.crowding.turns_away(came_late=False):
+            if not self.crowding.is_on or not self.crowding.should_reject(came_late=False):
                 served += 1
                 self.pass_time(work / calls)
                 self.crowding.came = 0
@@ -52,13 +52,13 @@ class Worker:
 class Line:
     """A connection."""
 
-    rests = came_late = False
+    is_paused = was_late = False
 
-    def rest(self) -> None:
-        self.rests = True
+    def pause(self) -> None:
+        self.is_paused = True
 
-    def listen(self) -> None:
-        self.rests = False
+    def resume(self) -> None:
+        self.is_paused = False
 
 
 async def until(is_so: Callable[[], bool]) -> None:
@@ -178,15 +178,15 @@ async def test_each_round_has_its_own_budget(worker: Worker) -> None:
 async def test_what_came_late_is_turned_away_whatever_time_is_left(worker: Worker) -> None:
     await worker.be_crowded()
     await worker.go_round(calls=1, work=0.0001)
-    assert worker.crowding.turns_away(came_late=True)
-    assert not worker.crowding.turns_away(came_late=False)
+    assert worker.crowding.should_reject(came_late=True)
+    assert not worker.crowding.should_reject(came_late=False)
 
 
 @scene
 async def test_a_crowd_stays_while_some_wait_to_be_heard_again(worker: Worker) -> None:
     await worker.be_crowded()
     for _ in range(200):
-        worker.crowding.let_rest(Line())
+        worker.crowding.pause(Line())
         await worker.go_round(calls=100, work=0.01)
         worker.pass_time(0.01)
     assert worker.crowding.is_on
@@ -223,10 +223,10 @@ async def test_a_crowd_that_left_at_once_is_forgotten(worker: Worker) -> None:
 async def test_who_was_turned_away_is_read_from_again_when_its_turn_comes(worker: Worker) -> None:
     lines = [Line() for _ in range(load_shedding.HEARD_A_TICK + 1)]
     for line in lines:
-        worker.crowding.let_rest(line)
-    assert all(line.rests for line in lines)
-    await until(lambda: not lines[0].rests)
-    await until(lambda: not lines[-1].rests)
+        worker.crowding.pause(line)
+    assert all(line.is_paused for line in lines)
+    await until(lambda: not lines[0].is_paused)
+    await until(lambda: not lines[-1].is_paused)
 
 
 @scene
@@ -235,10 +235,10 @@ async def test_more_are_heard_with_every_tick_until_a_round_is_too_short_again(w
     await worker.go_round(calls=1000, work=0.1)
     lines = [Line() for _ in range(100)]
     for line in lines:
-        worker.crowding.let_rest(line)
+        worker.crowding.pause(line)
 
     def heard() -> int:
-        return sum(not line.rests for line in lines)
+        return sum(not line.is_paused for line in lines)
 
     for expected in (1, 3, 6):
         await until(partial(lambda ticks: heard() == ticks * load_shedding.HEARD_A_TICK, expected))
@@ -251,32 +251,32 @@ async def test_more_are_heard_with_every_tick_until_a_round_is_too_short_again(w
 @scene
 async def test_what_was_sent_to_one_that_rested_long_counts_as_late_for_one_tick(worker: Worker) -> None:
     line = Line()
-    worker.crowding.let_rest(line)
+    worker.crowding.pause(line)
     worker.pass_time(2 * load_shedding.LATE)
-    await until(lambda: not line.rests)
-    assert line.came_late
-    await until(lambda: not line.came_late)
+    await until(lambda: not line.is_paused)
+    assert line.was_late
+    await until(lambda: not line.was_late)
 
 
 @scene
 async def test_the_last_who_come_late_are_turned_away_before_the_crowd_is_gone(worker: Worker) -> None:
     await worker.be_crowded()
     line = Line()
-    worker.crowding.let_rest(line)
+    worker.crowding.pause(line)
     worker.pass_time(2 * load_shedding.LASTING, of_work=False)
-    await until(lambda: not line.rests)
+    await until(lambda: not line.is_paused)
     await worker.go_round(calls=1, work=0.0001)
-    was_late, was_on = line.came_late, worker.crowding.is_on
-    await until(lambda: not line.came_late)
+    was_late, was_on = line.was_late, worker.crowding.is_on
+    await until(lambda: not line.was_late)
     await worker.go_round(calls=1, work=0.0001)
     assert (was_late, was_on, worker.crowding.is_on) == (True, True, False)
     # It was read before, and its turn comes now.
-    assert worker.crowding.turns_away(came_late=True)
+    assert worker.crowding.should_reject(came_late=True)
 
 
 @scene
 async def test_who_rested_only_a_moment_is_not_late(worker: Worker) -> None:
     line = Line()
-    worker.crowding.let_rest(line)
-    await until(lambda: not line.rests)
-    assert not line.came_late
+    worker.crowding.pause(line)
+    await until(lambda: not line.is_paused)
+    assert not line.was_late

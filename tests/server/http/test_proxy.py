@@ -44,7 +44,7 @@ def enter(
         "client": None if peer is None else (peer, 50000),
         "server": server,
     }
-    return ProxyPolicy(settings).enter(Request(scope, Headers(pairs), _nothing))
+    return ProxyPolicy(settings).resolve(Request(scope, Headers(pairs), _nothing))
 
 
 def is_served(settings: Settings, *hosts: str, **options: Any) -> bool:

@@ -36,7 +36,7 @@ class Crowd(LoadShedder):
     def watch(self) -> None:
         """It neither grows nor goes."""
 
-    def turns_away(self, *, came_late: bool) -> bool:
+    def should_reject(self, *, came_late: bool) -> bool:
         return True
 
 
@@ -71,8 +71,8 @@ class Place:
 
     def __init__(self, crowding: LoadShedder) -> None:
         self.board = SharedMetrics(1)
-        self._protocol = protocol_class(30, RequestSequence(), self.board.meter(0), max_connections=PLACES)
-        self._protocol.crowding = crowding
+        self._protocol = protocol_class(30, RequestSequence(), self.board.worker(0), max_connections=PLACES)
+        self._protocol.load_shedder = crowding
         self._config = Config(cast("Any", _serve_it), ws="none", lifespan="off", log_config=None)
         self._state = ServerState()
         self.port = 0

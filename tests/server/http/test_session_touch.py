@@ -33,7 +33,7 @@ class Notes:
             raise Unavailable
         self.written.append(dict(moments))
 
-    def note_seen(self, moments: Mapping[bytes, int]) -> None:
+    def record_seen(self, moments: Mapping[bytes, int]) -> None:
         self.seen |= moments
 
 
@@ -66,10 +66,10 @@ def _for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_was_gathered_is_written_at_once_for_whoever_waits_for_it(sessions: Sessions, notes: Notes) -> None:
     async def play() -> None:
         for name, later in ((b"a", 60), (b"b", 61), (b"a", 62)):
-            sessions.note_use(used(name), NOW + later)
+            sessions.touch(used(name), NOW + later)
         await asyncio.sleep(0.01)
         assert notes.written == []
-        await asyncio.wait_for(sessions.settle(), 60)
+        await asyncio.wait_for(sessions.flush_touches(), 60)
 
     asyncio.run(play())
     assert notes.written == [{b"a": NOW + 62, b"b": NOW + 61}]
@@ -80,10 +80,10 @@ def test_what_was_gathered_is_written_at_once_for_whoever_waits_for_it(sessions:
 def test_what_comes_after_that_is_gathered_again(sessions: Sessions, notes: Notes) -> None:
     async def play() -> None:
         for name in (b"a", b"b"):
-            sessions.note_use(used(name), NOW + TOUCH_SECONDS)
+            sessions.touch(used(name), NOW + TOUCH_SECONDS)
             await asyncio.sleep(0.01)
             assert len(notes.written) == (name == b"b")
-            await asyncio.wait_for(sessions.settle(), 60)
+            await asyncio.wait_for(sessions.flush_touches(), 60)
 
     asyncio.run(play())
     assert [list(each) for each in notes.written] == [[b"a"], [b"b"]]
@@ -91,7 +91,7 @@ def test_what_comes_after_that_is_gathered_again(sessions: Sessions, notes: Note
 
 def test_they_are_gathered_for_a_moment_only(sessions: Sessions, notes: Notes) -> None:
     async def play() -> None:
-        sessions.note_use(used(b"a"), NOW + TOUCH_SECONDS)
+        sessions.touch(used(b"a"), NOW + TOUCH_SECONDS)
         async with asyncio.timeout(60):
             while not notes.seen:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
@@ -104,8 +104,8 @@ def test_a_use_that_cannot_be_written_is_not_known_and_the_next_one_is_tried(ses
     async def play() -> None:
         for fails in (True, False):
             notes.fails = fails
-            sessions.note_use(used(b"a"), NOW + TOUCH_SECONDS)
-            await sessions.settle()
+            sessions.touch(used(b"a"), NOW + TOUCH_SECONDS)
+            await sessions.flush_touches()
             assert (b"a" in notes.seen) is not fails
 
     asyncio.run(play())

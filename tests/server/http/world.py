@@ -97,5 +97,5 @@ def noting_settled(monkeypatch: pytest.MonkeyPatch) -> list[Writer]:
     async def settle(writer: Writer) -> None:
         settled.append(writer)
 
-    monkeypatch.setattr(Writer, "settle", settle)
+    monkeypatch.setattr(Writer, "wait_for_replicas", settle)
     return settled

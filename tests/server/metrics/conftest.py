@@ -23,7 +23,7 @@ def board() -> SharedMetrics:
 @pytest.fixture
 def wire(settings: Settings, clock: HeldClock, board: SharedMetrics) -> Iterator[InProcess]:
     """A console in process that counts as the first of two workers."""
-    meter = board.meter(0)
+    meter = board.worker(0)
     meter.begin()
     console = InProcess(Console(settings, clock, meter))
     yield console

@@ -31,9 +31,9 @@ class Scraped:
     def calls(self) -> dict[tuple[str, str], float]:
         """Calls by name and outcome, but for those that never were."""
         found = {
-            (dict(labels)["call"], dict(labels)["outcome"]): value
+            (dict(labels)["operation"], dict(labels)["outcome"]): value
             for (name, labels), value in self.samples.items()
-            if name == "cloudconsole_calls_total"
+            if name == "cloudconsole_requests_total"
         }
         return {key: value for key, value in found.items() if value}
 

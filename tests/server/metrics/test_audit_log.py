@@ -73,7 +73,7 @@ def test_a_login_and_a_logout_leave_a_line_each(wire: InProcess, visitor: Caller
 def test_a_refused_login_leaves_its_reason(
     wire: InProcess, visitor: Caller, audited: Lines, board: SharedMetrics, clock: HeldClock
 ) -> None:
-    wire.console._observer._audit = AuditLog(board.meter(0), clock.now)
+    wire.console._observer._audit = AuditLog(board.worker(0), clock.now)
     for _ in range(10):
         visitor.login("demo", "wrong")
     clock.moment += 1
@@ -138,7 +138,7 @@ def test_a_flood_of_refusals_leaves_few_lines_and_says_how_many_it_left_out(
     wire: InProcess, visitor: Caller, audited: Lines, board: SharedMetrics, scrape: Scrape
 ) -> None:
     seconds = Seconds()
-    wire.console._observer._audit = wire.console._audit = AuditLog(board.meter(0), seconds)
+    wire.console._observer._audit = wire.console._audit = AuditLog(board.worker(0), seconds)
     for _ in range(RECORDS_PER_SECOND + 30):
         visitor.send("GET", "/nowhere")
     assert len(audited.records) == RECORDS_PER_SECOND
@@ -147,19 +147,19 @@ def test_a_flood_of_refusals_leaves_few_lines_and_says_how_many_it_left_out(
 
     seconds.now += 1
     wire.console.take_readings()
-    assert audited.fields[-1] == {"event": "left_out", "of": "refused", "reason": "not_found", "number": 30}
+    assert audited.fields[-1] == {"event": "suppressed", "of": "refused", "reason": "not_found", "number": 30}
     visitor.send("GET", "/nowhere")
-    assert audited.events[-2:] == ["left_out", "refused"]
+    assert audited.events[-2:] == ["suppressed", "refused"]
     page = scrape()
-    assert page.value("refusals_total", reason="not_found") == RECORDS_PER_SECOND + 31
-    assert page.value("audit_lines_left_out_total") == 30
+    assert page.value("rejections_total", reason="not_found") == RECORDS_PER_SECOND + 31
+    assert page.value("audit_records_suppressed_total") == 30
 
 
 def test_a_flood_of_one_refusal_hides_no_other(
     wire: InProcess, visitor: Caller, audited: Lines, board: SharedMetrics, scrape: Scrape
 ) -> None:
     seconds = Seconds()
-    wire.console._observer._audit = wire.console._audit = AuditLog(board.meter(0), seconds)
+    wire.console._observer._audit = wire.console._audit = AuditLog(board.worker(0), seconds)
     for _ in range(RECORDS_PER_SECOND + 3):
         visitor.send("GET", "/nowhere")
         visitor.send("GET", "/api/", {"Host": "evil.example"})
@@ -175,10 +175,10 @@ def test_a_flood_of_one_refusal_hides_no_other(
     seconds.now += 1
     wire.console.take_readings()
     assert audited.fields[-2:] == [
-        {"event": "left_out", "of": "refused", "reason": reason, "number": 3}
+        {"event": "suppressed", "of": "refused", "reason": reason, "number": 3}
         for reason in ("not_found", "invalid_host")
     ]
-    assert scrape().value("audit_lines_left_out_total") == 6
+    assert scrape().value("audit_records_suppressed_total") == 6
 
 
 def test_what_was_left_out_is_told_at_the_end(settings: Settings, clock: HeldClock, audited: Lines) -> None:
@@ -187,13 +187,13 @@ def test_what_was_left_out_is_told_at_the_end(settings: Settings, clock: HeldClo
     for _ in range(RECORDS_PER_SECOND + 1):
         wire.send("GET", "/nowhere", [])
     wire.close()
-    assert audited.events[-2:] == ["refused", "left_out"]
+    assert audited.events[-2:] == ["refused", "suppressed"]
 
 
 def test_a_flood_hides_neither_logins_nor_those_refused(
     wire: InProcess, visitor: Caller, audited: Lines, board: SharedMetrics
 ) -> None:
-    wire.console._observer._audit = AuditLog(board.meter(0), Seconds())
+    wire.console._observer._audit = AuditLog(board.worker(0), Seconds())
     for _ in range(RECORDS_PER_SECOND + 1):
         visitor.send("GET", "/nowhere")
     visitor.login("demo", "wrong")
@@ -220,7 +220,7 @@ def test_an_access_line_carries_what_is_known_of_the_call(talkative: InProcess, 
     (fields,) = accessed.fields
     assert fields.pop("duration_ms") > 0
     assert fields == {
-        "event": "call",
+        "event": "request",
         "method": "POST",
         "path": "/api/",
         "action": "GetNews",

@@ -33,7 +33,7 @@ def clock() -> HeldClock:
 def test_every_family_is_there_with_its_help_and_type(
     settings: Settings, board: SharedMetrics, wire: InProcess
 ) -> None:
-    board.meter(0).set(layout.CERTIFICATE_EXPIRY, 1)
+    board.worker(0).set(layout.CERTIFICATE_EXPIRY, 1)
     text = page_text(board, settings)
     found = {family.name: family for family in text_string_to_metric_families(text)}
     for family in FAMILIES:
@@ -96,11 +96,11 @@ def test_durations_add_up_to_the_calls(wire: InProcess, visitor: Caller, scrape:
     page = scrape()
     for call in layout.OPERATIONS:
         answered = sum(number for (name, _), number in page.calls().items() if name == call)
-        buckets = page.buckets("call_duration_seconds", call=call)
+        buckets = page.buckets("request_duration_seconds", operation=call)
         assert len(buckets) == len(layout.SECONDS_BOUNDS) + 1
         assert buckets == sorted(buckets)
-        assert buckets[-1] == page.value("call_duration_seconds_count", call=call) == answered
-        assert (page.value("call_duration_seconds_sum", call=call) > 0) == (answered > 0)
+        assert buckets[-1] == page.value("request_duration_seconds_count", operation=call) == answered
+        assert (page.value("request_duration_seconds_sum", operation=call) > 0) == (answered > 0)
 
 
 def test_a_caller_that_left_is_counted(wire: InProcess, scrape: Scrape) -> None:
@@ -136,14 +136,14 @@ def test_logins_and_refusals_are_shown_whole(wire: InProcess, visitor: Caller, s
         "too_many_requests": 1,
         "unknown_region": 1,
     }
-    assert page.by_label("refusals_total", "reason") == {
+    assert page.by_label("rejections_total", "reason") == {
         "invalid_credentials": 10,
         "too_many_requests": 1,
         "unknown_region": 1,
         "login_required": 1,
         "unavailable": 1,
     }
-    shown = {sample.labels["reason"] for sample in page.families["cloudconsole_refusals"].samples}
+    shown = {sample.labels["reason"] for sample in page.families["cloudconsole_rejections"].samples}
     assert shown == set(layout.REJECTIONS)
 
 
@@ -169,13 +169,13 @@ def test_the_stores_files_and_writes_are_shown(demo: Caller, data: Path, scrape:
     assert page.value("store_write_duration_seconds_sum") > 0
 
 
-def test_payloads_prepared_and_kept_are_told_apart(wire: InProcess, demo: Caller, scrape: Scrape) -> None:
+def test_cache_hits_and_misses_are_counted(wire: InProcess, demo: Caller, scrape: Scrape) -> None:
     for action in ("GetNews", "GetNews", "GetNews", "GetFlavors"):
         demo.call(action)
     wire.console.take_readings()
     page = scrape()
-    assert page.by_label("payloads_total", "source") == {"prepared": 2, "kept": 2}
-    assert page.value("payload_cache_bytes") > 1000
+    assert page.by_label("response_cache_lookups_total", "result") == {"miss": 2, "hit": 2}
+    assert page.value("response_cache_bytes") > 1000
 
 
 def test_a_store_that_fails_is_seen(demo: Caller, data: Path, scrape: Scrape) -> None:
@@ -187,7 +187,7 @@ def test_a_store_that_fails_is_seen(demo: Caller, data: Path, scrape: Scrape) ->
     assert page.value("store_readable") == 0
     assert page.value("store_errors_total") == 1
     assert "cloudconsole_sessions" not in page.families
-    assert page.value("refusals_total", reason="unavailable") == 1
+    assert page.value("rejections_total", reason="unavailable") == 1
 
 
 def test_a_store_that_is_gone_is_seen_and_not_made_anew(settings: Settings, tmp_path: Path) -> None:
@@ -216,20 +216,20 @@ def test_whether_the_store_can_be_read_is_told_while_counting_rests(
 
 def test_calls_to_a_cloud_are_counted_by_service(board: SharedMetrics, scrape: Scrape) -> None:
     for worker in range(2):
-        watcher = UpstreamObserver(board.meter(worker))
+        watcher = UpstreamObserver(board.worker(worker))
         for _ in range(3):
-            watcher.begun("load-balancer")
-        watcher.ended("load-balancer", 2_000_000)
+            watcher.started("load-balancer")
+        watcher.finished("load-balancer", 2_000_000)
         watcher.failed("load-balancer", was_slow=True)
         watcher.failed("identity", was_slow=False)
     page = scrape()
-    assert page.value("upstream_call_duration_seconds_count", service="load-balancer") == 2
-    assert page.value("upstream_call_duration_seconds_sum", service="load-balancer") == 0.004
-    assert page.value("upstream_call_duration_seconds_count", service="compute") == 0
+    assert page.value("upstream_request_duration_seconds_count", service="load-balancer") == 2
+    assert page.value("upstream_request_duration_seconds_sum", service="load-balancer") == 0.004
+    assert page.value("upstream_request_duration_seconds_count", service="compute") == 0
     assert page.value("upstream_failures_total", service="load-balancer", reason="upstream_timeout") == 2
     assert page.value("upstream_failures_total", service="load-balancer", reason="upstream_failed") == 0
     assert page.value("upstream_failures_total", service="identity", reason="upstream_failed") == 2
-    assert page.by_label("upstream_calls_in_flight", "service") == {"load-balancer": 4}
+    assert page.by_label("upstream_requests_in_flight", "service") == {"load-balancer": 4}
 
 
 def test_workers_are_those_that_run(wire: InProcess, board: SharedMetrics, scrape: Scrape) -> None:
@@ -237,8 +237,8 @@ def test_workers_are_those_that_run(wire: InProcess, board: SharedMetrics, scrap
     assert page.value("workers") == 1
     assert page.value("worker_resident_memory_bytes", worker="0") > 10_000_000
     assert page.by_label("worker_restarts_total", "reason") == {}
-    board.meter(0).clear_gauges()
-    board.meter(0).note_restart(layout.FROZEN)
+    board.worker(0).clear_gauges()
+    board.worker(0).note_restart(layout.FROZEN)
     page = scrape()
     assert page.value("workers") == 0
     assert page.by_label("worker_restarts_total", "reason") == {"frozen": 1}
@@ -249,7 +249,7 @@ def test_a_worker_that_just_died_has_no_memory(board: SharedMetrics, scrape: Scr
     if not process:
         os._exit(0)
     os.waitpid(process, 0)
-    board.meter(1).set(layout.PROCESS, process)
+    board.worker(1).set(layout.PROCESS, process)
     assert scrape().by_label("worker_resident_memory_bytes", "worker") == {}
 
 
@@ -261,9 +261,9 @@ def test_it_says_what_runs_since_when(scrape: Scrape) -> None:
 
 
 def test_sums_are_exact_however_large(board: SharedMetrics, settings: Settings) -> None:
-    board.meter(0).count_call("GetNews", "ok", 10**16 + 1)
+    board.worker(0).count_request("GetNews", "ok", 10**16 + 1)
     text = page_text(board, settings)
-    assert 'call_duration_seconds_sum{call="GetNews"} 10000000.000000001\n' in text
+    assert 'request_duration_seconds_sum{operation="GetNews"} 10000000.000000001\n' in text
 
 
 def test_counting_rests_after_it_took_long(settings: Settings, demo: Caller) -> None:

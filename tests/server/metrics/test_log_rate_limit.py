@@ -18,48 +18,48 @@ def allowance(seconds: HeldClock) -> RateLimiter[str]:
 
 
 def test_so_many_of_each_kind_are_taken(allowance: RateLimiter[str]) -> None:
-    assert [allowance.takes(kind) for kind in "aaabbab"] == [True, True, False, True, True, False, False]
+    assert [allowance.allows(kind) for kind in "aaabbab"] == [True, True, False, True, True, False, False]
 
 
 def test_the_rest_is_told_when_the_time_is_over_and_then_it_begins_anew(
     allowance: RateLimiter[str], seconds: HeldClock
 ) -> None:
     for _ in range(5):
-        allowance.takes("a")
+        allowance.allows("a")
     seconds.moment += 9.9
-    assert list(allowance.left_out()) == []
+    assert list(allowance.suppressed()) == []
     seconds.moment += 0.1
-    assert list(allowance.left_out()) == [("a", 3)]
-    assert list(allowance.left_out()) == []
-    assert allowance.takes("a")
+    assert list(allowance.suppressed()) == [("a", 3)]
+    assert list(allowance.suppressed()) == []
+    assert allowance.allows("a")
 
 
 def test_each_kind_has_a_time_of_its_own(allowance: RateLimiter[str], seconds: HeldClock) -> None:
     for kind in "aaabbb":
-        allowance.takes(kind)
+        allowance.allows(kind)
         seconds.moment += 1
     seconds.moment += 5
-    assert list(allowance.left_out()) == [("a", 1)]
+    assert list(allowance.suppressed()) == [("a", 1)]
     seconds.moment += 3
-    assert list(allowance.left_out()) == [("b", 1)]
+    assert list(allowance.suppressed()) == [("b", 1)]
 
 
 def test_a_kind_that_kept_to_its_lines_is_not_told(allowance: RateLimiter[str], seconds: HeldClock) -> None:
     for kind in "aabbb":
-        allowance.takes(kind)
+        allowance.allows(kind)
     seconds.moment += 10
-    assert list(allowance.left_out()) == [("b", 1)]
+    assert list(allowance.suppressed()) == [("b", 1)]
 
 
 def test_nothing_is_kept_of_kinds_whose_time_is_over(allowance: RateLimiter[str], seconds: HeldClock) -> None:
     for number in range(1000):
-        list(allowance.left_out())
-        allowance.takes(str(number))
+        list(allowance.suppressed())
+        allowance.allows(str(number))
         seconds.moment += 1
     assert len(allowance._used) == len(allowance._over_at) == 10
 
 
 def test_all_can_be_told_before_their_time(allowance: RateLimiter[str]) -> None:
     for kind in "aaabbbb":
-        allowance.takes(kind)
-    assert list(allowance.left_out(until_now=True)) == [("a", 1), ("b", 2)]
+        allowance.allows(kind)
+    assert list(allowance.suppressed(until_now=True)) == [("a", 1), ("b", 2)]

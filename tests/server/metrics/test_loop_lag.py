@@ -31,7 +31,7 @@ def test_readings_are_taken_again_and_again(board: SharedMetrics) -> None:
             if len(taken) == 3:
                 enough.set()
 
-        LoopLagMonitor(board.meter(0), take).start()
+        LoopLagMonitor(board.worker(0), take).start()
         async with asyncio.timeout(60):
             await enough.wait()
 
@@ -49,7 +49,7 @@ def test_a_loop_that_was_held_up_is_seen(board: SharedMetrics) -> None:
                 seen.append((board.read()[0][layout.LONGEST_LAG], lags(board)))
                 beaten.set()
 
-        LoopLagMonitor(board.meter(0), look).start()
+        LoopLagMonitor(board.worker(0), look).start()
         # The loop is held up from the beat's moment on, for more than a quarter of a second.
         time.sleep(0.3)  # noqa: ASYNC251
         async with asyncio.timeout(60):
@@ -65,7 +65,7 @@ def test_a_loop_that_was_held_up_is_seen(board: SharedMetrics) -> None:
 
 def test_the_longest_lag_is_forgotten_after_a_while(board: SharedMetrics, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collectors, "REMEMBERED_INTERVALS", 3)
-    watched = LoopLagMonitor(board.meter(0), lambda: None)
+    watched = LoopLagMonitor(board.worker(0), lambda: None)
     seen = []
     for lag in (1, 9, 2, 2, 2, 2, 3, 3, 3):
         watched._note_lag(lag)

@@ -68,7 +68,7 @@ def test_bounds_go_from_50_microseconds_to_10_seconds() -> None:
 def test_a_duration_falls_into_the_first_bucket_that_holds_it(
     board: SharedMetrics, nanoseconds: int, bucket: int
 ) -> None:
-    board.meter(0).count_call("GetNews", "ok", nanoseconds)
+    board.worker(0).count_request("GetNews", "ok", nanoseconds)
     *buckets, total = durations_of(board, "GetNews")
     assert buckets == [int(number == bucket) for number in range(len(layout.SECONDS_BOUNDS) + 1)]
     assert total == nanoseconds
@@ -78,16 +78,16 @@ def test_connections_are_accepted_once_every_worker_accepts(board: SharedMetrics
     seen = []
     for worker in range(3):
         seen.append(board.is_accepting())
-        board.meter(worker).set(layout.ACCEPTING, 1)
+        board.worker(worker).set(layout.ACCEPTING, 1)
     assert (seen, board.is_accepting()) == ([False] * 3, True)
-    board.meter(1).clear_gauges()
+    board.worker(1).clear_gauges()
     assert not board.is_accepting()
 
 
 def test_each_worker_counts_in_its_own_region(board: SharedMetrics) -> None:
     for worker in range(3):
         for _ in range(worker + 1):
-            board.meter(worker).count_call("login", "csrf_failed", 1)
+            board.worker(worker).count_request("login", "csrf_failed", 1)
     place = layout.OPERATION_OFFSETS["login"] + layout.OUTCOME_OFFSETS["csrf_failed"]
     assert [cells[place] for cells in board.read()] == [1, 2, 3]
 
@@ -97,7 +97,7 @@ def in_a_process_of_its_own(meter: WorkerMetrics, times: int) -> None:
     if not process:
         meter.begin()
         for _ in range(times):
-            meter.count_call("GetFlavors", "ok", MILLISECOND)
+            meter.count_request("GetFlavors", "ok", MILLISECOND)
         meter.set(layout.IN_FLIGHT, 7)
         os._exit(0)
     assert os.waitpid(process, 0) == (process, 0)
@@ -105,15 +105,15 @@ def in_a_process_of_its_own(meter: WorkerMetrics, times: int) -> None:
 
 def test_what_other_processes_count_is_seen_here(board: SharedMetrics) -> None:
     for worker in range(3):
-        in_a_process_of_its_own(board.meter(worker), 1000)
+        in_a_process_of_its_own(board.worker(worker), 1000)
     assert count_of(board, "GetFlavors", "ok") == 3000
     assert durations_of(board, "GetFlavors", 2)[-1] == 1000 * MILLISECOND
 
 
 def test_a_successor_goes_on_counting_but_has_values_of_its_own(board: SharedMetrics) -> None:
-    in_a_process_of_its_own(board.meter(1), 1000)
+    in_a_process_of_its_own(board.worker(1), 1000)
     assert board.read()[1][layout.IN_FLIGHT] == 7
-    board.meter(1).begin()
+    board.worker(1).begin()
     assert board.read()[1][layout.IN_FLIGHT] == 0
     assert board.read()[1][layout.PROCESS] == os.getpid()
     assert count_of(board, "GetFlavors", "ok") == 1000

@@ -40,13 +40,13 @@ def test_calls_to_the_cloud_are_counted_by_service(wire: InProcess, cloud: Small
     assert visitor.call("GetUsageLimits").error == "upstream_failed"
     wire.together(wire.console.leave())
     page = scrape()
-    assert page.value("upstream_call_duration_seconds_count", service="identity") == 1
-    assert page.value("upstream_call_duration_seconds_count", service="compute") == 2
-    assert page.value("upstream_call_duration_seconds_sum", service="compute") > 0
+    assert page.value("upstream_request_duration_seconds_count", service="identity") == 1
+    assert page.value("upstream_request_duration_seconds_count", service="compute") == 2
+    assert page.value("upstream_request_duration_seconds_sum", service="compute") > 0
     assert page.value("upstream_failures_total", service="identity", reason="upstream_failed") == 0
     failures = [
         page.value("upstream_failures_total", service=service, reason="upstream_failed")
         for service in ("compute", "volume", "network")
     ]
     assert sum(failures) > 0
-    assert page.by_label("upstream_calls_in_flight", "service") == {}
+    assert page.by_label("upstream_requests_in_flight", "service") == {}

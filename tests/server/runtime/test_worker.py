@@ -38,10 +38,10 @@ def test_browsers_are_kept_to_https_where_all_come_by_it(given: dict[str, str], 
 
 ASK_FOR_ROOM = """
 import resource, sys
-from cloudconsole.server.runtime.worker import room_for
+from cloudconsole.server.runtime.worker import connection_limit
 least, most, wanted = map(int, sys.argv[1:])
 resource.setrlimit(resource.RLIMIT_NOFILE, (least, most))
-print(room_for(wanted), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+print(connection_limit(wanted), resource.getrlimit(resource.RLIMIT_NOFILE)[0])
 """
 
 

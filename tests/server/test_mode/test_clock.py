@@ -5,7 +5,7 @@ from datetime import UTC
 
 import pytest
 
-from cloudconsole.server.test_mode.clock import EARLIEST, LATEST, TestClock, check_moment, read_moment
+from cloudconsole.server.test_mode.clock import EARLIEST, LATEST, ControllableClock, check_moment, read_moment
 
 MOMENT = 1_767_229_170.0
 
@@ -19,32 +19,32 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_without_a_start_it_is_the_machines(machine: list[float]) -> None:
-    clock = TestClock()
+    clock = ControllableClock()
     machine[0] += 5
     assert (clock.now(), clock.is_fixed) == (machine[0], False)
 
 
 def test_it_runs_from_its_start(machine: list[float]) -> None:
-    clock = TestClock(MOMENT)
+    clock = ControllableClock(MOMENT)
     machine[0] += 5
     assert clock.now() == MOMENT + 5
 
 
 def test_it_stands_at_its_start(machine: list[float]) -> None:
-    clock = TestClock(MOMENT, fixed=True)
+    clock = ControllableClock(MOMENT, fixed=True)
     machine[0] += 5
     assert (clock.now(), clock.is_fixed) == (MOMENT, True)
 
 
 def test_alone_fixed_stands_at_the_moment_it_was_made(machine: list[float]) -> None:
     made = machine[0]
-    clock = TestClock(fixed=True)
+    clock = ControllableClock(fixed=True)
     machine[0] += 5
     assert clock.now() == made
 
 
 def test_it_keeps_running_or_standing_when_it_is_set(machine: list[float]) -> None:
-    running, standing = TestClock(), TestClock(fixed=True)
+    running, standing = ControllableClock(), ControllableClock(fixed=True)
     for clock in (running, standing):
         clock.set(MOMENT)
     machine[0] += 5
@@ -52,7 +52,7 @@ def test_it_keeps_running_or_standing_when_it_is_set(machine: list[float]) -> No
 
 
 def test_it_stands_and_runs_on_from_there(machine: list[float]) -> None:
-    clock = TestClock(MOMENT)
+    clock = ControllableClock(MOMENT)
     clock.fix()
     machine[0] += 5
     assert clock.now() == MOMENT
@@ -64,7 +64,7 @@ def test_it_stands_and_runs_on_from_there(machine: list[float]) -> None:
 @pytest.mark.parametrize("fixed", [False, True])
 @pytest.mark.parametrize("start", [None, MOMENT])
 def test_a_reset_makes_it_what_it_was(machine: list[float], start: float | None, fixed: bool) -> None:
-    clock, begun = TestClock(start, fixed=fixed), machine[0]
+    clock, begun = ControllableClock(start, fixed=fixed), machine[0]
     clock.set(1.0)
     (clock.run if fixed else clock.fix)()
     machine[0] += 5

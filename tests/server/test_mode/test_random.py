@@ -11,7 +11,7 @@ from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.connection import LimitedProtocol
 from cloudconsole.server.test_mode.clock import SeededRandomSource
-from cloudconsole.server.test_mode.runtime import TestRuntime
+from cloudconsole.server.test_mode.runtime import ServerRuntime
 from tests.harness import Caller, HeldClock, InProcess
 
 
@@ -89,8 +89,8 @@ def test_without_a_seed_every_token_comes_from_the_systems_secrets(
 
 
 def test_an_ordinary_console_has_nothing_of_a_desk() -> None:
-    desk = TestRuntime()
+    desk = ServerRuntime()
     assert desk.randomness is SYSTEM_RANDOM
     assert desk.protocol is LimitedProtocol
     assert desk.make_controls is None
-    assert desk.told() == []
+    assert desk.describe() == []

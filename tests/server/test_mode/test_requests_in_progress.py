@@ -10,9 +10,9 @@ import pytest
 
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.test_mode.clock import SeededRandomSource, TestClock
+from cloudconsole.server.test_mode.clock import ControllableClock, SeededRandomSource
 from cloudconsole.server.test_mode.controls import Controls
-from cloudconsole.server.test_mode.runtime import TestRuntime
+from cloudconsole.server.test_mode.runtime import ServerRuntime
 from cloudconsole.store.tables import login_failures, sessions
 from tests.conftest import NOON
 from tests.harness import FORM, JSON, Caller, InProcess, Reply
@@ -24,8 +24,8 @@ Call = Coroutine[Any, Any, Reply]
 @pytest.fixture
 def wire(settings: Settings) -> Iterator[InProcess]:
     """A console in test mode and in process, where calls made together begin in the order they are named."""
-    clock, seeded = TestClock(NOON, fixed=True), SeededRandomSource("tests")
-    console = InProcess(Console(settings, desk=TestRuntime(clock, seeded, partial(Controls, clock, seeded))))
+    clock, seeded = ControllableClock(NOON, fixed=True), SeededRandomSource("tests")
+    console = InProcess(Console(settings, runtime=ServerRuntime(clock, seeded, partial(Controls, clock, seeded))))
     yield console
     console.close()
 

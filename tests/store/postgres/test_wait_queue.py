@@ -48,7 +48,7 @@ class Readers:
     async def _read(self, number: int, seconds: float) -> None:
         self._ends[number] = asyncio.Event()
         try:
-            async with self.places.taken(asyncio.get_running_loop().time() + seconds):
+            async with self.places.slot(asyncio.get_running_loop().time() + seconds):
                 self.reading.append(number)
                 await self._ends[number].wait()
         except Unavailable as refusal:
@@ -186,7 +186,7 @@ async def test_who_goes_away_is_passed_over(readers: Readers) -> None:
 @scene
 async def test_a_place_that_came_in_the_moment_of_going_away_is_the_next_ones(readers: Readers) -> None:
     await readers.come(NUMBER - 1)
-    async with readers.places.taken(asyncio.get_running_loop().time() + PATIENCE):
+    async with readers.places.slot(asyncio.get_running_loop().time() + PATIENCE):
         await readers.come(2)
     goes, stays = readers.tasks[NUMBER - 1 :]
     goes.cancel()

@@ -35,7 +35,7 @@ def test_a_folder_of_another_user_is_not(tmp_path: Path, monkeypatch: pytest.Mon
     danger = find_unsafe_permissions(tmp_path)
     assert danger is not None
     assert danger.text == f"the data folder {tmp_path} belongs to {owner}, who can replace what is in it"
-    assert danger.mend == f"run this as {owner}, or chown -R {ourselves} {tmp_path}"
+    assert danger.fix == f"run this as {owner}, or chown -R {ourselves} {tmp_path}"
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o702])
@@ -43,7 +43,7 @@ def test_a_folder_that_everyone_writes_to_is_not(tmp_path: Path, mode: int) -> N
     tmp_path.chmod(mode)
     danger = find_unsafe_permissions(tmp_path)
     assert danger is not None
-    assert danger.mend == f"chmod o-w {tmp_path}"
+    assert danger.fix == f"chmod o-w {tmp_path}"
 
 
 def test_no_store_is_made_in_a_dangerous_folder(tmp_path: Path) -> None:

@@ -93,11 +93,11 @@ class Known(NamedTuple):
 
 
 def known(reader: SqliteReader) -> Known:
-    return Known(reader.changes.latest, reader.changes.of_tenant(1), reader.changes.of_session(b"hash"))
+    return Known(reader.changes.latest, reader.changes.tenant_version(1), reader.changes.session_version(b"hash"))
 
 
 def look(reader: SqliteReader) -> Known:
-    asyncio.run(reader.changes.look())
+    asyncio.run(reader.changes.poll())
     return known(reader)
 
 
@@ -117,7 +117,7 @@ def test_a_commit_to_the_cloud_is_a_change_of_every_tenant_and_of_no_session(
     commit(folder, IN_THE_CLOUD)
     after = look(reader)
     assert after == (before.latest + 1, before.latest + 1, before.of_session)
-    assert reader.changes.of_tenant(2) == after.of_tenant
+    assert reader.changes.tenant_version(2) == after.of_tenant
 
 
 def test_a_commit_to_the_activity_is_a_change_of_every_session_and_of_no_tenant(
@@ -127,7 +127,7 @@ def test_a_commit_to_the_activity_is_a_change_of_every_session_and_of_no_tenant(
     commit(folder, IN_THE_ACTIVITY, part="activity")
     after = look(reader)
     assert after == (before.latest + 1, before.of_tenant, before.latest + 1)
-    assert reader.changes.of_session(b"another") == after.of_session
+    assert reader.changes.session_version(b"another") == after.of_session
 
 
 def test_commits_to_both_are_one_change_of_everything(folder: Path, reader: SqliteReader) -> None:

@@ -26,15 +26,15 @@ def test_it_is_called_by_its_folder(tmp_path: Path) -> None:
 
 
 def test_nobody_has_to_wait_before_saying_that_a_change_is_made(folder: Path) -> None:
-    assert SqliteStore(folder).settle_seconds == 0
+    assert SqliteStore(folder).replication_wait_seconds == 0
 
 
 @pytest.mark.parametrize("way", [SqliteStore.migrate, SqliteStore.prepare])
 def test_it_is_made_where_there_is_none(tmp_path: Path, way: Callable[[SqliteStore], None]) -> None:
     store = SqliteStore(tmp_path / "data")
-    assert not store.is_there()
+    assert not store.exists()
     way(store)
-    assert store.is_there()
+    assert store.exists()
     assert asyncio.run(is_current(store))
 
 

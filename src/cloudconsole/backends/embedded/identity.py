@@ -43,8 +43,8 @@ class EmbeddedIdentity:
         self._reader = reader
         self._hashing = hashing
 
-    async def authenticate(self, username: str, password: str, caller: ClientInfo) -> Account | None:
-        del caller  # nobody else is asked
+    async def authenticate(self, username: str, password: str, client: ClientInfo) -> Account | None:
+        del client  # nobody else is asked
         choice = int.from_bytes(hashlib.sha256(username.encode()).digest()[:7])
         rows = await self._reader.all(_FIND, {"username": username, "choice": choice})
         account = next((row for row in rows if row[0] != _DECOY_ID), None)
@@ -58,5 +58,5 @@ class EmbeddedIdentity:
         outdated = password_hash if needs_rehash(password_hash) else None
         return Account(account_id, known_name, version, role, outdated)
 
-    async def recognises(self, username: str) -> bool:
+    async def known_username(self, username: str) -> bool:
         return await self._reader.seek(_RECOGNISE, (username,)) is not None

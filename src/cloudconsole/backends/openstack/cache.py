@@ -33,7 +33,7 @@ class SingleFlightCache:
         self._kept: OrderedDict[Hashable, CachedRead[Any]] = OrderedDict()
         self._under_way: dict[Hashable, asyncio.Task[CachedRead[Any]]] = {}
 
-    def kept(self, key: Hashable, seconds: float) -> CachedRead[Any] | None:
+    def cached(self, key: Hashable, seconds: float) -> CachedRead[Any] | None:
         """The reading of at most so many seconds ago."""
         reading = self._kept.get(key)
         # `read_at <= now`, because a clock may be set back.

@@ -130,20 +130,20 @@ class OpenStackClient:
         self._keeping: httpx2.AsyncHTTPTransport | None = None
         self._fresh: httpx2.AsyncHTTPTransport | None = None
         self._rooms: dict[str, asyncio.Semaphore] = {}
-        self._watcher: CallObserver = watcher or NullObserver()
+        self._observer: CallObserver = watcher or NullObserver()
 
     @property
     def action_seconds(self) -> float:
         """Within which all calls for one thing that a caller wants must be done."""
         return self._manners.action_seconds
 
-    async def ask(
+    async def request(
         self,
         place: str,
         method: str,
         path: str,
         *,
-        caller: ClientInfo,
+        client: ClientInfo,
         service: Service = "identity",
         token: str | None = None,
         headers: Mapping[str, str] | None = None,
@@ -156,12 +156,12 @@ class OpenStackClient:
         Raises `TokenRefused` where the tenant's token was, `UpstreamTimeout` or `UpstreamFailed` for all else.
         """
         call = UpstreamRequest(place, method, path, service)
-        room = self._rooms.setdefault(service_of(place), asyncio.Semaphore(self._manners.concurrency))
+        context = self._rooms.setdefault(service_of(place), asyncio.Semaphore(self._manners.concurrency))
         started = time.perf_counter_ns()
-        self._watcher.begun(service)
+        self._observer.started(service)
         try:
-            request = _request(call, _headers(caller, token) | dict(headers or {}), params, body)
-            async with asyncio.timeout(self._manners.call_seconds), room:
+            request = _request(call, _headers(client, token) | dict(headers or {}), params, body)
+            async with asyncio.timeout(self._manners.call_seconds), context:
                 status, received, content = await self._exchange(request)
             took = (time.perf_counter_ns() - started) / 1e6
             log.debug("asked", extra={"fields": {"call": str(call), "ms": took}})
@@ -179,19 +179,19 @@ class OpenStackClient:
             self._note(call, _named(failure))
             raise UpstreamFailed from failure
         finally:
-            self._watcher.ended(service, time.perf_counter_ns() - started)
+            self._observer.finished(service, time.perf_counter_ns() - started)
 
-    def read(self, answer: UpstreamResponse, shape: type[Shape]) -> Shape:
+    def read(self, response: UpstreamResponse, shape: type[Shape]) -> Shape:
         """The body as `shape`, which need name only what is of use; raises `UpstreamFailed` where it does not fit."""
         try:
-            return msgspec.convert(answer.body, shape)
+            return msgspec.convert(response.body, shape)
         except msgspec.ValidationError as problem:
             # Its text names types and where they are wrong, and no value.
-            raise self.nonsense(answer, str(problem)) from problem
+            raise self.invalid_response(response, str(problem)) from problem
 
-    def nonsense(self, answer: UpstreamResponse, why: str) -> UpstreamFailed:
+    def invalid_response(self, response: UpstreamResponse, why: str) -> UpstreamFailed:
         """What to raise where an answer cannot be true; `why` is logged, so it must hold nothing of the answer."""
-        self._note(answer.call, why)
+        self._note(response.call, why)
         return UpstreamFailed()
 
     async def close(self) -> None:
@@ -220,7 +220,7 @@ class OpenStackClient:
         return httpx2.AsyncHTTPTransport(verify=self._tls, trust_env=False, limits=limits)
 
     def _note(self, call: UpstreamRequest, why: str, *, was_slow: bool = False) -> None:
-        self._watcher.failed(call.service, was_slow=was_slow)
+        self._observer.failed(call.service, was_slow=was_slow)
         log.warning("a service behind the console failed: %s: %s", call, why, extra=_named_service(call))
 
 
@@ -244,14 +244,14 @@ def openstack_request_id(request_id: str) -> str:
     return f"req-{number}"
 
 
-def _headers(caller: ClientInfo, token: str | None) -> dict[str, str]:
+def _headers(client: ClientInfo, token: str | None) -> dict[str, str]:
     headers = {
         "Accept": "application/json",
         "Accept-Encoding": "identity",
         "User-Agent": f"cloudconsole/{__version__}",
-        "X-Forwarded-For": caller.address,
-        "X-Request-ID": caller.request_id,
-        "X-OpenStack-Request-ID": openstack_request_id(caller.request_id),
+        "X-Forwarded-For": client.address,
+        "X-Request-ID": client.request_id,
+        "X-OpenStack-Request-ID": openstack_request_id(client.request_id),
     }
     return headers if token is None else headers | {"X-Auth-Token": token}
 

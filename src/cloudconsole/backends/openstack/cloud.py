@@ -32,7 +32,7 @@ _FLEETING: Final[tuple[ResourceType, ...]] = ("image", "loadbalance", "volume")
 
 
 class TokenDecrypter(Protocol):
-    def open(self, sealed: bytes) -> str | None:
+    def decrypt(self, sealed: bytes) -> str | None:
         """The token, or None where it was sealed under a key that is no longer there."""
 
 
@@ -58,7 +58,7 @@ class OpenStackCloud:
     def __init__(
         self,
         places: Mapping[str, CloudEndpoint],
-        seals: TokenDecrypter,
+        cipher: TokenDecrypter,
         reader: Reader,
         sightings: ObservedResources,
         manners: ClientLimits,
@@ -66,10 +66,10 @@ class OpenStackCloud:
         zone: tzinfo,
     ) -> None:
         self._places = places
-        self._seals = seals
+        self._cipher = cipher
         self._reader = reader
         self._prices = CachedPrices(of_types=True)
-        self._sightings = sightings
+        self._observed = sightings
         self._manners = manners
         self._clock = clock
         self._zone = zone
@@ -124,7 +124,7 @@ class OpenStackCloud:
         weigh: Callable[[Value], int],
     ) -> CachedRead[Value]:
         key = (what, _access(tenant).scope)
-        kept = self._sharing.kept(key, seconds)
+        kept = self._sharing.cached(key, seconds)
         if kept is not None:
             return kept
         visit = self._visit(tenant)
@@ -139,13 +139,13 @@ class OpenStackCloud:
     def _visit(self, tenant: Tenant) -> CloudRequest:
         access = _access(tenant)
         place = self._places.get(access.endpoint)
-        token = self._seals.open(access.sealed_token)
-        if place is None or token is None or tenant.caller is None:
+        token = self._cipher.decrypt(access.encrypted_token)
+        if place is None or token is None or tenant.client is None:
             # The operator took the endpoint or the key away since: nothing can be asked with such a session.
             raise LoginRequired
         # Of those that it was opened with, an operator may have named fewer since.
         regions = [
-            ServiceClient(place.upstream, tenant.caller, token, region, services)
+            ServiceClient(place.upstream, tenant.client, token, region, services)
             for region, services in sorted(access.services.items())
             if place.endpoint.may_use(region)
         ]
@@ -183,7 +183,7 @@ class OpenStackCloud:
             book = (await self._prices.read(moment)).book
         # What was seen under older prices is written down again: it costs what it did at its last moment.
         anew_since = max(since, book.last_change(now))
-        await self._sightings.note(access.endpoint, access.project_id, seen, since, anew_since)
+        await self._observed.record(access.endpoint, access.project_id, seen, since, anew_since)
 
     async def _gone(
         self, moment: Snapshot, access: CloudCredentials, present: Iterable[BillableResource], since: int
@@ -194,7 +194,7 @@ class OpenStackCloud:
         regions = {region for region in access.services if endpoint.may_use(region)}
         return [
             BillableResource(seen.region, kind, seen.resource_id, _amounts(kind, seen.size_gb), seen.type, seen.seen_at)
-            for seen in await self._sightings.since(access.endpoint, access.project_id, since, moment)
+            for seen in await self._observed.since(access.endpoint, access.project_id, since, moment)
             for kind in _FLEETING
             if kind == seen.kind and seen.region in regions and seen[:3] not in listed
         ]
@@ -205,6 +205,6 @@ def _amounts(kind: str, size_gb: int) -> Amounts:
 
 
 def _access(tenant: Tenant) -> CloudCredentials:
-    if tenant.access is None:
+    if tenant.credentials is None:
         raise LoginRequired
-    return tenant.access
+    return tenant.credentials

@@ -45,9 +45,9 @@ class ClientLimits(Struct, frozen=True):
 class CallObserver(Protocol):
     """Sees every call to a cloud, to count it."""
 
-    def begun(self, service: Service) -> None: ...
+    def started(self, service: Service) -> None: ...
 
-    def ended(self, service: Service, nanoseconds: int) -> None:
+    def finished(self, service: Service, nanoseconds: int) -> None:
         """However it ended; the time includes waiting for its turn."""
 
     def failed(self, service: Service, *, was_slow: bool) -> None:
@@ -57,10 +57,10 @@ class CallObserver(Protocol):
 class NullObserver:
     """For whoever counts nothing."""
 
-    def begun(self, service: Service) -> None:
+    def started(self, service: Service) -> None:
         """Nobody looks."""
 
-    def ended(self, service: Service, nanoseconds: int) -> None:
+    def finished(self, service: Service, nanoseconds: int) -> None:
         """Nobody looks."""
 
     def failed(self, service: Service, *, was_slow: bool) -> None:

@@ -170,7 +170,7 @@ class KeystoneIdentity:
         self,
         endpoint: Endpoint,
         upstream: OpenStackClient,
-        seals: TokenCipher,
+        cipher: TokenCipher,
         projects: Projects,
         clock: Clock,
         discard: Callable[[CloudCredentials, ClientInfo], None] = lambda _access, _caller: None,
@@ -179,94 +179,96 @@ class KeystoneIdentity:
         self._endpoint = endpoint
         self._discard = discard
         self._upstream = upstream
-        self._seals = seals
+        self._cipher = cipher
         self._projects = projects
         self._clock = clock
 
-    async def authenticate(self, username: str, password: str, caller: ClientInfo) -> FederatedUser | None:
+    async def authenticate(self, username: str, password: str, client: ClientInfo) -> FederatedUser | None:
         """Who it is, after at most three calls; raises `NoProject` where there is none to work in."""
         if not is_plain(username):
             return None
         try:
             async with asyncio.timeout(self._upstream.action_seconds):
-                return await self._authenticate(username, password, caller)
+                return await self._authenticate(username, password, client)
         except TimeoutError as slow:
             raise UpstreamTimeout from slow
 
-    async def _authenticate(self, username: str, password: str, caller: ClientInfo) -> FederatedUser | None:
+    async def _authenticate(self, username: str, password: str, client: ClientInfo) -> FederatedUser | None:
         """The same in its own time.
 
         None is Keystone's own no: to a wrong password as to an expired one, an unknown user, a disabled or locked one.
         """
         user = {"name": username, "domain": {"name": self._endpoint.user_domain}, "password": password}
         # Without a scope, Keystone takes the user's default project, if there is one.
-        answer = await self._log_in({"password": {"user": user}}, caller, expected=401)
-        if answer.status == 401:
-            if _RECEIPT not in answer.headers:
-                self._upstream.read(answer, Refusal)
+        response = await self._log_in({"password": {"user": user}}, client, expected=401)
+        if response.status == 401:
+            if _RECEIPT not in response.headers:
+                self._upstream.read(response, Refusal)
             return None
-        secret, token = self._proof(answer)
+        secret, token = self._proof(response)
         if token.project is None:
-            project = await self._project_for(token.user, secret, caller)
+            project = await self._project_for(token.user, secret, client)
             scope = {"project": {"id": project.id}}
-            answer = await self._log_in({"token": {"id": secret}}, caller, scope=scope, expected=403)
-            if answer.status == 403:
+            response = await self._log_in({"token": {"id": secret}}, client, scope=scope, expected=403)
+            if response.status == 403:
                 raise NoProject
-            secret, token = self._proof(answer)
+            secret, token = self._proof(response)
         if token.project is None:
-            raise self._upstream.nonsense(answer, "a token for a project is for none")
-        return await self._guest(secret, token, token.project, caller)
+            raise self._upstream.invalid_response(response, "a token for a project is for none")
+        return await self._federated_user(secret, token, token.project, client)
 
-    async def recognises(self, username: str) -> bool:  # noqa: ARG002
+    async def known_username(self, username: str) -> bool:  # noqa: ARG002
         """Only Keystone knows its users."""
         return False
 
-    async def vouches(self, access: CloudCredentials, caller: ClientInfo) -> bool:
+    async def is_valid(self, access: CloudCredentials, client: ClientInfo) -> bool:
         """Whether the token is still good, and for the same user and project."""
-        secret = self._seals.open(access.sealed_token)
+        secret = self._cipher.decrypt(access.encrypted_token)
         if secret is None:
             return False
-        answer = await self._about_itself("GET", secret, caller)
-        if answer.status >= 400:
-            self._upstream.read(answer, Refusal)
+        response = await self._token_details("GET", secret, client)
+        if response.status >= 400:
+            self._upstream.read(response, Refusal)
             return False
-        token = self._upstream.read(answer, Authenticated).token
+        token = self._upstream.read(response, Authenticated).token
         return token.project is not None and (token.user.id, token.project.id) == (access.user_id, access.project_id)
 
-    async def revoke(self, access: CloudCredentials, caller: ClientInfo) -> None:
+    async def revoke(self, access: CloudCredentials, client: ClientInfo) -> None:
         """Make the token worthless; it is none the worse if it is already."""
-        secret = self._seals.open(access.sealed_token)
+        secret = self._cipher.decrypt(access.encrypted_token)
         if secret is not None:
-            await self._about_itself("DELETE", secret, caller)
+            await self._token_details("DELETE", secret, client)
 
     async def _log_in(
-        self, proof: dict[str, Any], caller: ClientInfo, *, expected: int, scope: dict[str, Any] | None = None
+        self, proof: dict[str, Any], client: ClientInfo, *, expected: int, scope: dict[str, Any] | None = None
     ) -> UpstreamResponse:
         auth: dict[str, Any] = {"identity": {"methods": list(proof), **proof}}
         if scope is not None:
             auth["scope"] = scope
-        return await self._upstream.ask(
-            self._endpoint.address, "POST", _TOKENS, caller=caller, body={"auth": auth}, expected=frozenset({expected})
+        return await self._upstream.request(
+            self._endpoint.address, "POST", _TOKENS, client=client, body={"auth": auth}, expected=frozenset({expected})
         )
 
-    async def _about_itself(self, method: str, secret: str, caller: ClientInfo) -> UpstreamResponse:
-        return await self._upstream.ask(
+    async def _token_details(self, method: str, secret: str, client: ClientInfo) -> UpstreamResponse:
+        return await self._upstream.request(
             self._endpoint.address,
             method,
             _TOKENS,
-            caller=caller,
+            client=client,
             token=secret,
             headers={"X-Subject-Token": secret},
             params={"nocatalog": ""},
             expected=frozenset({401, 404}),
         )
 
-    async def _project_for(self, user: User, secret: str, caller: ClientInfo) -> Project:
+    async def _project_for(self, user: User, secret: str, client: ClientInfo) -> Project:
         """The only project, else the one of the configured name, and of two the one in the user's own domain."""
         # Not as a tenant's token: that a new one is refused is Keystone's failure.
         headers = {"X-Auth-Token": secret}
-        answer = await self._upstream.ask(self._endpoint.address, "GET", _PROJECTS, caller=caller, headers=headers)
-        own = self._upstream.read(answer, OwnProjects).projects
+        response = await self._upstream.request(
+            self._endpoint.address, "GET", _PROJECTS, client=client, headers=headers
+        )
+        own = self._upstream.read(response, OwnProjects).projects
         possible = [project for project in own if project.enabled and not project.is_domain]
         named = [project for project in possible if project.name == self._endpoint.project]
         near = [project for project in named if project.domain_id == user.domain.id]
@@ -275,23 +277,25 @@ class KeystoneIdentity:
                 return candidates[0]
         raise NoProject
 
-    def _proof(self, answer: UpstreamResponse) -> tuple[str, Token]:
-        secret = answer.headers.get("x-subject-token")
-        token = self._upstream.read(answer, Authenticated).token
+    def _proof(self, response: UpstreamResponse) -> tuple[str, Token]:
+        secret = response.headers.get("x-subject-token")
+        token = self._upstream.read(response, Authenticated).token
         if not secret:
-            raise self._upstream.nonsense(answer, "an answer without its token")
+            raise self._upstream.invalid_response(response, "an answer without its token")
         if token.expires_at.timestamp() <= self._clock.now():
-            raise self._upstream.nonsense(answer, "a token that has expired already")
+            raise self._upstream.invalid_response(response, "a token that has expired already")
         return secret, token
 
-    async def _guest(self, secret: str, token: Token, project: Project, caller: ClientInfo) -> FederatedUser | None:
+    async def _federated_user(
+        self, secret: str, token: Token, project: Project, client: ClientInfo
+    ) -> FederatedUser | None:
         endpoint = self._endpoint
         tenant_id = await self._projects.tenant_of(f"{project.id}@{endpoint.address}", project.name)
         services = services_of(
             token.catalog, interface=endpoint.interface, regions=endpoint.regions, project_id=project.id
         )
-        access = CloudCredentials(endpoint.address, token.user.id, project.id, services, self._seals.seal(secret))
+        access = CloudCredentials(endpoint.address, token.user.id, project.id, services, self._cipher.encrypt(secret))
         if tenant_id is None:
-            self._discard(access, caller)
+            self._discard(access, client)
             return None
         return FederatedUser(token.user.name, tenant_id, access, token.expires_at.timestamp())

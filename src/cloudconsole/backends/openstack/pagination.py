@@ -62,12 +62,12 @@ class ServiceClient:
     """A tenant's voice in a region; `services` says where each of the region's services is."""
 
     def __init__(
-        self, upstream: OpenStackClient, caller: ClientInfo, token: str, region: str, services: Mapping[str, str]
+        self, upstream: OpenStackClient, client: ClientInfo, token: str, region: str, services: Mapping[str, str]
     ) -> None:
         self.region = region
         self.services = services
         self._upstream = upstream
-        self._caller = caller
+        self._caller = client
         self._token = token
 
     async def one(self, service: Service, path: str, shape: type[Shape]) -> Shape:
@@ -85,27 +85,27 @@ class ServiceClient:
         marker: dict[str, str] = {}
         pages = 0
         while True:
-            answer = await self._ask(service, listing.path, {**(params or {}), **marker}, listing.headers)
-            page = self._upstream.read(answer, listing.shape)
+            response = await self._ask(service, listing.path, {**(params or {}), **marker}, listing.headers)
+            page = self._upstream.read(response, listing.shape)
             known = len(found)
             found.update((item.id, item) for item in page.items)
             pages += 1
             if page.is_last:
                 return list(found.values())
             if len(found) == known:
-                raise self._upstream.nonsense(answer, "a page that leads to nothing new")
+                raise self._upstream.invalid_response(response, "a page that leads to nothing new")
             if pages == MOST_PAGES:
-                raise self._upstream.nonsense(answer, f"a list of over {MOST_PAGES} pages")
+                raise self._upstream.invalid_response(response, f"a list of over {MOST_PAGES} pages")
             marker = {"marker": page.items[-1].id}
 
     async def _ask(
         self, service: Service, path: str, params: Mapping[str, str] | None, headers: Mapping[str, str] | None
     ) -> UpstreamResponse:
-        return await self._upstream.ask(
+        return await self._upstream.request(
             self.services[service],
             "GET",
             path,
-            caller=self._caller,
+            client=self._caller,
             service=service,
             token=self._token,
             headers=headers or {},

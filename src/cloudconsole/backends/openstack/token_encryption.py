@@ -136,27 +136,27 @@ class TokenCipher:
             self._stamp = _stamp(file)
         self._keys = _opener(read_keys(file))
 
-    def seal(self, token: str) -> bytes:
+    def encrypt(self, token: str) -> bytes:
         if self._seconds() - self._looked_at >= CHECK_SECONDS:
-            self._look()
+            self._check_file()
         return self._keys.encrypt(token.encode())
 
-    def open(self, sealed: bytes) -> str | None:
+    def decrypt(self, sealed: bytes) -> str | None:
         """The token, or None where it was sealed under a key that is no longer there."""
         if self._seconds() - self._looked_at >= CHECK_SECONDS:
-            self._look()
+            self._check_file()
         try:
             return self._keys.decrypt(sealed).decode()
         except InvalidToken:
             # Another process may have sealed it a moment ago, under a key that is new.
-            if not self._look():
+            if not self._check_file():
                 return None
         try:
             return self._keys.decrypt(sealed).decode()
         except InvalidToken:
             return None
 
-    def _look(self) -> bool:
+    def _check_file(self) -> bool:
         """Whether there are other keys now; while the file is gone or cannot be used, those from before go on."""
         self._looked_at = self._seconds()
         stamp = _stamp(self._file)

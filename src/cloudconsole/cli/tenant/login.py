@@ -24,8 +24,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _log_in(call: "Connection") -> None:
     from cloudconsole.cli.connection import later_account
 
-    call.log_in()
-    call.keep(is_login=True)
+    call.login()
+    call.save_session(is_login=True)
     output.print_line(translate(messages.LOGGED_IN, username=call.username, url=call.url))
     later = later_account(call.session) if call.session else None
     if later and (later.url, later.username, later.region) != (call.url, call.username, call.region):

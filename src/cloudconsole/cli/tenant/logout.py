@@ -31,9 +31,9 @@ def _log_out(call: "Connection") -> int:
         with call.bounded():
             call.console.logout()
     except ConsoleError as error:
-        call.forget()
+        call.delete_session()
         print_error(translate(messages.FORGOTTEN_HERE, problem=describe_error(error)))
         return exit_code_for(error)
-    call.forget()
+    call.delete_session()
     output.print_line(translate(messages.LOGGED_OUT, username=call.username, url=call.url))
     return 0

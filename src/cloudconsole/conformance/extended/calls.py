@@ -33,29 +33,29 @@ def csrf_missing(console: CheckContext) -> None:
     """A call without the header, or without the cookie, is csrf_failed."""
     main = console.main
     check_rejected(main.call("GetNews", headers={"X-CSRFToken": None}), CsrfFailed, after="without the header")
-    bare = main.twin()
+    bare = main.copy()
     bare.jar.pop(CSRF_COOKIE, None)
-    answer = bare.call("GetNews", headers={"X-CSRFToken": main.token})
-    check_rejected(answer, CsrfFailed, after="without the cookie")
+    response = bare.call("GetNews", headers={"X-CSRFToken": main.token})
+    check_rejected(response, CsrfFailed, after="without the cookie")
 
 
 @checks.must("console.csrf.unequal", CSRF, "login.accepted")
 def csrf_unequal(console: CheckContext) -> None:
     """A call with another header than the cookie is csrf_failed, even if the console issued it."""
-    for header in (MADE_UP, console.stranger.token):
+    for header in (MADE_UP, console.anonymous.token):
         check_rejected(console.main.call("GetNews", headers={"X-CSRFToken": header}), CsrfFailed)
 
 
 @checks.must("console.csrf.made-up", CSRF, "login.accepted")
 def csrf_made_up(console: CheckContext) -> None:
     """A call with a made-up token in both cookie and header is csrf_failed."""
-    check_rejected(console.main.twin(**{CSRF_COOKIE: MADE_UP}).call("GetNews"), CsrfFailed)
+    check_rejected(console.main.copy(**{CSRF_COOKIE: MADE_UP}).call("GetNews"), CsrfFailed)
 
 
 @checks.must("console.csrf.another-sessions", CSRF, "console.login.several-sessions")
 def csrf_another_sessions(console: CheckContext) -> None:
     """A call with another session's token in both cookie and header is csrf_failed."""
-    check_rejected(console.main.twin(**{CSRF_COOKIE: console.second.token}).call("GetNews"), CsrfFailed)
+    check_rejected(console.main.copy(**{CSRF_COOKIE: console.second.token}).call("GetNews"), CsrfFailed)
 
 
 @checks.must("console.csrf.foreign-page", CSRF, "login.accepted")
@@ -75,7 +75,7 @@ def csrf_foreign_page(console: CheckContext) -> None:
 def csrf_own_page(console: CheckContext) -> None:
     """A call from a page of the console's own is taken; Referer is not read."""
     headers = {
-        "Origin": console.subject.origin,
+        "Origin": console.target.origin,
         "Sec-Fetch-Site": "same-origin",
         "Referer": "https://elsewhere.invalid/",
     }
@@ -86,9 +86,9 @@ def csrf_own_page(console: CheckContext) -> None:
 def session_required(console: CheckContext) -> None:
     """A call without cookies, with an anonymous session or with a made-up one is login_required."""
     token = {"X-CSRFToken": console.main.token}
-    check_rejected(console.newcomer().call("GetNews", headers=token), LoginRequired, after="without cookies")
-    check_rejected(console.stranger.call("GetNews"), LoginRequired, after="with an anonymous session")
-    made_up = console.main.twin(**{SESSION_COOKIE: f"s{'0' * 48}"})
+    check_rejected(console.new_client().call("GetNews", headers=token), LoginRequired, after="without cookies")
+    check_rejected(console.anonymous.call("GetNews"), LoginRequired, after="with an anonymous session")
+    made_up = console.main.copy(**{SESSION_COOKIE: f"s{'0' * 48}"})
     check_rejected(made_up.call("GetNews"), LoginRequired, after="with a made-up session")
 
 
@@ -98,13 +98,13 @@ def session_odd_cookies(console: CheckContext) -> None:
     main = console.main
     own = f'{SESSION_COOKIE}="{main.session}"; {CSRF_COOKIE}={main.token}'
     odd = f"a[b]=1; $Version=1; =; {SESSION_COOKIE}=stale; {CSRF_COOKIE}={MADE_UP}; {own}; x"
-    check_success(main.twin().call("GetNews", headers={"Cookie": odd}))
+    check_success(main.copy().call("GetNews", headers={"Cookie": odd}))
 
 
 @checks.must("console.logout.refusals", "api: Errors", "console.login.several-sessions")
 def logout_refusals(console: CheckContext) -> None:
     """A logout without a session is login_required, one without the token csrf_failed."""
-    check_rejected(console.stranger.logout({"X-CSRFToken": None}), LoginRequired, after="without a session")
+    check_rejected(console.anonymous.logout({"X-CSRFToken": None}), LoginRequired, after="without a session")
     check_rejected(console.second.logout({"X-CSRFToken": None}), CsrfFailed, after="without the token")
 
 
@@ -112,7 +112,7 @@ def logout_refusals(console: CheckContext) -> None:
 def logout_ends(console: CheckContext) -> None:
     """A logout answers 200 without a body, takes sessionid away, keeps csrftoken, and ends this session alone."""
     visitor = console.second
-    before = visitor.twin()
+    before = visitor.copy()
     check_empty(visitor.logout(), after="logout")
     check(SESSION_COOKIE not in visitor.jar, "sessionid is not taken away")
     check(visitor.token == before.token, "csrftoken is not kept")
@@ -125,8 +125,8 @@ def logout_token_still_good(console: CheckContext) -> None:
     """After a logout the same csrftoken may log in again."""
     visitor = console.second
     token = visitor.token
-    answer = visitor.login(console.subject.account)
-    check_logged_in(answer)
+    response = visitor.login(console.target.account)
+    check_logged_in(response)
     check(visitor.token == token, "csrftoken got another value at login")
     check_success(visitor.call("GetNews"), after="a call after it")
 
@@ -176,11 +176,11 @@ REFUSED = [
 
 def _check(body: Body) -> Check:
     def examine(console: CheckContext) -> None:
-        answer = console.main.post(body.body, body.content_type)
+        response = console.main.post(body.body, body.content_type)
         if body.refused is None:
-            check_success(answer)
+            check_success(response)
         else:
-            check_rejected(answer, body.refused, body.field)
+            check_rejected(response, body.refused, body.field)
 
     title = f"{body.title} is {body.refused.error}." if body.refused else f"{body.title}."
     section = ERRORS if body.refused else ACTIONS
@@ -208,7 +208,7 @@ checks += [_check(body) for body in TAKEN + REFUSED]
 @checks.must("console.body.order", "api: Errors", "login.accepted")
 def body_order(console: CheckContext) -> None:
     """Of a call size is checked first, then media type, session, CSRF, body, action and parameters."""
-    nobody, main = console.newcomer(), console.main
+    nobody, main = console.new_client(), console.main
     wrong = {"X-CSRFToken": "wrong"}
     large = b"\xff" * (LARGEST_SETTING + 1)
     check_rejected(nobody.post(large, "text/plain", wrong), BodyTooLarge, after="all wrong")
@@ -248,7 +248,7 @@ def domain_unknown_id(console: CheckContext) -> None:
 @checks.must("console.domain.integer-id", DOMAINS, "answers.GetDomainDetail")
 def domain_integer_id(console: CheckContext) -> None:
     """A domainId that is a JSON integer is taken as its digits."""
-    domain = console.subject.domains[0]
+    domain = console.target.domains[0]
     if not domain.isascii() or not domain.isdigit() or domain != str(int(domain)):
         raise CheckSkipped(f"{domain} cannot be written as an integer")
     check_equal(check_success(_ask(console, int(domain))), check_success(_ask(console, domain)), "the answer")
@@ -258,7 +258,7 @@ def domain_integer_id(console: CheckContext) -> None:
 def domain_another_tenants(console: CheckContext) -> None:
     """Another tenant's domain is refused word for word like one that does not exist."""
     other = console.other()
-    anothers = other.call("GetDomainDetail", fields={"domainId": console.subject.domains[0]})
+    anothers = other.call("GetDomainDetail", fields={"domainId": console.target.domains[0]})
     nobodys = other.call("GetDomainDetail", fields={"domainId": NONE})
     check_rejected(nobodys, DomainNotFound, "domainId", after="a domain that does not exist")
     check_rejected(anothers, DomainNotFound, "domainId", after="another tenant's domain")

@@ -42,9 +42,9 @@ REQUEST_ID = "[A-Za-z0-9._-]{1,64}"
 
 def _slash(path: str) -> Check:
     def examine(console: CheckContext) -> None:
-        answer = console.newcomer().send("POST", path)
-        check_equal(answer.status, 308, "the status")
-        check_equal(answer.header("location"), f"{path}/", "Location")
+        response = console.new_client().send("POST", path)
+        check_equal(response.status, 308, "the status")
+        check_equal(response.header("location"), f"{path}/", "Location")
 
     title = f"{path} without its slash answers 308, which a POST survives."
     name = f"console.slash{path.replace('/', '.')}"
@@ -58,23 +58,23 @@ checks += [_slash(path.rstrip("/")) for path in METHODS]
 def methods_options(console: CheckContext) -> None:
     """OPTIONS answers 204 with Allow, on every path of the interface."""
     for path, methods in METHODS.items():
-        answer = console.newcomer().send("OPTIONS", path)
-        check(answer.status == 204 and not answer.body, f"{path}: {describe_response(answer)}")
-        check_equal(allowed_methods(answer), methods, f"Allow of {path}")
+        response = console.new_client().send("OPTIONS", path)
+        check(response.status == 204 and not response.body, f"{path}: {describe_response(response)}")
+        check_equal(allowed_methods(response), methods, f"Allow of {path}")
 
 
 @checks.must("console.methods.not-allowed", HTTP, "session.opens")
 def methods_not_allowed(console: CheckContext) -> None:
     """A method that a path does not take is method_not_allowed, with Allow."""
-    answer = console.newcomer().send("DELETE", "/api/")
-    check_rejected(answer, MethodNotAllowed)
-    check_equal(allowed_methods(answer), METHODS["/api/"], "Allow")
+    response = console.new_client().send("DELETE", "/api/")
+    check_rejected(response, MethodNotAllowed)
+    check_equal(allowed_methods(response), METHODS["/api/"], "Allow")
 
 
 @checks.must("console.paths.unknown", "errors", "session.opens")
 def paths_unknown(console: CheckContext) -> None:
     """A path that there is not is not_found."""
-    check_rejected(console.newcomer().send("GET", "/nothing-is-here"), NotFound)
+    check_rejected(console.new_client().send("GET", "/nothing-is-here"), NotFound)
 
 
 @checks.must("console.upgrade-ignored", HTTP, "login.accepted")
@@ -88,27 +88,27 @@ def upgrade_ignored(console: CheckContext) -> None:
 def request_id_kept(console: CheckContext) -> None:
     """X-Request-ID is the caller's own, in successes and refusals."""
     own = {"X-Request-ID": "Kit-1_2.3"}
-    for what, visitor in {"a success": console.main, "a refusal": console.stranger}.items():
-        answer = visitor.call("GetNews", headers=own)
-        check_equal(answer.header("x-request-id"), own["X-Request-ID"], f"X-Request-ID of {what}")
+    for what, visitor in {"a success": console.main, "a refusal": console.anonymous}.items():
+        response = visitor.call("GetNews", headers=own)
+        check_equal(response.header("x-request-id"), own["X-Request-ID"], f"X-Request-ID of {what}")
 
 
 @checks.must("console.request-id.replaced", HTTP, "session.opens")
 def request_id_replaced(console: CheckContext) -> None:
     """An X-Request-ID over 64 characters, or with others than [A-Za-z0-9._-], is replaced."""
     for given in ("x" * 65, "a b", "<x>"):
-        answer = console.newcomer().open({"X-Request-ID": given})
-        check(answer.header("x-request-id") != given, f"{given:.12} is kept")
+        response = console.new_client().open({"X-Request-ID": given})
+        check(response.header("x-request-id") != given, f"{given:.12} is kept")
 
 
 @checks.must("console.documents", HTTP, "session.opens")
 def documents(console: CheckContext) -> None:
     """/openapi.json has an ETag and no-cache, and a copy that is still good gets 304."""
-    answer = console.newcomer().send("GET", "/openapi.json")
-    check_equal(answer.status, 200, "the status")
-    check_equal(answer.header("cache-control"), "no-cache", "Cache-Control")
-    check(str(answer.content.get("openapi")).startswith("3.1"), "it is no OpenAPI 3.1 document")
-    again = console.newcomer().send("GET", "/openapi.json", {"If-None-Match": answer.header("etag") or ""})
+    response = console.new_client().send("GET", "/openapi.json")
+    check_equal(response.status, 200, "the status")
+    check_equal(response.header("cache-control"), "no-cache", "Cache-Control")
+    check(str(response.content.get("openapi")).startswith("3.1"), "it is no OpenAPI 3.1 document")
+    again = console.new_client().send("GET", "/openapi.json", {"If-None-Match": response.header("etag") or ""})
     check(again.status == 304 and not again.body, f"asked again: {describe_response(again)}")
 
 
@@ -116,14 +116,14 @@ def documents(console: CheckContext) -> None:
 def headers_on_every_answer(console: CheckContext) -> None:
     """Every answer has X-Request-ID, nosniff and, documents apart, Cache-Control: no-store."""
     problems = []
-    for what, answer in console.sender.answers:
+    for what, response in console.sender.answers:
         caching = "no-cache" if what.endswith("/openapi.json") else "no-store"
-        if answer.header("cache-control") != caching:
-            problems.append(f"{what} ({answer.status}) has no Cache-Control: {caching}")
-        if answer.header("x-content-type-options") != "nosniff":
-            problems.append(f"{what} ({answer.status}) has no X-Content-Type-Options: nosniff")
-        if not re.fullmatch(REQUEST_ID, answer.header("x-request-id") or ""):
-            problems.append(f"{what} ({answer.status}) has no X-Request-ID")
+        if response.header("cache-control") != caching:
+            problems.append(f"{what} ({response.status}) has no Cache-Control: {caching}")
+        if response.header("x-content-type-options") != "nosniff":
+            problems.append(f"{what} ({response.status}) has no X-Content-Type-Options: nosniff")
+        if not re.fullmatch(REQUEST_ID, response.header("x-request-id") or ""):
+            problems.append(f"{what} ({response.status}) has no X-Request-ID")
     check_no_problems(problems)
 
 
@@ -132,9 +132,9 @@ def headers_no_cors(console: CheckContext) -> None:
     """No answer has CORS headers."""
     check_no_problems(
         [
-            f"{what} ({answer.status}) has {name}"
-            for what, answer in console.sender.answers
-            for name, _ in answer.headers
+            f"{what} ({response.status}) has {name}"
+            for what, response in console.sender.answers
+            for name, _ in response.headers
             if name.startswith("access-control-")
         ]
     )
@@ -152,10 +152,10 @@ OF_A_FIELD: Final = {
 def envelope_success(console: CheckContext) -> None:
     """A success is HTTP 200 and JSON with exactly message, code and data."""
     problems = []
-    for what, answer in console.sender.answers:
-        if what.endswith(" /api/") and is_success(answer):
-            names = set(lenient_envelope(answer))
-            problems += [f"{what}: {problem}" for problem in _of_any(answer)]
+    for what, response in console.sender.answers:
+        if what.endswith(" /api/") and is_success(response):
+            names = set(lenient_envelope(response))
+            problems += [f"{what}: {problem}" for problem in _of_any(response)]
             if names != SUCCESS:
                 problems.append(f"{what}: it has the fields {quote_value(sorted(names))}")
     check_no_problems(problems)
@@ -164,7 +164,9 @@ def envelope_success(console: CheckContext) -> None:
 @checks.must("console.envelope.refusal", ENVELOPE, "session.opens")
 def envelope_refusal(console: CheckContext) -> None:
     """A refusal is JSON with message, code (the HTTP status), data ({}), error and, where one is at fault, field."""
-    check_no_problems([f"{what}: {problem}" for what, answer in _refusals(console) for problem in _of_refusal(answer)])
+    check_no_problems(
+        [f"{what}: {problem}" for what, response in _refusals(console) for problem in _of_refusal(response)]
+    )
 
 
 @checks.must("console.language", ENVELOPE, "login.accepted")
@@ -173,7 +175,7 @@ def language(console: CheckContext) -> None:
     data = []
     for language in ("en", "zh-CN,zh;q=0.9,en;q=0.8", "fr"):
         headers = {"Accept-Language": language}
-        success, refusal = (who.call("GetNews", headers=headers) for who in (console.main, console.stranger))
+        success, refusal = (who.call("GetNews", headers=headers) for who in (console.main, console.anonymous))
         check_rejected(refusal, LoginRequired)
         data.append(check_success(success))
         for message in (success.content["message"], refusal.content["message"]):
@@ -183,33 +185,33 @@ def language(console: CheckContext) -> None:
 
 
 def _refusals(console: CheckContext) -> Iterator[tuple[str, RawResponse]]:
-    for what, answer in console.sender.answers:
-        code = lenient_code(answer)
-        if answer.status >= 400 or (isinstance(code, int) and code >= 400):
-            yield what, answer
+    for what, response in console.sender.answers:
+        code = lenient_code(response)
+        if response.status >= 400 or (isinstance(code, int) and code >= 400):
+            yield what, response
 
 
-def _of_refusal(answer: RawResponse) -> list[str]:
-    content: dict[str, Any] = lenient_envelope(answer)
+def _of_refusal(response: RawResponse) -> list[str]:
+    content: dict[str, Any] = lenient_envelope(response)
     if not content:
-        return [f"HTTP {answer.status} has no JSON object"]
+        return [f"HTTP {response.status} has no JSON object"]
     error = content.get("error")
     wanted = SUCCESS | {"error"} | ({"field"} if str(error) in OF_A_FIELD else set())
-    problems = _of_any(answer)
+    problems = _of_any(response)
     if set(content) != wanted:
-        problems.append(f"{quoted(answer, error)} has the fields {quoted(answer, sorted(content))}")
+        problems.append(f"{quoted(response, error)} has the fields {quoted(response, sorted(content))}")
     if content.get("data") != {}:
-        problems.append(f"{quoted(answer, error)} has the data {quoted(answer, content.get('data'))}")
+        problems.append(f"{quoted(response, error)} has the data {quoted(response, content.get('data'))}")
     return problems
 
 
-def _of_any(answer: RawResponse) -> list[str]:
-    content = lenient_envelope(answer)
+def _of_any(response: RawResponse) -> list[str]:
+    content = lenient_envelope(response)
     problems = []
-    if content.get("code") != answer.status:
-        problems.append(f"HTTP {answer.status} has the code {quoted(answer, content.get('code'))}")
-    if answer.header("content-type") != JSON:
-        problems.append(f"Content-Type is {quoted(answer, answer.header('content-type'))}")
+    if content.get("code") != response.status:
+        problems.append(f"HTTP {response.status} has the code {quoted(response, content.get('code'))}")
+    if response.header("content-type") != JSON:
+        problems.append(f"Content-Type is {quoted(response, response.header('content-type'))}")
     if not isinstance(content.get("message"), str) or not content["message"]:
-        problems.append(f"message is {quoted(answer, content.get('message'))}")
+        problems.append(f"message is {quoted(response, content.get('message'))}")
     return problems

@@ -55,10 +55,10 @@ def welcome_data(console: CheckContext) -> None:
 @checks.must("console.welcome.keeps-cookies", SESSIONS, "session.opens")
 def welcome_keeps_cookies(console: CheckContext) -> None:
     """GET /api/ keeps a well-formed anonymous sessionid and an issued csrftoken, and sets both again."""
-    again = console.before_login.twin()
-    answer = again.open()
+    again = console.before_login.copy()
+    response = again.open()
     for name in (CSRF_COOKIE, SESSION_COOKIE):
-        cookie = answer.cookie(name)
+        cookie = response.cookie(name)
         check(cookie, f"{name} is not set again")
         check(cookie and cookie.value == console.before_login.jar[name], f"{name} got another value")
 
@@ -68,7 +68,7 @@ def welcome_replaces_made_up(console: CheckContext) -> None:
     """GET /api/ replaces cookies that the console did not issue, each on its own."""
     made_up = {CSRF_COOKIE: "0" * 64, SESSION_COOKIE: "madeup0123456789"}
     for name, value in made_up.items():
-        visitor = console.before_login.twin(**{name: value})
+        visitor = console.before_login.copy(**{name: value})
         visitor.open()
         check(visitor.jar.get(name) not in (None, value), f"a made-up {name} is kept")
         other = CSRF_COOKIE if name == SESSION_COOKIE else SESSION_COOKIE
@@ -78,7 +78,7 @@ def welcome_replaces_made_up(console: CheckContext) -> None:
 @checks.must("console.welcome.keeps-session", OPENING, "login.accepted")
 def welcome_keeps_session(console: CheckContext) -> None:
     """GET /api/ in a session keeps it, gives a lost csrftoken back, and logs nobody out."""
-    visitor = console.main.twin()
+    visitor = console.main.copy()
     visitor.jar.pop(CSRF_COOKIE, None)
     visitor.open()
     check(visitor.session == console.main.session, "sessionid got another value")
@@ -89,10 +89,10 @@ def welcome_keeps_session(console: CheckContext) -> None:
 @checks.must("console.welcome.head", "api: HTTP", "session.opens")
 def welcome_head(console: CheckContext) -> None:
     """HEAD works where GET does, with the same headers and no body."""
-    answer = console.newcomer().send("HEAD", "/api/")
-    check_equal(answer.status, 200, "the status of HEAD /api/")
-    check(not answer.body, "HEAD /api/ has a body")
-    missing = {name for name, _ in console.opened.headers} - {name for name, _ in answer.headers}
+    response = console.new_client().send("HEAD", "/api/")
+    check_equal(response.status, 200, "the status of HEAD /api/")
+    check(not response.body, "HEAD /api/ has a body")
+    missing = {name for name, _ in console.opened.headers} - {name for name, _ in response.headers}
     check(not missing, f"headers that only GET has: {', '.join(sorted(missing))}")
 
 
@@ -109,7 +109,7 @@ def cookies_once(console: CheckContext) -> None:
     """GET /api/ and login set each cookie once, and no other."""
     wanted = sorted([CSRF_COOKIE, SESSION_COOKIE])
     steps = {"GET /api/": console.opened, "login": console.logged_in}
-    seen = {step: sorted(cookie.name for cookie in answer.set_cookies) for step, answer in steps.items()}
+    seen = {step: sorted(cookie.name for cookie in response.set_cookies) for step, response in steps.items()}
     check_no_problems([f"{step} sets {', '.join(names) or 'none'}" for step, names in seen.items() if names != wanted])
 
 
@@ -130,7 +130,7 @@ def cookies_scope(console: CheckContext) -> None:
 @checks.must("console.cookies.secure", SESSIONS, "login.accepted")
 def cookies_secure(console: CheckContext) -> None:
     """Cookies are Secure exactly when the console is reached by https."""
-    by_https = console.subject.base.startswith("https:")
+    by_https = console.target.base.startswith("https:")
     wrong = "no Secure, though reached by https" if by_https else "Secure, though reached by http"
     _hold_of_each(console, lambda cookie: ("secure" in cookie.attributes) == by_https, wrong)
 
@@ -156,8 +156,8 @@ def _hold_of_each(console: CheckContext, is_good: Callable[[SetCookie], bool], w
     check_no_problems(
         [
             f"{cookie.name} set by {step} has {wrong}"
-            for step, answer in (("GET /api/", console.opened), ("login", console.logged_in))
-            for cookie in answer.set_cookies
+            for step, response in (("GET /api/", console.opened), ("login", console.logged_in))
+            for cookie in response.set_cookies
             if cookie.name in (names or (CSRF_COOKIE, SESSION_COOKIE)) and not is_good(cookie)
         ]
     )
@@ -173,10 +173,10 @@ NOWHERE = "https://identity.invalid/v3"
 @checks.must("console.login.status", "api: The three steps", "login.accepted")
 def login_status(console: CheckContext) -> str:
     """A successful login is 200, or 302 to / where the operator wants that."""
-    answer = console.logged_in
-    is_redirect = answer.status == 302 and answer.header("location") == "/"
-    check(answer.status == 200 or is_redirect, describe_response(answer))
-    return f"HTTP {answer.status}"
+    response = console.logged_in
+    is_redirect = response.status == 302 and response.header("location") == "/"
+    check(response.status == 200 or is_redirect, describe_response(response))
+    return f"HTTP {response.status}"
 
 
 @checks.must("console.login.new-session", SESSIONS, "login.accepted")
@@ -188,7 +188,7 @@ def login_new_session(console: CheckContext) -> None:
 @checks.must("console.login.old-session-dead", SESSIONS, "console.login.new-session")
 def login_old_session_dead(console: CheckContext) -> None:
     """The sessionid from before a login is not logged in by it."""
-    check_rejected(console.before_login.twin().call("GetNews"), LoginRequired)
+    check_rejected(console.before_login.copy().call("GetNews"), LoginRequired)
 
 
 @checks.must("console.login.csrftoken-stays", SESSIONS, "login.accepted")
@@ -209,19 +209,19 @@ def login_several_sessions(console: CheckContext) -> None:
 @checks.must("console.login.token-in-header", CSRF, "login.accepted")
 def login_token_in_header(console: CheckContext) -> None:
     """Login takes the token from X-CSRFToken where csrfmiddlewaretoken is absent."""
-    visitor = console.opened_by_newcomer()
-    answer = visitor.login(console.subject.account, {"X-CSRFToken": visitor.token}, csrfmiddlewaretoken=None)
-    check_logged_in(answer)
+    visitor = console.new_open_client()
+    response = visitor.login(console.target.account, {"X-CSRFToken": visitor.token}, csrfmiddlewaretoken=None)
+    check_logged_in(response)
 
 
 @checks.must("console.login.again", SESSIONS, "console.login.several-sessions")
 def login_again(console: CheckContext) -> None:
     """A login in a session ends that session; region may have a slash more or less at its end."""
-    region = console.subject.region
+    region = console.target.region
     visitor = console.second
-    before = visitor.twin()
-    answer = visitor.login(console.subject.account, region=region[:-1] if region.endswith("/") else f"{region}/")
-    check_logged_in(answer)
+    before = visitor.copy()
+    response = visitor.login(console.target.account, region=region[:-1] if region.endswith("/") else f"{region}/")
+    check_logged_in(response)
     check(visitor.session != before.session, "sessionid is the same as before the login")
     check_rejected(before.call("GetNews"), LoginRequired, after="a call with the sessionid from before")
 
@@ -229,9 +229,9 @@ def login_again(console: CheckContext) -> None:
 @checks.must("console.login.wrong-credentials", LOGIN, "login.accepted")
 def login_wrong_credentials(console: CheckContext) -> None:
     """An unknown user is refused with invalid_credentials, and no cookie changes."""
-    _, answer = console.wrong_login
-    check_rejected(answer, InvalidCredentials)
-    check(not answer.set_cookies, "it sets cookies")
+    _, response = console.wrong_login
+    check_rejected(response, InvalidCredentials)
+    check(not response.set_cookies, "it sets cookies")
 
 
 @checks.must("console.login.wrong-password", LOGIN, "console.login.wrong-credentials")
@@ -240,20 +240,20 @@ def login_wrong_password(console: CheckContext) -> None:
     # If the other account's password is wrong, that is one of the few wrong logins there may be.
     with suppress(CheckFailed, CheckSkipped, NoResponse):
         console.other()
-    wrong = Account(console.subject.account.username, console.subject.account.password + "-wrong")
-    answer = console.stranger.twin().login(wrong)
-    check_rejected(answer, InvalidCredentials)
-    check(answer.body == console.wrong_login[1].body, "the two refusals differ")
+    wrong = Account(console.target.account.username, console.target.account.password + "-wrong")
+    response = console.anonymous.copy().login(wrong)
+    check_rejected(response, InvalidCredentials)
+    check(response.body == console.wrong_login[1].body, "the two refusals differ")
 
 
 @checks.must("console.login.csrf", CSRF, "login.accepted")
 def login_csrf(console: CheckContext) -> None:
     """Login refuses a token that is missing, unequal to the cookie, or made up."""
-    visitor, account = console.stranger, console.subject.account
+    visitor, account = console.anonymous, console.target.account
     made_up = "0" * 64
     check_rejected(console.login_without("csrfmiddlewaretoken")[1], CsrfFailed, after="without a token")
-    check_rejected(visitor.twin().login(account, csrfmiddlewaretoken=made_up), CsrfFailed, after="with another token")
-    planted = visitor.twin(**{CSRF_COOKIE: made_up})
+    check_rejected(visitor.copy().login(account, csrfmiddlewaretoken=made_up), CsrfFailed, after="with another token")
+    planted = visitor.copy(**{CSRF_COOKIE: made_up})
     check_rejected(planted.login(account), CsrfFailed, after="with a made-up token in cookie and field")
 
 
@@ -261,31 +261,31 @@ def login_csrf(console: CheckContext) -> None:
 def login_foreign_origin(console: CheckContext) -> None:
     """Login refuses what a foreign page makes a browser send."""
     for header, value in (("Origin", "https://elsewhere.invalid"), ("Sec-Fetch-Site", "cross-site")):
-        answer = console.stranger.twin().login(console.subject.account, {header: value})
-        check_rejected(answer, CsrfFailed, after=f"with {header}: {value}")
+        response = console.anonymous.copy().login(console.target.account, {header: value})
+        check_rejected(response, CsrfFailed, after=f"with {header}: {value}")
 
 
 @checks.must("console.login.region", LOGIN, "login.accepted")
 def login_region(console: CheckContext) -> None:
     """A missing region is missing_field; an unknown one is unknown_region, with the accepted ones in the message."""
     check_rejected(console.login_without("region")[1], MissingField, "region", after="without region")
-    visitor = console.stranger.twin()
-    answer = visitor.login(console.subject.account, region=NOWHERE)
-    if not answer.body and is_successful(visitor.call("GetNews")):
+    visitor = console.anonymous.copy()
+    response = visitor.login(console.target.account, region=NOWHERE)
+    if not response.body and is_successful(visitor.call("GetNews")):
         raise CheckSkipped(f"any region is good: {NOWHERE} logged in")
-    check_rejected(answer, UnknownRegion, "region", after="with an unknown region")
-    missing = [region for region in welcome(console)["regions"] if region not in answer.content["message"]]
+    check_rejected(response, UnknownRegion, "region", after="with an unknown region")
+    missing = [region for region in welcome(console)["regions"] if region not in response.content["message"]]
     check(not missing, f"the message does not name {', '.join(missing)}")
 
 
 @checks.must("console.login.form-only", LOGIN, "login.accepted")
 def login_form_only(console: CheckContext) -> None:
     """Login takes form data only, and by POST only."""
-    visitor, account = console.stranger, console.subject.account
-    fields = {"csrfmiddlewaretoken": visitor.token, "region": console.subject.region, **account._asdict()}
-    answer = visitor.twin().send("POST", "/auth/login/", {"Content-Type": JSON}, json.dumps(fields).encode())
-    check_rejected(answer, UnsupportedMediaType, after="as JSON")
-    looked = visitor.twin().send("GET", "/auth/login/")
+    visitor, account = console.anonymous, console.target.account
+    fields = {"csrfmiddlewaretoken": visitor.token, "region": console.target.region, **account._asdict()}
+    response = visitor.copy().send("POST", "/auth/login/", {"Content-Type": JSON}, json.dumps(fields).encode())
+    check_rejected(response, UnsupportedMediaType, after="as JSON")
+    looked = visitor.copy().send("GET", "/auth/login/")
     check_rejected(looked, MethodNotAllowed, after="by GET")
     check_equal(allowed_methods(looked), {"POST", "OPTIONS"}, "Allow")
 
@@ -293,8 +293,8 @@ def login_form_only(console: CheckContext) -> None:
 @checks.must("console.login.order", ORDER, "login.accepted")
 def login_order(console: CheckContext) -> None:
     """Of a login the media type is checked before the token, and that before the fields."""
-    visitor, account = console.stranger, console.subject.account
-    untyped = visitor.twin().login(account, {"Content-Type": "text/plain"}, csrfmiddlewaretoken=None)
+    visitor, account = console.anonymous, console.target.account
+    untyped = visitor.copy().login(account, {"Content-Type": "text/plain"}, csrfmiddlewaretoken=None)
     check_rejected(untyped, UnsupportedMediaType, after="with a wrong type and no token")
-    tokenless = visitor.twin().login(account, csrfmiddlewaretoken=None, region=None)
+    tokenless = visitor.copy().login(account, csrfmiddlewaretoken=None, region=None)
     check_rejected(tokenless, CsrfFailed, after="without a token and without region")

@@ -50,8 +50,8 @@ checks += [_forms(action) for action in ACTION_NAMES]
 def calls_own_origin(console: CheckContext) -> None:
     """A call may have the header Origin: the server's own is taken."""
     action, form, fields, _ = console.working()[0]
-    answer = console.main.call(action, form, fields, {"Origin": console.subject.origin})
-    check(is_successful(answer), f"{action} with Origin {console.subject.origin}: {describe_response(answer)}")
+    response = console.main.call(action, form, fields, {"Origin": console.target.origin})
+    check(is_successful(response), f"{action} with Origin {console.target.origin}: {describe_response(response)}")
 
 
 @checks.must("session.cookies-required", RULES, "login.accepted")
@@ -59,7 +59,7 @@ def session_cookies_required(console: CheckContext) -> None:
     """No action is successful without the session cookies, even with the CSRF header."""
     token = {"X-CSRFToken": console.main.token}
     check_not_served(
-        console.working(), lambda each: console.newcomer().call(each.action, each.form, each.fields, token)
+        console.working(), lambda each: console.new_client().call(each.action, each.form, each.fields, token)
     )
 
 
@@ -67,8 +67,8 @@ def session_cookies_required(console: CheckContext) -> None:
 def calls_action_required(console: CheckContext) -> None:
     """A call without the field action is not successful: it is required."""
     content_type = FORM if console.working()[0].form == "form" else JSON
-    answer = console.main.post(b"{}" if content_type == JSON else b"a=b", content_type)
-    check(not is_successful(answer), describe_response(answer))
+    response = console.main.post(b"{}" if content_type == JSON else b"a=b", content_type)
+    check(not is_successful(response), describe_response(response))
 
 
 @checks.must("envelope.message", ENVELOPE, "login.accepted")
@@ -97,8 +97,8 @@ def _wrong(console: CheckContext, name: str, kind: Callable[[str], FieldType]) -
     """Where a field of the envelope is missing or wrong, in all answers that mean success, in whatever body form."""
     problems: dict[str, str] = {}
     for working in console.working():
-        for action, form, _, answer in console.successes(working.action):
-            for problem in schema_errors(lenient_envelope(answer), {name: kind(action)}, action):
+        for action, form, _, response in console.successes(working.action):
+            for problem in schema_errors(lenient_envelope(response), {name: kind(action)}, action):
                 # What is wrong in both forms is told once.
                 problems.setdefault(problem, problem if form == working.form else f"sent as {form}: {problem}")
     return list(problems.values())

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from cloudconsole.conformance.assertions import check, check_no_problems
 from cloudconsole.conformance.checks import CheckGroup
-from cloudconsole.conformance.client import TestClient
+from cloudconsole.conformance.client import ConsoleClient
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.interface.session import check_not_served
 from cloudconsole.conformance.responses import (
@@ -24,17 +24,17 @@ SECTION = "7 Errors"
 @checks.must("errors.no-domain-id", SECTION, "login.accepted")
 def errors_no_domain_id(console: CheckContext) -> str:
     """GetDomainDetail without domainId returns an error result instead of data."""
-    answer = _without_domain_id(console)
-    check(not is_successful(answer), describe_response(answer))
-    return describe_response(answer)
+    response = _without_domain_id(console)
+    check(not is_successful(response), describe_response(response))
+    return describe_response(response)
 
 
 @checks.should("errors.envelope", SECTION, "errors.no-domain-id")
 def errors_envelope(console: CheckContext) -> None:
     """An error result is in the envelope, too: code holds its status code, an integer, and message its text."""
-    answer = _without_domain_id(console)
-    check(lenient_envelope(answer), f"no JSON object: {describe_response(answer)}")
-    check_no_problems(schema_errors(lenient_envelope(answer), {"code": INTEGER, "message": TEXT}, "the error result"))
+    response = _without_domain_id(console)
+    check(lenient_envelope(response), f"no JSON object: {describe_response(response)}")
+    check_no_problems(schema_errors(lenient_envelope(response), {"code": INTEGER, "message": TEXT}, "the error result"))
 
 
 @checks.should("errors.code", SECTION, "errors.envelope")
@@ -47,8 +47,8 @@ def errors_code(console: CheckContext) -> None:
 @checks.info("errors.http-status", SECTION, "errors.envelope")
 def errors_http_status(console: CheckContext) -> str:
     """Whether an error's HTTP status is its code; that is left open."""
-    answer = _without_domain_id(console)
-    return f"HTTP {answer.status}, code {lenient_envelope(answer)['code']}"
+    response = _without_domain_id(console)
+    return f"HTTP {response.status}, code {lenient_envelope(response)['code']}"
 
 
 @checks.should("login.wrong-credentials", SECTION, "login.accepted")
@@ -69,13 +69,13 @@ def login_region_required(console: CheckContext) -> str:
     return _hold_opens_nothing(console, lambda: console.login_without("region"))
 
 
-def _hold_opens_nothing(console: CheckContext, log_in: Callable[[], tuple[TestClient, RawResponse]]) -> str:
+def _hold_opens_nothing(console: CheckContext, log_in: Callable[[], tuple[ConsoleClient, RawResponse]]) -> str:
     # First: without it there is no use in trying.
     telling = console.telling()
-    visitor, answer = log_in()
-    check_not_busy(answer)
+    visitor, response = log_in()
+    check_not_busy(response)
     check_not_served([telling], lambda each: visitor.call(each.action, each.form, each.fields))
-    return f"answered {describe_response(answer)}"
+    return f"answered {describe_response(response)}"
 
 
 def _without_domain_id(console: CheckContext) -> RawResponse:

@@ -162,7 +162,7 @@ def domain_id(console: CheckContext) -> None:
     """domainId is numeric text, and the id that was asked for."""
     problems = []
     for label, domains in console.domains_by_form():
-        for asked, domain in zip(console.subject.domains, domains, strict=False):
+        for asked, domain in zip(console.target.domains, domains, strict=False):
             seen = domain["domainId"]
             if seen != asked:
                 problems.append(f"{label}domainId is {quote_value(seen)}, but {quote_value(asked)} was asked for")

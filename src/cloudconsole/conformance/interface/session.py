@@ -25,11 +25,13 @@ TO_COME = {OPENING: ("/auth/login/", "/api/"), LOGIN: ("/api/",)}
 @checks.must("session.opens", SECTION)
 def session_opens(console: CheckContext) -> None:
     """GET /api/ sets the cookies csrftoken and sessionid."""
-    answer = console.opened
-    missing = [name for name in COOKIES if not (cookie := answer.cookie(name)) or cookie.is_gone or not cookie.value]
+    response = console.opened
+    missing = [
+        name for name in COOKIES if not (cookie := response.cookie(name)) or cookie.is_deleted or not cookie.value
+    ]
     if missing:
-        set_instead = ", ".join(cookie.name for cookie in answer.set_cookies) or "none"
-        raise CheckFailed(f"{' and '.join(missing)} not set; HTTP {answer.status} set {set_instead}")
+        set_instead = ", ".join(cookie.name for cookie in response.set_cookies) or "none"
+        raise CheckFailed(f"{' and '.join(missing)} not set; HTTP {response.status} set {set_instead}")
 
 
 @checks.must("session.sessionid-http-only", SECTION, "session.opens")
@@ -71,7 +73,7 @@ def session_csrftoken_expiry(console: CheckContext) -> None:
 @checks.must("session.one-jar", SECTION, "session.opens")
 def session_one_jar(console: CheckContext) -> None:
     """One cookie jar serves all steps: each cookie is for this host and for the paths of the steps still to come."""
-    base = urlsplit(console.subject.base)
+    base = urlsplit(console.target.base)
     problems = []
     for name in COOKIES:
         for where, cookie in _set(console, name):
@@ -126,7 +128,7 @@ def login_empty_body(console: CheckContext) -> None:
 @checks.must("login.required", SECTION, "login.accepted")
 def login_required(console: CheckContext) -> None:
     """No action is successful without a login, even with the cookies and the CSRF header."""
-    check_not_served(console.working(), console.to_stranger)
+    check_not_served(console.working(), console.anonymous_response)
 
 
 @checks.must("csrf.header-required", SECTION, "login.accepted")
@@ -163,9 +165,9 @@ def _set(console: CheckContext, name: str) -> list[tuple[str, SetCookie]]:
         steps.append((LOGIN, console.logged_in))
     return [
         (step, cookie)
-        for step, answer in steps
-        for cookie in answer.set_cookies
-        if cookie.name == name and not cookie.is_gone
+        for step, response in steps
+        for cookie in response.set_cookies
+        if cookie.name == name and not cookie.is_deleted
     ]
 
 

@@ -36,10 +36,10 @@ from cloudconsole.store.sql import allow_idle_transaction
 MOST_RESOURCES: Final = 10_000
 """Where a load touches more, only its own line says how many."""
 
-_NOUNS: Final = {noun.table: noun for noun in ENTITY_TYPES}
+_NOUNS: Final = {entity.table: entity for entity in ENTITY_TYPES}
 
 
-def record_each_change(desk: OperatorTransaction, parts: Sequence[Changes]) -> None:
+def record_each_change(tx: OperatorTransaction, parts: Sequence[Changes]) -> None:
     """Note what was written and what will go, while the tenants and nodes of both are there to be named.
 
     Nothing where the store was empty: all is new then.
@@ -47,13 +47,13 @@ def record_each_change(desk: OperatorTransaction, parts: Sequence[Changes]) -> N
     if all(part.was_empty for part in parts):
         return
     tenants, nodes = (
-        {row["id"]: row["name"] for row in rows_of(desk.connection, table)} for table in (tables.tenants, tables.nodes)
+        {row["id"]: row["name"] for row in rows_of(tx.connection, table)} for table in (tables.tenants, tables.nodes)
     )
 
     def named(row: Row) -> Row:
         return {**row, "tenant": tenants.get(row.get("tenant_id")), "node": nodes.get(row.get("node_id"))}
 
-    record_changes(desk, (line for part in parts if not _are_too_many(part) for line in _lines(part, named)))
+    record_changes(tx, (line for part in parts if not _are_too_many(part) for line in _lines(part, named)))
 
 
 def _are_too_many(part: Changes) -> bool:
@@ -61,20 +61,20 @@ def _are_too_many(part: Changes) -> bool:
 
 
 def _lines(part: Changes, named: Callable[[Row], Row]) -> Iterator[AuditEntry]:
-    noun = _NOUNS[part.table]
-    part = _from_defaults(part) if noun is QUOTAS else part
+    entity = _NOUNS[part.table]
+    part = _from_defaults(part) if entity is QUOTAS else part
     for row in part.added:
-        record = noun.record_of(named(row))
-        yield AuditEntry(f"{noun.name}.add", noun.key_of(record), None, record)
+        record = entity.record_of(named(row))
+        yield AuditEntry(f"{entity.name}.add", entity.key_of(record), None, record)
     for before, after in zip(part.replaced, part.changed, strict=True):
-        was, now = (noun.record_of(named(row)) for row in (before, after))
-        if noun is ACCOUNTS:
+        was, now = (entity.record_of(named(row)) for row in (before, after))
+        if entity is ACCOUNTS:
             yield from _account_lines(before, after, was, now)
         else:
-            yield AuditEntry(f"{noun.name}.change", noun.key_of(now), was, now)
+            yield AuditEntry(f"{entity.name}.change", entity.key_of(now), was, now)
     for row in part.removed:
-        record = noun.record_of(named(row))
-        yield AuditEntry(f"{noun.name}.remove", noun.key_of(record), record, None)
+        record = entity.record_of(named(row))
+        yield AuditEntry(f"{entity.name}.remove", entity.key_of(record), record, None)
 
 
 def _from_defaults(quotas: Changes) -> Changes:
@@ -156,12 +156,12 @@ def apply_cloud_file(
     with engine.connect() as connection, connection.begin() as transaction:
         allow_idle_transaction(connection)
         refuse(connection)
-        desk = OperatorTransaction(connection, actor, now, force=force)
-        with ensure_operator_remains(desk):
-            summary = Summary(_change(desk, file, hashes))
+        tx = OperatorTransaction(connection, actor, now, force=force)
+        with ensure_operator_remains(tx):
+            summary = Summary(_change(tx, file, hashes))
         if summary.changed:
             after = {table: counts._asdict() for table, counts in summary.counts.items()}
-            record_change(desk, "load", name, None, after)
+            record_change(tx, "load", name, None, after)
         if dry_run:
             transaction.rollback()
     return summary
@@ -199,8 +199,8 @@ def read_cloud(
     return file, passwords
 
 
-def _change(desk: OperatorTransaction, file: CloudFile, hashes: Mapping[str, str]) -> dict[str, Counts]:
-    connection = desk.connection
+def _change(tx: OperatorTransaction, file: CloudFile, hashes: Mapping[str, str]) -> dict[str, Counts]:
+    connection = tx.connection
     nodes = compare(connection, tables.nodes, itemgetter("name"), model.node_rows(file))
     tenants = compare(connection, tables.tenants, itemgetter("name"), model.tenant_rows(file))
     # Tenants may swap their projects, or one may have that of another which is removed at the end.
@@ -210,7 +210,7 @@ def _change(desk: OperatorTransaction, file: CloudFile, hashes: Mapping[str, str
     shut_out = {now["name"] for was, now in tenants.written() if was and now["disabled"] and not was["disabled"]}
     for was, now in tenants.written():
         if was and ends_federated_sessions(was, now):
-            end_federated_sessions(desk, now["id"])
+            end_federated_sessions(tx, now["id"])
     children = _children(connection, file, hashes, shut_out)
     for part in children:
         part.remove(connection)
@@ -219,9 +219,9 @@ def _change(desk: OperatorTransaction, file: CloudFile, hashes: Mapping[str, str
     if tenants.removed or any(resources.counts):
         counters.recount_all(connection)
     reject_disabled(connection, resources, tenants=tenants, nodes=nodes)
-    reject_over_quota(desk, resources)
+    reject_over_quota(tx, resources)
     parts = (nodes, tenants, *children)
-    record_each_change(desk, parts)
+    record_each_change(tx, parts)
     for parents in (nodes, tenants):
         parents.remove(connection)
     return {part.table.name: part.counts for part in parts if any(part.counts)}

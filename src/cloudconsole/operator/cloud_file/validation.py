@@ -203,32 +203,32 @@ _AT_ONCE: Final = 10_000
 """So many tenants in one question: a statement takes only so many values."""
 
 
-def reject_over_quota(desk: OperatorTransaction, resources: Changes) -> None:
+def reject_over_quota(tx: OperatorTransaction, resources: Changes) -> None:
     """Refuse changes that have been written, totals included, if they take a tenant over a quota."""
-    if desk.force:
+    if tx.force:
         return
-    asked = _asked(desk, resources)
+    asked = _asked(tx, resources)
     ids = sorted(asked)
     over = []
     for start in range(0, len(ids), _AT_ONCE):
         some = ids[start : start + _AT_ONCE]
-        room = QuotaHeadroom(desk, some)
-        names = desk.connection.execute(select(tenants.c.id, tenants.c.name).where(tenants.c.id.in_(some)))
+        context = QuotaHeadroom(tx, some)
+        names = tx.connection.execute(select(tenants.c.id, tenants.c.name).where(tenants.c.id.in_(some)))
         for tenant_id, name in names:
-            exceeded = room.exceeded(tenant_id, asked[tenant_id])
+            exceeded = context.exceeded(tenant_id, asked[tenant_id])
             if exceeded:
                 over.append(f"the tenant {name} is {over_quota_message(exceeded)}")
     if over:
         raise OverridableError("; ".join(over))
 
 
-def _asked(desk: OperatorTransaction, resources: Changes) -> dict[int, Counter[str]]:
+def _asked(tx: OperatorTransaction, resources: Changes) -> dict[int, Counter[str]]:
     """What all the new and grown ones of each tenant take beyond what they took."""
     asked: dict[int, Counter[str]] = {}
     for before, resource in resources.written():
         # One that comes from another tenant is new here.
         known = before if before is not None and before["tenant_id"] == resource["tenant_id"] else None
-        more = requested_amounts(resource, known, desk.now)
+        more = requested_amounts(resource, known, tx.now)
         if more:
             asked.setdefault(resource["tenant_id"], Counter()).update(more)
     return asked

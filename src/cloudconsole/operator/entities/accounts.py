@@ -34,22 +34,22 @@ def active_operators() -> Select[tuple[str]]:
 
 
 @contextmanager
-def ensure_operator_remains(desk: OperatorTransaction) -> Iterator[None]:
+def ensure_operator_remains(tx: OperatorTransaction) -> Iterator[None]:
     """Refuse what is done within if no operator can log in afterwards, where one could before."""
     can_log_in = active_operators().limit(1)
-    could = desk.connection.scalar(can_log_in)
+    could = tx.connection.scalar(can_log_in)
     yield
-    if could is not None and not desk.force and desk.connection.scalar(can_log_in) is None:
+    if could is not None and not tx.force and tx.connection.scalar(can_log_in) is None:
         raise OverridableError(f"this leaves no operator who can log in, as {could} can now: keep one")
 
 
-def reject_removing_last_operator(desk: OperatorTransaction, going: ColumnElement[bool]) -> None:
+def reject_removing_last_operator(tx: OperatorTransaction, going: ColumnElement[bool]) -> None:
     """Refuse a change after which no operator could log in, where one can now; `going` says whom it concerns."""
-    if desk.force:
+    if tx.force:
         return
     can_log_in = active_operators()
-    last = desk.connection.scalar(can_log_in.where(going).limit(1))
-    if last is not None and desk.connection.scalar(can_log_in.where(~going).limit(1)) is None:
+    last = tx.connection.scalar(can_log_in.where(going).limit(1))
+    if last is not None and tx.connection.scalar(can_log_in.where(~going).limit(1)) is None:
         raise OverridableError(f"the account {last} is the last operator who can log in: make another one first")
 
 
@@ -57,9 +57,9 @@ def new_version() -> int:
     return randbits(63)
 
 
-def end_account_sessions(desk: OperatorTransaction, tenant_id: int) -> None:
-    ids = desk.connection.scalars(select(accounts.c.id).where(accounts.c.tenant_id == tenant_id))
-    update_rows(desk.connection, accounts, [{"id": account, "version": new_version()} for account in ids])
+def end_account_sessions(tx: OperatorTransaction, tenant_id: int) -> None:
+    ids = tx.connection.scalars(select(accounts.c.id).where(accounts.c.tenant_id == tenant_id))
+    update_rows(tx.connection, accounts, [{"id": account, "version": new_version()} for account in ids])
 
 
 def ends_federated_sessions(before: Row, after: Row) -> bool:
@@ -67,9 +67,9 @@ def ends_federated_sessions(before: Row, after: Row) -> bool:
     return any(before[field] != after[field] for field in ("disabled", "project"))
 
 
-def end_federated_sessions(desk: OperatorTransaction, tenant_id: int) -> None:
+def end_federated_sessions(tx: OperatorTransaction, tenant_id: int) -> None:
     """Of those that an identity endpoint behind us vouches for: all that were opened before, or are in this second."""
-    desk.connection.execute(update(tenants).where(tenants.c.id == tenant_id).values(guests_ended_at=desk.now))
+    tx.connection.execute(update(tenants).where(tenants.c.id == tenant_id).values(guests_ended_at=tx.now))
 
 
 PASSWORD_CHANGED: Final[Record] = {"password": "changed"}
@@ -78,7 +78,7 @@ PASSWORD_CHANGED: Final[Record] = {"password": "changed"}
 
 class Accounts(EntityType):
     name = "account"
-    thing = "account"
+    label = "account"
     plural = "accounts"
     model = models.Account
     table = tables.accounts
@@ -96,35 +96,35 @@ class Accounts(EntityType):
             "disabled": switch_filter(columns.disabled, "only the disabled ones"),
         }
 
-    def add(self, desk: OperatorTransaction, values: Values) -> ChangeResult:
+    def add(self, tx: OperatorTransaction, values: Values) -> ChangeResult:
         """Add an account; of its password, `password_hash` is given."""
         if values.get("password_hash") is None:
             raise OperatorError("password_hash: is missing")
-        return super().add(desk, values)
+        return super().add(tx, values)
 
-    def check_new(self, desk: OperatorTransaction, values: Values) -> None:
+    def check_new(self, tx: OperatorTransaction, values: Values) -> None:
         """Refuse what could not be added, before anyone is asked for its password."""
-        self._new_row(desk, values)
+        self._new_row(tx, values)
 
-    def change(self, desk: OperatorTransaction, key: str, values: Values) -> ChangeResult:
+    def change(self, tx: OperatorTransaction, key: str, values: Values) -> ChangeResult:
         if "password_hash" in values:
             raise OperatorError("password_hash: is changed by resetting the password")
-        return super().change(desk, key, values)
+        return super().change(tx, key, values)
 
-    def reset_password(self, desk: OperatorTransaction, key: str, password_hash: str) -> ChangeResult:
-        current = self._require(desk, key)
+    def reset_password(self, tx: OperatorTransaction, key: str, password_hash: str) -> ChangeResult:
+        current = self._require(tx, key)
         values = {"username": current["username"], "password_hash": password_hash}
-        given = parse_model(models.Account, values, desk.keeping([current["username"]]))
-        self._renew(desk, current, password_hash=given.password_hash)
-        return self._noted(desk, "password", key, None, PASSWORD_CHANGED)
+        given = parse_model(models.Account, values, tx.keeping([current["username"]]))
+        self._renew(tx, current, password_hash=given.password_hash)
+        return self._record_change(tx, "password", key, None, PASSWORD_CHANGED)
 
-    def end_sessions(self, desk: OperatorTransaction, key: str) -> ChangeResult:
-        self._renew(desk, self._require(desk, key))
-        return self._noted(desk, "end-sessions", key, None, {"sessions": "ended"})
+    def end_sessions(self, tx: OperatorTransaction, key: str) -> ChangeResult:
+        self._renew(tx, self._require(tx, key))
+        return self._record_change(tx, "end-sessions", key, None, {"sessions": "ended"})
 
-    def _renew(self, desk: OperatorTransaction, current: Row, **columns: Any) -> None:
+    def _renew(self, tx: OperatorTransaction, current: Row, **columns: Any) -> None:
         renewed = update(self.table).where(self._is(current)).values(version=new_version(), **columns)
-        desk.connection.execute(renewed)
+        tx.connection.execute(renewed)
 
     def _query(self) -> Select[Any]:
         return with_tenant(self.table)
@@ -132,47 +132,47 @@ class Accounts(EntityType):
     def record_of(self, row: Row) -> Record:
         return {"tenant": row["tenant"], **serializers.account_record(row)}
 
-    def _row(self, desk: OperatorTransaction, values: Values) -> Row:
-        tenant_id, others, findings = require_owner(desk, values)
+    def _row(self, tx: OperatorTransaction, values: Values) -> Row:
+        tenant_id, others, findings = require_owner(tx, values)
         if "password_file" in others:
             raise OperatorError("password_file: is not taken here")
-        account = parse_model(models.Account, others, desk, findings)
+        account = parse_model(models.Account, others, tx, findings)
         row = {"tenant_id": tenant_id, "username": account.username, "role": account.role, "disabled": account.disabled}
         return row if account.password_hash is None else {**row, "password_hash": account.password_hash}
 
     def _written(self, row: Row) -> Row:
         return {**row, "version": new_version()}
 
-    def _check(self, desk: OperatorTransaction, before: Row | None, after: Row | None) -> None:
-        if before is not None and not self._is_operator(desk, after):
-            reject_removing_last_operator(desk, self._is(before))
+    def _check(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
+        if before is not None and not self._is_operator(tx, after):
+            reject_removing_last_operator(tx, self._is(before))
 
-    def _is_operator(self, desk: OperatorTransaction, row: Row | None) -> bool:
+    def _is_operator(self, tx: OperatorTransaction, row: Row | None) -> bool:
         """Whether this will be an operator who can log in."""
         if row is None or row["disabled"] or row["role"] != "operator":
             return False
         tenants = tables.tenants.c
-        return desk.connection.scalar(select(tenants.disabled).where(tenants.id == row["tenant_id"])) is False
+        return tx.connection.scalar(select(tenants.disabled).where(tenants.id == row["tenant_id"])) is False
 
 
 ACCOUNTS: Final = Accounts()
 
 
 def clear_throttle(
-    desk: OperatorTransaction, activity: Connection, username: str, network: str | None = None
+    tx: OperatorTransaction, activity: Connection, username: str, network: str | None = None
 ) -> ChangeResult:
     """Forget an account's failed logins, from one network or from all, and say how many there were.
 
     They are in the other database, which the caller commits once the desk is done: should the machine stop between
     the two, there is a line too many in the trail, and none is missing.
     """
-    ACCOUNTS.show(desk, username)
+    ACCOUNTS.show(tx, username)
     failures = delete(login_failures).where(login_failures.c.user_hash == hash_username(username))
     if network is not None:
         failures = failures.where(login_failures.c.network == network)
     forgotten = activity.execute(failures).rowcount
     after = {**({} if network is None else {"address": network}), "failures": forgotten}
-    record_change(desk, "account.clear-throttle", username, None, after)
+    record_change(tx, "account.clear-throttle", username, None, after)
     return ChangeResult(username, None, after)
 
 

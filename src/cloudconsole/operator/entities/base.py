@@ -39,7 +39,7 @@ class EntityTraits(ABC):
     """One kind of thing that operators keep. Values and records have the names of a cloud file."""
 
     name: ClassVar[str]
-    thing: ClassVar[str]
+    label: ClassVar[str]
     """What people call one."""
     plural: ClassVar[str]
     model: ClassVar[type[EntityModel]]
@@ -52,14 +52,14 @@ class EntityTraits(ABC):
     fixed: ClassVar[frozenset[str]] = frozenset()
     """Fields that stay as they were added."""
     verbs: ClassVar[tuple[str, ...]] = ("add", "change", "disable", "enable", "remove", "show", "list")
-    made_up: ClassVar[Mapping[str, str]] = {}
+    generated: ClassVar[Mapping[str, str]] = {}
     """Required fields that need not be given, and what they are then."""
     overridable: ClassVar[frozenset[str]] = frozenset()
     """Verbs with a rule that a desk with `force` overrides."""
 
     def inputs(self) -> tuple[InputField, ...]:
         """The fields that adding one takes, and a record has."""
-        own = inputs_of(self.model, self.made_up)
+        own = inputs_of(self.model, self.generated)
         if self.owner is None:
             return own
         may_lack = self.may_lack_owner
@@ -86,22 +86,22 @@ class EntityTraits(ABC):
         """A row, with the column names of the table and its `tenant` and `node` named, in the names of a cloud file."""
 
     @abstractmethod
-    def _row(self, desk: OperatorTransaction, values: Values) -> Row:
+    def _row(self, tx: OperatorTransaction, values: Values) -> Row:
         """Values that were found to fit, as columns."""
 
-    def _complete(self, desk: OperatorTransaction, values: Values) -> Values:
+    def _complete(self, tx: OperatorTransaction, values: Values) -> Values:
         """Values for a new one, with what is made up where it is not given."""
-        del desk
+        del tx
         return values
 
-    def _check(self, desk: OperatorTransaction, before: Row | None, after: Row | None) -> None:  # noqa: B027 - many need none
+    def _check(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:  # noqa: B027 - many need none
         """Refuse what would leave the cloud wrong."""
 
     def _written(self, row: Row) -> Row:
         """The columns to write where something changed."""
         return row
 
-    def _follow(self, desk: OperatorTransaction, before: Row | None, after: Row | None) -> None:  # noqa: B027 - many need none
+    def _follow(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:  # noqa: B027 - many need none
         """Do what a change brings with it; before a removal and after any other change."""
 
     def _query(self) -> Select[Any]:
@@ -140,112 +140,112 @@ class EntityType(EntityTraits):
 
     # The verbs
 
-    def add(self, desk: OperatorTransaction, values: Values) -> ChangeResult:
-        row = self._new_row(desk, values)
+    def add(self, tx: OperatorTransaction, values: Values) -> ChangeResult:
+        row = self._new_row(tx, values)
         key = str(row[self.key])
-        desk.connection.execute(insert(self.table).values(self._written(row)))
-        self._follow(desk, None, row)
-        return self._noted(desk, "add", key, None, self.show(desk, key))
+        tx.connection.execute(insert(self.table).values(self._written(row)))
+        self._follow(tx, None, row)
+        return self._record_change(tx, "add", key, None, self.show(tx, key))
 
-    def fresh_key(self, desk: OperatorTransaction) -> str | None:
+    def fresh_key(self, tx: OperatorTransaction) -> str | None:
         """A key for a new one, for `add_once`; None where keys are not made up."""
-        return str(self._complete(desk, {})[self.key]) if self.key in self.made_up else None
+        return str(self._complete(tx, {})[self.key]) if self.key in self.generated else None
 
-    def add_once(self, desk: OperatorTransaction, key: str, values: Values) -> ChangeResult:
+    def add_once(self, tx: OperatorTransaction, key: str, values: Values) -> ChangeResult:
         """Add one under a fresh key. The same again changes nothing; a key that another took meanwhile is made anew."""
-        current = self._find(desk, key)
+        current = self._find(tx, key)
         if current is None:
-            return self.add(desk, {**values, self.key: self._value_of(key)})
+            return self.add(tx, {**values, self.key: self._value_of(key)})
         record = self.record_of(current)
-        row = self._row(desk, {**{name: record[name] for name in self.made_up}, **values})
+        row = self._row(tx, {**{name: record[name] for name in self.generated}, **values})
         if row == {column: current[column] for column in row}:
             return ChangeResult(key, record, record)
-        return self.add(desk, values)
+        return self.add(tx, values)
 
-    def change(self, desk: OperatorTransaction, key: str, values: Values) -> ChangeResult:
-        return self._change(desk, "change", self._require(desk, key), values)
+    def change(self, tx: OperatorTransaction, key: str, values: Values) -> ChangeResult:
+        return self._change(tx, "change", self._require(tx, key), values)
 
-    def disable(self, desk: OperatorTransaction, key: str) -> ChangeResult:
-        return self._change(desk, "disable", self._require(desk, key), {"disabled": True})
+    def disable(self, tx: OperatorTransaction, key: str) -> ChangeResult:
+        return self._change(tx, "disable", self._require(tx, key), {"disabled": True})
 
-    def enable(self, desk: OperatorTransaction, key: str) -> ChangeResult:
-        return self._change(desk, "enable", self._require(desk, key), {"disabled": False})
+    def enable(self, tx: OperatorTransaction, key: str) -> ChangeResult:
+        return self._change(tx, "enable", self._require(tx, key), {"disabled": False})
 
-    def remove(self, desk: OperatorTransaction, key: str) -> ChangeResult:
-        current = self._require(desk, key)
-        self._check(desk, current, None)
-        self._follow(desk, current, None)
-        desk.connection.execute(delete(self.table).where(self._is(current)))
-        return self._noted(desk, "remove", key, self.record_of(current), None)
+    def remove(self, tx: OperatorTransaction, key: str) -> ChangeResult:
+        current = self._require(tx, key)
+        self._check(tx, current, None)
+        self._follow(tx, current, None)
+        tx.connection.execute(delete(self.table).where(self._is(current)))
+        return self._record_change(tx, "remove", key, self.record_of(current), None)
 
-    def show(self, desk: OperatorTransaction, key: str) -> Record:
-        return self.record_of(self._require(desk, key))
+    def show(self, tx: OperatorTransaction, key: str) -> Record:
+        return self.record_of(self._require(tx, key))
 
     def list(
         self,
-        desk: OperatorTransaction,
+        tx: OperatorTransaction,
         filters: Values | None = None,
         after: str | None = None,
         limit: int | None = PAGE_SIZE,
     ) -> Records:
         """Those that all filters let through, in order, from behind the key `after` on."""
-        query = self._paged(desk, self._query(), filters or {}, after, limit)
-        return [self.record_of(dict(row)) for row in desk.connection.execute(query).mappings()]
+        query = self._paged(tx, self._query(), filters or {}, after, limit)
+        return [self.record_of(dict(row)) for row in tx.connection.execute(query).mappings()]
 
     # How they do it
 
     def _paged(
-        self, desk: OperatorTransaction, query: Select[Any], filters: Values, after: str | None, limit: int | None
+        self, tx: OperatorTransaction, query: Select[Any], filters: Values, after: str | None, limit: int | None
     ) -> Select[Any]:
         """A query for no more than a page."""
         known = self._filters_for(filters)
         for name, value in filters.items():
-            query = query.where(known[name].condition(desk, value))
+            query = query.where(known[name].condition(tx, value))
         order = self._order()
         if after is not None:
             query = query.where(tuple_(*order) > tuple_(*self._place(after)))
         return query.order_by(*order).limit(limit)
 
-    def _new_row(self, desk: OperatorTransaction, values: Values) -> Row:
+    def _new_row(self, tx: OperatorTransaction, values: Values) -> Row:
         """The row of a new one, if it can be added."""
-        row = self._row(desk, self._complete(desk, values))
+        row = self._row(tx, self._complete(tx, values))
         key = str(row[self.key])
-        if self._find(desk, key) is not None:
-            raise ValidationError([((self.key,), f"there is {with_article(self.thing)} {key} already")])
-        self._check(desk, None, row)
+        if self._find(tx, key) is not None:
+            raise ValidationError([((self.key,), f"there is {with_article(self.label)} {key} already")])
+        self._check(tx, None, row)
         return row
 
-    def _change(self, desk: OperatorTransaction, verb: str, current: Row, values: Values) -> ChangeResult:
+    def _change(self, tx: OperatorTransaction, verb: str, current: Row, values: Values) -> ChangeResult:
         before = self.record_of(current)
         for field in self.fixed.intersection(values):
             if values[field] != before.get(field):
                 raise OperatorError(f"{field}: cannot be changed")
-        return self._write(desk, verb, current, self._changed_row(desk, before, values))
+        return self._write(tx, verb, current, self._changed_row(tx, before, values))
 
-    def _changed_row(self, desk: OperatorTransaction, before: Record, values: Values) -> Row:
+    def _changed_row(self, tx: OperatorTransaction, before: Record, values: Values) -> Row:
         """The row of one with other values; names that it has already may stay."""
-        return self._row(desk.keeping(frozenset(texts_in(before))), before | dict(values))
+        return self._row(tx.keeping(frozenset(texts_in(before))), before | dict(values))
 
-    def _write(self, desk: OperatorTransaction, verb: str, current: Row, row: Row) -> ChangeResult:
+    def _write(self, tx: OperatorTransaction, verb: str, current: Row, row: Row) -> ChangeResult:
         """Make the current row this one, if it is not."""
         before = self.record_of(current)
         key = self.key_of(before)
         if row == {column: current[column] for column in row}:
             return ChangeResult(key, before, before)
-        self._check(desk, current, row)
-        desk.connection.execute(update(self.table).where(self._is(current)).values(self._written(row)))
-        self._follow(desk, current, current | row)
-        (after,) = desk.connection.execute(self._query().where(self._is(current))).mappings()
+        self._check(tx, current, row)
+        tx.connection.execute(update(self.table).where(self._is(current)).values(self._written(row)))
+        self._follow(tx, current, current | row)
+        (after,) = tx.connection.execute(self._query().where(self._is(current))).mappings()
         record = self.record_of(dict(after))
         if (other := self.key_of(record)) != key:
             # Under the new key, too: whoever looks for that one finds what it was called before.
-            record_change(desk, f"{self.name}.rename", other, before, record)
-        return self._noted(desk, verb, key, before, record)
+            record_change(tx, f"{self.name}.rename", other, before, record)
+        return self._record_change(tx, verb, key, before, record)
 
-    def _noted(
-        self, desk: OperatorTransaction, verb: str, key: str, before: Record | None, after: Record | None
+    def _record_change(
+        self, tx: OperatorTransaction, verb: str, key: str, before: Record | None, after: Record | None
     ) -> ChangeResult:
-        record_change(desk, f"{self.name}.{verb}", key, before, after)
+        record_change(tx, f"{self.name}.{verb}", key, before, after)
         return ChangeResult(key, before, after)
 
     def _is(self, current: Row) -> ColumnElement[bool]:
@@ -253,24 +253,24 @@ class EntityType(EntityTraits):
         condition: ColumnElement[bool] = primary == current[primary.name]
         return condition
 
-    def _find(self, desk: OperatorTransaction, key: str) -> Row | None:
+    def _find(self, tx: OperatorTransaction, key: str) -> Row | None:
         query = self._query().where(self.table.c[self.key] == self._value_of(key))
-        row = desk.connection.execute(query).mappings().one_or_none()
+        row = tx.connection.execute(query).mappings().one_or_none()
         return None if row is None else dict(row)
 
-    def _require(self, desk: OperatorTransaction, key: str) -> Row:
-        row = self._find(desk, key)
+    def _require(self, tx: OperatorTransaction, key: str) -> Row:
+        row = self._find(tx, key)
         if row is None:
-            raise OperatorError(f"there is no {self.thing} {key}")
+            raise OperatorError(f"there is no {self.label} {key}")
         return row
 
-    def _refuse_taken_name(self, desk: OperatorTransaction, before: Row | None, after: Row) -> None:
+    def _refuse_taken_name(self, tx: OperatorTransaction, before: Row | None, after: Row) -> None:
         """Refuse a name that another one has already."""
         columns = self.table.c
         if before is not None and before["name"] == after["name"]:
             return
-        if desk.connection.scalar(select(columns.id).where(columns.name == after["name"])) is not None:
-            raise ValidationError([(("name",), f"there is {with_article(self.thing)} {after['name']} already")])
+        if tx.connection.scalar(select(columns.id).where(columns.name == after["name"])) is not None:
+            raise ValidationError([(("name",), f"there is {with_article(self.label)} {after['name']} already")])
 
 
 class NumberedEntityType(EntityType):

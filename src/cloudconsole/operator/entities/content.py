@@ -22,7 +22,7 @@ from cloudconsole.store import tables
 
 class Flavors(NumberedEntityType):
     name = "flavor"
-    thing = "flavor"
+    label = "flavor"
     plural = "flavors"
     model = models.Flavor
     table = tables.flavors
@@ -34,12 +34,12 @@ class Flavors(NumberedEntityType):
     def record_of(self, row: Row) -> Record:
         return serializers.flavor_record(row)
 
-    def _row(self, desk: OperatorTransaction, values: Values) -> Row:
-        return serializers.flavor_row(parse_model(models.Flavor, values, desk))
+    def _row(self, tx: OperatorTransaction, values: Values) -> Row:
+        return serializers.flavor_row(parse_model(models.Flavor, values, tx))
 
-    def _check(self, desk: OperatorTransaction, before: Row | None, after: Row | None) -> None:
+    def _check(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         if after is not None:
-            self._refuse_taken_name(desk, before, after)
+            self._refuse_taken_name(tx, before, after)
 
 
 _LETTERS: Final = string.ascii_lowercase + string.digits
@@ -47,14 +47,14 @@ _LETTERS: Final = string.ascii_lowercase + string.digits
 
 class Urls(EntityType):
     name = "url"
-    thing = "URL"
+    label = "URL"
     plural = "URLs"
     model = models.UrlEntry
     table = tables.urls
     owner = "the tenant it is published to (default: all)"
     may_lack_owner = True
     fixed = frozenset({"id"})
-    made_up: ClassVar[Mapping[str, str]] = {"id": "one is made up"}
+    generated: ClassVar[Mapping[str, str]] = {"id": "one is made up"}
 
     def filters(self) -> Mapping[str, Filter]:
         columns = self.table.c
@@ -64,8 +64,8 @@ class Urls(EntityType):
             "disabled": switch_filter(columns.disabled, "only the disabled ones"),
         }
 
-    def _complete(self, desk: OperatorTransaction, values: Values) -> Values:
-        del desk
+    def _complete(self, tx: OperatorTransaction, values: Values) -> Values:
+        del tx
         return {"id": "url-" + "".join(secrets.choice(_LETTERS) for _ in range(8)), **values}
 
     def _query(self) -> Select[Any]:
@@ -75,14 +75,14 @@ class Urls(EntityType):
         owner = {} if row["tenant"] is None else {"tenant": row["tenant"]}
         return {**owner, **serializers.url_record(row)}
 
-    def _row(self, desk: OperatorTransaction, values: Values) -> Row:
-        tenant_id, others, findings = split_owner(desk, values)
-        return serializers.url_row(parse_model(models.UrlEntry, others, desk, findings), tenant_id)
+    def _row(self, tx: OperatorTransaction, values: Values) -> Row:
+        tenant_id, others, findings = split_owner(tx, values)
+        return serializers.url_row(parse_model(models.UrlEntry, others, tx, findings), tenant_id)
 
 
 class Domains(NumberedEntityType):
     name = "domain"
-    thing = "domain"
+    label = "domain"
     plural = "domains"
     model = models.Domain
     table = tables.domains
@@ -97,11 +97,11 @@ class Domains(NumberedEntityType):
             "disabled": switch_filter(~columns.enabled, "only those not in service"),
         }
 
-    def disable(self, desk: OperatorTransaction, key: str) -> ChangeResult:
-        return self._change(desk, "disable", self._require(desk, key), {"enabled": False})
+    def disable(self, tx: OperatorTransaction, key: str) -> ChangeResult:
+        return self._change(tx, "disable", self._require(tx, key), {"enabled": False})
 
-    def enable(self, desk: OperatorTransaction, key: str) -> ChangeResult:
-        return self._change(desk, "enable", self._require(desk, key), {"enabled": True})
+    def enable(self, tx: OperatorTransaction, key: str) -> ChangeResult:
+        return self._change(tx, "enable", self._require(tx, key), {"enabled": True})
 
     def _begins(self, _desk: OperatorTransaction, prefix: str) -> ColumnElement[bool]:
         columns = self.table.c
@@ -113,38 +113,38 @@ class Domains(NumberedEntityType):
     def record_of(self, row: Row) -> Record:
         return {"tenant": row["tenant"], **serializers.domain_record(row)}
 
-    def _row(self, desk: OperatorTransaction, values: Values) -> Row:
-        tenant_id, others, findings = require_owner(desk, values)
-        return serializers.domain_row(parse_model(models.Domain, others, desk, findings), tenant_id)
+    def _row(self, tx: OperatorTransaction, values: Values) -> Row:
+        tenant_id, others, findings = require_owner(tx, values)
+        return serializers.domain_row(parse_model(models.Domain, others, tx, findings), tenant_id)
 
 
 class News(EntityType):
     name = "news"
-    thing = "news item"
+    label = "news item"
     plural = "news"
     model = models.News
     table = tables.news
     fixed = frozenset({"id"})
-    made_up: ClassVar[Mapping[str, str]] = {"id": "the next one", "date": "now"}
+    generated: ClassVar[Mapping[str, str]] = {"id": "the next one", "date": "now"}
 
     def filters(self) -> Mapping[str, Filter]:
         columns = self.table.c
         return {
             "upcoming": Filter(
-                "only those still to appear", lambda desk, _value: columns.published_at > desk.now, is_switch=True
+                "only those still to appear", lambda tx, _value: columns.published_at > tx.now, is_switch=True
             ),
             "disabled": switch_filter(columns.disabled, "only the withdrawn ones"),
         }
 
-    def _complete(self, desk: OperatorTransaction, values: Values) -> Values:
-        last = desk.connection.scalar(select(func.max(self.table.c.id))) or 0
-        return {"id": last + 1, "date": format_utc(desk.now), **values}
+    def _complete(self, tx: OperatorTransaction, values: Values) -> Values:
+        last = tx.connection.scalar(select(func.max(self.table.c.id))) or 0
+        return {"id": last + 1, "date": format_utc(tx.now), **values}
 
     def record_of(self, row: Row) -> Record:
         return serializers.news_record(row)
 
-    def _row(self, desk: OperatorTransaction, values: Values) -> Row:
-        return serializers.news_row(parse_model(models.News, values, desk))
+    def _row(self, tx: OperatorTransaction, values: Values) -> Row:
+        return serializers.news_row(parse_model(models.News, values, tx))
 
     def _value_of(self, key: str) -> Any:
         is_number = key.isascii() and key.isdecimal() and len(key) <= len(str(MAX_VALUE))

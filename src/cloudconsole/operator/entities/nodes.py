@@ -16,7 +16,7 @@ from cloudconsole.store import tables
 
 class Nodes(EntityType):
     name = "node"
-    thing = "node"
+    label = "node"
     plural = "nodes"
     model = models.Node
     table = tables.nodes
@@ -28,18 +28,18 @@ class Nodes(EntityType):
     def record_of(self, row: Row) -> Record:
         return serializers.node_record(row)
 
-    def _row(self, desk: OperatorTransaction, values: Values) -> Row:
-        node = parse_model(models.Node, values, desk)
+    def _row(self, tx: OperatorTransaction, values: Values) -> Row:
+        node = parse_model(models.Node, values, tx)
         return {"name": node.name, "disabled": node.disabled}
 
-    def _check(self, desk: OperatorTransaction, before: Row | None, after: Row | None) -> None:
+    def _check(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         if after is not None:
-            self._refuse_taken_name(desk, before, after)
+            self._refuse_taken_name(tx, before, after)
         elif before is not None:
             users = {"price": (tables.prices, "node_id"), "resource": (tables.resources, "node_id")}
-            reject_if_referenced(desk, f"the node {before['name']}", users, before["id"])
+            reject_if_referenced(tx, f"the node {before['name']}", users, before["id"])
 
-    def _follow(self, desk: OperatorTransaction, before: Row | None, after: Row | None) -> None:
+    def _follow(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         if before is not None and after is None:
             # Zeros are all that is left there, and the node's number may be given to another one.
-            desk.connection.execute(delete(tables.totals).where(tables.totals.c.node_id == before["id"]))
+            tx.connection.execute(delete(tables.totals).where(tables.totals.c.node_id == before["id"]))

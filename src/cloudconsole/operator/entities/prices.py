@@ -20,47 +20,47 @@ from cloudconsole.store import tables
 from cloudconsole.store.tables import nodes, prices, resources
 
 
-def price_starts(desk: OperatorTransaction, kind: str, *, without: int | None = None) -> dict[int | None, int]:
+def price_starts(tx: OperatorTransaction, kind: str, *, without: int | None = None) -> dict[int | None, int]:
     """The starts of a kind's prices, or as they would be without one of them."""
     columns = prices.c
     query = select(columns.node_id, func.min(columns.start)).group_by(columns.node_id)
     query = query.where(columns.kind == kind, columns.type.is_(None))
     if without is not None:
         query = query.where(columns.id != without)
-    return {row[0]: row[1] for row in desk.connection.execute(query)}
+    return {row[0]: row[1] for row in tx.connection.execute(query)}
 
 
-def check_priced(desk: OperatorTransaction, resource: Row) -> None:
+def check_priced(tx: OperatorTransaction, resource: Row) -> None:
     """Refuse a billable resource that would have no price when it starts."""
     kind = resource["kind"]
     if kind not in PRICED_UNITS:
         return
-    problem = unpriced_problem(kind, resource["node_id"], resource["started_at"], price_starts(desk, kind))
+    problem = unpriced_problem(kind, resource["node_id"], resource["started_at"], price_starts(tx, kind))
     if problem is not None:
         raise OperatorError(problem)
 
 
-def reject_unpriced(desk: OperatorTransaction, kind: str, current: Starts, changed: Starts) -> None:
+def reject_unpriced(tx: OperatorTransaction, kind: str, current: Starts, changed: Starts) -> None:
     """Refuse a change of prices that leaves a resource without one that it has now."""
-    lost = _left_without(desk, current, changed)
+    lost = _left_without(tx, current, changed)
     if lost is None:
         return
     columns = resources.c
     query = select(columns.id, nodes.c.name, columns.started_at).join(nodes, nodes.c.id == columns.node_id)
     query = query.where(columns.kind == kind, lost).order_by(columns.id)
-    count = desk.connection.scalar(select(func.count()).select_from(query.subquery()))
-    first = desk.connection.execute(query.limit(1)).one_or_none()
+    count = tx.connection.scalar(select(func.count()).select_from(query.subquery()))
+    first = tx.connection.execute(query.limit(1)).one_or_none()
     if first is not None:
         such = f"{first.id} on {first.name}, started {format_utc(first.started_at)}"
         who = f"the {kind} {such} needs" if count == 1 else f"{count} resources of kind {kind}, such as {such}, need"
         raise OperatorError(f"{who} this price: no other is in force on its node from its start on")
 
 
-def _left_without(desk: OperatorTransaction, current: Starts, changed: Starts) -> ColumnElement[bool] | None:
+def _left_without(tx: OperatorTransaction, current: Starts, changed: Starts) -> ColumnElement[bool] | None:
     columns = resources.c
     spans = [
         and_(columns.node_id == node_id, columns.started_at >= now_from, columns.started_at < then_from)
-        for node_id in desk.connection.scalars(select(nodes.c.id))
+        for node_id in tx.connection.scalars(select(nodes.c.id))
         if (now_from := start_on(current, node_id)) < (then_from := start_on(changed, node_id))
     ]
     return or_(*spans) if spans else None
@@ -71,7 +71,7 @@ KEY_FORM: Final = "KIND/UNIT/FROM, with :TYPE behind the kind and /NODE at the e
 
 class Prices(EntityType):
     name = "price"
-    thing = "price"
+    label = "price"
     plural = "prices"
     model = models.Price
     table = tables.prices
@@ -90,16 +90,16 @@ class Prices(EntityType):
         parts = [kind, record["unit"], record["from"], record.get("node")]
         return "/".join(part for part in parts if part is not None)
 
-    def add(self, desk: OperatorTransaction, values: Values) -> ChangeResult:
-        row = self._row(desk, values)
-        self._check(desk, None, row)
-        desk.connection.execute(insert(self.table).values(row))
+    def add(self, tx: OperatorTransaction, values: Values) -> ChangeResult:
+        row = self._row(tx, values)
+        self._check(tx, None, row)
+        tx.connection.execute(insert(self.table).values(row))
         record = serializers.price_record(row, values.get("node"))
-        return self._noted(desk, "add", self.key_of(record), None, record)
+        return self._record_change(tx, "add", self.key_of(record), None, record)
 
     def list(
         self,
-        desk: OperatorTransaction,
+        tx: OperatorTransaction,
         filters: Values | None = None,
         after: str | None = None,
         limit: int | None = PAGE_SIZE,
@@ -107,11 +107,11 @@ class Prices(EntityType):
         # There are thousands at the most, and their order is no column's: general prices go before those of nodes.
         query = self._query()
         for name, value in (filters or {}).items():
-            query = query.where(self.filters()[name].condition(desk, value))
-        found = [self.record_of(dict(row)) for row in desk.connection.execute(query).mappings()]
+            query = query.where(self.filters()[name].condition(tx, value))
+        found = [self.record_of(dict(row)) for row in tx.connection.execute(query).mappings()]
         found.sort(key=_order)
         if after is not None:
-            last = _order(self.show(desk, after))
+            last = _order(self.show(tx, after))
             found = [record for record in found if _order(record) > last]
         return found[:limit]
 
@@ -119,50 +119,50 @@ class Prices(EntityType):
         nodes = tables.nodes.c
         return select(self.table, nodes.name.label("node")).outerjoin(tables.nodes, nodes.id == self.table.c.node_id)
 
-    def _find(self, desk: OperatorTransaction, key: str) -> Row | None:
+    def _find(self, tx: OperatorTransaction, key: str) -> Row | None:
         what, unit, start, node, *_ = (*key.split("/", 3), None, None, None, None)
         kind, sign, escaped = (what or "").partition(":")
         try:
-            price = parse_model(Price, {"kind": kind, "unit": unit, "from": start, "node": node, "price": "0"}, desk)
+            price = parse_model(Price, {"kind": kind, "unit": unit, "from": start, "node": node, "price": "0"}, tx)
         except OperatorError:
             raise OperatorError(f"a price's key is {KEY_FORM}, not {key}") from None
         columns, node_name = self.table.c, tables.nodes.c.name
         query = self._query().where(columns.kind == price.kind, columns.unit == price.unit)
         query = query.where(columns.start == price.start, node_name.is_not_distinct_from(price.node))
         query = query.where(columns.type.is_not_distinct_from(unescaped(escaped) if sign else None))
-        row = desk.connection.execute(query).mappings().one_or_none()
+        row = tx.connection.execute(query).mappings().one_or_none()
         return None if row is None else dict(row)
 
     def record_of(self, row: Row) -> Record:
         return serializers.price_record(row, row["node"])
 
-    def _row(self, desk: OperatorTransaction, values: Values) -> Row:
+    def _row(self, tx: OperatorTransaction, values: Values) -> Row:
         def findings(price: Price) -> Iterator[FieldError]:
             yield from price_errors(price)
-            yield from node_problems(desk, price.node)
+            yield from node_problems(tx, price.node)
 
-        price = parse_model(Price, values, desk, check=findings)
-        return serializers.price_row(price, None if price.node is None else find_node(desk, price.node)["id"])
+        price = parse_model(Price, values, tx, check=findings)
+        return serializers.price_row(price, None if price.node is None else find_node(tx, price.node)["id"])
 
-    def _check(self, desk: OperatorTransaction, before: Row | None, after: Row | None) -> None:
-        self._refuse_second(desk, before, after)
+    def _check(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
+        self._refuse_second(tx, before, after)
         if before is not None:
-            current = price_starts(desk, before["kind"])
-            changed = self._starts_after(desk, before, after)
-            reject_unpriced(desk, before["kind"], current, changed)
+            current = price_starts(tx, before["kind"])
+            changed = self._starts_after(tx, before, after)
+            reject_unpriced(tx, before["kind"], current, changed)
 
-    def _refuse_second(self, desk: OperatorTransaction, before: Row | None, after: Row | None) -> None:
+    def _refuse_second(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         if after is None:
             return
         columns, same = self.table.c, ("kind", "unit", "type", "node_id", "start")
         query = select(columns.id).where(*(columns[name].is_not_distinct_from(after[name]) for name in same))
-        found = desk.connection.scalar(query)
+        found = tx.connection.scalar(query)
         if found is not None and (before is None or found != before["id"]):
             raise ValidationError([(("from",), "there is a price of this kind, unit, type, node and moment already")])
 
-    def _starts_after(self, desk: OperatorTransaction, before: Row, after: Row | None) -> Starts:
+    def _starts_after(self, tx: OperatorTransaction, before: Row, after: Row | None) -> Starts:
         """When the kind's prices will start once this one is changed or gone."""
-        starts = price_starts(desk, before["kind"], without=before["id"])
+        starts = price_starts(tx, before["kind"], without=before["id"])
         if after is not None and after["kind"] == before["kind"] and after["type"] is None:
             starts[after["node_id"]] = min(after["start"], starts.get(after["node_id"], after["start"]))
         return starts

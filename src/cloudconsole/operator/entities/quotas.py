@@ -23,7 +23,7 @@ from cloudconsole.store.tables import quotas, resources, usage
 
 class Quotas(EntityType):
     name = "quota"
-    thing = "tenant"
+    label = "tenant"
     plural = "quotas"
     model = models.EntityModel
     table = tables.quotas
@@ -31,9 +31,9 @@ class Quotas(EntityType):
     fixed = frozenset({"tenant"})
     verbs = ("change", "reset", "show", "list")
 
-    def reset(self, desk: OperatorTransaction, key: str) -> ChangeResult:
+    def reset(self, tx: OperatorTransaction, key: str) -> ChangeResult:
         """Give a tenant what tenants get where nothing is said."""
-        return self._change(desk, "reset", self._require(desk, key), QUOTA_DEFAULTS)
+        return self._change(tx, "reset", self._require(tx, key), QUOTA_DEFAULTS)
 
     def inputs(self) -> tuple[InputField, ...]:
         limits = (InputField(name, f"default {default}", "number") for name, default in QUOTA_DEFAULTS.items())
@@ -48,15 +48,15 @@ class Quotas(EntityType):
     def _order(self) -> tuple[ColumnElement[Any], ...]:
         return (tables.tenants.c.name,)
 
-    def _find(self, desk: OperatorTransaction, key: str) -> Row | None:
-        row = desk.connection.execute(self._query().where(tables.tenants.c.name == key)).mappings().one_or_none()
+    def _find(self, tx: OperatorTransaction, key: str) -> Row | None:
+        row = tx.connection.execute(self._query().where(tables.tenants.c.name == key)).mappings().one_or_none()
         return None if row is None else dict(row)
 
     def record_of(self, row: Row) -> Record:
         return {"tenant": row["tenant"], **serializers.quota_record(row)}
 
-    def _row(self, desk: OperatorTransaction, values: Values) -> Row:
-        del desk
+    def _row(self, tx: OperatorTransaction, values: Values) -> Row:
+        del tx
         return parse_quotas({name: value for name, value in values.items() if name != "tenant"})
 
 
@@ -75,14 +75,14 @@ class ExceededQuota(NamedTuple):
 class QuotaHeadroom:
     """What some tenants have in use of their quotas or spoken for; what is taken counts from then on."""
 
-    def __init__(self, desk: OperatorTransaction, tenant_ids: Collection[int]) -> None:
-        self._now = desk.now
+    def __init__(self, tx: OperatorTransaction, tenant_ids: Collection[int]) -> None:
+        self._now = tx.now
         self._limits: dict[int, Mapping[str, int]] = dict.fromkeys(tenant_ids, QUOTA_DEFAULTS)
-        theirs = in_values(desk.connection, quotas.c.tenant_id, tenant_ids)
-        for own in desk.connection.execute(select(quotas).where(theirs)).mappings():
+        theirs = in_values(tx.connection, quotas.c.tenant_id, tenant_ids)
+        for own in tx.connection.execute(select(quotas).where(theirs)).mappings():
             self._limits[own["tenant_id"]] = {name: own[name] for name in QUOTA_DEFAULTS}
         self._used: dict[int, Counter[str]] = {tenant_id: Counter() for tenant_id in tenant_ids}
-        for tenant_id, uses in _used(desk, tenant_ids):
+        for tenant_id, uses in _used(tx, tenant_ids):
             self._used[tenant_id].update(uses)
 
     def take(self, resource: Row, before: Row | None = None) -> list[ExceededQuota]:
@@ -102,19 +102,19 @@ class QuotaHeadroom:
         ]
 
 
-def quota_usage_of(desk: OperatorTransaction, tenant_id: int) -> Mapping[str, int]:
+def quota_usage_of(tx: OperatorTransaction, tenant_id: int) -> Mapping[str, int]:
     """What a tenant has in use of the quotas from which resources take, or spoken for."""
     used = Counter(dict.fromkeys(QUOTA_USES, 0))
-    for _, uses in _used(desk, [tenant_id]):
+    for _, uses in _used(tx, [tenant_id]):
         used.update(uses)
     return used
 
 
-def check_quotas(desk: OperatorTransaction, before: Row | None, after: Row) -> None:
+def check_quotas(tx: OperatorTransaction, before: Row | None, after: Row) -> None:
     """Refuse a resource, new or grown, that would take more than a quota leaves."""
-    if desk.force or not requested_amounts(after, before, desk.now):
+    if tx.force or not requested_amounts(after, before, tx.now):
         return
-    over = QuotaHeadroom(desk, [after["tenant_id"]]).take(after, before)
+    over = QuotaHeadroom(tx, [after["tenant_id"]]).take(after, before)
     if over:
         raise OverridableError(over_quota_message(over))
 
@@ -136,17 +136,17 @@ def _has_ended(resource: Row, now: int) -> bool:
     return resource["ended_at"] is not None and resource["ended_at"] <= now
 
 
-def _used(desk: OperatorTransaction, tenant_ids: Collection[int]) -> Iterator[tuple[int, Mapping[str, int]]]:
+def _used(tx: OperatorTransaction, tenant_ids: Collection[int]) -> Iterator[tuple[int, Mapping[str, int]]]:
     """By tenant: what resources without an end take, and those whose end is still to come, by kind."""
-    theirs = in_values(desk.connection, usage.c.tenant_id, tenant_ids)
-    for row in desk.connection.execute(select(usage).where(theirs)).mappings():
+    theirs = in_values(tx.connection, usage.c.tenant_id, tenant_ids)
+    for row in tx.connection.execute(select(usage).where(theirs)).mappings():
         yield row["tenant_id"], {quota: row[quota] for quota in QUOTA_USES}
     columns = resources.c
     sums = [func.sum(columns[name]).label(name) for name in ("vcpus", "ram_mb", "size_gb")]
     ending = (
         select(columns.tenant_id, columns.kind, func.count().label("items"), *sums)
-        .where(in_values(desk.connection, columns.tenant_id, tenant_ids), columns.ended_at > desk.now)
+        .where(in_values(tx.connection, columns.tenant_id, tenant_ids), columns.ended_at > tx.now)
         .group_by(columns.tenant_id, columns.kind)
     )
-    for tenant_id, kind, items, vcpus, ram_mb, size_gb in desk.connection.execute(ending):
+    for tenant_id, kind, items, vcpus, ram_mb, size_gb in tx.connection.execute(ending):
         yield tenant_id, quota_use(kind, Amounts(items=items, vcpus=vcpus, ram_mb=ram_mb, size_gb=size_gb))

@@ -15,36 +15,36 @@ Findings = list[FieldError]
 _UNKNOWN: Final = -1
 
 
-def find_tenant(desk: OperatorTransaction, name: Any) -> Row:
-    return _named(desk, tenants, "tenant", name)
+def find_tenant(tx: OperatorTransaction, name: Any) -> Row:
+    return _named(tx, tenants, "tenant", name)
 
 
-def find_node(desk: OperatorTransaction, name: Any) -> Row:
-    return _named(desk, nodes, "node", name)
+def find_node(tx: OperatorTransaction, name: Any) -> Row:
+    return _named(tx, nodes, "node", name)
 
 
-def node_problems(desk: OperatorTransaction, name: Any) -> Findings:
+def node_problems(tx: OperatorTransaction, name: Any) -> Findings:
     """What is wrong with the name of a node, where there is one."""
     try:
         if name is not None and name is not INVALID:
-            find_node(desk, name)
+            find_node(tx, name)
     except ValidationError as refused:
-        return list(refused.findings)
+        return list(refused.errors)
     return []
 
 
-def split_owner(desk: OperatorTransaction, values: Mapping[str, Any]) -> tuple[int | None, dict[str, Any], Findings]:
+def split_owner(tx: OperatorTransaction, values: Mapping[str, Any]) -> tuple[int | None, dict[str, Any], Findings]:
     """The id of the tenant that values name, if they do; the other values; and what is wrong with the name."""
     others = dict(values)
     name = others.pop("tenant", None)
     try:
-        return None if name is None else int(find_tenant(desk, name)["id"]), others, []
+        return None if name is None else int(find_tenant(tx, name)["id"]), others, []
     except ValidationError as refused:
-        return _UNKNOWN, others, list(refused.findings)
+        return _UNKNOWN, others, list(refused.errors)
 
 
-def require_owner(desk: OperatorTransaction, values: Mapping[str, Any]) -> tuple[int, dict[str, Any], Findings]:
-    tenant_id, others, findings = split_owner(desk, values)
+def require_owner(tx: OperatorTransaction, values: Mapping[str, Any]) -> tuple[int, dict[str, Any], Findings]:
+    tenant_id, others, findings = split_owner(tx, values)
     if tenant_id is None:
         return _UNKNOWN, others, [(("tenant",), "is missing")]
     return tenant_id, others, findings
@@ -57,12 +57,12 @@ def with_tenant(table: Table, *, may_lack: bool = False) -> Select[Any]:
 
 
 def reject_if_referenced(
-    desk: OperatorTransaction, subject: str, users: Mapping[str, tuple[Table, str]], place_id: int
+    tx: OperatorTransaction, subject: str, users: Mapping[str, tuple[Table, str]], place_id: int
 ) -> None:
     """Refuse to remove what others need, and say how many of which they are."""
     needs, total = [], 0
     for name, (table, column) in users.items():
-        count = desk.connection.scalar(select(func.count()).where(table.c[column] == place_id))
+        count = tx.connection.scalar(select(func.count()).where(table.c[column] == place_id))
         total += count or 0
         if count:
             needs.append(f"{count} {name if count == 1 else name + 's'}")
@@ -74,12 +74,12 @@ def _enumerate(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _named(desk: OperatorTransaction, table: Table, noun: str, name: Any) -> Row:
+def _named(tx: OperatorTransaction, table: Table, entity: str, name: Any) -> Row:
     row = None
     if isinstance(name, str) and "\0" not in name:  # which PostgreSQL cannot be asked for
-        row = desk.connection.execute(select(table).where(table.c.name == name)).mappings().one_or_none()
+        row = tx.connection.execute(select(table).where(table.c.name == name)).mappings().one_or_none()
     if name == "":
-        raise ValidationError([((noun,), f"must not be empty: give the {noun}'s name")])
+        raise ValidationError([((entity,), f"must not be empty: give the {entity}'s name")])
     if row is None:
-        raise ValidationError([((noun,), f"there is no {noun} {name}")])
+        raise ValidationError([((entity,), f"there is no {entity} {name}")])
     return dict(row)

@@ -28,14 +28,14 @@ _MANY_RUNNING: Final = 100_000
 
 class Resources(EntityType):
     name = "resource"
-    thing = "resource"
+    label = "resource"
     plural = "resources"
     model = models.Resource
     table = tables.resources
     owner = "the tenant it belongs to"
     fixed = frozenset({"id", "tenant", "kind", "started", "ended"})
     verbs = ("add", "change", "end", "remove", "show", "list")
-    made_up: ClassVar[Mapping[str, str]] = {"started": "now"}
+    generated: ClassVar[Mapping[str, str]] = {"started": "now"}
     overridable = frozenset({"add", "change"})
 
     def filters(self) -> Mapping[str, Filter]:
@@ -57,22 +57,22 @@ class Resources(EntityType):
             "running": Filter("only those that run now", self._runs, is_switch=True),
         }
 
-    def change(self, desk: OperatorTransaction, key: str, values: Values) -> ChangeResult:
+    def change(self, tx: OperatorTransaction, key: str, values: Values) -> ChangeResult:
         """Give a resource another name or other sizes, or move it to another node, from now on."""
-        return self._change(desk, "change", self._live(desk, key), values)
+        return self._change(tx, "change", self._live(tx, key), values)
 
-    def end(self, desk: OperatorTransaction, key: str, at: str | None = None) -> ChangeResult:
+    def end(self, tx: OperatorTransaction, key: str, at: str | None = None) -> ChangeResult:
         """End a resource, not before its start; it counts in that moment's hour and in no later one.
 
         An end that is still ahead can be set anew.
         """
-        current = self._live(desk, key)
-        row = self._changed_row(desk, self.record_of(current), {"ended": format_utc(desk.now) if at is None else at})
-        return self._write(desk, "end", current, row)
+        current = self._live(tx, key)
+        row = self._changed_row(tx, self.record_of(current), {"ended": format_utc(tx.now) if at is None else at})
+        return self._write(tx, "end", current, row)
 
     def list(
         self,
-        desk: OperatorTransaction,
+        tx: OperatorTransaction,
         filters: Values | None = None,
         after: str | None = None,
         limit: int | None = PAGE_SIZE,
@@ -81,40 +81,40 @@ class Resources(EntityType):
         others = dict(filters or {})
         prefix = others.pop("prefix", None)
         if prefix is None:
-            return super().list(desk, others, after, limit)
+            return super().list(tx, others, after, limit)
         columns = self.table.c
-        named = ordered_search(desk.connection, columns.name, partial(starts_with, prefix=prefix))
+        named = ordered_search(tx.connection, columns.name, partial(starts_with, prefix=prefix))
         searches = [
-            self._paged(desk, select(columns.id).where(condition), others, after, limit).subquery()
+            self._paged(tx, select(columns.id).where(condition), others, after, limit).subquery()
             for condition in (starts_with(columns.id, prefix), named)
         ]
         either = union(*(select(search.c.id) for search in searches))
         query = self._query().where(columns.id.in_(either)).order_by(columns.id).limit(limit)
-        return [self.record_of(dict(row)) for row in desk.connection.execute(query).mappings()]
+        return [self.record_of(dict(row)) for row in tx.connection.execute(query).mappings()]
 
     def _begins(self, _desk: OperatorTransaction, prefix: str) -> ColumnElement[bool]:
         columns = self.table.c
         return or_(starts_with(columns.id, prefix), starts_with(columns.name, prefix))
 
-    def _runs(self, desk: OperatorTransaction, _value: Any) -> ColumnElement[bool]:
+    def _runs(self, tx: OperatorTransaction, _value: Any) -> ColumnElement[bool]:
         columns = self.table.c
         started, ended = unindexed(columns.started_at), unindexed(columns.ended_at)
         lasting = columns.ended_at.is_(None)
-        if desk.connection.execute(select(columns.id).where(lasting).offset(_MANY_RUNNING).limit(1)).first() is None:
+        if tx.connection.execute(select(columns.id).where(lasting).offset(_MANY_RUNNING).limit(1)).first() is None:
             # In a store of years most have ended, and those that have not may be anywhere: the index has them together.
             few = self.table.alias().c
-            ids = (select(few.id).where(condition) for condition in (few.ended_at.is_(None), few.ended_at > desk.now))
-            return (started <= desk.now) & columns.id.in_(union_all(*ids))
-        return (started <= desk.now) & (ended.is_(None) | (ended > desk.now))
+            ids = (select(few.id).where(condition) for condition in (few.ended_at.is_(None), few.ended_at > tx.now))
+            return (started <= tx.now) & columns.id.in_(union_all(*ids))
+        return (started <= tx.now) & (ended.is_(None) | (ended > tx.now))
 
-    def _live(self, desk: OperatorTransaction, key: str) -> Row:
-        current = self._require(desk, key)
-        if current["ended_at"] is not None and current["ended_at"] <= desk.now:
+    def _live(self, tx: OperatorTransaction, key: str) -> Row:
+        current = self._require(tx, key)
+        if current["ended_at"] is not None and current["ended_at"] <= tx.now:
             raise OperatorError(f"the resource {key} has ended already")
         return current
 
-    def _complete(self, desk: OperatorTransaction, values: Values) -> Values:
-        return {"started": format_utc(desk.now), **values}
+    def _complete(self, tx: OperatorTransaction, values: Values) -> Values:
+        return {"started": format_utc(tx.now), **values}
 
     def _query(self) -> Select[Any]:
         nodes = tables.nodes
@@ -124,31 +124,31 @@ class Resources(EntityType):
     def record_of(self, row: Row) -> Record:
         return {"tenant": row["tenant"], **serializers.resource_record(row, row["node"])}
 
-    def _row(self, desk: OperatorTransaction, values: Values) -> Row:
+    def _row(self, tx: OperatorTransaction, values: Values) -> Row:
         def findings(resource: Resource) -> Iterator[FieldError]:
             yield from resource_errors(resource)
-            yield from node_problems(desk, resource.node)
+            yield from node_problems(tx, resource.node)
 
-        tenant_id, others, of_owner = require_owner(desk, values)
-        resource = parse_model(Resource, others, desk, of_owner, findings)
-        node_id = None if resource.node is None else find_node(desk, resource.node)["id"]
+        tenant_id, others, of_owner = require_owner(tx, values)
+        resource = parse_model(Resource, others, tx, of_owner, findings)
+        node_id = None if resource.node is None else find_node(tx, resource.node)["id"]
         return serializers.resource_row(resource, tenant_id, node_id)
 
-    def _check(self, desk: OperatorTransaction, before: Row | None, after: Row | None) -> None:
+    def _check(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         if after is None:
             return
         if before is None:
-            _refuse_disabled(desk, tables.tenants, "tenant", after["tenant_id"])
+            _refuse_disabled(tx, tables.tenants, "tenant", after["tenant_id"])
         if after["node_id"] is not None and (before is None or before["node_id"] != after["node_id"]):
-            _refuse_disabled(desk, tables.nodes, "node", after["node_id"])
-        check_priced(desk, after)
-        check_quotas(desk, before, after)
+            _refuse_disabled(tx, tables.nodes, "node", after["node_id"])
+        check_priced(tx, after)
+        check_quotas(tx, before, after)
 
-    def _follow(self, desk: OperatorTransaction, before: Row | None, after: Row | None) -> None:
-        counters.update_counters(desk.connection, *([] if row is None else [row] for row in (before, after)))
+    def _follow(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
+        counters.update_counters(tx.connection, *([] if row is None else [row] for row in (before, after)))
 
 
-def _refuse_disabled(desk: OperatorTransaction, table: Any, thing: str, place_id: int) -> None:
-    place = desk.connection.execute(select(table).where(table.c.id == place_id)).mappings().one()
+def _refuse_disabled(tx: OperatorTransaction, table: Any, thing: str, place_id: int) -> None:
+    place = tx.connection.execute(select(table).where(table.c.id == place_id)).mappings().one()
     if place["disabled"]:
         raise OperatorError(disabled_error(thing, place["name"]))

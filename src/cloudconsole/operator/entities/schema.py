@@ -106,11 +106,11 @@ def name_filters(table: Table) -> Mapping[str, Filter]:
 
 
 def tenant_filter(column: ColumnElement[Any]) -> Filter:
-    return Filter("only this tenant's", lambda desk, name: column == find_tenant(desk, name)["id"])
+    return Filter("only this tenant's", lambda tx, name: column == find_tenant(tx, name)["id"])
 
 
 def node_filter(column: ColumnElement[Any], help_text: str) -> Filter:
-    return Filter(help_text, lambda desk, name: column == find_node(desk, name)["id"])
+    return Filter(help_text, lambda tx, name: column == find_node(tx, name)["id"])
 
 
 def kind_filter(column: ColumnElement[Any], help_text: str, kinds: Collection[str]) -> Filter:

@@ -25,7 +25,7 @@ from cloudconsole.store import tables
 
 class Tenants(EntityType):
     name = "tenant"
-    thing = "tenant"
+    label = "tenant"
     plural = "tenants"
     model = models.Tenant
     table = tables.tenants
@@ -41,13 +41,13 @@ class Tenants(EntityType):
     def record_of(self, row: Row) -> Record:
         return serializers.tenant_record(row)
 
-    def _row(self, desk: OperatorTransaction, values: Values) -> Row:
-        return serializers.tenant_row(parse_model(models.Tenant, values, desk))
+    def _row(self, tx: OperatorTransaction, values: Values) -> Row:
+        return serializers.tenant_row(parse_model(models.Tenant, values, tx))
 
-    def _check(self, desk: OperatorTransaction, before: Row | None, after: Row | None) -> None:
+    def _check(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         if after is not None:
-            self._refuse_taken_name(desk, before, after)
-            self._refuse_taken_project(desk, before, after)
+            self._refuse_taken_name(tx, before, after)
+            self._refuse_taken_project(tx, before, after)
         if before is not None and after is None:
             users = {
                 "account": (tables.accounts, "tenant_id"),
@@ -55,9 +55,9 @@ class Tenants(EntityType):
                 "domain": (tables.domains, "tenant_id"),
                 "URL": (tables.urls, "tenant_id"),
             }
-            reject_if_referenced(desk, f"the tenant {before['name']}", users, before["id"])
+            reject_if_referenced(tx, f"the tenant {before['name']}", users, before["id"])
         if before is not None and after is not None and after["disabled"] and not before["disabled"]:
-            reject_removing_last_operator(desk, tables.accounts.c.tenant_id == before["id"])
+            reject_removing_last_operator(tx, tables.accounts.c.tenant_id == before["id"])
 
     def _is_project(self, _desk: OperatorTransaction, project: str) -> ColumnElement[bool]:
         try:
@@ -65,24 +65,24 @@ class Tenants(EntityType):
         except ValueError as problem:
             raise ValidationError([(("project",), str(problem))]) from None
 
-    def _refuse_taken_project(self, desk: OperatorTransaction, before: Row | None, after: Row) -> None:
+    def _refuse_taken_project(self, tx: OperatorTransaction, before: Row | None, after: Row) -> None:
         columns, project = self.table.c, after["project"]
         if project is None or (before is not None and before["project"] == project):
             return
-        other = desk.connection.scalar(select(columns.name).where(columns.project == project))
+        other = tx.connection.scalar(select(columns.name).where(columns.project == project))
         if other is not None:
             raise ValidationError([(("project",), f"the tenant {other} is this project already")])
 
-    def _follow(self, desk: OperatorTransaction, before: Row | None, after: Row | None) -> None:
-        connection = desk.connection
+    def _follow(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
+        connection = tx.connection
         if before is None and after is not None:
-            tenant_id = self._require(desk, after["name"])["id"]
+            tenant_id = self._require(tx, after["name"])["id"]
             connection.execute(insert(tables.quotas).values(tenant_id=tenant_id, **QUOTA_DEFAULTS))
         elif before is not None and after is None:
             for table in (tables.quotas, tables.totals, tables.usage):
                 connection.execute(delete(table).where(table.c.tenant_id == before["id"]))
         elif before is not None and after is not None:
             if after["disabled"] and not before["disabled"]:
-                end_account_sessions(desk, before["id"])
+                end_account_sessions(tx, before["id"])
             if ends_federated_sessions(before, after):
-                end_federated_sessions(desk, before["id"])
+                end_federated_sessions(tx, before["id"])

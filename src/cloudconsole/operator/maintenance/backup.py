@@ -145,10 +145,10 @@ def _finish_activity(backup: StagedRestore, folder: Path, *, keep_sessions: bool
                 connection.execute(insert(secrets), own)
 
 
-def _keep_trail(backup: StagedRestore, folder: Path, part: DatabaseName, trail: Table) -> int:
+def _keep_trail(backup: StagedRestore, folder: Path, part: DatabaseName, log: Table) -> int:
     """Who did what since the backup stays known, though it is undone: add those lines to what is put back."""
-    columns = [column.name for column in trail.columns if not column.primary_key]
-    return insert_missing_rows(database_file(backup.folder, part), database_file(folder, part), trail.name, columns)
+    columns = [column.name for column in log.columns if not column.primary_key]
+    return insert_missing_rows(database_file(backup.folder, part), database_file(folder, part), log.name, columns)
 
 
 def _note_restore(backup: StagedRestore, kept: int, *, actor: str, now: int, zone: tzinfo) -> None:
@@ -156,9 +156,9 @@ def _note_restore(backup: StagedRestore, kept: int, *, actor: str, now: int, zon
     after = {"made_at": backup.manifest.made_at, **backup.holds, "lines_kept": kept}
     with (
         opened(backup.folder, "cloud") as engine,
-        operator_transaction(engine, actor=actor, now=now, zone=zone) as desk,
+        operator_transaction(engine, actor=actor, now=now, zone=zone) as tx,
     ):
-        record_change(desk, RESTORE, backup.name, None, after)
+        record_change(tx, RESTORE, backup.name, None, after)
 
 
 def _existing(folder: Path) -> Path:

@@ -101,10 +101,10 @@ def prune(store: Store, chosen: Iterable[Rule], *, actor: str, now: int) -> dict
     chosen = list(chosen)
     found = count(store, chosen)
     if any(found.values()):
-        with store.opened("cloud") as engine, operator_transaction(engine, actor=actor, now=now) as desk:
+        with store.opened("cloud") as engine, operator_transaction(engine, actor=actor, now=now) as tx:
             going = {rule.table.name: rule for rule in chosen if found[rule.table.name]}
             after = {name: {"rows": found[name], "before": format_utc(rule.before)} for name, rule in going.items()}
-            record_change(desk, PRUNE, None, None, after)
+            record_change(tx, PRUNE, None, None, after)
     removed: dict[str, int] = {}
     for part, some in _by_part(chosen).items():
         with store.opened(part) as engine:

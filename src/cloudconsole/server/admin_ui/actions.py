@@ -67,25 +67,25 @@ def password_errors(fields: Mapping[str, str], policy: PasswordPolicy, role: Rol
         yield ("password_again",), "differs from the password"
 
 
-def reset_password(office: DatabaseExecutor, who: Session, key: str, fields: Mapping[str, str]) -> ChangeResult:
-    with office.looking() as desk:
-        role = ACCOUNTS.show(desk, key)["role"]
+def reset_password(executor: DatabaseExecutor, who: Session, key: str, fields: Mapping[str, str]) -> ChangeResult:
+    with executor.reading() as tx:
+        role = ACCOUNTS.show(tx, key)["role"]
     # Hashed before the transaction: it takes its time, in which others could not write.
-    password_hash = hash_password(new_password(fields, office.password_policy, role))
-    with office.writing(who) as desk:
-        return ACCOUNTS.reset_password(desk, key, password_hash)
+    password_hash = hash_password(new_password(fields, executor.password_policy, role))
+    with executor.writing(who) as tx:
+        return ACCOUNTS.reset_password(tx, key, password_hash)
 
 
-def end_sessions(office: DatabaseExecutor, who: Session, key: str) -> ChangeResult:
-    with office.writing(who) as desk:
-        return ACCOUNTS.end_sessions(desk, key)
+def end_sessions(executor: DatabaseExecutor, who: Session, key: str) -> ChangeResult:
+    with executor.writing(who) as tx:
+        return ACCOUNTS.end_sessions(tx, key)
 
 
-def clear(office: DatabaseExecutor, who: Session, key: str, fields: Mapping[str, str]) -> ChangeResult:
+def clear(executor: DatabaseExecutor, who: Session, key: str, fields: Mapping[str, str]) -> ChangeResult:
     network = _network(fields.get("address", "").strip())
-    with office.activity() as failures:
-        with office.writing(who) as desk:
-            done = clear_throttle(desk, failures, key, network)
+    with executor.activity() as failures:
+        with executor.writing(who) as tx:
+            done = clear_throttle(tx, failures, key, network)
         failures.commit()
     return done
 
@@ -106,32 +106,32 @@ ENDED: Final = "ended"
 class ActionRequest(NamedTuple):
     """A deed that was asked for: by whom, of what, with what was typed, and whether rules are overridden."""
 
-    who: Session
+    actor: Session
     key: str
     fields: Mapping[str, str]
     force: bool = False
 
 
 class RowAction(NamedTuple):
-    noun: EntityType
+    entity: EntityType
     verb: str
     button: str
-    told: str
+    description: str
     """What it does, in a sentence."""
     past: Callable[[ChangeResult], str]
     """What was done."""
-    do: Callable[[DatabaseExecutor, ActionRequest], ChangeResult]
-    controls: tuple[FormField, ...] = ()
+    run: Callable[[DatabaseExecutor, ActionRequest], ChangeResult]
+    fields: tuple[FormField, ...] = ()
     is_harmless: bool = False
     """Done by a button at once, since doing the contrary undoes it."""
 
     @property
     def path(self) -> str:
-        return f"{self.noun.name}/{self.verb}/"
+        return f"{self.entity.name}/{self.verb}/"
 
     @property
     def may_be_forced(self) -> bool:
-        return self.verb in self.noun.overridable
+        return self.verb in self.entity.overridable
 
     def applies_to(self, record: Record, state: str | None) -> bool:
         """Whether there is anything to do to one in this state."""
@@ -165,33 +165,33 @@ _BUTTONS: Final = {
 _END: Final = FormField("at", "End", "the moment; now, where it is left empty", "time", ("ended",))
 
 
-def row_actions_for(noun: EntityType) -> tuple[RowAction, ...]:
+def row_actions_for(entity: EntityType) -> tuple[RowAction, ...]:
     """In the order of its verbs, and those that only accounts have."""
-    plain = tuple(_row_action(noun, verb) for verb in noun.verbs if verb in _BUTTONS)
-    return (*_OF_ACCOUNTS, *plain) if noun is ACCOUNTS else plain
+    plain = tuple(_row_action(entity, verb) for verb in entity.verbs if verb in _BUTTONS)
+    return (*_OF_ACCOUNTS, *plain) if entity is ACCOUNTS else plain
 
 
-def _row_action(noun: EntityType, verb: str) -> RowAction:
-    def do(office: DatabaseExecutor, order: ActionRequest) -> ChangeResult:
-        with office.writing(order.who, force=order.force) as desk:
-            done: ChangeResult = getattr(noun, verb)(desk, order.key)
+def _row_action(entity: EntityType, verb: str) -> RowAction:
+    def do(executor: DatabaseExecutor, order: ActionRequest) -> ChangeResult:
+        with executor.writing(order.actor, force=order.force) as tx:
+            done: ChangeResult = getattr(entity, verb)(tx, order.key)
             return done
 
     told = _DESCRIPTIONS.get(
-        (noun.name, verb), f"The {noun.thing} is {PAST_TENSE[verb]}{' for good' if verb == 'remove' else ''}."
+        (entity.name, verb), f"The {entity.label} is {PAST_TENSE[verb]}{' for good' if verb == 'remove' else ''}."
     )
-    if noun is RESOURCES and verb == "end":
-        return RowAction(noun, verb, _BUTTONS[verb], told, _always(PAST_TENSE[verb]), _end, (_END,))
-    return RowAction(noun, verb, _BUTTONS[verb], told, _always(PAST_TENSE[verb]), do, is_harmless=verb == "enable")
+    if entity is RESOURCES and verb == "end":
+        return RowAction(entity, verb, _BUTTONS[verb], told, _always(PAST_TENSE[verb]), _end, (_END,))
+    return RowAction(entity, verb, _BUTTONS[verb], told, _always(PAST_TENSE[verb]), do, is_harmless=verb == "enable")
 
 
 def _always(past: str) -> Callable[[ChangeResult], str]:
     return lambda _done: past
 
 
-def _end(office: DatabaseExecutor, order: ActionRequest) -> ChangeResult:
-    with office.writing(order.who) as desk:
-        return RESOURCES.end(desk, order.key, submitted_value(_END, order.fields) or None)
+def _end(executor: DatabaseExecutor, order: ActionRequest) -> ChangeResult:
+    with executor.writing(order.actor) as tx:
+        return RESOURCES.end(tx, order.key, submitted_value(_END, order.fields) or None)
 
 
 _OF_ACCOUNTS: Final = (
@@ -201,7 +201,7 @@ _OF_ACCOUNTS: Final = (
         "Reset password",
         "It gets another password, and its sessions end at once.",
         _always("password changed, sessions ended"),
-        lambda office, order: reset_password(office, order.who, order.key, order.fields),
+        lambda executor, order: reset_password(executor, order.actor, order.key, order.fields),
         PASSWORDS,
     ),
     RowAction(
@@ -210,7 +210,7 @@ _OF_ACCOUNTS: Final = (
         "End sessions",
         "It is logged out everywhere, at once.",
         _always("sessions ended"),
-        lambda office, order: end_sessions(office, order.who, order.key),
+        lambda executor, order: end_sessions(executor, order.actor, order.key),
     ),
     RowAction(
         ACCOUNTS,
@@ -218,36 +218,38 @@ _OF_ACCOUNTS: Final = (
         "Forget failed logins",
         "Its failed logins are forgotten, so that it need not wait any longer (clear-throttle on the command line).",
         throttle_cleared,
-        lambda office, order: clear(office, order.who, order.key, order.fields),
+        lambda executor, order: clear(executor, order.actor, order.key, order.fields),
         (ADDRESS,),
     ),
 )
 
 
 class RowActionView:
-    def __init__(self, deed: RowAction, room: PageContext) -> None:
-        self._deed = deed
-        self._room = room
+    def __init__(self, action: RowAction, context: PageContext) -> None:
+        self._action = action
+        self._context = context
 
     async def ask(self, request: Request, front: RequestOrigin) -> Response:
-        visit = await self._room.sessions.require(request, front)
+        visit = await self._context.sessions.require(request, front)
         return await self._page(request, visit, key_of(parse_query(request)))
 
     async def do(self, request: Request, front: RequestOrigin) -> Response:
-        deed, room = self._deed, self._room
-        posted = await room.sessions.receive(request, front)
+        action, context = self._action, self._context
+        posted = await context.sessions.receive(request, front)
         key = key_of(posted.fields)
         if not posted.is_current:
             return await self._page(request, posted.visit, key, posted, submitted_texts(STALE_FORM), 403)
-        force = deed.may_be_forced and "force" in posted.fields
+        force = action.may_be_forced and "force" in posted.fields
         order = ActionRequest(posted.visit.session, key, posted.fields, force)
         try:
-            done = await room.office.do(partial(deed.do, room.office, order))
+            done = await context.executor.write(partial(action.run, context.executor, order))
         except OperatorError as refused:
-            return await self._page(request, posted.visit, key, posted, form_problems(refused, deed.controls), 422)
-        past = deed.past(done) if done.changed else NOTHING_TO_CHANGE
-        page = link(f"{deed.noun.name}/") if deed.verb == "remove" else link(f"{deed.noun.name}/one/", key=key)
-        return room.done(front, deed.noun, done.subject, past, page)
+            return await self._page(request, posted.visit, key, posted, form_problems(refused, action.fields), 422)
+        past = action.past(done) if done.changed else NOTHING_TO_CHANGE
+        page = (
+            link(f"{action.entity.name}/") if action.verb == "remove" else link(f"{action.entity.name}/one/", key=key)
+        )
+        return context.done(front, action.entity, done.subject, past, page)
 
     async def _page(
         self,
@@ -258,28 +260,28 @@ class RowActionView:
         problems: Problems | None = None,
         status: int = 200,
     ) -> Response:
-        deed, problems = self._deed, problems or Problems()
+        action, problems = self._action, problems or Problems()
 
-        def read(desk: OperatorTransaction) -> Record:
-            return deed.noun.show(desk, key)
+        def read(tx: OperatorTransaction) -> Record:
+            return action.entity.show(tx, key)
 
         try:
-            await self._room.office.look(read)
+            await self._context.executor.read(read)
         except OperatorError as missing:
-            return self._room.missing(request, visit, str(missing))
-        fields = blank_fields(deed.controls)
+            return self._context.not_found(request, visit, str(missing))
+        fields = blank_fields(action.fields)
         if posted is not None:
-            fields = submitted_fields(deed.controls, posted.fields, problems)
-        return self._room.page(
+            fields = submitted_fields(action.fields, posted.fields, problems)
+        return self._context.page(
             "confirm.html",
             request,
             visit,
             status=status,
-            noun=deed.noun,
-            deed=deed,
+            entity=action.entity,
+            row_action=action,
             key=key,
             fields=fields,
             problems=problems,
             suggestions={},
-            may_be_forced=problems.may_be_forced and deed.may_be_forced,
+            may_be_forced=problems.may_be_forced and action.may_be_forced,
         )

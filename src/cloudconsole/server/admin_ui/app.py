@@ -52,40 +52,42 @@ class AdminUi:
         reader: SessionReader,
         admission: Authenticator,
         activity: Engine,
-        meter: WorkerMetrics,
+        metrics: WorkerMetrics,
     ) -> None:
         self._sessions = OperatorSessions(reader, sessions, tokens, clock)
         self._renderer = Renderer(settings.zone, settings.time_zone, settings.currency)
-        self._office = DatabaseExecutor(settings.store, activity, clock, settings.zone, meter, settings.password_policy)
-        self._room = PageContext(self._office, self._renderer, self._sessions)
+        self._executor = DatabaseExecutor(
+            settings.store, activity, clock, settings.zone, metrics, settings.password_policy
+        )
+        self._context = PageContext(self._executor, self._renderer, self._sessions)
         self._sign_in = SignInView(self._sessions, admission, tokens, clock, self._renderer)
         self.routes: Routes = {
-            OPERATOR_PATH: {"GET": _route(HomeView(self._room).show)},
+            OPERATOR_PATH: {"GET": _route(HomeView(self._context).show)},
             SIGN_IN_PATH: {
                 "GET": _route(self._sign_in.show),
                 "POST": Route(OPERATOR_LOGIN, self._sign_in.sign_in),
             },
             SIGN_OUT_PATH: {"POST": Route(OPERATOR_LOGOUT, self._sign_in.sign_out)},
-            AUDIT_PATH: {"GET": _route(AuditView(self._room).show)},
+            AUDIT_PATH: {"GET": _route(AuditView(self._context).show)},
         }
-        for noun in ENTITY_TYPES:
-            self.routes |= self._routes_of(noun)
+        for entity in ENTITY_TYPES:
+            self.routes |= self._routes_of(entity)
         self._sign_in.pages = self.routes
 
-    def _routes_of(self, noun: EntityType) -> Routes:
-        base, one = f"{OPERATOR_PATH}{noun.name}/", DetailView(noun, self._room)
+    def _routes_of(self, entity: EntityType) -> Routes:
+        base, one = f"{OPERATOR_PATH}{entity.name}/", DetailView(entity, self._context)
         routes: Routes = {
-            base: {"GET": _route(ListView(noun, self._room).show)},
+            base: {"GET": _route(ListView(entity, self._context).show)},
             f"{base}one/": {"GET": _route(one.show)},
         }
-        if "add" in noun.verbs:
-            adding = CreateView(noun, self._room)
+        if "add" in entity.verbs:
+            adding = CreateView(entity, self._context)
             routes[f"{base}add/"] = {"GET": _route(adding.show), "POST": _route(adding.add)}
-        if "change" in noun.verbs:
+        if "change" in entity.verbs:
             routes[f"{base}change/"] = {"POST": _route(one.change)}
-        for deed in row_actions_for(noun):
-            page = RowActionView(deed, self._room)
-            routes[OPERATOR_PATH + deed.path] = {"GET": _route(page.ask), "POST": _route(page.do)}
+        for action in row_actions_for(entity):
+            page = RowActionView(action, self._context)
+            routes[OPERATOR_PATH + action.path] = {"GET": _route(page.ask), "POST": _route(page.do)}
         return routes
 
     def refuse(self, error: ApiError, request: Request) -> Response:
@@ -107,7 +109,7 @@ class AdminUi:
         )
 
     def close(self) -> None:
-        self._office.close()
+        self._executor.close()
 
 
 def _route(endpoint: Endpoint) -> Route:

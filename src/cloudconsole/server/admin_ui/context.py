@@ -23,7 +23,7 @@ Suggestions = dict[str, list[str]]
 
 @dataclass(frozen=True)
 class PageContext:
-    office: DatabaseExecutor
+    executor: DatabaseExecutor
     renderer: Renderer
     sessions: OperatorSessions
 
@@ -40,21 +40,23 @@ class PageContext:
         headers = [] if notice is None else cookie_headers(clear_notice_cookie(secure=front.secure))
         return self.page(template, request, visit, headers=headers, notice=notice, **values)
 
-    def done(self, front: RequestOrigin, noun: EntityType, subject: str, past: str, location: str) -> Response:
+    def done(self, front: RequestOrigin, entity: EntityType, subject: str, past: str, location: str) -> Response:
         """On to another page, which says what was done, in the words of the command."""
-        return redirect(location, cookie_headers(notice_cookie(f"{noun.name} {subject}: {past}", secure=front.secure)))
+        return redirect(
+            location, cookie_headers(notice_cookie(f"{entity.name} {subject}: {past}", secure=front.secure))
+        )
 
-    def missing(self, request: Request, visit: OperatorRequest, words: str) -> Response:
+    def not_found(self, request: Request, visit: OperatorRequest, words: str) -> Response:
         """What is said where there is no such thing."""
         request.outcome = NotFound.error
         return self.page("error.html", request, visit, status=404, title="Not found", words=words, code=404)
 
 
-def suggestions_for(desk: OperatorTransaction, controls: Iterable[FormField]) -> Suggestions:
+def suggestions_for(tx: OperatorTransaction, controls: Iterable[FormField]) -> Suggestions:
     """Names to choose from, as many as a list can hold, for the fields that refer to something by its name."""
     wanted = {control.suggests for control in controls}
     return {
-        noun.name: [record["name"] for record in noun.list(desk, limit=MOST_SUGGESTED)]
-        for noun in (TENANTS, NODES)
-        if noun.name in wanted
+        entity.name: [record["name"] for record in entity.list(tx, limit=MOST_SUGGESTED)]
+        for entity in (TENANTS, NODES)
+        if entity.name in wanted
     }

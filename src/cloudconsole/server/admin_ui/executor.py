@@ -33,52 +33,52 @@ class DatabaseExecutor:
         activity: Engine,
         clock: Clock,
         zone: tzinfo,
-        meter: WorkerMetrics,
+        metrics: WorkerMetrics,
         password_policy: PasswordPolicy = DEFAULT_POLICY,
     ) -> None:
         self._cloud = store.open_engine("cloud")
         self._activity = activity
         self._clock = clock
-        self._writer = Writer("operator-pages", meter, store.settle_seconds)
+        self._writer = Writer("operator-pages", metrics, store.replication_wait_seconds)
         self.zone = zone
         self.password_policy = password_policy
 
-    async def look(self, work: Callable[[OperatorTransaction], Result]) -> Result:
+    async def read(self, work: Callable[[OperatorTransaction], Result]) -> Result:
         """Read at a desk."""
 
         def run() -> Result:
-            with self.looking() as desk:
-                return work(desk)
+            with self.reading() as tx:
+                return work(tx)
 
-        return await self._writer.look(_translated, run)
+        return await self._writer.read(_translated, run)
 
-    async def look_at_activity(self, work: Callable[[Connection], Result]) -> Result:
+    async def read_activity(self, work: Callable[[Connection], Result]) -> Result:
         def run() -> Result:
             with read_only(self._activity).begin() as connection:
                 return work(connection)
 
-        return await self._writer.look(_translated, run)
+        return await self._writer.read(_translated, run)
 
-    async def do(self, work: Callable[[], Result]) -> Result:
+    async def write(self, work: Callable[[], Result]) -> Result:
         """Do what opens its own desks, below."""
         try:
-            return await self._writer.run(_translated, work)
+            return await self._writer.write(_translated, work)
         finally:
             # Also after a refusal: it may tell of what another replica has just changed.
-            await self._writer.settle()
+            await self._writer.wait_for_replicas()
 
-    def looking(self) -> AbstractContextManager[OperatorTransaction]:
+    def reading(self) -> AbstractContextManager[OperatorTransaction]:
         return read_only_transaction(self._cloud, now=self.now(), zone=self.zone)
 
     @contextmanager
     def writing(self, who: Session, *, force: bool = False) -> Iterator[OperatorTransaction]:
         """A desk for a change by whoever has this session; refused where that is no operator any more by then."""
         actor = ACTOR_PREFIX + who.username
-        with operator_transaction(self._cloud, actor=actor, now=self.now(), zone=self.zone, force=force) as desk:
+        with operator_transaction(self._cloud, actor=actor, now=self.now(), zone=self.zone, force=force) as tx:
             # In the very transaction: the change may have waited its turn for seconds.
-            if desk.connection.scalar(_still_operator(who)) is None:
+            if tx.connection.scalar(_still_operator(who)) is None:
                 raise LoginRequired
-            yield desk
+            yield tx
 
     @contextmanager
     def activity(self) -> Iterator[Connection]:

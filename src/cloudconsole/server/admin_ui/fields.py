@@ -21,7 +21,7 @@ Kind = Literal["text", "number", "switch", "choice", "time", "json", "lines", "l
 UNLIMITED_SUFFIX: Final = ".unlimited"
 """The checkbox beside a limit."""
 
-_REFERRED: Final = frozenset(noun.name for noun in ENTITY_TYPES if noun.name in ("tenant", "node"))
+_REFERRED: Final = frozenset(entity.name for entity in ENTITY_TYPES if entity.name in ("tenant", "node"))
 
 
 class FormField(NamedTuple):
@@ -46,14 +46,14 @@ class FormField(NamedTuple):
 
 
 @cache
-def create_fields(noun: EntityType) -> tuple[FormField, ...]:
-    return _fields(noun, noun.inputs())
+def create_fields(entity: EntityType) -> tuple[FormField, ...]:
+    return _fields(entity, entity.inputs())
 
 
-def edit_fields(noun: EntityType, record: Record) -> tuple[FormField, ...]:
+def edit_fields(entity: EntityType, record: Record) -> tuple[FormField, ...]:
     """The fields that can be changed of this one; a resource has the sizes and the place of its kind only."""
-    inputs: Iterable[InputField] = noun.changeable()
-    if noun is RESOURCES:
+    inputs: Iterable[InputField] = entity.changeable()
+    if entity is RESOURCES:
         kind = record["kind"]
         lacks = set(SIZES).difference(sizes_of(kind)) | ({"node"} if kind in NODELESS else set())
         inputs = [given for given in inputs if given.name not in lacks]
@@ -62,9 +62,9 @@ def edit_fields(noun: EntityType, record: Record) -> tuple[FormField, ...]:
         control._replace(
             is_required=False,
             help=control.help if control.may_be_nothing else _without_default(control),
-            group="" if noun is RESOURCES else control.group,
+            group="" if entity is RESOURCES else control.group,
         )
-        for control in _fields(noun, inputs)
+        for control in _fields(entity, inputs)
     )
 
 
@@ -73,33 +73,33 @@ def _without_default(control: FormField) -> str:
     return re.sub(r" \(default: [^)]*\)$", "", control.help)
 
 
-def _fields(noun: EntityType, inputs: Iterable[InputField]) -> tuple[FormField, ...]:
+def _fields(entity: EntityType, inputs: Iterable[InputField]) -> tuple[FormField, ...]:
     found: list[FormField] = []
     for given in inputs:
-        if noun is DOMAINS and given.name == "originConfig":
+        if entity is DOMAINS and given.name == "originConfig":
             found += _ORIGIN
-        elif noun is QUOTAS:
-            found.append(_field(noun, given)._replace(kind="limit"))
+        elif entity is QUOTAS:
+            found.append(_field(entity, given)._replace(kind="limit"))
         else:
-            found.append(_field(noun, given))
+            found.append(_field(entity, given))
     return tuple(found)
 
 
-def _field(noun: EntityType, given: InputField) -> FormField:
+def _field(entity: EntityType, given: InputField) -> FormField:
     kind: Kind = "choice" if given.choices else given.shape
     return FormField(
         given.name,
-        label_of(given.name, noun.name),
-        help_of(noun.name, given),
+        label_of(given.name, entity.name),
+        help_of(entity.name, given),
         kind,
         (given.name,),
         given.is_required,
         given.may_be_nothing,
         given.choices,
         _default(given),
-        given.name if given.name in _REFERRED and given.name != noun.name else None,
-        unit_of(noun.name, given.name),
-        group_of(noun.name, given.name),
+        given.name if given.name in _REFERRED and given.name != entity.name else None,
+        unit_of(entity.name, given.name),
+        group_of(entity.name, given.name),
         is_list=kind == "json",
     )
 

@@ -41,10 +41,10 @@ class Problems(NamedTuple):
 
 
 class BoundField(NamedTuple):
-    control: FormField
+    definition: FormField
     text: str
     problem: str | None = None
-    now: str | None = None
+    current: str | None = None
     """What the record has meanwhile, where that is another text."""
     note: str | None = None
     number: str = ""
@@ -52,11 +52,11 @@ class BoundField(NamedTuple):
 
     @property
     def id(self) -> str:
-        return field_id(self.control)
+        return field_id(self.definition)
 
     @property
     def unlimited_name(self) -> str:
-        return self.control.name + UNLIMITED_SUFFIX
+        return self.definition.name + UNLIMITED_SUFFIX
 
     @property
     def is_unlimited(self) -> bool:
@@ -65,7 +65,7 @@ class BoundField(NamedTuple):
     @property
     def described_by(self) -> str:
         """The ids of what says more about it."""
-        parts = {"help": self.control.help, "note": self.note, "now": self.now, "problem": self.problem}
+        parts = {"help": self.definition.help, "note": self.note, "now": self.current, "problem": self.problem}
         return " ".join(f"{self.id}-{part}" for part, text in parts.items() if text is not None and text != "")
 
 
@@ -113,7 +113,7 @@ def form_problems(refused: OperatorError, controls: Sequence[FormField]) -> Prob
         return Problems((Problem(text[:1].upper() + text[1:]),), may_be_forced=isinstance(refused, OverridableError))
     found: list[Problem] = []
     of_fields: dict[str, str] = {}
-    for finding in sorted(refused.findings, key=partial(_place_of, controls)):
+    for finding in sorted(refused.errors, key=partial(_place_of, controls)):
         control = _control_of(finding, controls)
         if control is None:
             path, message = finding
@@ -166,7 +166,7 @@ def create_values(controls: Iterable[FormField], fields: Fields) -> Values:
 
 
 def edit_values(
-    noun: EntityType, controls: Iterable[FormField], fields: Fields, record: Record, zone: tzinfo
+    entity: EntityType, controls: Iterable[FormField], fields: Fields, record: Record, zone: tzinfo
 ) -> Values:
     """What was typed otherwise than the record has it."""
     otherwise = []
@@ -178,7 +178,7 @@ def edit_values(
         if text != now:
             otherwise.append((control, text))
     # The parts of an origin are changed together: those that were left alone go with the others.
-    return _values(otherwise, {"originConfig": record["originConfig"]} if noun is DOMAINS else {})
+    return _values(otherwise, {"originConfig": record["originConfig"]} if entity is DOMAINS else {})
 
 
 def _values(given: Iterable[tuple[FormField, str]], wholes: Record) -> Values:

@@ -83,7 +83,7 @@ where it is left empty, the price is for all without one of their own",
     ("tenant", "name"): "no other tenant may have it",
     ("tenant", "project"): "the project's id, @ and the address of its identity service; empty where it is none",
     ("node", "name"): "no other node may have it",
-    **{(noun, "tenant"): "" for noun in ("resource", "domain", "url")},
+    **{(entity, "tenant"): "" for entity in ("resource", "domain", "url")},
     ("url", "type"): "",
 }
 _CHOICES: Final[Mapping[str, Mapping[str, str]]] = {
@@ -114,29 +114,29 @@ _PRICED: Final = {
 _TYPES: Final = {"instance": "flavor", "volume": "type"}
 
 
-def label_of(name: str, noun: str | None = None) -> str:
+def label_of(name: str, entity: str | None = None) -> str:
     """`Service areas` for `serviceAreas`, `Disk space` for a quota's `gigabytes`."""
     spaced = re.sub(r"[A-Z]", lambda capital: f" {capital.group().lower()}", name).replace("_", " ")
-    words = {**_FIELDS, **_QUOTAS} if noun == "quota" else _FIELDS
+    words = {**_FIELDS, **_QUOTAS} if entity == "quota" else _FIELDS
     return words.get(name, spaced.capitalize())
 
 
-def help_of(noun: str, given: InputField) -> str:
+def help_of(entity: str, given: InputField) -> str:
     """What is said below a field; of a quota, its name on the command line, too, where that is another."""
-    if noun != "quota":
-        return _HELPS.get((noun, given.name), given.help)
-    label = label_of(given.name, noun)
+    if entity != "quota":
+        return _HELPS.get((entity, given.name), given.help)
+    label = label_of(given.name, entity)
     is_alike = label.lower().replace(" ", "_") == given.name
     return given.help + ("" if is_alike else f"; {given.name} on the command line")
 
 
-def unit_of(noun: str, name: str) -> str:
-    return _UNITS.get((noun, name), "")
+def unit_of(entity: str, name: str) -> str:
+    return _UNITS.get((entity, name), "")
 
 
-def group_of(noun: str, name: str) -> str:
+def group_of(entity: str, name: str) -> str:
     """The fields that a field stands among, where a form has groups."""
-    return _GROUPS.get((noun, name), "")
+    return _GROUPS.get((entity, name), "")
 
 
 def choice_label(value: object, field: str) -> object:

@@ -35,34 +35,34 @@ _UNLISTED: Final[Mapping[str, Collection[str]]] = {
 
 
 @cache
-def columns_of(noun: EntityType) -> tuple[Column, ...]:
+def columns_of(entity: EntityType) -> tuple[Column, ...]:
     """What a list shows besides keys and states."""
     return tuple(
-        column_of(noun, given)
-        for given in noun.inputs()
-        if given.shape != "json" and given.name not in (noun.key, *TOGGLE_FIELDS, *_UNLISTED.get(noun.name, ()))
+        column_of(entity, given)
+        for given in entity.inputs()
+        if given.shape != "json" and given.name not in (entity.key, *TOGGLE_FIELDS, *_UNLISTED.get(entity.name, ()))
     )
 
 
-def column_of(noun: EntityType, given: InputField) -> Column:
-    label, unit = label_of(given.name, noun.name), unit_of(noun.name, given.name)
+def column_of(entity: EntityType, given: InputField) -> Column:
+    label, unit = label_of(given.name, entity.name), unit_of(entity.name, given.name)
     is_number = given.shape == "number"
     return Column(
-        given.name, label, "number" if unit else given.shape, noun is QUOTAS and is_number, unit, bool(given.choices)
+        given.name, label, "number" if unit else given.shape, entity is QUOTAS and is_number, unit, bool(given.choices)
     )
 
 
-def state_of(noun: EntityType, record: Record, now: str) -> str | None:
+def state_of(entity: EntityType, record: Record, now: str) -> str | None:
     """What is unlike the usual about one; times are texts that sort."""
-    if noun is DOMAINS:
+    if entity is DOMAINS:
         return None if record["enabled"] else "not in service"
-    if noun is NEWS:
+    if entity is NEWS:
         if record.get("disabled"):
             return "withdrawn"
         return "still to appear" if record["date"] > now else None
-    if noun is PRICES:
+    if entity is PRICES:
         return "still to come" if record["from"] > now else None
-    if noun is RESOURCES:
+    if entity is RESOURCES:
         ended = record.get("ended")
         if ended is not None:
             return ENDED if ended <= now else "will end"
@@ -80,9 +80,11 @@ def price_states(records: Sequence[Record], now: str) -> list[str | None]:
     return states
 
 
-def add_links_for(noun: EntityType, key: str) -> list[tuple[str, str]]:
+def add_links_for(entity: EntityType, key: str) -> list[tuple[str, str]]:
     """What can be added to one: words and addresses."""
-    return [(words, link(f"{name}/add/", **{noun.name: key})) for name, words in _ADDED_TO.get(noun.name, {}).items()]
+    return [
+        (words, link(f"{name}/add/", **{entity.name: key})) for name, words in _ADDED_TO.get(entity.name, {}).items()
+    ]
 
 
 _ADDED_TO: Final = {
@@ -96,23 +98,23 @@ _ADDED_TO: Final = {
 }
 
 
-def related_links_for(noun: EntityType, key: str, record: Record) -> list[tuple[str, str]]:
+def related_links_for(entity: EntityType, key: str, record: Record) -> list[tuple[str, str]]:
     """Where to go from one: words and addresses."""
     found: list[tuple[str, str]] = []
-    if noun.name in ("tenant", "quota"):
+    if entity.name in ("tenant", "quota"):
         found += [(plural, link(f"{name}/", tenant=key)) for name, plural in _OF_TENANTS.items()]
-        other = ("quotas", "quota") if noun.name == "tenant" else ("tenant", "tenant")
+        other = ("quotas", "quota") if entity.name == "tenant" else ("tenant", "tenant")
         found.insert(
             0, (f"its {other[0]}" if other[0] == "quotas" else "the tenant", link(f"{other[1]}/one/", key=key))
         )
-    if noun.name == "node":
+    if entity.name == "node":
         found += [("its resources", link("resource/", node=key)), ("its prices", link("price/", node=key))]
     for name in ("tenant", "node"):
-        if noun.name not in (name, "quota") and record.get(name) is not None:
+        if entity.name not in (name, "quota") and record.get(name) is not None:
             found.append((f"{name} {record[name]}", link(f"{name}/one/", key=record[name])))
-    if noun.name == "account":
+    if entity.name == "account":
         found.append(("its logins", link("audit/", trail="access", actor=key)))
-    return [*found, ("its changes in the audit trail", link("audit/", subject=key, change=f"{noun.name}."))]
+    return [*found, ("its changes in the audit trail", link("audit/", subject=key, change=f"{entity.name}."))]
 
 
 _OF_TENANTS: Final = {

@@ -81,7 +81,7 @@ class OperatorSessions:
             session = await self._reader.find(hash_session_id(session_id), now, request.arrival)
             if session is not None and session.role == OPERATOR:
                 request.user = session.username
-                self._sessions.note_use(session, now)
+                self._sessions.touch(session, now)
                 return OperatorRequest(session, self._tokens.from_seed(session.csrf_seed))
         return None
 
@@ -159,11 +159,11 @@ class SignInView:
         except LoginRequired:
             if self._sessions.held(request, front):
                 # It may have ended a moment ago on another replica whose answer was lost.
-                await self._admission.writer.settle()
+                await self._admission.writer.wait_for_replicas()
             raise
         if not posted.is_current:
             raise CsrfFailed
-        await self._admission.dismiss(request, front, posted.visit.session, OPERATOR_LOGOUT)
+        await self._admission.logout(request, front, posted.visit.session, OPERATOR_LOGOUT)
         return redirect(SIGN_IN_PATH, cookie_headers(clear_operator_cookie(secure=front.secure)))
 
     def send_there(self, request: Request) -> Response:
@@ -178,7 +178,7 @@ class SignInView:
         return redirect(SIGN_IN_PATH + ("?" + urlencode(asked) if asked else ""))
 
     async def _admit(self, request: Request, front: RequestOrigin, username: str, password: str) -> str:
-        await self._admission.recognise(request, username)
+        await self._admission.identify_for_log(request, username)
         wanted = SessionRequest(
             csrf_seed=self._tokens.new()[:SEED_LENGTH],
             replaces=self._sessions.held(request, front),
@@ -186,7 +186,7 @@ class SignInView:
             role=OPERATOR,
             event=OPERATOR_LOGIN,
         )
-        return await self._admission.admit(request, front, username, password, wanted)
+        return await self._admission.login(request, front, username, password, wanted)
 
     def _form(
         self,

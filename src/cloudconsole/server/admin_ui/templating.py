@@ -70,7 +70,7 @@ class Renderer:
         self._environment.globals.update(
             asset=ASSETS.address,
             link=link,
-            nouns=ENTITY_TYPES,
+            entity_types=ENTITY_TYPES,
             unit_text=lambda unit: unit.replace(CURRENCY, currency),
             zone_name=zone_name,
             paths={"audit": AUDIT_PATH, "sign_in": SIGN_IN_PATH, "sign_out": SIGN_OUT_PATH},
@@ -92,9 +92,9 @@ class Renderer:
             return escape(text)
         return Markup('<time datetime="{}">{}</time>').format(text, told)
 
-    def named(self, key: str, noun: EntityType) -> str:
+    def named(self, key: str, entity: EntityType) -> str:
         """What people call one: its key, but for prices, whose keys are for programs."""
-        if noun is not PRICES:
+        if entity is not PRICES:
             return key
         return price_name(
             key, local_time(key.split("/", 3)[2] if key.count("/") > 1 else "", self._zone).replace("T", " ")
@@ -103,7 +103,7 @@ class Renderer:
 
 def _grouped(fields: Iterable[Any]) -> list[tuple[str, list[Any]]]:
     """Fields that stand together, by what their group is called."""
-    return [(group, list(members)) for group, members in groupby(fields, lambda field: field.control.group)]
+    return [(group, list(members)) for group, members in groupby(fields, lambda field: field.definition.group)]
 
 
 def notice_in(zone: tzinfo, text: str) -> str | None:

@@ -9,7 +9,7 @@ from cloudconsole.server.config.identity_endpoints import LOCAL
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.net import connectable_address, is_loopback
-from cloudconsole.server.test_mode.runtime import TestRuntime
+from cloudconsole.server.test_mode.runtime import ServerRuntime
 
 CURL_SESSION = """\
 base={base}
@@ -53,7 +53,7 @@ class StartInfo(NamedTuple):
 
     settings: Settings
     port: int
-    desk: TestRuntime
+    runtime: ServerRuntime
     sample_accounts: list[str]
     """Those that still have the sample's passwords."""
     is_empty: bool
@@ -82,7 +82,7 @@ def print_banner(start: StartInfo) -> str:
     settings, base, regions = start.settings, start.base, start.regions
     lines = [f"Cloud Console serves on {base}", f"region to send at login: {' or '.join(regions)}"]
     lines.append(f"pages for tenants: {base}/")
-    if settings.operator_pages:
+    if settings.admin_ui:
         lines.append(f"pages for operators: {base}{OPERATOR_PATH}")
     if not is_loopback(settings.host):
         lines.append(f"listening on {settings.host} port {start.port}, for other machines too")
@@ -90,8 +90,8 @@ def print_banner(start: StartInfo) -> str:
         lines.append(
             "The store has no accounts yet: cloudconsole init makes the first operator; --sample loads a sample cloud."
         )
-    lines += start.desk.told()
-    kept = "is temporary" if start.is_temporary else f"stays in {settings.store.place}"
+    lines += start.runtime.describe()
+    kept = "is temporary" if start.is_temporary else f"stays in {settings.store.location}"
     lines.append(f"Stop with Ctrl-C; the data {kept}")
     if start.sample_accounts and settings.has_local_accounts:
         accounts, first, region = start.sample_accounts, start.sample_accounts[0], regions[0]
@@ -108,7 +108,7 @@ def ready_line(start: StartInfo) -> str:
         "listens": start.listens,
         "region": start.regions[0],
         "pid": os.getpid(),
-        "data": start.settings.store.place,
+        "data": start.settings.store.location,
         "accounts": [{"username": name, "password": SAMPLE_PASSWORDS[name]} for name in start.sample_accounts],
     }
     return json.dumps(told, ensure_ascii=False) + "\n"

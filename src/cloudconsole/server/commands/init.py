@@ -37,10 +37,10 @@ def _make(arguments: argparse.Namespace, settings: Settings) -> None:
     reject_if_accounts_exist(settings.store)
     password_hash = hash_password(read_new_password(arguments, settings.password_policy, "operator"))
     settings.store.migrate(user_name())
-    with settings.store.opened("cloud") as engine, writing_transaction(engine, settings) as desk:
-        add_first_operator(desk, username=username, tenant=tenant, password_hash=password_hash)
+    with settings.store.opened("cloud") as engine, writing_transaction(engine, settings) as runtime:
+        add_first_operator(runtime, username=username, tenant=tenant, password_hash=password_hash)
     wait_for_replicas(settings)
-    place = settings.store.place
+    place = settings.store.location
     if arguments.json:
         output.print_json({"store": place, "username": username, "tenant": tenant})
         return

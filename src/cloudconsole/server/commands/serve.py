@@ -35,7 +35,7 @@ from cloudconsole.server.runtime.systemd import Notifier
 from cloudconsole.server.runtime.tls import block_reload_signal, read_certificate
 from cloudconsole.server.runtime.uvicorn_compat import require_uvicorn
 from cloudconsole.server.runtime.worker import STOP_SIGNALS, ListenError, ListeningSockets, bind, bind_metrics
-from cloudconsole.server.test_mode.runtime import TestRuntime
+from cloudconsole.server.test_mode.runtime import ServerRuntime
 from cloudconsole.store import tables
 from cloudconsole.store.base import StoreError, read_only
 from cloudconsole.store.sqlite.store import SqliteStore, hold_serving_lock, prepare
@@ -131,22 +131,22 @@ def _run(arguments: argparse.Namespace, stand_ins: Mapping[str, Any], notifier: 
         flags = {name: getattr(arguments, name) for name in ("config", *SETTINGS)}
         warn_password_in_arguments(arguments.database)
         settings = load_settings(flags=flags, stand_ins=stand_ins)
-        desk = read_test_runtime(arguments, settings)
+        runtime = read_test_runtime(arguments, settings)
         configure_logging(settings)
         certificate = read_certificate(settings)
         first_cloud = read_initial_cloud(arguments, settings)
         # Taken before a store is made: a start that is refused leaves nothing behind.
         require_uvicorn()
         listener, metrics_listener = bind(settings.host, settings.port), bind_metrics(settings)
-        if not desk.is_ordinary:
+        if not runtime.is_ordinary:
             reject_public_address(listener)
-        _prepare_store(settings, desk)
+        _prepare_store(settings, runtime)
         if isinstance(settings.store, SqliteStore):
             hold_serving_lock(settings.data)
         if settings.has_keystone:
             _check_token_keys(settings.token_key_file)
         if first_cloud is not None:
-            load_initial_cloud(first_cloud, settings, int(desk.clock.now()))
+            load_initial_cloud(first_cloud, settings, int(runtime.clock.now()))
         is_empty, sample_accounts = _look(settings)
         if sample_accounts and not (settings.only_this_machine or settings.insecure_sample):
             raise SettingError(
@@ -156,7 +156,7 @@ def _run(arguments: argparse.Namespace, stand_ins: Mapping[str, Any], notifier: 
     except (SettingError, StoreError, ListenError, OperatorError, IncompatibleDependency) as problem:
         return exit_with_error(str(problem))
     port, is_temporary = listener.getsockname()[1], settings.data == stand_ins.get("data")
-    start = StartInfo(settings, port, desk, sample_accounts, is_empty=is_empty, is_temporary=is_temporary)
+    start = StartInfo(settings, port, runtime, sample_accounts, is_empty=is_empty, is_temporary=is_temporary)
     # From here on there is something to stop. An exit that is raised may be lost on its way, in a finalizer above all,
     # so a signal waits until the server has taken over.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
@@ -167,12 +167,12 @@ def _run(arguments: argparse.Namespace, stand_ins: Mapping[str, Any], notifier: 
     stdout.flush()
     if certificate is not None:
         certificate.warn_of_expiry()
-    return serve(settings, ListeningSockets(listener, metrics_listener), certificate, desk, notifier)
+    return serve(settings, ListeningSockets(listener, metrics_listener), certificate, runtime, notifier)
 
 
-def _prepare_store(settings: Settings, desk: TestRuntime) -> None:
+def _prepare_store(settings: Settings, runtime: ServerRuntime) -> None:
     """What a desk writes must never be an ordinary console's, so each serves its own stores only."""
-    if desk.is_ordinary:
+    if runtime.is_ordinary:
         settings.store.prepare(user_name())
         reject_test_store(settings.store)
     elif settings.database is not None:
@@ -180,7 +180,7 @@ def _prepare_store(settings: Settings, desk: TestRuntime) -> None:
     else:
         prepare(settings.data, for_desk=True, actor=user_name())
         hold_until_exit(settings.data)
-        desk.end_older_sessions(settings.data)
+        runtime.end_older_sessions(settings.data)
 
 
 def _check_token_keys(file: Path) -> None:

@@ -17,9 +17,9 @@ from cloudconsole.server.config.identity_endpoints import LOCAL
 from cloudconsole.server.config.settings import SettingError, Settings
 from cloudconsole.server.net import is_loopback
 from cloudconsole.server.runtime.worker import ListenError
-from cloudconsole.server.test_mode.clock import SeededRandomSource, TestClock, read_moment
+from cloudconsole.server.test_mode.clock import ControllableClock, SeededRandomSource, read_moment
 from cloudconsole.server.test_mode.controls import Controls
-from cloudconsole.server.test_mode.runtime import TestRuntime
+from cloudconsole.server.test_mode.runtime import ServerRuntime
 
 FLAGS: Final = ("--clock", "--clock-fixed", "--seed", "--test-mode")
 """Those that are for one's own machine alone."""
@@ -55,7 +55,7 @@ def apply_test_defaults(arguments: argparse.Namespace) -> Iterator[dict[str, Any
         yield {"data": Path(folder)}
 
 
-def read_test_runtime(arguments: argparse.Namespace, settings: Settings) -> TestRuntime:
+def read_test_runtime(arguments: argparse.Namespace, settings: Settings) -> ServerRuntime:
     """The desk that the flags ask for; refuses one that others could sit down at."""
     problems = [f"{flag}: {problem}" for flag in _given(arguments) for problem in _problems(flag, settings)]
     start = None
@@ -67,13 +67,13 @@ def read_test_runtime(arguments: argparse.Namespace, settings: Settings) -> Test
         problems += [f"{UNTIL_STDIN_ENDS}: {problem}" for problem in _lifeline_problems(arguments)]
     if problems:
         raise SettingError("\n".join(problems))
-    clock = TestClock(start, fixed=arguments.clock_fixed)
+    clock = ControllableClock(start, fixed=arguments.clock_fixed)
     seeded = None if arguments.seed is None else SeededRandomSource(arguments.seed)
     if arguments.test_mode:
         lifeline = STDIN if arguments.until_stdin_ends else None
-        return TestRuntime(clock, seeded or SYSTEM_RANDOM, partial(Controls, clock, seeded), lifeline)
+        return ServerRuntime(clock, seeded or SYSTEM_RANDOM, partial(Controls, clock, seeded), lifeline)
     has_own_clock = start is not None or arguments.clock_fixed
-    return TestRuntime(clock if has_own_clock else SystemClock(), seeded or SYSTEM_RANDOM)
+    return ServerRuntime(clock if has_own_clock else SystemClock(), seeded or SYSTEM_RANDOM)
 
 
 def reject_public_address(listener: socket.socket) -> None:

@@ -141,7 +141,7 @@ class Settings:
     )
     any_region: bool = _setting(False, SERVED, Switch(), "accept every region at login (for trying things out)")
     login_redirect: bool = _setting(False, SERVED, Switch(), "answer a login with 302 to / instead of 200")
-    operator_pages: bool = _setting(True, SERVED, Switch(), "serve the pages for operators at /admin/")
+    admin_ui: bool = _setting(True, SERVED, Switch(), "serve the pages for operators at /admin/")
     insecure_sample: bool = _setting(False, SERVED, Switch(), "serve the sample's known passwords beyond this machine")
 
     session_idle: int = _setting(

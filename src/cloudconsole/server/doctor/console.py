@@ -64,15 +64,15 @@ def check_console(case: DoctorContext) -> Iterator[Finding]:
         return
     try:
         # Its own address is in no certificate; what is looked at then is the rest.
-        answer = probe(place, trusting=place == own)
+        response = probe(place, trusting=place == own)
     except NoResponse as reason:
         yield _silence(case, place, own, reason)
         return
-    if answer.is_console:
-        yield from _seen(case, answer)
+    if response.is_console:
+        yield from _seen(case, response)
     else:
         taken = None if own is None else _taken(case, own)
-        yield from _seen(case, answer) if taken is None else [taken]
+        yield from _seen(case, response) if taken is None else [taken]
 
 
 def _taken(case: DoctorContext, own: str) -> Finding | None:
@@ -115,34 +115,34 @@ def _silence(case: DoctorContext, place: str, own: str | None, reason: NoRespons
     )
 
 
-def _seen(case: DoctorContext, answer: ProbeResponse) -> Iterator[Finding]:
-    if 300 <= answer.status < 400:
+def _seen(case: DoctorContext, response: ProbeResponse) -> Iterator[Finding]:
+    if 300 <= response.status < 400:
         yield problem(
-            f"{answer.origin} sends callers on to {quoted(repr(answer.headers['Location']))}",
+            f"{response.origin} sends callers on to {quoted(repr(response.headers['Location']))}",
             "set public_origin to the place where callers end up",
         )
         return
-    if answer.status != 200 or answer.welcome is None:
+    if response.status != 200 or response.welcome is None:
         yield problem(
-            f"{answer.origin}/api/ answers {answer.status}, and not as a console does",
+            f"{response.origin}/api/ answers {response.status}, and not as a console does",
             "look whether the proxy passes calls on to this console with their Host, and whether hosts has that",
         )
         return
     findings = [
-        *_cookies(answer),
-        *_regions(case, answer),
-        *_cache(answer),
-        *clock_findings("its clock", answer),
-        *certificate_findings("its certificate", answer, case.now, *_renewal(case, answer)),
+        *_cookies(response),
+        *_regions(case, response),
+        *_cache(response),
+        *clock_findings("its clock", response),
+        *certificate_findings("its certificate", response, case.now, *_renewal(case, response)),
     ]
     yield from findings
     if not findings:
-        yield ok(f"it answers at {answer.origin} as it should")
+        yield ok(f"it answers at {response.origin} as it should")
 
 
-def _renewal(case: DoctorContext, answer: ProbeResponse) -> tuple[str, str]:
+def _renewal(case: DoctorContext, response: ProbeResponse) -> tuple[str, str]:
     """Return the advice for a certificate that expires, in words and, where the file is a later one, as a command."""
-    file, end, process = case.settings.tls_certificate, answer.certificate_end, listener_on(case.settings.port)
+    file, end, process = case.settings.tls_certificate, response.certificate_end, listener_on(case.settings.port)
     try:
         if file is not None and end is not None and process and certificate_expiry(file).timestamp() > end:
             return f"let the console reload {file}, which has a later one", shell("kill", "-HUP", process.pid)
@@ -151,10 +151,10 @@ def _renewal(case: DoctorContext, answer: ProbeResponse) -> tuple[str, str]:
     return "renew it; cloudconsole serve reloads certificate files on SIGHUP, a proxy in its own way", ""
 
 
-def _cookies(answer: ProbeResponse) -> Iterator[Finding]:
-    is_https = answer.origin.startswith("https:")
+def _cookies(response: ProbeResponse) -> Iterator[Finding]:
+    is_https = response.origin.startswith("https:")
     for name, wanted in _ATTRIBUTES.items():
-        attributes = answer.cookies.get(name)
+        attributes = response.cookies.get(name)
         if attributes is None:
             yield problem(f"the cookie {name} does not arrive", "look whether the proxy takes Set-Cookie headers out")
             continue
@@ -176,22 +176,22 @@ def _cookies(answer: ProbeResponse) -> Iterator[Finding]:
             )
         if not is_https and "secure" in attributes:
             yield problem(
-                f"the cookie {name} is Secure, but {answer.origin} is not https: browsers drop it",
+                f"the cookie {name} is Secure, but {response.origin} is not https: browsers drop it",
                 "set public_origin to the https address that callers use, or leave it out",
             )
 
 
-def _regions(case: DoctorContext, answer: ProbeResponse) -> Iterator[Finding]:
-    offered = (answer.welcome or {}).get("regions")
-    if not case.settings.identity and offered != [f"{answer.origin}/v3"]:
+def _regions(case: DoctorContext, response: ProbeResponse) -> Iterator[Finding]:
+    offered = (response.welcome or {}).get("regions")
+    if not case.settings.identity and offered != [f"{response.origin}/v3"]:
         yield problem(
-            f"called at {answer.origin}, it offers the regions {quoted(offered)}: it does not know how it was reached",
+            f"at {response.origin} it offers the regions {quoted(offered)}: it does not know how it was reached",
             "start it with the same public_origin, or let the proxy pass on Host and X-Forwarded-Proto",
         )
 
 
-def _cache(answer: ProbeResponse) -> Iterator[Finding]:
-    control, age = answer.headers["Cache-Control"], answer.headers["Age"]
+def _cache(response: ProbeResponse) -> Iterator[Finding]:
+    control, age = response.headers["Cache-Control"], response.headers["Age"]
     if control != "no-store" or age is not None:
         yield problem(
             f"something between caches or changes answers (Cache-Control: {quoted(control)}, Age: {quoted(age)})",
@@ -209,11 +209,11 @@ def check_metrics(case: DoctorContext) -> Iterator[Finding]:
     host, port = case.settings.metrics
     address = f"{connectable_address(host)}:{port}"
     try:
-        answer = probe(f"http://{address}", PATH)
+        response = probe(f"http://{address}", PATH)
     except NoResponse as reason:
         yield port_in_use(case, "metrics", host, port) if reason.was_reached else _unused(case, host, port)
         return
-    if answer.status == 200 and _OWN_METRICS in answer.body:
+    if response.status == 200 and _OWN_METRICS in response.body:
         yield ok(f"they are served at http://{address}{PATH}")
     else:
         yield port_in_use(case, "metrics", host, port)

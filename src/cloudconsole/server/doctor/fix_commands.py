@@ -14,8 +14,8 @@ ROOT: Final = 0
 
 def shell(*words: object) -> str:
     """Return a command for the user that doctor runs as, with `sudo` where doctor itself was called with it."""
-    caller = os.environ.get("SUDO_UID")
-    if caller is None or caller == str(os.geteuid()):
+    client = os.environ.get("SUDO_UID")
+    if client is None or client == str(os.geteuid()):
         return _join(words)
     return _join(("sudo", "-u", _user_name(os.geteuid()) or f"#{os.geteuid()}", *words))
 

@@ -162,8 +162,8 @@ def _tls(*, trusting: bool, ca_file: Path | None) -> SSLContext:
 CLOCK_TOLERANCE_SECONDS: Final = 5
 
 
-def clock_findings(clock: str, answer: ProbeResponse, because: str = "") -> Iterator[Finding]:
-    difference = answer.clock_difference
+def clock_findings(clock: str, response: ProbeResponse, because: str = "") -> Iterator[Finding]:
+    difference = response.clock_difference
     if abs(difference) > CLOCK_TOLERANCE_SECONDS:
         direction = "ahead of" if difference > 0 else "behind"
         text = f"{clock} is {abs(difference):.0f} seconds {direction} this machine's{because}"
@@ -171,10 +171,10 @@ def clock_findings(clock: str, answer: ProbeResponse, because: str = "") -> Iter
 
 
 def certificate_findings(
-    certificate: str, answer: ProbeResponse, now: float, mend: str, command: str = ""
+    certificate: str, response: ProbeResponse, now: float, mend: str, command: str = ""
 ) -> Iterator[Finding]:
-    if answer.certificate_end is not None:
-        yield from expiry_findings(certificate, answer.certificate_end, now, mend, command)
+    if response.certificate_end is not None:
+        yield from expiry_findings(certificate, response.certificate_end, now, mend, command)
 
 
 def expiry_findings(certificate: str, end: float, now: float, mend: str, command: str = "") -> Iterator[Finding]:

@@ -66,13 +66,13 @@ def _endpoint(case: DoctorContext, endpoint: Endpoint) -> Iterator[Finding]:
     address = endpoint.address
     yield from _plain_http(address)
     try:
-        answer = probe(address, VERSION_PATH, ca_file=endpoint.ca_file)
+        response = probe(address, VERSION_PATH, ca_file=endpoint.ca_file)
     except NoResponse as reason:
         yield _silence(address, reason)
         return
-    yield _answered(address, answer)
-    yield from clock_findings(f"the clock of {address}", answer, ": tokens end at another time than it seems")
-    yield from certificate_findings(f"the certificate of {address}", answer, case.now, "renew it there")
+    yield _answered(address, response)
+    yield from clock_findings(f"the clock of {address}", response, ": tokens end at another time than it seems")
+    yield from certificate_findings(f"the certificate of {address}", response, case.now, "renew it there")
 
 
 def _plain_http(address: str) -> Iterator[Finding]:
@@ -105,19 +105,19 @@ def _silence(address: str, reason: NoResponse) -> Finding:
     )
 
 
-def _answered(address: str, answer: ProbeResponse) -> Finding:
+def _answered(address: str, response: ProbeResponse) -> Finding:
     place = address + VERSION_PATH
-    elsewhere = answer.headers["Location"]
-    if 300 <= answer.status < 400 and elsewhere is not None:
+    elsewhere = response.headers["Location"]
+    if 300 <= response.status < 400 and elsewhere is not None:
         return problem(
             f"{place} sends callers on to {quoted(repr(elsewhere))}, where no password is sent",
             "give the address where callers end up",
         )
-    if answer.status >= 500:
-        return problem(f"{place} answers {answer.status}: Keystone does not work", "look at its log and its database")
-    version, status = answer.version.get("id"), answer.version.get("status")
-    if answer.status != 200 or not str(version).startswith("v3"):
-        return problem(f"{place} answers {answer.status}, and not as a Keystone of version 3 does", _address_mend())
+    if response.status >= 500:
+        return problem(f"{place} answers {response.status}: Keystone does not work", "look at its log and its database")
+    version, status = response.version.get("id"), response.version.get("status")
+    if response.status != 200 or not str(version).startswith("v3"):
+        return problem(f"{place} answers {response.status}, and not as a Keystone of version 3 does", _address_mend())
     return ok(f"{address} is a Keystone of version {quoted(version).removeprefix('v')}, {quoted(status)}")
 
 
@@ -162,7 +162,7 @@ def _seen_by(case: DoctorContext, login: Login, endpoint: Endpoint) -> Iterator[
     yield ok(f"{who} works in the project {quoted(seen.project)}; the token lasts {lasts:.0f} minutes")
     yield from _regions(seen, seen.guest, endpoint)
     if seen.services:
-        yield from project_findings(case, seen, seen.guest.access)
+        yield from project_findings(case, seen, seen.guest.credentials)
 
 
 def _without_project(who: str, endpoint: Endpoint) -> Finding:
@@ -173,8 +173,8 @@ def _without_project(who: str, endpoint: Endpoint) -> Finding:
     )
 
 
-def _regions(seen: "ProbeResult", guest: "FederatedUser", endpoint: Endpoint) -> Iterator[Finding]:
-    services = guest.access.services
+def _regions(seen: "ProbeResult", user: "FederatedUser", endpoint: Endpoint) -> Iterator[Finding]:
+    services = user.credentials.services
     for region in endpoint.regions:
         if region not in services:
             yield problem(

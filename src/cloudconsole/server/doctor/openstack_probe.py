@@ -72,27 +72,27 @@ def probe_cloud(endpoint: Endpoint, login: Login, since: int) -> ProbeResult:
         return asyncio.run(_probe_cloud(endpoint, login, since, TokenCipher(Path(folder) / "keys"), SystemClock()))
 
 
-async def _probe_cloud(endpoint: Endpoint, login: Login, since: int, seals: TokenCipher, clock: Clock) -> ProbeResult:
+async def _probe_cloud(endpoint: Endpoint, login: Login, since: int, cipher: TokenCipher, clock: Clock) -> ProbeResult:
     upstream = OpenStackClient(ClientLimits(call_seconds=CALL_SECONDS), endpoint.ca_file)
     tenants = _NoTenants()
-    keystone = KeystoneIdentity(endpoint, upstream, seals, tenants, clock)
+    keystone = KeystoneIdentity(endpoint, upstream, cipher, tenants, clock)
     try:
-        guest = await keystone.authenticate(login.username, login.password, _CALLER)
-        seen = ProbeResult(guest, tenants.name)
-        if guest is not None:
+        user = await keystone.authenticate(login.username, login.password, _CALLER)
+        seen = ProbeResult(user, tenants.name)
+        if user is not None:
             try:
-                await _look_around(upstream, guest, seals.open(guest.access.sealed_token) or "", since, seen)
+                await _look_around(upstream, user, cipher.decrypt(user.credentials.encrypted_token) or "", since, seen)
             finally:
-                await _result(keystone.revoke(guest.access, _CALLER))
+                await _result(keystone.revoke(user.credentials, _CALLER))
         return seen
     finally:
         await upstream.close()
 
 
 async def _look_around(
-    upstream: OpenStackClient, guest: FederatedUser, token: str, since: int, seen: ProbeResult
+    upstream: OpenStackClient, user: FederatedUser, token: str, since: int, seen: ProbeResult
 ) -> None:
-    access = guest.access
+    access = user.credentials
     regions = [
         ServiceClient(upstream, _CALLER, token, region, services) for region, services in access.services.items()
     ]
@@ -102,10 +102,10 @@ async def _look_around(
         for service in SERVICES
         if service in region.services
     }
-    answers = await asyncio.gather(*map(_result, questions.values()))
+    responses = await asyncio.gather(*map(_result, questions.values()))
     seen.services = {
-        place: answer if isinstance(answer, Exception) else None
-        for place, answer in zip(questions, answers, strict=True)
+        place: response if isinstance(response, Exception) else None
+        for place, response in zip(questions, responses, strict=True)
     }
     for region in regions:
         seen.flavors[region.region] = await _listed(region, "compute", FLAVORS)

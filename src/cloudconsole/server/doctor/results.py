@@ -64,7 +64,7 @@ def quote_argument(name: str) -> tuple[str, ...]:
 class Finding(NamedTuple):
     level: Level
     text: str
-    mend: str = ""
+    fix: str = ""
     command: str = ""
     """What does it, where a shell command can; it can be pasted as it is."""
 

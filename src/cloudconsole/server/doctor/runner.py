@@ -55,7 +55,7 @@ class Result(NamedTuple):
     check: str
     level: Level
     text: str
-    mend: str
+    fix: str
     command: str
 
 

@@ -51,28 +51,28 @@ class ApiEndpoint:
     clock: Clock
     tokens: CsrfTokens
     sessions: Sessions
-    regions: IdentityProviders
+    providers: IdentityProviders
     ports: Ports
-    payloads: ResponseCache
-    vigil: TokenRevalidator
+    cache: ResponseCache
+    revalidator: TokenRevalidator
 
-    async def welcome(self, request: Request, front: RequestOrigin) -> Response:
+    async def open_session(self, request: Request, front: RequestOrigin) -> Response:
         """Both cookies, kept where they are good, and what a newcomer needs to know."""
         found = await self.sessions.find(request)
         cookies = cookie_headers(
             csrf_cookie(self._token_to_keep(request, found), self.clock.now(), secure=front.secure),
             session_cookie(self.sessions.id_to_keep(request, found), secure=front.secure),
         )
-        return json_response(self._welcome_body(front.origin, request.head.language), headers=cookies)
+        return json_response(self._service_info(front.origin, request.head.language), headers=cookies)
 
     @cached_property
-    def _welcome_body(self) -> Callable[[str | None, Language], bytes]:
-        return lru_cache(maxsize=64)(self._make_welcome)
+    def _service_info(self) -> Callable[[str | None, Language], bytes]:
+        return lru_cache(maxsize=64)(self._encode_service_info)
 
-    def _make_welcome(self, origin: str | None, language: Language) -> bytes:
+    def _encode_service_info(self, origin: str | None, language: Language) -> bytes:
         data = Welcome(
             actions=[action.name for action in ACTIONS],
-            regions=self.regions.offered(origin),
+            regions=self.providers.offered(origin),
             currency=self.settings.currency,
             time_zone=self.settings.time_zone,
             month_days=MONTH_DAYS,
@@ -83,14 +83,14 @@ class ApiEndpoint:
         body = await read_body(request, self.settings.max_body)
         media = media_type(request, (JSON, FORM))
         session = await self.sessions.require(request)
-        if session.access is not None:
-            return await self._call_as_guest(request, front, session, session.access, (body, media))
-        handler, parameters = self._asked_for(request, front, session, body, media)
+        if session.credentials is not None:
+            return await self._call_federated(request, front, session, session.credentials, (body, media))
+        handler, parameters = self._cache_key(request, front, session, body, media)
         tenant = Tenant(session.tenant_id, session.username)
         asked = CacheKey(tenant, parameters, request.head.language)
-        return plain_response((await self.payloads.get(handler, self.ports, asked)).body)
+        return plain_response((await self.cache.get(handler, self.ports, asked)).body)
 
-    async def _call_as_guest(
+    async def _call_federated(
         self,
         request: Request,
         front: RequestOrigin,
@@ -99,18 +99,18 @@ class ApiEndpoint:
         sent: tuple[bytes, str],
     ) -> Response:
         """The same for whom a cloud behind us answers: within one deadline, and with the age of what it said."""
-        caller = client_of(request, front)
+        client = client_of(request, front)
         try:
             async with asyncio.timeout(self.settings.cloud_timeout):
-                await self.vigil.see(session, access, caller)
-                handler, parameters = self._asked_for(request, front, session, *sent)
-                tenant = Tenant(session.tenant_id, session.username, access, caller)
+                await self.revalidator.ensure_valid(session, access, client)
+                handler, parameters = self._cache_key(request, front, session, *sent)
+                tenant = Tenant(session.tenant_id, session.username, access, client)
                 asked = CacheKey(tenant, parameters, request.head.language)
                 try:
-                    prepared = await self.payloads.get(handler, self.ports, asked)
+                    prepared = await self.cache.get(handler, self.ports, asked)
                 except LoginRequired as refused:
                     # One that cannot reach Keystone may refuse any token: only Keystone's own word ends a session.
-                    await self.vigil.ask_again(session, access, caller)
+                    await self.revalidator.revalidate(session, access, client)
                     raise UpstreamFailed from refused
         except TimeoutError as slow:
             raise UpstreamTimeout from slow
@@ -118,7 +118,7 @@ class ApiEndpoint:
             return plain_response(prepared.body)
         return plain_response(prepared.body, max(0, int(self.clock.now() - prepared.read_at)))
 
-    def _asked_for(
+    def _cache_key(
         self, request: Request, front: RequestOrigin, session: Session, body: bytes, media: str
     ) -> tuple[Handler, tuple[str, ...]]:
         """The action that a caller with a session asks for, and its parameters."""

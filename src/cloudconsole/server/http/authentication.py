@@ -52,7 +52,7 @@ class Rehasher:
         fresh = await loop.run_in_executor(self.hashing, hash_password, password)
         try:
             async with asyncio.timeout(WRITE_SECONDS):
-                await self.writer.run(self._replace, account, fresh)
+                await self.writer.write(self._replace, account, fresh)
         except (TimeoutError, Unavailable, SQLAlchemyError) as problem:
             log.warning("the password hash of an account could not be replaced: %s", problem.__cause__ or problem)
 
@@ -86,45 +86,45 @@ class Authenticator:
     settings: Settings
     clock: Clock
     sessions: Sessions
-    doors: Mapping[str, IdentityProvider]
+    providers: Mapping[str, IdentityProvider]
     activity: ActivityStore
     writer: Writer
-    vigil: TokenRevalidator
+    revalidator: TokenRevalidator
     throttle: LoginThrottle
     recent: RecentLogins
     rehasher: Rehasher
 
-    async def recognise(self, request: Request, username: str, endpoint: str = LOCAL_REGION) -> None:
+    async def identify_for_log(self, request: Request, username: str, endpoint: str = LOCAL_REGION) -> None:
         """Let those who note what becomes of the request know whom it is about, if there is such an account."""
-        request.user = username if await self.doors[endpoint].identity.recognises(username) else None
+        request.user = username if await self.providers[endpoint].backend.known_username(username) else None
 
-    async def admit(
+    async def login(
         self, request: Request, front: RequestOrigin, username: str, password: str, wanted: SessionRequest
     ) -> str:
         """The id of a new session for whom the caller proved to be; else a refusal, the same in words and time."""
-        network, caller = throttle_address(front.address), client_of(request, front)
-        attempt = LoginAttempt(username, network, caller, wanted.event, _counted_as(username, wanted.endpoint))
+        network, client = throttle_address(front.address), client_of(request, front)
+        attempt = LoginAttempt(username, network, client, wanted.event, _counted_as(username, wanted.endpoint))
         has_failures = await self.throttle.check(network, attempt.user_hash, self._now())
         tier = await self._tier(username, wanted.endpoint, network, has_failures=has_failures)
-        door = self.doors[wanted.endpoint]
-        async with door.turns.taken(tier, attempt.user_hash, widest(network)):
-            proven = await door.identity.authenticate(attempt.username, password, attempt.caller)
+        provider = self.providers[wanted.endpoint]
+        async with provider.limiter.slot(tier, attempt.user_hash, widest(network)):
+            proven = await provider.backend.authenticate(attempt.username, password, attempt.client)
         if proven is None or not _has_role(proven, wanted.role):
-            await self.writer.run(self.activity.count_failure, attempt, request.user, self._now())
+            await self.writer.write(self.activity.record_failure, attempt, request.user, self._now())
             raise InvalidCredentials
-        request.user = proven.known_as
+        request.user = proven.log_name
         session_id = await self._open_session(attempt, proven, wanted)
-        self.recent.note(proven.known_as, widest(network))
+        self.recent.record(proven.log_name, widest(network))
         if isinstance(proven, Account) and proven.outdated_hash is not None:
             await self.rehasher.rehash(proven, password)
         return session_id
 
-    async def dismiss(self, request: Request, front: RequestOrigin, session: Session, event: str = LOGOUT) -> None:
+    async def logout(self, request: Request, front: RequestOrigin, session: Session, event: str = LOGOUT) -> None:
         """End a session, and with it the token that it has in a cloud."""
-        caller, now = client_of(request, front), self._now()
-        await self.writer.run(self.activity.end_session, session.id_hash, session.known_as, caller, now, event)
-        await self.writer.settle()
-        await self.vigil.revoke(session, caller)
+        client, now = client_of(request, front), self._now()
+        await self.writer.write(self.activity.end_session, session.id_hash, session.log_name, client, now, event)
+        await self.writer.wait_for_replicas()
+        await self.revalidator.revoke(session, client)
 
     async def _tier(self, username: str, endpoint: str, network: str, *, has_failures: bool) -> Priority:
         """How soon the attempt is served where many wait.
@@ -150,24 +150,24 @@ class Authenticator:
             replaces=tuple(hash_session_id(old) for old in wanted.replaces),
         )
         try:
-            replaced = await self.writer.run(self.activity.open_session, attempt, proven, session, now)
+            replaced = await self.writer.write(self.activity.open_session, attempt, proven, session, now)
         except ApiError:
             if isinstance(proven, FederatedUser):
-                self._discard(proven.access, attempt.caller)
+                self._discard(proven.credentials, attempt.client)
             raise
         for access in replaced:
-            self._discard(access, attempt.caller)
+            self._discard(access, attempt.client)
         if wanted.replaces:
             # Also where they were gone: another replica may have ended them a moment ago.
-            await self.writer.settle()
+            await self.writer.wait_for_replicas()
         if isinstance(proven, FederatedUser):
-            self.vigil.opened(session.id_hash)
+            self.revalidator.opened(session.id_hash)
         return session_id
 
-    def _discard(self, access: CloudCredentials, caller: ClientInfo) -> None:
-        door = self.doors.get(access.endpoint)
-        if door is not None and door.revoker is not None:
-            door.revoker.add(access, caller)
+    def _discard(self, access: CloudCredentials, client: ClientInfo) -> None:
+        provider = self.providers.get(access.endpoint)
+        if provider is not None and provider.revoker is not None:
+            provider.revoker.add(access, client)
 
     def _now(self) -> int:
         return int(self.clock.now())
@@ -186,9 +186,9 @@ def _has_role(proven: Account | FederatedUser, wanted: Role | None) -> bool:
     return wanted in (None, role)
 
 
-def _token_end(guest: FederatedUser) -> int:
+def _token_end(user: FederatedUser) -> int:
     """A session ends before its token does, so that no call meets a token that has just run out."""
-    return int(guest.expires_at) - TOKEN_MARGIN_SECONDS
+    return int(user.expires_at) - TOKEN_MARGIN_SECONDS
 
 
 def client_of(request: Request, front: RequestOrigin) -> ClientInfo:

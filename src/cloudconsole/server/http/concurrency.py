@@ -61,7 +61,7 @@ class ConcurrencyLimiter:
         """How many have a place, those being served among them."""
 
     @asynccontextmanager
-    async def taken(self, tier: Priority, user: Hashable, network: Hashable) -> AsyncIterator[None]:
+    async def slot(self, tier: Priority, user: Hashable, network: Hashable) -> AsyncIterator[None]:
         """Wait for the turn of an attempt, and keep it until the end; `Unavailable` where there is no place to wait.
 
         Shares are counted by tier: guesses for an account from elsewhere take no place from its user.
@@ -70,7 +70,7 @@ class ConcurrencyLimiter:
             tier = Priority.SUSPECT
         holders = (tier, user), (tier, network)
         if self.waiting >= self._limits[tier] or any(self._held[each] >= self._shares[tier] for each in holders):
-            self._note_rejected(network)
+            self._record_rejection(network)
             if tier is Priority.SUSPECT:
                 await asyncio.sleep(REJECTION_SECONDS)
             raise Unavailable(self._retry_after)
@@ -124,7 +124,7 @@ class ConcurrencyLimiter:
         rejected_at = self._rejected.get(network)
         return rejected_at is not None and self._now() < rejected_at + self._retry_after
 
-    def _note_rejected(self, network: Hashable) -> None:
+    def _record_rejection(self, network: Hashable) -> None:
         self._rejected.pop(network, None)
         self._rejected[network] = self._now()
         if len(self._rejected) > MOST_REMEMBERED:

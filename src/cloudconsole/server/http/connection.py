@@ -28,23 +28,23 @@ LINGER_SECONDS: Final = 1
 
 class SheddingProtocol(TimeoutProtocol):
     max_connections: int
-    meter: WorkerMetrics
-    crowding: LoadShedder
+    metrics: WorkerMetrics
+    load_shedder: LoadShedder
 
-    rests = False
-    came_late = False
+    is_paused = False
+    was_late = False
 
     _last_head: HeadersCache
 
-    def rest(self) -> None:
+    def pause(self) -> None:
         """Read nothing more for now."""
-        self.rests = True
+        self.is_paused = True
         if not self.transport.is_closing():
             self.transport.pause_reading()
 
-    def listen(self) -> None:
+    def resume(self) -> None:
         """Read on."""
-        self.rests = False
+        self.is_paused = False
         if not self.transport.is_closing():
             self.transport.resume_reading()
 
@@ -52,11 +52,11 @@ class SheddingProtocol(TimeoutProtocol):
         """In a crowd: refuse a call whose turn comes too late, by the shortest way."""
         # A body that is still arriving would have to be read all the same.
         may_be_refused = not cycle.more_body and cycle.scope["path"] not in HEALTH_PATHS
-        if may_be_refused and self.crowding.turns_away(came_late=came_late):
-            write_rejection(cycle, self.crowding, self._last_head)
-            self.meter.add(SHED_REQUESTS)
+        if may_be_refused and self.load_shedder.should_reject(came_late=came_late):
+            write_rejection(cycle, self.load_shedder, self._last_head)
+            self.metrics.add(SHED_REQUESTS)
             if not came_late:
-                self.crowding.let_rest(self)
+                self.load_shedder.pause(self)
         else:
             await cycle.run_asgi(app)
 
@@ -65,7 +65,7 @@ class SheddingProtocol(TimeoutProtocol):
 
     def _refuse_place(self) -> None:
         """Answer before anything was asked; a moment to read that is left, since closing at once might reset it."""
-        self.meter.add(CONNECTION_REJECTIONS[HTTPStatus.SERVICE_UNAVAILABLE])
+        self.metrics.add(CONNECTION_REJECTIONS[HTTPStatus.SERVICE_UNAVAILABLE])
         self.transport.write(connection_limit_response(self.config.encoded_headers))
         self.loop.call_later(LINGER_SECONDS, self.transport.abort)
 
@@ -97,7 +97,7 @@ class LimitedProtocol(SheddingProtocol):
     What was sent in good order before a refusal is answered first.
     """
 
-    arrivals: RequestSequence
+    sequence: RequestSequence
 
     _arriving = False
     _in_head = False
@@ -212,7 +212,7 @@ class LimitedProtocol(SheddingProtocol):
             self._arriving = False
             self._completed_one = True
             scope: dict[str, Any] = self.cycle.scope  # type: ignore[assignment]
-            scope[ARRIVAL] = self.arrivals.number()
+            scope[ARRIVAL] = self.sequence.next()
             # For an application that has not begun yet: it need not ask for it.
             scope[WHOLE_BODY] = self.cycle.body
             super().on_message_complete()
@@ -233,8 +233,8 @@ class LimitedProtocol(SheddingProtocol):
             return
         self._refused = True
         self._watch_deadline(arriving=False)
-        if self.rests:
-            self.listen()
+        if self.is_paused:
+            self.resume()
         self.transport.write(connection_limit_response(self.config.encoded_headers))
         if self.transport.can_write_eof():
             self.transport.write_eof()
@@ -279,17 +279,17 @@ class LimitedProtocol(SheddingProtocol):
     @override
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
-        crowding = self.crowding
+        load_shedder = self.load_shedder
         scope: dict[str, Any] = cycle.scope  # type: ignore[assignment]
         if not cycle.more_body:
             # It waited behind others, whose effects it must see.
-            scope[ARRIVAL] = self.arrivals.number()
+            scope[ARRIVAL] = self.sequence.next()
         scope[HEADERS_CACHE] = self._last_head
-        scope[WRITE_RESPONSE] = partial(write_response, cycle, crowding)
-        crowding.came += 1
-        if crowding.came >= MIN_REQUESTS or crowding.is_on:
-            crowding.watch()
-        way = self._attend(cycle, app, self.came_late) if crowding.watches else cycle.run_asgi(app)
+        scope[WRITE_RESPONSE] = partial(write_response, cycle, load_shedder)
+        load_shedder.came += 1
+        if load_shedder.came >= MIN_REQUESTS or load_shedder.is_on:
+            load_shedder.watch()
+        way = self._attend(cycle, app, self.was_late) if load_shedder.watches else cycle.run_asgi(app)
         # Held by its connection, which has one at a time; the server's own list would cost a callback for each call.
         self._task = self.loop.create_task(way)
 
@@ -301,7 +301,7 @@ class LimitedProtocol(SheddingProtocol):
         if self._refused or self.transport.is_closing():
             return
         self._refused = True
-        self.meter.add(CONNECTION_REJECTIONS[status])
+        self.metrics.add(CONNECTION_REJECTIONS[status])
         last = self._last_to_answer()
         if last is not None:
             last.keep_alive = False
@@ -323,8 +323,8 @@ class LimitedProtocol(SheddingProtocol):
 
 def protocol_class(
     request_timeout: float,
-    arrivals: RequestSequence,
-    meter: WorkerMetrics,
+    sequence: RequestSequence,
+    metrics: WorkerMetrics,
     kind: type[LimitedProtocol] = LimitedProtocol,
     *,
     max_connections: int,
@@ -333,8 +333,8 @@ def protocol_class(
     given = {
         "request_timeout": request_timeout,
         "max_connections": max_connections,
-        "arrivals": arrivals,
-        "meter": meter,
-        "crowding": LoadShedder(),
+        "sequence": sequence,
+        "metrics": metrics,
+        "load_shedder": LoadShedder(),
     }
     return type("LimitedProtocol", (kind,), given)

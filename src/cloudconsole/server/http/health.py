@@ -40,7 +40,7 @@ class HealthEndpoint:
 
     async def ready(self, request: Request, _front: RequestOrigin) -> Response:
         """Only while calls would be served: not when stopping, nor without a store that this program can serve."""
-        await self._reader.changes.look()
+        await self._reader.changes.poll()
         if self._is_draining():
             raise Unavailable
         await self._require_compatible_store()

@@ -29,9 +29,9 @@ MOST_REMEMBERED: Final = 10_000
 class IdentityProvider(Struct, frozen=True):
     """One way in; each has its own turns, so that a slow one holds up nobody at another."""
 
-    identity: IdentityBackend
-    turns: ConcurrencyLimiter
-    warden: TokenVerifier | None = None
+    backend: IdentityBackend
+    limiter: ConcurrencyLimiter
+    verifier: TokenVerifier | None = None
     """Of sessions that another than the console vouches for."""
     revoker: TokenRevoker | None = None
     """Of their tokens."""
@@ -41,9 +41,14 @@ class TokenRevalidator:
     """Asks again and again whether the tokens of guests' sessions are still good, and ends those whose are not."""
 
     def __init__(
-        self, doors: Mapping[str, IdentityProvider], every: int, clock: Clock, activity: ActivityStore, writer: Writer
+        self,
+        providers: Mapping[str, IdentityProvider],
+        every: int,
+        clock: Clock,
+        activity: ActivityStore,
+        writer: Writer,
     ) -> None:
-        self._doors = doors
+        self._providers = providers
         self._every = every
         self._clock = clock
         self._activity = activity
@@ -55,61 +60,63 @@ class TokenRevalidator:
         """A session was opened just now: its token is good."""
         self._remember(id_hash, self._clock.now())
 
-    async def see(self, session: Session, access: CloudCredentials, caller: ClientInfo) -> None:
+    async def ensure_valid(self, session: Session, access: CloudCredentials, client: ClientInfo) -> None:
         """See that the session may still be served; `LoginRequired` where its token is no good any more."""
         now = self._clock.now()
         vouched_at = self._vouched.get(session.id_hash)
         # `<=`, because a clock may be set back.
         if vouched_at is not None and vouched_at <= now < vouched_at + self._every:
             return
-        await self.ask_again(session, access, caller)
+        await self.revalidate(session, access, client)
 
-    async def ask_again(self, session: Session, access: CloudCredentials, caller: ClientInfo) -> None:
+    async def revalidate(self, session: Session, access: CloudCredentials, client: ClientInfo) -> None:
         """Ask, however lately it was done, whether the token is good; if not, the session ends with `LoginRequired`."""
-        if await self._is_good(session, access, caller):
+        if await self._is_good(session, access, client):
             return
         self._vouched.pop(session.id_hash, None)
         end = self._activity.end_session
-        await self._writer.run(end, session.id_hash, session.known_as, caller, int(self._clock.now()), REVOKED)
-        await self._writer.settle()
+        await self._writer.write(end, session.id_hash, session.log_name, client, int(self._clock.now()), REVOKED)
+        await self._writer.wait_for_replicas()
         raise LoginRequired
 
-    async def revoke(self, session: Session, caller: ClientInfo) -> None:
+    async def revoke(self, session: Session, client: ClientInfo) -> None:
         """Make the token of an ended session worthless, as far as its endpoint can be reached."""
         self._vouched.pop(session.id_hash, None)
-        warden = self._warden_of(session)
-        if warden is not None and session.access is not None:
+        verifier = self._verifier_for(session)
+        if verifier is not None and session.credentials is not None:
             try:
-                await warden.revoke(session.access, caller)
+                await verifier.revoke(session.credentials, client)
             except ApiError as problem:
                 log.warning("a token could not be revoked at logout: %s", problem.error)
 
-    async def _is_good(self, session: Session, access: CloudCredentials, caller: ClientInfo) -> bool:
-        warden = self._warden_of(session)
-        if warden is None:
+    async def _is_good(self, session: Session, access: CloudCredentials, client: ClientInfo) -> bool:
+        verifier = self._verifier_for(session)
+        if verifier is None:
             return False
         if not self._every:
-            return await self._ask(session.id_hash, warden, access, caller)
+            return await self._verify(session.id_hash, verifier, access, client)
         # Those who come together ask once; the asking outlives the one who began it.
         asking = self._asking.get(session.id_hash)
         if asking is None:
-            asking = asyncio.create_task(self._ask(session.id_hash, warden, access, caller))
+            asking = asyncio.create_task(self._verify(session.id_hash, verifier, access, client))
             self._asking[session.id_hash] = asking
             asking.add_done_callback(lambda _task: self._asking.pop(session.id_hash, None))
         return await asyncio.shield(asking)
 
-    async def _ask(self, id_hash: bytes, warden: TokenVerifier, access: CloudCredentials, caller: ClientInfo) -> bool:
+    async def _verify(
+        self, id_hash: bytes, verifier: TokenVerifier, access: CloudCredentials, client: ClientInfo
+    ) -> bool:
         asked_at = self._clock.now()
-        is_good = await warden.vouches(access, caller)
+        is_good = await verifier.is_valid(access, client)
         if is_good:
             # Not as of when the last one came who waited with the first: the token may have been revoked before.
             self._remember(id_hash, asked_at)
         return is_good
 
-    def _warden_of(self, session: Session) -> TokenVerifier | None:
+    def _verifier_for(self, session: Session) -> TokenVerifier | None:
         """None where the endpoint is not among the settings any more."""
-        door = None if session.access is None else self._doors.get(session.access.endpoint)
-        return None if door is None else door.warden
+        provider = None if session.credentials is None else self._providers.get(session.credentials.endpoint)
+        return None if provider is None else provider.verifier
 
     def _remember(self, id_hash: bytes, moment: float) -> None:
         if len(self._vouched) >= MOST_REMEMBERED:
@@ -139,7 +146,7 @@ class IdentityProviders:
             return list(self._addresses)
         return [f"{origin}/v3"] if origin else []
 
-    def meant_by(self, region: str, origin: str | None) -> str:
+    def for_region(self, region: str, origin: str | None) -> str:
         """Whose accounts are meant."""
         address = normalise_region(region)
         if address is not None:

@@ -36,14 +36,14 @@ LASTING: Final = 0.1
 
 
 class Connection(Protocol):
-    rests: bool
-    came_late: bool
+    is_paused: bool
+    was_late: bool
     """Whether what it brings now may have waited while it was not read from."""
 
-    def rest(self) -> None:
+    def pause(self) -> None:
         """Read no more for now."""
 
-    def listen(self) -> None:
+    def resume(self) -> None:
         """Read on."""
 
 
@@ -94,7 +94,7 @@ class LoadShedder:
             self.is_on = self.is_on and self._lasts(self._seconds())
             asyncio.get_running_loop().call_soon(self._begin_watching)
 
-    def turns_away(self, *, came_late: bool) -> bool:
+    def should_reject(self, *, came_late: bool) -> bool:
         """Whether a call that is about to begin must be refused."""
         if came_late or not self.is_on:
             return came_late
@@ -105,13 +105,13 @@ class LoadShedder:
             self._hears = 0
         return falls_short
 
-    def let_rest(self, connection: Connection) -> None:
+    def pause(self, connection: Connection) -> None:
         """Do not read from one that was refused until its turn comes."""
-        if connection.rests:
+        if connection.is_paused:
             return
         if not self._resting and not self._heard:
             asyncio.get_running_loop().call_later(TICK, self._tick)
-        connection.rest()
+        connection.pause()
         self._resting.append((connection, self._seconds()))
 
     def _begin_watching(self) -> None:
@@ -150,14 +150,14 @@ class LoadShedder:
     def _tick(self) -> None:
         """Listen to some of those who rest. What one sent while it rested comes before the next tick."""
         for connection in self._heard:
-            connection.came_late = False
+            connection.was_late = False
         now = self._seconds()
         self._heard = []
         self._hears += HEARD_A_TICK
         for _ in range(min(self._hears, len(self._resting))):
             connection, since = self._resting.popleft()
-            connection.came_late = now - since > LATE
-            connection.listen()
+            connection.was_late = now - since > LATE
+            connection.resume()
             self._heard.append(connection)
         if self._heard:
             asyncio.get_running_loop().call_later(TICK, self._tick)

@@ -23,38 +23,38 @@ class LoginEndpoint:
     clock: Clock
     tokens: CsrfTokens
     sessions: Sessions
-    regions: IdentityProviders
-    admission: Authenticator
+    providers: IdentityProviders
+    authenticator: Authenticator
 
-    async def log_in(self, request: Request, front: RequestOrigin) -> Response:
+    async def login(self, request: Request, front: RequestOrigin) -> Response:
         body = await read_body(request, self.settings.max_body)
         media_type(request, (FORM,))
         check_origin(request, front)
         fields = parse_form(body)
         csrf_seed = self.tokens.check_login(request, fields.get("csrfmiddlewaretoken"))
         username, password, region = (required_text(fields, name) for name in ("username", "password", "region"))
-        await self.admission.recognise(request, username)
-        endpoint = self.regions.meant_by(region, front.origin)
+        await self.authenticator.identify_for_log(request, username)
+        endpoint = self.providers.for_region(region, front.origin)
         if endpoint != LOCAL_REGION:
-            await self.admission.recognise(request, username, endpoint)
+            await self.authenticator.identify_for_log(request, username, endpoint)
         replaces = [session_id for session_id, _ in request.head.sessions]
         wanted = SessionRequest(csrf_seed, replaces, endpoint=endpoint)
-        session_id = await self.admission.admit(request, front, username, password, wanted)
-        return self._let_in(session_id, csrf_seed, front)
+        session_id = await self.authenticator.login(request, front, username, password, wanted)
+        return self._logged_in(session_id, csrf_seed, front)
 
-    async def log_out(self, request: Request, front: RequestOrigin) -> Response:
+    async def logout(self, request: Request, front: RequestOrigin) -> Response:
         try:
             session = await self.sessions.require(request)
         except LoginRequired:
             if request.head.sessions:
                 # It may have ended a moment ago on another replica whose answer was lost.
-                await self.admission.writer.settle()
+                await self.authenticator.writer.wait_for_replicas()
             raise
         self.tokens.check_call(request, front, session)
-        await self.admission.dismiss(request, front, session)
+        await self.authenticator.logout(request, front, session)
         return Response(headers=cookie_headers(clear_session_cookie(secure=front.secure)))
 
-    def _let_in(self, session_id: str, csrf_seed: str, front: RequestOrigin) -> Response:
+    def _logged_in(self, session_id: str, csrf_seed: str, front: RequestOrigin) -> Response:
         headers: HeaderList = cookie_headers(
             session_cookie(session_id, secure=front.secure),
             csrf_cookie(self.tokens.from_seed(csrf_seed), self.clock.now(), secure=front.secure),

@@ -31,7 +31,7 @@ class UndeclaredProxies:
         self._noted: dict[str, float] = {}
         self._writing: set[asyncio.Task[None]] = set()
 
-    def note(self, address: str) -> None:
+    def record(self, address: str) -> None:
         """Note an address, without making its call wait for it."""
         now = self._clock.now()
         noted_at = self._noted.get(address)
@@ -49,7 +49,7 @@ class UndeclaredProxies:
 
     async def _write(self, address: str, now: int) -> None:
         try:
-            await self._writer.run(self._activity.note_undeclared_proxy, address, now)
+            await self._writer.write(self._activity.record_undeclared_proxy, address, now)
         except ApiError as problem:
             log.warning("an undeclared proxy could not be noted: %s", problem.__cause__)
 
@@ -93,15 +93,15 @@ class ProxyPolicy:
         bound_to_loopback = is_loopback(settings.host)
         self._loopback_too = bound_to_loopback and not settings.hosts
         self._any_host = not self._hosts and not bound_to_loopback
-        self._lately_entered = lru_cache(maxsize=1024)(self._enter_by)
+        self._lately_entered = lru_cache(maxsize=1024)(self._resolve_proxied)
         if self._any_host:
             log.warning("No hosts are set: any Host header is accepted. Set hosts or public_origin.")
 
-    def enter(self, request: Request) -> RequestOrigin:
+    def resolve(self, request: Request) -> RequestOrigin:
         """How the request reached us; refuses one for a host that we do not serve."""
         head, scheme, address = request.head, request.scheme, request.peer
         host = head.host
-        if not self._takes_from_proxies and head.came_by_proxy:
+        if not self._takes_from_proxies and head.via_proxy:
             raise InvalidHost(_NO_PROXY)
         if self._proxies and is_in_networks(request.peer, self._proxies):
             host = _last(head.header(b"x-forwarded-host")) or host
@@ -109,7 +109,7 @@ class ProxyPolicy:
             scheme = forwarded_scheme if forwarded_scheme in ("http", "https") else scheme
             address = request.address = self._forwarded_address(head) or address
         elif head.is_forwarded and self._undeclared is not None:
-            self._undeclared.note(request.peer)
+            self._undeclared.record(request.peer)
         if host is None:
             if request.http_version != "1.0":
                 raise InvalidHost
@@ -118,7 +118,7 @@ class ProxyPolicy:
             raise InvalidHost
         return self._lately_entered(host, scheme, address)
 
-    def _enter_by(self, host: str, scheme: str, address: str) -> RequestOrigin:
+    def _resolve_proxied(self, host: str, scheme: str, address: str) -> RequestOrigin:
         if not self._serves(host):
             raise InvalidHost
         return RequestOrigin(host, scheme, address, self._public_origin or parse_origin(f"{scheme}://{host}"))

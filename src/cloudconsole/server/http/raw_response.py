@@ -13,7 +13,7 @@ from cloudconsole.spec.errors import Unavailable
 from cloudconsole.spec.i18n import Language
 
 
-def write_response(cycle: RequestResponseCycle, crowding: LoadShedder, head: bytes, body: bytes) -> bool:
+def write_response(cycle: RequestResponseCycle, load_shedder: LoadShedder, head: bytes, body: bytes) -> bool:
     """Do at once what uvicorn does in two messages, after looking at each header: ours were put together by us."""
     if cycle.flow.write_paused or cycle.disconnected:
         return False
@@ -21,7 +21,7 @@ def write_response(cycle: RequestResponseCycle, crowding: LoadShedder, head: byt
     if not cycle.keep_alive:
         lines.append(b"connection: close\r\n")
     cycle.transport.write(b"".join([*lines, b"\r\n", body]))
-    crowding.came = 0
+    load_shedder.came = 0
     cycle.response_started = cycle.response_complete = True
     cycle.message_event.set()
     if not cycle.keep_alive:
@@ -30,12 +30,12 @@ def write_response(cycle: RequestResponseCycle, crowding: LoadShedder, head: byt
     return True
 
 
-def write_rejection(cycle: RequestResponseCycle, crowding: LoadShedder, last_head: HeadersCache) -> None:
+def write_rejection(cycle: RequestResponseCycle, load_shedder: LoadShedder, last_head: HeadersCache) -> None:
     """Answer 503, with all that a refusal has, for a third of what a call costs; the connection stays."""
     head = last_head.read(list(cycle.scope["headers"]))
     first, body = _rejection(head.language)
     first += (head.given_request_id or new_request_id()).encode()
-    if not write_response(cycle, crowding, first + b"\r\n", b"" if cycle.scope["method"] == "HEAD" else body):
+    if not write_response(cycle, load_shedder, first + b"\r\n", b"" if cycle.scope["method"] == "HEAD" else body):
         # Whoever does not read its answers learns nothing by another.
         cycle.transport.close()
 

@@ -73,7 +73,7 @@ class Headers:
         return self._headers.get(name)
 
     @property
-    def came_by_proxy(self) -> bool:
+    def via_proxy(self) -> bool:
         """Whether any header is of those that proxies of any kind add."""
         return any(name in _PASSED_ON or name.startswith(b"x-forwarded-") for name in self._headers)
 

@@ -34,7 +34,7 @@ WHOLE_HEAD: Final = (
     + b"".join(b"%b: %b\r\n" % header for header in (JSON_TYPE, CLOSED_POLICY, NO_STORE, *SECURITY_HEADERS))
     + b"content-length: %d\r\nx-request-id: %b\r\n"
 )
-AGE: Final = b"x-answer-age"
+AGE: Final = b"age"
 """How many seconds ago a cloud behind us gave the answer."""
 
 DISCARDED_AT_MOST: Final = 8 * 1024 * 1024

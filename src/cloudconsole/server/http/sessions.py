@@ -78,8 +78,8 @@ class Sessions:
             # A foreign session, planted by a neighbouring host, must not take the place of the caller's own.
             live.sort(key=lambda each: not self._tokens.came_along(each[1], request))
         session = live[0][1]
-        request.user = session.known_as
-        self.note_use(session, now)
+        request.user = session.log_name
+        self.touch(session, now)
         return live[0]
 
     async def require(self, request: Request) -> Session:
@@ -88,13 +88,13 @@ class Sessions:
             raise LoginRequired
         return found[1]
 
-    async def settle(self) -> None:
+    async def flush_touches(self) -> None:
         """Wait until every use so far is written down."""
         if self._touching is not None:
             self._gathered.set()
             await asyncio.wait([self._touching])
 
-    def note_use(self, session: Session, now: float) -> None:
+    def touch(self, session: Session, now: float) -> None:
         """Write down that the session is in use, where it is due, without making the call wait for it."""
         # Either way: it may have been used when the clock was ahead of what it is now.
         if abs(now - session.seen_at) < TOUCH_SECONDS or session.id_hash in self._being_written:
@@ -111,8 +111,8 @@ class Sessions:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._gathered.wait(), TOUCH_BATCH_SECONDS)
                 self._being_written, self._touched = self._touched, {}
-                await self._writer.run(self._activity.touch_sessions, self._being_written)
-                self._reader.note_seen(self._being_written)
+                await self._writer.write(self._activity.touch_sessions, self._being_written)
+                self._reader.record_seen(self._being_written)
         except ApiError as problem:
             log.warning(
                 "the last use of %d sessions could not be written: %s", len(self._being_written), problem.__cause__

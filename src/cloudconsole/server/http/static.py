@@ -37,7 +37,7 @@ class CachedResponse(NamedTuple):
     policy: tuple[bytes, bytes]
     caching: tuple[bytes, bytes]
 
-    def answer(self, request: Request) -> Response:
+    def respond(self, request: Request) -> Response:
         """The whole, as small as the caller takes it, or 304 to one whose copy is this one."""
         headers: HeaderList = [(b"etag", self.tag.encode()), _VARIES]
         known = request.head.header(b"if-none-match") or ""
@@ -108,7 +108,7 @@ class Assets:
 
 def _show(asset: CachedResponse) -> Endpoint:
     async def show(request: Request, _front: RequestOrigin) -> Response:
-        return asset.answer(request)
+        return asset.respond(request)
 
     return show
 
@@ -142,11 +142,11 @@ _REFERENCE: Final = make_cached(render(_DOCUMENT).encode(), HTML, _policy_of(STY
 
 
 async def show_openapi(request: Request, _front: RequestOrigin) -> Response:
-    return _OPENAPI.answer(request)
+    return _OPENAPI.respond(request)
 
 
 async def show_reference(request: Request, _front: RequestOrigin) -> Response:
-    return _REFERENCE.answer(request)
+    return _REFERENCE.respond(request)
 
 
 _FILE: Final = "console/index.html"
@@ -164,4 +164,4 @@ _PAGE: Final = make_cached(_page(ASSETS), HTML, PAGE_POLICY)
 
 
 async def show_console(request: Request, _front: RequestOrigin) -> Response:
-    return _PAGE.answer(request)
+    return _PAGE.respond(request)

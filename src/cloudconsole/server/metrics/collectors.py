@@ -23,8 +23,8 @@ REMEMBERED_INTERVALS: Final = 240
 
 
 class LoopLagMonitor:
-    def __init__(self, meter: WorkerMetrics, take_readings: Callable[[], None]) -> None:
-        self._meter = meter
+    def __init__(self, metrics: WorkerMetrics, take_readings: Callable[[], None]) -> None:
+        self._metrics = metrics
         self._take_readings = take_readings
         self._beats = 0
         self._longest = self._longest_before = 0
@@ -32,7 +32,7 @@ class LoopLagMonitor:
 
     def start(self) -> None:
         """Begin in the running loop; ends with it."""
-        self._meter.add(HEARTBEATS)
+        self._metrics.add(HEARTBEATS)
         self._due = time.perf_counter_ns() + int(INTERVAL_SECONDS * 1_000_000_000)
         asyncio.get_running_loop().call_later(INTERVAL_SECONDS, self._beat)
 
@@ -47,23 +47,23 @@ class LoopLagMonitor:
         if self._beats % REMEMBERED_INTERVALS == 0:
             self._longest, self._longest_before = 0, self._longest
         self._longest = max(self._longest, lag)
-        self._meter.observe(LOOP_LAG, lag)
-        self._meter.set(LONGEST_LAG, max(self._longest, self._longest_before))
+        self._metrics.observe(LOOP_LAG, lag)
+        self._metrics.set(LONGEST_LAG, max(self._longest, self._longest_before))
 
 
 class UpstreamObserver:
     """A cloud's watcher whose figures all processes share."""
 
-    def __init__(self, meter: WorkerMetrics) -> None:
-        self._meter = meter
+    def __init__(self, metrics: WorkerMetrics) -> None:
+        self._metrics = metrics
 
-    def begun(self, service: Service) -> None:
-        self._meter.add(UPSTREAM_IN_FLIGHT[service])
+    def started(self, service: Service) -> None:
+        self._metrics.add(UPSTREAM_IN_FLIGHT[service])
 
-    def ended(self, service: Service, nanoseconds: int) -> None:
-        self._meter.add(UPSTREAM_IN_FLIGHT[service], -1)
-        self._meter.observe(UPSTREAM_OFFSETS[service], nanoseconds)
+    def finished(self, service: Service, nanoseconds: int) -> None:
+        self._metrics.add(UPSTREAM_IN_FLIGHT[service], -1)
+        self._metrics.observe(UPSTREAM_OFFSETS[service], nanoseconds)
 
     def failed(self, service: Service, *, was_slow: bool) -> None:
         reason = UpstreamTimeout.error if was_slow else UpstreamFailed.error
-        self._meter.add(UPSTREAM_FAILURES[service, reason])
+        self._metrics.add(UPSTREAM_FAILURES[service, reason])

@@ -1,4 +1,4 @@
-"""The metrics by name: what each one is called, of which type it is, and what it tells."""
+"""Metric families: name, type, help text and labels."""
 
 from typing import Final, Literal, NamedTuple
 
@@ -13,87 +13,83 @@ class Family(NamedTuple):
 
 
 REQUESTS: Final = Family(
-    "calls_total", "counter", "Calls answered, by call and outcome: ok, or why not.", ("call", "outcome")
+    "requests_total", "counter", "Requests, by operation and outcome: ok or the error.", ("operation", "outcome")
 )
 REQUEST_SECONDS: Final = Family(
-    "call_duration_seconds", "histogram", "Time from a request's head to its answer, by call.", ("call",)
+    "request_duration_seconds", "histogram", "Time from request headers to response, by operation.", ("operation",)
 )
-IN_FLIGHT: Final = Family("calls_in_flight", "gauge", "Calls being answered.")
-LOGINS: Final = Family("logins_total", "counter", "Login calls, by outcome.", ("outcome",))
-REJECTIONS: Final = Family("refusals_total", "counter", "Refused calls, health checks aside, by reason.", ("reason",))
+IN_FLIGHT: Final = Family("requests_in_flight", "gauge", "Requests in progress.")
+LOGINS: Final = Family("logins_total", "counter", "Login requests, by outcome.", ("outcome",))
+REJECTIONS: Final = Family(
+    "rejections_total", "counter", "Rejected requests by reason, without health checks.", ("reason",)
+)
 CONNECTION_REJECTIONS: Final = Family(
-    "connection_refusals_total",
+    "connection_rejections_total",
     "counter",
-    "Requests that the connection itself refused before they were whole, and connections too many, by status.",
+    "Requests and connections rejected at protocol level, by status.",
     ("status",),
 )
-SHED_REQUESTS: Final = Family(
-    "turned_away_total", "counter", "Calls that were refused because more came than could be answered."
-)
+SHED_REQUESTS: Final = Family("requests_shed_total", "counter", "Requests rejected by load shedding.")
 SUPPRESSED_RECORDS: Final = Family(
-    "audit_lines_left_out_total", "counter", "Audit lines of refusals that were left out because there were too many."
+    "audit_records_suppressed_total", "counter", "Audit records of rejections suppressed by rate limiting."
 )
 SESSIONS: Final = Family("sessions", "gauge", "Live sessions.")
-ACCOUNTS: Final = Family("accounts", "gauge", "Accounts, enabled and disabled.", ("state",))
+ACCOUNTS: Final = Family("accounts", "gauge", "Accounts, by state.", ("state",))
 PASSWORDS_WAITING: Final = Family(
-    "password_checks_waiting", "gauge", "Logins whose password is being checked or waits for it."
+    "password_checks_waiting", "gauge", "Logins whose password is being verified or queued."
 )
-STORE_READABLE: Final = Family("store_readable", "gauge", "1 if the store could be read for this page, else 0.")
+STORE_READABLE: Final = Family("store_readable", "gauge", "1 if the store could be read for this scrape, else 0.")
 STORE_BYTES: Final = Family("store_size_bytes", "gauge", "Size of the store's files.", ("file",))
-STORE_FREE: Final = Family("store_free_bytes", "gauge", "Free space on the disk of the data folder.")
-STORE_ERRORS: Final = Family("store_errors_total", "counter", "Calls rejected because of the store.")
+STORE_FREE: Final = Family("store_free_bytes", "gauge", "Free space on the disk of the data directory.")
+STORE_ERRORS: Final = Family("store_errors_total", "counter", "Requests rejected because of the store.")
 STORE_WRITES: Final = Family(
-    "store_write_duration_seconds", "histogram", "Time that a write took, waiting for its turn included."
+    "store_write_duration_seconds", "histogram", "Duration of writes, including time in the queue."
 )
-WRITES_WAITING: Final = Family(
-    "store_writes_waiting",
-    "gauge",
-    "Writes, and looks before a login, under way or waiting for their turn.",
-)
+WRITES_WAITING: Final = Family("store_writes_waiting", "gauge", "Writes, and reads before a login, running or queued.")
 LEASE_LOST: Final = Family(
-    "store_watch_lost_workers",
+    "store_lease_lost_workers",
     "gauge",
-    "Workers that cannot learn what changes in the database, and so refuse calls; none with the embedded store.",
+    "Workers without a change lease, which reject requests; always 0 on SQLite.",
 )
 CACHE_LOOKUPS: Final = Family(
-    "payloads_total", "counter", "Payloads handed out, prepared for the call or kept from an earlier one.", ("source",)
+    "response_cache_lookups_total", "counter", "Lookups in the response cache, by result: hit or miss.", ("result",)
 )
-CACHE_BYTES: Final = Family("payload_cache_bytes", "gauge", "Memory that kept payloads take, of all workers.")
+CACHE_BYTES: Final = Family("response_cache_bytes", "gauge", "Memory of the response caches of all workers.")
 UPSTREAM_SECONDS: Final = Family(
-    "upstream_call_duration_seconds",
+    "upstream_request_duration_seconds",
     "histogram",
-    "Time that a call to a cloud behind the console took, waiting for its turn included, by service.",
+    "Duration of requests to OpenStack, including time in the queue, by service.",
     ("service",),
 )
 UPSTREAM_FAILURES: Final = Family(
     "upstream_failures_total",
     "counter",
-    "Calls to a cloud behind the console that failed, by service and reason.",
+    "Failed requests to OpenStack, by service and reason.",
     ("service", "reason"),
 )
 UPSTREAM_IN_FLIGHT: Final = Family(
-    "upstream_calls_in_flight",
+    "upstream_requests_in_flight",
     "gauge",
-    "Calls to a cloud behind the console that are under way or wait for their turn, by service.",
+    "Requests to OpenStack running or queued, by service.",
     ("service",),
 )
 LOOP_LAG: Final = Family(
-    "event_loop_lag_seconds", "histogram", "How late a worker's event loop was, looked at four times a second."
+    "event_loop_lag_seconds", "histogram", "Event-loop lag of the workers, sampled four times a second."
 )
 LONGEST_LAG: Final = Family(
-    "event_loop_lag_max_seconds", "gauge", "The longest lag of any worker in the last one to two minutes."
+    "event_loop_lag_max_seconds", "gauge", "Maximum event-loop lag of any worker in the last one to two minutes."
 )
-WORKERS: Final = Family("workers", "gauge", "Worker processes that are running.")
+WORKERS: Final = Family("workers", "gauge", "Running worker processes.")
 RESTARTS: Final = Family(
-    "worker_restarts_total", "counter", "Workers that were replaced, by reason: died, frozen.", ("reason",)
+    "worker_restarts_total", "counter", "Replaced workers, by reason: died or frozen.", ("reason",)
 )
 WORKER_MEMORY: Final = Family("worker_resident_memory_bytes", "gauge", "Resident memory of each worker.", ("worker",))
 CERTIFICATE_EXPIRY: Final = Family(
     "certificate_expiry_seconds",
     "gauge",
-    "When the certificate that the console serves expires, in seconds since the epoch; none without a certificate.",
+    "Expiry of the server's own certificate, in seconds since the epoch; absent without one.",
 )
-START_TIME: Final = Family("start_time_seconds", "gauge", "When the console was started, in seconds since the epoch.")
-BUILD: Final = Family("build_info", "gauge", "Always 1; the version is a label.", ("version", "python"))
+START_TIME: Final = Family("start_time_seconds", "gauge", "Start time, in seconds since the epoch.")
+BUILD: Final = Family("build_info", "gauge", "Always 1; the labels are the versions.", ("version", "python"))
 
 FAMILIES: Final = tuple(value for value in list(vars().values()) if isinstance(value, Family))

@@ -89,12 +89,12 @@ Sample = tuple[tuple[str, ...], Number]
 
 
 class MetricsExposition:
-    def __init__(self, board: SharedMetrics, store: StoreGauges) -> None:
-        self._board = board
+    def __init__(self, shared_metrics: SharedMetrics, store: StoreGauges) -> None:
+        self._shared_metrics = shared_metrics
         self._store = store
 
     def text(self) -> str:
-        workers = self._board.read()
+        workers = self._shared_metrics.read()
         totals = [sum(cells) for cells in zip(*workers, strict=True)]
         lines: list[str] = []
         lines += _calls(totals)
@@ -102,7 +102,7 @@ class MetricsExposition:
         lines += _upstream(totals)
         lines += _of_processes(workers, totals)
         lines += _of_the_store(self._store)
-        lines += _family(definitions.START_TIME, [((), f"{self._board.made_at:.3f}")])
+        lines += _family(definitions.START_TIME, [((), f"{self._shared_metrics.made_at:.3f}")])
         lines += _family(definitions.BUILD, [((__version__, platform.python_version()), 1)])
         return "\n".join(lines) + "\n"
 
@@ -138,7 +138,7 @@ def _calls(totals: list[int]) -> list[str]:
 
 
 def _store_of_workers(totals: list[int]) -> list[str]:
-    payloads = [(("prepared",), totals[layout.CACHE_MISSES]), (("kept",), totals[layout.CACHE_HITS])]
+    payloads = [(("miss",), totals[layout.CACHE_MISSES]), (("hit",), totals[layout.CACHE_HITS])]
     return [
         *_family(definitions.CACHE_LOOKUPS, payloads),
         *_family(definitions.CACHE_BYTES, [((), totals[layout.CACHE_BYTES])]),

@@ -21,7 +21,7 @@ LOGIN: Final = "login"
 LOGOUT: Final = "logout"
 OPERATOR_LOGIN: Final = "operator_login"
 OPERATOR_LOGOUT: Final = "operator_logout"
-ADMIN_UI: Final = "operator_pages"
+ADMIN_UI: Final = "admin_ui"
 """Any other call of a page for operators."""
 OPEN_SESSION: Final = "welcome"
 

@@ -33,7 +33,7 @@ class WorkerMetrics:
     def __init__(self, cells: memoryview) -> None:
         self._cells = cells
 
-    def count_call(self, call: str, outcome: str, nanoseconds: int) -> None:
+    def count_request(self, call: str, outcome: str, nanoseconds: int) -> None:
         cells, place = self._cells, OPERATION_OFFSETS[call]
         cells[place + OUTCOME_OFFSETS[outcome]] += 1
         place += _BUCKETS
@@ -75,7 +75,7 @@ class SharedMetrics:
         self._regions = [cells[start : start + WORKER_CELLS] for start in starts]
         self.made_at = time.time()
 
-    def meter(self, worker: int) -> WorkerMetrics:
+    def worker(self, worker: int) -> WorkerMetrics:
         return WorkerMetrics(self._regions[worker])
 
     def is_accepting(self) -> bool:
@@ -106,4 +106,4 @@ class SharedMetrics:
 
 def standalone_metrics() -> WorkerMetrics:
     """For a console that nobody looks at from outside."""
-    return SharedMetrics(1).meter(0)
+    return SharedMetrics(1).worker(0)

@@ -60,7 +60,7 @@ def _body(action: Action) -> Schema:
         "properties": {"action": {"const": action.name}, **dict(zip(action.parameters, parameters, strict=True))},
         "required": ["action", *action.parameters],
         "additionalProperties": True,
-        "x-answer": reference(response_name(action)),
+        "x-response": reference(response_name(action)),
     }
 
 
@@ -105,13 +105,13 @@ def responses(operation: Operation, examples: Examples) -> Part:
 def _successes(examples: Examples) -> dict[str, Part]:
     welcome = {"schema": reference("WelcomeAnswer"), "example": examples.of(OPEN_SESSION.name).answer}
     # Not oneOf: two of the answers may be equally empty.
-    answers = {
+    responses = {
         "schema": {"anyOf": [reference(response_name(action)) for action in ACTIONS]},
         "examples": {action.name: {"value": examples.of(action.name).answer} for action in ACTIONS},
     }
     return {
         OPEN_SESSION.name: {"200": _response("What the console offers.", welcome, "Set-Cookie")},
-        CALL_ACTION.name: {"200": _response("The action's answer.", answers)},
+        CALL_ACTION.name: {"200": _response("The action's answer.", responses)},
         LOGIN.name: {
             "200": _response("Logged in; the body is empty.", None, "Set-Cookie"),
             "302": _response(
@@ -229,7 +229,7 @@ def _catalogue() -> list[Document]:
             "code": error.code,
             "message": error.text._asdict(),
             "when": error.when,
-            "mend": error.mend,
+            "remedy": error.remedy,
             "operations": [operation.name for operation in OPERATIONS if error in operation.errors],
         }
         for error in sorted(errors, key=lambda error: (error.code, error.error))

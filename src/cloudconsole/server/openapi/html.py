@@ -27,8 +27,8 @@ def example_of(document: Schema, action: str) -> tuple[Any, Any]:
     """A body of the action and the answer to it."""
     call = document["paths"]["/api/"]["post"]
     contents = (call["requestBody"]["content"], call["responses"]["200"]["content"])
-    body, answer = (content["application/json"]["examples"][action]["value"] for content in contents)
-    return body, answer
+    body, response = (content["application/json"]["examples"][action]["value"] for content in contents)
+    return body, response
 
 
 def parameter_rows(document: Schema, action: str) -> list[FieldRow]:
@@ -165,7 +165,7 @@ def _operations(document: Document) -> str:
 
 def _action(document: Document, action: Document) -> str:
     name, data = action["name"], data_schema(document, action["name"])
-    body, answer = example_of(document, name)
+    body, response = example_of(document, name)
     parameters = parameter_rows(document, name)
     return (
         f'<h3 id="{name}"><a href="#{name}">{name}</a></h3><p>{_marked(action["purpose"]["en"])} '
@@ -173,7 +173,7 @@ def _action(document: Document, action: Document) -> str:
         + "".join(f"<p>{_marked(note)}</p>" for note in action["notes"])
         + (f"<h4>Parameters</h4>{_fields(parameters)}" if parameters else "")
         + f"<h4><code>data</code>: {type_text(data, document)}</h4>{_fields(field_rows(document, data))}"
-        + f"<h4>Example body</h4><pre>{escape(shown(body))}</pre><h4>Its answer</h4><pre>{escape(shown(answer))}</pre>"
+        + f"<h4>Example body</h4><pre>{escape(shown(body))}</pre><h4>Response</h4><pre>{escape(shown(response))}</pre>"
     )
 
 
@@ -187,7 +187,7 @@ def _errors(document: Document) -> str:
         [
             str(error["code"]),
             f'<code id="{error["error"]}">{error["error"]}</code>',
-            f"{_marked(error['when'])}. <br>{_marked(error['mend'])}",
+            f"{_marked(error['when'])}. <br>{_marked(error['remedy'])}",
             f'{escape(error["message"]["en"])}<br><span class="zh" lang="zh">{escape(error["message"]["zh"])}</span>',
         ]
         for error in document["x-errors"]

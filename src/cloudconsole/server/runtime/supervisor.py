@@ -30,7 +30,7 @@ from cloudconsole.server.runtime.worker import (
     log_stop,
     run_worker,
 )
-from cloudconsole.server.test_mode.runtime import TestRuntime
+from cloudconsole.server.test_mode.runtime import ServerRuntime
 
 POLL_SECONDS: Final = 0.1
 """Between two looks of the supervisor at its workers."""
@@ -74,22 +74,24 @@ def serve(
     settings: Settings,
     sockets: ListeningSockets,
     certificate: Certificate | None,
-    desk: TestRuntime,
+    runtime: ServerRuntime,
     notifier: Notifier,
 ) -> int:
     """Serve until told to stop, by https where there is a certificate; gives the exit code."""
-    board = SharedMetrics(settings.workers)
+    shared_metrics = SharedMetrics(settings.workers)
     log_start(settings, sockets)
     if settings.workers == 1 and sockets.metrics is None:
-        ending = run_worker(settings, sockets.calls, certificate, board, 0, desk, desk.lifeline, notifier)
+        ending = run_worker(
+            settings, sockets.calls, certificate, shared_metrics, 0, runtime, runtime.lifeline, notifier
+        )
     else:
-        ending = Supervisor(settings, sockets, certificate, board, desk, notifier).run()
+        ending = Supervisor(settings, sockets, certificate, shared_metrics, runtime, notifier).run()
     log_stop(settings, ending)
     return 0
 
 
 def run_metrics(
-    settings: Settings, listener: socket.socket, board: SharedMetrics, clock: Clock, parent_pipe: int
+    settings: Settings, listener: socket.socket, shared_metrics: SharedMetrics, clock: Clock, parent_pipe: int
 ) -> int:
     """The process that serves the metrics; it ends when its parent ends it or is gone."""
     # Nothing of this process can be reloaded.
@@ -97,7 +99,7 @@ def run_metrics(
     for sig in STOP_SIGNALS:
         # While the workers finish what is under way, they can still be watched.
         signal.signal(sig, signal.SIG_IGN)
-    page = MetricsExposition(board, StoreGauges(settings, clock))
+    page = MetricsExposition(shared_metrics, StoreGauges(settings, clock))
 
     async def main() -> None:
         call_when_closed(parent_pipe, lambda: os._exit(0))
@@ -124,15 +126,15 @@ class Supervisor:
         settings: Settings,
         sockets: ListeningSockets,
         certificate: Certificate | None,
-        board: SharedMetrics,
-        desk: TestRuntime,
+        shared_metrics: SharedMetrics,
+        runtime: ServerRuntime,
         notifier: Notifier,
     ) -> None:
         self._settings = settings
         self._sockets = sockets
         self._certificate = certificate
-        self._board = board
-        self._desk = desk
+        self._shared_metrics = shared_metrics
+        self._runtime = runtime
         self._notifier = notifier
         self._liveness = FrozenWorkerDetector(settings.worker_timeout)
         self._running: dict[int, tuple[Job, float]] = {}
@@ -167,13 +169,19 @@ class Supervisor:
         if self._sockets.metrics is not None:
             self._sockets.metrics.close()
         ending = run_worker(
-            self._settings, self._sockets.calls, self._certificate, self._board, worker, self._desk, self._pipe_read
+            self._settings,
+            self._sockets.calls,
+            self._certificate,
+            self._shared_metrics,
+            worker,
+            self._runtime,
+            self._pipe_read,
         )
         return 0 if ending.drained else CUT_OFF_CODE
 
     def _run_metrics(self, listener: socket.socket) -> int:
         self._sockets.calls.close()
-        return run_metrics(self._settings, listener, self._board, self._desk.clock, self._pipe_read)
+        return run_metrics(self._settings, listener, self._shared_metrics, self._runtime.clock, self._pipe_read)
 
     def _workers(self) -> list[int]:
         return [process for process, (job, _) in self._running.items() if job.worker is not None]
@@ -217,7 +225,7 @@ class Supervisor:
         reason = FROZEN if process in self._frozen else DIED
         self._frozen.discard(process)
         if job.worker is not None:
-            self._board.meter(job.worker).clear_gauges()
+            self._shared_metrics.worker(job.worker).clear_gauges()
         if self._stopping:
             # One that the signal ended before it had a handler had no calls yet.
             if job.worker is not None and os.waitstatus_to_exitcode(status) not in (0, *(-sig for sig in STOP_SIGNALS)):
@@ -228,7 +236,7 @@ class Supervisor:
         time.sleep(max(0.0, RESTART_SECONDS - (time.monotonic() - started)))
         if not self._stopping:
             if job.worker is not None:
-                self._board.meter(job.worker).note_restart(reason)
+                self._shared_metrics.worker(job.worker).note_restart(reason)
             self._start(job)
 
     def _wait(self) -> tuple[int, int]:
@@ -237,7 +245,7 @@ class Supervisor:
             process, status = os.waitpid(-1, os.WNOHANG)
             if process:
                 return process, status
-            if self._board.is_accepting():
+            if self._shared_metrics.is_accepting():
                 self._notifier.ready()
             self._notifier.ping()
             if not self._stopping:
@@ -246,7 +254,7 @@ class Supervisor:
 
     def _kill_frozen(self) -> None:
         """Kill frozen workers; each is then replaced as one that died."""
-        frozen = self._liveness.frozen(self._board.beats())
+        frozen = self._liveness.frozen(self._shared_metrics.beats())
         for process, (job, _) in self._running.items():
             if job.worker in frozen and process not in self._frozen:
                 log.error("worker %d is frozen for %d s; replacing it", process, self._settings.worker_timeout)
@@ -265,7 +273,7 @@ class Supervisor:
             self._ending = self._ending._replace(signal=sig)
             # As long as it is open here, the kernel completes connections that no worker accepts any more.
             self._sockets.calls.close()
-            self._board.stop()
+            self._shared_metrics.stop()
             self._send_workers(signal.SIGTERM)
             signal.signal(signal.SIGALRM, self._kill)
             signal.alarm(self._settings.stop_grace + STOP_MARGIN_SECONDS)

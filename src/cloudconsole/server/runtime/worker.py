@@ -26,7 +26,7 @@ from cloudconsole.server.metrics.shared_memory import SharedMetrics
 from cloudconsole.server.runtime.listener import has_pending, stop_handshakes
 from cloudconsole.server.runtime.systemd import Notifier
 from cloudconsole.server.runtime.tls import BoundedLoop, Certificate, reload_certificate, reload_on_signal
-from cloudconsole.server.test_mode.runtime import TestRuntime
+from cloudconsole.server.test_mode.runtime import ServerRuntime
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +50,7 @@ class StopReason(NamedTuple):
 def log_start(settings: Settings, sockets: ListeningSockets) -> None:
     address = f"{settings.own_scheme}://{_place(sockets.calls)}"
     metrics = None if sockets.metrics is None else f"http://{_place(sockets.metrics)}{METRICS_PATH}"
-    data = settings.store.place
+    data = settings.store.location
     workers = f"{settings.workers} worker{'s' if settings.workers > 1 else ''}"
     log.info(
         "Cloud Console %s serves on %s%s, %s, data in %s",
@@ -215,9 +215,9 @@ def run_worker(
     settings: Settings,
     listener: socket.socket,
     certificate: Certificate | None,
-    board: SharedMetrics,
+    shared_metrics: SharedMetrics,
     worker: int,
-    desk: TestRuntime,
+    runtime: ServerRuntime,
     parent_pipe: int | None = None,
     notifier: Notifier | None = None,
 ) -> StopReason:
@@ -227,18 +227,18 @@ def run_worker(
     """
     is_alone = notifier is not None
     notifier = notifier or Notifier()
-    meter = board.meter(worker)
-    meter.begin()
+    metrics = shared_metrics.worker(worker)
+    metrics.begin()
     places = connection_limit(settings.max_connections)
-    desk.begin(settings.data)
-    console = Console(settings, meter=meter, desk=desk)
+    runtime.begin(settings.data)
+    console = Console(settings, metrics=metrics, runtime=runtime)
     config = uvicorn.Config(
         console,
         http=protocol_class(
             settings.request_timeout,
             console.arrivals,
-            meter,
-            desk.protocol,
+            metrics,
+            runtime.protocol,
             max_connections=places,
         ),
         ws="none",
@@ -256,26 +256,26 @@ def run_worker(
     )
 
     def note_drained() -> bool:
-        meter.set(UNDRAINED, 0)
-        return board.is_drained()
+        metrics.set(UNDRAINED, 0)
+        return shared_metrics.is_drained()
 
     def is_last_user() -> bool:
-        return is_alone or board.is_stopping(worker)
+        return is_alone or shared_metrics.is_stopping(worker)
 
     server = DrainingServer(config, console, settings.stop_grace, note_drained, is_last_user)
     server.on_drain = notifier.stopping
 
     def beat() -> None:
         console.take_readings()
-        rate_limit_filter.tell_left_out()
+        rate_limit_filter.log_suppressed()
         if server.started:
-            meter.set(ACCEPTING, 1)
+            metrics.set(ACCEPTING, 1)
             notifier.ready()
         notifier.ping()
 
     def note_expiry() -> None:
         if certificate is not None:
-            meter.set(CERTIFICATE_EXPIRY, 0 if certificate.expiry is None else int(certificate.expiry.timestamp()))
+            metrics.set(CERTIFICATE_EXPIRY, 0 if certificate.expiry is None else int(certificate.expiry.timestamp()))
 
     def reload() -> None:
         notifier.reloading()
@@ -288,7 +288,7 @@ def run_worker(
             call_when_closed(parent_pipe, server.drain_without_parent)
         note_expiry()
         reload_on_signal(reload)
-        LoopLagMonitor(meter, beat).start()
+        LoopLagMonitor(metrics, beat).start()
         await server.serve(sockets=[listener])
         await console.leave()
 
@@ -297,7 +297,7 @@ def run_worker(
             runner.run(main())
     finally:
         console.close()
-        rate_limit_filter.tell_left_out(until_now=True)
+        rate_limit_filter.log_suppressed(until_now=True)
     return server.ending
 
 

@@ -13,7 +13,7 @@ LATEST: Final = int(datetime(9000, 1, 1, tzinfo=UTC).timestamp())
 """Between them every time zone and every cookie's expiry has a date."""
 
 
-class TestClock:
+class ControllableClock:
     """Starts at a moment, or at the machine's own; `reset` makes it what it was at the start."""
 
     def __init__(self, start: float | None = None, *, fixed: bool = False) -> None:

@@ -19,7 +19,7 @@ from cloudconsole.server.http.response import Response, json_response
 from cloudconsole.server.http.routing import Route, Routes
 from cloudconsole.server.http.sessions import Sessions
 from cloudconsole.server.metrics.layout import LOGIN, LOGOUT, OPEN_SESSION, OTHER
-from cloudconsole.server.test_mode.clock import SeededRandomSource, TestClock, check_moment, read_moment
+from cloudconsole.server.test_mode.clock import ControllableClock, SeededRandomSource, check_moment, read_moment
 from cloudconsole.server.test_mode.faults import ACTION_NAMES, CATALOGUE, Fault, Faults
 from cloudconsole.server.test_mode.snapshot import DrainBarrier, StoreSnapshot
 from cloudconsole.server.writer import Writer
@@ -122,7 +122,7 @@ class Controls:
 
     def __init__(
         self,
-        clock: TestClock,
+        clock: ControllableClock,
         seeded: SeededRandomSource | None,
         settings: Settings,
         writer: Writer,
@@ -167,8 +167,8 @@ class Controls:
             # First of all, so that no call that a fault delays is waited for.
             self._faults.forget()
             async with self._gate.closed():
-                await self._sessions.settle()
-                await self._writer.run(self._store.put_back)
+                await self._sessions.flush_touches()
+                await self._writer.write(self._store.restore)
                 self._clock.reset()
                 if self._seeded is not None:
                     self._seeded.restart()
@@ -191,7 +191,7 @@ class Controls:
         fixed = switch(fields, "fixed")
         async with self._one_at_a_time:
             # Uses are written down behind their calls: a jump before that would end a session that was in use.
-            await self._sessions.settle()
+            await self._sessions.flush_touches()
             moment = self._moment(fields)
             if moment is not None:
                 self._clock.set(moment)

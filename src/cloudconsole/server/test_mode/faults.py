@@ -49,7 +49,7 @@ class Fault(Struct, omit_defaults=True, rename="camel"):
     drop: bool = False
     retry_after: int | None = None
 
-    def strike(self, request: Request) -> Response | None:
+    def apply(self, request: Request) -> Response | None:
         """Do what it is there for, but for the delay; None where the call is then answered as it always is."""
         if self.drop:
             _drop(request)
@@ -98,7 +98,7 @@ class Faults:
             if fault is None:
                 return await endpoint(request, front)
             await self._wait(fault.delay, request)
-            return fault.strike(request) or await endpoint(request, front)
+            return fault.apply(request) or await endpoint(request, front)
 
         return Route(route.call, struck_or_answered)
 

@@ -11,7 +11,7 @@ from cloudconsole.core.entropy import SYSTEM_RANDOM, RandomSource
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.connection import LimitedProtocol
 from cloudconsole.server.http.sessions import Sessions
-from cloudconsole.server.test_mode.clock import SeededRandomSource, TestClock
+from cloudconsole.server.test_mode.clock import ControllableClock, SeededRandomSource
 from cloudconsole.server.test_mode.controls import CLOCK_PATH, FAULT_PATH, RESET_PATH, Controls
 from cloudconsole.server.test_mode.faults import DroppableProtocol
 from cloudconsole.server.writer import Writer
@@ -20,7 +20,7 @@ from cloudconsole.store.tables import sessions
 
 
 @dataclass(frozen=True)
-class TestRuntime:
+class ServerRuntime:
     """As it stands, that of every ordinary console: the machine's clock, the system's randomness, and no controls."""
 
     clock: Clock = SystemClock()
@@ -32,17 +32,19 @@ class TestRuntime:
 
     @property
     def is_ordinary(self) -> bool:
-        return not (isinstance(self.clock, TestClock) or self.randomness is not SYSTEM_RANDOM or self.make_controls)
+        return not (
+            isinstance(self.clock, ControllableClock) or self.randomness is not SYSTEM_RANDOM or self.make_controls
+        )
 
     @property
     def protocol(self) -> type[LimitedProtocol]:
         """Of its connections."""
         return DroppableProtocol if self.make_controls else LimitedProtocol
 
-    def told(self) -> list[str]:
+    def describe(self) -> list[str]:
         """What is unlike an ordinary console, a line each."""
         clock, lines = self.clock, []
-        if isinstance(clock, TestClock):
+        if isinstance(clock, ControllableClock):
             lines.append(f"the clock {'stands at' if clock.is_fixed else 'runs from'} {format_utc(clock.now())}")
         if isinstance(self.randomness, SeededRandomSource):
             lines.append("ids and tokens are the same at every start: anyone can know them")

@@ -25,7 +25,7 @@ class StoreSnapshot:
             for part, connection in connections.items():
                 connection.backup(self._kept[part])
 
-    def put_back(self) -> None:
+    def restore(self) -> None:
         """Each part in one transaction: whoever has the store open sees it from then on."""
         try:
             for part, kept in self._kept.items():

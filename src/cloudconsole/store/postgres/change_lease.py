@@ -76,20 +76,20 @@ class ChangeLease:
         return self._seconds() < self._began + LEASE_SECONDS
 
     @property
-    def is_lost(self) -> bool:
+    def is_stale(self) -> bool:
         return self._fails and not self.is_held
 
-    def of_tenant(self, tenant_id: int) -> int:
+    def tenant_version(self, tenant_id: int) -> int:
         return self._changed.get(tenant_id, self._everything)
 
-    def of_session(self, id_hash: bytes) -> int:
+    def session_version(self, id_hash: bytes) -> int:
         return self._changed.get(id_hash, self._everything)
 
-    async def look(self) -> None:
+    async def poll(self) -> None:
         asked = self._seconds()
         if asked < self._began + LEASE_SECONDS:
             return
-        self._see_that_looks_are_kept_up()
+        self._ensure_polling()
         # While the database cannot be asked, nobody waits for it: one look at a time tries, and all are told.
         if self._fails:
             raise Unavailable(of_store=True)
@@ -100,34 +100,34 @@ class ChangeLease:
         try:
             # Either is enough: a look that began after the call did, or one that is under the lease.
             while self._began < asked and not self.is_held:
-                await self._look_together()
+                await self._poll_shared()
         finally:
             self._waiting -= 1
 
-    def _see_that_looks_are_kept_up(self) -> None:
+    def _ensure_polling(self) -> None:
         keeping = self._keeping
         if keeping is None or keeping.done():
             if keeping is not None and not keeping.cancelled():
                 log.error("looks for changes came to an end, and begin again", exc_info=keeping.exception())
-            self._keeping = asyncio.create_task(self._keep_looking())
+            self._keeping = asyncio.create_task(self._keep_polling())
 
-    async def _keep_looking(self) -> None:
+    async def _keep_polling(self) -> None:
         while True:
             with suppress(Unavailable):
-                await self._look_together()
+                await self._poll_shared()
             await asyncio.sleep(POLL_INTERVAL_SECONDS)
 
-    async def _look_together(self) -> None:
+    async def _poll_shared(self) -> None:
         """Those who come while a look is under way share it, and it outlives each of them."""
         looking = self._looking
         if looking is None or looking.done():
-            looking = self._looking = asyncio.create_task(self._look())
+            looking = self._looking = asyncio.create_task(self._poll())
         await asyncio.wait({looking})
         problem = None if looking.cancelled() else looking.exception()
         if looking.cancelled() or problem is not None:
             raise Unavailable from problem and (problem.__cause__ or problem)
 
-    async def _look(self) -> None:
+    async def _poll(self) -> None:
         began = self._seconds()
         try:
             with translated_errors():
@@ -145,7 +145,7 @@ class ChangeLease:
             log.warning("the database can be asked for changes again")
         self._fails = False
         self._began = began
-        self._sweeper.saw(sight)
+        self._sweeper.observe(sight)
 
     async def _see(self, began: float) -> LogPosition:
         connection, self._connection = self._connection, None

@@ -113,7 +113,7 @@ class LogPurger:
         self._note_at = seconds() + random.uniform(0, CHECKPOINT_SECONDS)  # noqa: S311 - so that workers take turns
         self._sweeping: asyncio.Task[None] | None = None
 
-    def saw(self, sight: LogPosition) -> None:
+    def observe(self, sight: LogPosition) -> None:
         """After each look; a sweep that is due goes on by itself."""
         now = self._seconds()
         if now < self._note_at:

@@ -42,7 +42,7 @@ class WaitQueue:
         self._is_crowded = False
 
     @asynccontextmanager
-    async def taken(self, until: float) -> AsyncIterator[None]:
+    async def slot(self, until: float) -> AsyncIterator[None]:
         """Hold a place; raises `Unavailable` where there is none by this time of the event loop's."""
         if self._free:
             self._free -= 1
@@ -183,11 +183,11 @@ class ConnectionPool:
         self._strangers = WaitQueue(MOST_OF_STRANGERS)
 
     @asynccontextmanager
-    async def taken(self, *, by_stranger: bool = False) -> AsyncIterator[BorrowedConnection]:
+    async def acquire(self, *, by_stranger: bool = False) -> AsyncIterator[BorrowedConnection]:
         """One of them; after any error it is not used again. Raises `Unavailable` for all that can go wrong."""
         until = asyncio.get_running_loop().time() + READ_SECONDS
-        first_place = self._strangers.taken(until) if by_stranger else nullcontext()
-        async with first_place, self._places.taken(until):
+        first_place = self._strangers.slot(until) if by_stranger else nullcontext()
+        async with first_place, self._places.slot(until):
             with translated_errors():
                 async with self._used(until) as taken:
                     yield taken

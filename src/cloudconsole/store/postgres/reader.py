@@ -51,16 +51,16 @@ class PostgresReader:
         return next(iter(await self.all(sql, parameters)), None)
 
     async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]:
-        async with self._connections.taken() as taken:
+        async with self._connections.acquire() as taken:
             return await PostgresSnapshot(taken).all(sql, parameters)
 
     async def seek(self, sql: str, parameters: Parameters = ()) -> Row | None:
-        async with self._connections.taken(by_stranger=True) as taken:
+        async with self._connections.acquire(by_stranger=True) as taken:
             return await PostgresSnapshot(taken).one(sql, parameters)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[PostgresSnapshot]:
-        async with self._connections.taken() as taken:
+        async with self._connections.acquire() as taken:
             await taken.perform("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield PostgresSnapshot(taken)
             await taken.perform("COMMIT")

@@ -65,7 +65,7 @@ PSYCOPG_VERSIONS: Final = ">=3.3,<3.4"
 
 
 class PostgresStore:
-    settle_seconds: Final = REPLICATION_WAIT_SECONDS
+    replication_wait_seconds: Final = REPLICATION_WAIT_SECONDS
 
     def __init__(self, address: Dsn) -> None:
         _require_psycopg()
@@ -76,7 +76,7 @@ class PostgresStore:
         return str(self.address)
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         return str(self)
 
     def open_engine(self, part: DatabaseName) -> Engine:
@@ -89,7 +89,7 @@ class PostgresStore:
     def reader(self) -> PostgresReader:
         return PostgresReader(self.address, self._servers)
 
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         return self._revision() is not None
 
     def migrate(self, actor: str | None = None) -> None:

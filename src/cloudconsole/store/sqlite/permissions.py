@@ -16,7 +16,7 @@ LEAST_FREE: Final = 64 * 1024 * 1024
 
 class UnsafePermissions(NamedTuple):
     text: str
-    mend: str
+    fix: str
 
 
 def find_unsafe_permissions(folder: Path) -> UnsafePermissions | None:
@@ -42,7 +42,7 @@ def find_unsafe_permissions(folder: Path) -> UnsafePermissions | None:
 def reject_unsafe_permissions(folder: Path) -> None:
     danger = find_unsafe_permissions(folder)
     if danger is not None:
-        raise StoreError(f"{danger.text}: {danger.mend}")
+        raise StoreError(f"{danger.text}: {danger.fix}")
 
 
 def reject_world_writable(folder: Path) -> None:

@@ -79,10 +79,10 @@ class SqliteChangeFeed:
         self.latest = 0
 
     @property
-    def is_lost(self) -> bool:
+    def is_stale(self) -> bool:
         return False
 
-    async def look(self) -> None:
+    async def poll(self) -> None:
         versions = self.cloud_version(), self._version("PRAGMA activity.data_version")
         known = self._versions
         if versions != known:
@@ -93,10 +93,10 @@ class SqliteChangeFeed:
                 self._activity = self.latest
             self._versions = versions
 
-    def of_tenant(self, _tenant_id: int) -> int:
+    def tenant_version(self, _tenant_id: int) -> int:
         return self._cloud
 
-    def of_session(self, _id_hash: bytes) -> int:
+    def session_version(self, _id_hash: bytes) -> int:
         return self._activity
 
     def cloud_version(self) -> int:

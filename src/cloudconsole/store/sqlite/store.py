@@ -93,7 +93,7 @@ def _open_lock(file: Path, *, must_write: bool) -> int | None:
 
 
 class SqliteStore:
-    settle_seconds: Final = 0.0
+    replication_wait_seconds: Final = 0.0
     """Every call looks whether anything was committed."""
 
     def __init__(self, folder: Path) -> None:
@@ -103,7 +103,7 @@ class SqliteStore:
         return f"the store in {self.folder}"
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         return str(self.folder.resolve())
 
     def open_engine(self, part: DatabaseName) -> Engine:
@@ -115,7 +115,7 @@ class SqliteStore:
     def reader(self) -> SqliteReader:
         return SqliteReader(self.folder)
 
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         return database_file(self.folder, "cloud").exists()
 
     def migrate(self, actor: str | None = None) -> None:

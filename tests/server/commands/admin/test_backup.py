@@ -116,7 +116,9 @@ def test_a_terminal_is_asked(cloudconsole: Run, data: Path, tmp_path: Path, answ
 
 def test_totals_are_set_anew(cloudconsole: Run, data: Path) -> None:
     add_floating_ip(data, "loose")
-    assert cloudconsole("admin", "recount", "--data", data).out == "totals: 2 mended\n"  # its kind's and its quota's
+    assert (
+        cloudconsole("admin", "recount", "--data", data).out == "2 counters corrected\n"
+    )  # its kind's and its quota's
     assert cloudconsole("admin", "recount", "--data", data).out == "nothing to change\n"
 
 

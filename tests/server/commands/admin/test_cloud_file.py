@@ -66,7 +66,7 @@ def test_backup_restore_and_recount_as_json(cloudconsole: Run, data: Path, tmp_p
     restored = json.loads(cloudconsole("admin", "restore", file, "--data", data, "--yes", "--json").out)
     assert (restored["store"], restored["made_at"]) == (str(data), made["made_at"])
     assert (restored["tenants"], restored["accounts"], restored["sessions_ended"]) == (3, 3, True)
-    assert json.loads(cloudconsole("admin", "recount", "--data", data, "--json").out) == {"mended": 0}
+    assert json.loads(cloudconsole("admin", "recount", "--data", data, "--json").out) == {"corrected": 0}
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdin"])

@@ -36,28 +36,28 @@ _CONTROLS: Final = (
     FormField("since", "Since", "from this time on", "time", ("since",)),
     FormField("until", "Until", "before this time", "time", ("until",)),
 )
-_SUBJECTS: Final = frozenset(noun.name for noun in ENTITY_TYPES)
+_SUBJECTS: Final = frozenset(entity.name for entity in ENTITY_TYPES)
 
 
 class AuditView:
-    def __init__(self, room: PageContext) -> None:
-        self._room = room
+    def __init__(self, context: PageContext) -> None:
+        self._context = context
 
     async def show(self, request: Request, front: RequestOrigin) -> Response:
-        visit = await self._room.sessions.require(request, front)
+        visit = await self._context.sessions.require(request, front)
         query = parse_query(request)
         is_access = query.get("trail") == _ACCESS
         wanted = {control.name: text for control in _CONTROLS if (text := submitted_value(control, query))}
         problems, lines = Problems(), list[Record]()
         try:
-            search = _search(wanted, query.get("after", ""), self._room.office.zone, is_access=is_access)
+            search = _search(wanted, query.get("after", ""), self._context.executor.zone, is_access=is_access)
             lines = await (self._accesses(search) if is_access else self._changes(search))
         except OperatorError as refused:
             problems = form_problems(refused, _CONTROLS)
         is_more = len(lines) > PAGE
         lines = lines[:PAGE]
-        trail = {"trail": _ACCESS} if is_access else {}
-        return self._room.page(
+        log = {"trail": _ACCESS} if is_access else {}
+        return self._context.page(
             "audit.html",
             request,
             visit,
@@ -73,30 +73,30 @@ class AuditView:
             ],
             is_filtered=bool(wanted),
             is_first="after" not in query,
-            first=link("audit/", **trail, **wanted),
-            following=link("audit/", **trail, **wanted, after=lines[-1]["id"]) if is_more else None,
+            first=link("audit/", **log, **wanted),
+            following=link("audit/", **log, **wanted, after=lines[-1]["id"]) if is_more else None,
             problems=problems,
             suggestions={},
         )
 
     async def _changes(self, search: AuditQuery) -> list[Record]:
-        return await self._room.office.look(lambda desk: describe_changes(desk, search))
+        return await self._context.executor.read(lambda tx: describe_changes(tx, search))
 
     async def _accesses(self, search: AuditQuery) -> list[Record]:
-        return await self._room.office.look_at_activity(lambda connection: find_accesses(connection, search))
+        return await self._context.executor.read_activity(lambda connection: find_accesses(connection, search))
 
 
-def describe_changes(desk: OperatorTransaction, search: AuditQuery) -> list[Record]:
+def describe_changes(tx: OperatorTransaction, search: AuditQuery) -> list[Record]:
     """Lines of what operators changed, with what that was in words and the page of it."""
     return [
         {
             **line,
             "what": describe_change(
-                _describe(line["before"], desk.zone), _describe(line["after"], desk.zone), MAX_DESCRIPTION
+                _describe(line["before"], tx.zone), _describe(line["after"], tx.zone), MAX_DESCRIPTION
             ),
             "page": _page_of(line),
         }
-        for line in find_changes(desk.connection, search)
+        for line in find_changes(tx.connection, search)
     ]
 
 

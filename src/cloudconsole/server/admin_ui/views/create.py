@@ -43,14 +43,14 @@ class Preview(NamedTuple):
     is_upcoming: bool
 
     @classmethod
-    def of(cls, record: Record, office: DatabaseExecutor) -> "Preview":
+    def of(cls, record: Record, executor: DatabaseExecutor) -> "Preview":
         moment = datetime.strptime(record["date"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
-        told = f"{moment.astimezone(office.zone):%Y-%m-%d %H:%M:%S}"
-        return cls(told, record["title"], record["url"], moment.timestamp() > office.now())
+        told = f"{moment.astimezone(executor.zone):%Y-%m-%d %H:%M:%S}"
+        return cls(told, record["title"], record["url"], moment.timestamp() > executor.now())
 
 
-def is_preview(noun: EntityType, fields: Mapping[str, str]) -> bool:
-    return noun is NEWS and "preview" in fields
+def is_preview(entity: EntityType, fields: Mapping[str, str]) -> bool:
+    return entity is NEWS and "preview" in fields
 
 
 class _Rollback(Exception):
@@ -58,13 +58,13 @@ class _Rollback(Exception):
 
 
 def dry_run(
-    office: DatabaseExecutor, who: Session, work: Callable[[OperatorTransaction], ChangeResult]
+    executor: DatabaseExecutor, who: Session, work: Callable[[OperatorTransaction], ChangeResult]
 ) -> ChangeResult:
     """What a change would do; nothing is changed."""
     found: list[ChangeResult] = []
     try:
-        with office.writing(who) as desk:
-            found.append(work(desk))
+        with executor.writing(who) as tx:
+            found.append(work(tx))
             raise _Rollback
     except _Rollback:
         return found[0]
@@ -75,57 +75,59 @@ FRESH: Final = "fresh"
 
 
 class CreateView:
-    def __init__(self, noun: EntityType, room: PageContext) -> None:
-        self._noun = noun
-        self._room = room
-        own = create_fields(noun)
-        self._controls: tuple[FormField, ...] = (*own, *actions.PASSWORDS) if noun is ACCOUNTS else own
+    def __init__(self, entity: EntityType, context: PageContext) -> None:
+        self._entity = entity
+        self._context = context
+        own = create_fields(entity)
+        self._controls: tuple[FormField, ...] = (*own, *actions.PASSWORDS) if entity is ACCOUNTS else own
 
     async def show(self, request: Request, front: RequestOrigin) -> Response:
-        visit = await self._room.sessions.require(request, front)
+        visit = await self._context.sessions.require(request, front)
         return await self._page(request, visit, prefilled_fields(self._controls, parse_query(request)))
 
     async def add(self, request: Request, front: RequestOrigin) -> Response:
-        room = self._room
-        posted = await room.sessions.receive(request, front)
+        context = self._context
+        posted = await context.sessions.receive(request, front)
         if not posted.is_current:
             return await self._again(request, posted, submitted_texts(STALE_FORM), 403)
-        previews = is_preview(self._noun, posted.fields)
+        previews = is_preview(self._entity, posted.fields)
         try:
-            done = await room.office.do(partial(self._add, posted, previews=previews))
+            done = await context.executor.write(partial(self._add, posted, previews=previews))
         except OperatorError as refused:
             return await self._again(request, posted, form_problems(refused, self._controls), 422)
         added = done.after or {}
         if previews:
-            return await self._again(request, posted, Problems(), 200, Preview.of(added, room.office))
+            return await self._again(request, posted, Problems(), 200, Preview.of(added, context.executor))
         past = PAST_TENSE["add"] if done.changed else "is there already"
-        return room.done(front, self._noun, done.subject, past, link(f"{self._noun.name}/one/", key=done.subject))
+        return context.done(
+            front, self._entity, done.subject, past, link(f"{self._entity.name}/one/", key=done.subject)
+        )
 
     def _add(self, posted: FormPost, *, previews: bool) -> ChangeResult:
-        office, fields = self._room.office, posted.fields
+        executor, fields = self._context.executor, posted.fields
         values = create_values(self._controls, fields)
-        force = "add" in self._noun.overridable and "force" in fields
-        if self._noun is ACCOUNTS:
+        force = "add" in self._entity.overridable and "force" in fields
+        if self._entity is ACCOUNTS:
             values = {name: value for name, value in values.items() if not name.startswith("password")}
             # Hashed before the transaction: it takes its time, in which others could not write.
             values["password_hash"] = hash_password(self._checked_password(values, fields))
         if previews:
-            return dry_run(office, posted.visit.session, lambda desk: self._noun.add(desk, values))
-        fresh = fields.get(FRESH, "") if self._noun.key not in values else ""
-        with office.writing(posted.visit.session, force=force) as desk:
+            return dry_run(executor, posted.visit.session, lambda tx: self._entity.add(tx, values))
+        fresh = fields.get(FRESH, "") if self._entity.key not in values else ""
+        with executor.writing(posted.visit.session, force=force) as tx:
             # A form that is sent twice, as by two clicks, adds one thing all the same.
-            return self._noun.add_once(desk, fresh, values) if fresh else self._noun.add(desk, values)
+            return self._entity.add_once(tx, fresh, values) if fresh else self._entity.add(tx, values)
 
     def _checked_password(self, values: Values, fields: Mapping[str, str]) -> str:
         """The password that was typed; refused together with what is wrong with the account."""
         findings: list[FieldError] = []
         try:
-            with self._room.office.looking() as desk:
-                ACCOUNTS.check_new(desk, values)
+            with self._context.executor.reading() as tx:
+                ACCOUNTS.check_new(tx, values)
         except ValidationError as refused:
-            findings += refused.findings
+            findings += refused.errors
         role: Role = "operator" if values.get("role") == "operator" else "tenant"
-        findings += actions.password_errors(fields, self._room.office.password_policy, role)
+        findings += actions.password_errors(fields, self._context.executor.password_policy, role)
         raise_if_invalid(findings)
         return fields["password"]
 
@@ -148,17 +150,17 @@ class CreateView:
     ) -> Response:
         problems = problems or Problems()
 
-        def read(desk: OperatorTransaction) -> tuple[Suggestions, str | None]:
-            return suggestions_for(desk, self._controls), self._noun.fresh_key(desk)
+        def read(tx: OperatorTransaction) -> tuple[Suggestions, str | None]:
+            return suggestions_for(tx, self._controls), self._entity.fresh_key(tx)
 
-        suggestions, new_key = await self._room.office.look(read)
+        suggestions, new_key = await self._context.executor.read(read)
 
-        return self._room.page(
+        return self._context.page(
             "create.html",
             request,
             visit,
             status=status,
-            noun=self._noun,
+            entity=self._entity,
             fields=fields,
             problems=problems,
             suggestions=suggestions,

@@ -53,9 +53,9 @@ class QuotaUsage(NamedTuple):
         return not self.is_unlimited and self.used > self.limit
 
 
-def quota_usage(desk: OperatorTransaction, tenant: str) -> list[QuotaUsage]:
+def quota_usage(tx: OperatorTransaction, tenant: str) -> list[QuotaUsage]:
     """The quotas from which resources take, and what they have taken."""
-    limits, used = QUOTAS.show(desk, tenant), quota_usage_of(desk, find_tenant(desk, tenant)["id"])
+    limits, used = QUOTAS.show(tx, tenant), quota_usage_of(tx, find_tenant(tx, tenant)["id"])
     return [
         QuotaUsage(label_of(name, "quota"), unit_of("quota", name), amount, limits[name])
         for name, amount in used.items()
@@ -80,57 +80,57 @@ class LoadedRecord(NamedTuple):
     """One thing, and what its page needs besides."""
 
     record: Record
-    controls: tuple[FormField, ...]
+    fields: tuple[FormField, ...]
     state: str | None
     notes: dict[str, str]
     suggestions: Suggestions
-    standing: list[QuotaUsage]
+    quota_usage: list[QuotaUsage]
 
 
 class DetailView:
-    def __init__(self, noun: EntityType, room: PageContext) -> None:
-        self._noun = noun
-        self._room = room
+    def __init__(self, entity: EntityType, context: PageContext) -> None:
+        self._entity = entity
+        self._context = context
 
     async def show(self, request: Request, front: RequestOrigin) -> Response:
-        visit = await self._room.sessions.require(request, front)
+        visit = await self._context.sessions.require(request, front)
         return await self._page(request, front, visit, key_of(parse_query(request)))
 
     async def change(self, request: Request, front: RequestOrigin) -> Response:
-        room = self._room
-        posted = await room.sessions.receive(request, front)
+        context = self._context
+        posted = await context.sessions.receive(request, front)
         key = key_of(posted.fields)
         again = partial(self._page, request, front, posted.visit, key, posted)
         if not posted.is_current:
             return await again(submitted_texts(STALE_FORM), 403)
-        previews = is_preview(self._noun, posted.fields)
+        previews = is_preview(self._entity, posted.fields)
         try:
-            done = await room.office.do(partial(self._change, posted, key, previews=previews))
+            done = await context.executor.write(partial(self._change, posted, key, previews=previews))
         except Stale:
             return await again(submitted_texts(CHANGED_MEANWHILE), CONFLICT)
         except OperatorError as refused:
             return await again(refused, 422)
         after, past = done.after or {}, PAST_TENSE["change"] if done.changed else NOTHING_TO_CHANGE
         if previews:
-            return await again(Problems(), 200, preview=Preview.of(after, room.office))
-        page = link(f"{self._noun.name}/one/", key=self._noun.key_of(after))
-        return room.done(front, self._noun, done.subject, past, page)
+            return await again(Problems(), 200, preview=Preview.of(after, context.executor))
+        page = link(f"{self._entity.name}/one/", key=self._entity.key_of(after))
+        return context.done(front, self._entity, done.subject, past, page)
 
     def _change(self, posted: FormPost, key: str, *, previews: bool) -> ChangeResult:
-        noun, office, fields = self._noun, self._room.office, posted.fields
+        entity, executor, fields = self._entity, self._context.executor, posted.fields
 
-        def work(desk: OperatorTransaction) -> ChangeResult:
-            record = noun.show(desk, key)
+        def work(tx: OperatorTransaction) -> ChangeResult:
+            record = entity.show(tx, key)
             if is_stale(fields, record):
                 raise Stale
-            controls = edit_fields(noun, record)
-            return noun.change(desk, key, edit_values(noun, controls, fields, record, office.zone))
+            controls = edit_fields(entity, record)
+            return entity.change(tx, key, edit_values(entity, controls, fields, record, executor.zone))
 
         if previews:
-            return dry_run(office, posted.visit.session, work)
-        force = "change" in noun.overridable and "force" in fields
-        with office.writing(posted.visit.session, force=force) as desk:
-            return work(desk)
+            return dry_run(executor, posted.visit.session, work)
+        force = "change" in entity.overridable and "force" in fields
+        with executor.writing(posted.visit.session, force=force) as tx:
+            return work(tx)
 
     async def _page(
         self,
@@ -144,40 +144,42 @@ class DetailView:
         *,
         preview: Preview | None = None,
     ) -> Response:
-        noun, zone = self._noun, self._room.office.zone
+        entity, zone = self._entity, self._context.executor.zone
         try:
-            found = await self._room.office.look(partial(self._read, key))
+            found = await self._context.executor.read(partial(self._read, key))
         except OperatorError as missing:
-            return self._room.missing(request, visit, str(missing))
-        record, controls = found.record, found.controls
+            return self._context.not_found(request, visit, str(missing))
+        record, controls = found.record, found.fields
         problems = form_problems(refused, controls) if isinstance(refused, OperatorError) else refused or Problems()
         seen, fields = record_fingerprint(controls, record, zone), record_fields(controls, record, zone)
         if posted is not None and is_stale(posted.fields, record):
             fields = self._merged(fields, controls, posted)
         elif posted is not None:
             fields = submitted_fields(controls, posted.fields, problems)
-        is_fixed = "change" not in noun.verbs or (noun is RESOURCES and found.state == ENDED)
-        return self._room.noticed_page(
+        is_fixed = "change" not in entity.verbs or (entity is RESOURCES and found.state == ENDED)
+        return self._context.noticed_page(
             "detail.html",
             request,
             front,
             visit,
             status=status,
-            noun=noun,
+            entity=entity,
             key=key,
             record=record,
             state=found.state,
             facts=[
-                column_of(noun, given)
-                for given in noun.inputs()
+                column_of(entity, given)
+                for given in entity.inputs()
                 if (is_fixed or given.name not in {control.path[0] for control in controls}) and given.name in record
             ],
-            fields=[] if is_fixed else [field._replace(note=found.notes.get(field.control.name)) for field in fields],
+            fields=[]
+            if is_fixed
+            else [field._replace(note=found.notes.get(field.definition.name)) for field in fields],
             seen=seen,
-            deeds=[deed for deed in row_actions_for(noun) if deed.applies_to(record, found.state)],
-            additions=add_links_for(noun, key),
-            standing=found.standing,
-            related=related_links_for(noun, key, record),
+            row_actions=[action for action in row_actions_for(entity) if action.applies_to(record, found.state)],
+            additions=add_links_for(entity, key),
+            quota_usage=found.quota_usage,
+            related=related_links_for(entity, key, record),
             problems=problems,
             is_stale=status == CONFLICT,
             may_be_forced=problems.may_be_forced,
@@ -187,23 +189,23 @@ class DetailView:
 
     def _merged(self, current: list[BoundField], controls: tuple[FormField, ...], posted: FormPost) -> list[BoundField]:
         """The record as it is now, with what was typed in its place; where both differ, both are shown."""
-        typed = {field.control.name: field.text for field in submitted_fields(controls, posted.fields, Problems())}
+        typed = {field.definition.name: field.text for field in submitted_fields(controls, posted.fields, Problems())}
         own = changed_fields(controls, posted.fields)
         return [
-            field._replace(text=typed[name], now=field.text or "nothing")
-            if (name := field.control.name) in own and typed[name] != field.text
+            field._replace(text=typed[name], current=field.text or "nothing")
+            if (name := field.definition.name) in own and typed[name] != field.text
             else field
             for field in current
         ]
 
-    def _read(self, key: str, desk: OperatorTransaction) -> LoadedRecord:
-        noun = self._noun
-        record = noun.show(desk, key)
-        controls = edit_fields(noun, record) if "change" in noun.verbs else ()
+    def _read(self, key: str, tx: OperatorTransaction) -> LoadedRecord:
+        entity = self._entity
+        record = entity.show(tx, key)
+        controls = edit_fields(entity, record) if "change" in entity.verbs else ()
         notes: dict[str, str] = {}
-        if noun is QUOTAS:
-            used = quota_usage_of(desk, find_tenant(desk, key)["id"])
+        if entity is QUOTAS:
+            used = quota_usage_of(tx, find_tenant(tx, key)["id"])
             notes = {name: f"{amount} in use" for name, amount in used.items()}
-        state = state_of(noun, record, format_utc(desk.now))
-        standing = quota_usage(desk, key) if noun is TENANTS else []
-        return LoadedRecord(record, controls, state, notes, suggestions_for(desk, controls), standing)
+        state = state_of(entity, record, format_utc(tx.now))
+        standing = quota_usage(tx, key) if entity is TENANTS else []
+        return LoadedRecord(record, controls, state, notes, suggestions_for(tx, controls), standing)

@@ -32,18 +32,18 @@ _SECTIONS: Final = {
 
 
 class HomeView:
-    def __init__(self, room: PageContext) -> None:
-        self._room = room
+    def __init__(self, context: PageContext) -> None:
+        self._context = context
 
     async def show(self, request: Request, front: RequestOrigin) -> Response:
-        visit = await self._room.sessions.require(request, front)
-        lines, upcoming = await self._room.office.look(_read)
-        return self._room.page("home.html", request, visit, places=_SECTIONS, lines=lines, upcoming=upcoming)
+        visit = await self._context.sessions.require(request, front)
+        lines, upcoming = await self._context.executor.read(_read)
+        return self._context.page("home.html", request, visit, sections=_SECTIONS, lines=lines, upcoming=upcoming)
 
 
-def _read(desk: OperatorTransaction) -> tuple[list[Record], list[Record]]:
+def _read(tx: OperatorTransaction) -> tuple[list[Record], list[Record]]:
     columns = news.c
-    still = select(news).where(columns.published_at > desk.now, ~columns.disabled)
-    found = desk.connection.execute(still.order_by(columns.published_at).limit(_UPCOMING)).mappings()
+    still = select(news).where(columns.published_at > tx.now, ~columns.disabled)
+    found = tx.connection.execute(still.order_by(columns.published_at).limit(_UPCOMING)).mappings()
     upcoming = [NEWS.record_of(dict(row)) for row in found]
-    return describe_changes(desk, AuditQuery(limit=_CHANGES)), upcoming
+    return describe_changes(tx, AuditQuery(limit=_CHANGES)), upcoming

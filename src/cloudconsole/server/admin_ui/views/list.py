@@ -35,36 +35,38 @@ class ListRow(NamedTuple):
 
 
 class ListView:
-    def __init__(self, noun: EntityType, room: PageContext) -> None:
-        self._noun = noun
-        self._room = room
-        self._filters = noun.filters()
+    def __init__(self, entity: EntityType, context: PageContext) -> None:
+        self._entity = entity
+        self._context = context
+        self._filters = entity.filters()
         self._controls = tuple(_control(name, each) for name, each in self._filters.items())
-        self._columns: tuple[Column, ...] = columns_of(noun)
+        self._columns: tuple[Column, ...] = columns_of(entity)
 
     async def show(self, request: Request, front: RequestOrigin) -> Response:
-        visit = await self._room.sessions.require(request, front)
+        visit = await self._context.sessions.require(request, front)
         query = parse_query(request)
         wanted = {name: query[name] for name in self._filters if query.get(name)}
         problems = Problems()
         found: list[ListRow] = []
         suggestions: Suggestions = {}
         try:
-            found, suggestions = await self._room.office.look(partial(self._read, wanted, query.get("after") or None))
+            found, suggestions = await self._context.executor.read(
+                partial(self._read, wanted, query.get("after") or None)
+            )
         except OperatorError as refused:
             problems = form_problems(refused, self._controls)
         is_more = len(found) > PAGE
         found = found[:PAGE]
-        path = f"{self._noun.name}/"
-        return self._room.noticed_page(
+        path = f"{self._entity.name}/"
+        return self._context.noticed_page(
             "list.html",
             request,
             front,
             visit,
             status=422 if problems.all else 200,
-            noun=self._noun,
+            entity=self._entity,
             columns=self._columns,
-            key_label="Price of" if self._noun is PRICES else label_of(self._noun.key),
+            key_label="Price of" if self._entity is PRICES else label_of(self._entity.key),
             found=found,
             filters=[
                 BoundField(control, wanted.get(control.name, ""), problems.of_fields.get(control.name))
@@ -80,20 +82,20 @@ class ListView:
         )
 
     def _read(
-        self, wanted: Mapping[str, str], after: str | None, desk: OperatorTransaction
+        self, wanted: Mapping[str, str], after: str | None, tx: OperatorTransaction
     ) -> tuple[list[ListRow], Suggestions]:
         filters: dict[str, Any] = {
             name: True if self._filters[name].is_switch else value for name, value in wanted.items()
         }
-        records = self._noun.list(desk, filters, after, PAGE + 1)
-        now = format_utc(desk.now)
-        states = [state_of(self._noun, record, now) for record in records]
-        if self._noun is PRICES:
+        records = self._entity.list(tx, filters, after, PAGE + 1)
+        now = format_utc(tx.now)
+        states = [state_of(self._entity, record, now) for record in records]
+        if self._entity is PRICES:
             states = price_states(records, now)
         listed = [
-            ListRow(self._noun.key_of(record), record, state) for record, state in zip(records, states, strict=True)
+            ListRow(self._entity.key_of(record), record, state) for record, state in zip(records, states, strict=True)
         ]
-        return listed, suggestions_for(desk, self._controls)
+        return listed, suggestions_for(tx, self._controls)
 
 
 def _control(name: str, chosen: Filter) -> FormField:

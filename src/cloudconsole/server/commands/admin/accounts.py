@@ -44,25 +44,25 @@ def _parser(group: Any, verb: str, purpose: str) -> argparse.ArgumentParser:
 
 def _reset_password(arguments: argparse.Namespace, settings: Settings) -> None:
     with store(settings) as engine:
-        with reading_transaction(engine, settings) as desk:
+        with reading_transaction(engine, settings) as tx:
             # Before anyone types a password for nobody.
-            role = ACCOUNTS.show(desk, arguments.key)["role"]
+            role = ACCOUNTS.show(tx, arguments.key)["role"]
         password_hash = hash_password(read_new_password(arguments, settings.password_policy, role))
-        with writing_transaction(engine, settings) as desk:
-            done = ACCOUNTS.reset_password(desk, arguments.key, password_hash)
+        with writing_transaction(engine, settings) as tx:
+            done = ACCOUNTS.reset_password(tx, arguments.key, password_hash)
     _print(done, "password changed, sessions ended", as_json=arguments.json)
 
 
 def _end_sessions(arguments: argparse.Namespace, settings: Settings) -> None:
-    with store(settings) as engine, writing_transaction(engine, settings) as desk:
-        done = ACCOUNTS.end_sessions(desk, arguments.key)
+    with store(settings) as engine, writing_transaction(engine, settings) as tx:
+        done = ACCOUNTS.end_sessions(tx, arguments.key)
     _print(done, "sessions ended", as_json=arguments.json)
 
 
 def _clear_throttle(arguments: argparse.Namespace, settings: Settings) -> None:
     with store(settings) as engine, store(settings, "activity") as activity, activity.connect() as failures:
-        with writing_transaction(engine, settings) as desk:
-            done = clear_throttle(desk, failures, arguments.key, arguments.address)
+        with writing_transaction(engine, settings) as tx:
+            done = clear_throttle(tx, failures, arguments.key, arguments.address)
         failures.commit()
     _print(done, throttle_cleared(done), as_json=arguments.json)
 

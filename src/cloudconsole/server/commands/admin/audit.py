@@ -63,9 +63,9 @@ def _audit(arguments: argparse.Namespace, settings: Settings) -> None:
     read = find_accesses if arguments.access else find_changes
     with (
         store_to_read(settings, "activity" if arguments.access else "cloud") as engine,
-        reading_transaction(engine, settings) as desk,
+        reading_transaction(engine, settings) as tx,
     ):
-        lines = _all(read, desk.connection, search)
+        lines = _all(read, tx.connection, search)
         if not (arguments.access or arguments.json):
             lines = ({**line, "what": describe_change(line["before"], line["after"])} for line in lines)
         columns = _ACCESSES if arguments.access else _CHANGES

@@ -189,11 +189,11 @@ def _ask(backup: StagedRestore, folder: Path, *, keep_sessions: bool) -> None:
 
 def _recount(arguments: argparse.Namespace, settings: Settings) -> None:
     with store(settings) as engine:
-        mended = recount(engine, actor=user_name(), now=now(), zone=settings.zone)
+        corrected = recount(engine, actor=user_name(), now=now(), zone=settings.zone)
     if arguments.json:
-        output.print_json({"mended": mended})
+        output.print_json({"corrected": corrected})
     else:
-        output.print_line(f"totals: {mended} mended" if mended else "nothing to change")
+        output.print_line(f"{corrected} counters corrected" if corrected else "nothing to change")
 
 
 def _contents(backup: StagedRestore) -> str:

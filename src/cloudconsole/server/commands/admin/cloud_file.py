@@ -65,12 +65,12 @@ def _load(arguments: argparse.Namespace, settings: Settings) -> None:
     # Read first: a file with problems must not leave an empty store behind.
     with stored_names(settings.store) as kept:
         name, file, passwords = _read(arguments.file, settings, kept)
-    is_new = not settings.store.is_there()
+    is_new = not settings.store.exists()
     if is_new and not arguments.dry_run:
         # Nor must one that a rule refuses: tried first.
         _make_equal(arguments, settings, name, file, passwords, dry_run=True)
     summary = _make_equal(arguments, settings, name, file, passwords, dry_run=arguments.dry_run)
-    made = settings.store.place if is_new and not arguments.dry_run else None
+    made = settings.store.location if is_new and not arguments.dry_run else None
     if arguments.json:
         changes = {table: counts._asdict() for table, counts in summary.counts.items()}
         output.print_json({"changes": changes, "dry_run": arguments.dry_run, "new_store": made})
@@ -143,7 +143,7 @@ def _made_store(settings: Settings, *, for_trial: bool) -> Iterator[Engine]:
     """The store, made where there is none; for a trial, an empty one that is thrown away."""
     with tempfile.TemporaryDirectory() as nowhere:
         store = settings.store
-        is_new = isinstance(store, SqliteStore) and not store.is_there()
+        is_new = isinstance(store, SqliteStore) and not store.exists()
         if for_trial and is_new:
             store = SqliteStore(Path(nowhere))
         if for_trial and not is_new:

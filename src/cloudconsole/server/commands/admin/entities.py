@@ -80,7 +80,7 @@ def as_typed(names: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except ValidationError as refused:
-        raise OperatorError("; ".join(_said(names, path, message) for path, message in refused.findings)) from None
+        raise OperatorError("; ".join(_said(names, path, message) for path, message in refused.errors)) from None
 
 
 def _said(names: Mapping[str, str], path: Path, message: str) -> str:
@@ -121,85 +121,85 @@ _PAGE: Final = 1000
 
 
 def change(
-    noun: EntityType, verb: str, inputs: tuple[InputField, ...], arguments: argparse.Namespace, settings: Settings
+    entity: EntityType, verb: str, inputs: tuple[InputField, ...], arguments: argparse.Namespace, settings: Settings
 ) -> None:
     values = values_of(arguments, inputs)
     if verb == "change" and not values:
         arguments.parser.error(at_least_one(inputs))
     if verb == "add":
-        values |= _named(noun, getattr(arguments, "key", None))
-    with store(settings) as engine, as_typed(_typed(noun, inputs)):
-        if verb == "add" and noun is ACCOUNTS:
-            with reading_transaction(engine, settings) as desk:
-                ACCOUNTS.check_new(desk, values)
+        values |= _named(entity, getattr(arguments, "key", None))
+    with store(settings) as engine, as_typed(_typed(entity, inputs)):
+        if verb == "add" and entity is ACCOUNTS:
+            with reading_transaction(engine, settings) as tx:
+                ACCOUNTS.check_new(tx, values)
             # Hashed before the transaction: it takes its time, in which others could not write.
             values["password_hash"] = hash_password(
                 read_new_password(arguments, settings.password_policy, values.get("role", "tenant"))
             )
-        with writing_transaction(engine, settings, force=getattr(arguments, "force", False)) as desk:
-            done = _do(desk, noun, verb, values, arguments)
-    print_done(noun, done, PAST_TENSE[verb], as_json=arguments.json)
+        with writing_transaction(engine, settings, force=getattr(arguments, "force", False)) as tx:
+            done = _do(tx, entity, verb, values, arguments)
+    print_done(entity, done, PAST_TENSE[verb], as_json=arguments.json)
 
 
-def _typed(noun: EntityType, inputs: tuple[InputField, ...]) -> dict[str, str]:
+def _typed(entity: EntityType, inputs: tuple[InputField, ...]) -> dict[str, str]:
     """What the fields are called on the command line: the key stands by its place, and an end is given as `--at`."""
-    return {noun.key: noun.key.upper(), "ended": "--at"} | {given.name: flag_of(given.name) for given in inputs}
+    return {entity.key: entity.key.upper(), "ended": "--at"} | {given.name: flag_of(given.name) for given in inputs}
 
 
 def _do(
-    desk: OperatorTransaction, noun: EntityType, verb: str, values: dict[str, Any], arguments: argparse.Namespace
+    tx: OperatorTransaction, entity: EntityType, verb: str, values: dict[str, Any], arguments: argparse.Namespace
 ) -> ChangeResult:
     if verb == "add":
-        return noun.add(desk, values)
+        return entity.add(tx, values)
     if verb == "change":
-        return noun.change(desk, arguments.key, values)
+        return entity.change(tx, arguments.key, values)
     if verb == "end":
-        return RESOURCES.end(desk, arguments.key, arguments.at)
-    done: ChangeResult = getattr(noun, verb)(desk, arguments.key)
+        return RESOURCES.end(tx, arguments.key, arguments.at)
+    done: ChangeResult = getattr(entity, verb)(tx, arguments.key)
     return done
 
 
-def _named(noun: EntityType, key: str | None) -> dict[str, Any]:
+def _named(entity: EntityType, key: str | None) -> dict[str, Any]:
     """The field that names a new one."""
     if key is None:
         return {}
-    is_number = next(given.shape for given in noun.inputs() if given.name == noun.key) == "number"
-    return {noun.key: int(key) if is_number and key.isdecimal() else key}
+    is_number = next(given.shape for given in entity.inputs() if given.name == entity.key) == "number"
+    return {entity.key: int(key) if is_number and key.isdecimal() else key}
 
 
-def print_done(noun: EntityType, done: ChangeResult, past: str, *, as_json: bool) -> None:
+def print_done(entity: EntityType, done: ChangeResult, past: str, *, as_json: bool) -> None:
     if as_json:
         output.print_json(done.before if done.after is None else done.after)
     else:
-        output.print_line(f"{noun.name} {done.subject}: {past if done.changed else NOTHING_TO_CHANGE}")
+        output.print_line(f"{entity.name} {done.subject}: {past if done.changed else NOTHING_TO_CHANGE}")
 
 
-def show(noun: EntityType, arguments: argparse.Namespace, settings: Settings) -> None:
-    with store_to_read(settings) as engine, reading_transaction(engine, settings) as desk:
-        record = noun.show(desk, arguments.key)
+def show(entity: EntityType, arguments: argparse.Namespace, settings: Settings) -> None:
+    with store_to_read(settings) as engine, reading_transaction(engine, settings) as tx:
+        record = entity.show(tx, arguments.key)
     if arguments.json:
         output.print_json(record)
     else:
         output.print_record(record)
 
 
-def list_them(noun: EntityType, arguments: argparse.Namespace, settings: Settings) -> None:
-    names = noun.filters()
+def list_them(entity: EntityType, arguments: argparse.Namespace, settings: Settings) -> None:
+    names = entity.filters()
     filters = {name: value for name in names if (value := getattr(arguments, f"filter_{name}")) not in (None, False)}
-    columns = [given.name for given in noun.inputs() if given.shape != "json"]
+    columns = [given.name for given in entity.inputs() if given.shape != "json"]
     with (
         store_to_read(settings) as engine,
-        reading_transaction(engine, settings) as desk,
+        reading_transaction(engine, settings) as tx,
         as_typed({name: f"--{name}" for name in names}),
     ):
-        found = _all(noun, desk, filters, arguments.after)
-        print_some(found, columns, arguments, noun.key_of)
+        found = _all(entity, tx, filters, arguments.after)
+        print_some(found, columns, arguments, entity.key_of)
 
 
-def _all(noun: EntityType, desk: OperatorTransaction, filters: dict[str, Any], after: str | None) -> Iterator[Record]:
-    while page := noun.list(desk, filters, after, _PAGE):
+def _all(entity: EntityType, tx: OperatorTransaction, filters: dict[str, Any], after: str | None) -> Iterator[Record]:
+    while page := entity.list(tx, filters, after, _PAGE):
         yield from page
-        after = noun.key_of(page[-1])
+        after = entity.key_of(page[-1])
         if len(page) < _PAGE:
             return
 
@@ -256,77 +256,77 @@ _PURPOSES: Final = {
 
 
 def add_commands(commands: Any) -> None:
-    for noun in ENTITY_TYPES:
-        extra = accounts.VERBS if noun is ACCOUNTS else ()
-        purpose = f"{noun.plural}: {', '.join((*noun.verbs, *extra))}"
-        parser = commands.add_parser(noun.name, help=purpose, description=f"{purpose}.", allow_abbrev=False)
-        parser.add_when_called(partial(_add_verbs, noun))
+    for entity in ENTITY_TYPES:
+        extra = accounts.VERBS if entity is ACCOUNTS else ()
+        purpose = f"{entity.plural}: {', '.join((*entity.verbs, *extra))}"
+        parser = commands.add_parser(entity.name, help=purpose, description=f"{purpose}.", allow_abbrev=False)
+        parser.add_when_called(partial(_add_verbs, entity))
 
 
-def _add_verbs(noun: EntityType, parser: Parser) -> None:
+def _add_verbs(entity: EntityType, parser: Parser) -> None:
     group = parser.add_subparsers(title="commands", metavar="VERB", required=True)
-    for verb in noun.verbs:
+    for verb in entity.verbs:
         purpose = _PURPOSES[verb]
-        of_verb = group.add_parser(verb, help=purpose, description=f"{noun.plural}: {purpose}.", allow_abbrev=False)
-        of_verb.add_when_called(partial(_add_arguments, noun, verb))
-    if noun is ACCOUNTS:
+        of_verb = group.add_parser(verb, help=purpose, description=f"{entity.plural}: {purpose}.", allow_abbrev=False)
+        of_verb.add_when_called(partial(_add_arguments, entity, verb))
+    if entity is ACCOUNTS:
         accounts.add_verbs(group)
 
 
-def _add_arguments(noun: EntityType, verb: str, parser: Parser) -> None:
+def _add_arguments(entity: EntityType, verb: str, parser: Parser) -> None:
     parser.set_defaults(parser=parser)
     if verb == "list":
-        _add_list_arguments(parser, noun)
-        parser.set_defaults(admin_command=partial(list_them, noun))
+        _add_list_arguments(parser, entity)
+        parser.set_defaults(admin_command=partial(list_them, entity))
     elif verb == "show":
-        _add_key(parser, noun)
-        parser.set_defaults(admin_command=partial(show, noun))
+        _add_key(parser, entity)
+        parser.set_defaults(admin_command=partial(show, entity))
     else:
-        _add_change_arguments(parser, noun, verb)
+        _add_change_arguments(parser, entity, verb)
     add_store_arguments(parser)
     add_json_argument(parser)
 
 
-def _add_change_arguments(parser: Parser, noun: EntityType, verb: str) -> None:
+def _add_change_arguments(parser: Parser, entity: EntityType, verb: str) -> None:
     inputs: tuple[InputField, ...] = ()
     if verb == "add":
-        inputs = noun.inputs()
-        if noun is not PRICES:
+        inputs = entity.inputs()
+        if entity is not PRICES:
             # The name of what is added comes first, as with every other verb.
-            key = next(given for given in inputs if given.name == noun.key)
+            key = next(given for given in inputs if given.name == entity.key)
             inputs = tuple(given for given in inputs if given is not key)
-            _add_key(parser, noun, key)
+            _add_key(parser, entity, key)
         add_flags(parser, inputs)
     else:
-        _add_key(parser, noun)
+        _add_key(parser, entity)
     if verb == "change":
-        inputs = noun.changeable()
+        inputs = entity.changeable()
         add_flags(parser, inputs, all_optional=True)
         parser.epilog = at_least_one(inputs).capitalize()
-        if noun is RESOURCES:
+        if entity is RESOURCES:
             parser.elsewhere = {"--ended": "cloudconsole admin resource end"}
     if verb == "end":
         parser.add_argument("--at", metavar="TIME", help="the moment (default: now)")
-    if noun is ACCOUNTS and verb == "add":
+    if entity is ACCOUNTS and verb == "add":
         add_password_arguments(parser)
-    if verb in noun.overridable:
+    if verb in entity.overridable:
         parser.add_argument("--force", action="store_true", help="override the rule that may refuse this")
     add_zone_argument(parser)
-    parser.set_defaults(admin_command=partial(change, noun, verb, inputs))
+    parser.set_defaults(admin_command=partial(change, entity, verb, inputs))
 
 
-def _add_key(parser: argparse.ArgumentParser, noun: EntityType, given: InputField | None = None) -> None:
+def _add_key(parser: argparse.ArgumentParser, entity: EntityType, given: InputField | None = None) -> None:
     """The positional argument that names one; for a new one, its field says what it may be."""
-    metavar = "KEY" if noun is PRICES else noun.key.upper()
-    text = KEY_FORM if noun is PRICES else f"its {noun.key}"
+    metavar = "KEY" if entity is PRICES else entity.key.upper()
+    text = KEY_FORM if entity is PRICES else f"its {entity.key}"
     if given is not None and not given.is_required:
         parser.add_argument("key", metavar=metavar, nargs="?", help=given.help)
     else:
         parser.add_argument("key", metavar=metavar, help=text if given is None else given.help)
 
 
-def _add_list_arguments(parser: argparse.ArgumentParser, noun: EntityType) -> None:
-    for name, chosen in noun.filters().items():
+def _add_list_arguments(parser: argparse.ArgumentParser, entity: EntityType) -> None:
+    for name, chosen in entity.filters().items():
         more: dict[str, Any] = {"action": "store_true"} if chosen.is_switch else {"metavar": name.upper()}
         parser.add_argument(f"--{name}", dest=f"filter_{name}", help=chosen.help, **more)
     parser.add_argument("--after", metavar="KEY", help="go on behind this one")

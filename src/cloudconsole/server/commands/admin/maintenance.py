@@ -115,9 +115,9 @@ def _end_sessions(arguments: argparse.Namespace, settings: Settings) -> None:
         store(settings) as engine,
         store(settings, "activity") as activity,
         activity.begin() as sessions,
-        writing_transaction(engine, settings) as desk,
+        writing_transaction(engine, settings) as tx,
     ):
-        ended = end_all_sessions(desk, sessions)
+        ended = end_all_sessions(tx, sessions)
     if arguments.json:
         output.print_json({"sessions": ended})
     else:
@@ -144,7 +144,7 @@ def _migrate(arguments: argparse.Namespace, settings: Settings) -> None:
         # A newer one, where this version is the older of two that can serve the store.
         revision = current_revision(engine)
     if arguments.json:
-        output.print_json({"store": settings.store.place, "revision": revision})
+        output.print_json({"store": settings.store.location, "revision": revision})
     else:
         output.print_line(f"the tables of {settings.store} are up to date (revision {revision})")
 

@@ -58,16 +58,16 @@ def _copy_to(arguments: argparse.Namespace, settings: Settings) -> None:
 
     warn_password_in_arguments(arguments.address)
     store = SqliteStore(settings.data)
-    if not store.is_there():
+    if not store.exists():
         raise StoreError(f"there is no store in {settings.data}: give its folder with --data")
     target = PostgresStore(Dsn(arguments.address, arguments.password_file))
     with showing_rows() as tell:
         moved = copy_to_postgres(
             store, target.address, actor=user_name(), now=now(), while_served=arguments.while_served, tell=tell
         )
-    time.sleep(target.settle_seconds)
+    time.sleep(target.replication_wait_seconds)
     record_in_audit_log(store, COPY_TO, str(target), {"moment": moved.moment})
-    _tell(arguments, store, target.place, moved)
+    _tell(arguments, store, target.location, moved)
 
 
 def _tell(arguments: argparse.Namespace, store: SqliteStore, place: str, moved: "CopyResult") -> None:

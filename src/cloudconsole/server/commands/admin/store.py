@@ -63,7 +63,7 @@ def settings_for(arguments: argparse.Namespace) -> Settings:
 
 
 def require_store(settings: Settings) -> None:
-    if isinstance(settings.store, SqliteStore) and not settings.store.is_there():
+    if isinstance(settings.store, SqliteStore) and not settings.store.exists():
         raise StoreError(f"there is no store in {settings.data}: give its folder with --data")
 
 
@@ -91,7 +91,7 @@ def store_to_read(settings: Settings, part: DatabaseName = "cloud") -> Iterator[
 
 def wait_for_replicas(settings: Settings) -> None:
     """Wait until every replica has seen what was committed: only then may the command say that it is done."""
-    time.sleep(settings.store.settle_seconds)
+    time.sleep(settings.store.replication_wait_seconds)
 
 
 def writing_transaction(
@@ -104,9 +104,9 @@ def writing_transaction(
 @contextmanager
 def reading_transaction(engine: Engine, settings: Settings) -> Iterator[OperatorTransaction]:
     """The desk of whoever only looks, be it page by page."""
-    with read_only_transaction(engine, now=now(), zone=settings.zone) as desk:
-        allow_idle_transaction(desk.connection, PAGING_MINUTES)
-        yield desk
+    with read_only_transaction(engine, now=now(), zone=settings.zone) as tx:
+        allow_idle_transaction(tx.connection, PAGING_MINUTES)
+        yield tx
 
 
 def now() -> int:
