@@ -285,6 +285,35 @@ raise SystemExit(main.main(["completion", "bash"]))
 """
 
 
+INTERRUPTED_IN_A_FINALIZER = """
+import os, signal, time
+from cloudconsole.cli import completion, main
+
+class Finalized:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+
+def run(arguments):
+    Finalized()
+    time.sleep(60)
+
+completion.run = run
+raise SystemExit(main.main(["completion", "bash"]))
+"""
+
+
+def test_an_interrupt_in_a_finalizer_is_not_lost(person: Person) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_IN_A_FINALIZER],
+        env=clean_environment(**person.environment()),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=50,
+    )
+    assert (done.returncode, done.stderr) == (130, "")
+
+
 @pytest.mark.parametrize("variable", ["", "1"])
 def test_a_fault_of_ours_is_one_line_unless_asked_for(person: Person, variable: str) -> None:
     done = subprocess.run(

@@ -22,6 +22,7 @@ COMPLETING: Final = "__complete"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     stdout.reopen_closed_streams()
+    sys.unraisablehook = _repeat_swallowed_interrupt
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         with stdout.buffered_stdout():
@@ -33,6 +34,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _repeat_swallowed_interrupt(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Interrupt again: Python swallows a Ctrl-C that arrives in a finalizer or in a weak reference's callback."""
+    if unraisable.exc_type is KeyboardInterrupt:
+        import signal
+        import threading
+
+        threading.Timer(0.02, signal.pthread_kill, (threading.get_ident(), signal.SIGINT)).start()
+    else:
+        sys.__unraisablehook__(unraisable)
 
 
 def _run(given: list[str]) -> int:
