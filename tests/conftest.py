@@ -14,8 +14,8 @@ from hypothesis import settings as hypothesis_settings
 from cloudconsole.backends.embedded import identity
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
+from cloudconsole.store.base import Reader
 from cloudconsole.store.passwords import needs_rehash
-from cloudconsole.store.reader import Reader
 from tests import stores
 from tests.harness import (
     Caller,

@@ -17,8 +17,7 @@ import pytest
 from sqlalchemy import Connection, Engine
 
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.store.base import DatabaseName, Store
-from cloudconsole.store.reader import Reader
+from cloudconsole.store.base import DatabaseName, Reader, Store
 
 if TYPE_CHECKING:
     from tests.databases import Databases

@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import Any, Final
 
 from cloudconsole.conformance.checks import Check
-from cloudconsole.conformance.registry import EXTENDED, INTERFACE
+from cloudconsole.conformance.runner import EXTENDED, INTERFACE
 from cloudconsole.server.openapi.document import build_document
 from cloudconsole.server.openapi.html import (
     FieldRow,

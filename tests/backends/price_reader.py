@@ -1,7 +1,7 @@
 """What backends read, read by a test."""
 
 from cloudconsole.backends.prices import CachedPrices, PriceList
-from cloudconsole.store.reader import Reader
+from cloudconsole.store.base import Reader
 from tests.stores import run
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import insert
 
 from cloudconsole.backends.prices import CachedPrices
 from cloudconsole.core.resources import Amounts
-from cloudconsole.store.reader import Reader
+from cloudconsole.store.base import Reader
 from cloudconsole.store.tables import nodes, prices
 from tests.backends.price_reader import read_prices
 from tests.stores import opened

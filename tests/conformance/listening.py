@@ -9,11 +9,9 @@ from typing import Any, Literal, NamedTuple
 import uvicorn
 
 from cloudconsole.conformance.checks import Check
-from cloudconsole.conformance.client import Account, Sender
+from cloudconsole.conformance.client import Account, Sender, Target
 from cloudconsole.conformance.context import CheckContext
-from cloudconsole.conformance.registry import PROFILES
-from cloudconsole.conformance.runner import Result, run_checks
-from cloudconsole.conformance.target import Target
+from cloudconsole.conformance.runner import PROFILES, Result, run_checks
 
 HttpServer = Literal["h11", "httptools"]
 

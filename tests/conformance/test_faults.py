@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.conformance.registry import INTERFACE, PROFILES
+from cloudconsole.conformance.runner import INTERFACE, PROFILES
 from tests.conformance.conftest import Workshop
 from tests.conformance.damaged import Fault
 from tests.conformance.faults_of_the_interface import FAULTS as INTERFACE_FAULTS

@@ -5,9 +5,9 @@ from shutil import copytree
 
 import pytest
 
+from cloudconsole.conformance.client import ACTION_NAMES
 from cloudconsole.conformance.extended.calls import REFUSED, TAKEN, Body
-from cloudconsole.conformance.registry import EXTENDED
-from cloudconsole.conformance.target import ACTION_NAMES
+from cloudconsole.conformance.runner import EXTENDED
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
 from tests.conformance.conftest import Workshop

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.conformance.registry import EXTENDED, INTERFACE
+from cloudconsole.conformance.runner import EXTENDED, INTERFACE
 from tests.e2e.processes import command
 from tests.harness import RunningServer
 

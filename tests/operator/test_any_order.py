@@ -21,7 +21,7 @@ from cloudconsole.operator.entities import NODES, PRICES, QUOTAS, RESOURCES, TEN
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
-from cloudconsole.store.reader import Reader
+from cloudconsole.store.base import Reader
 from tests.harness import HeldClock
 from tests.operator.clouds import contents, counted_totals, load_text, rows, rows_of_all, stored_totals
 from tests.operator.transactions import NOW, desk_of

@@ -10,8 +10,8 @@ from cloudconsole.core.login_throttle import NETWORK_FAILURES, USER_FAILURES
 from cloudconsole.server.net import throttle_address
 from cloudconsole.spec.errors import TooManyRequests
 from cloudconsole.store.activity import ActivityStore, hash_username
+from cloudconsole.store.base import Parameters, Reader, Row
 from cloudconsole.store.login_throttle import LoginThrottle
-from cloudconsole.store.reader import Parameters, Reader, Row
 from cloudconsole.store.tables import login_failures
 from tests.store.conftest import Check
 from tests.store.logins import NOW, attempt

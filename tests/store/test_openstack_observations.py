@@ -8,9 +8,8 @@ import pytest
 from sqlalchemy import text
 
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.base import run_with_reader
+from cloudconsole.store.base import Reader, run_with_reader
 from cloudconsole.store.openstack import ObservedResource, ObservedResources
-from cloudconsole.store.reader import Reader
 from tests.stores import open_engine, run, store_in
 
 HOUR = 1_000_800

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import insert
 
+from cloudconsole.store.base import Reader
 from cloudconsole.store.openstack import tenant_of_project
-from cloudconsole.store.reader import Reader
 from cloudconsole.store.tables import tenants
 from tests.stores import opened, run
 

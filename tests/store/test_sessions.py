@@ -11,7 +11,7 @@ from sqlalchemy import Engine, insert, text
 
 from cloudconsole.store import sessions as module
 from cloudconsole.store.activity import ActivityStore
-from cloudconsole.store.reader import Parameters, Reader, Row
+from cloudconsole.store.base import Parameters, Reader, Row
 from cloudconsole.store.sessions import RequestSequence, Session, SessionReader, hash_session_id
 from cloudconsole.store.sqlite.reader import SqliteReader
 from cloudconsole.store.tables import accounts, sessions, tenants

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from typing import NamedTuple
 
 from cloudconsole.core.pricing import Price, PriceBook
-from cloudconsole.store.reader import Snapshot
+from cloudconsole.store.base import Snapshot
 
 _PRICES = "SELECT kind, unit, node_id, start, billionths, type FROM prices"
 _WITHOUT_TYPE = f"{_PRICES} WHERE type IS NULL"

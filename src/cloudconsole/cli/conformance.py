@@ -18,16 +18,12 @@ from cloudconsole._version import __version__
 from cloudconsole.cli import stdout
 from cloudconsole.cli.errors import UsageError
 from cloudconsole.cli.passwords import ask_password, can_ask, in_file, in_variable
+from cloudconsole.conformance import reports
 from cloudconsole.conformance.checks import Check
-from cloudconsole.conformance.client import Account, Sender, Unreachable
+from cloudconsole.conformance.client import Account, Sender, Target, Unreachable
 from cloudconsole.conformance.context import CheckContext
-from cloudconsole.conformance.registry import PROFILES
-from cloudconsole.conformance.report import text
-from cloudconsole.conformance.report.json import json_report
-from cloudconsole.conformance.report.junit import junit_report
-from cloudconsole.conformance.report.text import Run, show_ending, show_live
-from cloudconsole.conformance.runner import Result, run_checks
-from cloudconsole.conformance.target import Target
+from cloudconsole.conformance.reports import Run, json_report, junit_report, show_ending, show_live
+from cloudconsole.conformance.runner import PROFILES, Result, run_checks
 from cloudconsole.spec.constants import is_utf8_encodable
 from cloudconsole.spec.urls import normalise_base_url
 
@@ -297,16 +293,16 @@ def _shown(results: Iterator[Result], checks: tuple[Check, ...]) -> Iterable[Res
         return
     section = ""
     for result in results:
-        if text.heading(result) != section:
-            section = text.heading(result)
+        if reports.heading(result) != section:
+            section = reports.heading(result)
             stdout.write(f"{section}\n")
-        stdout.write(f"{text.line(result)}\n")
+        stdout.write(f"{reports.line(result)}\n")
         stdout.flush()
         yield result
 
 
 def _tell(whole: Run, *, strict: bool) -> None:
-    verdict = text.ending(whole, strict=strict)
+    verdict = reports.ending(whole, strict=strict)
     if _on_terminal():
         show_ending(whole.results, verdict, good=whole.conforms(strict=strict), console=_console())
     else:

@@ -1,4 +1,4 @@
-"""HTTP client of the kit: cookie jar, calls and login; requests are bounded in number, time and size."""
+"""HTTP client of the kit and the console it tests; requests are bounded in number, time and size."""
 
 import asyncio
 import json
@@ -8,14 +8,16 @@ import time
 from collections.abc import Mapping
 from time import monotonic
 from typing import Any, Final, Literal, NamedTuple
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import httpx2
 
 from cloudconsole.conformance.limits import LOGIN_PATH, RunLimits
 from cloudconsole.conformance.redaction import Secrets
 from cloudconsole.conformance.responses import BUSY, RawResponse
+from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.constants import CSRF_COOKIE, FORM, JSON, SESSION_COOKIE
+from cloudconsole.spec.urls import normalise_base_url
 
 LARGEST_ANSWER: Final = 8 * 1024 * 1024
 MOST_KEPT: Final = 16 * 1024 * 1024
@@ -250,3 +252,34 @@ class ConsoleClient:
             self._guests.pop(session, None)
             self._sender.budget.farewells = len(self._guests)
         return response
+
+
+FORMS: Final[tuple[BodyForm, ...]] = ("JSON", "form")
+ACTION_NAMES: Final = tuple(action.name for action in ACTIONS)
+OBJECTS: Final = ("GetUsageLimits", "GetFlavors", "GetDomainDetail")
+"""The actions whose `data` is an object; that of the others is an array."""
+
+
+class Target(NamedTuple):
+    """What was given to the command."""
+
+    base: str
+    region: str
+    account: Account
+    other: Account | None = None
+    domains: tuple[str, ...] = ()
+
+    @property
+    def origin(self) -> str:
+        """What a browser on this server's own pages would send as Origin."""
+        parts = urlsplit(normalise_base_url(self.base))
+        return f"{parts.scheme}://{parts.netloc}"
+
+
+class WorkingCall(NamedTuple):
+    """An action that was successful, with the body form and the fields that made it so."""
+
+    action: str
+    form: BodyForm
+    fields: dict[str, str]
+    answer: RawResponse

@@ -8,7 +8,20 @@ from secrets import token_hex
 from typing import Any, TypeVar, cast
 
 from cloudconsole.conformance.assertions import CheckFailed, CheckSkipped
-from cloudconsole.conformance.client import Account, Anonymous, BodyForm, ConsoleClient, NoResponse, Sender, Unreachable
+from cloudconsole.conformance.client import (
+    ACTION_NAMES,
+    FORMS,
+    OBJECTS,
+    Account,
+    Anonymous,
+    BodyForm,
+    ConsoleClient,
+    NoResponse,
+    Sender,
+    Target,
+    Unreachable,
+    WorkingCall,
+)
 from cloudconsole.conformance.redaction import quote_value
 from cloudconsole.conformance.responses import (
     RawResponse,
@@ -19,7 +32,6 @@ from cloudconsole.conformance.responses import (
     is_successful,
     lenient_envelope,
 )
-from cloudconsole.conformance.target import ACTION_NAMES, FORMS, OBJECTS, Target, WorkingCall
 from cloudconsole.spec.actions import GET_DOMAIN_DETAIL
 
 Found = TypeVar("Found")

@@ -1,15 +1,37 @@
-"""Runs checks in order; whatever happens, each gives a result."""
+"""All checks in order, and their execution."""
 
 from collections.abc import Iterable, Iterator
 from time import monotonic
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from cloudconsole.conformance.assertions import CheckFailed, CheckSkipped
 from cloudconsole.conformance.checks import Check
 from cloudconsole.conformance.client import NoResponse
 from cloudconsole.conformance.context import CheckContext
+from cloudconsole.conformance.extended import calls as extended_calls
+from cloudconsole.conformance.extended import http, values
+from cloudconsole.conformance.extended import session as extended_session
+from cloudconsole.conformance.interface import calls, errors, lists, records, session
 from cloudconsole.conformance.redaction import redact
 from cloudconsole.conformance.responses import NotJson
+
+INTERFACE: Final[tuple[Check, ...]] = (
+    *session.checks,
+    *calls.checks,
+    *records.checks,
+    *lists.checks,
+    *errors.checks,
+)
+EXTENDED: Final[tuple[Check, ...]] = (
+    *extended_session.checks,
+    *extended_calls.checks,
+    *values.checks,
+    *http.checks,
+)
+
+PROFILES: Final = {"interface": INTERFACE, "all": INTERFACE + EXTENDED}
+"""What can be asked for: the interface alone, or with it what this project's own console does beyond it."""
+
 
 Outcome = Literal["passed", "failed", "skipped"]
 

@@ -10,13 +10,12 @@ from sqlalchemy import Column, ColumnElement, Connection, and_, func, select
 from sqlalchemy.exc import DBAPIError
 
 from cloudconsole.core.clock import format_utc
-from cloudconsole.operator.queries import ordered_search, starts_with
 from cloudconsole.operator.serializers import Record, json_text, parse_json
 from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction
 from cloudconsole.spec.text import format_cell
 from cloudconsole.store.base import Store, StoreError
 from cloudconsole.store.migrations import is_usable
-from cloudconsole.store.sql import insert_rows
+from cloudconsole.store.sql import insert_rows, ordered_search, starts_with
 from cloudconsole.store.tables import access_audit, operator_audit
 
 RESTORE: Final = "restore"

@@ -41,8 +41,7 @@ from cloudconsole.server.http.request import (
     Scope,
     Send,
 )
-from cloudconsole.server.http.response import Response, error_response, json_response, send_response
-from cloudconsole.server.http.routing import Route, Routes
+from cloudconsole.server.http.response import Response, Route, Routes, error_response, json_response, send_response
 from cloudconsole.server.http.sessions import Sessions
 from cloudconsole.server.http.static import ASSETS, show_console, show_openapi, show_reference
 from cloudconsole.server.logging import current_request_id
@@ -69,8 +68,8 @@ from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import ApiError, InternalError, MethodNotAllowed, NotFound, Unavailable
 from cloudconsole.spec.i18n import Text
 from cloudconsole.store.activity import ActivityStore
+from cloudconsole.store.base import Reader
 from cloudconsole.store.login_throttle import LoginThrottle, RecentLogins
-from cloudconsole.store.reader import Reader
 from cloudconsole.store.sessions import RequestSequence, SessionReader
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from cloudconsole.server.token_revocation import TokenRevoker
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import Unavailable, UpstreamFailed
 from cloudconsole.store.activity import ActivityStore
+from cloudconsole.store.base import Reader
 from cloudconsole.store.openstack import ObservedResources, tenant_of_project
-from cloudconsole.store.reader import Reader
 
 log = logging.getLogger(__name__)
 

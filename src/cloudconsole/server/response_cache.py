@@ -12,7 +12,7 @@ from cloudconsole.server.metrics.layout import CACHE_HITS, CACHE_MISSES
 from cloudconsole.server.metrics.shared_memory import WorkerMetrics
 from cloudconsole.spec import envelope
 from cloudconsole.spec.i18n import Language
-from cloudconsole.store.reader import ChangeFeed
+from cloudconsole.store.base import ChangeFeed
 
 MOST_BYTES: Final = 32 * 1024 * 1024
 ENTRY_OVERHEAD: Final = 500

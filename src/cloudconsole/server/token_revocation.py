@@ -14,7 +14,7 @@ from cloudconsole.core.ports import ClientInfo, CloudCredentials, TokenVerifier
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import ApiError
 from cloudconsole.store.activity import ActivityStore
-from cloudconsole.store.reader import Reader
+from cloudconsole.store.base import Reader
 from cloudconsole.store.sessions import ENDED_FEDERATED_SESSIONS
 
 log = logging.getLogger(__name__)

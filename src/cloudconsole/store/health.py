@@ -6,9 +6,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from cloudconsole.store.base import DATABASE_NAMES
+from cloudconsole.store.base import DATABASE_NAMES, Reader, RowReader
 from cloudconsole.store.migrations import known_revisions
-from cloudconsole.store.reader import Reader, RowReader
 from cloudconsole.store.sessions import COUNT
 from cloudconsole.store.sqlite.engine import database_file
 

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from cloudconsole.core import login_throttle
 from cloudconsole.spec.errors import TooManyRequests
-from cloudconsole.store.reader import Reader
+from cloudconsole.store.base import Reader
 from cloudconsole.store.tables.activity import LOGIN, OPERATOR_LOGIN
 
 MOST_REMEMBERED: Final = 10_000

@@ -9,7 +9,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cloudconsole.core.hosts import normalise_project
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.reader import RowReader
+from cloudconsole.store.base import RowReader
 from cloudconsole.store.sql import insert_rows, retry_deadlocks
 from cloudconsole.store.tables import observed_resources
 

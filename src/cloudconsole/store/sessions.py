@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from cloudconsole.core.ports import CloudCredentials, FederatedUser, Services
 from cloudconsole.core.resources import Role
-from cloudconsole.store.reader import Reader
+from cloudconsole.store.base import Reader
 
 # They hang on no account; an operator ends them by disabling the tenant, for good, or by giving its project away.
 LIVE_FEDERATED_SESSIONS: Final = """

@@ -1,4 +1,4 @@
-"""Bulk insert/update/delete, batched deletes, advisory locks, deadlock retry, copy rows."""
+"""SQL helpers: bulk changes, batched deletes, advisory locks, deadlock retries, indexable search conditions."""
 
 import sqlite3
 import zlib
@@ -14,9 +14,11 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Engine,
+    Integer,
     MetaData,
     Table,
     TextClause,
+    and_,
     bindparam,
     delete,
     func,
@@ -172,3 +174,32 @@ def copy_rows(source: Engine, target: Engine, tables: MetaData) -> None:
             few_at_once = select(table).execution_options(yield_per=_AT_ONCE)
             for rows in there.execute(few_at_once).mappings().partitions():
                 here.execute(insert(table), [dict(row) for row in rows])
+
+
+_LAST: Final = chr(0x10FFFF)
+_MANY: Final = 10_000
+
+
+def starts_with(column: ColumnElement[Any], prefix: str) -> ColumnElement[bool]:
+    """Whether text begins with a prefix, capital letters apart from small ones."""
+    return and_(column >= prefix, column < prefix + _LAST)
+
+
+def unindexed(column: ColumnElement[Any]) -> ColumnElement[Any]:
+    """The same values, which no index can find: the database then goes by another condition, or by the order."""
+    return column + (0 if isinstance(column.type, Integer) else "")
+
+
+def ordered_search(
+    connection: Connection, column: Column[Any], condition: Callable[[ColumnElement[Any]], ColumnElement[bool]]
+) -> ColumnElement[bool]:
+    """A condition on an indexed column, for a page of rows that are in the order of their ids.
+
+    Where many rows meet it, going through all of them in order soon finds a page. Where few do, the index finds their
+    ids, which go with the index of any other condition, and are soon put in order.
+    """
+    table = column.table
+    if connection.execute(select(column).where(condition(column)).offset(_MANY).limit(1)).first() is not None:
+        return condition(unindexed(column))
+    few = table.alias()
+    return table.c.id.in_(select(few.c.id).where(condition(few.c[column.name])))

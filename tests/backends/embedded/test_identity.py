@@ -11,8 +11,8 @@ from sqlalchemy import insert, update
 from cloudconsole.backends.embedded import identity as module
 from cloudconsole.backends.embedded.identity import EmbeddedIdentity
 from cloudconsole.core.ports import Account, ClientInfo
+from cloudconsole.store.base import Parameters, Row
 from cloudconsole.store.passwords import decoy_hash, password_matches
-from cloudconsole.store.reader import Parameters, Row
 from cloudconsole.store.tables import accounts, tenants
 from tests.stores import open_engine, run, store_in
 

@@ -13,12 +13,11 @@ from cluster.postgres import PostgresServer
 from cloudconsole.server.http.health import HealthEndpoint
 from cloudconsole.server.http.request import Headers, Request
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.base import run_with_reader
+from cloudconsole.store.base import Row, run_with_reader
 from cloudconsole.store.postgres import pool
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.pool import ConnectionPool
 from cloudconsole.store.postgres.store import PostgresStore
-from cloudconsole.store.reader import Row
 from tests.e2e.processes import eventually
 from tests.scale.postgres.watching import PATIENCE, execute
 

@@ -7,10 +7,9 @@ from cluster.faulty_proxy import FaultyProxy
 from cluster.postgres import PostgresServer
 
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.base import run_with_reader
+from cloudconsole.store.base import Reader, run_with_reader
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PostgresStore
-from cloudconsole.store.reader import Reader
 from tests.databases import Databases
 from tests.scale.postgres.watching import PATIENCE
 

@@ -7,11 +7,10 @@ from urllib.parse import quote, urlencode
 import pytest
 from sqlalchemy import insert, update
 
-from cloudconsole.operator import queries
 from cloudconsole.operator.entities import ENTITY_TYPES, RESOURCES, EntityType
 from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.server.app import Console
-from cloudconsole.store import tables
+from cloudconsole.store import sql, tables
 from tests.harness import Caller, HeldClock, InProcess
 from tests.server.admin_ui.pages import Operator, Page
 from tests.server.admin_ui.paths import GETS
@@ -137,7 +136,7 @@ def test_any_key_leads_to_its_page(operator: Operator, name: str) -> None:
 @pytest.fixture(params=[1, 10_000], ids=["as of many", "as of few"])
 def searching(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many rows meet a condition, it is searched for in both ways."""
-    monkeypatch.setattr(queries, "_MANY", request.param)
+    monkeypatch.setattr(sql, "_MANY", request.param)
 
 
 @pytest.fixture

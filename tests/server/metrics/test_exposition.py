@@ -18,7 +18,7 @@ from cloudconsole.server.metrics.exposition import REST, REST_OF_DATABASE, Metri
 from cloudconsole.server.metrics.shared_memory import SharedMetrics
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store import health
-from cloudconsole.store.reader import RowReader
+from cloudconsole.store.base import RowReader
 from tests.harness import JSON, Caller, HeldClock, InProcess
 from tests.server.metrics.conftest import Scrape, page_text
 from tests.stores import settings_over

@@ -11,8 +11,8 @@ from cloudconsole.core.ports import CacheableResult, PriceMissing, Tenant
 from cloudconsole.core.pricing import PriceBook, clock_hour, estimate
 from cloudconsole.core.resources import PRICED_UNITS, QUOTA_DEFAULTS, Amounts, flavors_record, quota_use
 from cloudconsole.spec.records import ConsumptionItem, Flavor, Flavors, ResourceType, UsageLimits
+from cloudconsole.store.base import Reader, Row, RowReader, Snapshot
 from cloudconsole.store.counters import AMOUNTS_SQL
-from cloudconsole.store.reader import Reader, Row, RowReader, Snapshot
 from cloudconsole.store.tables import NO_NODE
 
 _INTERVAL: Final = f"SELECT kind, node_id, started_at, ended_at, {AMOUNTS_SQL} FROM resources WHERE tenant_id = :tenant"

@@ -9,7 +9,7 @@ from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import CacheableResult, Tenant
 from cloudconsole.spec.errors import DomainNotFound
 from cloudconsole.spec.records import DomainDetail, NewsItem, OriginConfig, UrlItem
-from cloudconsole.store.reader import Reader, Row
+from cloudconsole.store.base import Reader, Row
 
 _URLS = "SELECT url, type, id FROM urls WHERE (tenant_id IS NULL OR tenant_id = ?) AND NOT disabled ORDER BY id"
 _DOMAIN = """

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from cloudconsole.core.ports import Account, ClientInfo
+from cloudconsole.store.base import Reader
 from cloudconsole.store.passwords import decoy_hash, needs_rehash, password_matches
-from cloudconsole.store.reader import Reader
 
 _DECOY_ID: Final = 0
 

@@ -20,8 +20,8 @@ from cloudconsole.core.pricing import clock_hour, estimate
 from cloudconsole.core.resources import SIZED_IN_GB, Amounts
 from cloudconsole.spec.errors import LoginRequired, UpstreamFailed, UpstreamTimeout
 from cloudconsole.spec.records import ConsumptionItem, Flavors, ResourceType, UsageLimits
+from cloudconsole.store.base import Reader, Snapshot
 from cloudconsole.store.openstack import ObservedResource, ObservedResources
-from cloudconsole.store.reader import Reader, Snapshot
 
 log = logging.getLogger(__name__)
 

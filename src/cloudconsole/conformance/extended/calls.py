@@ -4,10 +4,10 @@ from typing import Any, NamedTuple
 
 from cloudconsole.conformance.assertions import CheckSkipped, check, check_equal
 from cloudconsole.conformance.checks import Check, CheckGroup
+from cloudconsole.conformance.client import ACTION_NAMES, FORMS
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.extended.assertions import check_empty, check_logged_in, check_rejected, check_success
 from cloudconsole.conformance.responses import RawResponse
-from cloudconsole.conformance.target import ACTION_NAMES, FORMS
 from cloudconsole.spec.constants import CSRF_COOKIE, FORM, JSON, SESSION_COOKIE
 from cloudconsole.spec.errors import (
     ApiError,

@@ -8,13 +8,12 @@ from typing import Any
 
 from cloudconsole.conformance.assertions import CheckFailed, CheckSkipped, check, check_equal, check_no_problems
 from cloudconsole.conformance.checks import CheckGroup
-from cloudconsole.conformance.client import Account, NoResponse
+from cloudconsole.conformance.client import ACTION_NAMES, Account, NoResponse
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.extended.assertions import allowed_methods, check_logged_in, check_rejected, check_success
 from cloudconsole.conformance.redaction import quote_value
 from cloudconsole.conformance.responses import SetCookie, describe_response, is_successful
 from cloudconsole.conformance.schemas import INTEGER, TEXT, TEXTS, FieldType, pattern_errors, schema_errors
-from cloudconsole.conformance.target import ACTION_NAMES
 from cloudconsole.spec.constants import CSRF_COOKIE, JSON, SESSION_COOKIE
 from cloudconsole.spec.errors import (
     CsrfFailed,

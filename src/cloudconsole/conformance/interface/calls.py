@@ -4,12 +4,11 @@ from collections.abc import Callable
 
 from cloudconsole.conformance.assertions import check, check_no_problems
 from cloudconsole.conformance.checks import Check, CheckGroup
-from cloudconsole.conformance.client import BodyForm, NoResponse
+from cloudconsole.conformance.client import ACTION_NAMES, FORMS, OBJECTS, BodyForm, NoResponse
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.interface.session import check_not_served
 from cloudconsole.conformance.responses import describe_response, is_success, is_successful, lenient_envelope
 from cloudconsole.conformance.schemas import ARRAY, OBJECT, TEXT, FieldType, is_integer, schema_errors
-from cloudconsole.conformance.target import ACTION_NAMES, FORMS, OBJECTS
 from cloudconsole.spec.constants import FORM, JSON
 
 checks = CheckGroup("interface")

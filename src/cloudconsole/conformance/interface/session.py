@@ -6,11 +6,10 @@ from urllib.parse import urlsplit
 
 from cloudconsole.conformance.assertions import CheckFailed, CheckSkipped, check, check_no_problems
 from cloudconsole.conformance.checks import CheckGroup
-from cloudconsole.conformance.client import NoResponse
+from cloudconsole.conformance.client import ACTION_NAMES, NoResponse, WorkingCall
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.redaction import quote_value
 from cloudconsole.conformance.responses import RawResponse, ServerBusy, SetCookie, describe_response, is_successful
-from cloudconsole.conformance.target import ACTION_NAMES, WorkingCall
 from cloudconsole.spec.constants import CSRF_COOKIE, SESSION_COOKIE
 
 checks = CheckGroup("interface")

@@ -1,10 +1,10 @@
-"""Resources: recorded, resized, moved, ended, removed; the totals move in the same transaction."""
+"""Resources, and the nodes that they run on."""
 
 from collections.abc import Container, Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar, Final
 
-from sqlalchemy import ColumnElement, Select, or_, select, union, union_all
+from sqlalchemy import ColumnElement, Select, delete, or_, select, union, union_all
 
 from cloudconsole.core.clock import format_utc
 from cloudconsole.core.resources import KINDS
@@ -12,15 +12,21 @@ from cloudconsole.operator import models, serializers
 from cloudconsole.operator.entities.base import PAGE_SIZE, ChangeResult, EntityType, Records, Values
 from cloudconsole.operator.entities.prices import check_priced
 from cloudconsole.operator.entities.quotas import check_quotas
-from cloudconsole.operator.entities.references import find_node, node_problems, require_owner, with_tenant
-from cloudconsole.operator.entities.schema import Filter, kind_filter, node_filter, tenant_filter
+from cloudconsole.operator.entities.references import (
+    find_node,
+    node_problems,
+    reject_if_referenced,
+    require_owner,
+    with_tenant,
+)
+from cloudconsole.operator.entities.schema import Filter, kind_filter, name_filters, node_filter, tenant_filter
 from cloudconsole.operator.errors import FieldError, OperatorError
 from cloudconsole.operator.models import Resource, parse_model, resource_errors
-from cloudconsole.operator.queries import ordered_search, starts_with, unindexed
 from cloudconsole.operator.rules import disabled_error
 from cloudconsole.operator.serializers import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import counters, tables
+from cloudconsole.store.sql import ordered_search, starts_with, unindexed
 
 _MANY_RUNNING: Final = 100_000
 """So many are soon found by walking through all; fewer are soon put in order."""
@@ -152,3 +158,34 @@ def _refuse_disabled(tx: OperatorTransaction, table: Any, thing: str, place_id: 
     place = tx.connection.execute(select(table).where(table.c.id == place_id)).mappings().one()
     if place["disabled"]:
         raise OperatorError(disabled_error(thing, place["name"]))
+
+
+class Nodes(EntityType):
+    name = "node"
+    label = "node"
+    plural = "nodes"
+    model = models.Node
+    table = tables.nodes
+    key = "name"
+
+    def filters(self) -> Mapping[str, Filter]:
+        return name_filters(self.table)
+
+    def record_of(self, row: Row) -> Record:
+        return serializers.node_record(row)
+
+    def _row(self, tx: OperatorTransaction, values: Values) -> Row:
+        node = parse_model(models.Node, values, tx)
+        return {"name": node.name, "disabled": node.disabled}
+
+    def _check(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
+        if after is not None:
+            self._refuse_taken_name(tx, before, after)
+        elif before is not None:
+            users = {"price": (tables.prices, "node_id"), "resource": (tables.resources, "node_id")}
+            reject_if_referenced(tx, f"the node {before['name']}", users, before["id"])
+
+    def _follow(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
+        if before is not None and after is None:
+            # Zeros are all that is left there, and the node's number may be given to another one.
+            tx.connection.execute(delete(tables.totals).where(tables.totals.c.node_id == before["id"]))

@@ -13,8 +13,8 @@ from cloudconsole.operator.entities.references import find_node, find_tenant
 from cloudconsole.operator.errors import ValidationError
 from cloudconsole.operator.fields import TIME
 from cloudconsole.operator.models import EntityModel
-from cloudconsole.operator.queries import starts_with
 from cloudconsole.operator.transaction import OperatorTransaction
+from cloudconsole.store.sql import starts_with
 
 InputType = Literal["text", "number", "switch", "json", "time"]
 _HIDDEN: Final = frozenset({"password", "password_hash", "password_file"})

@@ -7,8 +7,7 @@ from sqlalchemy import Engine
 from cloudconsole.core.clock import Clock
 from cloudconsole.operator.entities import ENTITY_TYPES, EntityType
 from cloudconsole.server.admin_ui.actions import RowActionView, row_actions_for
-from cloudconsole.server.admin_ui.context import PageContext
-from cloudconsole.server.admin_ui.executor import DatabaseExecutor
+from cloudconsole.server.admin_ui.context import DatabaseExecutor, PageContext
 from cloudconsole.server.admin_ui.sessions import OperatorSessions, SignInView
 from cloudconsole.server.admin_ui.templating import AUDIT_PATH, SIGN_IN_PATH, SIGN_OUT_PATH, Renderer
 from cloudconsole.server.admin_ui.views.audit import AuditView
@@ -21,8 +20,7 @@ from cloudconsole.server.http.authentication import Authenticator
 from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.request import Request
-from cloudconsole.server.http.response import Response, error_headers
-from cloudconsole.server.http.routing import Endpoint, Route, Routes
+from cloudconsole.server.http.response import Endpoint, Response, Route, Routes, error_headers
 from cloudconsole.server.http.sessions import Sessions
 from cloudconsole.server.metrics.layout import ADMIN_UI, OPERATOR_LOGIN, OPERATOR_LOGOUT
 from cloudconsole.server.metrics.shared_memory import WorkerMetrics

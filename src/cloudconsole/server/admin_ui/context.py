@@ -1,20 +1,118 @@
-"""What all pages share: the office, the templates, and who is there."""
+"""Context of every page: templates, sessions, and database work in a worker thread."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from datetime import tzinfo
+from typing import Any, Final, TypeVar
 
+from sqlalchemy import Connection, Engine, Select, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from cloudconsole.core.clock import Clock
 from cloudconsole.operator.entities import NODES, TENANTS, EntityType
-from cloudconsole.operator.transaction import OperatorTransaction
-from cloudconsole.server.admin_ui.executor import DatabaseExecutor
+from cloudconsole.operator.parsing import DEFAULT_POLICY, PasswordPolicy
+from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction, read_only_transaction
 from cloudconsole.server.admin_ui.fields import FormField
-from cloudconsole.server.admin_ui.sessions import OperatorRequest, OperatorSessions
+from cloudconsole.server.admin_ui.sessions import OPERATOR, OperatorRequest, OperatorSessions
 from cloudconsole.server.admin_ui.templating import Renderer, redirect
 from cloudconsole.server.http.cookies import clear_notice_cookie, notice_cookie, read_notice
 from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response, cookie_headers
-from cloudconsole.spec.errors import NotFound
+from cloudconsole.server.metrics.shared_memory import WorkerMetrics
+from cloudconsole.server.writer import Writer
+from cloudconsole.spec.errors import LoginRequired, NotFound, Unavailable
+from cloudconsole.store.base import Store, read_only
+from cloudconsole.store.sessions import Session
+from cloudconsole.store.tables import accounts
+
+Result = TypeVar("Result")
+
+ACTOR_PREFIX: Final = "web:"
+"""Before the account's name in the trail: no user of an operating system has a colon in it, so commands stay apart."""
+
+
+class DatabaseExecutor:
+    def __init__(
+        self,
+        store: Store,
+        activity: Engine,
+        clock: Clock,
+        zone: tzinfo,
+        metrics: WorkerMetrics,
+        password_policy: PasswordPolicy = DEFAULT_POLICY,
+    ) -> None:
+        self._cloud = store.open_engine("cloud")
+        self._activity = activity
+        self._clock = clock
+        self._writer = Writer("operator-pages", metrics, store.replication_wait_seconds)
+        self.zone = zone
+        self.password_policy = password_policy
+
+    async def read(self, work: Callable[[OperatorTransaction], Result]) -> Result:
+        """Read at a desk."""
+
+        def run() -> Result:
+            with self.reading() as tx:
+                return work(tx)
+
+        return await self._writer.read(_translated, run)
+
+    async def read_activity(self, work: Callable[[Connection], Result]) -> Result:
+        def run() -> Result:
+            with read_only(self._activity).begin() as connection:
+                return work(connection)
+
+        return await self._writer.read(_translated, run)
+
+    async def write(self, work: Callable[[], Result]) -> Result:
+        """Do what opens its own desks, below."""
+        try:
+            return await self._writer.write(_translated, work)
+        finally:
+            # Also after a refusal: it may tell of what another replica has just changed.
+            await self._writer.wait_for_replicas()
+
+    def reading(self) -> AbstractContextManager[OperatorTransaction]:
+        return read_only_transaction(self._cloud, now=self.now(), zone=self.zone)
+
+    @contextmanager
+    def writing(self, who: Session, *, force: bool = False) -> Iterator[OperatorTransaction]:
+        """A desk for a change by whoever has this session; refused where that is no operator any more by then."""
+        actor = ACTOR_PREFIX + who.username
+        with operator_transaction(self._cloud, actor=actor, now=self.now(), zone=self.zone, force=force) as tx:
+            # In the very transaction: the change may have waited its turn for seconds.
+            if tx.connection.scalar(_still_operator(who)) is None:
+                raise LoginRequired
+            yield tx
+
+    @contextmanager
+    def activity(self) -> Iterator[Connection]:
+        """The other database, to be committed by whoever asks for it."""
+        with self._activity.connect() as connection:
+            yield connection
+
+    def now(self) -> int:
+        return int(self._clock.now())
+
+    def close(self) -> None:
+        self._writer.close()
+        self._cloud.dispose()
+
+
+def _still_operator(who: Session) -> Select[tuple[int]]:
+    own = accounts.c
+    same = select(own.id).where(own.username == who.username, own.version == who.account_version)
+    return same.where(own.role == OPERATOR, ~own.disabled)
+
+
+def _translated(work: Callable[[], Result]) -> Result:
+    try:
+        return work()
+    except SQLAlchemyError as problem:
+        raise Unavailable from problem
+
 
 MOST_SUGGESTED: Final = 100
 

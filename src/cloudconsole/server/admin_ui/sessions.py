@@ -6,7 +6,6 @@ from urllib.parse import urlencode
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.hosts import parse_origin
-from cloudconsole.server.admin_ui.executor import OPERATOR
 from cloudconsole.server.admin_ui.templating import SIGN_IN_PATH, Renderer, parse_query, redirect
 from cloudconsole.server.http.authentication import Authenticator, SessionRequest
 from cloudconsole.server.http.body import media_type, parse_form, read_body, required_text
@@ -20,8 +19,7 @@ from cloudconsole.server.http.cookies import (
 from cloudconsole.server.http.csrf import SEED_LENGTH, CsrfTokens, check_origin
 from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
-from cloudconsole.server.http.response import HeaderList, Response, cookie_headers
-from cloudconsole.server.http.routing import Routes
+from cloudconsole.server.http.response import HeaderList, Response, Routes, cookie_headers
 from cloudconsole.server.http.sessions import OPERATORS, Sessions
 from cloudconsole.spec.constants import FORM
 from cloudconsole.spec.errors import (
@@ -35,6 +33,8 @@ from cloudconsole.spec.errors import (
 from cloudconsole.store.sessions import Session, SessionReader, hash_session_id
 from cloudconsole.store.tables.activity import OPERATOR_LOGIN, OPERATOR_LOGOUT
 
+OPERATOR: Final = "operator"
+"""Role that may sign in."""
 TOKEN_FIELD: Final = "csrfmiddlewaretoken"  # noqa: S105 - a name
 LARGEST_FORM: Final = 1_048_576
 """Of an operator who is signed in: a domain's structured parts may be long."""

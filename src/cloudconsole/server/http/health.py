@@ -10,9 +10,9 @@ from cloudconsole.server.http.response import Response, json_response
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.spec.i18n import Text
+from cloudconsole.store.base import Reader
 from cloudconsole.store.health import unexpected_revisions
 from cloudconsole.store.migrations import known_revisions
-from cloudconsole.store.reader import Reader
 
 log = logging.getLogger(__name__)
 

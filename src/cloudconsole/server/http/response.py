@@ -1,10 +1,12 @@
-"""Responses: the headers that all of them carry, and sending them so that the caller sees them."""
+"""Responses: common headers, errors, sending; and the types of routes."""
 
 import asyncio
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
+from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import ClientGone, Request, Send
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import ApiError, BodyTooLarge, MethodNotAllowed, Unavailable
@@ -135,3 +137,16 @@ async def _discard_body(request: Request) -> None:
                 discarded += len(request.chunk_of(await request.receive()))
     except (TimeoutError, ClientGone):
         return
+
+
+Endpoint = Callable[[Request, RequestOrigin], Awaitable[Response]]
+
+
+class Route(NamedTuple):
+    call: str
+    """Under which name its calls are counted; an action call later gets its action's."""
+    endpoint: Endpoint
+
+
+Routes = dict[str, dict[str, Route]]
+"""By path, then by method."""

@@ -13,8 +13,7 @@ from typing import Final, NamedTuple
 
 from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
-from cloudconsole.server.http.response import CLOSED_POLICY, HeaderList, Response
-from cloudconsole.server.http.routing import Endpoint, Route, Routes
+from cloudconsole.server.http.response import CLOSED_POLICY, Endpoint, HeaderList, Response, Route, Routes
 from cloudconsole.server.metrics.layout import OTHER
 from cloudconsole.server.openapi.document import build_document
 from cloudconsole.server.openapi.html import STYLE, render

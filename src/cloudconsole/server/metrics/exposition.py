@@ -18,9 +18,8 @@ from cloudconsole.server.metrics.definitions import PREFIX, Family
 from cloudconsole.server.metrics.shared_memory import SharedMetrics
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store import health
-from cloudconsole.store.base import DATABASE_NAMES, run_with_reader
+from cloudconsole.store.base import DATABASE_NAMES, Reader, run_with_reader
 from cloudconsole.store.health import Counts
-from cloudconsole.store.reader import Reader
 from cloudconsole.store.sqlite.engine import database_file
 from cloudconsole.store.sqlite.store import SqliteStore
 

@@ -1,12 +1,12 @@
-"""OpenAPI document, generated from the tables of operations, actions and errors."""
+"""OpenAPI document, generated from the tables of operations, actions and errors, with recorded examples."""
 
+from importlib.resources import files
 from itertools import groupby
 from typing import Any, Final
 
 import msgspec
 
 from cloudconsole._version import __version__
-from cloudconsole.server.openapi.examples import Examples
 from cloudconsole.spec.actions import ACTIONS, Action
 from cloudconsole.spec.constants import CSRF_COOKIE, FORM, JSON, SESSION_COOKIE
 from cloudconsole.spec.envelope import Refusal
@@ -22,6 +22,25 @@ from cloudconsole.spec.operations import (
     Operation,
 )
 from cloudconsole.spec.records import Welcome
+
+
+class Example(msgspec.Struct):
+    """What was sent and what came back; both empty for an action that is newer than the recording."""
+
+    body: dict[str, str] = {}
+    answer: dict[str, Any] = {}
+
+
+class Examples:
+    """By the name of an action or operation."""
+
+    def __init__(self) -> None:
+        recording = (files(__package__) / "examples.json").read_bytes()
+        self._recorded = msgspec.json.decode(recording, type=dict[str, Example])
+
+    def of(self, name: str) -> Example:
+        return self._recorded.get(name) or Example()
+
 
 Schema = dict[str, Any]
 

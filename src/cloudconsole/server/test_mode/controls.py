@@ -15,8 +15,7 @@ from cloudconsole.server.http.body import Fields, json_text, media_type, read_bo
 from cloudconsole.server.http.csrf import check_origin
 from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
-from cloudconsole.server.http.response import Response, json_response
-from cloudconsole.server.http.routing import Route, Routes
+from cloudconsole.server.http.response import Response, Route, Routes, json_response
 from cloudconsole.server.http.sessions import Sessions
 from cloudconsole.server.metrics.layout import LOGIN, LOGOUT, OPEN_SESSION, OTHER
 from cloudconsole.server.test_mode.clock import ControllableClock, SeededRandomSource, check_moment, read_moment

@@ -12,8 +12,7 @@ from cloudconsole.server.http.body import parse_fields, read_body
 from cloudconsole.server.http.connection import LimitedProtocol
 from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import DROP, GONE, ClientGone, Request
-from cloudconsole.server.http.response import Response
-from cloudconsole.server.http.routing import Endpoint, Route
+from cloudconsole.server.http.response import Endpoint, Response, Route
 from cloudconsole.server.metrics.layout import BEFORE_ACTION
 from cloudconsole.spec import errors
 from cloudconsole.spec.actions import ACTIONS

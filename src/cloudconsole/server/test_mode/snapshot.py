@@ -8,8 +8,7 @@ from pathlib import Path
 
 from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
-from cloudconsole.server.http.response import Response
-from cloudconsole.server.http.routing import Endpoint, Route
+from cloudconsole.server.http.response import Endpoint, Response, Route
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.base import DATABASE_NAMES
 from cloudconsole.store.sqlite.backup import connect, consistent_snapshot

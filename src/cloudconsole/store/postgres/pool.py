@@ -13,9 +13,8 @@ from psycopg.abc import PQGen
 from typing_extensions import override
 
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.base import StoreError
+from cloudconsole.store.base import Parameters, Row, StoreError
 from cloudconsole.store.postgres.dsn import Dsn
-from cloudconsole.store.reader import Parameters, Row
 
 BURST: Final = 500
 """So many may wait; more are a crowd."""

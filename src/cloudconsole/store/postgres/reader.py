@@ -6,12 +6,12 @@ from contextlib import asynccontextmanager
 from functools import lru_cache
 from typing import Final
 
+from cloudconsole.store.base import Parameters, Row
 from cloudconsole.store.postgres.change_lease import ChangeLease
 from cloudconsole.store.postgres.change_log import HISTORY
 from cloudconsole.store.postgres.connection import Servers
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.pool import BorrowedConnection, ConnectionPool
-from cloudconsole.store.reader import Parameters, Row
 
 _SIGNS: Final = re.compile(r"(?P<each>\?)|:(?P<name>[a-z_]+)|%")
 _SHARED_STAMP: Final = f"SELECT number, {HISTORY} FROM shared_changes"

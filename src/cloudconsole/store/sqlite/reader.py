@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.reader import Parameters, Row
+from cloudconsole.store.base import Parameters, Row
 from cloudconsole.store.sqlite.engine import database_file
 
 

@@ -12,8 +12,7 @@ from cloudconsole.operator.errors import FieldError, OperatorError, ValidationEr
 from cloudconsole.operator.serializers import Record
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui import actions
-from cloudconsole.server.admin_ui.context import PageContext, Suggestions, suggestions_for
-from cloudconsole.server.admin_ui.executor import DatabaseExecutor
+from cloudconsole.server.admin_ui.context import DatabaseExecutor, PageContext, Suggestions, suggestions_for
 from cloudconsole.server.admin_ui.fields import FormField, create_fields
 from cloudconsole.server.admin_ui.forms import (
     STALE_FORM,

@@ -1,9 +1,11 @@
-"""Text report: one line per check, live progress and the summary of a run."""
+"""Reports of a run: text with live progress, JSON and JUnit."""
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from cloudconsole.conformance.checks import Check, Level, Profile
 from cloudconsole.conformance.runner import Outcome, Result
@@ -122,3 +124,84 @@ def _table(tallies: dict[tuple[Profile, str], _Tally]) -> "Table":
         cells = [Text(str(count) if count else "", style=STYLES[outcome]) for outcome, count in tally.outcomes.items()]
         table.add_row(Text(profile), Text(section), Text(str(tally.planned)), *cells)
     return table
+
+
+SCHEMA: Final = 1
+"""Moves when a field goes or changes its meaning, not when one is added."""
+
+
+def json_report(run: Run, *, ok: bool) -> str:
+    """`ok` is whether the command ends with 0."""
+    return json.dumps(_report(run, ok=ok), ensure_ascii=False, indent=2) + "\n"
+
+
+def _report(run: Run, *, ok: bool) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "version": run.version,
+        "base_url": run.base,
+        "profile": run.profile,
+        "started": run.started.isoformat(timespec="seconds"),
+        "seconds": round(run.seconds, 3),
+        "requests": run.requests,
+        "wrong_logins": run.wrong_logins,
+        "ok": ok,
+        "counts": {level: {outcome: run.count(level, outcome) for outcome in OUTCOMES} for level in LEVELS},
+        "checks": [
+            {
+                "id": result.check.id,
+                "profile": result.check.profile,
+                "section": result.check.section,
+                "level": result.check.level,
+                "title": result.check.title,
+                "outcome": result.outcome,
+                "note": result.note,
+                "seconds": round(result.seconds, 3),
+            }
+            for result in run.results
+        ],
+    }
+
+
+def junit_report(run: Run) -> str:
+    suites = Element("testsuites", {"name": "cloudconsole conformance", **_counts(run.results)})
+    for section in dict.fromkeys((result.check.profile, result.check.section) for result in run.results):
+        results = [result for result in run.results if (result.check.profile, result.check.section) == section]
+        named = {"name": ": ".join(section), "timestamp": run.started.strftime("%Y-%m-%dT%H:%M:%S")}
+        suite = SubElement(suites, "testsuite", {**named, **_counts(results)})
+        for result in results:
+            _add_case(suite, result)
+    indent(suites)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(suites, encoding="unicode")}\n'
+
+
+def _add_case(suite: Element, result: Result) -> None:
+    check = result.check
+    case = SubElement(
+        suite, "testcase", {"classname": f"{check.profile}.{check.level}", "name": check.id, "time": _time([result])}
+    )
+    if result.is_broken_must:
+        SubElement(case, "failure", {"message": result.note, "type": check.level}).text = check.title
+    elif result.outcome == "failed":
+        # Readers know no "should": as a failure it would fail a build that the command itself does not.
+        SubElement(case, "skipped", {"message": f"a {check.level} failed: {result.note}"})
+    elif result.outcome == "skipped":
+        SubElement(case, "skipped", {"message": result.note})
+    elif result.note:
+        SubElement(case, "system-out").text = result.note
+
+
+def _counts(results: Sequence[Result]) -> dict[str, str]:
+    broken = sum(result.is_broken_must for result in results)
+    passed = sum(result.outcome == "passed" for result in results)
+    return {
+        "tests": str(len(results)),
+        "failures": str(broken),
+        "errors": "0",
+        "skipped": str(len(results) - broken - passed),
+        "time": _time(results),
+    }
+
+
+def _time(results: Sequence[Result]) -> str:
+    return f"{sum(result.seconds for result in results):.3f}"
