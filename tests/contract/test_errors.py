@@ -830,7 +830,7 @@ class Trouble:
     def __init__(self, *_: object) -> None:
         pass
 
-    async def recognises(self, _username: str) -> bool:
+    async def knows_username(self, _username: str) -> bool:
         return False
 
     async def fail(self, *_: object) -> None:

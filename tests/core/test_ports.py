@@ -26,4 +26,4 @@ def test_what_an_answer_hangs_on_makes_another_scope(changes: dict[str, object])
 
 
 def test_another_session_of_the_same_has_the_same_scope() -> None:
-    assert msgspec.structs.replace(ACCESS, sealed_token=b"another").scope == ACCESS.scope
+    assert msgspec.structs.replace(ACCESS, encrypted_token=b"another").scope == ACCESS.scope

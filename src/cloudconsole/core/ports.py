@@ -108,7 +108,7 @@ class IdentityBackend(Protocol):
     async def authenticate(self, username: str, password: str, client: ClientInfo) -> Account | FederatedUser | None:
         """The account, or None for an unknown user, a wrong password or a disabled account: alike in time, too."""
 
-    async def known_username(self, username: str) -> bool:
+    async def knows_username(self, username: str) -> bool:
         """Whether there is such an account: only then is the name fit for a log, else it may be a mistyped password."""
 
 

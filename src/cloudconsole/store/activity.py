@@ -121,7 +121,7 @@ class ActivityStore:
 
         return self._transact(work)
 
-    def record_failure(self, attempt: LoginAttempt, known_username: str | None, now: int) -> None:
+    def record_failure(self, attempt: LoginAttempt, knows_username: str | None, now: int) -> None:
         """Count a failed login; past the limit it is not counted but raises `TooManyRequests`, as a right one would."""
 
         def work(connection: Connection) -> None:
@@ -131,7 +131,7 @@ class ActivityStore:
             delete_batch(connection, login_failures, is_over, MOST_REMOVED)
             row = {"network": attempt.network, "user_hash": attempt.user_hash, "at": now}
             connection.execute(insert(login_failures).values(row))
-            _audit(connection, f"{attempt.event}_refused", known_username, attempt.client, now)
+            _audit(connection, f"{attempt.event}_refused", knows_username, attempt.client, now)
 
         self._transact(work)
 

@@ -343,7 +343,7 @@ def test_a_password_is_not_tried_twice(desk: Desk, cloud: CloudDouble) -> None:
 
 def test_no_name_is_recognised(desk: Desk) -> None:
     async def recognises(identity: KeystoneIdentity) -> bool:
-        return await identity.known_username("alice")
+        return await identity.knows_username("alice")
 
     assert desk.run(recognises) is False
 

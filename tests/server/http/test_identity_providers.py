@@ -60,7 +60,7 @@ class Keystone:
     async def authenticate(self, username: str, password: str, caller: ClientInfo) -> None:
         raise AssertionError("nobody logs in here")
 
-    async def known_username(self, username: str) -> bool:
+    async def knows_username(self, username: str) -> bool:
         raise AssertionError("nobody logs in here")
 
 

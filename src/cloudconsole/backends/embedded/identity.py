@@ -58,5 +58,5 @@ class EmbeddedIdentity:
         outdated = password_hash if needs_rehash(password_hash) else None
         return Account(account_id, known_name, version, role, outdated)
 
-    async def known_username(self, username: str) -> bool:
+    async def knows_username(self, username: str) -> bool:
         return await self._reader.seek(_RECOGNISE, (username,)) is not None

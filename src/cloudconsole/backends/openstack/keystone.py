@@ -217,7 +217,7 @@ class KeystoneIdentity:
             raise self._upstream.invalid_response(response, "a token for a project is for none")
         return await self._federated_user(secret, token, token.project, client)
 
-    async def known_username(self, username: str) -> bool:  # noqa: ARG002
+    async def knows_username(self, username: str) -> bool:  # noqa: ARG002
         """Only Keystone knows its users."""
         return False
 

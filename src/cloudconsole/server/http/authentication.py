@@ -96,7 +96,7 @@ class Authenticator:
 
     async def identify_for_log(self, request: Request, username: str, endpoint: str = LOCAL_REGION) -> None:
         """Let those who note what becomes of the request know whom it is about, if there is such an account."""
-        request.user = username if await self.providers[endpoint].backend.known_username(username) else None
+        request.user = username if await self.providers[endpoint].backend.knows_username(username) else None
 
     async def login(
         self, request: Request, front: RequestOrigin, username: str, password: str, wanted: SessionRequest
