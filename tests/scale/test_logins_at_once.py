@@ -142,7 +142,7 @@ def test_each_token_of_a_session_that_ends_is_handed_to_one(engines: list[Engine
     id_hashes = [hash_session_id(name) for name in names]
     attempt = LoginAttempt("alice", NETWORK, HERE)
     for name in names:
-        own = replace(FEDERATED, access=replace(FEDERATED.credentials, sealed_token=name.encode()))
+        own = replace(FEDERATED, credentials=replace(FEDERATED.credentials, encrypted_token=name.encode()))
         ActivityStore(engines[0]).open_session(attempt, own, session(name), NOW)
 
     def sweep(number: int) -> list[CloudCredentials]:
@@ -153,7 +153,7 @@ def test_each_token_of_a_session_that_ends_is_handed_to_one(engines: list[Engine
         return ActivityStore(engines[number % 2]).open_session(attempt, FEDERATED, replaced, NOW)
 
     taken = at_once([partial(work, number) for number in range(4) for work in (sweep, log_in)])
-    assert sorted(access.sealed_token.decode() for part in taken for access in part) == sorted(names)
+    assert sorted(access.encrypted_token.decode() for part in taken for access in part) == sorted(names)
 
 
 def test_of_two_that_wait_for_each_other_one_gives_way_and_tries_again(engines: list[Engine]) -> None:
