@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from cloudconsole.core.ports import CacheableResult, CloudCredentials, Tenant
-from cloudconsole.server.actions import HANDLERS, Handler, Ports
+from cloudconsole.server.actions import HANDLERS, ActionRunner, Handler, Ports
 from cloudconsole.server.metrics.shared_memory import standalone_metrics
-from cloudconsole.server.response_cache import ENTRY_OVERHEAD, CacheKey, ResponseCache
+from cloudconsole.server.response_cache import ENTRY_OVERHEAD, ResponseCache
 from cloudconsole.spec import envelope
 from cloudconsole.spec.actions import GET_NEWS, GET_URL_LIST
 from cloudconsole.spec.errors import DomainNotFound
@@ -76,8 +76,8 @@ class Kept:
         self.source = Source()
         self.clock = HeldClock(100)
         cloud: Any = self.source
-        self.ports = Ports(cloud, cloud)
         self.payloads = ResponseCache(self.source.changes, self.clock, standalone_metrics(), most_bytes)
+        self.runner = ActionRunner(Ports(cloud, cloud), self.payloads, self.clock)
         self.own = Handler(GET_URL_LIST, self.source.answer, HANDLERS["GetUrlList"].cache_scope)
         self.shared = Handler(GET_NEWS, self.source.answer, HANDLERS["GetNews"].cache_scope)
 
@@ -87,8 +87,7 @@ class Kept:
     def body(
         self, *parameters: str, tenant: Tenant = ACME, handler: Handler | None = None, language: Language = "en"
     ) -> bytes:
-        asked = CacheKey(tenant, parameters, language)
-        return asyncio.run(self.payloads.get(handler or self.own, self.ports, asked)).body
+        return asyncio.run(self.runner.run(handler or self.own, tenant, parameters, language)).body
 
     @property
     def times_asked(self) -> int:

@@ -9,10 +9,12 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import Engine, insert, text
 
+from cloudconsole.server.http.request import RequestSequence
+from cloudconsole.server.http.sessions import Sessions
 from cloudconsole.store import sessions as module
 from cloudconsole.store.activity import ActivityStore
 from cloudconsole.store.base import Parameters, Reader, Row
-from cloudconsole.store.sessions import RequestSequence, Session, SessionReader, hash_session_id
+from cloudconsole.store.sessions import Session, SessionCache, hash_session_id
 from cloudconsole.store.sqlite.reader import SqliteReader
 from cloudconsole.store.tables import accounts, sessions, tenants
 from tests.store.logins import ACCOUNT, HERE, NOW, attempt, new_session
@@ -26,13 +28,17 @@ class Worker:
 
     def __init__(self, reader: Reader) -> None:
         self.arrivals = RequestSequence()
-        self._sessions = SessionReader(reader, IDLE, self.arrivals)
+        self._cache = SessionCache(reader, IDLE)
+        nothing: Any = None
+        self._sessions = Sessions(
+            nothing, self._cache, reader.changes, self.arrivals, nothing, nothing, nothing, nothing
+        )
 
     def find(self, name: str = "s1", now: float = NOW, arrival: int | None = None) -> Session | None:
-        return run(self._sessions.find(hash_session_id(name), now, arrival))
+        return run(self._sessions.lookup(hash_session_id(name), arrival, now))
 
     def note_seen(self, later: int, *names: str) -> None:
-        self._sessions.record_seen({hash_session_id(name): NOW + later for name in names})
+        self._cache.record_seen({hash_session_id(name): NOW + later for name in names})
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from cloudconsole.core.clock import Clock
 from cloudconsole.core.login_throttle import widest
 from cloudconsole.core.ports import Cloud, PriceMissing
 from cloudconsole.server.access_log import AuditLog, RequestObserver
-from cloudconsole.server.actions import Ports
+from cloudconsole.server.actions import ActionRunner, Ports
 from cloudconsole.server.admin_ui.app import AdminUi
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.api import ApiEndpoint
@@ -38,6 +38,7 @@ from cloudconsole.server.http.request import (
     HeadersCache,
     Receive,
     Request,
+    RequestSequence,
     Scope,
     Send,
 )
@@ -70,7 +71,7 @@ from cloudconsole.spec.i18n import Text
 from cloudconsole.store.activity import ActivityStore
 from cloudconsole.store.base import Reader
 from cloudconsole.store.login_throttle import LoginThrottle, RecentLogins
-from cloudconsole.store.sessions import RequestSequence, SessionReader
+from cloudconsole.store.sessions import SessionCache
 
 if TYPE_CHECKING:
     from cloudconsole.server.openstack import OpenStack
@@ -94,7 +95,7 @@ class Console:
         runtime = runtime or ServerRuntime()
         clock = clock or runtime.clock
         metrics = metrics or standalone_metrics()
-        self.arrivals = RequestSequence()
+        self.sequence = RequestSequence()
         store = settings.store
         reader = store.reader()
         engine = store.open_engine("activity")
@@ -104,8 +105,8 @@ class Console:
 
         randomness = runtime.randomness
         tokens = CsrfTokens(activity.secret("csrf", fresh=randomness.token_bytes(32)), randomness)
-        session_reader = SessionReader(reader, settings.session_idle, self.arrivals)
-        sessions = Sessions(tokens, session_reader, activity, writer, clock, randomness)
+        session_cache = SessionCache(reader, settings.session_idle)
+        sessions = Sessions(tokens, session_cache, reader.changes, self.sequence, activity, writer, clock, randomness)
         regions = IdentityProviders(settings)
         identity = EmbeddedIdentity(reader, hashing)
         cloud: Cloud = EmbeddedCloud(reader, clock, settings.zone)
@@ -115,10 +116,10 @@ class Console:
         if self._openstack is not None:
             cloud = CloudRouter(cloud, self._openstack.cloud)
             providers |= self._openstack.doors
-        ports = Ports(cloud, EmbeddedContent(reader, clock, settings.zone))
-        payloads = ResponseCache(reader.changes, clock, metrics)
+        cache = ResponseCache(reader.changes, clock, metrics)
+        actions = ActionRunner(Ports(cloud, EmbeddedContent(reader, clock, settings.zone)), cache, clock)
         revalidator = TokenRevalidator(providers, settings.identity_recheck, clock, activity, writer)
-        api = ApiEndpoint(settings, clock, tokens, sessions, regions, ports, payloads, revalidator)
+        api = ApiEndpoint(settings, clock, tokens, sessions, regions, actions, revalidator)
         throttle = LoginThrottle(reader, store.replication_wait_seconds)
         # By the widest network that counts: one site has few places among those that are remembered.
         recent = RecentLogins(reader, lambda address: widest(throttle_address(address)))
@@ -144,7 +145,7 @@ class Console:
         self._without_slash = WITHOUT_SLASH
         self._admin_ui: AdminUi | None = None
         if settings.admin_ui:
-            self._admin_ui = AdminUi(settings, clock, tokens, sessions, session_reader, admission, engine, metrics)
+            self._admin_ui = AdminUi(settings, clock, tokens, sessions, admission, engine, metrics)
             self._routes |= self._admin_ui.routes
             self._without_slash = WITHOUT_SLASH | {path.rstrip("/") for path in self._admin_ui.routes}
         self._controls = runtime.make_controls(settings, writer, sessions) if runtime.make_controls else None
@@ -158,7 +159,7 @@ class Console:
         self._observer = RequestObserver(
             metrics, self._audit, access_lines=settings.access_log, quiet_paths=HEALTH_PATHS
         )
-        self._watched = (limiter, writer, payloads, reader.changes)
+        self._watched = (limiter, writer, cache, reader.changes)
         self._held = (hashing, rehasher.writer, writer, engine, reader)
         self.in_flight = 0
         self.draining = False
@@ -245,11 +246,11 @@ class Console:
 
     def take_readings(self) -> None:
         """Write down what only has a value of the moment; to be called a few times a second."""
-        limiter, writer, payloads, changes = self._watched
+        limiter, writer, cache, changes = self._watched
         self._metrics.set(IN_FLIGHT, self.in_flight)
         self._metrics.set(PASSWORDS_WAITING, limiter.waiting)
         self._metrics.set(WRITES_WAITING, writer.waiting)
-        self._metrics.set(CACHE_BYTES, payloads.bytes)
+        self._metrics.set(CACHE_BYTES, cache.bytes)
         self._metrics.set(LEASE_LOST, int(changes.is_stale))
         self._audit.log_suppressed()
         if self._openstack is not None:

@@ -1,4 +1,4 @@
-"""Session lookup cache, federated sessions, read-your-writes sequence."""
+"""Sessions as the store knows them: lookup with a cache, and the rows of federated sessions."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -58,24 +58,6 @@ def federated_session_row(id_hash: bytes, user: FederatedUser, now: int) -> dict
     }
 
 
-class RequestSequence:
-    """Counts requests as they arrive.
-
-    A call must see what was acknowledged before it began. Whoever looked at the store after a request had arrived saw
-    all of that, so the look serves that request, too; under load many arrive between one look and the next.
-    """
-
-    __slots__ = ("latest",)
-
-    def __init__(self) -> None:
-        self.latest = 0
-
-    def next(self) -> int:
-        """The number of a request that has just arrived, to its last byte."""
-        self.latest += 1
-        return self.latest
-
-
 # A session is live only while its account is enabled and of the version it was opened under: disabling an account or
 # changing its password ends its sessions in the very transaction that does so.
 LIVE: Final = """
@@ -128,23 +110,17 @@ def hash_session_id(session_id: str) -> bytes:
     return hashlib.sha256(session_id.encode()).digest()
 
 
-class SessionReader:
-    """Finds live sessions; a row is read again only after what it hangs on was changed."""
+class SessionCache:
+    """Lookup of live sessions; a row is read again only after something that it depends on has changed."""
 
-    def __init__(self, reader: Reader, idle_seconds: int, sequence: RequestSequence) -> None:
+    def __init__(self, reader: Reader, idle_seconds: int) -> None:
         self._reader = reader
         self._changes = reader.changes
         self._idle_seconds = idle_seconds
-        self._arrivals = sequence
-        self._serves_until = -1
         self._remembered: dict[bytes, tuple[int, Session]] = {}
 
-    async def find(self, id_hash: bytes, now: float, arrival: int | None = None) -> Session | None:
-        """The live session whose id has this hash, for the request with this number, or for one without."""
-        if arrival is None or arrival > self._serves_until:
-            latest = self._arrivals.latest
-            await self._changes.poll()
-            self._serves_until = max(latest, self._serves_until)
+    async def find(self, id_hash: bytes, now: float) -> Session | None:
+        """Return the live session whose id has this hash; it is as current as the last poll for changes."""
         remembered = self._remembered.get(id_hash)
         if remembered is not None and self._is_valid(*remembered) and self._is_live(remembered[1], now):
             return remembered[1]

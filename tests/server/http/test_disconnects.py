@@ -12,9 +12,9 @@ import uvloop
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from cloudconsole.server.http.connection import protocol_class
+from cloudconsole.server.http.connection import ConnectionContext, LimitedProtocol
+from cloudconsole.server.http.request import RequestSequence
 from cloudconsole.server.metrics.shared_memory import standalone_metrics
-from cloudconsole.store.sessions import RequestSequence
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 SECONDS = 60
@@ -34,16 +34,16 @@ async def reset_after_one_response() -> None:
         if lost.is_set():
             answered.set()
 
-    protocol = protocol_class(30, RequestSequence(), standalone_metrics(), max_connections=100)
+    context = ConnectionContext(30, 100, RequestSequence(), standalone_metrics())
 
-    class Watched(protocol):  # type: ignore[misc, valid-type]
+    class Watched(LimitedProtocol):
         def connection_lost(self, exc: Exception | None) -> None:
             super().connection_lost(exc)
             lost.set()
 
     config, state = Config(app, interface="asgi3", log_config=None, access_log=False), ServerState()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Watched(config, state, {}), "127.0.0.1", 0)
+    server = await loop.create_server(lambda: Watched(config, state, {}, context=context), "127.0.0.1", 0)
     async with server, asyncio.timeout(SECONDS):
         client = socket.create_connection(server.sockets[0].getsockname())
         client.sendall(REQUEST * 3)

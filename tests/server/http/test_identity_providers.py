@@ -17,7 +17,7 @@ from cloudconsole.server.metrics.shared_memory import standalone_metrics
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import LoginRequired, UpstreamFailed, UpstreamTimeout
 from cloudconsole.store.activity import ActivityStore, LoginAttempt, NewSession
-from cloudconsole.store.sessions import RequestSequence, Session, SessionReader
+from cloudconsole.store.sessions import Session, SessionCache
 from cloudconsole.store.sqlite.engine import open_engine
 from cloudconsole.store.sqlite.reader import SqliteReader
 from cloudconsole.store.sqlite.store import prepare
@@ -77,7 +77,7 @@ class Watched:
         self.clock = HeldClock(NOW)
         self.keystone = Keystone()
         self.writer = Writer("writing", standalone_metrics())
-        self._sessions = SessionReader(self.reader, 1800, RequestSequence())
+        self._sessions = SessionCache(self.reader, 1800)
         self.open()
 
     def open(self, id_hash: bytes = b"hash", now: int = NOW) -> None:
@@ -92,7 +92,11 @@ class Watched:
         return TokenRevalidator(ways_in, every, self.clock, self.activity, self.writer)
 
     def find(self, id_hash: bytes = b"hash") -> Session | None:
-        return asyncio.run(self._sessions.find(id_hash, self.clock.now()))
+        async def find() -> Session | None:
+            await self.reader.changes.poll()
+            return await self._sessions.find(id_hash, self.clock.now())
+
+        return asyncio.run(find())
 
     @property
     def session(self) -> Session:

@@ -11,12 +11,12 @@ from uvicorn import Config
 from uvicorn.server import ServerState
 
 from cloudconsole.server.http import connection
-from cloudconsole.server.http.connection import protocol_class
+from cloudconsole.server.http.connection import ConnectionContext, LimitedProtocol
 from cloudconsole.server.http.load_shedding import LoadShedder
+from cloudconsole.server.http.request import RequestSequence
 from cloudconsole.server.http.response import CLOSED_POLICY, NO_STORE, SECURITY_HEADERS
 from cloudconsole.server.metrics.layout import CONNECTION_REJECTIONS, SHED_REQUESTS
 from cloudconsole.server.metrics.shared_memory import SharedMetrics
-from cloudconsole.store.sessions import RequestSequence
 from tests.e2e.raw_http import request
 from tests.harness import HeaderPairs, Reply
 
@@ -71,8 +71,7 @@ class Place:
 
     def __init__(self, crowding: LoadShedder) -> None:
         self.board = SharedMetrics(1)
-        self._protocol = protocol_class(30, RequestSequence(), self.board.worker(0), max_connections=PLACES)
-        self._protocol.load_shedder = crowding
+        self._context = ConnectionContext(30, PLACES, RequestSequence(), self.board.worker(0), crowding)
         self._config = Config(cast("Any", _serve_it), ws="none", lifespan="off", log_config=None)
         self._state = ServerState()
         self.port = 0
@@ -80,7 +79,11 @@ class Place:
     @asynccontextmanager
     async def open(self) -> AsyncIterator["Place"]:
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: self._protocol(self._config, self._state, {}, loop), "127.0.0.1", 0)
+
+        def accept() -> LimitedProtocol:
+            return LimitedProtocol(self._config, self._state, {}, loop, context=self._context)
+
+        server = await loop.create_server(accept, "127.0.0.1", 0)
         self.port = server.sockets[0].getsockname()[1]
         try:
             yield self

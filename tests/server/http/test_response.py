@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.server.http.request import WRITE_RESPONSE, Headers, Message, Request
+from cloudconsole.server.http.request import RESPONSE_WRITER, Headers, Message, Request
 from cloudconsole.server.http.response import Response, error_headers, json_response, plain_response, send_response
 from cloudconsole.spec.errors import Unavailable
 
@@ -34,14 +34,15 @@ def as_usual(response: Response) -> HeaderList:
 def in_one_piece(response: Response) -> HeaderList:
     heads: list[bytes] = []
 
-    def write_whole(head: bytes, _body: bytes) -> bool:
-        heads.append(head)
-        return True
+    class Recorder:
+        def write(self, head: bytes, _body: bytes) -> bool:
+            heads.append(head)
+            return True
 
     async def send(_message: Message) -> None:
         raise AssertionError("it was written already")
 
-    asyncio.run(send_response(response, request(**{WRITE_RESPONSE: write_whole}), send))
+    asyncio.run(send_response(response, request(**{RESPONSE_WRITER: Recorder()}), send))
     status, *lines = heads[0].removesuffix(b"\r\n").split(b"\r\n")
     assert status == b"HTTP/1.1 200 OK"
     return sorted((name, value) for name, _, value in (line.partition(b": ") for line in lines))

@@ -10,12 +10,14 @@ from cloudconsole.core.clock import SystemClock
 from cloudconsole.core.entropy import RandomSource
 from cloudconsole.server.http import sessions as module
 from cloudconsole.server.http.csrf import CsrfTokens
+from cloudconsole.server.http.request import RequestSequence
 from cloudconsole.server.http.sessions import Sessions
 from cloudconsole.server.metrics.shared_memory import standalone_metrics
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.activity import TOUCH_SECONDS, ActivityStore
-from cloudconsole.store.sessions import Session, SessionReader
+from cloudconsole.store.base import ChangeFeed
+from cloudconsole.store.sessions import Session, SessionCache
 
 NOW = 1_000_000
 
@@ -47,7 +49,14 @@ def sessions(notes: Notes) -> Iterator[Sessions]:
     writer = Writer("writes", standalone_metrics())
     tokens, randomness = cast("CsrfTokens", None), cast("RandomSource", None)
     yield Sessions(
-        tokens, cast("SessionReader", notes), cast("ActivityStore", notes), writer, SystemClock(), randomness
+        tokens,
+        cast("SessionCache", notes),
+        cast("ChangeFeed", None),
+        RequestSequence(),
+        cast("ActivityStore", notes),
+        writer,
+        SystemClock(),
+        randomness,
     )
     writer.close()
 

@@ -7,9 +7,9 @@ import pytest
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from cloudconsole.server.http.connection import LimitedProtocol, protocol_class
+from cloudconsole.server.http.connection import ConnectionContext, LimitedProtocol
+from cloudconsole.server.http.request import RequestSequence
 from cloudconsole.server.metrics.shared_memory import standalone_metrics
-from cloudconsole.store.sessions import RequestSequence
 
 
 class Timer:
@@ -88,9 +88,8 @@ def transport() -> FullTransport:
 @pytest.fixture
 def connected(loop: HeldLoop, transport: FullTransport) -> LimitedProtocol:
     config = Config(cast("Any", _nothing), ws="none", lifespan="off", log_config=None, timeout_keep_alive=75)
-    protocol = protocol_class(30, RequestSequence(), standalone_metrics(), max_connections=10)(
-        config, ServerState(), {}, cast("Any", loop)
-    )
+    context = ConnectionContext(30, 10, RequestSequence(), standalone_metrics())
+    protocol = LimitedProtocol(config, ServerState(), {}, cast("Any", loop), context=context)
     protocol.connection_made(cast("Any", transport))
     loop.timers.clear()
     return protocol

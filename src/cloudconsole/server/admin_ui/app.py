@@ -25,7 +25,6 @@ from cloudconsole.server.http.sessions import Sessions
 from cloudconsole.server.metrics.layout import ADMIN_UI, OPERATOR_LOGIN, OPERATOR_LOGOUT
 from cloudconsole.server.metrics.shared_memory import WorkerMetrics
 from cloudconsole.spec.errors import ApiError, LoginRequired, Unavailable
-from cloudconsole.store.sessions import SessionReader
 
 _TITLES: Final = {
     400: "Bad request",
@@ -47,12 +46,11 @@ class AdminUi:
         clock: Clock,
         tokens: CsrfTokens,
         sessions: Sessions,
-        reader: SessionReader,
         admission: Authenticator,
         activity: Engine,
         metrics: WorkerMetrics,
     ) -> None:
-        self._sessions = OperatorSessions(reader, sessions, tokens, clock)
+        self._sessions = OperatorSessions(sessions, tokens, clock)
         self._renderer = Renderer(settings.zone, settings.time_zone, settings.currency)
         self._executor = DatabaseExecutor(
             settings.store, activity, clock, settings.zone, metrics, settings.password_policy

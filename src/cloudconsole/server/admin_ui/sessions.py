@@ -30,7 +30,7 @@ from cloudconsole.spec.errors import (
     MissingField,
     TooManyRequests,
 )
-from cloudconsole.store.sessions import Session, SessionReader, hash_session_id
+from cloudconsole.store.sessions import Session, hash_session_id
 from cloudconsole.store.tables.activity import OPERATOR_LOGIN, OPERATOR_LOGOUT
 
 OPERATOR: Final = "operator"
@@ -63,8 +63,7 @@ class FormPost(NamedTuple):
 
 
 class OperatorSessions:
-    def __init__(self, reader: SessionReader, sessions: Sessions, tokens: CsrfTokens, clock: Clock) -> None:
-        self._reader = reader
+    def __init__(self, sessions: Sessions, tokens: CsrfTokens, clock: Clock) -> None:
         self._sessions = sessions
         self._tokens = tokens
         self._clock = clock
@@ -78,7 +77,7 @@ class OperatorSessions:
         """The live session of an account that is an operator's now."""
         now = self._clock.now()
         for session_id in self.held(request, front):
-            session = await self._reader.find(hash_session_id(session_id), now, request.arrival)
+            session = await self._sessions.lookup(hash_session_id(session_id), request.arrival, now)
             if session is not None and session.role == OPERATOR:
                 request.user = session.username
                 self._sessions.touch(session, now)
@@ -178,7 +177,7 @@ class SignInView:
         return redirect(SIGN_IN_PATH + ("?" + urlencode(asked) if asked else ""))
 
     async def _admit(self, request: Request, front: RequestOrigin, username: str, password: str) -> str:
-        await self._admission.identify_for_log(request, username)
+        request.user = await self._admission.known_username(username)
         wanted = SessionRequest(
             csrf_seed=self._tokens.new()[:SEED_LENGTH],
             replaces=self._sessions.held(request, front),

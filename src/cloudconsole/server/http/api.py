@@ -9,7 +9,7 @@ from typing import Final
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import CloudCredentials, Tenant
 from cloudconsole.core.pricing import MONTH_DAYS
-from cloudconsole.server.actions import HANDLERS, Handler, Ports
+from cloudconsole.server.actions import HANDLERS, ActionRunner, Handler
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.authentication import client_of
 from cloudconsole.server.http.body import (
@@ -27,7 +27,6 @@ from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response, cookie_headers, json_response, plain_response
 from cloudconsole.server.http.sessions import SessionLookup, Sessions
-from cloudconsole.server.response_cache import CacheKey, ResponseCache
 from cloudconsole.spec import envelope
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.constants import FORM, JSON
@@ -52,8 +51,7 @@ class ApiEndpoint:
     tokens: CsrfTokens
     sessions: Sessions
     providers: IdentityProviders
-    ports: Ports
-    cache: ResponseCache
+    actions: ActionRunner
     revalidator: TokenRevalidator
 
     async def open_session(self, request: Request, front: RequestOrigin) -> Response:
@@ -85,10 +83,10 @@ class ApiEndpoint:
         session = await self.sessions.require(request)
         if session.credentials is not None:
             return await self._call_federated(request, front, session, session.credentials, (body, media))
-        handler, parameters = self._cache_key(request, front, session, body, media)
+        handler, parameters = self._requested_action(request, front, session, body, media)
         tenant = Tenant(session.tenant_id, session.username)
-        asked = CacheKey(tenant, parameters, request.head.language)
-        return plain_response((await self.cache.get(handler, self.ports, asked)).body)
+        entry = await self.actions.run(handler, tenant, parameters, request.head.language)
+        return plain_response(entry.body)
 
     async def _call_federated(
         self,
@@ -103,27 +101,26 @@ class ApiEndpoint:
         try:
             async with asyncio.timeout(self.settings.cloud_timeout):
                 await self.revalidator.ensure_valid(session, access, client)
-                handler, parameters = self._cache_key(request, front, session, *sent)
+                handler, parameters = self._requested_action(request, front, session, *sent)
                 tenant = Tenant(session.tenant_id, session.username, access, client)
-                asked = CacheKey(tenant, parameters, request.head.language)
                 try:
-                    prepared = await self.cache.get(handler, self.ports, asked)
+                    entry = await self.actions.run(handler, tenant, parameters, request.head.language)
                 except LoginRequired as refused:
                     # One that cannot reach Keystone may refuse any token: only Keystone's own word ends a session.
                     await self.revalidator.revalidate(session, access, client)
                     raise UpstreamFailed from refused
         except TimeoutError as slow:
             raise UpstreamTimeout from slow
-        if prepared.read_at is None:
-            return plain_response(prepared.body)
-        return plain_response(prepared.body, max(0, int(self.clock.now() - prepared.read_at)))
+        if entry.read_at is None:
+            return plain_response(entry.body)
+        return plain_response(entry.body, max(0, int(self.clock.now() - entry.read_at)))
 
-    def _cache_key(
+    def _requested_action(
         self, request: Request, front: RequestOrigin, session: Session, body: bytes, media: str
     ) -> tuple[Handler, tuple[str, ...]]:
         """The action that a caller with a session asks for, and its parameters."""
         self.tokens.check_call(request, front, session)
-        handler, fields = (_recent_keys if len(body) <= LARGEST_REMEMBERED else _cache_key)(body, media)
+        handler, fields = (_parse_cached if len(body) <= LARGEST_REMEMBERED else _parse_action)(body, media)
         # Known from here on, also to those who count and note what is refused.
         request.call = handler.action.name
         return handler, tuple([required_identifier(fields, name) for name in handler.action.parameters])
@@ -138,7 +135,7 @@ class ApiEndpoint:
         return self.tokens.from_seed(found[1].csrf_seed) if found else self.tokens.new()
 
 
-def _cache_key(body: bytes, media: str) -> tuple[Handler, Fields]:
+def _parse_action(body: bytes, media: str) -> tuple[Handler, Fields]:
     """What a body asks for: the action's handler, and the fields."""
     fields = parse_fields(body, media, FIELDS)
     handler = HANDLERS.get(required_text(fields, "action"))
@@ -147,4 +144,4 @@ def _cache_key(body: bytes, media: str) -> tuple[Handler, Fields]:
     return handler, fields
 
 
-_recent_keys = lru_cache(maxsize=1024)(_cache_key)
+_parse_cached = lru_cache(maxsize=1024)(_parse_action)

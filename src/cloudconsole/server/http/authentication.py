@@ -94,9 +94,9 @@ class Authenticator:
     recent: RecentLogins
     rehasher: Rehasher
 
-    async def identify_for_log(self, request: Request, username: str, endpoint: str = LOCAL_REGION) -> None:
-        """Let those who note what becomes of the request know whom it is about, if there is such an account."""
-        request.user = username if await self.providers[endpoint].backend.knows_username(username) else None
+    async def known_username(self, username: str, endpoint: str = LOCAL_REGION) -> str | None:
+        """Return the username if the endpoint has such an account, for the logs."""
+        return username if await self.providers[endpoint].backend.knows_username(username) else None
 
     async def login(
         self, request: Request, front: RequestOrigin, username: str, password: str, wanted: SessionRequest

@@ -1,7 +1,7 @@
 """HTTP connection on uvicorn: size limits, timeouts, and load shedding."""
 
 import asyncio
-from functools import partial
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final, NoReturn
 
@@ -12,29 +12,49 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 from cloudconsole.server.http.health import HEALTH_PATHS
 from cloudconsole.server.http.load_shedding import MIN_REQUESTS, LoadShedder
 from cloudconsole.server.http.raw_response import (
+    ResponseWriter,
     bare_response,
     connection_limit_response,
     write_rejection,
-    write_response,
 )
-from cloudconsole.server.http.request import ARRIVAL, HEADERS_CACHE, WHOLE_BODY, WRITE_RESPONSE, HeadersCache
+from cloudconsole.server.http.request import (
+    ARRIVAL,
+    HEADERS_CACHE,
+    RESPONSE_WRITER,
+    WHOLE_BODY,
+    HeadersCache,
+    RequestSequence,
+)
 from cloudconsole.server.http.timeouts import TimeoutProtocol
 from cloudconsole.server.metrics.layout import CONNECTION_REJECTIONS, SHED_REQUESTS
 from cloudconsole.server.metrics.shared_memory import WorkerMetrics
-from cloudconsole.store.sessions import RequestSequence
 
 LINGER_SECONDS: Final = 1
 
 
-class SheddingProtocol(TimeoutProtocol):
-    max_connections: int
-    metrics: WorkerMetrics
-    load_shedder: LoadShedder
+@dataclass(frozen=True)
+class ConnectionContext:
+    """Limits and collaborators that all connections of a worker share."""
 
+    request_timeout: float
+    """Seconds for a request to arrive."""
+    max_connections: int
+    sequence: RequestSequence
+    metrics: WorkerMetrics
+    load_shedder: LoadShedder = field(default_factory=LoadShedder)
+
+
+class SheddingProtocol(TimeoutProtocol):
     is_paused = False
     was_late = False
 
-    _last_head: HeadersCache
+    def __init__(self, *arguments: Any, context: ConnectionContext, **options: Any) -> None:
+        super().__init__(*arguments, request_timeout=context.request_timeout, **options)
+        self.max_connections = context.max_connections
+        self.sequence = context.sequence
+        self.metrics = context.metrics
+        self.load_shedder = context.load_shedder
+        self._last_head = HeadersCache()
 
     def pause(self) -> None:
         """Read nothing more for now."""
@@ -97,8 +117,6 @@ class LimitedProtocol(SheddingProtocol):
     What was sent in good order before a refusal is answered first.
     """
 
-    sequence: RequestSequence
-
     _arriving = False
     _in_head = False
     _head_may_be_large = False
@@ -115,7 +133,6 @@ class LimitedProtocol(SheddingProtocol):
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._last_head = HeadersCache()
         if self._has_place():
             self._watch_deadline(arriving=True)
         else:
@@ -285,7 +302,7 @@ class LimitedProtocol(SheddingProtocol):
             # It waited behind others, whose effects it must see.
             scope[ARRIVAL] = self.sequence.next()
         scope[HEADERS_CACHE] = self._last_head
-        scope[WRITE_RESPONSE] = partial(write_response, cycle, load_shedder)
+        scope[RESPONSE_WRITER] = ResponseWriter(cycle, load_shedder)
         load_shedder.came += 1
         if load_shedder.came >= MIN_REQUESTS or load_shedder.is_on:
             load_shedder.watch()
@@ -319,22 +336,3 @@ class LimitedProtocol(SheddingProtocol):
             self.pipeline.popleft()
         last = self.pipeline[0][0] if self.pipeline else self._running
         return None if last is None or last.response_complete or last.more_body else last
-
-
-def protocol_class(
-    request_timeout: float,
-    sequence: RequestSequence,
-    metrics: WorkerMetrics,
-    kind: type[LimitedProtocol] = LimitedProtocol,
-    *,
-    max_connections: int,
-) -> type[LimitedProtocol]:
-    """The protocol with this many seconds for a request to arrive, and where what arrives or is refused is counted."""
-    given = {
-        "request_timeout": request_timeout,
-        "max_connections": max_connections,
-        "sequence": sequence,
-        "metrics": metrics,
-        "load_shedder": LoadShedder(),
-    }
-    return type("LimitedProtocol", (kind,), given)

@@ -33,10 +33,10 @@ class LoginEndpoint:
         fields = parse_form(body)
         csrf_seed = self.tokens.check_login(request, fields.get("csrfmiddlewaretoken"))
         username, password, region = (required_text(fields, name) for name in ("username", "password", "region"))
-        await self.authenticator.identify_for_log(request, username)
+        request.user = await self.authenticator.known_username(username)
         endpoint = self.providers.for_region(region, front.origin)
         if endpoint != LOCAL_REGION:
-            await self.authenticator.identify_for_log(request, username, endpoint)
+            request.user = await self.authenticator.known_username(username, endpoint)
         replaces = [session_id for session_id, _ in request.head.sessions]
         wanted = SessionRequest(csrf_seed, replaces, endpoint=endpoint)
         session_id = await self.authenticator.login(request, front, username, password, wanted)

@@ -13,21 +13,31 @@ from cloudconsole.spec.errors import Unavailable
 from cloudconsole.spec.i18n import Language
 
 
-def write_response(cycle: RequestResponseCycle, load_shedder: LoadShedder, head: bytes, body: bytes) -> bool:
-    """Do at once what uvicorn does in two messages, after looking at each header: ours were put together by us."""
-    if cycle.flow.write_paused or cycle.disconnected:
-        return False
-    lines = [head, *(b"%b: %b\r\n" % header for header in cycle.default_headers)]
-    if not cycle.keep_alive:
-        lines.append(b"connection: close\r\n")
-    cycle.transport.write(b"".join([*lines, b"\r\n", body]))
-    load_shedder.came = 0
-    cycle.response_started = cycle.response_complete = True
-    cycle.message_event.set()
-    if not cycle.keep_alive:
-        cycle.transport.close()
-    cycle.on_response()
-    return True
+class ResponseWriter:
+    """Writes a response in one piece, without uvicorn, which takes two messages and checks each header."""
+
+    __slots__ = ("_cycle", "_load_shedder")
+
+    def __init__(self, cycle: RequestResponseCycle, load_shedder: LoadShedder) -> None:
+        self._cycle = cycle
+        self._load_shedder = load_shedder
+
+    def write(self, head: bytes, body: bytes) -> bool:
+        """Return False if the connection cannot take it now."""
+        cycle = self._cycle
+        if cycle.flow.write_paused or cycle.disconnected:
+            return False
+        lines = [head, *(b"%b: %b\r\n" % header for header in cycle.default_headers)]
+        if not cycle.keep_alive:
+            lines.append(b"connection: close\r\n")
+        cycle.transport.write(b"".join([*lines, b"\r\n", body]))
+        self._load_shedder.came = 0
+        cycle.response_started = cycle.response_complete = True
+        cycle.message_event.set()
+        if not cycle.keep_alive:
+            cycle.transport.close()
+        cycle.on_response()
+        return True
 
 
 def write_rejection(cycle: RequestResponseCycle, load_shedder: LoadShedder, last_head: HeadersCache) -> None:
@@ -35,7 +45,8 @@ def write_rejection(cycle: RequestResponseCycle, load_shedder: LoadShedder, last
     head = last_head.read(list(cycle.scope["headers"]))
     first, body = _rejection(head.language)
     first += (head.given_request_id or new_request_id()).encode()
-    if not write_response(cycle, load_shedder, first + b"\r\n", b"" if cycle.scope["method"] == "HEAD" else body):
+    writer = ResponseWriter(cycle, load_shedder)
+    if not writer.write(first + b"\r\n", b"" if cycle.scope["method"] == "HEAD" else body):
         # Whoever does not read its answers learns nothing by another.
         cycle.transport.close()
 

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from cloudconsole.server.http.cookies import Cookies, read_cookies
 from cloudconsole.server.metrics.layout import OK, OTHER
@@ -131,10 +131,34 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
-WriteResponse = Callable[[bytes, bytes], bool]
-"""Takes a status line with headers, and a body, in one piece; false where it cannot just now."""
-WRITE_RESPONSE: Final = "cloudconsole.write_whole"
-"""Where our own connection offers it in a request's scope."""
+
+class Writer(Protocol):
+    """Connection that takes a whole response."""
+
+    def write(self, head: bytes, body: bytes) -> bool:
+        """Write status line with headers, and body; return False if the connection cannot take them now."""
+
+
+class RequestSequence:
+    """Numbers requests in the order in which they arrive.
+
+    A request must see what was acknowledged before it arrived. A poll for changes that began after its arrival sees all
+    of that, so one poll serves every request up to the latest number at its start; under load these are many.
+    """
+
+    __slots__ = ("latest",)
+
+    def __init__(self) -> None:
+        self.latest = 0
+
+    def next(self) -> int:
+        """Return the number of a request that has just arrived completely."""
+        self.latest += 1
+        return self.latest
+
+
+RESPONSE_WRITER: Final = "cloudconsole.response_writer"
+"""Key in the scope for our own connection's `Writer`."""
 WHOLE_BODY: Final = "cloudconsole.whole_body"
 """Where our own connection puts the request's body, once all of it has arrived."""
 ARRIVAL: Final = "cloudconsole.arrival"
@@ -170,7 +194,7 @@ class Request:
         "request_id",
         "started",
         "user",
-        "write_whole",
+        "writer",
     )
 
     def __init__(self, scope: Scope, head: Headers, receive: Receive) -> None:
@@ -192,8 +216,8 @@ class Request:
         self.body = b"" if body is None else bytes(body)
         """What has arrived of it so far; the rest is to be received."""
         self.request_id = head.given_request_id or new_request_id()
-        # Taken out: it holds the connection's side of this call, which holds the scope.
-        self.write_whole: WriteResponse | None = scope.pop(WRITE_RESPONSE, None)
+        # Removed from the scope, which the connection's side of this request holds: no reference cycle.
+        self.writer: Writer | None = scope.pop(RESPONSE_WRITER, None)
 
     @property
     def http_version(self) -> str:

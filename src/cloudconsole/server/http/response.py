@@ -100,10 +100,10 @@ async def send_response(response: Response, request: Request, send: Send) -> Non
 
 def _write_directly(response: Response, request: Request) -> bool:
     """Whether the connection took a success in one piece."""
-    write_whole = request.write_whole
-    if write_whole is None or response.status != 200 or request.method == "HEAD" or not request.body_complete:
+    writer = request.writer
+    if writer is None or response.status != 200 or request.method == "HEAD" or not request.body_complete:
         return False
-    return write_whole(_whole_head(response, request.request_id), response.body)
+    return writer.write(_whole_head(response, request.request_id), response.body)
 
 
 def _headers(response: Response, request_id: str) -> HeaderList:

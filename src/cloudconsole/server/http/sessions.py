@@ -9,11 +9,12 @@ from typing import Final
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.entropy import RandomSource
 from cloudconsole.server.http.csrf import CsrfTokens
-from cloudconsole.server.http.request import Request
+from cloudconsole.server.http.request import Request, RequestSequence
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import ApiError, LoginRequired
 from cloudconsole.store.activity import TOUCH_SECONDS, ActivityStore
-from cloudconsole.store.sessions import Session, SessionReader
+from cloudconsole.store.base import ChangeFeed
+from cloudconsole.store.sessions import Session, SessionCache
 
 log = logging.getLogger(__name__)
 
@@ -37,14 +38,19 @@ class Sessions:
     def __init__(
         self,
         tokens: CsrfTokens,
-        reader: SessionReader,
+        cache: SessionCache,
+        changes: ChangeFeed,
+        sequence: RequestSequence,
         activity: ActivityStore,
         writer: Writer,
         clock: Clock,
         randomness: RandomSource,
     ) -> None:
         self._tokens = tokens
-        self._reader = reader
+        self._cache = cache
+        self._changes = changes
+        self._sequence = sequence
+        self._polled_until = -1
         self._activity = activity
         self._writer = writer
         self._clock = clock
@@ -69,7 +75,7 @@ class Sessions:
         now = self._clock.now()
         live: list[SessionLookup] = []
         for session_id, id_hash in request.head.sessions:
-            session = await self._reader.find(id_hash, now, request.arrival)
+            session = await self.lookup(id_hash, request.arrival, now)
             if session is not None:
                 live.append((session_id, session))
         if not live:
@@ -81,6 +87,14 @@ class Sessions:
         request.user = session.log_name
         self.touch(session, now)
         return live[0]
+
+    async def lookup(self, id_hash: bytes, arrival: int | None, now: float) -> Session | None:
+        """Return the live session, as of no earlier than the arrival of the request with this number."""
+        if arrival is None or arrival > self._polled_until:
+            latest = self._sequence.latest
+            await self._changes.poll()
+            self._polled_until = max(latest, self._polled_until)
+        return await self._cache.find(id_hash, now)
 
     async def require(self, request: Request) -> Session:
         found = await self.find(request)
@@ -112,7 +126,7 @@ class Sessions:
                     await asyncio.wait_for(self._gathered.wait(), TOUCH_BATCH_SECONDS)
                 self._being_written, self._touched = self._touched, {}
                 await self._writer.write(self._activity.touch_sessions, self._being_written)
-                self._reader.record_seen(self._being_written)
+                self._cache.record_seen(self._being_written)
         except ApiError as problem:
             log.warning(
                 "the last use of %d sessions could not be written: %s", len(self._being_written), problem.__cause__

@@ -1,20 +1,23 @@
 """The part of a connection that has to do with a caller who takes its time: to read its answers, or to call again."""
 
 import asyncio
+from typing import Any
 
 from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 
 class TimeoutProtocol(HttpToolsProtocol):
-    request_timeout: float
-
     is_idle = False
     """Between an answer and the next request."""
 
     _idle_since = 0.0
     _stall: asyncio.TimerHandle | None = None
     _running: RequestResponseCycle | None = None
+
+    def __init__(self, *arguments: Any, request_timeout: float, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.request_timeout = request_timeout
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

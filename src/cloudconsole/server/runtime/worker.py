@@ -8,8 +8,9 @@ import signal
 import socket
 import time
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import uvicorn
 from typing_extensions import override
@@ -17,7 +18,7 @@ from typing_extensions import override
 from cloudconsole._version import __version__
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.connection import protocol_class
+from cloudconsole.server.http.connection import ConnectionContext
 from cloudconsole.server.logging import rate_limit_filter
 from cloudconsole.server.metrics.collectors import LoopLagMonitor
 from cloudconsole.server.metrics.layout import ACCEPTING, CERTIFICATE_EXPIRY, UNDRAINED
@@ -232,15 +233,11 @@ def run_worker(
     places = connection_limit(settings.max_connections)
     runtime.begin(settings.data)
     console = Console(settings, metrics=metrics, runtime=runtime)
+    context = ConnectionContext(settings.request_timeout, places, console.sequence, metrics)
     config = uvicorn.Config(
         console,
-        http=protocol_class(
-            settings.request_timeout,
-            console.arrivals,
-            metrics,
-            runtime.protocol,
-            max_connections=places,
-        ),
+        # uvicorn only calls it; its type names classes alone.
+        http=cast("Any", partial(runtime.protocol, context=context)),
         ws="none",
         lifespan="off",
         interface="asgi3",
