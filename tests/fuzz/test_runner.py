@@ -56,10 +56,10 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     """A console that fails on every `HEAD`."""
     dispatch: Any = Console._dispatch
 
-    async def fail(self: Console, request: Any, front: Any) -> Any:
+    async def fail(self: Console, request: Any) -> Any:
         if request.method == "HEAD":
             raise RuntimeError("a bug")
-        return await dispatch(self, request, front)
+        return await dispatch(self, request)
 
     monkeypatch.setattr(Console, "_dispatch", fail)
 

@@ -30,7 +30,7 @@ from cloudconsole.server.http.identity_providers import (
     TokenRevalidator,
 )
 from cloudconsole.server.http.login import LoginEndpoint
-from cloudconsole.server.http.proxy import ProxyPolicy, RequestOrigin, UndeclaredProxies
+from cloudconsole.server.http.proxy import ProxyPolicy, UndeclaredProxies
 from cloudconsole.server.http.request import (
     HEADERS_CACHE,
     ClientGone,
@@ -180,7 +180,8 @@ class Console:
 
     async def _answer(self, request: Request) -> Response:
         try:
-            return await self._dispatch(request, self._enter(request))
+            self._check(request)
+            return await self._dispatch(request)
         except ApiError as error:
             request.outcome = error.error
             if isinstance(error, Unavailable):
@@ -209,15 +210,15 @@ class Console:
             return self._admin_ui.refuse(error, request)
         return error_response(error, request)
 
-    def _enter(self, request: Request) -> RequestOrigin:
+    def _check(self, request: Request) -> None:
         if request.path in HEALTH_PATHS:
-            # Whatever watches us asks by address, and also while we are stopping.
-            return RequestOrigin(None, request.scheme, request.address, None)
+            # Monitoring asks by address, and also while the server stops.
+            return
         if self.draining:
             raise Unavailable
-        return self._proxy_policy.resolve(request)
+        self._proxy_policy.apply(request)
 
-    async def _dispatch(self, request: Request, front: RequestOrigin) -> Response:
+    async def _dispatch(self, request: Request) -> Response:
         if request.path in self._without_slash and request.method != "OPTIONS":
             query = b"?" + request.query if request.query else b""
             notice = envelope.notice(SLASH_MISSING, 308, request.head.language, path=request.path + "/")
@@ -226,7 +227,7 @@ class Console:
         route = routes.get("GET" if request.method == "HEAD" else request.method)
         if route is not None:
             request.call = route.call
-            return await route.endpoint(request, front)
+            return await route.endpoint(request)
         allow = ", ".join([*routes, *(["HEAD"] if "GET" in routes else []), "OPTIONS"])
         if request.method == "OPTIONS":
             return Response(status=204, headers=[(b"allow", allow.encode())])

@@ -177,8 +177,10 @@ def test_a_server_that_takes_connections_and_says_nothing_leaves_none_open(monke
 def test_a_worker_that_cannot_look_for_changes_is_not_ready(address: Dsn) -> None:
     async def ask() -> None:
         async with run_with_reader(PostgresStore(address)) as reader:
-            request = Request({"type": "http", "method": "GET", "path": "/readyz"}, Headers([]), Mock())
-            await HealthEndpoint(reader, lambda: False).ready(request, Mock())
+            request = Request(
+                {"type": "http", "method": "GET", "path": "/readyz", "scheme": "http"}, Headers([]), Mock()
+            )
+            await HealthEndpoint(reader, lambda: False).ready(request)
 
     asyncio.run(ask())
     execute(address, "ALTER TABLE signals RENAME TO elsewhere")

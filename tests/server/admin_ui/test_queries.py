@@ -11,7 +11,7 @@ async def receive() -> dict[str, object]:
 
 
 def read(query: bytes) -> dict[str, str]:
-    scope = {"type": "http", "method": "GET", "path": "/admin/tenant/", "query_string": query, "headers": []}
+    scope = {"method": "GET", "path": "/admin/tenant/", "scheme": "http", "query_string": query}
     return parse_query(Request(scope, Headers([]), receive))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from cloudconsole.core.hosts import parse_host
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.proxy import ProxyPolicy, RequestOrigin
+from cloudconsole.server.http.proxy import ProxyPolicy
 from cloudconsole.server.http.request import Headers, Request
 from cloudconsole.spec.errors import InvalidHost
 from tests.harness import InProcess
@@ -32,7 +32,7 @@ def enter(
     peer: str | None = "192.0.2.1",
     server: tuple[str, int] | None = None,
     **headers: str,
-) -> RequestOrigin:
+) -> Request:
     """How a request with these Host headers gets in; further headers by name, underscores for dashes."""
     pairs = [(b"host", host.encode("latin-1")) for host in hosts]
     pairs += [(name.replace("_", "-").encode(), value.encode("latin-1")) for name, value in headers.items()]
@@ -44,7 +44,9 @@ def enter(
         "client": None if peer is None else (peer, 50000),
         "server": server,
     }
-    return ProxyPolicy(settings).resolve(Request(scope, Headers(pairs), _nothing))
+    request = Request(scope, Headers(pairs), _nothing)
+    ProxyPolicy(settings).apply(request)
+    return request
 
 
 def is_served(settings: Settings, *hosts: str, **options: Any) -> bool:
@@ -199,8 +201,8 @@ def test_beside_a_public_origin_loopback_names_are_served_only_on_loopback(bound
 
 
 def test_an_http_1_0_call_may_have_no_host() -> None:
-    front = enter(LOOPBACK_BOUND, http_version="1.0")
-    assert (front.host, front.origin, front.address) == (None, None, "192.0.2.1")
+    request = enter(LOOPBACK_BOUND, http_version="1.0")
+    assert (request.host, request.origin, request.address) == (None, None, "192.0.2.1")
 
 
 @pytest.mark.parametrize(
@@ -307,8 +309,8 @@ def test_the_origin_is_the_requests_own(scheme: str, host: str, origin: str) -> 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_an_origin_that_is_set_is_the_origin(scheme: str) -> None:
-    front = enter(PUBLIC_SET, "console.example.com:8000", scheme=scheme)
-    assert (front.origin, front.secure) == (PUBLIC, True)
+    request = enter(PUBLIC_SET, "console.example.com:8000", scheme=scheme)
+    assert (request.origin, request.secure) == (PUBLIC, True)
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -321,7 +323,7 @@ def test_without_host_and_origin_the_scheme_tells_whether_it_is_secure(scheme: s
 
 @pytest.mark.parametrize("peer", [PROXY, "10.255.255.255", "::ffff:10.0.0.1"])
 def test_a_configured_proxy_is_believed(peer: str) -> None:
-    front = enter(
+    request = enter(
         BEHIND_PROXY,
         "inside:8000",
         peer=peer,
@@ -329,13 +331,13 @@ def test_a_configured_proxy_is_believed(peer: str) -> None:
         x_forwarded_proto="https",
         x_forwarded_for="203.0.113.9",
     )
-    assert (front.host, front.origin, front.address) == ("shop.example", "https://shop.example", "203.0.113.9")
+    assert (request.host, request.origin, request.address) == ("shop.example", "https://shop.example", "203.0.113.9")
 
 
 @pytest.mark.parametrize("peer", ["11.0.0.1", "192.0.2.1", "::1", "::ffff:11.0.0.1", "", None, "not-an-address"])
 @pytest.mark.parametrize("settings", [BEHIND_PROXY, ELSEWHERE_BOUND])
 def test_nobody_else_is(settings: Settings, peer: str | None) -> None:
-    front = enter(
+    request = enter(
         settings,
         "inside:8000",
         peer=peer,
@@ -344,7 +346,7 @@ def test_nobody_else_is(settings: Settings, peer: str | None) -> None:
         x_forwarded_for="203.0.113.9",
         forwarded="for=203.0.113.9;host=shop.example;proto=https",
     )
-    assert (front.host, front.origin, front.address) == ("inside:8000", "http://inside:8000", peer or "")
+    assert (request.host, request.origin, request.address) == ("inside:8000", "http://inside:8000", peer or "")
 
 
 def test_a_forwarded_host_is_checked_like_any_other() -> None:

@@ -17,7 +17,7 @@ async def nothing() -> Message:
 
 
 def request(**scope: Any) -> Request:
-    given = {"type": "http", "method": "GET", "path": "/api/", **scope}
+    given = {"method": "GET", "path": "/api/", "scheme": "http", **scope}
     return Request(given, Headers([(b"x-request-id", b"its-own-id")]), nothing)
 
 

@@ -24,7 +24,6 @@ from cloudconsole.server.admin_ui.forms import (
 )
 from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
 from cloudconsole.server.admin_ui.templating import key_of, link, parse_query
-from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 from cloudconsole.server.net import forwarded_address, throttle_address
@@ -228,13 +227,13 @@ class RowActionView:
         self._action = action
         self._context = context
 
-    async def ask(self, request: Request, front: RequestOrigin) -> Response:
-        visit = await self._context.sessions.require(request, front)
+    async def ask(self, request: Request) -> Response:
+        visit = await self._context.sessions.require(request)
         return await self._page(request, visit, key_of(parse_query(request)))
 
-    async def do(self, request: Request, front: RequestOrigin) -> Response:
+    async def do(self, request: Request) -> Response:
         action, context = self._action, self._context
-        posted = await context.sessions.receive(request, front)
+        posted = await context.sessions.receive(request)
         key = key_of(posted.fields)
         if not posted.is_current:
             return await self._page(request, posted.visit, key, posted, submitted_texts(STALE_FORM), 403)
@@ -248,7 +247,7 @@ class RowActionView:
         page = (
             link(f"{action.entity.name}/") if action.verb == "remove" else link(f"{action.entity.name}/one/", key=key)
         )
-        return context.done(front, action.entity, done.subject, past, page)
+        return context.done(request, action.entity, done.subject, past, page)
 
     async def _page(
         self,

@@ -17,7 +17,6 @@ from cloudconsole.server.admin_ui.fields import FormField
 from cloudconsole.server.admin_ui.sessions import OPERATOR, OperatorRequest, OperatorSessions
 from cloudconsole.server.admin_ui.templating import Renderer, redirect
 from cloudconsole.server.http.cookies import clear_notice_cookie, notice_cookie, read_notice
-from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response, cookie_headers
 from cloudconsole.server.metrics.shared_memory import WorkerMetrics
@@ -130,18 +129,16 @@ class PageContext:
     ) -> Response:
         return self.renderer.page(template, request, status=status, visit=visit, **values)
 
-    def noticed_page(
-        self, template: str, request: Request, front: RequestOrigin, visit: OperatorRequest, **values: Any
-    ) -> Response:
+    def noticed_page(self, template: str, request: Request, visit: OperatorRequest, **values: Any) -> Response:
         """A page that says what was just done, this once."""
-        notice = read_notice(request.head.header(b"cookie") or "", secure=front.secure)
-        headers = [] if notice is None else cookie_headers(clear_notice_cookie(secure=front.secure))
+        notice = read_notice(request.head.header(b"cookie") or "", secure=request.secure)
+        headers = [] if notice is None else cookie_headers(clear_notice_cookie(secure=request.secure))
         return self.page(template, request, visit, headers=headers, notice=notice, **values)
 
-    def done(self, front: RequestOrigin, entity: EntityType, subject: str, past: str, location: str) -> Response:
+    def done(self, request: Request, entity: EntityType, subject: str, past: str, location: str) -> Response:
         """On to another page, which says what was done, in the words of the command."""
         return redirect(
-            location, cookie_headers(notice_cookie(f"{entity.name} {subject}: {past}", secure=front.secure))
+            location, cookie_headers(notice_cookie(f"{entity.name} {subject}: {past}", secure=request.secure))
         )
 
     def not_found(self, request: Request, visit: OperatorRequest, words: str) -> Response:

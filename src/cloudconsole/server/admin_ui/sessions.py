@@ -17,7 +17,6 @@ from cloudconsole.server.http.cookies import (
     read_operator_cookies,
 )
 from cloudconsole.server.http.csrf import SEED_LENGTH, CsrfTokens, check_origin
-from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import HeaderList, Response, Routes, cookie_headers
 from cloudconsole.server.http.sessions import OPERATORS, Sessions
@@ -68,15 +67,15 @@ class OperatorSessions:
         self._tokens = tokens
         self._clock = clock
 
-    def held(self, request: Request, front: RequestOrigin) -> list[str]:
+    def held(self, request: Request) -> list[str]:
         """The ids of operators' sessions that the request has, live or not."""
-        values = read_operator_cookies(request.head.header(b"cookie") or "", secure=front.secure)
+        values = read_operator_cookies(request.head.header(b"cookie") or "", secure=request.secure)
         return [value for value in values if _SESSION_ID.fullmatch(value)]
 
-    async def find(self, request: Request, front: RequestOrigin) -> OperatorRequest | None:
+    async def find(self, request: Request) -> OperatorRequest | None:
         """The live session of an account that is an operator's now."""
         now = self._clock.now()
-        for session_id in self.held(request, front):
+        for session_id in self.held(request):
             session = await self._sessions.lookup(hash_session_id(session_id), request.arrival, now)
             if session is not None and session.role == OPERATOR:
                 request.user = session.username
@@ -84,32 +83,32 @@ class OperatorSessions:
                 return OperatorRequest(session, self._tokens.from_seed(session.csrf_seed))
         return None
 
-    async def require(self, request: Request, front: RequestOrigin) -> OperatorRequest:
-        visit = await self.find(request, front)
+    async def require(self, request: Request) -> OperatorRequest:
+        visit = await self.find(request)
         if visit is None:
             raise LoginRequired
         return visit
 
-    async def receive(self, request: Request, front: RequestOrigin) -> FormPost:
+    async def receive(self, request: Request) -> FormPost:
         """A form that an operator sent from one of our pages; refused where a foreign page may have sent it."""
-        await self.require(request, front)
+        await self.require(request)
         body = await read_body(request, LARGEST_FORM)
         # Again: a body may take its time, and whoever sends it may be no operator any more.
-        visit = await self.require(request, front)
+        visit = await self.require(request)
         media_type(request, (FORM,))
-        check_origin(request, front)
+        check_origin(request)
         fields = parse_form(body)
         token = fields.get(TOKEN_FIELD, "")
         is_current = self._tokens.is_of(visit.session, token)
-        if not is_current and not (self._tokens.is_ours(token) and _is_from_ours(request, front)):
+        if not is_current and not (self._tokens.is_ours(token) and _is_from_ours(request)):
             raise CsrfFailed
         return FormPost(visit, fields, is_current)
 
 
-def _is_from_ours(request: Request, front: RequestOrigin) -> bool:
+def _is_from_ours(request: Request) -> bool:
     """Whether the browser itself says that one of our pages sent this."""
     origin = request.head.origin
-    return origin is not None and front.origin is not None and parse_origin(origin) == front.origin
+    return origin is not None and request.origin is not None and parse_origin(origin) == request.origin
 
 
 LOST: Final = "You are not signed in any more, and nothing was changed. Once you are, you come to the page you sent; \
@@ -130,40 +129,40 @@ class SignInView:
         self.pages: Routes = {}
         """Those to which a sign-in may go back."""
 
-    async def show(self, request: Request, front: RequestOrigin) -> Response:
+    async def show(self, request: Request) -> Response:
         query = parse_query(request)
         onward = self._onward(query.get("next", ""))
-        if await self._sessions.find(request, front) is not None:
+        if await self._sessions.find(request) is not None:
             return redirect(onward)
-        return self._form(request, front, onward, problem=LOST if query.get("lost") else None)
+        return self._form(request, onward, problem=LOST if query.get("lost") else None)
 
-    async def sign_in(self, request: Request, front: RequestOrigin) -> Response:
+    async def sign_in(self, request: Request) -> Response:
         body = await read_body(request, self._admission.settings.max_body)
         media_type(request, (FORM,))
-        check_origin(request, front)
+        check_origin(request)
         fields = parse_form(body)
         onward = self._onward(fields.get("next", ""))
         try:
             self._tokens.check_login(request, fields.get(TOKEN_FIELD))
             username, password = (required_text(fields, name) for name in ("username", "password"))
-            session_id = await self._admit(request, front, username, password)
+            session_id = await self._admit(request, username, password)
         except (CsrfFailed, MissingField, InvalidCredentials, TooManyRequests) as refused:
             request.outcome = refused.error
-            return self._form(request, front, onward, fields.get("username", ""), _words(refused), refused)
-        return redirect(onward, cookie_headers(operator_cookie(session_id, secure=front.secure)))
+            return self._form(request, onward, fields.get("username", ""), _words(refused), refused)
+        return redirect(onward, cookie_headers(operator_cookie(session_id, secure=request.secure)))
 
-    async def sign_out(self, request: Request, front: RequestOrigin) -> Response:
+    async def sign_out(self, request: Request) -> Response:
         try:
-            posted = await self._sessions.receive(request, front)
+            posted = await self._sessions.receive(request)
         except LoginRequired:
-            if self._sessions.held(request, front):
+            if self._sessions.held(request):
                 # It may have ended a moment ago on another replica whose answer was lost.
                 await self._admission.writer.wait_for_replicas()
             raise
         if not posted.is_current:
             raise CsrfFailed
-        await self._admission.logout(request, front, posted.visit.session, OPERATOR_LOGOUT)
-        return redirect(SIGN_IN_PATH, cookie_headers(clear_operator_cookie(secure=front.secure)))
+        await self._admission.logout(request, posted.visit.session, OPERATOR_LOGOUT)
+        return redirect(SIGN_IN_PATH, cookie_headers(clear_operator_cookie(secure=request.secure)))
 
     def send_there(self, request: Request) -> Response:
         """To whoever asks for a page without being signed in; a form is lost, and they are told so."""
@@ -176,21 +175,20 @@ class SignInView:
         asked |= {} if onward == OPERATOR_PATH else {"next": onward}
         return redirect(SIGN_IN_PATH + ("?" + urlencode(asked) if asked else ""))
 
-    async def _admit(self, request: Request, front: RequestOrigin, username: str, password: str) -> str:
+    async def _admit(self, request: Request, username: str, password: str) -> str:
         request.user = await self._admission.known_username(username)
         wanted = SessionRequest(
             csrf_seed=self._tokens.new()[:SEED_LENGTH],
-            replaces=self._sessions.held(request, front),
+            replaces=self._sessions.held(request),
             prefix=OPERATORS,
             role=OPERATOR,
             event=OPERATOR_LOGIN,
         )
-        return await self._admission.login(request, front, username, password, wanted)
+        return await self._admission.login(request, username, password, wanted)
 
     def _form(
         self,
         request: Request,
-        front: RequestOrigin,
         onward: str,
         username: str = "",
         problem: str | None = None,
@@ -198,7 +196,7 @@ class SignInView:
     ) -> Response:
         kept = (token for token in request.head.cookies.csrf_tokens if self._tokens.is_ours(token))
         token = next(kept, None) or self._tokens.new()
-        headers: HeaderList = cookie_headers(csrf_cookie(token, self._clock.now(), secure=front.secure))
+        headers: HeaderList = cookie_headers(csrf_cookie(token, self._clock.now(), secure=request.secure))
         if refused is not None and refused.retry_after is not None:
             headers.append((b"retry-after", b"%d" % refused.retry_after))
         return self._renderer.page(

@@ -11,7 +11,6 @@ from cloudconsole.core.ports import CloudCredentials, Tenant
 from cloudconsole.core.pricing import MONTH_DAYS
 from cloudconsole.server.actions import HANDLERS, ActionRunner, Handler
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.authentication import client_of
 from cloudconsole.server.http.body import (
     Fields,
     media_type,
@@ -23,7 +22,6 @@ from cloudconsole.server.http.body import (
 from cloudconsole.server.http.cookies import csrf_cookie, session_cookie
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.identity_providers import IdentityProviders, TokenRevalidator
-from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response, cookie_headers, json_response, plain_response
 from cloudconsole.server.http.sessions import SessionLookup, Sessions
@@ -54,14 +52,14 @@ class ApiEndpoint:
     actions: ActionRunner
     revalidator: TokenRevalidator
 
-    async def open_session(self, request: Request, front: RequestOrigin) -> Response:
+    async def open_session(self, request: Request) -> Response:
         """Both cookies, kept where they are good, and what a newcomer needs to know."""
         found = await self.sessions.find(request)
         cookies = cookie_headers(
-            csrf_cookie(self._token_to_keep(request, found), self.clock.now(), secure=front.secure),
-            session_cookie(self.sessions.id_to_keep(request, found), secure=front.secure),
+            csrf_cookie(self._token_to_keep(request, found), self.clock.now(), secure=request.secure),
+            session_cookie(self.sessions.id_to_keep(request, found), secure=request.secure),
         )
-        return json_response(self._service_info(front.origin, request.head.language), headers=cookies)
+        return json_response(self._service_info(request.origin, request.head.language), headers=cookies)
 
     @cached_property
     def _service_info(self) -> Callable[[str | None, Language], bytes]:
@@ -77,13 +75,13 @@ class ApiEndpoint:
         )
         return envelope.success(SERVICE_INFO, language, envelope.encode(data))
 
-    async def call(self, request: Request, front: RequestOrigin) -> Response:
+    async def call(self, request: Request) -> Response:
         body = await read_body(request, self.settings.max_body)
         media = media_type(request, (JSON, FORM))
         session = await self.sessions.require(request)
         if session.credentials is not None:
-            return await self._call_federated(request, front, session, session.credentials, (body, media))
-        handler, parameters = self._requested_action(request, front, session, body, media)
+            return await self._call_federated(request, session, session.credentials, (body, media))
+        handler, parameters = self._requested_action(request, session, body, media)
         tenant = Tenant(session.tenant_id, session.username)
         entry = await self.actions.run(handler, tenant, parameters, request.head.language)
         return plain_response(entry.body)
@@ -91,17 +89,16 @@ class ApiEndpoint:
     async def _call_federated(
         self,
         request: Request,
-        front: RequestOrigin,
         session: Session,
         access: CloudCredentials,
         sent: tuple[bytes, str],
     ) -> Response:
         """The same for whom a cloud behind us answers: within one deadline, and with the age of what it said."""
-        client = client_of(request, front)
+        client = request.client
         try:
             async with asyncio.timeout(self.settings.cloud_timeout):
                 await self.revalidator.ensure_valid(session, access, client)
-                handler, parameters = self._requested_action(request, front, session, *sent)
+                handler, parameters = self._requested_action(request, session, *sent)
                 tenant = Tenant(session.tenant_id, session.username, access, client)
                 try:
                     entry = await self.actions.run(handler, tenant, parameters, request.head.language)
@@ -116,10 +113,10 @@ class ApiEndpoint:
         return plain_response(entry.body, max(0, int(self.clock.now() - entry.read_at)))
 
     def _requested_action(
-        self, request: Request, front: RequestOrigin, session: Session, body: bytes, media: str
+        self, request: Request, session: Session, body: bytes, media: str
     ) -> tuple[Handler, tuple[str, ...]]:
         """The action that a caller with a session asks for, and its parameters."""
-        self.tokens.check_call(request, front, session)
+        self.tokens.check_call(request, session)
         handler, fields = (_parse_cached if len(body) <= LARGEST_REMEMBERED else _parse_action)(body, media)
         # Known from here on, also to those who count and note what is refused.
         request.call = handler.action.name

@@ -19,7 +19,6 @@ from cloudconsole.core.usernames import fold_username
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.concurrency import Priority
 from cloudconsole.server.http.identity_providers import LOCAL_REGION, IdentityProvider, TokenRevalidator
-from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.sessions import TENANTS, Sessions
 from cloudconsole.server.net import throttle_address
@@ -98,11 +97,9 @@ class Authenticator:
         """Return the username if the endpoint has such an account, for the logs."""
         return username if await self.providers[endpoint].backend.knows_username(username) else None
 
-    async def login(
-        self, request: Request, front: RequestOrigin, username: str, password: str, wanted: SessionRequest
-    ) -> str:
+    async def login(self, request: Request, username: str, password: str, wanted: SessionRequest) -> str:
         """The id of a new session for whom the caller proved to be; else a refusal, the same in words and time."""
-        network, client = throttle_address(front.address), client_of(request, front)
+        network, client = throttle_address(request.address), request.client
         attempt = LoginAttempt(username, network, client, wanted.event, _counted_as(username, wanted.endpoint))
         has_failures = await self.throttle.check(network, attempt.user_hash, self._now())
         tier = await self._tier(username, wanted.endpoint, network, has_failures=has_failures)
@@ -119,9 +116,9 @@ class Authenticator:
             await self.rehasher.rehash(proven, password)
         return session_id
 
-    async def logout(self, request: Request, front: RequestOrigin, session: Session, event: str = LOGOUT) -> None:
+    async def logout(self, request: Request, session: Session, event: str = LOGOUT) -> None:
         """End a session, and with it the token that it has in a cloud."""
-        client, now = client_of(request, front), self._now()
+        client, now = request.client, self._now()
         await self.writer.write(self.activity.end_session, session.id_hash, session.log_name, client, now, event)
         await self.writer.wait_for_replicas()
         await self.revalidator.revoke(session, client)
@@ -189,7 +186,3 @@ def _has_role(proven: Account | FederatedUser, wanted: Role | None) -> bool:
 def _token_end(user: FederatedUser) -> int:
     """A session ends before its token does, so that no call meets a token that has just run out."""
     return int(user.expires_at) - TOKEN_MARGIN_SECONDS
-
-
-def client_of(request: Request, front: RequestOrigin) -> ClientInfo:
-    return ClientInfo(front.address, request.request_id)

@@ -8,7 +8,6 @@ from typing import Final
 
 from cloudconsole.core.entropy import SYSTEM_RANDOM, RandomSource
 from cloudconsole.core.hosts import parse_origin
-from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.spec.errors import CsrfFailed
 from cloudconsole.store.sessions import Session
@@ -45,9 +44,9 @@ class CsrfTokens:
         """Whether the session's token is among the request's cookies."""
         return any(self.is_of(session, sent) for sent in request.head.cookies.csrf_tokens)
 
-    def check_call(self, request: Request, front: RequestOrigin, session: Session) -> None:
+    def check_call(self, request: Request, session: Session) -> None:
         """Of a call in a session: the header must equal a cookie, and both must be this session's token."""
-        check_origin(request, front)
+        check_origin(request)
         if not request.head.has_csrf_cookie or not self.is_of(session, request.head.csrf_token):
             raise CsrfFailed
 
@@ -59,10 +58,10 @@ class CsrfTokens:
         return token[:SEED_LENGTH]
 
 
-def check_origin(request: Request, front: RequestOrigin) -> None:
+def check_origin(request: Request) -> None:
     """Refuse what a foreign page makes a browser send. Scripts send neither header, which is fine."""
     origin = request.head.origin
-    if origin is not None and (front.origin is None or parse_origin(origin) != front.origin):
+    if origin is not None and (request.origin is None or parse_origin(origin) != request.origin):
         raise CsrfFailed
     if request.head.is_from_foreign_page:
         raise CsrfFailed

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response, json_response
 from cloudconsole.spec import envelope
@@ -34,11 +33,11 @@ class HealthEndpoint:
         self._is_draining = is_draining
         self._is_incompatible = False
 
-    async def alive(self, request: Request, _front: RequestOrigin) -> Response:
+    async def alive(self, request: Request) -> Response:
         """Always: that we answer is all there is to know."""
         return json_response(envelope.notice(_ALIVE, 200, request.head.language))
 
-    async def ready(self, request: Request, _front: RequestOrigin) -> Response:
+    async def ready(self, request: Request) -> Response:
         """Only while calls would be served: not when stopping, nor without a store that this program can serve."""
         await self._reader.changes.poll()
         if self._is_draining():

@@ -9,7 +9,6 @@ from cloudconsole.server.http.body import media_type, parse_form, read_body, req
 from cloudconsole.server.http.cookies import clear_session_cookie, csrf_cookie, session_cookie
 from cloudconsole.server.http.csrf import CsrfTokens, check_origin
 from cloudconsole.server.http.identity_providers import LOCAL_REGION, IdentityProviders
-from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import HeaderList, Response, cookie_headers
 from cloudconsole.server.http.sessions import Sessions
@@ -26,23 +25,23 @@ class LoginEndpoint:
     providers: IdentityProviders
     authenticator: Authenticator
 
-    async def login(self, request: Request, front: RequestOrigin) -> Response:
+    async def login(self, request: Request) -> Response:
         body = await read_body(request, self.settings.max_body)
         media_type(request, (FORM,))
-        check_origin(request, front)
+        check_origin(request)
         fields = parse_form(body)
         csrf_seed = self.tokens.check_login(request, fields.get("csrfmiddlewaretoken"))
         username, password, region = (required_text(fields, name) for name in ("username", "password", "region"))
         request.user = await self.authenticator.known_username(username)
-        endpoint = self.providers.for_region(region, front.origin)
+        endpoint = self.providers.for_region(region, request.origin)
         if endpoint != LOCAL_REGION:
             request.user = await self.authenticator.known_username(username, endpoint)
         replaces = [session_id for session_id, _ in request.head.sessions]
         wanted = SessionRequest(csrf_seed, replaces, endpoint=endpoint)
-        session_id = await self.authenticator.login(request, front, username, password, wanted)
-        return self._logged_in(session_id, csrf_seed, front)
+        session_id = await self.authenticator.login(request, username, password, wanted)
+        return self._logged_in(session_id, csrf_seed, request)
 
-    async def logout(self, request: Request, front: RequestOrigin) -> Response:
+    async def logout(self, request: Request) -> Response:
         try:
             session = await self.sessions.require(request)
         except LoginRequired:
@@ -50,14 +49,14 @@ class LoginEndpoint:
                 # It may have ended a moment ago on another replica whose answer was lost.
                 await self.authenticator.writer.wait_for_replicas()
             raise
-        self.tokens.check_call(request, front, session)
-        await self.authenticator.logout(request, front, session)
-        return Response(headers=cookie_headers(clear_session_cookie(secure=front.secure)))
+        self.tokens.check_call(request, session)
+        await self.authenticator.logout(request, session)
+        return Response(headers=cookie_headers(clear_session_cookie(secure=request.secure)))
 
-    def _logged_in(self, session_id: str, csrf_seed: str, front: RequestOrigin) -> Response:
+    def _logged_in(self, session_id: str, csrf_seed: str, request: Request) -> Response:
         headers: HeaderList = cookie_headers(
-            session_cookie(session_id, secure=front.secure),
-            csrf_cookie(self.tokens.from_seed(csrf_seed), self.clock.now(), secure=front.secure),
+            session_cookie(session_id, secure=request.secure),
+            csrf_cookie(self.tokens.from_seed(csrf_seed), self.clock.now(), secure=request.secure),
         )
         if self.settings.login_redirect:
             return Response(status=302, headers=[(b"location", b"/"), *headers])

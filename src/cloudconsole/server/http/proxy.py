@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.hosts import parse_host, parse_origin
@@ -65,20 +65,6 @@ _NO_PROXY: Final = Text(
 )
 
 
-class RequestOrigin(NamedTuple):
-    """How a request reached us: its Host, the scheme its caller used, the caller's address."""
-
-    host: str | None
-    scheme: str
-    address: str
-    origin: str | None
-    """The console's public origin for this request; None where none is set and none can be told."""
-
-    @property
-    def secure(self) -> bool:
-        return self.origin.startswith("https:") if self.origin else self.scheme == "https"
-
-
 class ProxyPolicy:
     def __init__(
         self, settings: Settings, undeclared: UndeclaredProxies | None = None, *, takes_from_proxies: bool = True
@@ -93,35 +79,37 @@ class ProxyPolicy:
         bound_to_loopback = is_loopback(settings.host)
         self._loopback_too = bound_to_loopback and not settings.hosts
         self._any_host = not self._hosts and not bound_to_loopback
-        self._lately_entered = lru_cache(maxsize=1024)(self._resolve_proxied)
+        self._served_origin = lru_cache(maxsize=1024)(self._origin_of)
         if self._any_host:
             log.warning("No hosts are set: any Host header is accepted. Set hosts or public_origin.")
 
-    def resolve(self, request: Request) -> RequestOrigin:
-        """How the request reached us; refuses one for a host that we do not serve."""
-        head, scheme, address = request.head, request.scheme, request.peer
+    def apply(self, request: Request) -> None:
+        """Set the request's effective scheme, host, origin and client address; reject hosts that are not served."""
+        head = request.head
         host = head.host
         if not self._takes_from_proxies and head.via_proxy:
             raise InvalidHost(_NO_PROXY)
         if self._proxies and is_in_networks(request.peer, self._proxies):
             host = _last(head.header(b"x-forwarded-host")) or host
             forwarded_scheme = _last(head.header(b"x-forwarded-proto"))
-            scheme = forwarded_scheme if forwarded_scheme in ("http", "https") else scheme
-            address = request.address = self._forwarded_address(head) or address
+            if forwarded_scheme in ("http", "https"):
+                request.scheme = forwarded_scheme
+            request.address = self._forwarded_address(head) or request.peer
         elif head.is_forwarded and self._undeclared is not None:
             self._undeclared.record(request.peer)
         if host is None:
             if request.http_version != "1.0":
                 raise InvalidHost
-            return RequestOrigin(None, scheme, address, self._public_origin or _own_origin(request))
+            request.origin = self._public_origin or _own_origin(request)
+            return
         if len(host) > LONGEST_HOST:
             raise InvalidHost
-        return self._lately_entered(host, scheme, address)
+        request.host, request.origin = host, self._served_origin(host, request.scheme)
 
-    def _resolve_proxied(self, host: str, scheme: str, address: str) -> RequestOrigin:
+    def _origin_of(self, host: str, scheme: str) -> str | None:
         if not self._serves(host):
             raise InvalidHost
-        return RequestOrigin(host, scheme, address, self._public_origin or parse_origin(f"{scheme}://{host}"))
+        return self._public_origin or parse_origin(f"{scheme}://{host}")
 
     def _serves(self, host_header: str) -> bool:
         host = parse_host(host_header)

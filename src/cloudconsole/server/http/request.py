@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from functools import lru_cache
 from typing import Any, Final, Protocol
 
+from cloudconsole.core.ports import ClientInfo
 from cloudconsole.server.http.cookies import Cookies, read_cookies
 from cloudconsole.server.metrics.layout import OK, OTHER
 from cloudconsole.spec.i18n import Language, choose_language
@@ -186,12 +187,15 @@ class Request:
         "body_complete",
         "call",
         "head",
+        "host",
         "method",
+        "origin",
         "outcome",
         "path",
         "peer",
         "receive",
         "request_id",
+        "scheme",
         "started",
         "user",
         "writer",
@@ -210,7 +214,12 @@ class Request:
         self.path: str = scope["path"]
         client = scope.get("client")
         self.peer: str = client[0] if client else ""
+        # As the socket says; `ProxyPolicy` replaces them by what a trusted proxy says.
         self.address = self.peer
+        self.scheme: str = scope["scheme"]
+        self.host: str | None = None
+        self.origin: str | None = None
+        """The console's public origin for this request; None where none is set and none can be determined."""
         body: bytearray | None = scope.get(WHOLE_BODY)
         self.body_complete = body is not None or not head.announces_body
         self.body = b"" if body is None else bytes(body)
@@ -228,8 +237,13 @@ class Request:
         return self._scope.get(ARRIVAL)
 
     @property
-    def scheme(self) -> str:
-        return str(self._scope["scheme"])
+    def secure(self) -> bool:
+        """Whether the client uses https."""
+        return self.origin.startswith("https:") if self.origin else self.scheme == "https"
+
+    @property
+    def client(self) -> ClientInfo:
+        return ClientInfo(self.address, self.request_id)
 
     @property
     def server(self) -> tuple[str, int] | None:

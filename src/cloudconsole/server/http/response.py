@@ -6,7 +6,6 @@ from typing import Final, NamedTuple
 
 from msgspec import Struct
 
-from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import ClientGone, Request, Send
 from cloudconsole.spec import envelope
 from cloudconsole.spec.errors import ApiError, BodyTooLarge, MethodNotAllowed, Unavailable
@@ -139,7 +138,7 @@ async def _discard_body(request: Request) -> None:
         return
 
 
-Endpoint = Callable[[Request, RequestOrigin], Awaitable[Response]]
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class Route(NamedTuple):

@@ -11,7 +11,6 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Final, NamedTuple
 
-from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import CLOSED_POLICY, Endpoint, HeaderList, Response, Route, Routes
 from cloudconsole.server.metrics.layout import OTHER
@@ -106,7 +105,7 @@ class Assets:
 
 
 def _show(asset: CachedResponse) -> Endpoint:
-    async def show(request: Request, _front: RequestOrigin) -> Response:
+    async def show(request: Request) -> Response:
         return asset.respond(request)
 
     return show
@@ -140,11 +139,11 @@ _OPENAPI: Final = make_cached(encode(_DOCUMENT), b"application/json")
 _REFERENCE: Final = make_cached(render(_DOCUMENT).encode(), HTML, _policy_of(STYLE))
 
 
-async def show_openapi(request: Request, _front: RequestOrigin) -> Response:
+async def show_openapi(request: Request) -> Response:
     return _OPENAPI.respond(request)
 
 
-async def show_reference(request: Request, _front: RequestOrigin) -> Response:
+async def show_reference(request: Request) -> Response:
     return _REFERENCE.respond(request)
 
 
@@ -162,5 +161,5 @@ def _page(assets: Assets) -> bytes:
 _PAGE: Final = make_cached(_page(ASSETS), HTML, PAGE_POLICY)
 
 
-async def show_console(request: Request, _front: RequestOrigin) -> Response:
+async def show_console(request: Request) -> Response:
     return _PAGE.respond(request)

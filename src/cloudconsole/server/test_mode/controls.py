@@ -13,7 +13,6 @@ from cloudconsole.core.clock import format_utc
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.body import Fields, json_text, media_type, read_body
 from cloudconsole.server.http.csrf import check_origin
-from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response, Route, Routes, json_response
 from cloudconsole.server.http.sessions import Sessions
@@ -158,9 +157,9 @@ class Controls:
         }
         return {**gated, **controls}
 
-    async def reset(self, request: Request, front: RequestOrigin) -> Response:
+    async def reset(self, request: Request) -> Response:
         """Content, sessions, throttles, clock and tokens as they were at the start, and no fault to come."""
-        check_origin(request, front)
+        check_origin(request)
         await read_fields(request, ())
         async with self._one_at_a_time:
             # First of all, so that no call that a fault delays is waited for.
@@ -173,17 +172,17 @@ class Controls:
                     self._seeded.restart()
                 return self._answer(request, self._time())
 
-    async def tell_time(self, request: Request, front: RequestOrigin) -> Response:
-        check_origin(request, front)
+    async def tell_time(self, request: Request) -> Response:
+        check_origin(request)
         return self._answer(request, self._time())
 
-    async def tell_faults(self, request: Request, front: RequestOrigin) -> Response:
+    async def tell_faults(self, request: Request) -> Response:
         """Those that are still to come."""
-        check_origin(request, front)
+        check_origin(request)
         return self._answer(request, {"faults": self._faults.coming})
 
-    async def move_clock(self, request: Request, front: RequestOrigin) -> Response:
-        check_origin(request, front)
+    async def move_clock(self, request: Request) -> Response:
+        check_origin(request)
         fields = await read_fields(request, CLOCK_FIELDS)
         if not fields:
             raise MissingField("now")
@@ -198,8 +197,8 @@ class Controls:
                 (self._clock.fix if fixed else self._clock.run)()
             return self._answer(request, self._time())
 
-    async def order_fault(self, request: Request, front: RequestOrigin) -> Response:
-        check_origin(request, front)
+    async def order_fault(self, request: Request) -> Response:
+        check_origin(request)
         fields = await read_fields(request, FAULT_FIELDS)
         clear = switch(fields, "clear")
         fault = None if clear and len(fields) == 1 else _read_fault(fields)
@@ -208,7 +207,7 @@ class Controls:
                 self._faults.coming.clear()
             if fault is not None:
                 self._faults.coming.append(fault)
-            return await self.tell_faults(request, front)
+            return await self.tell_faults(request)
 
     def end_delays(self) -> None:
         """Let no call that a fault delays hold up the console's stop."""

@@ -10,7 +10,6 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from cloudconsole.server.http.body import parse_fields, read_body
 from cloudconsole.server.http.connection import LimitedProtocol
-from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import DROP, GONE, ClientGone, Request
 from cloudconsole.server.http.response import Endpoint, Response, Route
 from cloudconsole.server.metrics.layout import BEFORE_ACTION
@@ -92,12 +91,12 @@ class Faults:
         """The route with faults before it: they strike before a call is looked at."""
         endpoint: Endpoint = route.endpoint
 
-        async def struck_or_answered(request: Request, front: RequestOrigin) -> Response:
+        async def struck_or_answered(request: Request) -> Response:
             fault = await self._next_for(request, route.call)
             if fault is None:
-                return await endpoint(request, front)
+                return await endpoint(request)
             await self._wait(fault.delay, request)
-            return fault.apply(request) or await endpoint(request, front)
+            return fault.apply(request) or await endpoint(request)
 
         return Route(route.call, struck_or_answered)
 

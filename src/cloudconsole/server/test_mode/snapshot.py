@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
-from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Endpoint, Response, Route
 from cloudconsole.spec.errors import Unavailable
@@ -51,14 +50,14 @@ class DrainBarrier:
         """The route with the gate before it: a call waits there while it is closed."""
         endpoint: Endpoint = route.endpoint
 
-        async def let_in(request: Request, front: RequestOrigin) -> Response:
+        async def let_in(request: Request) -> Response:
             # Asked again, since it may have been closed anew before this call's turn came.
             while not self._open.is_set():
                 await self._open.wait()
             self._within += 1
             self._nobody_within.clear()
             try:
-                return await endpoint(request, front)
+                return await endpoint(request)
             finally:
                 self._within -= 1
                 if not self._within:

@@ -14,7 +14,6 @@ from cloudconsole.server.admin_ui.context import PageContext
 from cloudconsole.server.admin_ui.fields import FormField, submitted_value
 from cloudconsole.server.admin_ui.forms import BoundField, Problems, form_problems
 from cloudconsole.server.admin_ui.templating import link, notice_in, parse_query
-from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 
@@ -43,8 +42,8 @@ class AuditView:
     def __init__(self, context: PageContext) -> None:
         self._context = context
 
-    async def show(self, request: Request, front: RequestOrigin) -> Response:
-        visit = await self._context.sessions.require(request, front)
+    async def show(self, request: Request) -> Response:
+        visit = await self._context.sessions.require(request)
         query = parse_query(request)
         is_access = query.get("trail") == _ACCESS
         wanted = {control.name: text for control in _CONTROLS if (text := submitted_value(control, query))}

@@ -27,7 +27,6 @@ from cloudconsole.server.admin_ui.forms import (
 )
 from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
 from cloudconsole.server.admin_ui.templating import link, parse_query
-from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 from cloudconsole.store.passwords import hash_password
@@ -80,13 +79,13 @@ class CreateView:
         own = create_fields(entity)
         self._controls: tuple[FormField, ...] = (*own, *actions.PASSWORDS) if entity is ACCOUNTS else own
 
-    async def show(self, request: Request, front: RequestOrigin) -> Response:
-        visit = await self._context.sessions.require(request, front)
+    async def show(self, request: Request) -> Response:
+        visit = await self._context.sessions.require(request)
         return await self._page(request, visit, prefilled_fields(self._controls, parse_query(request)))
 
-    async def add(self, request: Request, front: RequestOrigin) -> Response:
+    async def add(self, request: Request) -> Response:
         context = self._context
-        posted = await context.sessions.receive(request, front)
+        posted = await context.sessions.receive(request)
         if not posted.is_current:
             return await self._again(request, posted, submitted_texts(STALE_FORM), 403)
         previews = is_preview(self._entity, posted.fields)
@@ -99,7 +98,7 @@ class CreateView:
             return await self._again(request, posted, Problems(), 200, Preview.of(added, context.executor))
         past = PAST_TENSE["add"] if done.changed else "is there already"
         return context.done(
-            front, self._entity, done.subject, past, link(f"{self._entity.name}/one/", key=done.subject)
+            request, self._entity, done.subject, past, link(f"{self._entity.name}/one/", key=done.subject)
         )
 
     def _add(self, posted: FormPost, *, previews: bool) -> ChangeResult:

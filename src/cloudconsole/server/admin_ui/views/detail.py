@@ -33,7 +33,6 @@ from cloudconsole.server.admin_ui.presentation import add_links_for, column_of, 
 from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
 from cloudconsole.server.admin_ui.templating import key_of, link, parse_query
 from cloudconsole.server.admin_ui.views.create import Preview, dry_run, is_preview
-from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 
@@ -92,15 +91,15 @@ class DetailView:
         self._entity = entity
         self._context = context
 
-    async def show(self, request: Request, front: RequestOrigin) -> Response:
-        visit = await self._context.sessions.require(request, front)
-        return await self._page(request, front, visit, key_of(parse_query(request)))
+    async def show(self, request: Request) -> Response:
+        visit = await self._context.sessions.require(request)
+        return await self._page(request, visit, key_of(parse_query(request)))
 
-    async def change(self, request: Request, front: RequestOrigin) -> Response:
+    async def change(self, request: Request) -> Response:
         context = self._context
-        posted = await context.sessions.receive(request, front)
+        posted = await context.sessions.receive(request)
         key = key_of(posted.fields)
-        again = partial(self._page, request, front, posted.visit, key, posted)
+        again = partial(self._page, request, posted.visit, key, posted)
         if not posted.is_current:
             return await again(submitted_texts(STALE_FORM), 403)
         previews = is_preview(self._entity, posted.fields)
@@ -114,7 +113,7 @@ class DetailView:
         if previews:
             return await again(Problems(), 200, preview=Preview.of(after, context.executor))
         page = link(f"{self._entity.name}/one/", key=self._entity.key_of(after))
-        return context.done(front, self._entity, done.subject, past, page)
+        return context.done(request, self._entity, done.subject, past, page)
 
     def _change(self, posted: FormPost, key: str, *, previews: bool) -> ChangeResult:
         entity, executor, fields = self._entity, self._context.executor, posted.fields
@@ -135,7 +134,6 @@ class DetailView:
     async def _page(
         self,
         request: Request,
-        front: RequestOrigin,
         visit: OperatorRequest,
         key: str,
         posted: FormPost | None = None,
@@ -160,7 +158,6 @@ class DetailView:
         return self._context.noticed_page(
             "detail.html",
             request,
-            front,
             visit,
             status=status,
             entity=entity,

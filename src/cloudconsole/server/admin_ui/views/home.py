@@ -10,7 +10,6 @@ from cloudconsole.operator.serializers import Record
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.server.admin_ui.context import PageContext
 from cloudconsole.server.admin_ui.views.audit import describe_changes
-from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 from cloudconsole.store.tables import news
@@ -35,8 +34,8 @@ class HomeView:
     def __init__(self, context: PageContext) -> None:
         self._context = context
 
-    async def show(self, request: Request, front: RequestOrigin) -> Response:
-        visit = await self._context.sessions.require(request, front)
+    async def show(self, request: Request) -> Response:
+        visit = await self._context.sessions.require(request)
         lines, upcoming = await self._context.executor.read(_read)
         return self._context.page("home.html", request, visit, sections=_SECTIONS, lines=lines, upcoming=upcoming)
 

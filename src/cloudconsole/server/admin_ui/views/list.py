@@ -16,7 +16,6 @@ from cloudconsole.server.admin_ui.forms import BoundField, Problems, form_proble
 from cloudconsole.server.admin_ui.labels import label_of
 from cloudconsole.server.admin_ui.presentation import Column, columns_of, price_states, state_of
 from cloudconsole.server.admin_ui.templating import link, parse_query, title_of
-from cloudconsole.server.http.proxy import RequestOrigin
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 
@@ -42,8 +41,8 @@ class ListView:
         self._controls = tuple(_control(name, each) for name, each in self._filters.items())
         self._columns: tuple[Column, ...] = columns_of(entity)
 
-    async def show(self, request: Request, front: RequestOrigin) -> Response:
-        visit = await self._context.sessions.require(request, front)
+    async def show(self, request: Request) -> Response:
+        visit = await self._context.sessions.require(request)
         query = parse_query(request)
         wanted = {name: query[name] for name in self._filters if query.get(name)}
         problems = Problems()
@@ -61,7 +60,6 @@ class ListView:
         return self._context.noticed_page(
             "list.html",
             request,
-            front,
             visit,
             status=422 if problems.all else 200,
             entity=self._entity,
