@@ -163,7 +163,7 @@ class InProcess:
     def under_way(self) -> set["asyncio.Task[Any]"]:
         """What the console does in the background, but for what it does without an end: watching for changes."""
         tasks = asyncio.all_tasks(self._loop)
-        return {task for task in tasks if not getattr(task.get_coro(), "__qualname__", "").startswith("Watch.")}
+        return {task for task in tasks if not getattr(task.get_coro(), "__qualname__", "").startswith("ChangeLease.")}
 
     def close(self) -> None:
         pending = self.under_way()
