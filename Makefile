@@ -106,6 +106,7 @@ check: $(DEV_STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/codespell
 
 format: $(DEV_STAMP)
 	$(BIN)/ruff check --fix .
