@@ -182,9 +182,9 @@ def _hasten_the_watch() -> None:
 
     patch = pytest.MonkeyPatch()
     for holder, name in (
-        (change_lease, "LOOK_EVERY_SECONDS"),
+        (change_lease, "POLL_INTERVAL_SECONDS"),
         (change_lease, "LEASE_SECONDS"),
-        (change_lease, "SETTLE_SECONDS"),
-        (PostgresStore, "settle_seconds"),
+        (change_lease, "REPLICATION_WAIT_SECONDS"),
+        (PostgresStore, "replication_wait_seconds"),
     ):
         patch.setattr(holder, name, getattr(holder, name) / HASTE)
