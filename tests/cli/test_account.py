@@ -18,11 +18,11 @@ def source(name: str, url: str | None = None, username: str | None = None, **mor
 
 
 def flags(url: str | None = None, username: str | None = None, **more: Any) -> Source:
-    return source("flags", url, username, is_by_hand=True, **more)
+    return source("flags", url, username, is_command_line=True, **more)
 
 
 def openstack(username: str | None = None, **more: Any) -> Source:
-    return source("OS", None, username, is_of_others=True, **more)
+    return source("OS", None, username, is_foreign=True, **more)
 
 
 def ours(url: str | None = None, username: str | None = None, **more: Any) -> Source:
@@ -55,7 +55,7 @@ def test_the_last_login_is_enough() -> None:
 
 
 def test_no_console_at_all_is_told() -> None:
-    with pytest.raises(UsageError, match="no console is named"):
+    with pytest.raises(UsageError, match="no console URL"):
         choose_account([flags(username="f"), openstack("o")], None)
 
 
@@ -161,5 +161,5 @@ def test_they_log_the_same_account_in_again() -> None:
 
 def test_what_was_passed_over_can_be_told() -> None:
     found: Account = choose_account([flags(HERE, "alice"), ours(username="bob", password=True)], None)
-    assert found.passed_over == ("ours",)
-    assert found.said_by == {"url": "flags", "username": "flags"}
+    assert found.ignored_passwords == ("ours",)
+    assert found.source_names == {"url": "flags", "username": "flags"}

@@ -77,7 +77,7 @@ def test_nothing_at_all_is_help(person: Person) -> None:
 
 
 def test_a_command_that_is_not_there_is_told(person: Person) -> None:
-    for name, told in (("uasge", "there is no command 'uasge' (did you mean usage?)"), ("quotas", "'quotas'")):
+    for name, told in (("uasge", "unknown command 'uasge' (did you mean usage?)"), ("quotas", "'quotas'")):
         done = person.run(name)
         assert done.code == 2
         assert told in done.err

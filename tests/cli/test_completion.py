@@ -87,7 +87,7 @@ def test_bash_hands_over_the_line(person: Person, line: str, found: list[str]) -
 
 def test_other_shells_get_descriptions(person: Person) -> None:
     done = person.run("__complete", "fish", "cost")
-    assert done.out == "costs\tshow what the resources cost\n"
+    assert done.out == "costs\tshow the estimated cost of resources\n"
     assert person.run("__complete", "zsh", "cost", LC_ALL="zh_CN.UTF-8").out == "costs\t显示资源费用预估\n"
 
 

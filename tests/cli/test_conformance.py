@@ -162,7 +162,7 @@ class TestReports:
         files = ("--json", str(tmp_path / "report"), "--junit", str(tmp_path / "link"))
         done = conformance("http://127.0.0.1:1", *files)
         assert done.returncode == 2
-        assert done.stderr.startswith(f"cloudconsole: --junit: {tmp_path}/link is the file of --json")
+        assert done.stderr.startswith(f"cloudconsole: --junit: {tmp_path}/link is also the --json file")
         assert not (tmp_path / "report").exists()
 
     def test_what_was_written_before_stays_until_there_is_another(self, tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ class TestReports:
     ) -> None:
         done = conformance(server.base, "--json", str(tmp_path / "report.json"), "--junit", "/dev/full")
         assert done.returncode == 2
-        assert done.stderr == "cloudconsole: /dev/full: cannot be written: No space left on device\n"
+        assert done.stderr == "cloudconsole: /dev/full: cannot write: No space left on device\n"
         assert not json.loads((tmp_path / "report.json").read_text())["ok"]
         other = conformance(server.base, "--junit", str(tmp_path / "report.xml"), "--json", "/dev/full")
         assert other.returncode == 2
@@ -286,13 +286,13 @@ class TestServersThatBehaveOddly:
     def test_an_end_between_a_coroutine_and_its_first_step_is_no_warning(self) -> None:
         program = """
             import signal
-            from cloudconsole.cli.conformance import Terminated, _ending_in_order
+            from cloudconsole.cli.conformance import Terminated, _terminating_cleanly
 
             async def step(): ...
 
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             try:
-                with _ending_in_order():
+                with _terminating_cleanly():
                     cut_off = step()
                     signal.raise_signal(signal.SIGTERM)
             except Terminated:
@@ -323,7 +323,7 @@ REFUSED = {
     "a password in the address": (("http://u:p@127.0.0.1:1", *GOOD[1:]), "BASE_URL"),
     "a query": (("http://127.0.0.1:1/?a=1", *GOOD[1:]), "BASE_URL"),
     "a line break": (("http://127.0.0.1:1/\n", *GOOD[1:]), "BASE_URL"),
-    "a password as a flag": ((*GOOD, "--password", "p"), "there is no flag --password"),
+    "a password as a flag": ((*GOOD, "--password", "p"), "unknown option --password"),
     "an unknown profile": ((*GOOD, "--profile", "most"), "--profile"),
     "five domains": ((*GOOD, *["--domain-id", "1"] * 5), "--domain-id"),
     "the same account twice": ((*GOOD, "--other-username", "demo"), "--other-username"),
@@ -336,7 +336,7 @@ REFUSED = {
     "certificates that are none": ((*GOOD, "--ca-file", __file__), "--ca-file"),
     "no password file": ((*GOOD, "--password-file", "/nowhere"), "/nowhere: No such file"),
     "a folder for a password": ((*GOOD, "--password-file", "/tmp"), "/tmp: Is a directory"),
-    "an empty password": ((*GOOD, "--password-file", "/dev/null"), "/dev/null: must hold a password"),
+    "an empty password": ((*GOOD, "--password-file", "/dev/null"), "/dev/null: must contain only the password"),
 }
 
 
@@ -370,21 +370,21 @@ def test_wrong_usage_is_one_line(capsys: Captured, arguments: tuple[str, ...], r
 @pytest.mark.parametrize("flag", ["--region", "--username", "--other-username", "--domain-id"])
 def test_what_is_not_utf_8_is_refused(capsys: Captured, flag: str) -> None:
     assert here(*GOOD, flag, "\udcff") == 2
-    assert capsys.readouterr().err == f"cloudconsole: {flag}: must be UTF-8 text\n"
+    assert capsys.readouterr().err == f"cloudconsole: {flag}: must be valid UTF-8\n"
 
 
 def test_a_password_that_is_not_utf_8_is_refused(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLOUDCONSOLE_PASSWORD", "\udcff")
     assert here(*GOOD) == 2
-    assert capsys.readouterr().err == "cloudconsole: an argument or a variable is not UTF-8 text\n"
+    assert capsys.readouterr().err == "cloudconsole: an argument or environment variable is not valid UTF-8\n"
 
 
 @pytest.mark.parametrize(
     ("password", "reason"),
     [
-        (b"", "must hold a password, in one line, and nothing more"),
-        (b"\n", "must hold a password, in one line, and nothing more"),
-        (b"\xff", "this is not UTF-8 text"),
+        (b"", "must contain only the password, on one line"),
+        (b"\n", "must contain only the password, on one line"),
+        (b"\xff", "not valid UTF-8"),
         (b"x" * 1025, "the password of demo must have 1 to 1024 characters"),
     ],
 )
@@ -402,7 +402,7 @@ def test_without_a_terminal_nobody_is_asked(capsys: Captured, monkeypatch: pytes
     monkeypatch.setattr("sys.stdin", io.StringIO("typed\n"))
     assert here(*GOOD, "--other-username", "other") == 2
     flag = "--" + name.lower().replace("_", "-") + "-file"
-    assert capsys.readouterr().err.endswith(f": give {flag} or CLOUDCONSOLE_{name}\n")
+    assert capsys.readouterr().err.endswith(f": pass {flag}, set CLOUDCONSOLE_{name}, or run at a terminal\n")
 
 
 def test_passwords_from_files(server: RunningServer, tmp_path: Path) -> None:
@@ -415,7 +415,7 @@ def test_passwords_from_files(server: RunningServer, tmp_path: Path) -> None:
 class TestOnATerminal:
     def test_a_password_is_asked_for_unseen_and_a_table_shown(self, server: RunningServer, tmp_path: Path) -> None:
         terminal = Terminal(tmp_path, "conformance", *account(server.base), *DOMAINS)
-        terminal.wait_for(f"Password of demo at {server.base}: ")
+        terminal.wait_for(f"Password for demo at {server.base}: ")
         terminal.type_unseen("console-demo\n")
         assert terminal.end() == 0
         assert "console-demo" not in terminal.shown

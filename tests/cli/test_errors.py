@@ -34,7 +34,7 @@ def test_done_is_0(demo_person: Person) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("domain", "1"), "There is no domain with this id."),
+        (("domain", "1"), "There is no domain with this ID."),
         (("call", "GetEverything"), "Unknown action."),
         (("call", "GetDomainDetail"), "The field 'domainId' is required."),
     ],
@@ -96,7 +96,7 @@ def test_wrong_usage_is_2(person: Person, arguments: tuple[str, ...]) -> None:
 def test_a_wrong_variable_is_2(person: Person) -> None:
     done = person.run("usage", CLOUDCONSOLE_URL="console")
     assert done.code == 2
-    assert done.err.startswith("cloudconsole: CLOUDCONSOLE_URL: must be an address")
+    assert done.err.startswith("cloudconsole: CLOUDCONSOLE_URL: must be a URL")
 
 
 def test_no_connection_is_3(person: Person) -> None:
@@ -130,7 +130,7 @@ def test_what_a_login_trusted_is_kept_but_not_that_it_trusted_anyone(
 def test_a_ca_file_without_a_certificate_is_told(person: Person, secure_server: RunningServer) -> None:
     (person.folder / "ca.pem").write_text("nothing\n")
     done = person.run("usage", *given(secure_server.base), "--ca-file", "ca.pem", CLOUDCONSOLE_PASSWORD=PASSWORD)
-    assert (done.code, done.err) == (2, "cloudconsole: ca.pem: there is no certificate in it, in PEM\n")
+    assert (done.code, done.err) == (2, "cloudconsole: ca.pem: contains no PEM certificate\n")
 
 
 def test_several_regions_are_told_to_choose_from(person: Person, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -138,7 +138,7 @@ def test_several_regions_are_told_to_choose_from(person: Person, tmp_path_factor
     with running_server(tmp_path_factory.mktemp("regions"), *more) as server:
         done = person.run("usage", *given(server.base), CLOUDCONSOLE_PASSWORD=PASSWORD)
         assert done.code == 2
-        assert done.err.startswith("cloudconsole: --region is needed; the console offers: http://identity")
+        assert done.err.startswith("cloudconsole: --region is required; the console offers: http://identity")
         region = ("--region", "http://identity.example/v3")
         assert person.run("usage", *given(server.base), *region, CLOUDCONSOLE_PASSWORD=PASSWORD).code == 0
 
@@ -164,7 +164,7 @@ def test_something_else_than_a_console_is_told(person: Person) -> None:
 def test_details_come_with_v(demo_person: Person, server: RunningServer) -> None:
     done = demo_person.run("domain", "1", "-v")
     first, *details = done.err.splitlines()
-    assert first == "cloudconsole: There is no domain with this id."
+    assert first == "cloudconsole: There is no domain with this ID."
     told = dict(line.removeprefix("cloudconsole:   ").split(": ", 1) for line in details)
     assert told.pop("request id")
     assert told == {"code": "404", "error": "domain_not_found", "field": "domainId", "address": server.base}
@@ -215,7 +215,7 @@ def test_a_password_of_another_account_stays_at_home(person: Person, server: Run
     ):
         done = person.run("usage", "--profile", "a", **variables)
         assert done.code == 2
-        assert "passed over, as it may be of another account: " in done.err
+        assert "ignored because it may belong to another account: " in done.err
     assert server.log().count("/auth/login/") == before
 
 
@@ -232,10 +232,10 @@ def test_an_output_that_cannot_be_written_is_one_line(demo_person: Person, argum
 @pytest.mark.parametrize(
     ("variables", "told"),
     [
-        ({"http_proxy": "http://[::1"}, "a proxy cannot be used"),
-        ({"http_proxy": "ftp://u:s3cret@proxy"}, "a proxy cannot be used"),
-        ({"SSL_CERT_FILE": "/not/there"}, "what https needs cannot be read: No such file"),
-        ({"SSLKEYLOGFILE": "/not/there"}, "what https needs cannot be read: No such file"),
+        ({"http_proxy": "http://[::1"}, "invalid proxy"),
+        ({"http_proxy": "ftp://u:s3cret@proxy"}, "invalid proxy"),
+        ({"SSL_CERT_FILE": "/not/there"}, "cannot set up TLS: No such file"),
+        ({"SSLKEYLOGFILE": "/not/there"}, "cannot set up TLS: No such file"),
     ],
 )
 def test_variables_of_the_network_that_cannot_be_used_are_told(
@@ -256,7 +256,7 @@ def test_variables_of_the_network_that_cannot_be_used_are_told(
         (1, ("urls",), 1, "cloudconsole: output: "),
         (1, ("costs", "--plot"), 1, "cloudconsole: output: "),
         (1, ("--help",), 0, "usage: cloudconsole"),
-        (1, ("usage", "--nope"), 2, "cloudconsole: there is no flag --nope"),
+        (1, ("usage", "--nope"), 2, "cloudconsole: unknown option --nope"),
         (2, ("domain", "1"), 1, ""),
         (2, ("usage", "--nope"), 2, ""),
     ],
@@ -324,9 +324,7 @@ def test_a_fault_of_ours_is_one_line_unless_asked_for(person: Person, variable: 
         check=False,
         timeout=60,
     )
-    told = (
-        r"cloudconsole: this is a fault of cloudconsole: RuntimeError: some\nthing (CLOUDCONSOLE_DEBUG=1 tells where)"
-    )
+    told = r"cloudconsole: internal error: RuntimeError: some\nthing (set CLOUDCONSOLE_DEBUG=1 for a traceback)"
     assert done.returncode == 1
     assert ("Traceback" in done.stderr) if variable else (done.stderr == f"{told}\n")
 

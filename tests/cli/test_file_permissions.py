@@ -65,7 +65,7 @@ def test_a_file_that_another_user_owns_is_rejected(
     else:
         owner = os.geteuid()
         monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
-    with pytest.raises(UsageError, match=f"another user owns this file; .*: chown {os.geteuid()} "):
+    with pytest.raises(UsageError, match=f"owned by another user; .*: chown {os.geteuid()} "):
         read(file)
 
 

@@ -86,7 +86,7 @@ def dripping() -> Iterator[str]:
 def test_a_console_that_sends_letter_by_letter_is_not_waited_for(person: Person, dripping: str, command: str) -> None:
     given = ("--url", dripping, "--username", "demo", "--timeout", "1")
     done = person.run(command, *given, CLOUDCONSOLE_PASSWORD=PASSWORD)
-    assert done == (3, "", f"cloudconsole: cannot reach {dripping}: it did not answer in time\n")
+    assert done == (3, "", f"cloudconsole: cannot reach {dripping}: no response in time\n")
 
 
 @pytest.mark.parametrize("about", ["regions", "message"])

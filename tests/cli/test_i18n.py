@@ -80,7 +80,7 @@ def test_what_is_not_a_tenant_s_speaks_english_in_every_locale(person: Person, c
 
 
 def test_the_console_answers_in_the_same_language(demo_person: Person) -> None:
-    assert demo_person.run("domain", "1").err == "cloudconsole: There is no domain with this id.\n"
+    assert demo_person.run("domain", "1").err == "cloudconsole: There is no domain with this ID.\n"
     refused = demo_person.run("domain", "1", LC_ALL="zh_CN.UTF-8")
     assert refused.code == 1
     assert "域名" in refused.err

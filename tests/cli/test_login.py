@@ -81,7 +81,7 @@ def test_without_one_the_three_ways_are_told(newcomer: Person, server: RunningSe
     done = newcomer.run("usage")
     assert (done.code, done.out) == (2, "")
     assert done.err == (
-        f"cloudconsole: no password for demo at {server.base}: type it at a terminal, name a file with "
+        f"cloudconsole: no password for demo at {server.base}: enter it at a terminal, pass "
         "--password-file, or set CLOUDCONSOLE_PASSWORD\n"
     )
 
@@ -107,7 +107,7 @@ def test_damaged_cookies_are_a_new_login(demo_person: Person, value: str) -> Non
 def test_what_is_not_text_is_told(person: Person, server: RunningServer, name: str) -> None:
     person.variables = {"CLOUDCONSOLE_URL": server.base, "CLOUDCONSOLE_USERNAME": "demo", "CLOUDCONSOLE_PASSWORD": "x"}
     done = person.run("usage", **{name: "\udcff"})
-    assert (done.code, done.err) == (2, "cloudconsole: an argument or a variable is not UTF-8 text\n")
+    assert (done.code, done.err) == (2, "cloudconsole: an argument or environment variable is not valid UTF-8\n")
 
 
 def test_a_command_that_logs_nobody_in_changes_nothing(newcomer: Person) -> None:
@@ -166,8 +166,8 @@ def test_a_console_s_other_faults_are_not_the_login_s(person: Person) -> None:
 @pytest.mark.parametrize(
     ("variables", "told"),
     [
-        ({}, "other at http://127.0.0.1:1; so say profile a"),
-        ({"CLOUDCONSOLE_USERNAME": "bob"}, "bob at http://127.0.0.1:1; so say profile a, CLOUDCONSOLE_…"),
+        ({}, "other at http://127.0.0.1:1 (set by profile a)"),
+        ({"CLOUDCONSOLE_USERNAME": "bob"}, "bob at http://127.0.0.1:1 (set by profile a, CLOUDCONSOLE_…)"),
     ],
 )
 def test_that_later_commands_mean_another_account_is_told(
@@ -177,7 +177,7 @@ def test_that_later_commands_mean_another_account_is_told(
     given = ("--url", server.base, "--username", "demo", "--password-file", "-")
     done = person.run("login", *given, stdin=PASSWORD, **variables)
     assert (done.code, done.out) == (0, f"logged in as demo at {server.base}\n")
-    assert done.err == f"cloudconsole: commands without flags mean another account, though: {told}\n"
+    assert done.err == f"cloudconsole: note: without flags, commands use {told}\n"
 
 
 def test_logging_out_ends_the_session_everywhere(newcomer: Person, server: RunningServer) -> None:
@@ -192,7 +192,7 @@ def test_logging_out_ends_the_session_everywhere(newcomer: Person, server: Runni
 def test_logging_out_twice_is_no_error(newcomer: Person, server: RunningServer) -> None:
     assert newcomer.run("logout").code == 0
     done = newcomer.run("logout", "--url", server.base, "--username", "demo")
-    assert (done.code, done.out) == (0, f"nobody was logged in at {server.base}\n")
+    assert (done.code, done.out) == (0, f"not logged in at {server.base}\n")
 
 
 def test_logging_out_of_a_console_that_is_gone_forgets_it_here(
@@ -202,7 +202,7 @@ def test_logging_out_of_a_console_that_is_gone_forgets_it_here(
         person.logs_in(server)
     done = person.run("logout", "--timeout", "1")
     assert (done.code, done.out) == (3, "")
-    assert done.err.startswith("cloudconsole: the session is forgotten here, but the console could not be told: ")
+    assert done.err.startswith("cloudconsole: local session removed, but server-side logout failed: ")
     assert person.kept()["sessions"] == []
 
 
@@ -233,7 +233,7 @@ def test_where_nothing_can_be_kept_a_command_works_and_a_login_does_not(person: 
     arguments = ("--url", server.base, "--username", "demo")
     shown = person.run("usage", *arguments, CLOUDCONSOLE_PASSWORD=PASSWORD)
     assert (shown.code, shown.out.splitlines()[1]) == (0, "cloud hosts\t4\t20\t16")
-    assert shown.err.startswith("cloudconsole: the session cannot be kept: ")
+    assert shown.err.startswith("cloudconsole: cannot save the session: ")
     assert shown.err.count("\n") == 1
     login = person.run("login", *arguments, CLOUDCONSOLE_PASSWORD=PASSWORD)
     assert (login.code, login.out, login.err) == (1, "", shown.err)

@@ -59,26 +59,26 @@ def test_everything_that_a_profile_may_say(file: Path) -> None:
     ("text", "told"),
     [
         ("default = 1", ":1: default: must be the name of a profile"),
-        ('default = "x"\n[profiles.y]', ":1: default: must be the name of a profile; there are: y"),
-        ("\nprofile = 1", ":2: profile: there is no such key"),
+        ('default = "x"\n[profiles.y]', ":1: default: must be the name of a profile; available: y"),
+        ("\nprofile = 1", ":2: profile: unknown key"),
         ("profiles = 1", ":1: profiles: must be tables"),
         ("[profiles]\nwork = 1", ":2: profiles.work: must be tables"),
-        ("[profiles.a]\n\nusrname = 'x'", ":3: profiles.a.usrname: there is no such key; there are: url, region"),
-        ("[profiles.a]\nusername = 5", ":2: profiles.a.username: must be text"),
-        ("[profiles.a]\nusername = ''", ":2: profiles.a.username: must be text"),
-        ("[profiles.a]\nurl = 'console'", ":2: profiles.a.url: must be an address"),
-        ("[profiles.a]\nurl = 'http://u:p@host'", ":2: profiles.a.url: must be an address"),
-        ("[profiles.a]\nca_file = '~nobody-at-all/ca'", ":2: profiles.a.ca_file: there is no such user's home folder"),
+        ("[profiles.a]\n\nusrname = 'x'", ":3: profiles.a.usrname: unknown key; valid keys: url, region"),
+        ("[profiles.a]\nusername = 5", ":2: profiles.a.username: must be a non-empty string"),
+        ("[profiles.a]\nusername = ''", ":2: profiles.a.username: must be a non-empty string"),
+        ("[profiles.a]\nurl = 'console'", ":2: profiles.a.url: must be a URL"),
+        ("[profiles.a]\nurl = 'http://u:p@host'", ":2: profiles.a.url: must be a URL"),
+        ("[profiles.a]\nca_file = '~nobody-at-all/ca'", ":2: profiles.a.ca_file: this user has no home directory"),
         ("[profiles.a]\noutput = 'xml'", ":2: profiles.a.output: must be one of table, json, csv"),
         ("[profiles.a]\nlanguage = 'fr'", ":2: profiles.a.language: must be one of en, zh"),
-        ("[profiles.a]\npassword = 'p4ss'", ":2: profiles.a.password: no password is kept in this file"),
-        ("[profiles.a]\nusername = 'x'\npassword_file = 'p'", ":3: profiles.a.password_file: is for one account"),
-        ("[profiles.a]\nurl = 'http://h'\npassword_file = 'p'", ":3: profiles.a.password_file: is for one account"),
+        ("[profiles.a]\npassword = 'p4ss'", ":2: profiles.a.password: passwords are not allowed in this file"),
+        ("[profiles.a]\nusername = 'x'\npassword_file = 'p'", ":3: profiles.a.password_file: belongs to one account"),
+        ("[profiles.a]\nurl = 'http://h'\npassword_file = 'p'", ":3: profiles.a.password_file: belongs to one account"),
         # Such a path would be an error of Python's.
-        ('[profiles.a]\nca_file = "a\\u0000b"', ":2: profiles.a.ca_file: must be text"),
-        ("profiles = {a = {url = 1}}", ": profiles.a.url: must be text"),
-        ("[profiles", ": this is not TOML: "),
-        (b"\xff", ": this is not UTF-8 text"),
+        ('[profiles.a]\nca_file = "a\\u0000b"', ":2: profiles.a.ca_file: must be a non-empty string"),
+        ("profiles = {a = {url = 1}}", ": profiles.a.url: must be a non-empty string"),
+        ("[profiles", ": invalid TOML: "),
+        (b"\xff", ": not valid UTF-8"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(file: Path, text: str | bytes, told: str) -> None:
@@ -99,7 +99,7 @@ def test_all_that_is_wrong_is_told_at_once(file: Path) -> None:
 
 @pytest.mark.parametrize(
     ("make", "told"),
-    [(Path.mkdir, "Is a directory"), (os.mkfifo, "is not a regular file")],
+    [(Path.mkdir, "Is a directory"), (os.mkfifo, "not a regular file")],
 )
 def test_a_file_that_cannot_be_read_is_told(file: Path, make: Callable[[Path], None], told: str) -> None:
     make(file)
@@ -158,4 +158,4 @@ def test_a_profile_that_is_not_there_is_told_with_those_that_are(person: Person)
     person.has_profiles("[profiles.work]\n[profiles.home]\n")
     done = person.run("usage", "--profile", "wrok")
     assert done.code == 2
-    assert f"there is no profile 'wrok' in {person.profiles_file}; there are: work, home" in done.err
+    assert f"no profile 'wrok' in {person.profiles_file}; available: work, home" in done.err

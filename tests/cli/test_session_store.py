@@ -151,7 +151,7 @@ def test_a_place_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file")
     file = tmp_path / "state/cloudconsole/sessions.json"
     assert load_sessions(file) == SavedSessions()
-    with pytest.raises(CommandError, match="the session cannot be kept"):
+    with pytest.raises(CommandError, match="cannot save the session"):
         save_session(file, session(), is_login=True)
 
 

@@ -156,7 +156,7 @@ def test_a_password_is_asked_for_and_never_seen(person: Person, server: RunningS
     terminal = person.sits_at("login", "--url", server.base)
     terminal.wait_for(f"Username at {server.base}: ")
     terminal.type("demo\n")
-    terminal.wait_for(f"Password of demo at {server.base}: ")
+    terminal.wait_for(f"Password for demo at {server.base}: ")
     terminal.type_unseen(f"{PASSWORD}\n")
     assert seen(terminal)[-1] == f"logged in as demo at {server.base}"
     assert PASSWORD not in terminal.shown
@@ -165,7 +165,7 @@ def test_a_password_is_asked_for_and_never_seen(person: Person, server: RunningS
 
 def test_standard_input_as_the_password_s_file_is_not_seen_either(person: Person, server: RunningServer) -> None:
     terminal = person.sits_at("login", "--url", server.base, "--username", "demo", "--password-file", "-")
-    terminal.wait_for("Password of demo")
+    terminal.wait_for("Password for demo")
     terminal.type_unseen(f"{PASSWORD}\n")
     assert seen(terminal)[-1] == f"logged in as demo at {server.base}"
     assert PASSWORD not in terminal.shown
@@ -176,7 +176,7 @@ def test_so_it_is_when_the_session_has_ended(newcomer: Person, server: RunningSe
     assert newcomer.run("logout").code == 0
     newcomer.sessions_file.write_text(kept)
     terminal = newcomer.sits_at("urls")
-    terminal.wait_for("Password of demo at ")
+    terminal.wait_for("Password for demo at ")
     terminal.type_unseen(f"{PASSWORD}\n")
     assert "url-d3m0d1r0" in "\n".join(seen(terminal))
 
@@ -189,14 +189,14 @@ def test_nobody_types_a_password_for_a_console_that_is_not_there(person: Person)
 
 def test_no_password_is_no_login(person: Person, server: RunningServer) -> None:
     terminal = person.sits_at("login", "--url", server.base, "--username", "demo")
-    terminal.wait_for("Password of demo")
+    terminal.wait_for("Password for demo")
     terminal.type_unseen("\n")
-    assert seen(terminal, 2)[-1] == "cloudconsole: no password was given"
+    assert seen(terminal, 2)[-1] == "cloudconsole: no password entered"
 
 
 def test_ctrl_c_at_the_prompt_is_130(person: Person, server: RunningServer) -> None:
     terminal = person.sits_at("login", "--url", server.base, "--username", "demo")
-    terminal.wait_for("Password of demo")
+    terminal.wait_for("Password for demo")
     terminal.type_unseen("\x03")
     assert terminal.end() == 130
     assert "Traceback" not in terminal.shown
@@ -257,14 +257,14 @@ def test_a_terminal_without_a_width_has_the_usual_one(demo_person: Person, colum
 def test_a_terminal_that_cannot_draw_anew_is_not_watched(demo_person: Person) -> None:
     terminal = demo_person.sits_at("usage", "--watch", TERM="dumb")
     assert terminal.end() == 2
-    assert "--watch draws on a terminal" in terminal.shown
+    assert "--watch requires a terminal" in terminal.shown
 
 
 def test_a_name_that_is_no_text_is_none(person: Person, server: RunningServer) -> None:
     terminal = person.sits_at("login", "--url", server.base)
     terminal.wait_for("Username at ")
     terminal.type_bytes(b"\xff\n")
-    assert seen(terminal, 2)[-1].startswith("cloudconsole: no account is named")
+    assert seen(terminal, 2)[-1].startswith("cloudconsole: no username")
 
 
 def assert_left_as_it_was(terminal: Terminal) -> None:

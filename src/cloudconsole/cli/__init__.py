@@ -1,1 +1,1 @@
-"""The command line. Commands that need the server are loaded by name, only when called."""
+"""Command-line interface. Commands that need the server are imported by name, only when called."""

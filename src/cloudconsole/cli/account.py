@@ -1,9 +1,9 @@
-"""Which console and account a call is meant for, of all places that may say so.
+"""Choose the console and account of a call from all configuration sources.
 
-Flags go before variables, ours before OpenStack's, these before the file's default profile, and all before the last
-login. A profile that is named counts where it is named: by a flag as flags, by a variable as variables. What stands
-together belongs together: a place that names another console is passed over, and one that names another user gives
-neither region nor password. Where one place names console and user, what comes after it says nothing of the region.
+Precedence, highest first: flags, CLOUDCONSOLE_ variables, OpenStack's variables, the default profile, the last login. A
+profile selected by a flag or a variable ranks directly after that source. Values of one source belong together: a
+source with another console is ignored, and one with another user contributes neither region nor password. After a
+source that sets both console and user, later sources cannot set the region.
 """
 
 from collections.abc import Iterable
@@ -16,17 +16,17 @@ from cloudconsole.cli.passwords import PasswordSource
 
 
 class Source(NamedTuple):
-    """One place, and what stands in it."""
+    """One configuration source and its values."""
 
     name: str
     url: str | None = None
     region: str | None = None
     username: str | None = None
     password: PasswordSource | None = None
-    is_by_hand: bool = False
-    """Whether it was given with this very call."""
-    is_of_others: bool = False
-    """Whether it was set for other programs: it cannot say which console is meant."""
+    is_command_line: bool = False
+    """Whether it comes from this call's command line."""
+    is_foreign: bool = False
+    """Whether it is set for other programs, so it cannot select the console."""
 
 
 class Account(NamedTuple):
@@ -34,10 +34,10 @@ class Account(NamedTuple):
     username: str | None
     region: str | None
     password: PasswordSource | None
-    passed_over: tuple[str, ...]
-    """Where passwords stand that are of another account, or may be."""
-    said_by: dict[str, str]
-    """For url, username and region, the place that it comes from."""
+    ignored_passwords: tuple[str, ...]
+    """Sources of passwords that do, or may, belong to another account."""
+    source_names: dict[str, str]
+    """The name of the source of `url`, `username` and `region`."""
 
 
 def choose_account(sources: Iterable[Source], last_login: Source | None) -> Account:
@@ -46,44 +46,48 @@ def choose_account(sources: Iterable[Source], last_login: Source | None) -> Acco
     if console is None or console.url is None:
         raise UsageError(translate(messages.NO_CONSOLE))
     if console is last_login:
-        # Who logged in is meant as a whole, not whoever other programs' variables name.
-        in_order.sort(key=lambda source: source.is_of_others)
-    of_console = [source for source in in_order if source.url in (None, console.url)]
-    by_name = next((source for source in of_console if source.username), None)
-    username = by_name.username if by_name else None
-    of_account = [source for source in of_console if source.username in (None, username)]
-    by_region = next((source for source in _heard_of_region(of_account, console, by_name) if source.region), None)
-    region = by_region.region if by_region else None
-    fit = [source for source in of_account if source.password and _may_send(source, console, by_name, by_region)]
-    said_by = {"url": console, "username": by_name, "region": by_region}
+        # The last login selects the whole account; other programs' variables must not replace its user.
+        in_order.sort(key=lambda source: source.is_foreign)
+    for_console = [source for source in in_order if source.url in (None, console.url)]
+    user_source = next((source for source in for_console if source.username), None)
+    username = user_source.username if user_source else None
+    for_account = [source for source in for_console if source.username in (None, username)]
+    region_source = next(
+        (source for source in _region_sources(for_account, console, user_source) if source.region), None
+    )
+    region = region_source.region if region_source else None
+    usable = [
+        source for source in for_account if source.password and _may_send(source, console, user_source, region_source)
+    ]
+    source_names = {"url": console, "username": user_source, "region": region_source}
     return Account(
         console.url,
         username,
         region,
-        fit[0].password if fit else None,
-        tuple(source.password.place for source in in_order if source.password and source not in fit),
-        {name: source.name for name, source in said_by.items() if source},
+        usable[0].password if usable else None,
+        tuple(source.password.place for source in in_order if source.password and source not in usable),
+        {name: source.name for name, source in source_names.items() if source},
     )
 
 
-def _heard_of_region(of_account: list[Source], console: Source, by_name: Source | None) -> list[Source]:
-    """Who may say the region: up to the place that names console and user, whose own is final, be it none."""
-    is_whole = console in of_account and console.username is not None and not console.is_by_hand
-    heard = of_account[: of_account.index(console) + 1] if is_whole else of_account
-    # Other programs' variables say it only for the user whom they alone name.
-    return [source for source in heard if not source.is_of_others or (source is by_name and not is_whole)]
+def _region_sources(for_account: list[Source], console: Source, user_source: Source | None) -> list[Source]:
+    """Return the sources that may set the region: up to the one that sets console and user, if there is one."""
+    is_complete = console in for_account and console.username is not None and not console.is_command_line
+    candidates = for_account[: for_account.index(console) + 1] if is_complete else for_account
+    # Other programs' variables count only for the user that they alone name.
+    return [source for source in candidates if not source.is_foreign or (source is user_source and not is_complete)]
 
 
-def _may_send(source: Source, console: Source, by_name: Source | None, by_region: Source | None) -> bool:
-    """Whether a password is surely meant for this console and user."""
-    if source.is_by_hand:
+def _may_send(source: Source, console: Source, user_source: Source | None, region_source: Source | None) -> bool:
+    """Whether a password certainly belongs to this console and user."""
+    if source.is_command_line:
         return True
-    region = by_region.region if by_region else None
+    region = region_source.region if region_source else None
     if source.region not in (None, region):
         return False
-    if source.is_of_others:
-        # For the account that these variables themselves name, or one that is the same to the last word.
-        is_same = source.region is not None and source.username == console.username
-        return is_same if console.username else source is by_name
-    # One that does not say for which console goes to none that is named together with another user.
-    return source.url is not None or console.username in (None, by_name.username if by_name else None)
+    if source.is_foreign:
+        # Only for the account that these variables name, or an identical one.
+        is_same_account = source.region is not None and source.username == console.username
+        return is_same_account if console.username else source is user_source
+    # A password without a console is not sent to a console configured together with another user.
+    return source.url is not None or console.username in (None, user_source.username if user_source else None)

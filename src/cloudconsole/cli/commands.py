@@ -1,6 +1,6 @@
-"""The table of commands. A module is loaded only when its command is called.
+"""Table of commands; a command's module is loaded only when the command is called.
 
-Each module has `add_arguments(parser)` and `run(arguments)`, which gives the exit code.
+Each module has `add_arguments(parser)` and `run(arguments)`, which returns the exit code.
 """
 
 from importlib import import_module
@@ -20,35 +20,37 @@ class Command(NamedTuple):
     needs_server: bool = False
     """Whether the extra `server` must be installed."""
     in_english: bool = False
-    """Whether it speaks nothing but English."""
+    """Whether it has no Chinese messages."""
 
 
 class NeedsServer(Exception):
-    """The command cannot be loaded: what serving needs is not installed."""
+    """The command needs the extra `server`, which is not installed."""
 
 
 COMMANDS: Final = (
     Command(
         "login",
         "cloudconsole.cli.tenant.login",
-        Text("log in to a console, and keep the session for the commands below", "登录控制台，并为以下命令保留会话"),
+        Text("log in to a console and save the session for later commands", "登录控制台，并为以下命令保留会话"),
     ),
-    Command("logout", "cloudconsole.cli.tenant.logout", Text("end the session and forget it", "结束会话并将其删除")),
+    Command(
+        "logout", "cloudconsole.cli.tenant.logout", Text("log out and delete the saved session", "结束会话并将其删除")
+    ),
     Command(
         "whoami",
         "cloudconsole.cli.tenant.whoami",
-        Text("show which console and account is meant, and whether it is logged in", "显示当前控制台、账户与登录状态"),
+        Text("show the selected console and account, and the session's state", "显示当前控制台、账户与登录状态"),
     ),
-    Command("usage", "cloudconsole.cli.tenant.usage", Text("show quotas and what is in use", "显示配额与用量")),
+    Command("usage", "cloudconsole.cli.tenant.usage", Text("show quotas and usage", "显示配额与用量")),
     Command(
         "flavors",
         "cloudconsole.cli.tenant.flavors",
-        Text("show the configurations to choose from for a cloud host", "显示可选的云主机配置"),
+        Text("show the available cloud host configurations", "显示可选的云主机配置"),
     ),
     Command("urls", "cloudconsole.cli.tenant.urls", Text("show commonly used URLs", "显示常用 URL")),
     Command("domain", "cloudconsole.cli.tenant.domain", Text("show one accelerated domain", "显示一个加速域名")),
     Command("news", "cloudconsole.cli.tenant.news", Text("show the provider's announcements", "显示服务商公告")),
-    Command("costs", "cloudconsole.cli.tenant.costs", Text("show what the resources cost", "显示资源费用预估")),
+    Command("costs", "cloudconsole.cli.tenant.costs", Text("show the estimated cost of resources", "显示资源费用预估")),
     Command(
         "call",
         "cloudconsole.cli.tenant.call",
@@ -57,39 +59,39 @@ COMMANDS: Final = (
     Command(
         "completion",
         "cloudconsole.cli.completion",
-        Text("print the script that completes commands in a shell", "输出 shell 命令补全脚本"),
+        Text("print a shell completion script", "输出 shell 命令补全脚本"),
     ),
     Command(
         "conformance",
         "cloudconsole.cli.conformance",
-        Text("check any console from outside against the interface", "从外部检查任意控制台是否符合接口约定"),
+        Text("check that any console conforms to the interface", "从外部检查任意控制台是否符合接口约定"),
         in_english=True,
     ),
     Command(
         "serve",
         "cloudconsole.server.commands.serve",
-        Text("serve a console", "运行控制台服务"),
+        Text("run a console server", "运行控制台服务"),
         needs_server=True,
         in_english=True,
     ),
     Command(
         "init",
         "cloudconsole.server.commands.init",
-        Text("make a store and its first operator", "创建数据存储及首个管理员"),
+        Text("create a store and its first operator", "创建数据存储及首个管理员"),
         needs_server=True,
         in_english=True,
     ),
     Command(
         "admin",
         "cloudconsole.server.commands.admin",
-        Text("manage a console's store", "管理控制台的数据"),
+        Text("manage a console's data", "管理控制台的数据"),
         needs_server=True,
         in_english=True,
     ),
     Command(
         "doctor",
         "cloudconsole.server.commands.doctor",
-        Text("say what is wrong with a console, and what mends it", "诊断控制台的问题并给出解决办法"),
+        Text("diagnose problems and suggest fixes", "诊断控制台的问题并给出解决办法"),
         needs_server=True,
         in_english=True,
     ),
@@ -97,7 +99,7 @@ COMMANDS: Final = (
 
 
 def top_parser() -> Parser:
-    parser = Parser(prog="cloudconsole", description=translate(messages.TOP))
+    parser = Parser(prog="cloudconsole", description=translate(messages.DESCRIPTION))
     parser.add_argument(
         "--version", action="version", version=f"cloudconsole {__version__}", help=translate(messages.VERSION_FLAG)
     )
@@ -113,7 +115,7 @@ def command_named(name: str) -> Command | None:
 
 
 def loaded(command: Command) -> tuple[Any, Parser]:
-    """The command's module, and the parser of its arguments."""
+    """Import a command's module and build its parser."""
     if command.in_english:
         set_language("en")
     try:

@@ -1,4 +1,4 @@
-"""`cloudconsole completion`: shell scripts, and the words that may come next on a command line."""
+"""`cloudconsole completion`: shell scripts and the completions they request."""
 
 import argparse
 import shlex
@@ -18,43 +18,43 @@ class Word(NamedTuple):
 
 
 def completions(words: Sequence[str]) -> list[Word]:
-    """What the last word may become, of the words behind `cloudconsole`."""
-    *before, current = words
-    if not before:
-        found = _next(top_parser(), [], current)
+    """Complete the last of the words after `cloudconsole`."""
+    *previous, current = words
+    if not previous:
+        candidates = _next(top_parser(), [], current)
     else:
-        command = command_named(before[0])
+        command = command_named(previous[0])
         try:
-            found = _next(loaded(command)[1], before[1:], current) if command else []
+            candidates = _next(loaded(command)[1], previous[1:], current) if command else []
         except NeedsServer:
-            found = []
-    return [word for word in found if word.text.startswith(current)]
+            candidates = []
+    return [word for word in candidates if word.text.startswith(current)]
 
 
-def _next(parser: Parser, before: Sequence[str], current: str) -> Iterable[Word]:
+def _next(parser: Parser, previous: Sequence[str], current: str) -> Iterable[Word]:
     parser.complete()
-    by_place = [action for action in parser._actions if not action.option_strings]
-    waiting: argparse.Action | None = None
-    for number, word in enumerate(before):
-        if waiting is not None and not (waiting.nargs == "?" and word.startswith("-")):
-            waiting = None
+    positionals = [action for action in parser._actions if not action.option_strings]
+    pending: argparse.Action | None = None
+    for number, word in enumerate(previous):
+        if pending is not None and not (pending.nargs == "?" and word.startswith("-")):
+            pending = None
         elif word.startswith("-"):
             flag = parser._option_string_actions.get(word)
-            waiting = flag if flag is not None and flag.nargs != 0 else None
-        elif by_place:
-            if isinstance(by_place[0], argparse._SubParsersAction):
-                chosen = by_place[0].choices.get(word)
-                return _next(chosen, before[number + 1 :], current) if chosen else []
-            if by_place[0].nargs not in ("*", "+"):
-                by_place.pop(0)
-    if waiting is not None and not (waiting.nargs == "?" and current.startswith("-")):
-        return _values(waiting)
+            pending = flag if flag is not None and flag.nargs != 0 else None
+        elif positionals:
+            if isinstance(positionals[0], argparse._SubParsersAction):
+                chosen = positionals[0].choices.get(word)
+                return _next(chosen, previous[number + 1 :], current) if chosen else []
+            if positionals[0].nargs not in ("*", "+"):
+                positionals.pop(0)
+    if pending is not None and not (pending.nargs == "?" and current.startswith("-")):
+        return _values(pending)
     flag_name, equals, _ = current.partition("=")
     if equals and flag_name in parser._option_string_actions:
         return (
             Word(f"{flag_name}={word.text}", word.help) for word in _values(parser._option_string_actions[flag_name])
         )
-    values = [] if current.startswith("-") or not by_place else _values(by_place[0])
+    values = [] if current.startswith("-") or not positionals else _values(positionals[0])
     return values or _flags(parser)
 
 
@@ -131,7 +131,7 @@ SCRIPTS: Final = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
 
 def complete(given: Sequence[str]) -> int:
-    """Answer a script: the shell's name, then the words up to the one that is being typed."""
+    """Print completions for a script, given the shell's name and the words up to the cursor."""
     shell, *words = given or [""]
     if shell == "bash" and len(words) == 2:
         words = _words_of_line(*words)
@@ -144,13 +144,13 @@ def complete(given: Sequence[str]) -> int:
 
 
 def _words_of_line(program: str, line: str) -> list[str]:
-    """bash itself would cut words at colons and equals signs."""
+    """Split the line without bash's word breaks at colons and equals signs."""
     lexer = shlex.shlex(line, posix=True)
     lexer.whitespace_split, lexer.commenters = True, ""
     try:
         words = list(lexer)
     except ValueError:
-        # A quote that is still open.
+        # An unclosed quote.
         words = line.split()
     if not words or line[-1].isspace():
         words.append("")
@@ -158,7 +158,7 @@ def _words_of_line(program: str, line: str) -> list[str]:
 
 
 def _after_break(current: str, word: str) -> str:
-    """What readline puts in the place of the part behind the last equals sign or colon."""
+    """Return the part that readline inserts after the last equals sign or colon."""
     return word[max(current.rfind("="), current.rfind(":")) + 1 :]
 
 

@@ -43,58 +43,57 @@ class Profiles(NamedTuple):
             return self.named[name]
         except KeyError:
             known = ", ".join(self.named) or "-"
-            raise UsageError(translate(messages.NO_SUCH_PROFILE, name=name, file=self.file, known=known)) from None
+            raise UsageError(translate(messages.UNKNOWN_PROFILE, name=name, file=self.file, known=known)) from None
 
 
-class Wrong(Exception):
-    """A value cannot be used; says why."""
+class _InvalidValue(Exception):
+    """A value in the profiles file is invalid."""
 
     def __init__(self, text: Text, **values: object) -> None:
         super().__init__(translate(text, **values))
 
 
 def read_profiles(file: Path) -> Profiles:
-    """What the file says; all that is wrong with it is told at once. None are a file that is not there."""
-    text, content = _content(file)
+    """Read the profiles and report all problems at once; a missing file has no profiles."""
+    text, content = _load(file)
     problems: list[str] = []
 
-    def wrong(path: tuple[str, ...], reason: object) -> None:
+    def report(path: tuple[str, ...], reason: object) -> None:
         line = _line_of(text, path)
-        place = f"{file}:{line}" if line else str(file)
-        problems.append(f"{place}: {'.'.join(path)}: {reason}")
+        location = f"{file}:{line}" if line else str(file)
+        problems.append(f"{location}: {'.'.join(path)}: {reason}")
 
     tables = content.pop(_TABLE, {})
     default = content.pop("default", None)
     for key in content:
-        wrong((key,), translate(messages.NO_SUCH_KEY, known="default, [profiles.NAME]"))
+        report((key,), translate(messages.UNKNOWN_KEY, known="default, [profiles.NAME]"))
     if not isinstance(tables, dict):
-        wrong((_TABLE,), translate(messages.MUST_BE_TABLES))
+        report((_TABLE,), translate(messages.MUST_BE_TABLES))
         tables = {}
     named: dict[str, Profile] = {}
     for name, table in tables.items():
         if not isinstance(table, dict):
-            wrong((_TABLE, name), translate(messages.MUST_BE_TABLES))
+            report((_TABLE, name), translate(messages.MUST_BE_TABLES))
             continue
         values = {}
         for key in table:
             try:
                 values[key] = _read(key, table, file.parent)
-            except Wrong as reason:
-                wrong((_TABLE, name, key), reason)
+            except _InvalidValue as reason:
+                report((_TABLE, name, key), reason)
         named[name] = Profile(name, **{key: value for key, value in values.items() if key in _KEYS})
     if default is not None and (not isinstance(default, str) or default not in tables):
-        wrong(("default",), translate(messages.NO_SUCH_DEFAULT, known=", ".join(tables) or "-"))
+        report(("default",), translate(messages.UNKNOWN_DEFAULT, known=", ".join(tables) or "-"))
     if problems:
         raise UsageError("\n".join(problems))
     return Profiles(file, named, default)
 
 
-def _content(file: Path) -> tuple[str, dict[str, Any]]:
+def _load(file: Path) -> tuple[str, dict[str, Any]]:
     try:
-        # A pipe is not waited for.
+        # Do not block on a pipe.
         with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK), encoding="utf-8-sig") as opened:
-            kind = os.fstat(opened.fileno()).st_mode
-            if not stat.S_ISREG(kind):
+            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
                 raise UsageError(translate(messages.NOT_A_FILE, file=file))
             reject_untrusted(file, opened.fileno())
             text = opened.read()
@@ -109,42 +108,42 @@ def _content(file: Path) -> tuple[str, dict[str, Any]]:
         raise UsageError(translate(messages.NOT_TOML, file=file, problem=problem)) from None
 
 
-def _read(key: str, table: Mapping[str, Any], folder: Path) -> Any:
+def _read(key: str, table: Mapping[str, Any], directory: Path) -> Any:
     value = table[key]
     if key == "password":
-        raise Wrong(messages.NO_PASSWORD_HERE)
+        raise _InvalidValue(messages.PASSWORD_NOT_ALLOWED)
     if key not in _KEYS:
-        raise Wrong(messages.NO_SUCH_KEY, known=", ".join(_KEYS))
+        raise _InvalidValue(messages.UNKNOWN_KEY, known=", ".join(_KEYS))
     if not isinstance(value, str) or not value.strip() or "\0" in value:
-        raise Wrong(messages.MUST_BE_TEXT)
+        raise _InvalidValue(messages.MUST_BE_TEXT)
     if key == "password_file" and not {"url", "username"} <= table.keys():
-        # It would go to whatever address a flag names.
-        raise Wrong(messages.PASSWORD_FOR_WHOM)
-    return _KEYS[key](value, folder)
+        # Otherwise it would be sent to any URL that a flag names.
+        raise _InvalidValue(messages.PASSWORD_NEEDS_ACCOUNT)
+    return _KEYS[key](value, directory)
 
 
 def _url(value: str, _: Path) -> str:
     try:
         return normalise_base_url(value)
     except ValueError:
-        raise Wrong(messages.MUST_BE_ADDRESS) from None
+        raise _InvalidValue(messages.MUST_BE_URL) from None
 
 
 def _text(value: str, _: Path) -> str:
     return value
 
 
-def _path(value: str, folder: Path) -> Path:
+def _path(value: str, directory: Path) -> Path:
     try:
-        return folder / Path(value).expanduser()
+        return directory / Path(value).expanduser()
     except RuntimeError:
-        raise Wrong(messages.NO_SUCH_HOME) from None
+        raise _InvalidValue(messages.NO_HOME_DIRECTORY) from None
 
 
 def _one_of(choices: tuple[str, ...]) -> Callable[[str, Path], str]:
     def read(value: str, _: Path) -> str:
         if value not in choices:
-            raise Wrong(messages.MUST_BE_ONE_OF, choices=", ".join(choices))
+            raise _InvalidValue(messages.MUST_BE_ONE_OF, choices=", ".join(choices))
         return value
 
     return read
@@ -162,17 +161,17 @@ _KEYS: Final[dict[str, Callable[[str, Path], Any]]] = {
 
 
 def _line_of(text: str, path: tuple[str, ...]) -> int | None:
-    """The line on which something stands, where it is written in one of the usual ways."""
+    """Find the line number of a key or table, if written in one of the usual ways."""
     *table, key = path
-    found = re.compile(rf"""\s*["']?{re.escape(key)}["']?\s*=""")
+    pattern = re.compile(rf"""\s*["']?{re.escape(key)}["']?\s*=""")
     for number, (inside, line) in enumerate(_lines(text), 1):
-        if (inside == table and found.match(line)) or (inside == list(path) and line.lstrip().startswith("[")):
+        if (inside == table and pattern.match(line)) or (inside == list(path) and line.lstrip().startswith("[")):
             return number
     return None
 
 
 def _lines(text: str) -> Iterator[tuple[list[str], str]]:
-    """Each line with the table that it stands in."""
+    """Yield each line with its enclosing table."""
     inside: list[str] = []
     for line in text.splitlines():
         if line.lstrip().startswith("["):
@@ -182,8 +181,8 @@ def _lines(text: str) -> Iterator[tuple[list[str], str]]:
 
 VARIABLES: Final = frozenset(PREFIX + name for name in ("URL", "REGION", "USERNAME", "PASSWORD", "PROFILE", "DEBUG"))
 
-OF_SETTINGS: Final = ("profile", "url", "region", "username", "password_file", "ca_file", "insecure", "timeout")
-"""What is read of the arguments besides the language and the form of output."""
+ACCOUNT_ARGUMENTS: Final = ("profile", "url", "region", "username", "password_file", "ca_file", "insecure", "timeout")
+"""Arguments that `read_settings` uses besides the language and the output format."""
 
 
 class Settings(NamedTuple):
@@ -196,18 +195,18 @@ class Settings(NamedTuple):
 
 
 def read_settings(arguments: argparse.Namespace, environment: Mapping[str, str], last_login: Source | None) -> Settings:
-    set_here = {name: text for name, text in environment.items() if text}
+    variables = {name: text for name, text in environment.items() if text}
     profiles = read_profiles(profiles_file(environment))
-    name = arguments.profile or set_here.get(f"{PREFIX}PROFILE") or profiles.default
+    name = arguments.profile or variables.get(f"{PREFIX}PROFILE") or profiles.default
     profile = profiles.get(name) if name else None
     if profile is not None and profile.language and not arguments.lang:
         set_language(next(language for language in LANGUAGES if language == profile.language))
-    places = [_of_flags(arguments), _of_variables(set_here), _of_openstack(set_here)]
+    sources = [_flags_source(arguments), _variables_source(variables), _openstack_source(variables)]
     if profile is not None:
-        # Where it is named is how much it is meant.
-        place = 1 if arguments.profile else 2 if f"{PREFIX}PROFILE" in set_here else 3
-        places.insert(place, _of_profile(profile))
-    account = choose_account(places, last_login)
+        # It ranks directly after the source that selects it.
+        rank = 1 if arguments.profile else 2 if f"{PREFIX}PROFILE" in variables else 3
+        sources.insert(rank, _profile_source(profile))
+    account = choose_account(sources, last_login)
     if profile is not None and profile.url not in (None, account.url):
         profile = None
     return Settings(
@@ -220,36 +219,36 @@ def read_settings(arguments: argparse.Namespace, environment: Mapping[str, str],
     )
 
 
-def _of_flags(arguments: argparse.Namespace) -> Source:
+def _flags_source(arguments: argparse.Namespace) -> Source:
     return Source(
-        translate(messages.A_FLAG),
+        translate(messages.COMMAND_LINE),
         arguments.url,
         arguments.region,
         arguments.username,
         in_file("--password-file", arguments.password_file),
-        is_by_hand=True,
+        is_command_line=True,
     )
 
 
-def _of_variables(environment: Mapping[str, str]) -> Source:
+def _variables_source(environment: Mapping[str, str]) -> Source:
     url = environment.get(f"{PREFIX}URL")
     try:
         clean = normalise_base_url(url) if url else None
     except ValueError:
-        raise UsageError(f"{PREFIX}URL: {translate(messages.MUST_BE_ADDRESS)}") from None
+        raise UsageError(f"{PREFIX}URL: {translate(messages.MUST_BE_URL)}") from None
     region, username = environment.get(f"{PREFIX}REGION"), environment.get(f"{PREFIX}USERNAME")
     password = in_variable(f"{PREFIX}PASSWORD", environment.get(f"{PREFIX}PASSWORD"))
     return Source(f"{PREFIX}…", clean, region, username, password)
 
 
-def _of_openstack(environment: Mapping[str, str]) -> Source:
+def _openstack_source(environment: Mapping[str, str]) -> Source:
     password = in_variable("OS_PASSWORD", environment.get("OS_PASSWORD"))
     region, username = environment.get("OS_AUTH_URL"), environment.get("OS_USERNAME")
-    return Source("OS_…", None, region, username, password, is_of_others=True)
+    return Source("OS_…", None, region, username, password, is_foreign=True)
 
 
-def _of_profile(profile: Profile) -> Source:
+def _profile_source(profile: Profile) -> Source:
     password = in_file(f"password_file ({profile.name})", profile.password_file)
     return Source(
-        translate(messages.A_PROFILE, name=profile.name), profile.url, profile.region, profile.username, password
+        translate(messages.NAMED_PROFILE, name=profile.name), profile.url, profile.region, profile.username, password
     )

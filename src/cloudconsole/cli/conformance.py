@@ -1,4 +1,4 @@
-"""`cloudconsole conformance`: check any console from outside, and write reports."""
+"""`cloudconsole conformance`: check any console and write reports."""
 
 import argparse
 import os
@@ -30,24 +30,24 @@ from cloudconsole.spec.urls import normalise_base_url
 if TYPE_CHECKING:
     from rich.console import Console
 
-MOST_DOMAINS: Final = 4
-LONGEST_PASSWORD: Final = 1024
+MAX_DOMAINS: Final = 4
+MAX_PASSWORD_LENGTH: Final = 1024
 
 
-class Refused(Exception):
-    """What was given cannot be used; the text says why."""
+class _InvalidArgument(Exception):
+    """An argument, file or password is invalid."""
 
 
-def read_subject(arguments: argparse.Namespace) -> Target:
+def _read_target(arguments: argparse.Namespace) -> Target:
     base = _base(arguments.base_url)
     for flag in ("region", "username", "other_username", "domain_id"):
-        _refuse_other_encodings(f"--{flag.replace('_', '-')}", getattr(arguments, flag))
-    if len(arguments.domain_id) > MOST_DOMAINS:
-        raise Refused(f"--domain-id: at most {MOST_DOMAINS}, so that there are not too many requests")
+        _reject_non_utf8(f"--{flag.replace('_', '-')}", getattr(arguments, flag))
+    if len(arguments.domain_id) > MAX_DOMAINS:
+        raise _InvalidArgument(f"--domain-id: at most {MAX_DOMAINS} are allowed, to limit the number of requests")
     if arguments.other_username is None and arguments.other_password_file is not None:
-        raise Refused("--other-password-file: give --other-username, too")
+        raise _InvalidArgument("--other-password-file requires --other-username")
     if arguments.other_username == arguments.username:
-        raise Refused("--other-username: must be another account than --username")
+        raise _InvalidArgument("--other-username: must differ from --username")
     account = Account(arguments.username, _password("", arguments.username, arguments.password_file, base))
     other = None
     if arguments.other_username is not None:
@@ -56,20 +56,19 @@ def read_subject(arguments: argparse.Namespace) -> Target:
     return Target(base, arguments.region, account, other, tuple(dict.fromkeys(arguments.domain_id)))
 
 
-def _refuse_other_encodings(source: str, given: str | list[str] | None) -> None:
-    """What was not UTF-8 where it came from cannot be sent as text."""
+def _reject_non_utf8(source: str, given: str | list[str] | None) -> None:
     if not is_utf8_encodable("".join(given or ())):
-        raise Refused(f"{source}: must be UTF-8 text")
+        raise _InvalidArgument(f"{source}: must be valid UTF-8")
 
 
 def seconds(text: str) -> float:
-    """A time limit, as argparse wants it."""
+    """Parse a time limit for argparse."""
     try:
         value = float(text)
     except ValueError:
         value = 0.0
     if not 0 < value <= 300:
-        raise argparse.ArgumentTypeError("must be a number of seconds over 0 and at most 300")
+        raise argparse.ArgumentTypeError("must be a number of seconds greater than 0 and at most 300")
     return value
 
 
@@ -77,36 +76,38 @@ def _base(given: str) -> str:
     try:
         return normalise_base_url(given)
     except ValueError as problem:
-        raise Refused(f"BASE_URL: {problem}") from None
+        raise _InvalidArgument(f"BASE_URL: {problem}") from None
 
 
 def _password(prefix: str, username: str, file: Path | None, base: str) -> str:
-    """From the file, else from the environment, else asked for on the terminal."""
+    """Read the password from the file or the environment, else prompt for it."""
     flag, variable = f"--{prefix.lower().replace('_', '-')}password-file", f"CLOUDCONSOLE_{prefix}PASSWORD"
     given = in_file(flag, file) or in_variable(variable, os.environ.get(variable))
     if given is None and not can_ask():
-        raise Refused(f"there is no terminal to ask for the password of {username}: give {flag} or {variable}")
+        raise _InvalidArgument(f"no password for {username}: pass {flag}, set {variable}, or run at a terminal")
     try:
         password = given.read() if given else ask_password(username, base)
     except UsageError as problem:
-        raise Refused(str(problem)) from None
-    if len(password) > LONGEST_PASSWORD:
-        raise Refused(f"the password of {username} must have 1 to {LONGEST_PASSWORD} characters")
-    _refuse_other_encodings(f"the password of {username}", password)
+        raise _InvalidArgument(str(problem)) from None
+    if len(password) > MAX_PASSWORD_LENGTH:
+        raise _InvalidArgument(f"the password of {username} must have 1 to {MAX_PASSWORD_LENGTH} characters")
+    _reject_non_utf8(f"the password of {username}", password)
     return password
 
 
-def read_trust(arguments: argparse.Namespace) -> ssl.SSLContext | bool:
+def _read_verify(arguments: argparse.Namespace) -> ssl.SSLContext | bool:
     if arguments.ca_file is None:
         return not arguments.insecure
     try:
         return ssl.create_default_context(cafile=arguments.ca_file)
     except (ssl.SSLError, OSError) as problem:
-        raise Refused(f"--ca-file: {arguments.ca_file}: {problem.strerror or 'has no certificates in PEM'}") from None
+        raise _InvalidArgument(
+            f"--ca-file: {arguments.ca_file}: {problem.strerror or 'contains no PEM certificate'}"
+        ) from None
 
 
 class ReportFile:
-    """What is in the file already stays until there is a report to take its place."""
+    """Report file whose old content is retained until there is a new report."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -114,7 +115,7 @@ class ReportFile:
         try:
             self._file: TextIO = path.open("a", encoding="utf-8")
         except OSError as problem:
-            raise Refused(f"{path}: cannot be written: {problem.strerror}") from None
+            raise _InvalidArgument(f"{path}: cannot write: {problem.strerror}") from None
 
     def is_same_as(self, other: "ReportFile") -> bool:
         return os.path.samestat(os.fstat(self._file.fileno()), os.fstat(other._file.fileno()))
@@ -127,28 +128,28 @@ class ReportFile:
                     self._file.truncate(0)
                 self._file.write(content)
         except OSError as problem:
-            raise Refused(f"{self._path}: cannot be written: {problem.strerror}") from None
+            raise _InvalidArgument(f"{self._path}: cannot write: {problem.strerror}") from None
 
     def close(self) -> None:
-        """Without a report there is no new file."""
+        """Close the file; remove it if it is new and has no report."""
         self._file.close()
         if self._is_new:
             self._path.unlink(missing_ok=True)
 
 
 class ReportFiles:
-    """The two reports, where they are wanted; a context manager."""
+    """Context manager for the requested JSON and JUnit reports."""
 
     def __init__(self, json: Path | None, junit: Path | None) -> None:
         self.json = None if json is None else ReportFile(json)
         try:
             self.junit = None if junit is None else ReportFile(junit)
-        except Refused:
+        except _InvalidArgument:
             self._close(self.json)
             raise
         if self.json and self.junit and self.json.is_same_as(self.junit):
             self._close(self.junit, self.json)
-            raise Refused(f"--junit: {junit} is the file of --json; each report needs its own")
+            raise _InvalidArgument(f"--junit: {junit} is also the --json file; use a different file")
 
     def __enter__(self) -> "ReportFiles":
         return self
@@ -163,53 +164,55 @@ class ReportFiles:
                 file.close()
 
 
-HOLDS, FAILED, USAGE, UNREACHABLE, TERMINATED = 0, 1, 2, 3, 143
+CONFORMS, FAILED, USAGE, UNREACHABLE, TERMINATED = 0, 1, 2, 3, 143
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "Passwords come from a file, from the variables CLOUDCONSOLE_PASSWORD and CLOUDCONSOLE_OTHER_PASSWORD, or are "
-        "asked for. Exit codes: 0 all musts hold, 1 a must failed, 2 wrong usage, 3 could not connect."
+        "Passwords are read from a file or from CLOUDCONSOLE_PASSWORD and CLOUDCONSOLE_OTHER_PASSWORD, or prompted "
+        "for. Exit codes: 0 all MUST checks passed, 1 a MUST check failed, 2 usage error, 3 could not connect."
     )
-    parser.add_argument("base_url", metavar="BASE_URL", help="the console's address, before /api/")
-    parser.add_argument("--region", required=True, help="the identity endpoint's address to log in with")
-    parser.add_argument("--username", required=True, help="the account to log in with")
-    parser.add_argument("--password-file", metavar="FILE", type=Path, help="file with its password")
+    parser.add_argument("base_url", metavar="BASE_URL", help="console URL, without /api/")
+    parser.add_argument("--region", required=True, help="URL of the identity endpoint to log in at")
+    parser.add_argument("--username", required=True, help="account to log in with")
+    parser.add_argument("--password-file", metavar="FILE", type=Path, help="file containing its password")
     parser.add_argument(
-        "--other-username", metavar="USERNAME", help="an account of another tenant, for what is kept apart"
+        "--other-username", metavar="USERNAME", help="account of another tenant, to check tenant isolation"
     )
-    parser.add_argument("--other-password-file", metavar="FILE", type=Path, help="file with that one's password")
+    parser.add_argument(
+        "--other-password-file", metavar="FILE", type=Path, help="file containing the other account's password"
+    )
     parser.add_argument(
         "--domain-id", metavar="ID", action="append", default=[],
-        help=f"a domain of the account's, for GetDomainDetail; up to {MOST_DOMAINS} times",
+        help=f"ID of a domain of the account, for GetDomainDetail; up to {MAX_DOMAINS} times",
     )  # fmt: skip
     parser.add_argument(
         "--profile", choices=sorted(PROFILES), default="interface",
-        help="interface: what any console must do (the default); all: also what Cloud Console's own does beyond it",
+        help="interface: what every console must do (default); all: also what Cloud Console does beyond that",
     )  # fmt: skip
-    parser.add_argument("--strict", action="store_true", help="fail also where a must could not be checked")
-    parser.add_argument("--json", metavar="FILE", type=Path, help="write the report as JSON, too")
-    parser.add_argument("--junit", metavar="FILE", type=Path, help="write the report as JUnit XML, too")
+    parser.add_argument("--strict", action="store_true", help="also fail if a MUST could not be checked")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="also write a JSON report")
+    parser.add_argument("--junit", metavar="FILE", type=Path, help="also write a JUnit XML report")
     trust = parser.add_mutually_exclusive_group()
-    trust.add_argument("--ca-file", metavar="FILE", type=Path, help="trust the certificates in this PEM file")
-    trust.add_argument("--insecure", action="store_true", help="trust any certificate")
+    trust.add_argument("--ca-file", metavar="FILE", type=Path, help="PEM file of CA certificates to trust")
+    trust.add_argument("--insecure", action="store_true", help="do not verify TLS certificates")
     parser.add_argument(
         "--timeout", metavar="SECONDS", type=seconds, default=10.0,
-        help="how long each step of a request may take (10); all of it may take twice as long",
+        help="timeout of each step of a request (default: 10); a whole request may take twice",
     )  # fmt: skip
 
 
 class Terminated(Exception):
-    """Somebody wants it to end, and not by the keyboard."""
+    """SIGTERM was received."""
 
 
 def run(arguments: argparse.Namespace) -> int:
     try:
-        subject, verify = read_subject(arguments), read_trust(arguments)
-        with ReportFiles(arguments.json, arguments.junit) as files, _ending_in_order():
-            whole = _examine(arguments, subject, verify)
-            return _report(whole, files, strict=arguments.strict)
-    except Refused as problem:
+        target, verify = _read_target(arguments), _read_verify(arguments)
+        with ReportFiles(arguments.json, arguments.junit) as files, _terminating_cleanly():
+            report = _run(arguments, target, verify)
+            return _report(report, files, strict=arguments.strict)
+    except _InvalidArgument as problem:
         sys.stderr.write(f"cloudconsole: {problem}\n")
         return USAGE
     except Unreachable as problem:
@@ -220,45 +223,45 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _ending_in_order() -> Iterator[None]:
-    """Within, SIGTERM interrupts as the keyboard does, so that what was begun is ended: sessions are logged out."""
-    asked = False
+def _terminating_cleanly() -> Iterator[None]:
+    """Handle SIGTERM like Ctrl-C, so that sessions are logged out."""
+    is_terminated = False
 
     def interrupt(*_: object) -> None:
-        nonlocal asked
-        asked = True
-        # Which ends the request under way in order; but shells let what runs in the background ignore it.
+        nonlocal is_terminated
+        is_terminated = True
+        # SIGINT ends the current request cleanly, but shells make background jobs ignore it.
         if callable(signal.getsignal(signal.SIGINT)):
             signal.raise_signal(signal.SIGINT)
         else:
-            # It may strike between the creation of a coroutine and its first step, of which Python would warn.
+            # Python would warn if this hits a coroutine that has not started.
             warnings.simplefilter("ignore", RuntimeWarning)
             raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    previous = signal.signal(signal.SIGTERM, interrupt)
     try:
         yield
     except KeyboardInterrupt:
-        if asked:
+        if is_terminated:
             raise Terminated from None
         raise
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, previous)
 
 
-def _examine(arguments: argparse.Namespace, subject: Target, verify: ssl.SSLContext | bool) -> Run:
+def _run(arguments: argparse.Namespace, target: Target, verify: ssl.SSLContext | bool) -> Run:
     checks, started, began = PROFILES[arguments.profile], datetime.now(UTC), monotonic()
-    accounts = dict(account for account in (subject.account, subject.other) if account is not None)
-    with Sender(subject.base, accounts, verify=verify, timeout=arguments.timeout) as sender:
-        examination = CheckContext(subject, sender)
-        examination.knock()
+    accounts = dict(account for account in (target.account, target.other) if account is not None)
+    with Sender(target.base, accounts, verify=verify, timeout=arguments.timeout) as sender:
+        context = CheckContext(target, sender)
+        context.knock()
         try:
-            results = tuple(_shown(run_checks(checks, examination), checks))
+            results = tuple(_show(run_checks(checks, context), checks))
         finally:
-            examination.leave()
+            context.leave()
     return Run(
         version=__version__,
-        base=subject.base,
+        base=target.base,
         profile=arguments.profile,
         started=started,
         seconds=monotonic() - began,
@@ -268,26 +271,26 @@ def _examine(arguments: argparse.Namespace, subject: Target, verify: ssl.SSLCont
     )
 
 
-def _report(whole: Run, files: ReportFiles, *, strict: bool) -> int:
-    _tell(whole, strict=strict)
-    # What cannot be printed changes the exit code, which a report tells.
+def _report(report: Run, files: ReportFiles, *, strict: bool) -> int:
+    _show_ending(report, strict=strict)
+    # A failed write changes the exit code, which the report contains.
     stdout.flush()
     problem = None
     if files.junit is not None:
         try:
-            files.junit.write(junit_report(whole))
-        except Refused as refused:
-            problem = refused
-    conforms = whole.conforms(strict=strict)
+            files.junit.write(junit_report(report))
+        except _InvalidArgument as error:
+            problem = error
+    conforms = report.conforms(strict=strict)
     if files.json is not None:
-        files.json.write(json_report(whole, ok=conforms and problem is None))
+        files.json.write(json_report(report, ok=conforms and problem is None))
     if problem is not None:
         raise problem
-    return HOLDS if conforms else FAILED
+    return CONFORMS if conforms else FAILED
 
 
-def _shown(results: Iterator[Result], checks: tuple[Check, ...]) -> Iterable[Result]:
-    """The results, while they are shown as they come."""
+def _show(results: Iterator[Result], checks: tuple[Check, ...]) -> Iterable[Result]:
+    """Show the results as they arrive, and pass them on."""
     if _on_terminal():
         yield from show_live(results, checks, _console())
         return
@@ -301,10 +304,10 @@ def _shown(results: Iterator[Result], checks: tuple[Check, ...]) -> Iterable[Res
         yield result
 
 
-def _tell(whole: Run, *, strict: bool) -> None:
-    verdict = reports.ending(whole, strict=strict)
+def _show_ending(report: Run, *, strict: bool) -> None:
+    verdict = reports.ending(report, strict=strict)
     if _on_terminal():
-        show_ending(whole.results, verdict, good=whole.conforms(strict=strict), console=_console())
+        show_ending(report.results, verdict, good=report.conforms(strict=strict), console=_console())
     else:
         stdout.write(f"{verdict}\n")
 
@@ -314,7 +317,7 @@ def _on_terminal() -> bool:
 
 
 def _console() -> "Console":
-    # Loaded only where it is needed: builds have no terminal.
+    # Imported late: CI builds have no terminal.
     from rich.console import Console
 
     return Console(file=sys.stdout, highlight=False)

@@ -1,4 +1,4 @@
-"""Where the program begins: nothing is loaded before Ctrl-C can be taken for what it is."""
+"""Console script entry point; imports nothing before Ctrl-C can be handled."""
 
 
 def main() -> int:

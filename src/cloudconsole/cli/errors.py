@@ -1,4 +1,4 @@
-"""Why a command is not done, in lines for people, and the exit code that tells programs."""
+"""Command errors, their exit codes, and error output."""
 
 import sys
 from typing import Final
@@ -12,17 +12,17 @@ EXIT_NOT_CONNECTED: Final = 3
 
 
 class CommandError(Exception):
-    """The service, or this machine, does not do it."""
+    """A command failed, at the console or locally."""
 
     exit_code = EXIT_FAILED
 
 
 class UsageError(CommandError):
-    """What the call was given cannot be used; each line of the text says one thing."""
+    """Arguments or configuration are invalid; each line of the message is one problem."""
 
     exit_code = EXIT_USAGE
 
 
 def print_error(text: str) -> None:
-    """Say it on standard error, each line with our name; what is in it does not control a terminal."""
+    """Print each line to standard error with the program's name, escaped for terminals."""
     sys.stderr.writelines(f"cloudconsole: {escape(line)}\n" for line in text.split("\n"))

@@ -1,4 +1,4 @@
-"""The flags that every command of a tenant takes."""
+"""Flags shared by all tenant commands."""
 
 import argparse
 import math
@@ -13,11 +13,11 @@ from cloudconsole.cli.parser import add_completion
 from cloudconsole.cli.paths import profiles_file
 from cloudconsole.spec.urls import normalise_base_url
 
-LEAST_INTERVAL: Final = 0.5
+MIN_INTERVAL: Final = 0.5
 
 
 def add_connection_flags(parser: argparse.ArgumentParser, *, with_output: bool = True) -> None:
-    group = parser.add_argument_group(translate(messages.OF_THE_CALL))
+    group = parser.add_argument_group(translate(messages.CONNECTION_OPTIONS))
 
     def add(flag: str, metavar: str, help_text: Any, **options: Any) -> argparse.Action:
         return group.add_argument(flag, metavar=metavar, help=translate(help_text), **options)
@@ -48,14 +48,14 @@ def seconds(text: str) -> float:
 
 def interval(text: str) -> float:
     value = seconds(text)
-    if value < LEAST_INTERVAL:
-        raise argparse.ArgumentTypeError(translate(messages.MUST_BE_INTERVAL, least=LEAST_INTERVAL))
+    if value < MIN_INTERVAL:
+        raise argparse.ArgumentTypeError(translate(messages.MUST_BE_INTERVAL, least=MIN_INTERVAL))
     return value
 
 
 def whole_number(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or not 1 <= len(text) <= 9 or int(text) == 0:
-        raise argparse.ArgumentTypeError(translate(messages.MUST_BE_WHOLE))
+        raise argparse.ArgumentTypeError(translate(messages.MUST_BE_INTEGER))
     return int(text)
 
 
@@ -63,7 +63,7 @@ def _url(text: str) -> str:
     try:
         return normalise_base_url(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(translate(messages.MUST_BE_ADDRESS)) from None
+        raise argparse.ArgumentTypeError(translate(messages.MUST_BE_URL)) from None
 
 
 def _profile_names() -> list[str]:

@@ -1,4 +1,4 @@
-"""The language that a command speaks: that of `--lang`, else that of the locale."""
+"""Output language: `--lang`, else the locale."""
 
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
@@ -10,17 +10,17 @@ from cloudconsole.spec.i18n import Language, Text
 LANGUAGES: Final[tuple[Language, ...]] = get_args(Language)
 FLAG: Final = "--lang"
 _LOCALE: Final = ("LC_ALL", "LC_MESSAGES", "LANG")
-"""The first that is set decides, as everywhere."""
+"""In order of precedence, as in POSIX."""
 
-_spoken: ContextVar[Language] = ContextVar("spoken", default="en")
+_language: ContextVar[Language] = ContextVar("language", default="en")
 
 
 def set_language(language: Language) -> None:
-    _spoken.set(language)
+    _language.set(language)
 
 
 def current_language() -> Language:
-    return _spoken.get()
+    return _language.get()
 
 
 def translate(text: Text, **values: object) -> str:
@@ -28,11 +28,11 @@ def translate(text: Text, **values: object) -> str:
 
 
 def detect_language(arguments: Sequence[str], environment: Mapping[str, str]) -> Language:
-    """What is asked for; looked at before the arguments are read, as what is wrong with them must be said in it."""
+    """Detect the language before parsing, so that parse errors are translated too."""
     for argument, following in pairwise([*arguments, ""]):
         flag, _, value = argument.partition("=")
         if flag == FLAG:
-            wanted = value or following
-            return next((language for language in LANGUAGES if language == wanted), "en")
+            requested = value or following
+            return next((language for language in LANGUAGES if language == requested), "en")
     locale = next((environment[name] for name in _LOCALE if environment.get(name)), "")
     return "zh" if locale.lower().startswith("zh") else "en"

@@ -1,4 +1,4 @@
-"""`cloudconsole`: chooses the command."""
+"""`cloudconsole`: select and run a command."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ from cloudconsole.spec.text import LONG_LENGTH, escape_and_truncate
 
 INTERRUPTED: Final = 130
 COMPLETING: Final = "__complete"
-"""What a shell's script calls; nobody else does."""
+"""Hidden command, called only by shell completion scripts."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,7 +56,7 @@ def _run(given: list[str]) -> int:
         return complete(given[1:])
     command = command_named(given[0]) if given else None
     if command is None:
-        _refuse_misspelled(given)
+        _reject_misspelled(given)
         top_parser().parse_args(given)
         top_parser().print_help()
         return 0
@@ -66,7 +66,7 @@ def _run(given: list[str]) -> int:
         sys.stderr.write(f"cloudconsole: '{command.name}' needs the server: pip install 'cloudconsole[server]'\n")
         return 1
     if not (command.in_english or all(map(is_utf8_encodable, given))):
-        print_error(translate(messages.NOT_UTF8_GIVEN))
+        print_error(translate(messages.ARGUMENT_NOT_UTF8))
         return EXIT_USAGE
     try:
         return int(module.run(parser.parse_args(given[1:])))
@@ -77,7 +77,7 @@ def _run(given: list[str]) -> int:
             raise
         print_error(
             translate(
-                messages.A_FAULT,
+                messages.INTERNAL_ERROR,
                 fault=escape_and_truncate(f"{type(fault).__name__}: {fault}", LONG_LENGTH),
                 variable=f"{PREFIX}DEBUG",
             )
@@ -86,7 +86,7 @@ def _run(given: list[str]) -> int:
 
 
 def _command_first(given: list[str]) -> list[str]:
-    """With the language behind the command, where it was given before one: our own help shows it there."""
+    """Move a leading `--lang` behind the command: the top-level help lists it as a global option."""
     words = 1 if given[:1] and given[0].startswith(f"{FLAG}=") else 2 if given[:1] == [FLAG] else 0
     command = command_named(given[words]) if words and len(given) > words else None
     if command is None:
@@ -94,9 +94,9 @@ def _command_first(given: list[str]) -> list[str]:
     return [command.name, *([] if command.in_english else given[:words]), *given[words + 1 :]]
 
 
-def _refuse_misspelled(given: list[str]) -> None:
+def _reject_misspelled(given: list[str]) -> None:
     near = get_close_matches(given[0], [command.name for command in COMMANDS], 1, cutoff=NEAR) if given else []
     if near:
         top_parser().error(
-            translate(messages.NO_SUCH_COMMAND, given=given[0]) + translate(messages.DID_YOU_MEAN, near=near[0])
+            translate(messages.UNKNOWN_COMMAND, given=given[0]) + translate(messages.DID_YOU_MEAN, near=near[0])
         )

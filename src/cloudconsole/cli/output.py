@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 
 ON_A_TERMINAL: Final = 100
-"""So many lines are listed on a terminal where no limit is given; elsewhere all are."""
+"""Default limit of lists on a terminal; other outputs have none."""
 
 _encode: Final = msgspec.json.Encoder(decimal_format="number").encode
 
@@ -34,7 +34,7 @@ def is_terminal() -> bool:
 
 
 def print_line(text: str) -> None:
-    """One line for people; what is in it does not control their terminal."""
+    """Print one line, escaped for terminals."""
     stdout.write(f"{escape(text)}\n")
 
 
@@ -43,7 +43,7 @@ def print_json(value: Any) -> None:
 
 
 def print_json_lines(records: Iterable[Record]) -> None:
-    """One array, a record on each line; of any length, since it is written as it comes."""
+    """Stream records as one JSON array, one record per line."""
     separator = "[\n"
     for record in records:
         stdout.write(f"{separator}{_json(record)}")
@@ -52,13 +52,13 @@ def print_json_lines(records: Iterable[Record]) -> None:
 
 
 def _json(value: Any) -> str:
-    """JSON on one line; with escapes of its own for whatever standard output has no code for."""
+    """Encode JSON on one line; escape characters that standard output cannot encode."""
     text = escape_json(json_text(value))
     return text if can_show(text) else "".join(each if each.isascii() else json.dumps(each)[1:-1] for each in text)
 
 
 def can_show(text: str) -> bool:
-    """Whether standard output has a code for each character."""
+    """Whether standard output can encode the text."""
     try:
         text.encode(sys.stdout.encoding)
     except UnicodeEncodeError:
@@ -67,7 +67,7 @@ def can_show(text: str) -> bool:
 
 
 def json_text(value: Any) -> str:
-    """JSON in which every number is as exact as it was given."""
+    """Encode JSON without loss of numeric precision."""
     return _encode(value).decode()
 
 
@@ -85,7 +85,10 @@ def print_records(columns: Sequence[str], records: Iterable[Record]) -> None:
 def print_rows(
     columns: Sequence[Column] | None, rows: Iterable[Sequence[Cell]], *, is_drawing: bool | None = None
 ) -> None:
-    """Rows below their headings; without columns, each is a name and its value. Drawn on a terminal, unless told."""
+    """Print rows under headings; without columns, rows are name-value pairs.
+
+    `is_drawing` overrides whether to draw a table: by default only on a terminal.
+    """
     if is_terminal() if is_drawing is None else is_drawing:
         console = terminal()
         for number, table in enumerate(render(columns, rows, console.width, ascii_only=not can_show("█"))):
@@ -94,23 +97,21 @@ def print_rows(
             console.print(table)
         return
     heading = [] if columns is None else [[column.heading for column in columns]]
-    is_said = repeat(True) if columns is None else [column.kind != "bar" for column in columns]
+    is_text = repeat(True) if columns is None else [column.kind != "bar" for column in columns]
     for row in chain(heading, rows):
-        stdout.write("\t".join(map(text_of, compress(row, is_said))) + "\n")
+        stdout.write("\t".join(map(text_of, compress(row, is_text))) + "\n")
 
 
 _FORMULA: Final = re.compile(r"\s*[=+\-@＝＋－＠]|[\t\r\n]")
-"""Some spreadsheets pass over blanks before a formula."""
+"""Some spreadsheets ignore whitespace before a formula."""
 _NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
 class Field(NamedTuple):
-    """One column."""
-
     name: str | None
-    """In CSV, whatever the language; None where it is not there."""
+    """CSV column name, in any language; None to omit it from CSV."""
     heading: str | None
-    """In a table; None where it is not there."""
+    """Table heading; None to omit it from tables."""
     value: Callable[[Any], Any]
     kind: Kind = "text"
 
@@ -119,17 +120,17 @@ class Table(NamedTuple):
     fields: Sequence[Field]
     records: Sequence[Any]
     sums: Sequence[Any] = ()
-    """Records that add up the others: they are not in CSV, where programs add up themselves."""
+    """Total rows; omitted from CSV."""
     notes: Sequence[str] = ()
-    """Lines for people, at a terminal."""
+    """Lines below the table, on a terminal only."""
     is_record: bool = False
-    """Whether it is one record, to be shown as names and values."""
+    """Whether it is one record, shown as name-value pairs."""
 
 
 class OutputView(NamedTuple):
     data: "Callable[[Console], Any]"
-    """As the console sent it, for JSON."""
-    sheet: "Callable[[Console], Table]"
+    """Fetch the data as the console sent it, for JSON."""
+    table: "Callable[[Console], Table]"
 
 
 def run_and_print(arguments: argparse.Namespace, view: OutputView) -> int:
@@ -137,29 +138,29 @@ def run_and_print(arguments: argparse.Namespace, view: OutputView) -> int:
         if call.settings.output == "json":
             print_json(call.do(view.data))
         elif call.settings.output == "csv":
-            print_csv(call.do(view.sheet))
+            print_csv(call.do(view.table))
         else:
-            print_table(call.do(view.sheet))
+            print_table(call.do(view.table))
 
     return run_command(arguments, command)
 
 
-def print_table(sheet: Table, *, is_drawing: bool | None = None) -> None:
-    columns, rows = render_table(sheet)
-    if sheet.is_record:
+def print_table(table: Table, *, is_drawing: bool | None = None) -> None:
+    columns, rows = render_table(table)
+    if table.is_record:
         (row,) = rows
         print_rows(None, [(column.heading, value) for column, value in zip(columns, row, strict=True)])
     else:
         print_rows(columns, rows, is_drawing=is_drawing)
     if is_drawing or is_terminal():
-        for note in sheet.notes:
+        for note in table.notes:
             print_line(note)
 
 
-def render_table(sheet: Table) -> tuple[list[Column], list[list[Cell]]]:
-    fields = [field for field in sheet.fields if field.heading is not None]
+def render_table(table: Table) -> tuple[list[Column], list[list[Cell]]]:
+    fields = [field for field in table.fields if field.heading is not None]
     columns = [Column(escape(field.heading or ""), field.kind) for field in fields]
-    return columns, [[_cell(field.value(record)) for field in fields] for record in (*sheet.records, *sheet.sums)]
+    return columns, [[_cell(field.value(record)) for field in fields] for record in (*table.records, *table.sums)]
 
 
 def _cell(value: Any) -> Cell:
@@ -168,16 +169,16 @@ def _cell(value: Any) -> Cell:
     return "" if value in ([], {}) else format_cell(value)
 
 
-def print_csv(sheet: Table) -> None:
-    fields = [field for field in sheet.fields if field.name is not None]
+def print_csv(table: Table) -> None:
+    fields = [field for field in table.fields if field.name is not None]
     stdout.write(csv_line([field.name or "" for field in fields]))
-    for record in sheet.records:
+    for record in table.records:
         stdout.write(csv_line([_plain(field.value(record)) for field in fields]))
 
 
 def csv_line(values: Sequence[str]) -> str:
     text = StringIO()
-    # It puts into quotes what would end its lines, so both ways to do so are given.
+    # The writer quotes only characters of its line terminator; with CRLF it quotes both.
     csv.writer(text, lineterminator="\r\n").writerow(map(_without_formula, values))
     return text.getvalue().removesuffix("\r\n") + "\n"
 
@@ -188,7 +189,7 @@ def _without_formula(text: str) -> str:
 
 
 def _plain(value: Any) -> str:
-    """A value for programs; at a terminal it does not control that."""
+    """Format a value for programs; escape it on a terminal."""
     if value is None:
         return ""
     text = json_text(value) if isinstance(value, bool | dict | list) else str(value)

@@ -36,17 +36,17 @@ def reject_untrusted(file: Path, descriptor: int) -> None:
 
 
 STANDARD_INPUT: Final = Path("-")
-_MOST_BYTES: Final = 8192
+_MAX_BYTES: Final = 8192
 
 
 class PasswordSource(NamedTuple):
-    """Where a password is; it is read only when a login needs it."""
+    """Source of a password; read only when a login needs it."""
 
     place: str
-    """The flag, variable or key that says so."""
+    """The flag, variable or key that names it."""
     read: Callable[[], str]
     is_typed: bool = False
-    """Whether it is yet to be typed, which is not to be seen."""
+    """Whether the user types it, so it must not be echoed."""
 
 
 def in_variable(variable: str, password: str | None) -> PasswordSource | None:
@@ -55,7 +55,7 @@ def in_variable(variable: str, password: str | None) -> PasswordSource | None:
 
 def _text(password: str) -> str:
     if not is_utf8_encodable(password):
-        raise UsageError(translate(messages.NOT_UTF8_GIVEN))
+        raise UsageError(translate(messages.ARGUMENT_NOT_UTF8))
     return password
 
 
@@ -66,21 +66,21 @@ def in_file(place: str, file: Path | None) -> PasswordSource | None:
 
 
 def _read_file(place: str, file: Path) -> str:
-    """What it holds without its last line break."""
+    """Return the content without its final line break."""
     try:
         if file == STANDARD_INPUT:
-            content = sys.stdin.buffer.read(_MOST_BYTES)
+            content = sys.stdin.buffer.read(_MAX_BYTES)
         else:
             with file.open("rb") as opened:
                 reject_untrusted(file, opened.fileno())
-                content = opened.read(_MOST_BYTES)
+                content = opened.read(_MAX_BYTES)
         password = content.decode().removesuffix("\n").removesuffix("\r")
     except OSError as problem:
         raise UsageError(f"{place}: {file}: {problem.strerror}") from None
     except UnicodeDecodeError:
         raise UsageError(translate(messages.PASSWORD_NOT_UTF8, place=place, file=file)) from None
-    if not password or "\n" in password or len(content) == _MOST_BYTES:
-        raise UsageError(translate(messages.NOT_A_PASSWORD, place=place, file=file))
+    if not password or "\n" in password or len(content) == _MAX_BYTES:
+        raise UsageError(translate(messages.INVALID_PASSWORD_FILE, place=place, file=file))
     return password
 
 
@@ -93,7 +93,7 @@ def ask_username(url: str) -> str:
     sys.stderr.flush()
     try:
         with _line_ended():
-            username = _line().strip()
+            username = _read_line().strip()
             username.encode()
     except (EOFError, UnicodeError):
         username = ""
@@ -110,11 +110,11 @@ def ask_password(username: str, url: str) -> str:
     except (EOFError, UnicodeError):
         password = ""
     if not password:
-        raise UsageError(translate(messages.NO_PASSWORD_TYPED))
+        raise UsageError(translate(messages.NO_PASSWORD_ENTERED))
     return password
 
 
-def _line() -> str:
+def _read_line() -> str:
     line = sys.stdin.readline()
     if not line:
         raise EOFError
@@ -123,7 +123,7 @@ def _line() -> str:
 
 @contextmanager
 def _line_ended() -> Iterator[None]:
-    """Ctrl-C and Ctrl-D leave the prompt's line open: what comes next begins a new one."""
+    """End the prompt's line after Ctrl-C and Ctrl-D, which leave it open."""
     try:
         yield
     except (EOFError, KeyboardInterrupt):

@@ -1,4 +1,4 @@
-"""The user's own folders, where the desktop's rules (XDG) put them."""
+"""Per-user files, in the XDG base directories."""
 
 import os
 from collections.abc import Mapping
@@ -6,29 +6,29 @@ from pathlib import Path
 from typing import Final
 
 PREFIX: Final = "CLOUDCONSOLE_"
-"""Of our variables."""
-_OURS: Final = "cloudconsole"
+"""Prefix of all environment variables."""
+_NAME: Final = "cloudconsole"
 
 
 def profiles_file(environment: Mapping[str, str] = os.environ) -> Path:
-    return _folder(environment, "XDG_CONFIG_HOME", ".config") / "config.toml"
+    return _directory(environment, "XDG_CONFIG_HOME", ".config") / "config.toml"
 
 
 def sessions_file(environment: Mapping[str, str] = os.environ) -> Path:
-    return _folder(environment, "XDG_STATE_HOME", ".local/state") / "sessions.json"
+    return _directory(environment, "XDG_STATE_HOME", ".local/state") / "sessions.json"
 
 
-def _folder(environment: Mapping[str, str], variable: str, below_home: str) -> Path:
-    chosen = Path(environment.get(variable, ""))
-    # The rules say that a relative one is to be passed over.
-    return (chosen if chosen.is_absolute() else _home() / below_home) / _OURS
+def _directory(environment: Mapping[str, str], variable: str, below_home: str) -> Path:
+    configured = Path(environment.get(variable, ""))
+    # The XDG specification says to ignore relative paths.
+    return (configured if configured.is_absolute() else _home() / below_home) / _NAME
 
 
 def _home() -> Path:
     try:
         home = Path.home()
     except RuntimeError:
-        # A user without a name, as in a container, and without HOME.
+        # No passwd entry, as in a container, and no HOME.
         home = Path()
-    # A relative one would be another folder with every step.
+    # A relative path would depend on the working directory.
     return home if home.is_absolute() else Path("/nonexistent")

@@ -1,4 +1,4 @@
-"""Running a tenant's command: whatever goes wrong is one line, and an exit code."""
+"""Run tenant commands: turn every error into one line and an exit code."""
 
 import argparse
 import sys
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def run_command(arguments: argparse.Namespace, command: "Callable[[Connection], int | None]") -> int:
-    # Loaded only now: what is wrong with the arguments, and help, wait for no HTTP library.
+    # Imported late: help and argument errors do not need the HTTP library.
     from cloudconsole.cli.connection import Connection
     from cloudconsole.client import ConsoleError
 
@@ -45,23 +45,23 @@ def report_error(error: "ConsoleError", url: str | None, *, is_verbose: bool) ->
             "cause": _cause(error),
         }
         sys.stderr.flush()
-        told = {name: escape_and_truncate(value, LONG_LENGTH) for name, value in facts.items() if value is not None}
-        print_error("\n".join(f"  {translate(messages.DETAILS[name])}: {value}" for name, value in told.items()))
+        details = {name: escape_and_truncate(value, LONG_LENGTH) for name, value in facts.items() if value is not None}
+        print_error("\n".join(f"  {translate(messages.DETAILS[name])}: {value}" for name, value in details.items()))
     return exit_code_for(error)
 
 
 def describe_error(error: "ConsoleError") -> str:
-    """The error in one line; what the client itself words is told in Chinese of what kind it is."""
+    """Describe an error in one line; client messages are English, so Chinese output adds the kind of error."""
     from cloudconsole.client import ConnectionFailed, ProtocolError, RateLimited, RegionRequired
 
     message = escape_and_truncate(" ".join(str(error).split()), LONG_LENGTH)
     if isinstance(error, RegionRequired):
         return translate(
-            messages.REGION_NEEDED, regions=escape_and_truncate(", ".join(error.regions) or "-", LONG_LENGTH)
+            messages.REGION_REQUIRED, regions=escape_and_truncate(", ".join(error.regions) or "-", LONG_LENGTH)
         )
     if isinstance(error, RateLimited) and error.retry_after:
         return translate(messages.RETRY_AFTER, message=message, seconds=round(error.retry_after))
-    kinds = {ConnectionFailed: messages.CANNOT_CONNECT, ProtocolError: messages.UNLIKE_THE_INTERFACE}
+    kinds = {ConnectionFailed: messages.CANNOT_CONNECT, ProtocolError: messages.PROTOCOL_ERROR}
     text = kinds.get(type(error))
     return translate(text, message=message) if text else message
 

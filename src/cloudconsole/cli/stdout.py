@@ -1,4 +1,4 @@
-"""Standard output: what cannot be written there is told in one line, whichever command it was."""
+"""Standard output whose write errors are reported in one line, for every command."""
 
 import os
 import sys
@@ -10,36 +10,36 @@ _closed: set[str] = set()
 
 
 class OutputError(Exception):
-    """Not all that was to be printed has been; the text says why."""
+    """Output could not be written completely."""
 
     def __init__(self, reason: OSError) -> None:
         super().__init__(reason.strerror)
         self.has_reader = not isinstance(reason, BrokenPipeError)
-        """False where whoever read it has left, so that nobody is to be told."""
+        """False if the reader closed the pipe: then no error is reported."""
 
 
 def reopen_closed_streams() -> None:
-    """Let each standard stream be one: Python has none for those that the caller has closed."""
+    """Reopen standard streams that the parent process closed, which Python sets to None."""
     for number, name, flags in ((0, "stdin", os.O_RDONLY), (1, "stdout", os.O_RDONLY), (2, "stderr", os.O_WRONLY)):
         if getattr(sys, name) is None:
-            # The free place, so that no file of ours gets it. Standard output is not to be written to: that is told.
+            # Occupy the descriptor, so that no other file gets it. Standard output is read-only: writes must fail.
             os.open(os.devnull, flags)
             setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
             _closed.add(name)
 
 
 def is_closed() -> bool:
-    """Whether whoever called has closed standard output."""
+    """Whether the parent process closed standard output."""
     return "stdout" in _closed
 
 
 def write(text: str) -> None:
-    with _told():
+    with _output_errors():
         sys.stdout.write(text)
 
 
 class BufferedStdout(TextIOBase):
-    """Standard output for those who write by themselves: that it cannot be written to is told all the same."""
+    """File object for libraries that write themselves; raises OutputError like `write`."""
 
     encoding = property(lambda _: sys.stdout.encoding)
 
@@ -59,7 +59,7 @@ class BufferedStdout(TextIOBase):
 
 @contextmanager
 def buffered_stdout() -> Iterator[None]:
-    """Within, characters that standard output has no code for are written out; at its end, everything has arrived."""
+    """Escape characters that standard output cannot encode, and flush at the end."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
@@ -69,17 +69,17 @@ def buffered_stdout() -> Iterator[None]:
 
 
 def flush() -> None:
-    with _told():
+    with _output_errors():
         sys.stdout.flush()
 
 
 def discard_output() -> None:
-    """Leave what was not written: Python would complain of it once more at its end."""
+    """Drop unwritten output, which Python would report again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _output_errors() -> Iterator[None]:
     try:
         yield
     except OSError as problem:

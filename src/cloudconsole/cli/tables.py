@@ -1,4 +1,4 @@
-"""Tables on a terminal: no value is ever cut, and none is taken for markup."""
+"""Tables on a terminal; values are never truncated or interpreted as markup."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-_BETWEEN: Final = 2
+_COLUMN_GAP: Final = 2
 """Spaces between two columns."""
-_LEAST_TEXT: Final = 30
-"""So wide must be what is left for a text that is folded."""
-_LEAST_BAR: Final = 8
-_MOST_BAR: Final = 30
-_LEAST_WIDTH: Final = 20
-_USUAL_WIDTH: Final = 80
+_MIN_TEXT: Final = 30
+"""Minimum width of a wrapped last column."""
+_MIN_BAR: Final = 8
+_MAX_BAR: Final = 30
+_MIN_WIDTH: Final = 20
+_DEFAULT_WIDTH: Final = 80
 
 
 class Column(NamedTuple):
@@ -26,22 +26,21 @@ class Column(NamedTuple):
 
 
 Kind = Literal["text", "number", "amount", "bar"]
-"""Numbers stand at the right of their column, amounts with their points below each other; bars take the room that the
-others leave."""
+"""Numbers are right-aligned, amounts aligned at the decimal point; bars take the remaining width."""
 
 
 class Styled(NamedTuple):
-    """A text with rich's word for how it looks, where a terminal can."""
+    """Text with a rich style."""
 
     text: str
     style: str
 
 
 class Bar(NamedTuple):
-    """A share to draw; it gives way where there is no room."""
+    """A share drawn as a bar; omitted if the terminal is too narrow."""
 
     share: float
-    """1.0 is the whole width, and so is what is more."""
+    """1.0 or more is the full width."""
     style: str = ""
 
 
@@ -49,21 +48,21 @@ Cell = str | Styled | Bar
 
 
 def terminal() -> "Console":
-    """Standard output as rich sees it."""
-    # Loaded only where it is needed: most commands are called by scripts.
+    """Return a rich console on standard output."""
+    # Imported late: most commands are called by scripts.
     from rich.console import Console
 
     console = Console(file=cast("IO[str]", stdout.BufferedStdout()), highlight=False)
-    if console.width < _LEAST_WIDTH:
-        # Nobody sits at such a terminal: it does not know its width.
-        console.width = _USUAL_WIDTH
+    if console.width < _MIN_WIDTH:
+        # Such a terminal does not report its width.
+        console.width = _DEFAULT_WIDTH
     return console
 
 
 def render(
     columns: Sequence[Column] | None, rows: Iterable[Sequence[Cell]], width: int, *, ascii_only: bool = False
 ) -> "Iterator[Table]":
-    """The table; or one for each row, where it would be too wide. Without columns a row is a name and its value."""
+    """Yield one table, or one per row if it would be too wide. Without columns, rows are name-value pairs."""
     lines = list(rows)
     if columns is None:
         yield _record((text_of(name), value) for name, value in lines)
@@ -71,22 +70,24 @@ def render(
     if not lines:
         yield _table(columns, [], _TableRenderer(0, ascii_only))
         return
-    # A terminal is narrow: columns in which nothing stands are left out.
-    columns, lines = _chosen(columns, lines, [any(map(_stands, values)) for values in zip(*lines, strict=True)])
+    # Terminals are narrow: omit empty columns.
+    columns, lines = _select_columns(
+        columns, lines, [any(map(_is_filled, values)) for values in zip(*lines, strict=True)]
+    )
     aligned = _with_aligned_points(columns, lines)
-    context = _room(columns, aligned, width)
-    if context < _LEAST_BAR:
+    bar_width = _remaining_width(columns, aligned, width)
+    if bar_width < _MIN_BAR:
         without_bars = [column.kind != "bar" for column in columns]
-        _, aligned = _chosen(columns, aligned, without_bars)
-        columns, lines = _chosen(columns, lines, without_bars)
-        context = _room(columns, aligned, width)
-    if context >= 0:
-        yield _table(columns, aligned, _TableRenderer(min(context, _MOST_BAR), ascii_only))
+        _, aligned = _select_columns(columns, aligned, without_bars)
+        columns, lines = _select_columns(columns, lines, without_bars)
+        bar_width = _remaining_width(columns, aligned, width)
+    if bar_width >= 0:
+        yield _table(columns, aligned, _TableRenderer(min(bar_width, _MAX_BAR), ascii_only))
         return
-    # Rather than cutting values, each record is shown by itself.
+    # Show each record separately rather than truncate values.
     names = [column.heading for column in columns]
     for line in lines:
-        yield _record((name, value) for name, value in zip(names, line, strict=True) if _stands(value))
+        yield _record((name, value) for name, value in zip(names, line, strict=True) if _is_filled(value))
 
 
 class _TableRenderer(NamedTuple):
@@ -95,7 +96,7 @@ class _TableRenderer(NamedTuple):
 
     def draw(self, bar: Bar) -> Styled:
         full, empty = ("#", "-") if self.ascii_only else ("█", "░")
-        # What is more than nothing is seen, and what is less than everything is not seen as that.
+        # A nonzero share shows at least one mark, and a partial one never fills the bar.
         filled = round(min(bar.share, 1.0) * self.width)
         filled = max(filled, 1) if bar.share > 0 else 0
         filled = min(filled, self.width - 1) if bar.share < 1 else self.width
@@ -105,8 +106,8 @@ class _TableRenderer(NamedTuple):
 def _with_aligned_points(columns: Sequence[Column], lines: Sequence[Sequence[Cell]]) -> list[Sequence[Cell]]:
     def aligned(values: Sequence[Cell]) -> list[Cell]:
         parts = [text_of(value).partition(".") for value in values]
-        before, behind = (max(len(part[place]) for part in parts) for place in (0, 2))
-        return [f"{whole:>{before}}{point or ' '}{fraction:<{behind}}" for whole, point, fraction in parts]
+        before, after = (max(len(part[index]) for part in parts) for index in (0, 2))
+        return [f"{whole:>{before}}{point or ' '}{fraction:<{after}}" for whole, point, fraction in parts]
 
     by_column = zip(columns, zip(*lines, strict=True), strict=True)
     return list(
@@ -114,53 +115,53 @@ def _with_aligned_points(columns: Sequence[Column], lines: Sequence[Sequence[Cel
     )
 
 
-def _chosen(
-    columns: Sequence[Column], lines: Sequence[Sequence[Cell]], wanted: Sequence[bool]
+def _select_columns(
+    columns: Sequence[Column], lines: Sequence[Sequence[Cell]], selected: Sequence[bool]
 ) -> tuple[list[Column], list[Sequence[Cell]]]:
-    return list(compress(columns, wanted)), [list(compress(line, wanted)) for line in lines]
+    return list(compress(columns, selected)), [list(compress(line, selected)) for line in lines]
 
 
-def _stands(cell: Cell) -> bool:
-    """Whether there is anything in it."""
+def _is_filled(cell: Cell) -> bool:
     return isinstance(cell, Bar) or text_of(cell) != ""
 
 
 def text_of(cell: Cell) -> str:
-    """What it says; a bar only draws."""
+    """Return a cell's text; a bar has none."""
     return "" if isinstance(cell, Bar) else cell if isinstance(cell, str) else cell.text
 
 
-def _room(columns: Sequence[Column], lines: Sequence[Sequence[Cell]], width: int) -> int:
-    """What is left for bars when every value stands whole beside the others; a text at the end may be folded."""
+def _remaining_width(columns: Sequence[Column], lines: Sequence[Sequence[Cell]], width: int) -> int:
+    """Return the width left for bars with all values untruncated; a text in the last column may wrap."""
     *widths, last = (
-        max(_cells(column.heading), *(_cells(line[place]) for line in lines)) for place, column in enumerate(columns)
+        max(_cell_width(column.heading), *(_cell_width(line[index]) for line in lines))
+        for index, column in enumerate(columns)
     )
     if any(" " in text_of(line[-1]) for line in lines):
-        last = min(last, _LEAST_TEXT)
-    return width - sum(widths) - _BETWEEN * len(widths) - last
+        last = min(last, _MIN_TEXT)
+    return width - sum(widths) - _COLUMN_GAP * len(widths) - last
 
 
-def _cells(cell: Cell) -> int:
+def _cell_width(cell: Cell) -> int:
     from rich.cells import cell_len
 
     return cell_len(text_of(cell))
 
 
-def _table(columns: Sequence[Column], lines: Iterable[Sequence[Cell]], pen: _TableRenderer) -> "Table":
+def _table(columns: Sequence[Column], lines: Iterable[Sequence[Cell]], renderer: _TableRenderer) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for place, (heading, kind) in enumerate(columns, 1):
+    for number, (heading, kind) in enumerate(columns, 1):
         table.add_column(
             Text(heading),
             overflow="fold",
-            no_wrap=place < len(columns),
+            no_wrap=number < len(columns),
             justify="right" if kind == "number" else "left",
         )
     for line in lines:
-        shown = (pen.draw(cell) if isinstance(cell, Bar) else cell for cell in line)
-        table.add_row(*(Text(cell) if isinstance(cell, str) else Text(*cell) for cell in shown))
+        drawn = (renderer.draw(cell) if isinstance(cell, Bar) else cell for cell in line)
+        table.add_row(*(Text(cell) if isinstance(cell, str) else Text(*cell) for cell in drawn))
     return table
 
 

@@ -1,4 +1,4 @@
-"""A sheet that is drawn again and again, until Ctrl-C; the terminal is left as it was."""
+"""Refresh a table on the terminal until Ctrl-C, then restore the screen."""
 
 import argparse
 import signal
@@ -20,50 +20,50 @@ if TYPE_CHECKING:
     from cloudconsole.client import Console
 
 _TERMINATED: Final = 143
-_LEAST_DEADLINE: Final = 2.0
+_MIN_DEADLINE: Final = 2.0
 
 
 def watch(arguments: argparse.Namespace, fetch: "Callable[[Console], Table]", interval: float) -> int:
     def command(call: "Connection") -> None:
         if not output.is_terminal() or terminal().is_dumb_terminal or call.settings.output != "table":
             raise UsageError(translate(messages.WATCH_NEEDS_TERMINAL))
-        # A console that does not answer is to be seen as such, not waited for.
-        call.deadline = min(call.deadline, max(interval, _LEAST_DEADLINE))
-        sheet = call.do(fetch)
+        # Show that a console does not respond instead of waiting for it.
+        call.deadline = min(call.deadline, max(interval, _MIN_DEADLINE))
+        table = call.do(fetch)
         call.save_session()
         call.may_ask = False
-        _watch(call, fetch, sheet, interval)
+        _watch(call, fetch, table, interval)
 
     return run_command(arguments, command)
 
 
-def _watch(call: "Connection", fetch: "Callable[[Console], Table]", sheet: Table, interval: float) -> NoReturn:
+def _watch(call: "Connection", fetch: "Callable[[Console], Table]", table: Table, interval: float) -> NoReturn:
     from rich.live import Live
 
     from cloudconsole.client import ConnectionFailed, RateLimited, ServerError
 
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
-    console, problem, seen = terminal(), None, _now()
+    console, problem, updated = terminal(), None, _now()
     with Live(console=console, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False) as live:
         while True:
-            live.update(_picture(console, call, sheet, seen, problem), refresh=True)
+            live.update(_render_screen(console, call, table, updated, problem), refresh=True)
             time.sleep(interval)
             try:
-                sheet, problem, seen = call.do(fetch), None, _now()
+                table, problem, updated = call.do(fetch), None, _now()
             except (ConnectionFailed, RateLimited, ServerError) as error:
                 problem = describe_error(error)
             except UsageError:
-                # It would have asked for a password.
+                # A login would need a password prompt.
                 raise CommandError(translate(messages.SESSION_ENDED, username=call.username, url=call.url)) from None
 
 
-def _picture(console: Any, call: "Connection", sheet: Table, seen: str, problem: str | None) -> Any:
+def _render_screen(console: Any, call: "Connection", table: Table, updated: str, problem: str | None) -> Any:
     from rich.console import Group
     from rich.text import Text
 
-    heading = translate(messages.WATCHED, username=call.username, url=call.url, time=seen)
+    heading = translate(messages.WATCH_HEADING, username=call.username, url=call.url, time=updated)
     lines = [Text(escape(heading), "bold"), Text(escape(problem), "red") if problem else Text()]
-    columns, rows = render_table(sheet)
+    columns, rows = render_table(table)
     return Group(*lines, *render(columns, rows, console.width, ascii_only=not output.can_show("█")))
 
 

@@ -1,1 +1,1 @@
-"""What a tenant does: a module for each command."""
+"""Tenant commands, one module each."""

@@ -1,4 +1,4 @@
-"""`cloudconsole call`: any action, also one that this program does not know yet."""
+"""`cloudconsole call`: call any action, including ones this version does not know."""
 
 import argparse
 from typing import TYPE_CHECKING, Any
@@ -38,16 +38,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def read_fields(given: list[str]) -> dict[str, Any]:
-    """`name=text`, or `name:=JSON` for anything else."""
+    """Parse `name=text`, and `name:=JSON` for other types."""
     fields: dict[str, Any] = {}
     for argument in given:
         name, equals, value = argument.partition("=")
         is_json = name.endswith(":")
         name = name.removesuffix(":")
         if not equals or not name:
-            raise UsageError(translate(messages.NOT_A_FIELD, given=argument))
+            raise UsageError(translate(messages.INVALID_FIELD, given=argument))
         if name in fields or name == "action":
-            raise UsageError(translate(messages.FIELD_TWICE, name=name))
+            raise UsageError(translate(messages.DUPLICATE_FIELD, name=name))
         fields[name] = _json(name, value) if is_json else value
     return fields
 
@@ -58,7 +58,7 @@ def _json(name: str, value: str) -> Any:
     try:
         return msgspec.json.decode(value)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        raise UsageError(translate(messages.NOT_JSON, name=name)) from None
+        raise UsageError(translate(messages.INVALID_JSON, name=name)) from None
 
 
 def _action_names() -> list[str]:

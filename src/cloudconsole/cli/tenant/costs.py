@@ -1,4 +1,4 @@
-"""`cloudconsole costs`: what the resources cost, in figures or as bars."""
+"""`cloudconsole costs`: estimated costs as numbers or bars."""
 
 import argparse
 from collections.abc import Callable
@@ -29,17 +29,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if not arguments.plot:
-        return run_and_print(arguments, OutputView(lambda console: console.call("GetConsumptionsEstimated"), _sheet))
+        return run_and_print(arguments, OutputView(lambda console: console.call("GetConsumptionsEstimated"), _table))
 
     def plot(call: "Connection") -> None:
         if arguments.output not in (None, "table"):
-            raise UsageError(translate(messages.PLOT_IS_DRAWN))
+            raise UsageError(translate(messages.PLOT_NEEDS_TABLE))
         print_table(call.do(_plot), is_drawing=True)
 
     return run_command(arguments, plot)
 
 
-def _sheet(console: "Console") -> Table:
+def _table(console: "Console") -> Table:
     costs = console.consumption()
     periods = [
         field
@@ -79,7 +79,9 @@ def _plot(console: "Console") -> Table:
         for period, heading in _PERIODS.items()
     ]
     month_days = console.about().month_days
-    rule = translate(messages.RULE, month_days=month_days) if month_days else translate(messages.NO_RULE)
+    rule = (
+        translate(messages.ESTIMATE_RULE, month_days=month_days) if month_days else translate(messages.NO_ESTIMATE_RULE)
+    )
     return Table(fields, costs.items, notes=["", *totals, rule])
 
 
@@ -93,7 +95,7 @@ def _amount(period: str) -> Callable[[Any], str]:
 
 
 def _text(amount: Decimal) -> str:
-    """As exact as it came, and never with an exponent."""
+    """Format an amount exactly, without an exponent."""
     return f"{amount:f}"
 
 

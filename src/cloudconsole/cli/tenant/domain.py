@@ -19,16 +19,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    wanted: str = arguments.id
+    domain_id: str = arguments.id
     return run_and_print(
         arguments,
         OutputView(
-            lambda console: console.call("GetDomainDetail", domainId=wanted), lambda console: _sheet(console, wanted)
+            lambda console: console.call("GetDomainDetail", domainId=domain_id),
+            lambda console: _table(console, domain_id),
         ),
     )
 
 
-def _sheet(console: "Console", wanted: str) -> Table:
+def _table(console: "Console", domain_id: str) -> Table:
     fields = [
         Field("domainId", translate(messages.ID), attrgetter("id")),
         Field("domainName", translate(messages.DOMAIN_NAME), attrgetter("name")),
@@ -48,4 +49,4 @@ def _sheet(console: "Console", wanted: str) -> Table:
         Field("visitControlRules", translate(messages.VISIT_RULES), attrgetter("visit_control_rules")),
         Field("queryStringSettings", translate(messages.QUERY_STRING), attrgetter("query_string_settings")),
     ]
-    return Table(fields, [console.domain(wanted)], is_record=True)
+    return Table(fields, [console.domain(domain_id)], is_record=True)

@@ -1,4 +1,4 @@
-"""`cloudconsole flavors`: all of them, or those with some cores and RAM."""
+"""`cloudconsole flavors`: all flavors, or those with given cores and RAM."""
 
 import argparse
 from collections.abc import Iterable
@@ -26,11 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     vcpus, ram = arguments.vcpus, arguments.ram
     return run_and_print(
-        arguments, OutputView(lambda console: _data(console, vcpus, ram), lambda console: _sheet(console, vcpus, ram))
+        arguments, OutputView(lambda console: _data(console, vcpus, ram), lambda console: _table(console, vcpus, ram))
     )
 
 
-def _sheet(console: "Console", vcpus: int | None, ram: int | None) -> Table:
+def _table(console: "Console", vcpus: int | None, ram: int | None) -> Table:
     units, flavors = console.about().units, console.flavors()
     ram_unit, disk_unit = (units.ram, units.disk) if units else ("", "")
     _check_offered(flavors, vcpus, ram)
@@ -41,16 +41,14 @@ def _sheet(console: "Console", vcpus: int | None, ram: int | None) -> Table:
         Field("ram", with_unit(messages.RAM, ram_unit), attrgetter("ram"), "number"),
         Field("disk", with_unit(messages.SYSTEM_DISK, disk_unit), attrgetter("disk"), "number"),
     ]
-    found = flavors.flavors if vcpus is None and ram is None else flavors.matching(vcpus=vcpus, ram=ram)
+    matching_flavors = flavors.flavors if vcpus is None and ram is None else flavors.matching(vcpus=vcpus, ram=ram)
     choices = {cores: sizes for cores, sizes in flavors.choices().items() if vcpus in (None, cores)}
     notes = [
-        translate(
-            messages.RAM_WITH_CORES, cores=cores, sizes=_listed(sizes), unit=escape_and_truncate(ram_unit)
-        ).rstrip()
+        translate(messages.RAM_WITH_CORES, cores=cores, sizes=_join(sizes), unit=escape_and_truncate(ram_unit)).rstrip()
         for cores, sizes in choices.items()
         if ram is None or ram in sizes
     ]
-    return Table(fields, found, notes=["", *notes])
+    return Table(fields, matching_flavors, notes=["", *notes])
 
 
 def with_unit(text: Text, unit: str | None) -> str:
@@ -60,26 +58,26 @@ def with_unit(text: Text, unit: str | None) -> str:
 def _check_offered(flavors: "Flavors", vcpus: int | None, ram: int | None) -> None:
     choices = flavors.choices()
     if vcpus is not None and vcpus not in choices:
-        raise CommandError(translate(messages.CORES_NOT_OFFERED, vcpus=vcpus, offered=_listed(choices)))
+        raise CommandError(translate(messages.CORES_NOT_OFFERED, vcpus=vcpus, offered=_join(choices)))
     if ram is None:
         return
     offered = choices[vcpus] if vcpus is not None else sorted({size for sizes in choices.values() for size in sizes})
     if ram not in offered:
-        refusal = messages.RAM_NOT_OFFERED if vcpus is None else messages.RAM_NOT_WITH_CORES
-        raise CommandError(translate(refusal, ram=ram, vcpus=vcpus, offered=_listed(offered)))
+        message = messages.RAM_NOT_OFFERED if vcpus is None else messages.RAM_NOT_WITH_CORES
+        raise CommandError(translate(message, ram=ram, vcpus=vcpus, offered=_join(offered)))
 
 
-def _listed(numbers: Iterable[int]) -> str:
+def _join(numbers: Iterable[int]) -> str:
     return ", ".join(map(str, numbers))
 
 
 def _data(console: "Console", vcpus: int | None, ram: int | None) -> Any:
-    """As the console sent it, and in the same shape where it is narrowed."""
+    """Return the data as the console sent it, or filtered in the same shape."""
     if vcpus is None and ram is None:
         return console.call("GetFlavors")
     flavors = console.flavors()
     _check_offered(flavors, vcpus, ram)
-    found = flavors.matching(vcpus=vcpus, ram=ram)
+    matching_flavors = flavors.matching(vcpus=vcpus, ram=ram)
     limits = {
         str(cores): [size for size in sizes if ram in (None, size)]
         for cores, sizes in flavors.choices().items()
@@ -87,4 +85,4 @@ def _data(console: "Console", vcpus: int | None, ram: int | None) -> Any:
     }
     sizes = sorted({size for allowed in limits.values() for size in allowed})
     configs = {"vcpus": [int(cores) for cores in limits], "ram": sizes}
-    return {"flavors": [flavor.raw for flavor in found], "configs": configs, "limits": limits}
+    return {"flavors": [flavor.raw for flavor in matching_flavors], "configs": configs, "limits": limits}

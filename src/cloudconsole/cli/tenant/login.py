@@ -1,4 +1,4 @@
-"""`cloudconsole login`: a session for the commands that follow."""
+"""`cloudconsole login`: open a session for later commands."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -22,13 +22,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _log_in(call: "Connection") -> None:
-    from cloudconsole.cli.connection import later_account
+    from cloudconsole.cli.connection import default_account
 
     call.login()
     call.save_session(is_login=True)
     output.print_line(translate(messages.LOGGED_IN, username=call.username, url=call.url))
-    later = later_account(call.session) if call.session else None
-    if later and (later.url, later.username, later.region) != (call.url, call.username, call.region):
+    default = default_account(call.session) if call.session else None
+    if default and (default.url, default.username, default.region) != (call.url, call.username, call.region):
         stdout.flush()
-        places = ", ".join(dict.fromkeys(later.said_by.values()))
-        print_error(translate(messages.LATER_ANOTHER, username=later.username or "-", url=later.url, places=places))
+        places = ", ".join(dict.fromkeys(default.source_names.values()))
+        print_error(
+            translate(messages.OTHER_DEFAULT_ACCOUNT, username=default.username or "-", url=default.url, places=places)
+        )

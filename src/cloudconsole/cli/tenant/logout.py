@@ -1,4 +1,4 @@
-"""`cloudconsole logout`: ends the session at the console, and forgets it here."""
+"""`cloudconsole logout`: end the session at the console and delete the saved one."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -32,7 +32,7 @@ def _log_out(call: "Connection") -> int:
             call.console.logout()
     except ConsoleError as error:
         call.delete_session()
-        print_error(translate(messages.FORGOTTEN_HERE, problem=describe_error(error)))
+        print_error(translate(messages.LOGOUT_FAILED, problem=describe_error(error)))
         return exit_code_for(error)
     call.delete_session()
     output.print_line(translate(messages.LOGGED_OUT, username=call.username, url=call.url))

@@ -18,16 +18,16 @@ add_arguments = add_connection_flags
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return run_and_print(arguments, OutputView(lambda console: console.call("GetNews"), _sheet))
+    return run_and_print(arguments, OutputView(lambda console: console.call("GetNews"), _table))
 
 
-def _sheet(console: "Console") -> Table:
+def _table(console: "Console") -> Table:
     return Table(
         [
             Field(None, with_unit(messages.DATE, console.about().time_zone), lambda item: _moment(item.date)),
             Field("date", None, lambda item: item.date.isoformat()),
             Field("url", translate(messages.URL), attrgetter("url")),
-            # At the end of a line a text may be folded.
+            # Last, because only the last column wraps.
             Field("title", translate(messages.TITLE), attrgetter("title")),
         ],
         console.news(),

@@ -16,9 +16,9 @@ add_arguments = add_connection_flags
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return run_and_print(arguments, OutputView(lambda console: console.call("GetUrlList"), _sheet))
+    return run_and_print(arguments, OutputView(lambda console: console.call("GetUrlList"), _table))
 
 
-def _sheet(console: "Console") -> Table:
+def _table(console: "Console") -> Table:
     names = {"id": messages.ID, "type": messages.TYPE, "url": messages.URL}
     return Table([Field(name, translate(heading), attrgetter(name)) for name, heading in names.items()], console.urls())

@@ -1,4 +1,4 @@
-"""`cloudconsole usage`: each quota, and what is in use of it."""
+"""`cloudconsole usage`: quotas and their usage."""
 
 import argparse
 from operator import attrgetter
@@ -14,8 +14,8 @@ from cloudconsole.cli.tenant.flavors import with_unit
 if TYPE_CHECKING:
     from cloudconsole.client import Console
 
-_MUCH: Final = 0.8
-_ALL: Final = 1.0
+_NEARLY_FULL: Final = 0.8
+_FULL: Final = 1.0
 _UNITS: Final = {"ram": "ram", "gigabytes": "volume", "personality_size": "personality"}
 
 
@@ -24,7 +24,7 @@ class Row(NamedTuple):
     unit: str | None
     limit: int | None
     used: int | None = None
-    """None where nothing is counted, and neither is there what follows."""
+    """None, like `free` and `share`, for quotas without usage counts."""
     free: int | None = None
     share: float | None = None
 
@@ -46,11 +46,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.watch is not None:
         from cloudconsole.cli.watch import watch
 
-        return watch(arguments, usage_sheet, arguments.watch)
-    return run_and_print(arguments, OutputView(lambda console: console.call("GetUsageLimits"), usage_sheet))
+        return watch(arguments, usage_table, arguments.watch)
+    return run_and_print(arguments, OutputView(lambda console: console.call("GetUsageLimits"), usage_table))
 
 
-def usage_sheet(console: "Console") -> Table:
+def usage_table(console: "Console") -> Table:
     units, usage = console.about().units, console.usage_limits()
 
     def unit(name: str) -> str | None:
@@ -89,7 +89,7 @@ def _used(row: Any) -> Cell:
 
 
 def _style(share: float) -> str:
-    return "red" if share >= _ALL else "yellow" if share >= _MUCH else "green"
+    return "red" if share >= _FULL else "yellow" if share >= _NEARLY_FULL else "green"
 
 
 def _or_unlimited(number: int | None) -> str:

@@ -1,4 +1,4 @@
-"""`cloudconsole whoami`: who is meant by the next call, and whether that is logged in."""
+"""`cloudconsole whoami`: the account that commands use, and the state of its session."""
 
 import argparse
 from operator import attrgetter
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _state(call: "Connection") -> str:
-    """Whether the kept session is live, which only a call can tell. Nobody is logged in for that."""
+    """Return the state of the saved session, which takes a call to find out, without logging in."""
     from cloudconsole.client import LoginRequired
 
     if call.username is None:
@@ -59,12 +59,12 @@ def _state(call: "Connection") -> str:
 
 def _print(call: "Connection", state: str) -> None:
     settings = call.settings
-    said_by = settings.account.said_by
+    source_names = settings.account.source_names
     facts = [
         Fact("profile", messages.PROFILE, settings.profile, ""),
-        Fact("url", messages.ADDRESS, call.url, said_by["url"]),
-        Fact("username", messages.USERNAME, call.username, said_by.get("username", "")),
-        Fact("region", messages.REGION, call.region, said_by.get("region", "")),
+        Fact("url", messages.ADDRESS, call.url, source_names["url"]),
+        Fact("username", messages.USERNAME, call.username, source_names.get("username", "")),
+        Fact("region", messages.REGION, call.region, source_names.get("region", "")),
         Fact("session", messages.SESSION, state, ""),
     ]
     if settings.output == "json":
@@ -80,6 +80,6 @@ def _print(call: "Connection", state: str) -> None:
             translate(messages.VALUE),
             lambda fact: translate(messages.STATES[state]) if fact.name == "session" else fact.value,
         ),
-        Field(None, translate(messages.SAID_BY), attrgetter("source")),
+        Field(None, translate(messages.SOURCE), attrgetter("source")),
     ]
     print_table(Table(fields, facts))
