@@ -93,7 +93,7 @@ def test_cookies_work_by_address_and_by_name(connect: Connect, server: RunningSe
 
 
 @pytest.mark.parametrize(
-    ("language", "message"), [("zh", "不存在此 id 的域名。"), ("en", "There is no domain with this id.")]
+    ("language", "message"), [("zh", "不存在此 id 的域名。"), ("en", "There is no domain with this ID.")]
 )
 def test_messages_come_in_the_chosen_language(
     connect: Connect, server: RunningServer, language: str, message: str

@@ -1,1 +1,1 @@
-"""What both sides of the wire share: actions, payloads, envelope, errors. Pure; knows msgspec and nothing of ours."""
+"""Interface shared by client and server: actions, payloads, envelope, errors. Depends on msgspec only."""

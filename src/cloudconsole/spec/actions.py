@@ -1,4 +1,4 @@
-"""The table of actions: what may be called, with which parameters, answered by which record."""
+"""Table of actions: name, parameters, response record and errors."""
 
 from typing import Annotated, Any
 
@@ -15,16 +15,16 @@ class Action(Struct, frozen=True, kw_only=True):
     record: Any
     success: Text
     parameters: dict[str, Any] = {}
-    """Required parameters and their types; each is an identifier given as text."""
+    """Required parameters and their types; all are text identifiers."""
     notes: tuple[str, ...] = ()
-    """What a caller may rely on, a sentence or more each; backticks mark what is code."""
+    """Guarantees to clients, one or more sentences each, in Markdown."""
     errors: tuple[type[ApiError], ...] = ()
-    """How the action itself can refuse, beyond what every action can."""
+    """Errors specific to this action, besides those common to all."""
 
 
 Identifier = Annotated[
-    Annotated[str, field_doc("An id.", minLength=1, maxLength=64, pattern=r"^[^\u0000-\u001f\u007f-\u009f]*$")] | int,
-    field_doc("Text of 1 to 64 characters without control characters, or a JSON integer for its digits."),
+    Annotated[str, field_doc("An ID.", minLength=1, maxLength=64, pattern=r"^[^\u0000-\u001f\u007f-\u009f]*$")] | int,
+    field_doc("Text of 1 to 64 characters without control characters, or a JSON integer, read as its digits."),
 ]
 
 
@@ -33,32 +33,34 @@ GET_USAGE_LIMITS = Action(
     purpose=Text("The account's quota limits and current usage.", "账户的配额与当前用量。"),
     record=UsageLimits,
     success=Text("Usage and limits.", "获取配额与用量成功"),
-    notes=("An unlimited quota is `-1`. The figures are of one moment and always equal the tenant's resources.",),
+    notes=(
+        "An unlimited quota is `-1`. The values are a consistent snapshot and always match the tenant's resources.",
+    ),
 )
 GET_FLAVORS = Action(
     name="GetFlavors",
     purpose=Text(
-        "The selectable virtual-machine configurations, and which RAM goes with which cores.",
+        "The selectable virtual-machine configurations, and which RAM sizes each core count allows.",
         "可选的云主机配置，以及各核数可搭配的内存。",
     ),
     record=Flavors,
     success=Text("Flavors.", "获取云主机配置成功"),
-    notes=("`flavors`, `configs` and `limits` always agree.",),
+    notes=("`flavors`, `configs` and `limits` are always consistent.",),
 )
 GET_URL_LIST = Action(
     name="GetUrlList",
     purpose=Text("Commonly used URLs.", "常用 URL。"),
     record=list[UrlItem],
     success=Text("URLs.", "获取URL列表成功"),
-    notes=("The tenant's own entries and those published to all, by `id`.",),
+    notes=("The tenant's own entries and those published to all tenants, ordered by `id`.",),
 )
 GET_DOMAIN_DETAIL = Action(
     name="GetDomainDetail",
-    purpose=Text("One accelerated domain, by its id.", "按 id 查询一个加速域名。"),
+    purpose=Text("One accelerated domain, by ID.", "按 id 查询一个加速域名。"),
     record=DomainDetail,
     success=Text("Domain.", "获取域名详情成功"),
     parameters={"domainId": Identifier},
-    notes=("Any id but that of one of the tenant's domains, also another tenant's, is `domain_not_found`.",),
+    notes=("Any other ID, including that of another tenant's domain, returns `domain_not_found`.",),
     errors=(DomainNotFound,),
 )
 GET_NEWS = Action(
@@ -66,7 +68,9 @@ GET_NEWS = Action(
     purpose=Text("Announcements published by the provider, newest first.", "服务商发布的公告，最新的在前。"),
     record=list[NewsItem],
     success=Text("News.", "获取新闻公告成功"),
-    notes=("All published items, none dated in the future; of equal dates the one entered last comes first.",),
+    notes=(
+        "All published items except those dated in the future; items with equal dates are ordered last entered first.",
+    ),
 )
 GET_CONSUMPTIONS_ESTIMATED = Action(
     name="GetConsumptionsEstimated",
@@ -77,16 +81,16 @@ GET_CONSUMPTIONS_ESTIMATED = Action(
     record=list[ConsumptionItem],
     success=Text("Estimated consumption.", "获取预估消费成功"),
     notes=(
-        "An item for each kind that costs something, in the order `instance`, `image`, `loadbalance`, `volume`. "
-        "No consumption at all is `[]`.",
-        "The hour is the current clock hour in the operator's time zone. A resource counts in it once, at its full "
-        "hourly price, whichever node it is on, if it has started and had not ended before the hour began. Stopped "
-        "hosts count.",
-        "Its size, node and price are those of its last moment so far: a resize or a price change inside the hour "
-        "replaces what was before; a resource that has ended keeps what it had at its end.",
+        "One item for each kind with a cost, in the order `instance`, `image`, `loadbalance`, `volume`; `[]` without "
+        "any consumption.",
+        "The hour is the current clock hour in the operator's time zone. A resource is billed once, at its full "
+        "hourly price, on whichever node, if it has started and did not end before the hour began. Stopped hosts are "
+        "billed.",
+        "Its current size, node and price apply to the whole hour: a resize or price change within the hour replaces "
+        "the earlier values. A resource that has ended keeps the values it ended with.",
         "Amounts are exact: prices are whole billionths of the currency per hour and unit, RAM is rounded up to whole "
-        "GB, and nothing is rounded afterwards. The text has at least two decimals and never an exponent. The currency "
-        "is the one that `GET /api/` names.",
+        "GB, and nothing else is rounded. The text has at least two decimals and no exponent. `GET /api/` names the "
+        "currency.",
     ),
 )
 

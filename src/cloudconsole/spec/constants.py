@@ -1,4 +1,4 @@
-"""Names on the wire that both sides must agree on."""
+"""Cookie names and media types shared by client and server."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ FORM: Final = "application/x-www-form-urlencoded"
 
 
 def is_utf8_encodable(text: str) -> bool:
-    """Whether it can be sent as UTF-8: what was no text where it came from has half characters in it."""
+    """Whether the text can be encoded: undecodable input contains lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""The envelope around every answer: `message`, `code`, `data`, and for refusals `error` and perhaps `field`."""
+"""Response envelope: `message`, `code`, `data`, and for errors `error` and optionally `field`."""
 
 from functools import cache
 from typing import Annotated
@@ -14,22 +14,24 @@ encode = msgspec.json.Encoder(decimal_format="number").encode
 
 
 class Refusal(msgspec.Struct):
-    """What every error looks like. Programs read `code` and `error`."""
+    """Envelope of every error. Programs read `code` and `error`."""
 
-    message: Annotated[str, field_doc("For people; Chinese or English, after `Accept-Language`. It may change.")]
+    message: Annotated[
+        str, field_doc("Human-readable, in Chinese or English according to `Accept-Language`. It may change.")
+    ]
     code: Annotated[int, field_doc("The HTTP status.")]
     data: Annotated[dict[str, str], field_doc("Always empty.", maxProperties=0)]
     error: Annotated[str, field_doc("A stable identifier for programs.")]
-    field: Annotated[str, field_doc("The request field at fault, where it is one.")] | UnsetType = UNSET
+    field: Annotated[str, field_doc("The invalid request field, if the error concerns one.")] | UnsetType = UNSET
 
 
 def success(text: Text, language: Language, data: bytes) -> bytes:
-    """An envelope around `data`, which is JSON already: payloads are encoded once and kept."""
+    """Wrap `data`, which is encoded JSON: payloads are encoded once and cached."""
     return b'{"message":%b,"code":200,"data":%b}' % (_message(text, language), data)
 
 
 def notice(text: Text, code: int, language: Language, **values: object) -> bytes:
-    """An envelope without data, for what is neither success nor refusal."""
+    """Encode an envelope without data for a response that is neither success nor error."""
     return encode({"message": text.format_in(language, **values), "code": code, "data": {}})
 
 

@@ -1,4 +1,4 @@
-"""Every way the service says no: one tree, each class naming its identifier, status and wording once.
+"""API error hierarchy; each class declares its identifier, HTTP status and message.
 
 ApiError
 ├── MalformedBody          400  malformed_body
@@ -29,14 +29,14 @@ from cloudconsole.spec.i18n import Language, Text
 
 
 class ApiError(Exception):
-    """A refusal that the caller sees as an envelope; `error` and `code` are stable, the wording is not."""
+    """An error returned to the client as an envelope; `error` and `code` are stable, the message is not."""
 
     error: ClassVar[str]
     code: ClassVar[int]
     text: ClassVar[Text]
     when: ClassVar[str]
     remedy: ClassVar[str]
-    """What the caller can do."""
+    """What the client can do."""
 
     def __init__(self, *, field: str | None = None, retry_after: int | None = None, **values: object) -> None:
         super().__init__(self.error)
@@ -51,11 +51,11 @@ class ApiError(Exception):
 class MalformedBody(ApiError):
     error, code = "malformed_body", 400
     text = Text(
-        "The request body could not be read: send one JSON object, or form fields, in UTF-8.",
+        "The request body is malformed: send one JSON object, or form fields, in UTF-8.",
         "无法读取请求正文：请以 UTF-8 发送一个 JSON 对象或表单字段。",
     )
-    when = "the body is no JSON object, not UTF-8 anywhere, nested too deep, or has lone surrogates, NaN or Infinity; \
-or it is a form of more than 64 fields"
+    when = "the body is not a JSON object, not UTF-8, nested too deeply, or contains lone surrogates, NaN or Infinity; \
+or it is a form with more than 64 fields"
     remedy = "Send one JSON object, or form fields, in UTF-8."
 
 
@@ -63,7 +63,7 @@ class MissingField(ApiError):
     error, code = "missing_field", 400
     text = Text("The field '{field}' is required.", "缺少必填字段“{field}”。")
     when = "`action`, `domainId`, `username`, `password` or `region` is absent, null or empty"
-    remedy = "Send the field that `field` names."
+    remedy = "Send the field named in `field`."
 
     def __init__(self, field: str) -> None:
         super().__init__(field=field)
@@ -75,23 +75,23 @@ class InvalidField(ApiError):
         "The field '{field}' must be text of 1 to 64 characters without control characters.",
         "字段“{field}”必须是 1 到 64 个字符且不含控制字符的文本。",
     )
-    when = "a field is of a wrong type; an id is over 64 characters or has control characters"
-    remedy = "Mend the field that `field` names."
+    when = "a field has the wrong type, or an ID is longer than 64 characters or contains control characters"
+    remedy = "Fix the field named in `field`."
 
     def __init__(self, field: str, instead: Text | None = None) -> None:
-        """`instead` is the wording for a field that is no identifier."""
+        """`instead` replaces the message for fields that are not identifiers."""
         super().__init__(field=field)
-        self._wording = instead or self.text
+        self._message = instead or self.text
 
     def message(self, language: Language) -> str:
-        return self._wording.format_in(language, **self.values)
+        return self._message.format_in(language, **self.values)
 
 
 class UnknownRegion(ApiError):
     error, code = "unknown_region", 400
     text = Text("Unknown region. This console accepts: {regions}", "未知的 region。本控制台接受：{regions}")
-    when = "`region` is none of the accepted addresses"
-    remedy = "Send one that the message lists; `GET /api/` lists them, too."
+    when = "`region` is not one of the accepted URLs"
+    remedy = "Send one listed in the message or by `GET /api/`."
 
     def __init__(self, accepted: list[str]) -> None:
         super().__init__(field="region", regions=", ".join(accepted))
@@ -100,52 +100,53 @@ class UnknownRegion(ApiError):
 class InvalidHost(ApiError):
     error, code = "invalid_host", 400
     text = Text("This console does not serve the requested host.", "本控制台不为所请求的主机名提供服务。")
-    when = "the Host header names no host that this console serves"
-    remedy = "Use the console's own address; its operator sets the names."
+    when = "the `Host` header does not name a host that this console serves"
+    remedy = "Use the console's own URL; the operator configures its host names."
 
     def __init__(self, instead: Text | None = None) -> None:
-        """`instead` is the wording where it is not the name that is wrong."""
+        """`instead` replaces the message if the name itself is not the problem."""
         super().__init__()
-        self._wording = instead or self.text
+        self._message = instead or self.text
 
     def message(self, language: Language) -> str:
-        return self._wording.format_in(language, **self.values)
+        return self._message.format_in(language, **self.values)
 
 
 class InvalidCredentials(ApiError):
     error, code = "invalid_credentials", 401
     text = Text("The username or password is wrong, or the account is disabled.", "用户名或密码错误，或账户已停用。")
-    when = "the user is unknown, the password is wrong or the account is disabled: which of them is not told"
-    remedy = "Check name and password; only the operator enables an account."
+    when = "the user is unknown, the password is wrong or the account is disabled; the response does not say which"
+    remedy = "Check the username and password; only the operator can enable an account."
 
 
 class LoginRequired(ApiError):
     error, code = "login_required", 401
     text = Text("Log in first: the session is absent, expired or ended.", "请先登录：会话不存在、已过期或已结束。")
-    when = "there is no live session"
-    remedy = "Log in, then repeat the call."
+    when = "there is no valid session"
+    remedy = "Log in, then repeat the request."
 
 
 class CsrfFailed(ApiError):
     error, code = "csrf_failed", 403
     text = Text(
-        "The CSRF check failed: send the csrftoken cookie, and its value again as X-CSRFToken (at login as "
-        "csrfmiddlewaretoken), and no Origin but this console's own.",
+        "The CSRF check failed: send the csrftoken cookie and its value as X-CSRFToken (at login as "
+        "csrfmiddlewaretoken), and no Origin other than this console's.",
         "CSRF 校验失败：请发送 csrftoken Cookie，并将其值再次放入 X-CSRFToken（登录时放入 csrfmiddlewaretoken）；"
         "Origin 只能是本控制台自身。",
     )
-    when = "the token is missing, unequal or not this session's; or `Origin` or `Sec-Fetch-Site` is foreign"
-    remedy = "Send the `csrftoken` cookie and its value again; `GET /api/` gives a lost one back."
+    when = "the token is missing, does not match, or belongs to another session; \
+or `Origin` or `Sec-Fetch-Site` indicates another origin"
+    remedy = "Send the `csrftoken` cookie and its value as header or field; `GET /api/` sets the cookie again."
 
 
 class NoProject(ApiError):
     error, code = "no_project", 403
     text = Text(
-        "The account has no project here that it could work in by default. Ask the operator for a default project.",
+        "The account has no default project on this console. Ask the operator to set one.",
         "该账户在此没有可默认使用的项目。请联系运营方设置默认项目。",
     )
-    when = "the cloud behind the console has no project for the account, or several and none by default"
-    remedy = "Have the account's default project set in the cloud; only its operator can."
+    when = "in the upstream cloud the account has no project, or several and no default one"
+    remedy = "Ask the cloud's operator to set the account's default project."
 
 
 class UnknownAction(ApiError):
@@ -154,8 +155,8 @@ class UnknownAction(ApiError):
         "Unknown action. GET /api/ lists the actions; their names are case-sensitive.",
         "未知的 action。GET /api/ 会列出全部操作；名称区分大小写。",
     )
-    when = "`action` is none of those that `GET /api/` lists"
-    remedy = "Mind upper and lower case."
+    when = "`action` is not one of those listed by `GET /api/`"
+    remedy = "Check the spelling; names are case-sensitive."
 
     def __init__(self) -> None:
         super().__init__(field="action")
@@ -163,9 +164,9 @@ class UnknownAction(ApiError):
 
 class DomainNotFound(ApiError):
     error, code = "domain_not_found", 404
-    text = Text("There is no domain with this id.", "不存在此 id 的域名。")
+    text = Text("There is no domain with this ID.", "不存在此 id 的域名。")
     when = "the tenant has no such domain"
-    remedy = "Ask for one of the tenant's own ids."
+    remedy = "Use the ID of one of the tenant's own domains."
 
     def __init__(self) -> None:
         super().__init__(field="domainId")
@@ -174,15 +175,15 @@ class DomainNotFound(ApiError):
 class NotFound(ApiError):
     error, code = "not_found", 404
     text = Text("There is nothing at this path.", "此路径下没有内容。")
-    when = "there is nothing at the path"
-    remedy = "Mind the path; every path of the interface ends with a slash."
+    when = "the path does not exist"
+    remedy = "Check the path; every path of the interface ends with a slash."
 
 
 class MethodNotAllowed(ApiError):
     error, code = "method_not_allowed", 405
-    text = Text("This path takes: {allow}", "此路径支持的方法：{allow}")
-    when = "the path does not take the method"
-    remedy = "Use one that the header `Allow` names."
+    text = Text("Method not allowed. This path supports: {allow}", "此路径支持的方法：{allow}")
+    when = "the path does not support the method"
+    remedy = "Use a method listed in the `Allow` header."
 
     def __init__(self, allow: str) -> None:
         super().__init__(allow=allow)
@@ -191,9 +192,9 @@ class MethodNotAllowed(ApiError):
 
 class BodyTooLarge(ApiError):
     error, code = "body_too_large", 413
-    text = Text("The request body is over {limit} bytes.", "请求正文超过 {limit} 字节。")
-    when = "the body is over 64 KiB, or the operator's setting; the connection closes"
-    remedy = "Send less: no action needs as much."
+    text = Text("The request body is larger than {limit} bytes.", "请求正文超过 {limit} 字节。")
+    when = "the body is larger than 64 KiB, or the configured limit; the connection is closed"
+    remedy = "Send a smaller body; no action needs that much."
 
     def __init__(self, limit: int) -> None:
         super().__init__(limit=limit)
@@ -202,11 +203,11 @@ class BodyTooLarge(ApiError):
 class UnsupportedMediaType(ApiError):
     error, code = "unsupported_media_type", 415
     text = Text(
-        "Send the body in UTF-8 with one of these as its Content-Type: {accepted}",
+        "Unsupported media type. Send UTF-8 with one of these Content-Types: {accepted}",
         "请以 UTF-8 编码发送请求正文，Content-Type 为下列之一：{accepted}",
     )
-    when = "the Content-Type is absent or none of the accepted ones, or its charset is not UTF-8"
-    remedy = "Send one that the message names."
+    when = "the `Content-Type` is missing or not accepted, or its charset is not UTF-8"
+    remedy = "Use a `Content-Type` listed in the message."
 
     def __init__(self, accepted: tuple[str, ...]) -> None:
         super().__init__(accepted=", ".join(accepted))
@@ -219,7 +220,7 @@ class TooManyRequests(ApiError):
         "登录失败次数过多，请在 {seconds} 秒后重试。",
     )
     when = "too many logins failed for this user or from this address"
-    remedy = "Wait the seconds that `Retry-After` gives."
+    remedy = "Wait for the number of seconds in `Retry-After`."
 
     def __init__(self, retry_after: int) -> None:
         super().__init__(retry_after=retry_after, seconds=retry_after)
@@ -228,11 +229,11 @@ class TooManyRequests(ApiError):
 class InternalError(ApiError):
     error, code = "internal_error", 500
     text = Text(
-        "Something went wrong here. Quote request {request_id}.",
+        "Internal error. Report request ID {request_id} to the operator.",
         "服务内部出错。请提供请求编号 {request_id}。",
     )
-    when = "a fault of the console's own"
-    remedy = "Quote the request id to the operator."
+    when = "the console failed unexpectedly"
+    remedy = "Report the request ID to the operator."
 
     def __init__(self, request_id: str) -> None:
         super().__init__(request_id=request_id)
@@ -240,23 +241,23 @@ class InternalError(ApiError):
 
 class UpstreamFailed(ApiError):
     error, code = "upstream_failed", 502
-    text = Text("A service behind this console failed.", "本控制台所依赖的服务出错。")
-    when = "a service behind the console failed"
+    text = Text("An upstream service of this console failed.", "本控制台所依赖的服务出错。")
+    when = "an upstream service failed"
     remedy = "Try again later."
 
 
 class UpstreamTimeout(ApiError):
     error, code = "upstream_timeout", 504
-    text = Text("A service behind this console did not answer in time.", "本控制台所依赖的服务未及时响应。")
-    when = "a service behind the console was too slow"
+    text = Text("An upstream service of this console did not respond in time.", "本控制台所依赖的服务未及时响应。")
+    when = "an upstream service did not respond in time"
     remedy = "Try again later."
 
 
 class Unavailable(ApiError):
     error, code = "unavailable", 503
-    text = Text("The console cannot answer right now. Try again shortly.", "控制台暂时无法响应，请稍后重试。")
-    when = "the console is overloaded or stopping, or its store cannot be reached"
-    remedy = "Try again after the seconds that `Retry-After` gives."
+    text = Text("The console is temporarily unavailable. Try again shortly.", "控制台暂时无法响应，请稍后重试。")
+    when = "the console is overloaded or shutting down, or its store is unreachable"
+    remedy = "Try again after the number of seconds in `Retry-After`."
 
     def __init__(
         self,
@@ -267,16 +268,16 @@ class Unavailable(ApiError):
         instead: Text | None = None,
         **values: object,
     ) -> None:
-        """`closes` tells whether the connection ends: the next one may lead to somebody who can answer.
+        """`closes` closes the connection: a new one may reach a worker that can respond.
 
-        `of_store` marks that the store is the reason, where no other exception is the cause. `instead` is the message
-        where the reason is known, with its values.
+        `of_store` marks the store as the cause if there is no other exception. `instead` replaces the message, with its
+        values, if the reason is known.
         """
         super().__init__(retry_after=retry_after)
         self.values = values
         self.closes = closes
         self.of_store = of_store
-        self._wording = instead or self.text
+        self._message = instead or self.text
 
     def message(self, language: Language) -> str:
-        return self._wording.format_in(language, **self.values)
+        return self._message.format_in(language, **self.values)

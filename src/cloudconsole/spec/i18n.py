@@ -1,4 +1,4 @@
-"""The two languages that messages come in, and the choice between them."""
+"""Bilingual texts and `Accept-Language` negotiation."""
 
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
@@ -6,7 +6,7 @@ from typing import Final, Literal, NamedTuple
 Language = Literal["en", "zh"]
 
 MOST_LANGUAGES: Final = 32
-"""Entries of `Accept-Language` that are looked at."""
+"""Entries of `Accept-Language` that are considered."""
 
 
 class Text(NamedTuple):
@@ -21,7 +21,7 @@ class Text(NamedTuple):
 
 @lru_cache(maxsize=512)
 def choose_language(accept_language: str) -> Language:
-    """Chinese where `Accept-Language` weighs it above English; English otherwise."""
+    """Choose Chinese if `Accept-Language` prefers it to English, else English."""
     weights: dict[str, float] = {}
     for entry in accept_language[:1000].split(",", MOST_LANGUAGES)[:MOST_LANGUAGES]:
         tag, _, parameters = entry.partition(";")

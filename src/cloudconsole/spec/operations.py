@@ -1,4 +1,4 @@
-"""The operations of the interface, and every way each of them can refuse: no other is ever seen there."""
+"""HTTP operations of the interface, with the complete list of errors each can return."""
 
 from typing import Annotated
 
@@ -45,21 +45,21 @@ class LoginForm(Struct, frozen=True, kw_only=True):
     """The fields of a login."""
 
     csrfmiddlewaretoken: Annotated[
-        str, field_doc("The value of the cookie `csrftoken`; the header `X-CSRFToken` serves instead.")
+        str, field_doc("The value of the cookie `csrftoken`; alternatively send the header `X-CSRFToken`.")
     ] = ""
     username: Annotated[str, field_doc("The account's name.", minLength=1)]
     password: Annotated[str, field_doc("Its password.", minLength=1, format="password")]
     region: Annotated[
         str,
-        field_doc("The address of an identity endpoint: one of those that `GET /api/` lists.", minLength=1),
+        field_doc("The URL of an identity endpoint, one of those listed by `GET /api/`.", minLength=1),
     ]
 
 
 COMMON_ERRORS: Errors = (InvalidHost, InternalError, Unavailable)
-"""What any request may meet, whatever its path."""
+"""Errors of any request, whatever its path."""
 
 UNKNOWN_PATH_ERRORS: Errors = (NotFound, MethodNotAllowed)
-"""What meets a request that is none of the operations."""
+"""Errors of requests that match no operation."""
 
 _BODY: Errors = (BodyTooLarge, UnsupportedMediaType, MalformedBody, MissingField)
 _SESSION: Errors = (LoginRequired, CsrfFailed)
@@ -69,8 +69,8 @@ OPEN_SESSION = Operation(
     name="open",
     method="GET",
     path="/api/",
-    summary="Open a session and see what there is",
-    notes="Always sets both cookies, kept where they are good, and never logs anyone out.",
+    summary="Open a session and get the console's description",
+    notes="Always sets both cookies, reusing valid ones, and never ends a session.",
     errors=COMMON_ERRORS,
 )
 CALL_ACTION = Operation(
@@ -78,8 +78,8 @@ CALL_ACTION = Operation(
     method="POST",
     path="/api/",
     summary="Call an action",
-    notes="The field `action` says which; unknown extra fields are ignored, and of a repeated field the last value "
-    "counts. As form data every value is text. Each action's body names its answer as `x-response`.",
+    notes="The field `action` names the action. Unknown fields are ignored; the last value of a repeated field "
+    "counts. In form data every value is text. Each action's request schema names its response as `x-response`.",
     errors=(
         *COMMON_ERRORS,
         *_BODY,
@@ -95,7 +95,7 @@ LOGIN = Operation(
     method="POST",
     path="/auth/login/",
     summary="Log in",
-    notes="Gives a new `sessionid` and ends the session that the caller had; `csrftoken` stays and is bound to the new "
+    notes="Sets a new `sessionid` and ends the client's previous session; `csrftoken` stays and is bound to the new "
     "session. A failed login changes no cookie.",
     errors=(
         *COMMON_ERRORS,
@@ -113,7 +113,7 @@ LOGOUT = Operation(
     method="POST",
     path="/auth/logout/",
     summary="Log out",
-    notes="Ends the session, clears `sessionid` and keeps `csrftoken`. It takes no body.",
+    notes="Ends the session, clears `sessionid` and retains `csrftoken`. Takes no body.",
     errors=(*COMMON_ERRORS, *_SESSION),
 )
 

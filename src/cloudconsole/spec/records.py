@@ -6,7 +6,7 @@ from msgspec import Meta, Raw, Struct, field
 
 
 def field_doc(description: str, *, unit: str | None = None, **schema: Any) -> Meta:
-    """A description for `Annotated`, with a unit and further JSON Schema; none of it is looked at when decoding."""
+    """Describe a field for `Annotated`, with a unit and further JSON Schema; decoding ignores all of it."""
     return Meta(description=description, extra_json_schema=({"x-unit": unit} if unit else {}) | schema or None)
 
 
@@ -17,7 +17,7 @@ TIMESTAMP = "^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}$"
 
 
 class UsageLimits(Struct, frozen=True):
-    """`data` of GetUsageLimits: each quota, `-1` where it is unlimited, and what is in use of it."""
+    """`data` of GetUsageLimits: each quota (`-1` if unlimited) and its usage."""
 
     max_total_instances: Annotated[int, field_doc("Cloud hosts: the quota.")] = field(name="maxTotalInstances")
     total_instances_used: Annotated[int, field_doc("Cloud hosts in use.")] = field(name="totalInstancesUsed")
@@ -59,41 +59,41 @@ class Flavor(Struct, frozen=True):
     """One virtual-machine configuration."""
 
     id: Annotated[str, field_doc("Numeric text.")]
-    name: Annotated[str, field_doc("A custom flavor's is `<vcpus>C<RAM in GB>G<disk>G`: `2C4G40G` has `ram` 4096.")]
+    name: Annotated[str, field_doc("A custom flavor is named `<vcpus>C<RAM in GB>G<disk>G`: `2C4G40G` has `ram` 4096.")]
     vcpus: Annotated[int, field_doc("Cores.")]
     ram: Annotated[int, field_doc("RAM.", unit="MB")]
     disk: Annotated[int, field_doc("System disk; 0 without one.", unit="GB")]
 
 
 class FlavorConfigs(Struct, frozen=True):
-    """The values that can be chosen from."""
+    """The selectable values."""
 
     vcpus: Annotated[list[int], field_doc("Core counts, ascending, without repeats.")]
     ram: Annotated[list[int], field_doc("RAM sizes, ascending, without repeats.", unit="MB")]
 
 
 class Flavors(Struct, frozen=True):
-    """`data` of GetFlavors: all configurations, the selectable values, and which RAM goes with which cores."""
+    """`data` of GetFlavors: all configurations, the selectable values, and which RAM sizes each core count allows."""
 
     flavors: Annotated[list[Flavor], field_doc("All configurations.")]
     configs: Annotated[FlavorConfigs, field_doc("The selectable values.")]
     limits: Annotated[
         dict[str, list[int]],
-        field_doc("For each core count, as text, the RAM that goes with it, ascending.", unit="MB"),
+        field_doc("For each core count, as text, the allowed RAM sizes, ascending.", unit="MB"),
     ]
 
 
 class UrlItem(Struct, frozen=True):
-    """One URL, the tenant's own or published to all."""
+    """One URL, the tenant's own or published to all tenants."""
 
     url: Annotated[str, field_doc("The URL itself.")]
     type: Annotated[
         str,
-        field_doc("`URL链接`, a link, or `URL目录`, a directory; there are no others.", enum=["URL链接", "URL目录"]),
+        field_doc("`URL链接` (link) or `URL目录` (directory).", enum=["URL链接", "URL目录"]),
     ]
     id: Annotated[
         str,
-        field_doc("`url-` and 8 lower-case letters or digits; the list is in its order.", pattern="^url-[a-z0-9]{8}$"),
+        field_doc("`url-` and 8 lowercase letters or digits; the list is ordered by it.", pattern="^url-[a-z0-9]{8}$"),
     ]
 
 
@@ -101,16 +101,18 @@ class OriginConfig(Struct, frozen=True):
     """Where a domain's content comes from."""
 
     origin_ips: Annotated[list[str], field_doc("Addresses of the origin.")] = field(name="originIps")
-    adv_origin_configs: Annotated[Raw, field_doc("Any structure that the operator stored, or null.")] = field(
+    adv_origin_configs: Annotated[Raw, field_doc("Any structure stored by the operator, or null.")] = field(
         name="advOriginConfigs"
     )
-    origin_domain_name: Annotated[str | None, field_doc("The origin's name, or null.")] = field(name="originDomainName")
+    origin_domain_name: Annotated[str | None, field_doc("The origin's domain name, or null.")] = field(
+        name="originDomainName"
+    )
 
 
 class DomainDetail(Struct, frozen=True, kw_only=True):
     """`data` of GetDomainDetail."""
 
-    domain_id: Annotated[str, field_doc("The id that was asked for.")] = field(name="domainId")
+    domain_id: Annotated[str, field_doc("The requested ID.")] = field(name="domainId")
     domain_name: Annotated[str, field_doc("The accelerated domain.")] = field(name="domainName")
     comment: Annotated[str, field_doc("May be empty, never null.")]
     service_areas: Annotated[str, field_doc("Codes separated by semicolons; accept any value.")] = field(
@@ -122,10 +124,10 @@ class DomainDetail(Struct, frozen=True, kw_only=True):
     enabled: Annotated[Literal["true", "false"], field_doc('The text `"true"` or `"false"`, not a boolean.')]
     cname: Annotated[str, field_doc("The name to point the domain at.")]
     status: Annotated[str, field_doc("As the operator recorded it; accept any value. No transitions are defined.")]
-    cache_behaviors: Annotated[Raw, field_doc("Items of any structure that the operator stored.", type="array")] = (
-        field(name="cacheBehaviors")
+    cache_behaviors: Annotated[Raw, field_doc("Items of any structure stored by the operator.", type="array")] = field(
+        name="cacheBehaviors"
     )
-    visit_control_rules: Annotated[Raw, field_doc("Items of any structure that the operator stored.", type="array")] = (
+    visit_control_rules: Annotated[Raw, field_doc("Items of any structure stored by the operator.", type="array")] = (
         field(name="visitControlRules")
     )
     origin_config: Annotated[OriginConfig, field_doc("Where the content comes from.")] = field(name="originConfig")
@@ -138,16 +140,16 @@ class NewsItem(Struct, frozen=True):
     """One announcement."""
 
     date: Annotated[
-        str, field_doc("`YYYY-MM-DD HH:MM:SS` in the operator's time zone, which `GET /api/` names.", pattern=TIMESTAMP)
+        str, field_doc("`YYYY-MM-DD HH:MM:SS` in the operator's time zone, see `GET /api/`.", pattern=TIMESTAMP)
     ]
-    url: Annotated[str, field_doc("Where it is to be read.")]
+    url: Annotated[str, field_doc("Link to the full text.")]
     title: Annotated[str, field_doc("Its title.")]
 
 
 class ConsumptionItem(Struct, frozen=True):
-    """What one kind of resource costs."""
+    """Estimated cost of one kind of resource."""
 
-    res_type: Annotated[ResourceType, field_doc("The kind.")]
+    res_type: Annotated[ResourceType, field_doc("The kind of resource.")]
     hour: Annotated[str, field_doc("For the current clock hour, as decimal text.", unit="currency", pattern=DECIMAL)]
     day: Annotated[str, field_doc("`hour` × 24.", unit="currency", pattern=DECIMAL)]
     month: Annotated[str, field_doc("`day` × 30.", unit="currency", pattern=DECIMAL)]
@@ -155,7 +157,7 @@ class ConsumptionItem(Struct, frozen=True):
 
 
 class Units(Struct, frozen=True):
-    """The units that sizes are in."""
+    """Units of sizes."""
 
     ram: Annotated[str, field_doc("Of RAM.")] = "MB"
     disk: Annotated[str, field_doc("Of system disks.")] = "GB"
@@ -164,13 +166,13 @@ class Units(Struct, frozen=True):
 
 
 class Welcome(Struct, frozen=True):
-    """`data` of `GET /api/`: what a newcomer, a page or a command line needs to begin."""
+    """`data` of `GET /api/`: what a client needs to start."""
 
     actions: Annotated[list[str], field_doc("The names of all actions.")]
-    regions: Annotated[list[str], field_doc("The addresses to choose from as `region` at login.")]
+    regions: Annotated[list[str], field_doc("The URLs accepted as `region` at login.")]
     currency: Annotated[str, field_doc("The currency of all amounts, an ISO 4217 code.", pattern="^[A-Z]{3}$")]
-    time_zone: Annotated[str, field_doc("The operator's time zone: of the clock hour and of news dates.")] = field(
+    time_zone: Annotated[str, field_doc("The operator's time zone, used for the clock hour and news dates.")] = field(
         name="timeZone"
     )
-    month_days: Annotated[int, field_doc("Days that an estimated month has.")] = field(name="monthDays")
-    units: Annotated[Units, field_doc("The units that sizes are in.")] = Units()
+    month_days: Annotated[int, field_doc("Days in an estimated month.")] = field(name="monthDays")
+    units: Annotated[Units, field_doc("Units of sizes.")] = Units()

@@ -7,13 +7,13 @@ from typing import Any, Final
 
 
 def escape(text: str) -> str:
-    """The text on one line: whatever is not seen, or moves what is, as a Python escape."""
-    return _escaped(text, lambda unseen: unseen.encode("unicode_escape").decode())
+    """Escape invisible and control characters, so that the text is one safe line."""
+    return _escaped(text, lambda character: character.encode("unicode_escape").decode())
 
 
 def escape_json(text: str) -> str:
-    """JSON text on one line: besides what JSON escapes anyway, what a terminal or a reader of lines would act upon."""
-    return _escaped(text, lambda unseen: json.dumps(unseen)[1:-1])
+    """Escape, in JSON text, characters that a terminal or a line reader would interpret."""
+    return _escaped(text, lambda character: json.dumps(character)[1:-1])
 
 
 def _escaped(text: str, escape: Callable[[str], str]) -> str:
@@ -23,12 +23,12 @@ def _escaped(text: str, escape: Callable[[str], str]) -> str:
 
 
 def _is_printable(character: str) -> bool:
-    # Spaces of other widths, such as that of Chinese text, count as unprintable in Python.
+    # Python counts other spaces, such as the ideographic space, as unprintable.
     return character.isprintable() or unicodedata.category(character) == "Zs"
 
 
 def format_cell(value: Any) -> str:
-    """Like a line, it does not control what shows it."""
+    """Format a value as one escaped line."""
     if value is None or value is False:
         return "" if value is None else "no"
     if value is True:
@@ -45,8 +45,8 @@ SHORT_LENGTH: Final = 40
 LONG_LENGTH: Final = 1000
 
 
-def escape_and_truncate(text: object, most: int = SHORT_LENGTH) -> str:
-    """On one line, and of so many characters at the most."""
-    # Cut before, too: a console may send very much.
-    shown = escape(str(text)[: most + 1])
-    return shown if len(shown) <= most else f"{shown[: most - 1]}…"
+def escape_and_truncate(text: object, max_length: int = SHORT_LENGTH) -> str:
+    """Escape the text and truncate it to a maximum length."""
+    # Truncate first, too: a console may send very long text.
+    escaped = escape(str(text)[: max_length + 1])
+    return escaped if len(escaped) <= max_length else f"{escaped[: max_length - 1]}…"
