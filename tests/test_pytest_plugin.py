@@ -117,7 +117,7 @@ def test_a_client_needs_an_account(tmp_path: Path, cloud: Path) -> None:
     test = "def test_mine(cloudconsole_client): pass\n"
     done = run_pytest(tmp_path, test, "--cloudconsole-cloud", "clouds/mine.yaml")
     assert done.returncode == 1
-    assert "\ncloudconsole_client: give cloudconsole_username and cloudconsole_password, too\n" in done.stdout
+    assert "\ncloudconsole_client: set cloudconsole_username and cloudconsole_password, too\n" in done.stdout
     assert "Traceback" not in done.stdout
 
 

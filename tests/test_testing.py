@@ -37,7 +37,7 @@ def test_it_serves_the_sample_and_leaves_nothing_behind(tmp_path: Path, monkeypa
         assert (server.data / "cloud.db").exists()
     assert list(tmp_path.iterdir()) == []
     assert not is_listening(server.address)
-    with pytest.raises(ServerNotStarted, match=f"the console on {server.address} does not answer"):
+    with pytest.raises(ServerNotStarted, match=f"the console at {server.address} does not respond"):
         server.reset()
 
 
@@ -99,7 +99,7 @@ def test_what_is_no_console_is_told_in_a_line(answer: bytes) -> None:
 
         thread.submit(answer_once)
         address = f"http://127.0.0.1:{other.getsockname()[1]}"
-        with pytest.raises(ServerNotStarted, match=f"the console on {address} does not answer"):
+        with pytest.raises(ServerNotStarted, match=f"the console at {address} does not respond"):
             ConsoleServer(address, "", Path(), {}).reset()
 
 

@@ -1,4 +1,4 @@
-"""Cloud Console: the programmatic interface of a cloud hosting console, and its Python client."""
+"""Cloud Console: a programmatic interface to a cloud hosting console, and its Python client."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -71,13 +71,13 @@ __all__ = [
 ]
 
 
-if not TYPE_CHECKING:  # A type checker would take any name for one that is here.
+if not TYPE_CHECKING:  # Otherwise type checkers would accept any name.
 
     def __getattr__(name: str) -> Any:
-        """The client, only once it is asked for: neither the server nor `cloudconsole --help` waits for it."""
+        """Import the client on first use: the server and `cloudconsole --help` do not need it."""
         if name in __all__:
-            home = "cloudconsole.client.aio" if name == "AsyncConsole" else "cloudconsole.client"
-            return getattr(import_module(home), name)
+            module = "cloudconsole.client.aio" if name == "AsyncConsole" else "cloudconsole.client"
+            return getattr(import_module(module), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

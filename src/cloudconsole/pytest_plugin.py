@@ -1,6 +1,6 @@
-"""The pytest plugin, installed with the package: a console of one's own, and a client logged in to it.
+"""Pytest plugin: a console for tests, and a client logged in to it.
 
-It is loaded in every run of pytest, so all that costs anything is imported by the fixtures.
+Every pytest run loads it, so the fixtures import everything expensive.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
     from cloudconsole.testing import ConsoleServer
 
 OPTIONS: Final = {
-    "cloud": "cloud file to serve instead of the sample (in the ini file: from its folder)",
-    "username": "account to log in with; of the sample it is demo",
-    "password": "its password: one of a cloud made for tests, and of nothing else",
-    "clock": "time at which the console's clock begins, such as 2026-01-01T00:59:30Z",
-    "seed": "text that makes ids and tokens the same in every run",
+    "cloud": "cloud file to serve instead of the sample (in the ini file: relative to it)",
+    "username": "account to log in with (sample: demo)",
+    "password": "its password; use one made for tests only",
+    "clock": "start time of the console's clock, such as 2026-01-01T00:59:30Z",
+    "seed": "seed that makes IDs and tokens reproducible",
 }
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("cloudconsole", "a Cloud Console to test against")
-    for name, meaning in OPTIONS.items():
-        group.addoption(f"--cloudconsole-{name}", metavar=name.upper(), help=meaning)
-        parser.addini(f"cloudconsole_{name}", meaning)
-    parser.addini("cloudconsole_clock_fixed", "let the console's clock stand", type="bool", default=False)
-    parser.addini("cloudconsole_flags", "further flags of cloudconsole serve", type="args")
+    group = parser.getgroup("cloudconsole", "Cloud Console test server")
+    for name, help_text in OPTIONS.items():
+        group.addoption(f"--cloudconsole-{name}", metavar=name.upper(), help=help_text)
+        parser.addini(f"cloudconsole_{name}", help_text)
+    parser.addini("cloudconsole_clock_fixed", "stop the console's clock", type="bool", default=False)
+    parser.addini("cloudconsole_flags", "additional flags of cloudconsole serve", type="args")
 
 
 @pytest.fixture(scope="session")
 def cloudconsole_server(pytestconfig: pytest.Config) -> Iterator[ConsoleServer]:
-    """A console that serves in test mode on this machine, one for the whole session."""
+    """Run a console in test mode on this machine, one per session."""
     from cloudconsole.testing import ServerNotStarted, running_console
 
     username, password = _option(pytestconfig, "username"), _option(pytestconfig, "password")
@@ -54,31 +54,31 @@ def cloudconsole_server(pytestconfig: pytest.Config) -> Iterator[ConsoleServer]:
 
 @pytest.fixture
 def cloudconsole_client(cloudconsole_server: ConsoleServer) -> Iterator[Console]:
-    """A client logged in to the console, which is as at its start, before the test and after it."""
+    """Return a logged-in client; the console is reset before and after the test."""
     from httpx2 import HTTPTransport
 
     from cloudconsole import Console
 
     server = cloudconsole_server
     if not server.accounts:
-        pytest.fail("cloudconsole_client: give cloudconsole_username and cloudconsole_password, too", pytrace=False)
+        pytest.fail("cloudconsole_client: set cloudconsole_username and cloudconsole_password, too", pytrace=False)
     server.reset()
     with Console(
         server.address,
         region=server.region,
         username=server.username,
         password=server.password,
-        # One of its own, because no proxy in the environment knows the way to it.
+        # Explicit, to ignore proxy variables in the environment.
         transport=HTTPTransport(),
     ) as client:
-        # A first call proves the login: what fails from here on, the test made fail.
+        # Verify the login with a first call, so that later failures are the test's.
         client.urls()
         yield client
     server.reset()
 
 
 def _option(config: pytest.Config, name: str) -> str | None:
-    """What the command line says, else the ini file."""
+    """Return an option from the command line, else from the ini file."""
     return config.getoption(f"cloudconsole_{name}") or config.getini(f"cloudconsole_{name}") or None
 
 

@@ -154,7 +154,7 @@ class TestReports:
         # There is nobody at this address, which nobody has found out yet.
         done = conformance("http://127.0.0.1:1", flag, str(tmp_path / "missing" / "report"))
         assert done.returncode == 2
-        reason = "cannot be written: No such file or directory"
+        reason = "cannot write: No such file or directory"
         assert done.stderr == f"cloudconsole: {tmp_path}/missing/report: {reason}\n"
 
     def test_both_cannot_be_the_same_file(self, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cloudconsole import SavedCookie
-from cloudconsole.client.cookies import MOST_COOKIES, CookieJar, csrf_token
+from cloudconsole.client.cookies import MAX_COOKIES, CookieJar, csrf_token
 from tests.client.conftest import Connect
 from tests.client.scripted_server import LOGGED_IN, Canned, ScriptedServer, Seen, envelope
 from tests.client.sync_async import together
@@ -111,7 +111,7 @@ def test_a_console_under_a_path() -> None:
 
 def test_they_do_not_grow_without_bound() -> None:
     taken = cookies(*(f"c{number}=1" for number in range(1000)))
-    assert len(taken.all()) == MOST_COOKIES
+    assert len(taken.all()) == MAX_COOKIES
 
 
 def test_what_was_asked_for_in_another_era_is_not_taken() -> None:

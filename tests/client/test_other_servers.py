@@ -432,7 +432,7 @@ class TestConnections:
     def test_an_answer_without_measure(
         self, guest: Any, other: ScriptedServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(transport, "MOST_BYTES", 1 << 20)
+        monkeypatch.setattr(transport, "MAX_BYTES", 1 << 20)
 
         def flood() -> Iterator[bytes]:
             while True:
@@ -445,7 +445,7 @@ class TestConnections:
     def test_a_connection_is_free_again_after_it(
         self, guest: Any, other: ScriptedServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(transport, "MOST_BYTES", 1000)
+        monkeypatch.setattr(transport, "MAX_BYTES", 1000)
         other.actions = [*[envelope("x" * 2000)] * 120, DONE]
         refusals = [refusal for _ in range(4) for refusal in together(30, lambda: guest.call("GetIt"))]
         assert {type(refusal) for refusal in refusals} == {ProtocolError}

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from cloudconsole import ConnectionFailed, RateLimited, ServerError
-from cloudconsole.client.retry import LONGEST_WAIT, MOST_TRIES_TO_CONNECT, RetryPolicy
+from cloudconsole.client.retry import MAX_CONNECT_ATTEMPTS, MAX_WAIT, RetryPolicy
 
 BUSY = ServerError("busy", code=503)
 
@@ -22,7 +22,7 @@ def test_waits_are_spread() -> None:
 
 def test_waits_grow_up_to_a_longest() -> None:
     grown = [wait or 0 for wait in waits(BUSY, 12)]
-    assert grown[-1] <= LONGEST_WAIT
+    assert grown[-1] <= MAX_WAIT
     # Each is between half and all of twice the one before it.
     assert all(after >= before / 2 for before, after in pairwise(grown))
     assert grown[6] > 2 * grown[0]
@@ -40,7 +40,7 @@ def test_no_wait_is_begun_that_is_longer_than_the_time_left() -> None:
 
 def test_where_nobody_listens_is_tried_a_few_times_only() -> None:
     nobody = ConnectionFailed("refused", was_sent=False)
-    *tries, last = waits(nobody, MOST_TRIES_TO_CONNECT + 1)
+    *tries, last = waits(nobody, MAX_CONNECT_ATTEMPTS + 1)
     assert None not in tries
     assert last is None
 
@@ -56,6 +56,6 @@ def test_while_a_person_is_asked_no_time_passes(monkeypatch: pytest.MonkeyPatch)
     now = [100.0]
     monkeypatch.setattr("cloudconsole.client.retry.time.monotonic", lambda: now[0])
     patience = RetryPolicy(5)
-    with patience.held():
+    with patience.paused():
         now[0] += 60
     assert patience.remaining == 5

@@ -1,6 +1,6 @@
-"""Consoles from the caller's side: `Console` and `AsyncConsole` over one core that holds the protocol.
+"""Python client: `Console` and `AsyncConsole` over one I/O-free protocol implementation.
 
-`AsyncConsole` is in `cloudconsole.client.aio`, so that only those who await it load what that takes.
+`AsyncConsole` is in `cloudconsole.client.aio`, so that only its users import the async dependencies.
 """
 
 from cloudconsole.client.exceptions import (

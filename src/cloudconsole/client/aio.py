@@ -1,4 +1,4 @@
-"""`AsyncConsole`: a console to call from tasks."""
+"""`AsyncConsole`: the asynchronous client."""
 
 import ssl
 from collections.abc import AsyncGenerator
@@ -17,14 +17,19 @@ from cloudconsole.client.responses import HttpResponse
 from cloudconsole.client.retry import RetryPolicy, validate_timeout
 from cloudconsole.client.session import Password, Session, make_credentials
 from cloudconsole.client.steps import Pause, Renew, Send, Steps
-from cloudconsole.client.transport import IncomingBody, client_options, request_arguments, timeout_for
-from cloudconsole.client.transport import connection_failed as failure_of
+from cloudconsole.client.transport import (
+    IncomingBody,
+    client_options,
+    connection_failed,
+    request_arguments,
+    timeout_for,
+)
 
 T = TypeVar("T")
 
 
 class AsyncConsole:
-    """A console, logged in to with the first call. Tasks may share it; a session that ends is renewed for all."""
+    """Client of one console; logs in on the first call. Safe to share between tasks, which share session renewal."""
 
     def __init__(
         self,
@@ -41,81 +46,82 @@ class AsyncConsole:
         verify: ssl.SSLContext | bool = True,
         transport: httpx2.AsyncBaseTransport | None = None,
     ) -> None:
-        """`timeout` bounds one request, `deadline` a call with its login and repeats, both in seconds.
+        """`timeout` limits one request, `deadline` a call including login and retries, both in seconds.
 
-        `region` may be left out where the console offers exactly one. `session` is a kept one, so that no login is
-        needed until it ends. `language` is the messages', "en" or "zh". `transport` replaces the network.
+        `region` is optional if the console offers exactly one. `session` resumes a saved session, so that no login is
+        needed until it ends. `language` selects the language of messages, "en" or "zh". `transport` replaces the HTTP
+        transport.
         """
-        identity = make_credentials(base_url, region, username, password, session)
+        credentials = make_credentials(base_url, region, username, password, session)
         self._timeout, deadline = validate_timeout("timeout", timeout), validate_timeout("deadline", deadline)
         self._http = httpx2.AsyncClient(
-            **client_options(identity.base_url, language=language, verify=verify), transport=transport
+            **client_options(credentials.base_url, language=language, verify=verify), transport=transport
         )
-        self._address = identity.base_url
-        self._core = ProtocolFlow(identity, session=session, deadline=deadline, send_as=send_as)
-        self._one_at_a_time = anyio.Lock()
+        self._base_url = credentials.base_url
+        self._flow = ProtocolFlow(credentials, session=session, deadline=deadline, send_as=send_as)
+        self._login_lock = anyio.Lock()
 
     @property
     def session(self) -> Session | None:
-        """The session, to be kept and given to another `Console` later; None while nobody is logged in."""
-        return self._core.session
+        """The session, to save and pass to another `Console` later; None while not logged in."""
+        return self._flow.session
 
     async def login(self) -> None:
-        """Log in now; otherwise the first call does."""
-        retry_policy = self._core.retry_policy()
-        async with self._turn(retry_policy):
-            await self._run(self._core.login(retry_policy))
+        """Log in now instead of on the first call."""
+        retry_policy = self._flow.retry_policy()
+        async with self._locked(retry_policy):
+            await self._run(self._flow.login(retry_policy))
 
     async def logout(self) -> None:
         """End the session. Later calls raise `LoginRequired` until `login()`."""
-        retry_policy = self._core.retry_policy()
-        async with self._turn(retry_policy):
-            await self._run(self._core.logout(retry_policy))
+        retry_policy = self._flow.retry_policy()
+        async with self._locked(retry_policy):
+            await self._run(self._flow.logout(retry_policy))
 
     async def about(self) -> About:
-        """What the console said of itself when it was opened."""
-        return await self._run(self._core.about())
+        """Return the description that the console gives at `GET /api/`."""
+        return await self._run(self._flow.about())
 
     async def usage_limits(self) -> UsageLimits:
-        return await self._run(self._core.usage_limits())
+        return await self._run(self._flow.usage_limits())
 
     async def flavors(self) -> Flavors:
-        return await self._run(self._core.flavors())
+        return await self._run(self._flow.flavors())
 
     async def urls(self) -> list[Url]:
-        return await self._run(self._core.urls())
+        return await self._run(self._flow.urls())
 
     async def domain(self, domain_id: str) -> Domain:
-        return await self._run(self._core.domain(domain_id))
+        return await self._run(self._flow.domain(domain_id))
 
     async def news(self) -> list[NewsItem]:
-        """Newest first."""
-        return await self._run(self._core.news())
+        """Return the announcements, newest first."""
+        return await self._run(self._flow.news())
 
     async def consumption(self) -> Consumption:
-        return await self._run(self._core.consumption())
+        return await self._run(self._flow.consumption())
 
     async def call(self, action: str, /, **fields: Any) -> Any:
-        """Any action by its name, with its fields; gives `data` as it came.
+        """Call any action by name and return its `data` unchanged.
 
-        A `Get…` is repeated after a lost connection; what may change something is not.
+        A `Get…` action is retried after a lost connection; others, which may change something, are not.
         """
-        return await self._run(self._core.call(action, fields, decoding.as_it_came))
+        return await self._run(self._flow.call(action, fields, decoding.as_it_came))
 
     async def aclose(self) -> None:
-        """Close the connections; the session stays."""
+        """Close the connections; the session remains valid."""
         await self._http.aclose()
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.aclose()
 
     def __repr__(self) -> str:
-        return f"AsyncConsole({self._address!r})"
+        return f"AsyncConsole({self._base_url!r})"
 
     async def _run(self, steps: Steps[T]) -> T:
         try:
@@ -140,33 +146,33 @@ class AsyncConsole:
             case Pause():
                 await anyio.sleep(step.seconds)
             case Renew():
-                async with self._turn(step.retry):
-                    await self._run(self._core.renew(step))
+                async with self._locked(step.retry):
+                    await self._run(self._flow.renew(step))
         return None
 
     @asynccontextmanager
-    async def _turn(self, retry_policy: RetryPolicy) -> AsyncGenerator[None]:
-        with anyio.move_on_after(retry_policy.remaining) as waiting:
-            await self._one_at_a_time.acquire()
-        if waiting.cancelled_caught:
-            raise ConnectionFailed(f"cannot reach {self._address}: another caller's login takes too long")
+    async def _locked(self, retry_policy: RetryPolicy) -> AsyncGenerator[None]:
+        with anyio.move_on_after(retry_policy.remaining) as scope:
+            await self._login_lock.acquire()
+        if scope.cancelled_caught:
+            raise ConnectionFailed(f"cannot reach {self._base_url}: a concurrent login takes too long")
         try:
             yield
         finally:
-            self._one_at_a_time.release()
+            self._login_lock.release()
 
     async def _send(self, step: Send) -> HttpResponse:
-        request = self._http.build_request(**request_arguments(self._address, step, self._timeout))
+        request = self._http.build_request(**request_arguments(self._base_url, step, self._timeout))
         try:
             with anyio.fail_after(max(step.retry.remaining, 0)):
                 response = await self._http.send(request, stream=True)
                 try:
-                    incoming = IncomingBody(timeout_for(step, self._timeout))
-                    async for piece in response.aiter_bytes():
-                        incoming.add(piece)
+                    body = IncomingBody(timeout_for(step, self._timeout))
+                    async for chunk in response.aiter_bytes():
+                        body.add(chunk)
                 finally:
                     await response.aclose()
-                return incoming.answer(response)
+                return body.response(response)
         except (httpx2.HTTPError, TimeoutError) as problem:
-            failure = failure_of(self._address, problem)
+            failure = connection_failed(self._base_url, problem)
         raise failure

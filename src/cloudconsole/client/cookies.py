@@ -1,4 +1,4 @@
-"""The cookies of one console, which alone they go to, kept as a browser would (RFC 6265)."""
+"""Cookie jar of one console, following RFC 6265; cookies are sent to this console only."""
 
 import time
 from collections.abc import Iterable
@@ -11,73 +11,75 @@ from urllib.parse import urlsplit
 from cloudconsole.client.session import SavedCookie
 from cloudconsole.spec.constants import CSRF_COOKIE
 
-MOST_COOKIES: Final = 50
-LONGEST_LINE: Final = 4096
+MAX_COOKIES: Final = 50
+MAX_LINE_LENGTH: Final = 4096
 
 
 class CookieJar:
-    """Callers may share it. Eras tell answers to what was sent before a login from those after it."""
+    """Thread-safe cookie jar. Eras separate responses to requests sent before a login from later ones."""
 
-    def __init__(self, base_url: str, kept: Iterable[SavedCookie] = ()) -> None:
-        address = urlsplit(base_url)
-        self._host = address.hostname or ""
-        self._prefix = address.path
-        self._may_send_secure = address.scheme == "https" or _is_this_machine(self._host)
-        self._kept = tuple(kept)
+    def __init__(self, base_url: str, cookies: Iterable[SavedCookie] = ()) -> None:
+        url = urlsplit(base_url)
+        self._host = url.hostname or ""
+        self._prefix = url.path
+        self._may_send_secure = url.scheme == "https" or _is_loopback(self._host)
+        self._cookies = tuple(cookies)
         self._lock = Lock()
         self.era = 0
 
     def all(self) -> tuple[SavedCookie, ...]:
-        return self._kept
+        return self._cookies
 
     def sent_to(self, path: str) -> tuple[SavedCookie, ...]:
-        """Those that go to a path of the console, the nearest path's first."""
+        """Return the cookies for a path of the console, longest cookie path first."""
         now, path = time.time(), self._prefix + path
         sent = [
             cookie
-            for cookie in self._kept
-            if _is_under(path, cookie.path)
+            for cookie in self._cookies
+            if _path_matches(path, cookie.path)
             and (self._may_send_secure or not cookie.secure)
             and (cookie.expires is None or cookie.expires > now)
         ]
         return tuple(sorted(sent, key=lambda cookie: -len(cookie.path)))
 
     def take(self, lines: Iterable[str], era: int | None) -> None:
-        """What an answer sets, unless it was asked for in another era."""
-        found = [cookie for line in lines if (cookie := self._read(line)) is not None]
+        """Store the cookies of a response, unless its request was sent in another era."""
+        received = [cookie for line in lines if (cookie := self._read(line)) is not None]
         with self._lock:
             if era != self.era:
                 return
-            kept = {(cookie.name, cookie.path): cookie for cookie in self._kept}
-            for cookie in found:
-                kept.pop((cookie.name, cookie.path), None)
+            stored = {(cookie.name, cookie.path): cookie for cookie in self._cookies}
+            for cookie in received:
+                stored.pop((cookie.name, cookie.path), None)
                 if cookie.expires is None or cookie.expires > time.time():
-                    kept[cookie.name, cookie.path] = cookie
-            self._kept = tuple(kept.values())[-MOST_COOKIES:]
+                    stored[cookie.name, cookie.path] = cookie
+            self._cookies = tuple(stored.values())[-MAX_COOKIES:]
 
     def begin_era(self, *, forget: bool = False) -> None:
         with self._lock:
             self.era += 1
             if forget:
-                self._kept = ()
+                self._cookies = ()
 
     def _read(self, line: str) -> SavedCookie | None:
-        """A Set-Cookie line; None where it is not for us."""
+        """Parse a Set-Cookie line; return None if it is invalid or for another host."""
         pair, *attributes = line.split(";")
         name, is_pair, value = (part.strip() for part in pair.partition("="))
-        said = {key.strip().lower(): value.strip() for key, _, value in (each.partition("=") for each in attributes)}
-        domain = said.get("domain", "").lstrip(".").lower()
-        is_ours = not domain or domain == self._host or self._host.endswith(f".{domain}")
-        if not (name and is_pair and is_ours and len(line) <= LONGEST_LINE and pair.isascii() and pair.isprintable()):
+        given = {key.strip().lower(): value.strip() for key, _, value in (each.partition("=") for each in attributes)}
+        domain = given.get("domain", "").lstrip(".").lower()
+        is_for_host = not domain or domain == self._host or self._host.endswith(f".{domain}")
+        if not (
+            name and is_pair and is_for_host and len(line) <= MAX_LINE_LENGTH and pair.isascii() and pair.isprintable()
+        ):
             return None
-        path = said.get("path", "")
+        path = given.get("path", "")
         return SavedCookie(
             name=name,
             value=value,
-            # Without one, a browser would keep it from the other steps; whoever forgot it did not mean that.
+            # A browser would restrict it to the request's directory, which a server that omits Path does not intend.
             path=path if path.startswith("/") else "/",
-            secure="secure" in said,
-            expires=_end(said),
+            secure="secure" in given,
+            expires=_expiry(given),
         )
 
 
@@ -85,21 +87,21 @@ def csrf_token(cookies: Iterable[SavedCookie]) -> str | None:
     return next((cookie.value for cookie in cookies if cookie.name == CSRF_COOKIE and cookie.value), None)
 
 
-def _end(said: dict[str, str]) -> float | None:
-    age = said.get("max-age", "")
+def _expiry(given: dict[str, str]) -> float | None:
+    age = given.get("max-age", "")
     if age.removeprefix("-").isdecimal() and age.isascii() and len(age) < 12:
         return time.time() + int(age)
     try:
-        return parsedate_to_datetime(said["expires"]).timestamp() if "expires" in said else None
+        return parsedate_to_datetime(given["expires"]).timestamp() if "expires" in given else None
     except (ValueError, OverflowError):
         return None
 
 
-def _is_under(path: str, place: str) -> bool:
-    return path == place or path.startswith(place if place.endswith("/") else f"{place}/")
+def _path_matches(path: str, cookie_path: str) -> bool:
+    return path == cookie_path or path.startswith(cookie_path if cookie_path.endswith("/") else f"{cookie_path}/")
 
 
-def _is_this_machine(host: str) -> bool:
+def _is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
     try:

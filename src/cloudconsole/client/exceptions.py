@@ -1,19 +1,19 @@
-"""Every way a call can fail: one tree.
+"""Exception hierarchy of the client.
 
 ConsoleError
-├── InvalidCredentials   the user, password or account is not taken
-├── LoginRequired        nobody is logged in, and nothing is given to log in with
-├── CsrfFailed           the token was refused, also after a new login
-├── RegionRequired       no region was given, and the console offers not exactly one
+├── InvalidCredentials   the username or password is wrong, or the account is disabled
+├── LoginRequired        not logged in, and no credentials to log in with
+├── CsrfFailed           the token was rejected, even after a new login
+├── RegionRequired       no region was given, and the console does not offer exactly one
 ├── UnknownAction
-├── NotFound             such as a domain that the account does not have
-├── RateLimited          `retry_after` says how long to wait
-├── RequestRefused       any other fault of the request
-├── ServerError          a fault of the console, or of what is behind it
-├── ProtocolError        the answer is not as the interface has it; `payload` is what came
-└── ConnectionFailed     no connection, a lost one, or no answer in time
+├── NotFound             for example, a domain that the account does not have
+├── RateLimited          `retry_after` is the number of seconds to wait
+├── RequestRefused       any other error in the request
+├── ServerError          an error of the console or of an upstream service
+├── ProtocolError        the response violates the interface; `payload` is its content
+└── ConnectionFailed     no connection, a lost connection, or no response in time
 
-The envelope's `code` decides, whatever the HTTP status, and its `error` where several are of that code.
+The envelope's `code` decides, whatever the HTTP status; `error` distinguishes errors with the same code.
 """
 
 from typing import Any, Final
@@ -22,7 +22,7 @@ from cloudconsole.spec import errors as spec
 
 
 class ConsoleError(Exception):
-    """A call that failed; `str()` is one line for people, and holds no secret."""
+    """A failed call; `str()` is a one-line message without secrets."""
 
     def __init__(
         self,
@@ -37,24 +37,24 @@ class ConsoleError(Exception):
         super().__init__(message)
         self.message = message
         self.code = code
-        """The envelope's, else the HTTP status; None where no answer came."""
+        """The envelope's code, else the HTTP status; None without a response."""
         self.error = error
-        """The console's identifier of what went wrong, for programs; None where it gives none."""
+        """The console's error identifier, for programs; None if it sends none."""
         self.field = field
-        """The request's field at fault, or of a ProtocolError the answer's."""
+        """The invalid request field, or for a ProtocolError the invalid response field."""
         self.request_id = request_id
-        """What to quote to the operator."""
+        """The request ID to report to the operator."""
         self.retry_after = retry_after
-        """The seconds that the console asks to wait."""
+        """The number of seconds that the console asks to wait."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Whatever a subclass's __init__ wants: copies are for other callers, and pickles for other processes.
-        return _made_again, (type(self), self.args, dict(self.__dict__))
+        # Independent of a subclass's __init__: errors are copied for other waiters and pickled for other processes.
+        return _rebuild, (type(self), self.args, dict(self.__dict__))
 
 
-def _made_again(kind: type[ConsoleError], arguments: tuple[Any, ...], facts: dict[str, Any]) -> ConsoleError:
+def _rebuild(kind: type[ConsoleError], arguments: tuple[Any, ...], attributes: dict[str, Any]) -> ConsoleError:
     error = kind.__new__(kind, *arguments)
-    error.__dict__.update(facts)
+    error.__dict__.update(attributes)
     return error
 
 
@@ -74,7 +74,7 @@ class RegionRequired(ConsoleError):
     def __init__(self, message: str, regions: tuple[str, ...]) -> None:
         super().__init__(message, field="region")
         self.regions = regions
-        """What the console offers; empty where it does not say."""
+        """The regions that the console offers; empty if it does not list them."""
 
 
 class UnknownAction(ConsoleError):
@@ -98,22 +98,22 @@ class ServerError(ConsoleError):
 
 
 class ProtocolError(ConsoleError):
-    def __init__(self, message: str, *, payload: Any, **facts: Any) -> None:
-        super().__init__(message, **facts)
+    def __init__(self, message: str, *, payload: Any, **attributes: Any) -> None:
+        super().__init__(message, **attributes)
         self.payload = payload
-        """What came: decoded where it is JSON, else its bytes."""
+        """The response body, decoded if it is JSON, else bytes."""
 
 
 class ConnectionFailed(ConsoleError):
     def __init__(self, message: str, *, was_sent: bool = True) -> None:
         super().__init__(message)
         self.was_sent = was_sent
-        """False where the console surely has not seen the request."""
+        """False if the console certainly did not receive the request."""
 
 
 _BY_ERROR: Final[dict[tuple[str | None, int], type[ConsoleError]]] = {
-    (refusal.error, refusal.code): kind
-    for refusal, kind in (
+    (api_error.error, api_error.code): kind
+    for api_error, kind in (
         (spec.InvalidCredentials, InvalidCredentials),
         (spec.NoProject, RequestRefused),
         (spec.UnknownAction, UnknownAction),

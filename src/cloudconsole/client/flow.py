@@ -25,7 +25,14 @@ from cloudconsole.client.exceptions import (
     ServerError,
 )
 from cloudconsole.client.models import About, Consumption, Domain, Flavors, NewsItem, Url, UsageLimits
-from cloudconsole.client.responses import REDIRECTS, HttpResponse, check_login, check_logout, decode_data, error_of
+from cloudconsole.client.responses import (
+    REDIRECTS,
+    HttpResponse,
+    check_login,
+    check_logout,
+    decode_data,
+    decode_welcome,
+)
 from cloudconsole.client.retry import RetryPolicy
 from cloudconsole.client.session import Credentials, SavedCookie, Session
 from cloudconsole.client.steps import Pause, Renew, Send, Steps
@@ -44,7 +51,7 @@ T = TypeVar("T")
 
 
 class RequestSender:
-    """Those with one console."""
+    """Sends requests to one console and stores its cookies."""
 
     def __init__(self, base_url: str, cookies: tuple[SavedCookie, ...]) -> None:
         self._referer = base_url + CALL_ACTION.path
@@ -60,7 +67,7 @@ class RequestSender:
 
     @contextmanager
     def logging_in(self) -> Generator[None]:
-        """Within, and for what was sent before, no answer but the login's own sets a cookie."""
+        """Ignore cookies of all responses except the login's, including those of earlier requests."""
         self._cookies.begin_era()
         self._is_logging_in = True
         try:
@@ -83,8 +90,8 @@ class RequestSender:
         may_repeat: bool = True,
         for_login: bool = False,
     ) -> Steps[T]:
-        """One request, repeated while that may help and there is time; gives what is read from its answer."""
-        refused: ConsoleError | None = None
+        """Send a request, retry while useful and in time, and return what `read` makes of the response."""
+        last_error: ConsoleError | None = None
         while True:
             era = self._cookies.era if for_login or not self._is_logging_in else None
             sent = self._cookies.sent_to(operation.path)
@@ -96,49 +103,51 @@ class RequestSender:
                 wait = retry_policy.wait_after(problem, may_repeat=may_repeat)
                 if wait is None:
                     raise
-                refused = problem
+                last_error = problem
             except ConnectionFailed as problem:
                 wait = retry_policy.wait_after(problem, may_repeat=may_repeat)
                 if wait is None:
-                    # What was answered before says more than that the time is over.
-                    raise refused or problem from None
+                    # An earlier error response says more than a timeout.
+                    raise last_error or problem from None
             yield Pause(wait)
 
     def _headers(self, sent: tuple[SavedCookie, ...], media_type: str | None) -> dict[str, str]:
         headers = {"Cookie": "; ".join(f"{cookie.name}={cookie.value}" for cookie in sent)} if sent else {}
         if media_type is None:
             return headers
-        # The token is that of the very cookies that go along: some consoles change it at login. Some demand a Referer.
+        # The token must match the cookies of this request: some consoles change it at login. Some require a Referer.
         return headers | {"Content-Type": media_type, "X-CSRFToken": csrf_token(sent) or "", "Referer": self._referer}
 
 
 SendAs = Literal["json", "form"]
 
-_MOST_RENEWALS: Final = 2
+_MAX_RENEWALS: Final = 2
 
 
 class ProtocolFlow:
-    """What all callers of one console share: the identity, the cookies, and what is known of the session."""
+    """State shared by all calls to one console: credentials, cookies and session state."""
 
-    def __init__(self, identity: Credentials, *, session: Session | None, deadline: float, send_as: SendAs) -> None:
-        self._identity = identity
-        self._exchanges = RequestSender(identity.base_url, () if session is None else session.cookies)
+    def __init__(self, credentials: Credentials, *, session: Session | None, deadline: float, send_as: SendAs) -> None:
+        self._credentials = credentials
+        self._sender = RequestSender(credentials.base_url, () if session is None else session.cookies)
         self._deadline = deadline
         self._send_as = send_as
         self._about: About | None = None
-        # Sessions are numbered, so that a caller can tell that another has logged in meanwhile.
-        self._made = self._current = self._proven = 0 if session is None else 1
+        # Sessions are numbered, so that a call can tell that another one has logged in meanwhile.
+        self._created = self._current = self._verified = 0 if session is None else 1
         self._attempts = 0
         self._last_failure: ConsoleError | None = None
-        self._has_left = False
+        self._is_logged_out = False
 
     @property
     def session(self) -> Session | None:
-        identity, cookies = self._identity, self._exchanges.cookies
-        is_there = any(cookie.name == SESSION_COOKIE for cookie in cookies)
-        if not (self._current and is_there and identity.username):
+        credentials, cookies = self._credentials, self._sender.cookies
+        has_cookie = any(cookie.name == SESSION_COOKIE for cookie in cookies)
+        if not (self._current and has_cookie and credentials.username):
             return None
-        return Session(base_url=identity.base_url, username=identity.username, region=identity.region, cookies=cookies)
+        return Session(
+            base_url=credentials.base_url, username=credentials.username, region=credentials.region, cookies=cookies
+        )
 
     def usage_limits(self) -> Steps[UsageLimits]:
         return self.call(GET_USAGE_LIMITS.name, {}, decoding.usage_limits)
@@ -154,17 +163,17 @@ class ProtocolFlow:
 
     def news(self) -> Steps[list[NewsItem]]:
         retry_policy = self.retry_policy()
-        about = yield from self._acquainted(retry_policy)
+        about = yield from self._description(retry_policy)
         return (yield from self.call(GET_NEWS.name, {}, partial(decoding.news, about=about), retry_policy))
 
     def consumption(self) -> Steps[Consumption]:
         retry_policy = self.retry_policy()
-        about = yield from self._acquainted(retry_policy)
+        about = yield from self._description(retry_policy)
         read = partial(decoding.consumption, about=about)
         return (yield from self.call(GET_CONSUMPTIONS_ESTIMATED.name, {}, read, retry_policy))
 
-    def _acquainted(self, retry_policy: RetryPolicy) -> Steps[About]:
-        """What the console says of itself; where nobody is logged in yet, the login asks it anyway."""
+    def _description(self, retry_policy: RetryPolicy) -> Steps[About]:
+        """Return the console's description; a login fetches it anyway, so log in first if needed."""
         if not self._current:
             yield Renew(0, self._attempts, retry_policy)
         return self._about or (yield from self._open(retry_policy))
@@ -174,14 +183,14 @@ class ProtocolFlow:
     ) -> Steps[T]:
         retry_policy = retry_policy or self.retry_policy()
         body, media_type = _body({**fields, "action": action}, self._send_as)
-        # By the interface's own naming, what is called Get changes nothing.
+        # By the interface's naming, Get actions change nothing.
         reads = action.startswith("Get")
-        for renewals in range(_MOST_RENEWALS + 1):
+        for renewals in range(_MAX_RENEWALS + 1):
             if not self._current:
                 yield Renew(0, self._attempts, retry_policy)
             seen = self._current
             try:
-                result = yield from self._exchanges.send(
+                result = yield from self._sender.send(
                     CALL_ACTION,
                     lambda response: _read(response, read),
                     retry_policy,
@@ -189,91 +198,91 @@ class ProtocolFlow:
                     body=body,
                     may_repeat=reads,
                 )
-            except (LoginRequired, CsrfFailed) as refusal:
-                self._judge(refusal, seen, renewals, reads=reads)
+            except (LoginRequired, CsrfFailed) as error:
+                self._raise_unless_renewable(error, seen, renewals, reads=reads)
                 yield Renew(seen, self._attempts, retry_policy)
             else:
-                self._proven = max(self._proven, seen)
+                self._verified = max(self._verified, seen)
                 return result
-        raise AssertionError("the last refusal is raised")
+        raise AssertionError("unreachable: the last error is raised")
 
-    def _judge(self, refusal: ConsoleError, seen: int, renewals: int, *, reads: bool) -> None:
-        """Raise what a new login would not mend, or may not repeat."""
-        is_unproven = self._proven < seen and self._current in (0, seen)
-        if is_unproven and isinstance(refusal, LoginRequired) and refusal.error is None:
+    def _raise_unless_renewable(self, error: ConsoleError, seen: int, renewals: int, *, reads: bool) -> None:
+        """Raise the error if a new login would not fix it, or the call must not be repeated."""
+        is_unverified = self._verified < seen and self._current in (0, seen)
+        if is_unverified and isinstance(error, LoginRequired) and error.error is None:
             self._current = 0
             failure = InvalidCredentials(
-                "the console took the login, but says to the first call that nobody is logged in: the credentials are "
-                "wrong, or its cookies do not come back to it",
-                code=refusal.code,
-                request_id=refusal.request_id,
+                "the console accepted the login but rejected the first call as not logged in: the credentials are "
+                "wrong, or the console does not get its cookies back",
+                code=error.code,
+                request_id=error.request_id,
             )
             self._last_failure = copy(failure)
-            raise failure from refusal
-        is_hopeless = is_unproven and refusal.error is None
-        # The way to another page may also be the way on from what was done.
-        may_be_done = not reads and refusal.code in REDIRECTS
-        if is_hopeless or may_be_done or renewals >= (1 if is_unproven else _MOST_RENEWALS):
-            raise refusal
+            raise failure from error
+        is_rejected = is_unverified and error.error is None
+        # A redirect may also follow a change that was made.
+        may_be_done = not reads and error.code in REDIRECTS
+        if is_rejected or may_be_done or renewals >= (1 if is_unverified else _MAX_RENEWALS):
+            raise error
 
-    def renew(self, asked: Renew) -> Steps[None]:
-        """To be performed by one caller at a time: whoever waited meanwhile shares what came of it."""
-        if self._has_left:
-            raise LoginRequired("logged out: log in again first")
-        if self._current not in (0, asked.seen):
+    def renew(self, request: Renew) -> Steps[None]:
+        """Renew the session; run under the login lock, so that waiting calls share the outcome."""
+        if self._is_logged_out:
+            raise LoginRequired("logged out: call login() first")
+        if self._current not in (0, request.seen):
             return
-        if self._attempts != asked.attempts and self._last_failure is not None:
+        if self._attempts != request.attempts and self._last_failure is not None:
             raise copy(self._last_failure)
-        yield from self.login(asked.retry)
+        yield from self.login(request.retry)
 
     def login(self, retry_policy: RetryPolicy) -> Steps[None]:
         try:
-            with self._exchanges.logging_in():
+            with self._sender.logging_in():
                 yield from self._login(retry_policy)
         except ConsoleError as problem:
             self._attempts += 1
-            # That one caller's time was too short is no answer for another.
-            is_answer = not isinstance(problem, ConnectionFailed | ServerError)
-            self._last_failure = copy(problem) if is_answer else None
+            # One call's timeout says nothing about another's.
+            is_conclusive = not isinstance(problem, ConnectionFailed | ServerError)
+            self._last_failure = copy(problem) if is_conclusive else None
             raise
         self._attempts += 1
         self._last_failure = None
-        self._has_left = False
-        self._made += 1
-        self._current = self._made
+        self._is_logged_out = False
+        self._created += 1
+        self._current = self._created
 
     def _login(self, retry_policy: RetryPolicy) -> Steps[None]:
-        username, region = self._identity.username, self._identity.region
-        if username is None or self._identity.password is None:
-            raise LoginRequired("nobody is logged in, and no username and password are given to log in with")
+        username, region = self._credentials.username, self._credentials.region
+        if username is None or self._credentials.password is None:
+            raise LoginRequired("not logged in, and no username and password to log in with")
         about = yield from self._open(retry_policy, for_login=True)
         fields = {
-            "csrfmiddlewaretoken": self._exchanges.token_for(LOGIN) or "",
+            "csrfmiddlewaretoken": self._sender.token_for(LOGIN) or "",
             "username": username,
             "region": region or _only_region(about),
             "password": self._password(retry_policy),
         }
         body = urlencode(fields).encode()
-        yield from self._exchanges.send(LOGIN, check_login, retry_policy, media_type=FORM, body=body, for_login=True)
+        yield from self._sender.send(LOGIN, check_login, retry_policy, media_type=FORM, body=body, for_login=True)
 
     def _password(self, retry_policy: RetryPolicy) -> str:
-        password = self._identity.password
+        password = self._credentials.password
         if callable(password):
-            with retry_policy.held():
+            with retry_policy.paused():
                 password = password()
         if not isinstance(password, str) or not is_utf8_encodable(password):
-            raise LoginRequired("there is no password, or it has characters that cannot be sent")
+            raise LoginRequired("no password, or it cannot be encoded as UTF-8")
         return password
 
     def logout(self, retry_policy: RetryPolicy) -> Steps[None]:
-        """Ends the session, if there is one; afterwards nobody is logged in here, whatever the console says."""
+        """End the session, if there is one; the local session is dropped whatever the console responds."""
         had_session = self.session is not None
-        self._has_left, self._current = True, 0
+        self._is_logged_out, self._current = True, 0
         try:
             if had_session:
-                yield from self._exchanges.send(LOGOUT, check_logout, retry_policy, media_type=FORM)
+                yield from self._sender.send(LOGOUT, check_logout, retry_policy, media_type=FORM)
         finally:
-            self._exchanges.clear()
+            self._sender.clear()
 
     def about(self) -> Steps[About]:
         return self._about or (yield from self._open(self.retry_policy()))
@@ -284,13 +293,13 @@ class ProtocolFlow:
     def _open(self, retry_policy: RetryPolicy, *, for_login: bool = False) -> Steps[About]:
         welcome = None
         try:
-            welcome = yield from self._exchanges.send(OPEN_SESSION, error_of, retry_policy, for_login=for_login)
+            welcome = yield from self._sender.send(OPEN_SESSION, decode_welcome, retry_policy, for_login=for_login)
         except (LoginRequired, CsrfFailed, NotFound, RequestRefused):
-            # Whatever it says: that it sets the cookies is all that the interface demands.
-            if self._exchanges.token_for(LOGIN) is None:
+            # The interface requires only that the response sets the cookies.
+            if self._sender.token_for(LOGIN) is None:
                 raise
-        if for_login and self._exchanges.token_for(LOGIN) is None:
-            raise ProtocolError("the console set no cookie csrftoken", payload=welcome, field="csrftoken")
+        if for_login and self._sender.token_for(LOGIN) is None:
+            raise ProtocolError("the console did not set the cookie csrftoken", payload=welcome, field="csrftoken")
         self._about = decoding.about(welcome)
         return self._about
 
@@ -305,9 +314,9 @@ def _read(response: HttpResponse, read: Callable[[Any], T]) -> T:
 
 def _body(fields: dict[str, Any], send_as: SendAs) -> tuple[bytes, str]:
     if send_as == "form":
-        odd = [name for name, value in fields.items() if type(value) not in (str, int)]
-        if odd:
-            raise TypeError(f"as form data, {odd[0]} must be text or a whole number")
+        unsupported = [name for name, value in fields.items() if type(value) not in (str, int)]
+        if unsupported:
+            raise TypeError(f"{unsupported[0]} must be str or int in form data")
         return urlencode(fields).encode(), FORM
     return msgspec.json.encode(fields), JSON
 
@@ -315,5 +324,5 @@ def _body(fields: dict[str, Any], send_as: SendAs) -> tuple[bytes, str]:
 def _only_region(about: About) -> str:
     if len(about.regions) == 1:
         return about.regions[0]
-    offered = f"the console offers {', '.join(about.regions)}" if about.regions else "the console does not say which"
-    raise RegionRequired(f"a region is needed: {offered}", about.regions)
+    offered = f"the console offers {', '.join(about.regions)}" if about.regions else "the console does not list any"
+    raise RegionRequired(f"a region is required: {offered}", about.regions)

@@ -1,4 +1,4 @@
-"""What the actions answer, as a person wants it; `raw` is what came, with whatever else the console sent."""
+"""Typed results of the actions; `raw` is the data as received, including unknown fields."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,11 +9,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """What is in use of one quota."""
+    """Usage and limit of one quota."""
 
     used: int
     limit: int | None
-    """None where there is no limit."""
+    """None if unlimited."""
 
     @property
     def is_unlimited(self) -> bool:
@@ -21,12 +21,12 @@ class Quota:
 
     @property
     def free(self) -> int | None:
-        """What may still be added; 0 where more is in use than the limit, None where there is no limit."""
+        """The remaining amount, at least 0; None if unlimited."""
         return None if self.limit is None else max(0, self.limit - self.used)
 
     @property
     def share(self) -> float | None:
-        """How much of it is in use, 1.0 for all; None where there is no limit, or one of 0 with nothing in use."""
+        """The used fraction, 1.0 for all; None if unlimited, or if limit and usage are 0."""
         if self.limit is None or (self.limit == 0 and self.used == 0):
             return None
         try:
@@ -37,19 +37,19 @@ class Quota:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageLimits:
-    """Quotas and usage. Sizes are in the console's units: `Console.about()` tells them."""
+    """Quotas and usage. Sizes are in the units that `Console.about()` returns."""
 
     instances: Quota
     cores: Quota
     ram: Quota
     volumes: Quota
     gigabytes: Quota
-    """Of volumes and their snapshots."""
+    """Size of volumes and their snapshots."""
     snapshots: Quota
     floating_ips: Quota
     security_groups: Quota
     security_group_rules: int | None
-    """A limit without a counter, like those below; None where there is no limit."""
+    """A limit without usage, like those below; None if unlimited."""
     keypairs: int | None
     personality: int | None
     personality_size: int | None
@@ -58,12 +58,12 @@ class UsageLimits:
     raw: dict[str, Any] = field(repr=False, compare=False)
 
     def quotas(self) -> dict[str, Quota]:
-        """Those that are counted, by name."""
+        """Return the quotas that have usage, by name."""
         values = {name: getattr(self, name) for name in self.__slots__}
         return {name: value for name, value in values.items() if isinstance(value, Quota)}
 
     def bounds(self) -> dict[str, int | None]:
-        """Those that are only limits, by name."""
+        """Return the limits without usage, by name."""
         values = {name: getattr(self, name) for name in self.__slots__ if name != "raw"}
         return {name: value for name, value in values.items() if not isinstance(value, Quota)}
 
@@ -83,7 +83,7 @@ class Flavor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flavors:
-    """All configurations, the values to choose from, and which RAM goes with which cores."""
+    """All configurations, the selectable values, and the RAM sizes that each core count allows."""
 
     flavors: tuple[Flavor, ...]
     vcpus: tuple[int, ...]
@@ -98,15 +98,15 @@ class Flavors:
         return len(self.flavors)
 
     def allows(self, vcpus: int, ram: int) -> bool:
-        """Whether this RAM goes with these cores."""
+        """Whether the core count allows this RAM size."""
         return ram in self.limits.get(vcpus, ())
 
     def choices(self) -> dict[int, tuple[int, ...]]:
-        """For each core count that can be chosen, ascending, the RAM that goes with it."""
+        """Return the allowed RAM sizes for each core count, ascending."""
         return {vcpus: tuple(sorted(self.limits[vcpus])) for vcpus in sorted(self.limits)}
 
     def matching(self, *, vcpus: int | None = None, ram: int | None = None) -> tuple[Flavor, ...]:
-        """The flavors with these cores and this RAM that the limits allow."""
+        """Return the flavors with these cores and this RAM that the limits allow."""
         return tuple(
             flavor
             for flavor in self.flavors
@@ -157,7 +157,7 @@ class NewsItem:
     """One announcement."""
 
     date: datetime
-    """With the console's time zone where `Console.about()` names one, else without any."""
+    """In the console's time zone if `Console.about()` names one, else naive."""
     title: str
     url: str
     raw: dict[str, Any] = field(repr=False, compare=False)
@@ -165,7 +165,7 @@ class NewsItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What one kind of resource costs, exactly; the total's kind is `total`."""
+    """Exact cost of one kind of resource; the total has the kind `total`."""
 
     res_type: str
     hour: Decimal
@@ -177,12 +177,12 @@ class Cost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consumption:
-    """The estimated costs, one for each kind that costs something."""
+    """Estimated costs, one for each kind with a cost."""
 
     items: tuple[Cost, ...]
     total: Cost
     currency: str | None
-    """None where the console does not say."""
+    """None if the console does not report it."""
 
     def __iter__(self) -> Iterator[Cost]:
         return iter(self.items)
@@ -193,7 +193,7 @@ class Consumption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Units:
-    """The units that sizes are in."""
+    """Units of sizes."""
 
     ram: str
     disk: str
@@ -203,7 +203,7 @@ class Units:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """What a console says of itself; other consoles may say none of it."""
+    """A console's self-description; other implementations may omit all of it."""
 
     actions: tuple[str, ...] = ()
     regions: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""How long a call may take with all its repeats, and how long to wait between them."""
+"""Retry policy: the deadline of a call and the waits between retries."""
 
 import random
 import time
@@ -9,52 +9,52 @@ from typing import Final
 from cloudconsole.client.exceptions import ConnectionFailed, ConsoleError, RateLimited, ServerError
 
 FIRST_WAIT: Final = 0.1
-LONGEST_WAIT: Final = 5.0
-MOST_TRIES_TO_CONNECT: Final = 5
-"""Where nobody listens, it is told soon: most often the address is wrong."""
-LONGEST_DEADLINE: Final = 86_400
+MAX_WAIT: Final = 5.0
+MAX_CONNECT_ATTEMPTS: Final = 5
+"""Fail early if nothing listens: usually the URL is wrong."""
+MAX_DEADLINE: Final = 86_400
 TRANSIENT_STATUSES: Final = (502, 503, 504)
-"""Faults of a server that may be over in a moment."""
+"""Server errors that may be temporary."""
 
 
 class RetryPolicy:
-    """That of one call."""
+    """Deadline and retries of one call."""
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
-        self._repeats = 0
-        self._unconnected = 0
+        self._retries = 0
+        self._failed_connects = 0
 
     @property
     def remaining(self) -> float:
         return self._end - time.monotonic()
 
     @contextmanager
-    def held(self) -> Generator[None]:
-        """Within, no time passes: a person is asked."""
+    def paused(self) -> Generator[None]:
+        """Pause the deadline while the user is prompted."""
         began = time.monotonic()
         yield
         self._end += time.monotonic() - began
 
     def wait_after(self, problem: ConsoleError, *, may_repeat: bool) -> float | None:
-        """How long to wait before the request is repeated; None where it is not.
+        """Return the seconds to wait before retrying; None to give up.
 
-        Where it may not, because it may change something, it is only after what surely has not been done.
+        A request that must not be repeated is retried only if it was certainly not executed.
         """
-        if not _is_passing(problem, may_repeat=may_repeat):
+        if not _is_retryable(problem, may_repeat=may_repeat):
             return None
         if isinstance(problem, ConnectionFailed) and not problem.was_sent:
-            self._unconnected += 1
-            if self._unconnected > MOST_TRIES_TO_CONNECT:
+            self._failed_connects += 1
+            if self._failed_connects > MAX_CONNECT_ATTEMPTS:
                 return None
-        usual = min(LONGEST_WAIT, FIRST_WAIT * 2**self._repeats)
-        self._repeats += 1
-        # Spread, so that callers who were turned away together do not come back together.
-        wait = max(usual * random.uniform(0.5, 1.0), (problem.retry_after or 0) + random.uniform(0.0, FIRST_WAIT))  # noqa: S311
+        backoff = min(MAX_WAIT, FIRST_WAIT * 2**self._retries)
+        self._retries += 1
+        # Jitter, so that clients rejected together do not retry together.
+        wait = max(backoff * random.uniform(0.5, 1.0), (problem.retry_after or 0) + random.uniform(0.0, FIRST_WAIT))  # noqa: S311
         return wait if wait < self.remaining else None
 
 
-def _is_passing(problem: ConsoleError, *, may_repeat: bool) -> bool:
+def _is_retryable(problem: ConsoleError, *, may_repeat: bool) -> bool:
     if isinstance(problem, RateLimited):
         return True
     if isinstance(problem, ConnectionFailed):
@@ -65,6 +65,6 @@ def _is_passing(problem: ConsoleError, *, may_repeat: bool) -> bool:
 
 
 def validate_timeout(name: str, seconds: float) -> float:
-    if not 0 < seconds <= LONGEST_DEADLINE:
-        raise ValueError(f"{name} is a number of seconds above 0 and up to {LONGEST_DEADLINE}")
+    if not 0 < seconds <= MAX_DEADLINE:
+        raise ValueError(f"{name} must be a number of seconds greater than 0 and at most {MAX_DEADLINE}")
     return seconds

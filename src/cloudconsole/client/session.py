@@ -15,24 +15,24 @@ class SavedCookie(Struct, frozen=True, kw_only=True):
     path: str = "/"
     secure: bool = False
     expires: float | None = None
-    """Seconds since the epoch; None where it lasts as long as the session."""
+    """Seconds since the epoch; None for a session cookie."""
 
     def __repr__(self) -> str:
         return f"SavedCookie(name={self.name!r}, value=...)"
 
 
 class Session(Struct, frozen=True, kw_only=True):
-    """Whoever has it is logged in: keep it as you would a password."""
+    """A resumable session. It grants access to the account: protect it like a password."""
 
     base_url: str
     username: str
     region: str | None
-    """None where none was given: the console offered exactly one."""
+    """None if none was given because the console offers exactly one."""
     cookies: tuple[SavedCookie, ...]
 
 
 Password = str | Callable[[], str]
-"""Itself, or what gives it when a login needs it: a prompt, or a reader of some vault."""
+"""A password, or a function that returns it when a login needs it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ class Credentials:
 def make_credentials(
     base_url: str, region: str | None, username: str | None, password: Password | None, session: Session | None
 ) -> Credentials:
-    address = normalise_base_url(base_url)
+    url = normalise_base_url(base_url)
     for name, text in (("region", region), ("username", username), ("password", password)):
         if isinstance(text, str) and not is_utf8_encodable(text):
-            raise ValueError(f"the {name} has characters that cannot be sent")
+            raise ValueError(f"the {name} cannot be encoded as UTF-8")
     if session is None:
-        return Credentials(address, region, username, password)
-    given = (address, region or session.region, username or session.username)
+        return Credentials(url, region, username, password)
+    given = (url, region or session.region, username or session.username)
     if given != (session.base_url, session.region, session.username):
-        raise ValueError("the session is of another console, region or user: leave it out, and log in")
+        raise ValueError("the session belongs to another console, region or user: omit it and log in")
     return Credentials(*given, password)

@@ -1,7 +1,7 @@
-"""The steps of a call, which `Console` performs and `AsyncConsole` awaits.
+"""I/O steps of a call, which `Console` performs and `AsyncConsole` awaits.
 
-A generator yields what is to be done next: send a request, pause, or see that there is a session. What came of it is
-sent back in, and what failed is thrown in. No step knows whether it is awaited.
+A generator yields the next step: send a request, pause, or renew the session. Results are sent back into the generator
+and errors thrown into it.
 """
 
 from collections.abc import Generator
@@ -28,7 +28,7 @@ class Pause(NamedTuple):
 
 
 class Renew(NamedTuple):
-    """See to it that there is another session than the one seen, by `Core.renew`; one caller at a time."""
+    """Replace the session `seen` by running `ProtocolFlow.renew` under the login lock."""
 
     seen: int
     attempts: int
@@ -36,4 +36,4 @@ class Renew(NamedTuple):
 
 
 Steps = Generator[Send | Pause | Renew, Any, T]
-"""Takes an `Answer` for a `Send`, and nothing for the others."""
+"""Receives an `HttpResponse` for a `Send`, and None for the others."""
