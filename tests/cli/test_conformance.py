@@ -80,13 +80,13 @@ class TestOurOwnConsole:
         for done in (careful, elsewhere):
             assert (done.returncode, done.stdout) == (3, "")
             assert re.fullmatch(
-                f"cloudconsole: {secure.base}: could not connect: its certificate is not trusted: .*\n", done.stderr
+                f"cloudconsole: {secure.base}: could not connect: the certificate is not trusted: .*\n", done.stderr
             )
 
     def test_what_cannot_be_checked_is_told_and_fails_only_where_asked(self, server: RunningServer) -> None:
         done = conformance(server.base)
         assert done.returncode == 0
-        assert "skipped  must   answers.GetDomainDetail: no domain's id was given (--domain-id)" in done.stdout
+        assert "skipped  must   answers.GetDomainDetail: no domain ID was given (--domain-id)" in done.stdout
         assert "skipped  must   domain.fields: because answers.GetDomainDetail was skipped" in done.stdout
         assert "\nconforms: " in done.stdout
         strict = conformance(server.base, "--strict")
@@ -107,7 +107,7 @@ class TestOurOwnConsole:
         done = conformance(server.base, *EVERYTHING, CLOUDCONSOLE_OTHER_PASSWORD="not-the-password")
         assert done.returncode == 1
         assert re.findall("FAILED +must +([^:]+)", done.stdout) == ["console.domain.another-tenants"]
-        assert "console.login.wrong-password: not asked: 2 wrong logins have been made" in done.stdout
+        assert "console.login.wrong-password: not sent: the limit of 2 wrong logins is reached" in done.stdout
         made = calls(server)[before:]
         assert sum((call["action"], call["status"]) == ("login", 401) for call in made) == 2
 

@@ -57,8 +57,8 @@ def examine(subject: Target, profile: str = "interface", timeout: float = 10, on
     with Sender(subject.base, accounts, timeout=timeout) as sender:
         examination = CheckContext(subject, sender)
         results = {result.check.id: result for result in run_checks(checks, examination)}
-        examination.leave()
-        return Seen(results, sender.budget.requests, sender.budget.wrong_logins)
+        examination.log_out_all()
+        return Seen(results, sender.limits.requests, sender.limits.wrong_logins)
 
 
 def _up_to(names: Collection[str]) -> Iterator[Check]:

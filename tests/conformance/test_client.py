@@ -5,8 +5,15 @@ import socket
 import pytest
 
 from cloudconsole.conformance import limits
-from cloudconsole.conformance.client import LARGEST_ANSWER, MOST_COOKIES, MOST_KEPT, ConsoleClient, Sender, Unreachable
-from cloudconsole.conformance.limits import MOST_UNANSWERED, LimitExceeded
+from cloudconsole.conformance.client import (
+    MAX_COOKIES,
+    MAX_RECORDED_BYTES,
+    MAX_RESPONSE_BYTES,
+    ConsoleClient,
+    Sender,
+    Unreachable,
+)
+from cloudconsole.conformance.limits import MAX_UNANSWERED, LimitExceeded
 from cloudconsole.conformance.responses import NotJson
 from tests.conformance.listening import DEMO, examine, listening, subject_at
 from tests.conformance.raw_servers import HEAD, Behaviour, close, drip, hang, pour, raw_server, say
@@ -14,19 +21,22 @@ from tests.conformance.raw_servers import HEAD, Behaviour, close, drip, hang, po
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 
 BROKEN = {
-    "hangs": (hang, "no whole answer within"),
-    "closes": (close, "the answer is not HTTP|the connection broke"),
-    "is not HTTP": (say(b"SSH-2.0-OpenSSH_9.2p1\r\n\r\n"), "the answer is not HTTP"),
-    "says nothing but zeros": (say(b"\0" * 5000), "the answer is not HTTP"),
-    "ends half-way": (say(HEAD + b"Content-Length: 100\r\n\r\nshort"), "the answer is not HTTP"),
-    "ends within its head": (say(HEAD + b"Content-Le"), "the answer is not HTTP"),
-    "has a broken chunk": (say(CHUNKED + b"zz\r\n"), "the answer is not HTTP"),
-    "has a status that is none": (say(b"HTTP/1.1 abc OK\r\n\r\n"), "the answer is not HTTP"),
-    "has an endless head": (pour(HEAD, b"X-More: and more\r\n"), "the answer is not HTTP"),
-    "has an endless body": (pour(HEAD + b"\r\n", b"x" * 65_536), "over 8 MiB|no whole answer within"),
-    "has endless chunks": (pour(CHUNKED, b"10000\r\n" + b"x" * 65_536 + b"\r\n"), "over 8 MiB|no whole answer within"),
-    "drips its head": (drip(HEAD, b"X-More: and more\r\n"), "no whole answer within"),
-    "drips its body": (drip(HEAD + b"\r\n", b"x"), "no whole answer within"),
+    "hangs": (hang, "no complete response within"),
+    "closes": (close, "the response is not HTTP|the connection was lost"),
+    "is not HTTP": (say(b"SSH-2.0-OpenSSH_9.2p1\r\n\r\n"), "the response is not HTTP"),
+    "says nothing but zeros": (say(b"\0" * 5000), "the response is not HTTP"),
+    "ends half-way": (say(HEAD + b"Content-Length: 100\r\n\r\nshort"), "the response is not HTTP"),
+    "ends within its head": (say(HEAD + b"Content-Le"), "the response is not HTTP"),
+    "has a broken chunk": (say(CHUNKED + b"zz\r\n"), "the response is not HTTP"),
+    "has a status that is none": (say(b"HTTP/1.1 abc OK\r\n\r\n"), "the response is not HTTP"),
+    "has an endless head": (pour(HEAD, b"X-More: and more\r\n"), "the response is not HTTP"),
+    "has an endless body": (pour(HEAD + b"\r\n", b"x" * 65_536), "larger than 8 MiB|no complete response within"),
+    "has endless chunks": (
+        pour(CHUNKED, b"10000\r\n" + b"x" * 65_536 + b"\r\n"),
+        "larger than 8 MiB|no complete response within",
+    ),
+    "drips its head": (drip(HEAD, b"X-More: and more\r\n"), "no complete response within"),
+    "drips its body": (drip(HEAD + b"\r\n", b"x"), "no complete response within"),
 }
 
 
@@ -54,7 +64,7 @@ def test_a_server_that_stops_answering_is_not_asked_for_ever() -> None:
     with raw_server(open_and_log_in) as base:
         seen = examine(subject_at(base))
     # The last one is the logout.
-    assert len(asked) == 2 + MOST_UNANSWERED + 1
+    assert len(asked) == 2 + MAX_UNANSWERED + 1
     assert seen.failed("must") == {"login.accepted"}
 
 
@@ -72,7 +82,7 @@ class Plain:
 
 
 def test_there_are_no_more_requests_than_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MOST_REQUESTS", 9)
+    monkeypatch.setattr(limits, "MAX_REQUESTS", 9)
     plain = Plain()
     with listening(plain) as base, Sender(base, {}) as sender:
         for _ in range(9):
@@ -100,8 +110,8 @@ def test_whatever_is_not_a_right_login_counts_as_a_wrong_one(body: bytes) -> Non
     plain = Plain()
     with listening(plain) as base, Sender(base, {"demo": "console-demo"}) as sender:
         sender.send("POST", "/auth/login/", {}, b"username=demo&password=console-demo")
-        sender.budget.prove("demo")
-        assert sender.budget.wrong_logins == 0
+        sender.limits.verify("demo")
+        assert sender.limits.wrong_logins == 0
         sender.send("POST", "/auth/login/", {}, body)
         sender.send("POST", "/auth/login/", {}, body)
         with pytest.raises(LimitExceeded, match="2 wrong logins"):
@@ -167,18 +177,18 @@ def test_a_flood_of_cookies_is_not_carried_along() -> None:
     with raw_server(say(HEAD + lines + own + b"Content-Length: 0\r\n\r\n")) as base, Sender(base, {}) as sender:
         visitor = ConsoleClient(sender, f"{base}/v3")
         visitor.open()
-    assert len(visitor.jar) == MOST_COOKIES + 2
+    assert len(visitor.jar) == MAX_COOKIES + 2
     assert (visitor.token, visitor.session) == ("abcdefgh", "ijklmnop")
     # What is hidden is what logs in; all else would take long to look for.
-    assert sender.secrets.hidden_in("abcdefgh ijklmnop 00000001") == "[secret] [secret] 00000001"
+    assert sender.secrets.remove_from("abcdefgh ijklmnop 00000001") == "[secret] [secret] 00000001"
 
 
 def test_not_every_large_answer_is_kept() -> None:
-    body = b"x" * (LARGEST_ANSWER - 1)
+    body = b"x" * (MAX_RESPONSE_BYTES - 1)
     with (
         raw_server(say(HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body)) as base,
         Sender(base, {}) as sender,
     ):
         for _ in range(4):
             assert sender.send("GET", "/", {}).body == body
-    assert sum(len(answer.body) for _, answer in sender.answers) <= MOST_KEPT
+    assert sum(len(answer.body) for _, answer in sender.responses) <= MAX_RECORDED_BYTES

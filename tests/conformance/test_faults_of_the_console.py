@@ -6,7 +6,7 @@ from shutil import copytree
 import pytest
 
 from cloudconsole.conformance.client import ACTION_NAMES
-from cloudconsole.conformance.extended.calls import REFUSED, TAKEN, Body
+from cloudconsole.conformance.extended.calls import ACCEPTED, REJECTED, Body
 from cloudconsole.conformance.runner import EXTENDED
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
@@ -34,11 +34,11 @@ def caught_alone(workshop: Workshop, fault: Fault) -> None:
     assert workshop.examine(fault, "all", fault.caught_by).failed("must") == {fault.caught_by}
 
 
-@pytest.mark.parametrize("body", TAKEN + REFUSED, ids=lambda body: body.id)
+@pytest.mark.parametrize("body", ACCEPTED + REJECTED, ids=lambda body: body.id)
 def test_a_body_that_is_treated_otherwise_is_caught_by_name(workshop: Workshop, body: Body) -> None:
     def treat_otherwise(exchange: Exchange) -> None:
         if exchange.body == body.body and exchange.sent.get("content-type") == body.content_type:
-            if body.refused is None:
+            if body.error is None:
                 unreadable(exchange)
             else:
                 exchange.body, exchange.sent["content-type"] = b"action=GetNews", FORM
@@ -73,6 +73,6 @@ def test_a_body_lost_with_an_offer_to_upgrade_is_caught_by_name(sample_store: Pa
 
 
 def test_every_check_has_a_fault_that_it_catches() -> None:
-    caught = {fault.caught_by for fault in FAULTS} | {f"console.body.{body.id}" for body in TAKEN + REFUSED}
+    caught = {fault.caught_by for fault in FAULTS} | {f"console.body.{body.id}" for body in ACCEPTED + REJECTED}
     caught |= {f"console.forms.{action}" for action in ACTION_NAMES} | set(PATHS) | {"console.upgrade-ignored"}
     assert caught == {check.id for check in EXTENDED}

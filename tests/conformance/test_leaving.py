@@ -24,7 +24,7 @@ def test_where_any_region_logs_in(settings: Settings) -> None:
     with listening(Damaged(lambda: Console(trying)), "on") as base:
         seen = examine(subject_at(base), "all")
     assert {name: seen.results[name].note for name in seen.skipped()} == {
-        "console.login.region": "any region is good: https://identity.invalid/v3 logged in"
+        "console.login.region": "any region is accepted: https://identity.invalid/v3 logged in"
     }
     assert seen.failed("must") == set()
     assert sessions_in(settings.data) == 0

@@ -6,7 +6,7 @@ from urllib.parse import quote_plus
 
 import pytest
 
-from cloudconsole.conformance.redaction import LONGEST, Secrets, quote_value, redact
+from cloudconsole.conformance.redaction import MAX_LENGTH, Secrets, quote_value, redact
 
 SECRET = 'p"ä s&word<1>'
 
@@ -21,7 +21,7 @@ def test_a_secret_is_hidden_in_every_form(text: str) -> None:
 
 
 def test_a_secret_at_the_end_of_what_is_shown_is_not_cut_in_two() -> None:
-    line = redact("x" * (LONGEST - 5) + "abcdefghijklmnop", Secrets(["abcdefghijklmnop"]))
+    line = redact("x" * (MAX_LENGTH - 5) + "abcdefghijklmnop", Secrets(["abcdefghijklmnop"]))
     assert "abc" not in line
 
 
@@ -32,7 +32,7 @@ def test_a_secret_that_is_part_of_another_does_not_save_the_rest() -> None:
 def test_a_line_is_one_line_and_not_too_long() -> None:
     line = redact("\x1b[2J\r\n\u202e\ud800 中文" + "x" * 1_000_000, Secrets(()))
     assert line.startswith(r"\x1b[2J\r\n\u202e\ud800 中文xxx")
-    assert len(line) == LONGEST + 1
+    assert len(line) == MAX_LENGTH + 1
     assert line.isprintable()
 
 

@@ -92,4 +92,4 @@ def test_a_cookie_in_a_broken_head_is_not_quoted() -> None:
     head = HEAD + b"Set-Cookie: csrftoken=abcdefghijklmnop\0\r\nContent-Length: 0\r\n\r\n"
     with raw_server(say(head)) as base:
         note = examine(subject_at(base), only=["session.opens"]).results["session.opens"].note
-    assert note == "the answer is not HTTP, or breaks off"
+    assert note == "the response is not HTTP or is incomplete"

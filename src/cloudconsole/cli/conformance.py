@@ -254,19 +254,19 @@ def _run(arguments: argparse.Namespace, target: Target, verify: ssl.SSLContext |
     accounts = dict(account for account in (target.account, target.other) if account is not None)
     with Sender(target.base, accounts, verify=verify, timeout=arguments.timeout) as sender:
         context = CheckContext(target, sender)
-        context.knock()
+        context.check_reachable()
         try:
             results = tuple(_show(run_checks(checks, context), checks))
         finally:
-            context.leave()
+            context.log_out_all()
     return Run(
         version=__version__,
         base=target.base,
         profile=arguments.profile,
         started=started,
         seconds=monotonic() - began,
-        requests=sender.budget.requests,
-        wrong_logins=sender.budget.wrong_logins,
+        requests=sender.limits.requests,
+        wrong_logins=sender.limits.wrong_logins,
         results=results,
     )
 

@@ -1,7 +1,7 @@
-"""The conformance kit: checks any console from outside, section by section.
+"""Conformance suite: checks any console over HTTP, section by section.
 
-`checks` is what a check is, `table` all of them in order, `interface` and `console` the two profiles. A check looks at
-what an `examination` found out of its `subject`; that asks by `calling` as a `visitor`, who has a cookie jar. All
-requests go through `sending`, within a `budget`, and end in `answers`; `reading` says what they mean. `running` makes
-results of checks, `report` shows them.
+`checks` defines a check; `interface` and `extended` contain the two profiles; `runner` lists and runs all checks. A
+check uses a `context`, which sends requests with the `client` within the `limits` and caches facts about the console.
+`responses` interprets responses, `assertions` and `schemas` test them, `redaction` removes secrets from notes, and
+`reports` formats the results.
 """

@@ -1,4 +1,4 @@
-"""Assertions of checks, and the exceptions by which a check fails or is skipped."""
+"""Assertions for checks, and the exceptions that fail or skip a check."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -9,27 +9,27 @@ MAX_REPORTED: Final = 3
 
 
 class CheckFailed(Exception):
-    """What the check demands does not hold; the text says what was seen instead."""
+    """The console does not meet the check; the message says what it did instead."""
 
 
 class CheckSkipped(Exception):
-    """There is nothing to look at; the text says why."""
+    """The check cannot be made; the message says why."""
 
 
 def check(condition: object, reason: str) -> None:
-    """Fail for this reason unless the condition is true."""
+    """Fail with this reason unless the condition is true."""
     if not condition:
         raise CheckFailed(reason)
 
 
-def check_equal(seen: Any, wanted: Any, what: str) -> None:
-    if seen != wanted or type(seen) is not type(wanted):
-        raise CheckFailed(f"{what} is {quote_value(seen)}, not {quote_value(wanted)}")
+def check_equal(actual: Any, expected: Any, what: str) -> None:
+    if actual != expected or type(actual) is not type(expected):
+        raise CheckFailed(f"{what} is {quote_value(actual)}, not {quote_value(expected)}")
 
 
 def check_no_problems(problems: Sequence[str]) -> None:
-    """Fail if there is any problem, telling the first few."""
+    """Fail if there are problems; report the first few."""
     if problems:
         more = len(problems) - MAX_REPORTED
-        told = "; ".join(problems[:MAX_REPORTED])
-        raise CheckFailed(f"{told}; and {more} more" if more > 0 else told)
+        reported = "; ".join(problems[:MAX_REPORTED])
+        raise CheckFailed(f"{reported}; and {more} more" if more > 0 else reported)

@@ -1,4 +1,4 @@
-"""A check: where it comes from, its level and its function; and checks that look at each body form."""
+"""Definition of checks, and decorators for checks that run on the payload of each body form."""
 
 from collections.abc import Callable, Iterable
 from functools import wraps
@@ -11,38 +11,38 @@ Profile = Literal["interface", "console"]
 Level = Literal["must", "should", "info"]
 
 CheckFunction = Callable[[CheckContext], str | None]
-"""Looks, and may give a note; raises `Failed` or `Skipped`."""
+"""Returns an optional note; raises `CheckFailed` or `CheckSkipped`."""
 
 
 class Check(NamedTuple):
     id: str
     profile: Profile
     section: str
-    """The part of the interface, or of this project's documentation, that says so."""
+    """The section of the interface, or of this project's documentation, that requires it."""
     level: Level
     title: str
     examine: CheckFunction
     needs: tuple[str, ...] = ()
-    """Checks without which this one cannot tell anything."""
+    """IDs of checks that must pass first."""
 
 
 class CheckGroup(list[Check]):
-    """Checks of one module, in the order in which they stand there; a check's title is its function's docstring."""
+    """Checks of one module, in order of definition; a check's title is its function's docstring."""
 
     def __init__(self, profile: Profile) -> None:
         super().__init__()
         self._profile = profile
 
     def must(self, name: str, section: str, *needs: str) -> Callable[[CheckFunction], CheckFunction]:
-        return self._adding(name, section, "must", needs)
+        return self._decorator(name, section, "must", needs)
 
     def should(self, name: str, section: str, *needs: str) -> Callable[[CheckFunction], CheckFunction]:
-        return self._adding(name, section, "should", needs)
+        return self._decorator(name, section, "should", needs)
 
     def info(self, name: str, section: str, *needs: str) -> Callable[[CheckFunction], CheckFunction]:
-        return self._adding(name, section, "info", needs)
+        return self._decorator(name, section, "info", needs)
 
-    def _adding(
+    def _decorator(
         self, name: str, section: str, level: Level, needs: tuple[str, ...]
     ) -> Callable[[CheckFunction], CheckFunction]:
         def add(examine: CheckFunction) -> CheckFunction:
@@ -57,42 +57,44 @@ PayloadCheck = Callable[[Any], str | None]
 
 
 def for_each_payload(action: str) -> Callable[[PayloadCheck], CheckFunction]:
-    """Look at the action's `data`; lists must have something in them."""
+    """Run the check on the action's `data`; skip empty lists."""
 
-    def look_at(data: Any, look: PayloadCheck) -> str | None:
+    def apply(data: Any, payload_check: PayloadCheck) -> str | None:
         if data == []:
-            raise CheckSkipped(f"{action} gave an empty list")
-        return look(data)
+            raise CheckSkipped(f"{action} returned an empty list")
+        return payload_check(data)
 
-    return _of_each(lambda console: console.payloads(action), look_at)
-
-
-def for_each_domain(look: PayloadCheck) -> CheckFunction:
-    """Look at all domains whose ids were given, a list."""
-    return _of_each(lambda console: console.domains_by_form(), lambda domains, look: look(domains))(look)
+    return _for_each(lambda console: console.payloads(action), apply)
 
 
-def _of_each(
-    find: Callable[[CheckContext], Iterable[tuple[str, Any]]], look_at: Callable[[Any, PayloadCheck], str | None]
+def for_each_domain(payload_check: PayloadCheck) -> CheckFunction:
+    """Run the check on the list of all domains given by ID."""
+    return _for_each(lambda console: console.domains_by_form(), lambda domains, payload_check: payload_check(domains))(
+        payload_check
+    )
+
+
+def _for_each(
+    payloads: Callable[[CheckContext], Iterable[tuple[str, Any]]], apply: Callable[[Any, PayloadCheck], str | None]
 ) -> Callable[[PayloadCheck], CheckFunction]:
-    def checked(look: PayloadCheck) -> CheckFunction:
-        @wraps(look)
+    def decorator(payload_check: PayloadCheck) -> CheckFunction:
+        @wraps(payload_check)
         def examine(console: CheckContext) -> str | None:
             notes: list[str | None] = []
-            problems, nothing = [], None
-            for label, seen in find(console):
+            problems, skipped = [], None
+            for label, payload in payloads(console):
                 try:
-                    notes.append(look_at(seen, look))
+                    notes.append(apply(payload, payload_check))
                 except CheckFailed as reason:
                     problems.append(f"{label}{reason}")
                 except CheckSkipped as reason:
-                    nothing = reason
+                    skipped = reason
             if problems:
                 raise CheckFailed("; ".join(problems))
-            if nothing is not None and not notes:
-                raise nothing
+            if skipped is not None and not notes:
+                raise skipped
             return notes[0]
 
         return examine
 
-    return checked
+    return decorator

@@ -1,4 +1,4 @@
-"""HTTP client of the kit and the console it tests; requests are bounded in number, time and size."""
+"""HTTP client of the suite and the console under test; requests are limited in number, time and size."""
 
 import asyncio
 import json
@@ -19,43 +19,43 @@ from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.constants import CSRF_COOKIE, FORM, JSON, SESSION_COOKIE
 from cloudconsole.spec.urls import normalise_base_url
 
-LARGEST_ANSWER: Final = 8 * 1024 * 1024
-MOST_KEPT: Final = 16 * 1024 * 1024
-"""Bytes of answers that are kept to be looked through in the end; later ones are not."""
-LONGEST_WAIT: Final = 5
-"""Seconds to wait where a server asks for it by Retry-After."""
-MOST_WAITING: Final = 60
-"""Seconds of waiting in a whole run."""
+MAX_RESPONSE_BYTES: Final = 8 * 1024 * 1024
+MAX_RECORDED_BYTES: Final = 16 * 1024 * 1024
+"""Total bytes of responses recorded for checks of all responses; later ones are not recorded."""
+MAX_WAIT: Final = 5
+"""Maximum seconds of Retry-After to wait for."""
+MAX_TOTAL_WAIT: Final = 60
+"""Maximum seconds of waiting in a run."""
 
 
 class NoResponse(Exception):
-    """A request without a whole HTTP answer; the text says what came instead."""
+    """No complete HTTP response; the message says why."""
 
 
 class Unreachable(NoResponse):
-    """There is nobody at the address, or not the one that its certificate should name."""
+    """Nothing listens at the address, or its certificate is not trusted."""
 
 
 class Sender:
-    """Requests to one base address; a context manager."""
+    """Context manager that sends requests to one base URL."""
 
     def __init__(
         self, base: str, accounts: Mapping[str, str], *, verify: ssl.SSLContext | bool = True, timeout: float = 10.0
     ) -> None:
-        """`timeout` bounds each step of a request; all of it together may take twice as long."""
+        """`timeout` limits each step of a request; the whole request may take twice as long."""
         self.base = base
-        self.budget = RunLimits(accounts)
-        self.answers: list[tuple[str, RawResponse]] = []
+        self.limits = RunLimits(accounts)
+        self.responses: list[tuple[str, RawResponse]] = []
         self.secrets = Secrets(accounts.values())
-        self._kept = 0
+        self._recorded = 0
         self._waited = 0
         self._timeout = timeout
         self._runner = asyncio.Runner()
-        # A connection for each request: one that the server closes meanwhile would look like a fault of its own.
-        limits = httpx2.Limits(max_keepalive_connections=0)
-        # The authorities that vouch for https take longer to read than many requests.
+        # One connection per request: a kept-alive one that the server closes would look like an error.
+        pool_limits = httpx2.Limits(max_keepalive_connections=0)
+        # Loading CA certificates takes longer than many requests.
         verified = verify if base.startswith("https:") else False
-        self._transport = httpx2.AsyncHTTPTransport(verify=verified, trust_env=False, limits=limits)
+        self._transport = httpx2.AsyncHTTPTransport(verify=verified, trust_env=False, limits=pool_limits)
 
     def __enter__(self) -> "Sender":
         return self
@@ -65,7 +65,7 @@ class Sender:
         self._runner.close()
 
     def send(self, method: str, path: str, headers: Mapping[str, str], body: bytes = b"") -> RawResponse:
-        """The answer; where a server is busy and says until when, the one after that."""
+        """Send a request; if the server is busy and sends Retry-After, wait and send it once more."""
         response = self._send(method, path, headers, body)
         wait = response.retry_after
         if response.status in BUSY and wait is not None and self._may_wait(wait):
@@ -75,33 +75,35 @@ class Sender:
         return response
 
     def _may_wait(self, seconds: int) -> bool:
-        return seconds <= LONGEST_WAIT and self._waited + seconds <= MOST_WAITING and seconds < self.budget.seconds
+        return (
+            seconds <= MAX_WAIT and self._waited + seconds <= MAX_TOTAL_WAIT and seconds < self.limits.remaining_seconds
+        )
 
     def _send(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> RawResponse:
-        self.budget.spend(method, path, body)
+        self.limits.spend(method, path, body)
         try:
             response = self._runner.run(self._exchange(method, path, headers, body))
         except NoResponse:
-            self.budget.unanswered += 1
+            self.limits.unanswered += 1
             raise
-        self.budget.unanswered = 0
-        self._kept += len(response.body)
-        if self._kept <= MOST_KEPT:
-            self.answers.append((f"{method} {path}", response))
+        self.limits.unanswered = 0
+        self._recorded += len(response.body)
+        if self._recorded <= MAX_RECORDED_BYTES:
+            self.responses.append((f"{method} {path}", response))
         for cookie in (response.cookie(CSRF_COOKIE), response.cookie(SESSION_COOKIE)):
             if cookie is not None:
                 self.secrets.add_cookie(cookie.value)
         return response
 
     async def _exchange(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> RawResponse:
-        began, left = monotonic(), self.budget.seconds
-        timeouts = dict.fromkeys(("connect", "read", "write", "pool"), min(self._timeout, left))
+        began, remaining = monotonic(), self.limits.remaining_seconds
+        timeouts = dict.fromkeys(("connect", "read", "write", "pool"), min(self._timeout, remaining))
         pairs = [(name.encode("ascii"), value.encode("latin-1")) for name, value in headers.items()]
         try:
             request = httpx2.Request(
                 method, self.base + path, headers=pairs, content=body or None, extensions={"timeout": timeouts}
             )
-            async with asyncio.timeout(min(2 * self._timeout, left)):
+            async with asyncio.timeout(min(2 * self._timeout, remaining)):
                 response = await self._transport.handle_async_request(request)
                 try:
                     content = await _read(response)
@@ -110,16 +112,16 @@ class Sender:
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as problem:
             raise Unreachable(f"could not connect: {_cause(problem)}") from problem
         except (httpx2.TimeoutException, TimeoutError) as problem:
-            raise NoResponse(f"no whole answer within {monotonic() - began:.0f} s") from problem
+            raise NoResponse(f"no complete response within {monotonic() - began:.0f} s") from problem
         except httpx2.RemoteProtocolError as problem:
-            # The library's own words quote what came, be it a cookie.
-            raise NoResponse("the answer is not HTTP, or breaks off") from problem
+            # The library's message quotes the response, possibly a cookie.
+            raise NoResponse("the response is not HTTP or is incomplete") from problem
         except (httpx2.TransportError, OSError) as problem:
-            raise NoResponse(f"the connection broke: {_cause(problem)}") from problem
+            raise NoResponse(f"the connection was lost: {_cause(problem)}") from problem
         pairs_received = tuple(
             (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in response.headers.raw
         )
-        return RawResponse(response.status_code, pairs_received, content, is_of_login=path == LOGIN_PATH)
+        return RawResponse(response.status_code, pairs_received, content, is_login=path == LOGIN_PATH)
 
 
 async def _read(response: httpx2.Response) -> bytes:
@@ -127,19 +129,19 @@ async def _read(response: httpx2.Response) -> bytes:
     async for part in response.aiter_raw():
         parts.append(part)
         size += len(part)
-        if size > LARGEST_ANSWER:
-            raise NoResponse(f"the answer is over {LARGEST_ANSWER // 1024 // 1024} MiB")
+        if size > MAX_RESPONSE_BYTES:
+            raise NoResponse(f"the response is larger than {MAX_RESPONSE_BYTES // 1024 // 1024} MiB")
     return b"".join(parts)
 
 
 def _cause(problem: BaseException) -> str:
-    """The words of what lies deepest, where they are the system's: what stands above it only says that it failed."""
-    while deeper := problem.__cause__ or problem.__context__:
-        problem = deeper
+    """Describe the root cause, preferably with the system's message; outer exceptions only say that it failed."""
+    while cause := problem.__cause__ or problem.__context__:
+        problem = cause
     if isinstance(problem, BaseExceptionGroup):
         return _cause(problem.exceptions[0])
     if isinstance(problem, ssl.SSLCertVerificationError):
-        return f"its certificate is not trusted: {problem.verify_message}"
+        return f"the certificate is not trusted: {problem.verify_message}"
     if isinstance(problem, OSError) and problem.errno is not None and problem.errno > 0:
         return os.strerror(problem.errno)
     return getattr(problem, "strerror", None) or type(problem).__name__
@@ -147,12 +149,12 @@ def _cause(problem: BaseException) -> str:
 
 BodyForm = Literal["JSON", "form"]
 Headers = Mapping[str, str | None]
-"""A header given as None is left out."""
-Anonymous = dict[str, "ConsoleClient"]
-"""Who may be logged in, by their sessions."""
+"""A header with the value None is omitted."""
+ClientsBySession = dict[str, "ConsoleClient"]
+"""Clients that may be logged in, by session ID."""
 
-MOST_COOKIES: Final = 50
-"""Of those in a jar that nobody asked for; browsers keep not many more."""
+MAX_COOKIES: Final = 50
+"""Maximum number of unexpected cookies in a jar; browsers store not many more."""
 
 
 class Account(NamedTuple):
@@ -162,17 +164,21 @@ class Account(NamedTuple):
 
 class ConsoleClient:
     def __init__(
-        self, sender: Sender, region: str, jar: Mapping[str, str] | None = None, guests: Anonymous | None = None
+        self,
+        sender: Sender,
+        region: str,
+        jar: Mapping[str, str] | None = None,
+        logged_in: ClientsBySession | None = None,
     ) -> None:
-        """Whoever may have logged in is entered among the guests, so that no session is left behind."""
+        """Clients that may have logged in are recorded in `logged_in`, so that all sessions are ended."""
         self.jar: dict[str, str] = dict(jar or {})
         self._sender = sender
         self._region = region
-        self._guests: Anonymous = {} if guests is None else guests
+        self._logged_in: ClientsBySession = {} if logged_in is None else logged_in
 
     @property
     def token(self) -> str:
-        """Read anew for each call: some servers change it at login."""
+        """Read for each call: some servers change it at login."""
         return self.jar.get(CSRF_COOKIE, "")
 
     @property
@@ -180,8 +186,8 @@ class ConsoleClient:
         return self.jar.get(SESSION_COOKIE, "")
 
     def copy(self, **jar: str) -> "ConsoleClient":
-        """Someone with a copy of the jar, in which some cookies differ."""
-        return ConsoleClient(self._sender, self._region, self.jar | jar, self._guests)
+        """Return a client with a copy of the jar and some cookies replaced."""
+        return ConsoleClient(self._sender, self._region, self.jar | jar, self._logged_in)
 
     def send(self, method: str, path: str, headers: Headers | None = None, body: bytes = b"") -> RawResponse:
         sent: dict[str, str | None] = {"Accept-Encoding": "identity", "User-Agent": "cloudconsole-conformance"}
@@ -194,31 +200,31 @@ class ConsoleClient:
             response = self._sender.send(method, path, given, body)
         except NoResponse:
             if is_login:
-                self._come_in()
+                self._record_login()
             raise
-        self._keep_cookies(response)
-        is_refused = 400 <= response.status < 500 and not response.set_cookies
-        if is_login and not is_refused:
-            self._come_in()
+        self._store_cookies(response)
+        is_rejected = 400 <= response.status < 500 and not response.set_cookies
+        if is_login and not is_rejected:
+            self._record_login()
         return response
 
-    def _keep_cookies(self, response: RawResponse) -> None:
+    def _store_cookies(self, response: RawResponse) -> None:
         for cookie in response.set_cookies:
             if cookie.is_deleted:
                 self.jar.pop(cookie.name, None)
-            elif cookie.name in (CSRF_COOKIE, SESSION_COOKIE, *self.jar) or len(self.jar) < MOST_COOKIES:
+            elif cookie.name in (CSRF_COOKIE, SESSION_COOKIE, *self.jar) or len(self.jar) < MAX_COOKIES:
                 self.jar[cookie.name] = cookie.value
 
-    def _come_in(self) -> None:
+    def _record_login(self) -> None:
         if self.session:
-            self._guests[self.session] = self.copy()
-            self._sender.budget.farewells = len(self._guests)
+            self._logged_in[self.session] = self.copy()
+            self._sender.limits.reserved_logouts = len(self._logged_in)
 
     def open(self, headers: Headers | None = None) -> RawResponse:
         return self.send("GET", "/api/", headers)
 
     def login(self, account: Account, headers: Headers | None = None, **changes: str | None) -> RawResponse:
-        """A field given as None is left out."""
+        """Log in; a field with the value None is omitted."""
         fields: dict[str, str | None] = {
             "csrfmiddlewaretoken": self.token,
             "username": account.username,
@@ -241,7 +247,7 @@ class ConsoleClient:
         return self.post(body.encode(), FORM if form == "form" else JSON, headers)
 
     def post(self, body: bytes, content_type: str | None = JSON, headers: Headers | None = None) -> RawResponse:
-        """A call with this very body."""
+        """Send a call with exactly this body."""
         sent: dict[str, str | None] = {"Content-Type": content_type, "X-CSRFToken": self.token}
         return self.send("POST", "/api/", sent | dict(headers or {}), body)
 
@@ -249,19 +255,19 @@ class ConsoleClient:
         session = self.session
         response = self.send("POST", "/auth/logout/", {"X-CSRFToken": self.token} | dict(headers or {}))
         if response.status < 400:
-            self._guests.pop(session, None)
-            self._sender.budget.farewells = len(self._guests)
+            self._logged_in.pop(session, None)
+            self._sender.limits.reserved_logouts = len(self._logged_in)
         return response
 
 
 FORMS: Final[tuple[BodyForm, ...]] = ("JSON", "form")
 ACTION_NAMES: Final = tuple(action.name for action in ACTIONS)
 OBJECTS: Final = ("GetUsageLimits", "GetFlavors", "GetDomainDetail")
-"""The actions whose `data` is an object; that of the others is an array."""
+"""Actions whose `data` is an object; that of the others is an array."""
 
 
 class Target(NamedTuple):
-    """What was given to the command."""
+    """The console under test, as given to the command."""
 
     base: str
     region: str
@@ -271,15 +277,15 @@ class Target(NamedTuple):
 
     @property
     def origin(self) -> str:
-        """What a browser on this server's own pages would send as Origin."""
+        """The Origin that a browser sends from this server's own pages."""
         parts = urlsplit(normalise_base_url(self.base))
         return f"{parts.scheme}://{parts.netloc}"
 
 
 class WorkingCall(NamedTuple):
-    """An action that was successful, with the body form and the fields that made it so."""
+    """A successful call: action, body form, fields and response."""
 
     action: str
     form: BodyForm
     fields: dict[str, str]
-    answer: RawResponse
+    response: RawResponse

@@ -1,4 +1,4 @@
-"""Shared context of the checks: facts about the console, found out when a check first needs them."""
+"""Shared context of the checks: facts about the console, determined when first needed."""
 
 import json
 from collections.abc import Callable
@@ -13,8 +13,8 @@ from cloudconsole.conformance.client import (
     FORMS,
     OBJECTS,
     Account,
-    Anonymous,
     BodyForm,
+    ClientsBySession,
     ConsoleClient,
     NoResponse,
     Sender,
@@ -34,36 +34,36 @@ from cloudconsole.conformance.responses import (
 )
 from cloudconsole.spec.actions import GET_DOMAIN_DETAIL
 
-Found = TypeVar("Found")
+Outcome = TypeVar("Outcome")
 
 
 class CallContext:
-    def __init__(self, subject: Target, sender: Sender) -> None:
-        self.target = subject
+    def __init__(self, target: Target, sender: Sender) -> None:
+        self.target = target
         self.sender = sender
-        self.guests: Anonymous = {}
-        """Everybody who may have logged in."""
+        self.logged_in_clients: ClientsBySession = {}
+        """Clients that may have logged in."""
         self.main = self.new_client()
-        """Who opens, logs in and calls every action; no check ends this session."""
-        self._known: dict[str, Any] = {}
+        """The client that opens a session, logs in and calls every action; no check ends its session."""
+        self._outcomes: dict[str, Any] = {}
 
     def new_client(self) -> ConsoleClient:
-        return ConsoleClient(self.sender, self.target.region, guests=self.guests)
+        return ConsoleClient(self.sender, self.target.region, logged_in=self.logged_in_clients)
 
-    def once(self, name: str, find_out: Callable[[], Found]) -> Found:
-        """What `find_out` gives or raises, the first time as ever after."""
-        if name not in self._known:
+    def once(self, name: str, function: Callable[[], Outcome]) -> Outcome:
+        """Run a function once, and return or raise its outcome every time."""
+        if name not in self._outcomes:
             try:
-                self._known[name] = find_out()
+                self._outcomes[name] = function()
             except (NoResponse, CheckFailed, CheckSkipped) as problem:
-                self._known[name] = problem
-        found = self._known[name]
-        if isinstance(found, Exception):
-            raise found
-        return cast("Found", found)
+                self._outcomes[name] = problem
+        outcome = self._outcomes[name]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return cast("Outcome", outcome)
 
-    def knock(self) -> None:
-        """Whether there is anybody at all; raises `Unreachable` if not. What else may be wrong, checks will tell."""
+    def check_reachable(self) -> None:
+        """Raise `Unreachable` if nothing responds; other problems are left to the checks."""
         try:
             self._open()
         except Unreachable:
@@ -79,7 +79,7 @@ class CallContext:
 
     @property
     def before_login(self) -> ConsoleClient:
-        """The jar as it was between the first step and the second."""
+        """A client with the cookies as they were before the login."""
         self._open()
         return self.once("before login", self.main.copy)
 
@@ -95,8 +95,8 @@ class CallContext:
         self.once("before login", self.main.copy)
         return self.once("logged in", lambda: self.main.login(self.target.account))
 
-    def answer(self, action: str, form: BodyForm) -> RawResponse:
-        """An action's answer to the main visitor, who has logged in."""
+    def response_to(self, action: str, form: BodyForm) -> RawResponse:
+        """Return the response to an action of the main client, logged in."""
         self._log_in()
         fields = self.fields(action)
         return self.once(f"{action} {form}", lambda: self.main.call(action, form, fields))
@@ -105,114 +105,114 @@ class CallContext:
         if action != GET_DOMAIN_DETAIL.name:
             return {}
         if not self.target.domains:
-            raise CheckSkipped("no domain's id was given (--domain-id)")
+            raise CheckSkipped("no domain ID was given (--domain-id)")
         return {"domainId": self.target.domains[0]}
 
-    # What follows from them
+    # Successful calls
 
     def success(self, action: str) -> WorkingCall:
-        """A successful call of an action, in the first body form that gets one."""
-        seen, limited = [], None
+        """Return a successful call of an action, in the first body form that succeeds."""
+        failures, rate_limited = [], None
         for form in FORMS:
             try:
-                response = self.answer(action, form)
+                response = self.response_to(action, form)
             except NoResponse as problem:
-                seen.append(f"{form}: {problem}")
+                failures.append(f"{form}: {problem}")
                 continue
             if is_success(response):
                 working = WorkingCall(action, form, self.fields(action), response)
-                self._prove_by(working)
+                self._verify_password_by(working)
                 return working
-            limited = response if response.status == 429 else limited
-            seen.append(f"{form}: {describe_response(response)}")
-        if limited is not None:
-            check_not_busy(limited)
-        raise CheckFailed("; ".join(seen))
+            rate_limited = response if response.status == 429 else rate_limited
+            failures.append(f"{form}: {describe_response(response)}")
+        if rate_limited is not None:
+            check_not_busy(rate_limited)
+        raise CheckFailed("; ".join(failures))
 
     def successes(self, action: str) -> list[WorkingCall]:
-        """The same in every body form that gets one."""
-        found = [self.success(action)]
-        for form in FORMS[FORMS.index(found[0].form) + 1 :]:
+        """Return the successful calls of an action, in every body form that succeeds."""
+        results = [self.success(action)]
+        for form in FORMS[FORMS.index(results[0].form) + 1 :]:
             try:
-                response = self.answer(action, form)
+                response = self.response_to(action, form)
             except NoResponse:
                 continue
             if is_success(response):
-                found.append(found[0]._replace(form=form, answer=response))
-        return found
+                results.append(results[0]._replace(form=form, response=response))
+        return results
 
     def working(self) -> list[WorkingCall]:
-        """All actions that are successful; there is one at least, or nothing could be told."""
-        found = []
+        """Return a successful call of each action that has one; fail if there are none."""
+        results = []
         for action in ACTION_NAMES:
             try:
-                found.append(self.success(action))
+                results.append(self.success(action))
             except (CheckFailed, CheckSkipped):
                 continue
-        if not found:
+        if not results:
             raise CheckFailed("no action was successful")
-        return found
+        return results
 
-    # Who has logged in, and who has not
+    # ClientsBySession clients
 
     @property
     def anonymous(self) -> ConsoleClient:
-        """Someone who has opened a session, but has not logged in."""
-        return self.once("stranger", self.new_open_client)
+        """A client that has opened a session but is not logged in."""
+        return self.once("anonymous", self.new_open_client)
 
     def new_open_client(self) -> ConsoleClient:
-        visitor = self.new_client()
-        visitor.open()
-        return visitor
+        client = self.new_client()
+        client.open()
+        return client
 
     def anonymous_response(self, working: WorkingCall) -> RawResponse:
-        """What a stranger is answered to a call that is successful for the main visitor."""
+        """Return the response to an anonymous client for a call that succeeds for the main client."""
         action, form, fields, _ = working
-        return self.once(f"stranger: {action} {form}", lambda: self.anonymous.call(action, form, fields))
+        return self.once(f"anonymous: {action} {form}", lambda: self.anonymous.call(action, form, fields))
 
-    def telling(self) -> WorkingCall:
-        """A call that tells who has logged in: strangers have been seen to be refused it."""
+    def protected_call(self) -> WorkingCall:
+        """Return a call that requires a login: it was rejected for an anonymous client."""
         for working in self.working():
-            # A domain is found for its own tenant only, whoever else has logged in.
-            if working.action != GET_DOMAIN_DETAIL.name and self._is_refused_to_stranger(working):
+            # A domain exists for its own tenant only, so its call fails for other accounts, too.
+            if working.action != GET_DOMAIN_DETAIL.name and self._is_rejected_anonymously(working):
                 return working
-        raise CheckSkipped("no action tells who has logged in from a stranger")
+        raise CheckSkipped("every action succeeds without a login")
 
-    def _is_refused_to_stranger(self, working: WorkingCall) -> bool:
+    def _is_rejected_anonymously(self, working: WorkingCall) -> bool:
         try:
             return not is_successful(self.anonymous_response(working))
         except (NoResponse, ServerBusy):
             return False
 
-    def _prove_by(self, working: WorkingCall) -> None:
-        """That an action is successful says nothing of the password if a stranger may call it, too."""
+    def _verify_password_by(self, working: WorkingCall) -> None:
+        """Verify the password by a successful call, unless an anonymous client may make it, too."""
         username = self.target.account.username
-        if not self.sender.budget.is_proven(username) and self._is_refused_to_stranger(working):
-            self.sender.budget.prove(username)
+        if not self.sender.limits.is_verified(username) and self._is_rejected_anonymously(working):
+            self.sender.limits.verify(username)
 
 
 class CheckContext(CallContext):
-    # Other logins than the main visitor's
+    # Other logins
 
     def _logged_in_as(self, account: Account) -> ConsoleClient:
-        action, form, fields, _ = self.telling()
-        visitor = self.new_open_client()
-        response = visitor.login(account)
-        called = visitor.call(action, form, fields)
+        action, form, fields, _ = self.protected_call()
+        client = self.new_open_client()
+        response = client.login(account)
+        called = client.call(action, form, fields)
         if not is_successful(called):
             raise CheckFailed(
                 f"another login: {describe_response(response)}; a call after it: {describe_response(called)}"
             )
-        self.sender.budget.prove(account.username)
-        return visitor
+        self.sender.limits.verify(account.username)
+        return client
 
     @property
     def second(self) -> ConsoleClient:
-        """Someone in a session of their own under the same account; checks may end it."""
+        """A client in a second session of the same account; checks may end it."""
         return self.once("second session", lambda: self._logged_in_as(self.target.account))
 
     def other(self) -> ConsoleClient:
-        """Someone of another tenant."""
+        """Return a client of another tenant."""
         if self.target.other is None:
             raise CheckSkipped("no second account was given (--other-username)")
         account = self.target.other
@@ -220,71 +220,71 @@ class CheckContext(CallContext):
 
     @property
     def wrong_login(self) -> tuple[ConsoleClient, RawResponse]:
-        """A login of a user that there is not, by someone who keeps the jar."""
+        """A client that tried to log in as an unknown user, and the response."""
 
         def log_in() -> tuple[ConsoleClient, RawResponse]:
-            visitor = self.new_open_client()
-            # A new name for each run: failures may be counted by name.
-            return visitor, visitor.login(Account(f"nobody-{token_hex(6)}", "wrong"))
+            client = self.new_open_client()
+            # A new name for each run: consoles may count failures by name.
+            return client, client.login(Account(f"nobody-{token_hex(6)}", "wrong"))
 
         return self.once("wrong login", log_in)
 
     def login_without(self, field: str) -> tuple[ConsoleClient, RawResponse]:
-        """A login that is right but for a field that it lacks."""
+        """Log in with right credentials but without one field."""
 
         def log_in() -> tuple[ConsoleClient, RawResponse]:
-            visitor = self.new_open_client()
-            return visitor, visitor.login(self.target.account, **{field: None})
+            client = self.new_open_client()
+            return client, client.login(self.target.account, **{field: None})
 
         return self.once(f"login without {field}", log_in)
 
-    def leave(self) -> None:
-        """Log out whoever may have logged in; a server that knows no logout loses nothing by being asked."""
-        self.sender.budget.leave()
-        for visitor in list(self.guests.values()):
+    def log_out_all(self) -> None:
+        """Log out all clients that may have logged in, even if the server may not support logout."""
+        self.sender.limits.begin_logouts()
+        for client in list(self.logged_in_clients.values()):
             with suppress(NoResponse, CheckSkipped):
-                visitor.logout()
+                client.logout()
 
-    # What the answers hold
+    # Payloads
 
     def payload(self, action: str) -> Any:
-        """`data` of an action, of the type that the action's has."""
+        """Return the `data` of an action, if it has the right type."""
         return self.payloads(action)[0][1]
 
     def payloads(self, action: str) -> list[tuple[str, Any]]:
-        """The same of every body form; those that differ from the first begin with words that name theirs."""
-        found: dict[str, tuple[str, Any]] = {}
+        """Return the distinct payloads of all body forms, each with a label that is empty for the first."""
+        results: dict[str, tuple[str, Any]] = {}
         for working in self.successes(action):
-            data = lenient_envelope(working.answer).get("data")
+            data = lenient_envelope(working.response).get("data")
             if isinstance(data, dict if action in OBJECTS else list):
-                label = f"sent as {working.form}: " if found else ""
-                # As text: to Python 1, 1.0 and true are equal.
-                found.setdefault(json.dumps(data), (label, data))
-        if not found:
-            raise CheckSkipped(f"{action} gave no data of its type")
-        return list(found.values())
+                label = f"sent as {working.form}: " if results else ""
+                # Compared as text: in Python 1, 1.0 and True are equal.
+                results.setdefault(json.dumps(data), (label, data))
+        if not results:
+            raise CheckSkipped(f"{action} returned no data of its type")
+        return list(results.values())
 
     def items(self, action: str) -> list[Any]:
-        """`data` of an action that lists, where there is something in it."""
+        """Return the `data` of a list action; skip if it is empty."""
         items: list[Any] = self.payload(action)
         if not items:
-            raise CheckSkipped(f"{action} gave an empty list")
+            raise CheckSkipped(f"{action} returned an empty list")
         return items
 
     def domains(self) -> list[dict[str, Any]]:
-        """Every domain whose id was given."""
+        """Return every domain given by ID."""
         form = self.success("GetDomainDetail").form
-        found = [self.payload("GetDomainDetail")]
+        results = [self.payload("GetDomainDetail")]
         for domain in self.target.domains[1:]:
             call = partial(self.main.call, "GetDomainDetail", form, {"domainId": domain})
             response = self.once(f"domain {domain}", call)
             if not is_successful(response):
                 raise CheckFailed(f"GetDomainDetail of {quote_value(domain)}: {describe_response(response)}")
             data = lenient_envelope(response).get("data")
-            found.append(data if isinstance(data, dict) else {})
-        return found
+            results.append(data if isinstance(data, dict) else {})
+        return results
 
     def domains_by_form(self) -> list[tuple[str, list[dict[str, Any]]]]:
-        """Likewise for every body form; of the second only the first domain."""
+        """Return the domains by body form; for the second form only the first domain."""
         _, *others = self.payloads("GetDomainDetail")
         return [("", self.domains()), *((label, [domain]) for label, domain in others)]

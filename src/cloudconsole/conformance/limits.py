@@ -1,4 +1,4 @@
-"""How much a run may ask of a server: so many requests, so few wrong logins, so much time."""
+"""Limits of a run: requests, failed logins and time."""
 
 import json
 from collections import Counter
@@ -9,74 +9,74 @@ from urllib.parse import parse_qs
 
 from cloudconsole.conformance.assertions import CheckSkipped
 
-MOST_REQUESTS: Final = 199
-MOST_WRONG_LOGINS: Final = 2
-MOST_UNANSWERED: Final = 3
-"""After so many requests in a row without an answer no more are made: each would take its whole time again."""
-LONGEST_RUN: Final = 300.0
-LONGEST_FAREWELL: Final = 30.0
-"""Seconds for all logouts, which come after everything else."""
+MAX_REQUESTS: Final = 199
+MAX_WRONG_LOGINS: Final = 2
+MAX_UNANSWERED: Final = 3
+"""Consecutive requests without a response before the run stops sending: each would wait for its timeout."""
+MAX_RUN_SECONDS: Final = 300.0
+MAX_LOGOUT_SECONDS: Final = 30.0
+"""Seconds for all logouts at the end of the run."""
 LOGIN_PATH: Final = "/auth/login/"
 
 
 class LimitExceeded(CheckSkipped):
-    """The request was not made: it would have been one too many."""
+    """The request was not sent because it would exceed a limit."""
 
 
 class RunLimits:
     def __init__(self, accounts: Mapping[str, str]) -> None:
         self.requests = 0
         self.wrong_logins = 0
-        self.farewells = 0
-        """Requests that are kept back for logging out."""
+        self.reserved_logouts = 0
+        """Requests reserved for logouts."""
         self.unanswered = 0
         self._accounts = accounts
-        self._proven: set[str] = set()
-        self._unproven: Counter[str] = Counter()
-        self._is_leaving = False
-        self._ends = monotonic() + LONGEST_RUN
+        self._verified: set[str] = set()
+        self._unverified: Counter[str] = Counter()
+        self._is_logging_out = False
+        self._deadline = monotonic() + MAX_RUN_SECONDS
 
     @property
-    def seconds(self) -> float:
-        """How much time is left."""
-        return max(self._ends - monotonic(), 0.0)
+    def remaining_seconds(self) -> float:
+        """The remaining time."""
+        return max(self._deadline - monotonic(), 0.0)
 
     def spend(self, method: str, path: str, body: bytes) -> None:
-        """Raises `OverBudget` where there may be no such request any more."""
-        if self.requests + (0 if self._is_leaving else self.farewells) >= MOST_REQUESTS:
-            raise LimitExceeded(f"not asked: no more than {MOST_REQUESTS} requests are made")
-        if self.unanswered >= MOST_UNANSWERED:
-            raise LimitExceeded(f"not asked: the last {MOST_UNANSWERED} requests got no answer")
-        if not self.seconds:
-            raise LimitExceeded(f"not asked: {LONGEST_RUN:.0f} s are over, which all may take together")
+        """Count a request; raise `LimitExceeded` if it may not be sent."""
+        if self.requests + (0 if self._is_logging_out else self.reserved_logouts) >= MAX_REQUESTS:
+            raise LimitExceeded(f"not sent: the limit of {MAX_REQUESTS} requests is reached")
+        if self.unanswered >= MAX_UNANSWERED:
+            raise LimitExceeded(f"not sent: the last {MAX_UNANSWERED} requests got no response")
+        if not self.remaining_seconds:
+            raise LimitExceeded(f"not sent: the time limit of {MAX_RUN_SECONDS:.0f} s for the whole run is over")
         if (method, path) == ("POST", LOGIN_PATH):
             self._spend_login(body)
         self.requests += 1
 
-    def is_proven(self, username: str) -> bool:
-        return username in self._proven
+    def is_verified(self, username: str) -> bool:
+        return username in self._verified
 
-    def prove(self, username: str) -> None:
-        """The password that was given for this user is right: logins with it were no wrong ones after all."""
-        self._proven.add(username)
-        self.wrong_logins -= self._unproven.pop(username, 0)
+    def verify(self, username: str) -> None:
+        """Record that the given password is right: logins with it do not count as wrong."""
+        self._verified.add(username)
+        self.wrong_logins -= self._unverified.pop(username, 0)
 
-    def leave(self) -> None:
-        """From now on there are only logouts."""
-        self._is_leaving, self.unanswered = True, 0
-        self._ends = monotonic() + LONGEST_FAREWELL
+    def begin_logouts(self) -> None:
+        """Allow only logouts from now on."""
+        self._is_logging_out, self.unanswered = True, 0
+        self._deadline = monotonic() + MAX_LOGOUT_SECONDS
 
     def _spend_login(self, body: bytes) -> None:
-        username = self._whose(body)
-        if username not in self._proven:
-            if self.wrong_logins >= MOST_WRONG_LOGINS:
-                raise LimitExceeded(f"not asked: {MOST_WRONG_LOGINS} wrong logins have been made, and no more are")
+        username = self._account_of(body)
+        if username not in self._verified:
+            if self.wrong_logins >= MAX_WRONG_LOGINS:
+                raise LimitExceeded(f"not sent: the limit of {MAX_WRONG_LOGINS} wrong logins is reached")
             self.wrong_logins += 1
             if username is not None:
-                self._unproven[username] += 1
+                self._unverified[username] += 1
 
-    def _whose(self, body: bytes) -> str | None:
-        """The account whose name and password, as given, a login has. Others are wrong, whatever else ails them."""
+    def _account_of(self, body: bytes) -> str | None:
+        """Return the given account whose name and password a login uses; any other login counts as wrong."""
         try:
             fields = json.loads(body)
         except ValueError:
@@ -84,5 +84,5 @@ class RunLimits:
         if not isinstance(fields, dict):
             return None
         username, password = fields.get("username"), fields.get("password")
-        is_given = isinstance(username, str) and password is not None and self._accounts.get(username) == password
-        return username if is_given else None
+        matches = isinstance(username, str) and password is not None and self._accounts.get(username) == password
+        return username if matches else None

@@ -21,7 +21,7 @@ OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
 @dataclass(frozen=True)
 class Run:
     version: str
-    """Of the kit."""
+    """Version of the suite."""
     base: str
     profile: str
     started: datetime
@@ -34,15 +34,15 @@ class Run:
         return sum(result.check.level == level and result.outcome == outcome for result in self.results)
 
     def conforms(self, *, strict: bool) -> bool:
-        """Whether every must holds; strictly, none may have been skipped either."""
+        """Whether no MUST check failed and, if strict, none was skipped."""
         return not self.count("must", "failed") and not (strict and self.count("must", "skipped"))
 
     @property
     def verdict(self) -> str:
-        """The whole run in one line."""
+        """Summary of the run in one line."""
         failed, skipped = self.count("must", "failed"), self.count("must", "skipped")
-        parts = [f"musts: {self.count('must', 'passed')} hold, {failed} failed, {skipped} could not be checked"]
-        parts.append(f"shoulds: {self.count('should', 'passed')} hold, {self.count('should', 'failed')} failed")
+        parts = [f"MUST: {self.count('must', 'passed')} passed, {failed} failed, {skipped} skipped"]
+        parts.append(f"SHOULD: {self.count('should', 'passed')} passed, {self.count('should', 'failed')} failed")
         parts.append(f"{self.requests} requests in {self.seconds:.1f} s")
         return "; ".join(parts)
 
@@ -51,20 +51,20 @@ WORDS: Final = {"passed": "ok", "failed": "FAILED", "skipped": "skipped"}
 
 
 def heading(result: Result) -> str:
-    """The profile and section that a check comes from."""
+    """Return the profile and section of a check."""
     return f"{result.check.profile}: {result.check.section}"
 
 
 def line(result: Result) -> str:
-    """One check: how it ended, how much depends on it, what it is, and what was seen."""
-    told = f": {result.note}" if result.note else ""
+    """Format one result: outcome, level, ID and note."""
+    note = f": {result.note}" if result.note else ""
     if result.outcome == "failed":
-        told = f": {result.check.title.removesuffix('.')} — {result.note}"
-    return f"  {WORDS[result.outcome]:<8} {result.check.level:<6} {result.check.id}{told}"
+        note = f": {result.check.title.removesuffix('.')} — {result.note}"
+    return f"  {WORDS[result.outcome]:<8} {result.check.level:<6} {result.check.id}{note}"
 
 
 def ending(run: Run, *, strict: bool) -> str:
-    """The verdict, after a word that tells it at a glance."""
+    """Format the verdict with its summary."""
     return f"{'conforms' if run.conforms(strict=strict) else 'DOES NOT CONFORM'}: {run.verdict}"
 
 
@@ -72,7 +72,7 @@ STYLES: Final[dict[Outcome, str]] = {"passed": "green", "failed": "bold red", "s
 
 
 def show_live(results: Iterable[Result], checks: Sequence[Check], console: "Console") -> Iterator[Result]:
-    """Hands results on while a table fills with them; afterwards those that need a look are listed."""
+    """Pass results on while updating a live table."""
     from rich.live import Live
 
     tallies = {(check.profile, check.section): _Tally() for check in checks}
@@ -86,7 +86,7 @@ def show_live(results: Iterable[Result], checks: Sequence[Check], console: "Cons
 
 
 def show_ending(results: Iterable[Result], verdict: str, *, good: bool, console: "Console") -> None:
-    """What did not pass, by section, and the verdict."""
+    """Print all results that did not pass, by section, and the verdict."""
     from rich.text import Text
 
     section = ""
@@ -101,7 +101,7 @@ def show_ending(results: Iterable[Result], verdict: str, *, good: bool, console:
 
 
 class _Tally:
-    """How far the checks of one section are."""
+    """Progress of one section."""
 
     def __init__(self) -> None:
         self.planned = 0
@@ -127,11 +127,11 @@ def _table(tallies: dict[tuple[Profile, str], _Tally]) -> "Table":
 
 
 SCHEMA: Final = 1
-"""Moves when a field goes or changes its meaning, not when one is added."""
+"""Version of the JSON report; changes when a field is removed or changes its meaning, not when one is added."""
 
 
 def json_report(run: Run, *, ok: bool) -> str:
-    """`ok` is whether the command ends with 0."""
+    """Format the JSON report; `ok` is whether the command exits with 0."""
     return json.dumps(_report(run, ok=ok), ensure_ascii=False, indent=2) + "\n"
 
 
@@ -167,8 +167,8 @@ def junit_report(run: Run) -> str:
     suites = Element("testsuites", {"name": "cloudconsole conformance", **_counts(run.results)})
     for section in dict.fromkeys((result.check.profile, result.check.section) for result in run.results):
         results = [result for result in run.results if (result.check.profile, result.check.section) == section]
-        named = {"name": ": ".join(section), "timestamp": run.started.strftime("%Y-%m-%dT%H:%M:%S")}
-        suite = SubElement(suites, "testsuite", {**named, **_counts(results)})
+        attributes = {"name": ": ".join(section), "timestamp": run.started.strftime("%Y-%m-%dT%H:%M:%S")}
+        suite = SubElement(suites, "testsuite", {**attributes, **_counts(results)})
         for result in results:
             _add_case(suite, result)
     indent(suites)
@@ -180,11 +180,11 @@ def _add_case(suite: Element, result: Result) -> None:
     case = SubElement(
         suite, "testcase", {"classname": f"{check.profile}.{check.level}", "name": check.id, "time": _time([result])}
     )
-    if result.is_broken_must:
+    if result.is_failed_must:
         SubElement(case, "failure", {"message": result.note, "type": check.level}).text = check.title
     elif result.outcome == "failed":
-        # Readers know no "should": as a failure it would fail a build that the command itself does not.
-        SubElement(case, "skipped", {"message": f"a {check.level} failed: {result.note}"})
+        # JUnit has no "should": a failure would fail a build that the command itself does not.
+        SubElement(case, "skipped", {"message": f"{check.level.upper()} failed: {result.note}"})
     elif result.outcome == "skipped":
         SubElement(case, "skipped", {"message": result.note})
     elif result.note:
@@ -192,13 +192,13 @@ def _add_case(suite: Element, result: Result) -> None:
 
 
 def _counts(results: Sequence[Result]) -> dict[str, str]:
-    broken = sum(result.is_broken_must for result in results)
+    failed_musts = sum(result.is_failed_must for result in results)
     passed = sum(result.outcome == "passed" for result in results)
     return {
         "tests": str(len(results)),
-        "failures": str(broken),
+        "failures": str(failed_musts),
         "errors": "0",
-        "skipped": str(len(results) - broken - passed),
+        "skipped": str(len(results) - failed_musts - passed),
         "time": _time(results),
     }
 

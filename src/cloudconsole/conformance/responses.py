@@ -16,11 +16,11 @@ class SetCookie(NamedTuple):
     name: str
     value: str
     attributes: dict[str, str]
-    """By their names in lower case; of a repeated one the last counts."""
+    """By lowercase name; the last of repeated attributes counts."""
 
     @property
     def expires(self) -> datetime | None:
-        """The moment in `Expires`, where there is one that can be read."""
+        """The time in `Expires`, if valid."""
         try:
             moment = parsedate_to_datetime(self.attributes.get("expires", ""))
         except (ValueError, TypeError, OverflowError):
@@ -39,7 +39,7 @@ class SetCookie(NamedTuple):
 
     @property
     def is_deleted(self) -> bool:
-        """Whether it takes the cookie away."""
+        """Whether it deletes the cookie."""
         if self.max_age is not None:
             return self.max_age <= 0
         if self.expires is not None:
@@ -55,11 +55,11 @@ def parse_set_cookie(line: str) -> SetCookie:
 
 
 BUSY: Final = {429: "rate limited", 502: "unavailable", 503: "unavailable", 504: "unavailable"}
-"""Statuses that say nothing about the request: whatever it was, it has not been looked at."""
+"""Statuses of requests that the server did not process."""
 
 
 class NotJson(Exception):
-    """A body that is no JSON; the text says why."""
+    """The body is not JSON."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,11 @@ class RawResponse:
     status: int
     headers: tuple[tuple[str, str], ...]
     body: bytes
-    is_of_login: bool = False
-    """Then nothing in it is ever quoted: whoever was sent a password may send it back in any disguise."""
+    is_login: bool = False
+    """Whether it responds to a login. It is then never quoted: it may contain the password in any encoding."""
 
     def header(self, name: str) -> str | None:
-        """The value of a header, all of them if it came several times."""
+        """Return the value of a header; repeated headers are joined."""
         values = [value for key, value in self.headers if key == name.lower()]
         return ", ".join(values) if values else None
 
@@ -80,38 +80,38 @@ class RawResponse:
         return tuple(parse_set_cookie(value) for name, value in self.headers if name == "set-cookie")
 
     def cookie(self, name: str) -> SetCookie | None:
-        """The last line that sets a cookie, which is the one that counts."""
-        found = [cookie for cookie in self.set_cookies if cookie.name == name]
-        return found[-1] if found else None
+        """Return the last Set-Cookie of a name, which is the one that counts."""
+        matching = [cookie for cookie in self.set_cookies if cookie.name == name]
+        return matching[-1] if matching else None
 
     @property
     def content(self) -> Any:
         """The body as JSON."""
         try:
-            return json.loads(self.body.decode("utf-8"), parse_constant=_refuse_constant)
+            return json.loads(self.body.decode("utf-8"), parse_constant=_reject_constant)
         except (ValueError, RecursionError) as problem:
             encoding = self.header("content-encoding")
             if encoding:
-                raise NotJson(f"it is in Content-Encoding {encoding}, which was not asked for") from None
+                raise NotJson(f"it has Content-Encoding {encoding}, which was not requested") from None
             raise NotJson(f"{problem}" if self.body else "there is no body") from None
 
     @property
     def retry_after(self) -> int | None:
-        """The seconds after which to ask again, where there is such a number."""
+        """The number of seconds in Retry-After, if valid."""
         text = self.header("retry-after") or ""
         return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+def _reject_constant(name: str) -> None:
+    raise ValueError(f"{name} is not valid JSON")
 
 
 class ServerBusy(CheckSkipped):
-    """The server was too busy to look at a request, so that its answer is no evidence of anything."""
+    """The server was too busy to process a request, so its response proves nothing."""
 
 
 def lenient_envelope(response: RawResponse) -> dict[str, Any]:
-    """The envelope, or an empty one where there is none."""
+    """Return the envelope, or an empty one if there is none."""
     try:
         content = response.content
     except NotJson:
@@ -120,7 +120,7 @@ def lenient_envelope(response: RawResponse) -> dict[str, Any]:
 
 
 def is_success(response: RawResponse) -> bool:
-    """Whether an answer means success, even if its code has a wrong type or is missing: that is told of elsewhere."""
+    """Whether a response means success, even if its code is missing or mistyped, which other checks report."""
     content = lenient_envelope(response)
     if "code" in content:
         return str(content["code"]) in ("200", "200.0")
@@ -128,30 +128,30 @@ def is_success(response: RawResponse) -> bool:
 
 
 def is_successful(response: RawResponse) -> bool:
-    """Likewise; raises `Busy` where that cannot be told."""
+    """Like `is_success`, but raise `ServerBusy` if the response proves nothing."""
     check_not_busy(response)
     return is_success(response)
 
 
 def check_not_busy(response: RawResponse) -> None:
-    """Raises `Busy` where an answer says nothing about the request."""
+    """Raise `ServerBusy` if the server did not process the request."""
     for status in (response.status, lenient_code(response)):
         if is_integer(status) and status in BUSY:
             raise ServerBusy(f"{BUSY[status]}: {describe_response(response)}")
 
 
 def lenient_code(response: RawResponse) -> Any:
-    """The code in the envelope, or the HTTP status where there is none."""
+    """Return the code in the envelope, else the HTTP status."""
     return lenient_envelope(response).get("code", response.status)
 
 
 def describe_response(response: RawResponse) -> str:
-    """An answer in a few words."""
+    """Describe a response in a few words."""
     content = lenient_envelope(response)
-    if response.is_of_login:
+    if response.is_login:
         code = content.get("code", 0)
-        also = f", code {code}" if is_integer(code) and 100 <= code < 1000 else ""
-        return f"HTTP {response.status}{also} with {len(response.body) or 'no'} bytes"
+        code_text = f", code {code}" if is_integer(code) and 100 <= code < 1000 else ""
+        return f"HTTP {response.status}{code_text} with {len(response.body) or 'no'} bytes"
     if "code" in content:
         code, message = quote_value(content["code"]), quote_value(content.get("message"))
         return f"HTTP {response.status}, code {code}, message {message}"
@@ -159,5 +159,5 @@ def describe_response(response: RawResponse) -> str:
 
 
 def quoted(response: RawResponse, value: object) -> str:
-    """Something out of an answer, where that may be shown."""
-    return "another (not shown: it came with a login)" if response.is_of_login else quote_value(value)
+    """Quote a value of a response, unless it is a login's."""
+    return "another value (hidden: from a login response)" if response.is_login else quote_value(value)

@@ -30,7 +30,7 @@ EXTENDED: Final[tuple[Check, ...]] = (
 )
 
 PROFILES: Final = {"interface": INTERFACE, "all": INTERFACE + EXTENDED}
-"""What can be asked for: the interface alone, or with it what this project's own console does beyond it."""
+"""Selectable profiles: the interface alone, or also the behaviour that Cloud Console adds to it."""
 
 
 Outcome = Literal["passed", "failed", "skipped"]
@@ -40,38 +40,38 @@ class Result(NamedTuple):
     check: Check
     outcome: Outcome
     note: str
-    """Why it failed or was skipped, or what was seen; never with a secret in it."""
+    """Why it failed or was skipped, or an observation; without secrets."""
     seconds: float
 
     @property
-    def is_broken_must(self) -> bool:
+    def is_failed_must(self) -> bool:
         return self.outcome == "failed" and self.check.level == "must"
 
 
-def run_checks(checks: Iterable[Check], examination: CheckContext) -> Iterator[Result]:
-    """A result for each check, as soon as there is one."""
+def run_checks(checks: Iterable[Check], context: CheckContext) -> Iterator[Result]:
+    """Run the checks and yield each result as soon as it is known."""
     outcomes: dict[str, Outcome] = {}
     for check in checks:
         began = monotonic()
-        outcome, note = _examine(check, examination, outcomes)
+        outcome, note = _run_check(check, context, outcomes)
         outcomes[check.id] = outcome
-        yield Result(check, outcome, redact(note, examination.sender.secrets), monotonic() - began)
+        yield Result(check, outcome, redact(note, context.sender.secrets), monotonic() - began)
 
 
-def _examine(check: Check, examination: CheckContext, outcomes: dict[str, Outcome]) -> tuple[Outcome, str]:
+def _run_check(check: Check, context: CheckContext, outcomes: dict[str, Outcome]) -> tuple[Outcome, str]:
     for need in check.needs:
         if outcomes.get(need, "passed") != "passed":
             return "skipped", f"because {need} {'failed' if outcomes[need] == 'failed' else 'was skipped'}"
     try:
-        return "passed", check.examine(examination) or ""
+        return "passed", check.examine(context) or ""
     except CheckSkipped as reason:
         return "skipped", str(reason)
     except CheckFailed as reason:
         return "failed", str(reason)
     except NotJson as reason:
-        return "failed", f"the body is no JSON: {reason}"
+        return "failed", f"the body is not JSON: {reason}"
     except NoResponse as reason:
         return "failed", str(reason)
-    except Exception as surprise:  # noqa: BLE001
-        # Whatever a server may answer, the other checks go on.
-        return "failed", f"the answer made no sense: {type(surprise).__name__}: {surprise}"
+    except Exception as error:  # noqa: BLE001
+        # Continue with the other checks, whatever a server responds.
+        return "failed", f"unexpected response: {type(error).__name__}: {error}"

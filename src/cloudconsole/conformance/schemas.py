@@ -1,4 +1,4 @@
-"""Which fields a record must have, and of which types; all that does not fit is named by its place."""
+"""Record schemas: required fields and types; errors name the location."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -9,11 +9,11 @@ from cloudconsole.conformance.redaction import quote_value
 
 class FieldType(NamedTuple):
     name: str
-    fits: Callable[[Any], bool]
+    matches: Callable[[Any], bool]
 
 
 def is_integer(value: object) -> bool:
-    """A boolean is a number to Python, but to nobody else."""
+    """Whether the value is an integer; unlike in Python, a boolean is not."""
     return type(value) is int
 
 
@@ -21,8 +21,8 @@ def is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def list_of(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, list) and all(fits(each) for each in value)
+def list_of(matches: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, list) and all(matches(each) for each in value)
 
 
 ANY: Final = FieldType("anything", lambda _: True)
@@ -37,36 +37,40 @@ INTEGERS: Final = FieldType("an array of integers", list_of(is_integer))
 RecordSchema = Mapping[str, FieldType]
 
 
-def schema_errors(record: Any, shape: RecordSchema, place: str) -> list[str]:
-    """What is missing in a record, or of a wrong type."""
+def schema_errors(record: Any, schema: RecordSchema, location: str) -> list[str]:
+    """Return the missing and mistyped fields of a record."""
     if not isinstance(record, dict):
-        return [f"{place} is {quote_value(record)}, not an object"]
-    missing = [f"{place}.{name} is missing" for name in shape if name not in record]
+        return [f"{location} is {quote_value(record)}, not an object"]
+    missing = [f"{location}.{name} is missing" for name in schema if name not in record]
     wrong = [
-        f"{place}.{name} is {quote_value(record[name])}, not {kind.name}"
-        for name, kind in shape.items()
-        if name in record and not kind.fits(record[name])
+        f"{location}.{name} is {quote_value(record[name])}, not {kind.name}"
+        for name, kind in schema.items()
+        if name in record and not kind.matches(record[name])
     ]
     return missing + wrong
 
 
-def schema_errors_of_all(records: Any, shape: RecordSchema, place: str) -> list[str]:
-    return [problem for at, record in enumerate(records) for problem in schema_errors(record, shape, f"{place}[{at}]")]
-
-
-def pattern_errors(values: list[tuple[str, Any]], pattern: str, wanted: str) -> list[str]:
-    """Of values by their places those that are text, but not of a pattern; what is no text is told elsewhere."""
+def schema_errors_of_all(records: Any, schema: RecordSchema, location: str) -> list[str]:
     return [
-        f"{place} is {quote_value(value)}, not {wanted}"
-        for place, value in values
+        problem
+        for index, record in enumerate(records)
+        for problem in schema_errors(record, schema, f"{location}[{index}]")
+    ]
+
+
+def pattern_errors(values: list[tuple[str, Any]], pattern: str, expected: str) -> list[str]:
+    """Return the texts that do not match a pattern; other types are reported by other checks."""
+    return [
+        f"{location} is {quote_value(value)}, not {expected}"
+        for location, value in values
         if isinstance(value, str) and not re.fullmatch(pattern, value, re.ASCII)
     ]
 
 
-def values_of(records: Any, name: str, place: str) -> list[tuple[str, Any]]:
-    """A field of each record that has it, with its place."""
+def values_of(records: Any, name: str, location: str) -> list[tuple[str, Any]]:
+    """Return a field of each record that has it, with its location."""
     return [
-        (f"{place}[{at}].{name}", record[name])
-        for at, record in enumerate(records)
+        (f"{location}[{index}].{name}", record[name])
+        for index, record in enumerate(records)
         if isinstance(record, dict) and name in record
     ]

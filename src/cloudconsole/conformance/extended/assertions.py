@@ -1,4 +1,4 @@
-"""Answers as our own documentation has them. Their whole shape is looked at by checks of its own, over all answers."""
+"""Assertions of the extended profile. Other checks cover the complete format of all responses."""
 
 from typing import Any
 
@@ -17,28 +17,29 @@ from cloudconsole.spec.errors import ApiError
 
 
 def check_rejected(response: RawResponse, error: type[ApiError], field: str | None = None, *, after: str = "") -> None:
-    """The answer is this refusal; an identifier or a field that it lacks is told of elsewhere."""
-    what = f"{after}: " if after else ""
+    """Fail unless the response is this error; a missing `error` or `field` is reported by another check."""
+    prefix = f"{after}: " if after else ""
     if error.code not in BUSY:
         check_not_busy(response)
     content = lenient_envelope(response)
-    seen = (lenient_code(response), content.get("error", error.error), content.get("field", field))
-    wanted = (error.code, error.error, field)
+    actual = (lenient_code(response), content.get("error", error.error), content.get("field", field))
+    expected = (error.code, error.error, field)
     check(
-        seen == wanted,
-        f"{what}{describe_response(response)}, error {quoted(response, content.get('error'))}; due is {_words(wanted)}",
+        actual == expected,
+        f"{prefix}{describe_response(response)}, error {quoted(response, content.get('error'))}; "
+        f"expected {_format_error(expected)}",
     )
 
 
 def check_success(response: RawResponse, *, after: str = "") -> Any:
-    """The answer is a success; gives its data."""
-    what = f"{after}: " if after else ""
-    check(is_successful(response), f"{what}{describe_response(response)}; due is a success")
+    """Fail unless the response is a success; return its data."""
+    prefix = f"{after}: " if after else ""
+    check(is_successful(response), f"{prefix}{describe_response(response)}; expected a success")
     return lenient_envelope(response).get("data")
 
 
 def check_logged_in(response: RawResponse) -> None:
-    """The login was answered as a successful one is."""
+    """Fail unless the login succeeded."""
     check_not_busy(response)
     check(response.status in (200, 302), describe_response(response))
 
@@ -50,10 +51,10 @@ def check_empty(response: RawResponse, *, after: str) -> None:
 
 
 def allowed_methods(response: RawResponse) -> set[str]:
-    """The methods that the header Allow names."""
+    """Return the methods in the Allow header."""
     return {method.strip() for method in (response.header("allow") or "").split(",")} - {""}
 
 
-def _words(wanted: tuple[int, str, str | None]) -> str:
-    code, error, field = wanted
-    return f"{code} {error} of {field}" if field else f"{code} {error}"
+def _format_error(expected: tuple[int, str, str | None]) -> str:
+    code, error, field = expected
+    return f"{code} {error} for {field}" if field else f"{code} {error}"

@@ -33,15 +33,15 @@ def csrf_missing(console: CheckContext) -> None:
     """A call without the header, or without the cookie, is csrf_failed."""
     main = console.main
     check_rejected(main.call("GetNews", headers={"X-CSRFToken": None}), CsrfFailed, after="without the header")
-    bare = main.copy()
-    bare.jar.pop(CSRF_COOKIE, None)
-    response = bare.call("GetNews", headers={"X-CSRFToken": main.token})
+    without_cookie = main.copy()
+    without_cookie.jar.pop(CSRF_COOKIE, None)
+    response = without_cookie.call("GetNews", headers={"X-CSRFToken": main.token})
     check_rejected(response, CsrfFailed, after="without the cookie")
 
 
 @checks.must("console.csrf.unequal", CSRF, "login.accepted")
 def csrf_unequal(console: CheckContext) -> None:
-    """A call with another header than the cookie is csrf_failed, even if the console issued it."""
+    """A call whose header differs from the cookie is csrf_failed, even if the console issued the token."""
     for header in (MADE_UP, console.anonymous.token):
         check_rejected(console.main.call("GetNews", headers={"X-CSRFToken": header}), CsrfFailed)
 
@@ -73,7 +73,7 @@ def csrf_foreign_page(console: CheckContext) -> None:
 
 @checks.must("console.csrf.own-page", CSRF, "login.accepted")
 def csrf_own_page(console: CheckContext) -> None:
-    """A call from a page of the console's own is taken; Referer is not read."""
+    """A call from the console's own page is accepted; Referer is ignored."""
     headers = {
         "Origin": console.target.origin,
         "Sec-Fetch-Site": "same-origin",
@@ -94,7 +94,7 @@ def session_required(console: CheckContext) -> None:
 
 @checks.must("console.session.odd-cookies", SESSIONS, "login.accepted")
 def session_odd_cookies(console: CheckContext) -> None:
-    """Stale, quoted, repeated and foreign cookies are harmless."""
+    """Stale, quoted, repeated and unknown cookies do no harm."""
     main = console.main
     own = f'{SESSION_COOKIE}="{main.session}"; {CSRF_COOKIE}={main.token}'
     odd = f"a[b]=1; $Version=1; =; {SESSION_COOKIE}=stale; {CSRF_COOKIE}={MADE_UP}; {own}; x"
@@ -102,7 +102,7 @@ def session_odd_cookies(console: CheckContext) -> None:
 
 
 @checks.must("console.logout.refusals", "api: Errors", "console.login.several-sessions")
-def logout_refusals(console: CheckContext) -> None:
+def logout_errors(console: CheckContext) -> None:
     """A logout without a session is login_required, one without the token csrf_failed."""
     check_rejected(console.anonymous.logout({"X-CSRFToken": None}), LoginRequired, after="without a session")
     check_rejected(console.second.logout({"X-CSRFToken": None}), CsrfFailed, after="without the token")
@@ -110,31 +110,31 @@ def logout_refusals(console: CheckContext) -> None:
 
 @checks.must("console.logout.ends", SESSIONS, "console.login.again", "console.csrf.another-sessions")
 def logout_ends(console: CheckContext) -> None:
-    """A logout answers 200 without a body, takes sessionid away, keeps csrftoken, and ends this session alone."""
-    visitor = console.second
-    before = visitor.copy()
-    check_empty(visitor.logout(), after="logout")
-    check(SESSION_COOKIE not in visitor.jar, "sessionid is not taken away")
-    check(visitor.token == before.token, "csrftoken is not kept")
+    """A logout returns 200 without a body, deletes sessionid, preserves csrftoken, and ends only this session."""
+    client = console.second
+    before = client.copy()
+    check_empty(client.logout(), after="logout")
+    check(SESSION_COOKIE not in client.jar, "sessionid is not deleted")
+    check(client.token == before.token, "csrftoken is not preserved")
     check_rejected(before.call("GetNews"), LoginRequired, after="a call with the ended session")
     check_success(console.main.call("GetNews"), after="a call in another session")
 
 
 @checks.must("console.logout.token-still-good", SESSIONS, "console.logout.ends")
 def logout_token_still_good(console: CheckContext) -> None:
-    """After a logout the same csrftoken may log in again."""
-    visitor = console.second
-    token = visitor.token
-    response = visitor.login(console.target.account)
+    """After a logout the same csrftoken is valid for the next login."""
+    client = console.second
+    token = client.token
+    response = client.login(console.target.account)
     check_logged_in(response)
-    check(visitor.token == token, "csrftoken got another value at login")
-    check_success(visitor.call("GetNews"), after="a call after it")
+    check(client.token == token, "csrftoken changed at login")
+    check_success(client.call("GetNews"), after="a call after it")
 
 
 ACTIONS = "api: Actions"
 ERRORS = "errors"
-LARGEST_SETTING = 1_048_576
-"""No operator can allow more than this for a body."""
+MAX_BODY_SETTING = 1_048_576
+"""The maximum body size that an operator can configure."""
 
 
 class Body(NamedTuple):
@@ -142,78 +142,80 @@ class Body(NamedTuple):
     title: str
     body: bytes
     content_type: str | None = JSON
-    refused: type[ApiError] | None = None
-    """None for what is taken."""
+    error: type[ApiError] | None = None
+    """None if the body is accepted."""
     field: str | None = None
 
 
-TAKEN = [
+ACCEPTED = [
     Body("extra-fields", "Unknown extra fields are ignored", b'{"action":"GetNews","region":"x","a":[{}]}'),
-    Body("repeated-json", "Of a repeated field in JSON the last value counts", b'{"action":"No","action":"GetNews"}'),
-    Body("repeated-form", "Of a repeated field in a form the last value counts", b"action=No&action=GetNews", FORM),
+    Body("repeated-json", "The last value of a repeated field in JSON counts", b'{"action":"No","action":"GetNews"}'),
+    Body("repeated-form", "The last value of a repeated field in a form counts", b"action=No&action=GetNews", FORM),
     Body("byte-order-mark", "A byte-order mark before JSON is skipped", b'\xef\xbb\xbf{"action":"GetNews"}'),
-    Body("charset-json", "JSON may say that it is UTF-8", b'{"action":"GetNews"}', f"{JSON}; charset=utf-8"),
-    Body("charset-form", "A form may say that it is UTF-8", b"action=GetNews", f"{FORM};charset=UTF-8"),
+    Body("charset-json", "JSON may declare charset UTF-8", b'{"action":"GetNews"}', f"{JSON}; charset=utf-8"),
+    Body("charset-form", "A form may declare charset UTF-8", b"action=GetNews", f"{FORM};charset=UTF-8"),
 ]
-REFUSED = [
+REJECTED = [
     Body("other-charset", "Another charset", b"action=GetNews", f"{FORM}; charset=gbk", UnsupportedMediaType),
     Body("other-type", "Another Content-Type", b'{"action":"GetNews"}', "text/plain", UnsupportedMediaType),
-    Body("no-type", "No Content-Type at all", b'{"action":"GetNews"}', None, UnsupportedMediaType),
-    Body("not-json", "A body that is no JSON", b"action=GetNews", JSON, MalformedBody),
-    Body("no-object", "JSON that is no object", b'["GetNews"]', JSON, MalformedBody),
-    Body("nan", "A number that JSON does not have", b'{"action":"GetNews","x":NaN}', JSON, MalformedBody),
-    Body("half-character", "Half a character in JSON", rb'{"action":"GetNews","x":"\ud800"}', JSON, MalformedBody),
+    Body("no-type", "A missing Content-Type", b'{"action":"GetNews"}', None, UnsupportedMediaType),
+    Body("not-json", "A body that is not JSON", b"action=GetNews", JSON, MalformedBody),
+    Body("no-object", "JSON that is not an object", b'["GetNews"]', JSON, MalformedBody),
+    Body("nan", "NaN in JSON", b'{"action":"GetNews","x":NaN}', JSON, MalformedBody),
+    Body("half-character", "A lone surrogate in JSON", rb'{"action":"GetNews","x":"\ud800"}', JSON, MalformedBody),
     Body("not-utf-8-json", "JSON that is not UTF-8", b'{"action":"GetNews","x":"\xff"}', JSON, MalformedBody),
     Body("not-utf-8-form", "A form that is not UTF-8", b"action=GetNews&x=%FF", FORM, MalformedBody),
-    Body("no-action", "No action", b"{}", JSON, MissingField, "action"),
+    Body("no-action", "A missing action", b"{}", JSON, MissingField, "action"),
     Body("empty-action", "An empty action in a form", b"action=", FORM, MissingField, "action"),
-    Body("action-no-text", "An action that is no text", b'{"action":["GetNews"]}', JSON, InvalidField, "action"),
+    Body("action-no-text", "An action that is not text", b'{"action":["GetNews"]}', JSON, InvalidField, "action"),
     Body("unknown-action", "An unknown action", b'{"action":"GetNothing"}', JSON, UnknownAction, "action"),
-    Body("action-case", "An action in other letters", b"action=getnews", FORM, UnknownAction, "action"),
-    Body("too-large", "A body over the limit", b"action=GetNews&x=" + b"x" * LARGEST_SETTING, FORM, BodyTooLarge),
+    Body("action-case", "An action in the wrong case", b"action=getnews", FORM, UnknownAction, "action"),
+    Body(
+        "too-large", "A body larger than the limit", b"action=GetNews&x=" + b"x" * MAX_BODY_SETTING, FORM, BodyTooLarge
+    ),
 ]
 
 
 def _check(body: Body) -> Check:
     def examine(console: CheckContext) -> None:
         response = console.main.post(body.body, body.content_type)
-        if body.refused is None:
+        if body.error is None:
             check_success(response)
         else:
-            check_rejected(response, body.refused, body.field)
+            check_rejected(response, body.error, body.field)
 
-    title = f"{body.title} is {body.refused.error}." if body.refused else f"{body.title}."
-    section = ERRORS if body.refused else ACTIONS
+    title = f"{body.title} is {body.error.error}." if body.error else f"{body.title}."
+    section = ERRORS if body.error else ACTIONS
     return Check(f"console.body.{body.id}", "console", section, "must", title, examine, ("login.accepted",))
 
 
 def _same_in_both_forms(action: str) -> Check:
     def examine(console: CheckContext) -> None:
-        in_json, as_form = (console.answer(action, form) for form in FORMS)
-        check_success(in_json, after="as JSON")
+        as_json, as_form = (console.response_to(action, form) for form in FORMS)
+        check_success(as_json, after="as JSON")
         check_success(as_form, after="as form data")
-        if in_json.body != as_form.body:
-            # Between the two an hour may have ended, or a resource come or gone.
+        if as_json.body != as_form.body:
+            # The hour or the resources may have changed between the two.
             again = console.main.call(action, "JSON", console.fields(action))
-            check(again.body == as_form.body, "the two answers differ")
+            check(again.body == as_form.body, "the two responses differ")
 
-    title = f"{action} takes both body forms and answers both alike."
+    title = f"{action} accepts both body forms with the same response."
     return Check(f"console.forms.{action}", "console", ACTIONS, "must", title, examine, (f"answers.{action}",))
 
 
 checks += [_same_in_both_forms(action) for action in ACTION_NAMES]
-checks += [_check(body) for body in TAKEN + REFUSED]
+checks += [_check(body) for body in ACCEPTED + REJECTED]
 
 
 @checks.must("console.body.order", "api: Errors", "login.accepted")
 def body_order(console: CheckContext) -> None:
-    """Of a call size is checked first, then media type, session, CSRF, body, action and parameters."""
-    nobody, main = console.new_client(), console.main
+    """A call is checked in this order: size, media type, session, CSRF, body, action, parameters."""
+    anonymous, main = console.new_client(), console.main
     wrong = {"X-CSRFToken": "wrong"}
-    large = b"\xff" * (LARGEST_SETTING + 1)
-    check_rejected(nobody.post(large, "text/plain", wrong), BodyTooLarge, after="all wrong")
-    check_rejected(nobody.post(b"\xff", "text/plain", wrong), UnsupportedMediaType, after="all but the size wrong")
-    check_rejected(nobody.post(b"\xff", JSON, wrong), LoginRequired, after="session, token and body wrong")
+    large = b"\xff" * (MAX_BODY_SETTING + 1)
+    check_rejected(anonymous.post(large, "text/plain", wrong), BodyTooLarge, after="all wrong")
+    check_rejected(anonymous.post(b"\xff", "text/plain", wrong), UnsupportedMediaType, after="all but the size wrong")
+    check_rejected(anonymous.post(b"\xff", JSON, wrong), LoginRequired, after="session, token and body wrong")
     check_rejected(main.post(b"\xff", JSON, wrong), CsrfFailed, after="token and body wrong")
     body = b'{"action":"GetNothing","domainId":false}'
     check_rejected(main.post(body), UnknownAction, "action", after="action and parameter wrong")
@@ -221,49 +223,51 @@ def body_order(console: CheckContext) -> None:
 
 DOMAINS = "actions: GetDomainDetail"
 
-NONE = "0-of-the-conformance-kit"
+UNKNOWN_ID = "0-of-the-conformance-kit"
 
 
 @checks.must("console.domain.missing-id", ERRORS, "login.accepted")
 def domain_missing_id(console: CheckContext) -> None:
     """GetDomainDetail without domainId, or with an empty one, is missing_field."""
     check_rejected(console.main.call("GetDomainDetail"), MissingField, "domainId", after="without")
-    check_rejected(_ask(console, ""), MissingField, "domainId", after="empty")
+    check_rejected(_get_domain(console, ""), MissingField, "domainId", after="empty")
 
 
 @checks.must("console.domain.invalid-id", ERRORS, "login.accepted")
 def domain_invalid_id(console: CheckContext) -> None:
-    """A domainId that is a boolean, over 64 characters or has control characters is invalid_field."""
+    """A domainId that is a boolean, longer than 64 characters or has control characters is invalid_field."""
     for value in (False, "9" * 65, "1\n"):
-        check_rejected(_ask(console, value), InvalidField, "domainId", after=f"{value!r:.12}")
+        check_rejected(_get_domain(console, value), InvalidField, "domainId", after=f"{value!r:.12}")
 
 
 @checks.must("console.domain.unknown-id", DOMAINS, "login.accepted")
 def domain_unknown_id(console: CheckContext) -> None:
-    """A domainId that is none of the tenant's, numeric or not, is domain_not_found."""
-    for value in ("0", NONE, "9" * 64):
-        check_rejected(_ask(console, value), DomainNotFound, "domainId", after=f"{value:.12}")
+    """A domainId of no domain of the tenant, numeric or not, is domain_not_found."""
+    for value in ("0", UNKNOWN_ID, "9" * 64):
+        check_rejected(_get_domain(console, value), DomainNotFound, "domainId", after=f"{value:.12}")
 
 
 @checks.must("console.domain.integer-id", DOMAINS, "answers.GetDomainDetail")
 def domain_integer_id(console: CheckContext) -> None:
-    """A domainId that is a JSON integer is taken as its digits."""
+    """A domainId that is a JSON integer is read as its digits."""
     domain = console.target.domains[0]
     if not domain.isascii() or not domain.isdigit() or domain != str(int(domain)):
         raise CheckSkipped(f"{domain} cannot be written as an integer")
-    check_equal(check_success(_ask(console, int(domain))), check_success(_ask(console, domain)), "the answer")
+    check_equal(
+        check_success(_get_domain(console, int(domain))), check_success(_get_domain(console, domain)), "the response"
+    )
 
 
 @checks.must("console.domain.another-tenants", DOMAINS, "answers.GetDomainDetail")
 def domain_another_tenants(console: CheckContext) -> None:
-    """Another tenant's domain is refused word for word like one that does not exist."""
+    """Another tenant's domain gets the same error as one that does not exist."""
     other = console.other()
-    anothers = other.call("GetDomainDetail", fields={"domainId": console.target.domains[0]})
-    nobodys = other.call("GetDomainDetail", fields={"domainId": NONE})
-    check_rejected(nobodys, DomainNotFound, "domainId", after="a domain that does not exist")
-    check_rejected(anothers, DomainNotFound, "domainId", after="another tenant's domain")
-    check(anothers.body == nobodys.body, "the two refusals differ")
+    foreign = other.call("GetDomainDetail", fields={"domainId": console.target.domains[0]})
+    missing = other.call("GetDomainDetail", fields={"domainId": UNKNOWN_ID})
+    check_rejected(missing, DomainNotFound, "domainId", after="a domain that does not exist")
+    check_rejected(foreign, DomainNotFound, "domainId", after="another tenant's domain")
+    check(foreign.body == missing.body, "the two errors differ")
 
 
-def _ask(console: CheckContext, domain: Any) -> RawResponse:
+def _get_domain(console: CheckContext, domain: Any) -> RawResponse:
     return console.main.call("GetDomainDetail", fields={"domainId": domain})

@@ -46,7 +46,7 @@ def _slash(path: str) -> Check:
         check_equal(response.status, 308, "the status")
         check_equal(response.header("location"), f"{path}/", "Location")
 
-    title = f"{path} without its slash answers 308, which a POST survives."
+    title = f"{path} without its slash redirects with 308, which preserves POST."
     name = f"console.slash{path.replace('/', '.')}"
     return Check(name, "console", HTTP, "must", title, examine, ("session.opens",))
 
@@ -56,7 +56,7 @@ checks += [_slash(path.rstrip("/")) for path in METHODS]
 
 @checks.must("console.methods.options", HTTP, "session.opens")
 def methods_options(console: CheckContext) -> None:
-    """OPTIONS answers 204 with Allow, on every path of the interface."""
+    """OPTIONS returns 204 with Allow on every path of the interface."""
     for path, methods in METHODS.items():
         response = console.new_client().send("OPTIONS", path)
         check(response.status == 204 and not response.body, f"{path}: {describe_response(response)}")
@@ -65,7 +65,7 @@ def methods_options(console: CheckContext) -> None:
 
 @checks.must("console.methods.not-allowed", HTTP, "session.opens")
 def methods_not_allowed(console: CheckContext) -> None:
-    """A method that a path does not take is method_not_allowed, with Allow."""
+    """A method that a path does not support is method_not_allowed, with Allow."""
     response = console.new_client().send("DELETE", "/api/")
     check_rejected(response, MethodNotAllowed)
     check_equal(allowed_methods(response), METHODS["/api/"], "Allow")
@@ -73,50 +73,50 @@ def methods_not_allowed(console: CheckContext) -> None:
 
 @checks.must("console.paths.unknown", "errors", "session.opens")
 def paths_unknown(console: CheckContext) -> None:
-    """A path that there is not is not_found."""
+    """An unknown path is not_found."""
     check_rejected(console.new_client().send("GET", "/nothing-is-here"), NotFound)
 
 
 @checks.must("console.upgrade-ignored", HTTP, "login.accepted")
 def upgrade_ignored(console: CheckContext) -> None:
-    """An offer to upgrade the connection is ignored and the call answered as usual."""
+    """An offer to upgrade the connection is ignored; the response is the usual one."""
     offer = {"Connection": "Upgrade, HTTP2-Settings", "Upgrade": "h2c", "HTTP2-Settings": "AAMAAABkAAQAoAAAAAIAAAAA"}
     check_success(console.main.call("GetNews", headers=offer))
 
 
 @checks.must("console.request-id.kept", HTTP, "login.accepted")
-def request_id_kept(console: CheckContext) -> None:
-    """X-Request-ID is the caller's own, in successes and refusals."""
+def request_id_returned(console: CheckContext) -> None:
+    """The client's X-Request-ID is returned, in successes and errors."""
     own = {"X-Request-ID": "Kit-1_2.3"}
-    for what, visitor in {"a success": console.main, "a refusal": console.anonymous}.items():
-        response = visitor.call("GetNews", headers=own)
+    for what, client in {"a success": console.main, "an error": console.anonymous}.items():
+        response = client.call("GetNews", headers=own)
         check_equal(response.header("x-request-id"), own["X-Request-ID"], f"X-Request-ID of {what}")
 
 
 @checks.must("console.request-id.replaced", HTTP, "session.opens")
 def request_id_replaced(console: CheckContext) -> None:
-    """An X-Request-ID over 64 characters, or with others than [A-Za-z0-9._-], is replaced."""
+    """An X-Request-ID longer than 64 characters, or with characters other than [A-Za-z0-9._-], is replaced."""
     for given in ("x" * 65, "a b", "<x>"):
         response = console.new_client().open({"X-Request-ID": given})
-        check(response.header("x-request-id") != given, f"{given:.12} is kept")
+        check(response.header("x-request-id") != given, f"{given:.12} is not replaced")
 
 
 @checks.must("console.documents", HTTP, "session.opens")
 def documents(console: CheckContext) -> None:
-    """/openapi.json has an ETag and no-cache, and a copy that is still good gets 304."""
+    """/openapi.json has an ETag and no-cache, and a conditional request gets 304."""
     response = console.new_client().send("GET", "/openapi.json")
     check_equal(response.status, 200, "the status")
     check_equal(response.header("cache-control"), "no-cache", "Cache-Control")
-    check(str(response.content.get("openapi")).startswith("3.1"), "it is no OpenAPI 3.1 document")
+    check(str(response.content.get("openapi")).startswith("3.1"), "it is not an OpenAPI 3.1 document")
     again = console.new_client().send("GET", "/openapi.json", {"If-None-Match": response.header("etag") or ""})
-    check(again.status == 304 and not again.body, f"asked again: {describe_response(again)}")
+    check(again.status == 304 and not again.body, f"conditional request: {describe_response(again)}")
 
 
 @checks.must("console.headers.on-every-answer", HTTP, "session.opens")
-def headers_on_every_answer(console: CheckContext) -> None:
-    """Every answer has X-Request-ID, nosniff and, documents apart, Cache-Control: no-store."""
+def headers_on_every_response(console: CheckContext) -> None:
+    """Every response has X-Request-ID, nosniff and, except documents, Cache-Control: no-store."""
     problems = []
-    for what, response in console.sender.answers:
+    for what, response in console.sender.responses:
         caching = "no-cache" if what.endswith("/openapi.json") else "no-store"
         if response.header("cache-control") != caching:
             problems.append(f"{what} ({response.status}) has no Cache-Control: {caching}")
@@ -129,11 +129,11 @@ def headers_on_every_answer(console: CheckContext) -> None:
 
 @checks.must("console.headers.no-cors", "api: CSRF", "session.opens")
 def headers_no_cors(console: CheckContext) -> None:
-    """No answer has CORS headers."""
+    """No response has CORS headers."""
     check_no_problems(
         [
             f"{what} ({response.status}) has {name}"
-            for what, response in console.sender.answers
+            for what, response in console.sender.responses
             for name, _ in response.headers
             if name.startswith("access-control-")
         ]
@@ -142,70 +142,70 @@ def headers_no_cors(console: CheckContext) -> None:
 
 ENVELOPE = "api: The envelope"
 SUCCESS: Final = {"message", "code", "data"}
-OF_A_FIELD: Final = {
+FIELD_ERRORS: Final = {
     error.error for error in (MissingField, InvalidField, UnknownRegion, UnknownAction, DomainNotFound)
 }
-"""The errors that name the field at fault."""
+"""Errors that name the invalid field."""
 
 
 @checks.must("console.envelope.success", ENVELOPE, "session.opens")
 def envelope_success(console: CheckContext) -> None:
     """A success is HTTP 200 and JSON with exactly message, code and data."""
     problems = []
-    for what, response in console.sender.answers:
+    for what, response in console.sender.responses:
         if what.endswith(" /api/") and is_success(response):
             names = set(lenient_envelope(response))
-            problems += [f"{what}: {problem}" for problem in _of_any(response)]
+            problems += [f"{what}: {problem}" for problem in _envelope_problems(response)]
             if names != SUCCESS:
                 problems.append(f"{what}: it has the fields {quote_value(sorted(names))}")
     check_no_problems(problems)
 
 
-@checks.must("console.envelope.refusal", ENVELOPE, "session.opens")
-def envelope_refusal(console: CheckContext) -> None:
-    """A refusal is JSON with message, code (the HTTP status), data ({}), error and, where one is at fault, field."""
+@checks.must("console.envelope.error", ENVELOPE, "session.opens")
+def envelope_error(console: CheckContext) -> None:
+    """An error is JSON with message, code (the HTTP status), data ({}), error and, for an invalid field, field."""
     check_no_problems(
-        [f"{what}: {problem}" for what, response in _refusals(console) for problem in _of_refusal(response)]
+        [f"{what}: {problem}" for what, response in _errors(console) for problem in _error_problems(response)]
     )
 
 
 @checks.must("console.language", ENVELOPE, "login.accepted")
 def language(console: CheckContext) -> None:
-    """message follows Accept-Language, Chinese or English, also in refusals; data does not vary with it."""
+    """message follows Accept-Language, Chinese or English, also in errors; data does not vary with it."""
     data = []
     for language in ("en", "zh-CN,zh;q=0.9,en;q=0.8", "fr"):
         headers = {"Accept-Language": language}
-        success, refusal = (who.call("GetNews", headers=headers) for who in (console.main, console.anonymous))
-        check_rejected(refusal, LoginRequired)
+        success, error = (client.call("GetNews", headers=headers) for client in (console.main, console.anonymous))
+        check_rejected(error, LoginRequired)
         data.append(check_success(success))
-        for message in (success.content["message"], refusal.content["message"]):
+        for message in (success.content["message"], error.content["message"]):
             is_chinese = re.search("[一-鿿]", message) is not None
             check(is_chinese == language.startswith("zh"), f"for {language} the message is {quote_value(message)}")
     check(data[0] == data[1], "data varies with the language")
 
 
-def _refusals(console: CheckContext) -> Iterator[tuple[str, RawResponse]]:
-    for what, response in console.sender.answers:
+def _errors(console: CheckContext) -> Iterator[tuple[str, RawResponse]]:
+    for what, response in console.sender.responses:
         code = lenient_code(response)
         if response.status >= 400 or (isinstance(code, int) and code >= 400):
             yield what, response
 
 
-def _of_refusal(response: RawResponse) -> list[str]:
+def _error_problems(response: RawResponse) -> list[str]:
     content: dict[str, Any] = lenient_envelope(response)
     if not content:
         return [f"HTTP {response.status} has no JSON object"]
     error = content.get("error")
-    wanted = SUCCESS | {"error"} | ({"field"} if str(error) in OF_A_FIELD else set())
-    problems = _of_any(response)
-    if set(content) != wanted:
+    expected = SUCCESS | {"error"} | ({"field"} if str(error) in FIELD_ERRORS else set())
+    problems = _envelope_problems(response)
+    if set(content) != expected:
         problems.append(f"{quoted(response, error)} has the fields {quoted(response, sorted(content))}")
     if content.get("data") != {}:
         problems.append(f"{quoted(response, error)} has the data {quoted(response, content.get('data'))}")
     return problems
 
 
-def _of_any(response: RawResponse) -> list[str]:
+def _envelope_problems(response: RawResponse) -> list[str]:
     content = lenient_envelope(response)
     problems = []
     if content.get("code") != response.status:

@@ -1,4 +1,4 @@
-"""The values of every payload, as our own documentation has them."""
+"""Checks beyond the interface: payload values."""
 
 from collections.abc import Iterable
 from datetime import UTC, timedelta, tzinfo
@@ -25,16 +25,16 @@ CONSUMPTION = "actions: GetConsumptionsEstimated"
 
 @checks.must("console.usage.values", "actions: GetUsageLimits", "usage.fields")
 def usage_values(console: CheckContext) -> None:
-    """A quota is -1 or more, what is in use 0 or more, and there are no other fields."""
+    """Quotas are at minimum -1, usage is at minimum 0, and there are no other fields."""
     usage = console.payload("GetUsageLimits")
-    _hold_only([usage], USAGE_FIELDS)
-    least = {name: -1 if name.startswith("max") else 0 for name in USAGE_FIELDS}
-    check_no_problems([f"{name} is {usage[name]}" for name in USAGE_FIELDS if usage[name] < least[name]])
+    _check_only([usage], USAGE_FIELDS)
+    minimum = {name: -1 if name.startswith("max") else 0 for name in USAGE_FIELDS}
+    check_no_problems([f"{name} is {usage[name]}" for name in USAGE_FIELDS if usage[name] < minimum[name]])
 
 
 @checks.must("console.flavors.ascending", "actions: GetFlavors", "flavors.configs", "flavors.limits")
 def flavors_ascending(console: CheckContext) -> None:
-    """The values of configs and limits ascend, without repeats."""
+    """The values of configs and limits are ascending, without repeats."""
     data = console.payload("GetFlavors")
     lists = {**data["configs"], **{f"limits of {cores}": rams for cores, rams in data["limits"].items()}}
     check_no_problems([f"{name} is {quote_value(values)}" for name, values in lists.items() if not _ascends(values)])
@@ -42,9 +42,9 @@ def flavors_ascending(console: CheckContext) -> None:
 
 @checks.must("console.flavors.agree", "actions: GetFlavors", "flavors.items", "flavors.configs", "flavors.limits")
 def flavors_agree(console: CheckContext) -> None:
-    """configs and limits hold exactly the values and pairs that occur among the flavors."""
+    """configs and limits contain exactly the values and pairs of the flavors."""
     data = console.payload("GetFlavors")
-    _hold_only(data["flavors"], FLAVOR)
+    _check_only(data["flavors"], FLAVOR)
     for name in ("vcpus", "ram"):
         occurring = sorted({flavor[name] for flavor in data["flavors"]})
         check_equal(sorted(data["configs"][name]), occurring, f"configs.{name}")
@@ -56,28 +56,28 @@ def flavors_agree(console: CheckContext) -> None:
 
 @checks.must("console.flavors.names", "actions: GetFlavors", "flavors.items")
 def flavors_names(console: CheckContext) -> None:
-    """A name of the form `<vcpus>C<RAM in GB>G<disk>G` says what the flavor has."""
+    """A name of the form `<vcpus>C<RAM in GB>G<disk>G` matches the flavor."""
     flavors = console.payload("GetFlavors")["flavors"]
     custom = [flavor for flavor in flavors if not pattern_errors([("", flavor["name"])], "[0-9]+C[0-9]+G[0-9]+G", "")]
-    wanted = [(flavor["name"], f"{flavor['vcpus']}C{flavor['ram'] // 1024}G{flavor['disk']}G") for flavor in custom]
-    check_no_problems([f"{quote_value(name)} should be {meant}" for name, meant in wanted if name != meant])
+    expected = [(flavor["name"], f"{flavor['vcpus']}C{flavor['ram'] // 1024}G{flavor['disk']}G") for flavor in custom]
+    check_no_problems([f"{quote_value(name)} should be {derived}" for name, derived in expected if name != derived])
 
 
 @checks.must("console.urls.values", "actions: GetUrlList", "urls.fields")
 def urls_values(console: CheckContext) -> None:
-    """URLs are in the order of their ids, without repeats; their type is one of two."""
+    """URLs are ordered by id, without repeats; their type is one of two."""
     items = console.items("GetUrlList")
-    _hold_only(items, ("url", "type", "id"))
+    _check_only(items, ("url", "type", "id"))
     check_no_problems(pattern_errors(values_of(items, "type", "data"), "|".join(URL_TYPES), "one of the two types"))
-    check(_ascends([item["id"] for item in items]), "they are not in the order of their ids")
+    check(_ascends([item["id"] for item in items]), "they are not ordered by id")
 
 
 @checks.must("console.domain.values", "actions: GetDomainDetail", "domain.fields", "domain.origin")
 def domain_values(console: CheckContext) -> None:
     """enabled is the text "true" or "false", originDomainName text or null, and there are no other fields."""
     for domain in console.domains():
-        _hold_only([domain], (*DOMAIN, "enabled"))
-        _hold_only([domain["originConfig"]], ORIGIN)
+        _check_only([domain], (*DOMAIN, "enabled"))
+        _check_only([domain["originConfig"]], ORIGIN)
         check(domain["enabled"] in ("true", "false"), f"enabled is {quote_value(domain['enabled'])}, not text")
         name = domain["originConfig"]["originDomainName"]
         check(name is None or isinstance(name, str), f"originDomainName is {quote_value(name)}")
@@ -85,31 +85,31 @@ def domain_values(console: CheckContext) -> None:
 
 @checks.must("console.news.order", "actions: GetNews", "news.fields", "news.dates")
 def news_order(console: CheckContext) -> None:
-    """News come newest first, and have no other fields."""
+    """News is ordered newest first and has no other fields."""
     items = console.items("GetNews")
-    _hold_only(items, ("date", "url", "title"))
+    _check_only(items, ("date", "url", "title"))
     check_newest_first(items)
 
 
 @checks.must("console.news.past", "actions: GetNews", "news.dates", "console.cookies.csrftoken-lifetime")
 def news_past(console: CheckContext) -> None:
-    """No news are dated in the future of the console's own clock and time zone."""
+    """No news is dated in the future, by the console's clock and time zone."""
     cookie = console.logged_in.cookie(CSRF_COOKIE)
     if cookie is None or cookie.expires is None or cookie.max_age is None:
-        raise CheckFailed("the console's clock cannot be told from csrftoken")
+        raise CheckFailed("the console's clock cannot be derived from csrftoken")
     zone = _zone(welcome(console)["timeZone"])
-    # The news were asked for a little after the login.
+    # The news was requested shortly after the login.
     clock = cookie.expires - timedelta(seconds=cookie.max_age) + timedelta(minutes=5)
     latest = clock.astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
     dates = values_of(console.items("GetNews"), "date", "data")
-    check_no_problems([f"{place} is {date}" for place, date in dates if date > latest])
+    check_no_problems([f"{location} is {date}" for location, date in dates if date > latest])
 
 
 @checks.must("console.consumption.amounts", CONSUMPTION, "consumption.fields")
 def consumption_amounts(console: CheckContext) -> None:
-    """An amount has two to nine decimals and never an exponent or a sign; a kind that costs nothing is left out."""
+    """An amount has two to nine decimals, no exponent and no sign; kinds without cost are omitted."""
     items = console.items("GetConsumptionsEstimated")
-    _hold_only(items, ("res_type", *PERIODS))
+    _check_only(items, ("res_type", *PERIODS))
     amounts = [amount for period in PERIODS for amount in values_of(items, period, "data")]
     check_no_problems(pattern_errors(amounts, DECIMAL, "plain, with two to nine decimals"))
     check_no_problems([f"{item['res_type']} costs nothing" for item in items if not Decimal(item["hour"])])
@@ -131,22 +131,22 @@ def consumption_periods(console: CheckContext) -> None:
 
 @checks.must("console.consumption.order", CONSUMPTION, "consumption.fields", "consumption.kinds")
 def consumption_order(console: CheckContext) -> None:
-    """Kinds come in the order instance, image, loadbalance, volume, each once."""
+    """Kinds are in the order instance, image, loadbalance, volume, each once."""
     kinds = [item["res_type"] for item in console.items("GetConsumptionsEstimated")]
     check_equal(kinds, [kind for kind in KINDS if kind in kinds], "the order")
 
 
 def _zone(name: str) -> tzinfo:
-    # Known everywhere; the others only where there is a time zone database.
+    # Known even without a time zone database.
     if name == "UTC":
         return UTC
     if not available_timezones():
-        raise CheckSkipped("this machine knows no time zones (pip install tzdata)")
+        raise CheckSkipped("no time zone database on this machine (pip install tzdata)")
     check(name in available_timezones(), f"there is no time zone {quote_value(name)}")
     return ZoneInfo(name)
 
 
-def _hold_only(records: Iterable[Any], names: Iterable[str]) -> None:
+def _check_only(records: Iterable[Any], names: Iterable[str]) -> None:
     others = sorted({name for record in records for name in record} - set(names))
     check(not others, f"there are other fields: {', '.join(others)}")
 

@@ -1,1 +1,1 @@
-"""The first profile: what the interface itself says, and nothing else. Each module is a part of it."""
+"""Interface profile: only what the interface itself specifies, one module per part."""

@@ -1,4 +1,4 @@
-"""Calling actions: the body forms, the headers, the envelope around every answer."""
+"""Interface checks: body forms, headers and the response envelope of action calls."""
 
 from collections.abc import Callable
 
@@ -17,37 +17,37 @@ RULES = "4.1 Common rules for action calls"
 ENVELOPE = "2.1 Response envelope"
 
 
-def _answers(action: str) -> Check:
+def _succeeds(action: str) -> Check:
     def examine(console: CheckContext) -> str:
         return f"sent as {console.success(action).form}"
 
-    title = f"{action} is successful, sent as JSON or as form data."
+    title = f"{action} succeeds, sent as JSON or as form data."
     return Check(f"answers.{action}", "interface", "4.2 Endpoint table", "must", title, examine, ("login.accepted",))
 
 
-def _forms(action: str) -> Check:
+def _accepted_forms(action: str) -> Check:
     def examine(console: CheckContext) -> str:
-        taken = [form for form in FORMS if _is_taken(console, action, form)]
-        return " and ".join(taken) + ("" if len(taken) == len(FORMS) else " only")
+        accepted = [form for form in FORMS if _is_accepted(console, action, form)]
+        return " and ".join(accepted) + ("" if len(accepted) == len(FORMS) else " only")
 
-    title = f"Which body forms {action} takes; whether it takes both is left open."
+    title = f"Which body forms {action} accepts; the interface does not require both."
     return Check(f"forms.{action}", "interface", RULES, "info", title, examine, (f"answers.{action}",))
 
 
-def _is_taken(console: CheckContext, action: str, form: BodyForm) -> bool:
+def _is_accepted(console: CheckContext, action: str, form: BodyForm) -> bool:
     try:
-        return is_success(console.answer(action, form))
+        return is_success(console.response_to(action, form))
     except NoResponse:
         return False
 
 
-checks += [_answers(action) for action in ACTION_NAMES]
-checks += [_forms(action) for action in ACTION_NAMES]
+checks += [_succeeds(action) for action in ACTION_NAMES]
+checks += [_accepted_forms(action) for action in ACTION_NAMES]
 
 
 @checks.must("calls.own-origin", RULES, "login.accepted")
 def calls_own_origin(console: CheckContext) -> None:
-    """A call may have the header Origin: the server's own is taken."""
+    """A call with the server's own Origin is accepted."""
     action, form, fields, _ = console.working()[0]
     response = console.main.call(action, form, fields, {"Origin": console.target.origin})
     check(is_successful(response), f"{action} with Origin {console.target.origin}: {describe_response(response)}")
@@ -55,7 +55,7 @@ def calls_own_origin(console: CheckContext) -> None:
 
 @checks.must("session.cookies-required", RULES, "login.accepted")
 def session_cookies_required(console: CheckContext) -> None:
-    """No action is successful without the session cookies, even with the CSRF header."""
+    """No action succeeds without the session cookies, even with the CSRF header."""
     token = {"X-CSRFToken": console.main.token}
     check_not_served(
         console.working(), lambda each: console.new_client().call(each.action, each.form, each.fields, token)
@@ -64,7 +64,7 @@ def session_cookies_required(console: CheckContext) -> None:
 
 @checks.should("calls.action-required", RULES, "login.accepted")
 def calls_action_required(console: CheckContext) -> None:
-    """A call without the field action is not successful: it is required."""
+    """A call without the required field action fails."""
     content_type = FORM if console.working()[0].form == "form" else JSON
     response = console.main.post(b"{}" if content_type == JSON else b"a=b", content_type)
     check(not is_successful(response), describe_response(response))
@@ -72,15 +72,15 @@ def calls_action_required(console: CheckContext) -> None:
 
 @checks.must("envelope.message", ENVELOPE, "login.accepted")
 def envelope_message(console: CheckContext) -> None:
-    """message is text, in every envelope."""
-    check_no_problems(_wrong(console, "message", lambda _action: TEXT))
+    """message is text in every envelope."""
+    check_no_problems(_envelope_errors(console, "message", lambda _action: TEXT))
 
 
 @checks.must("envelope.code", ENVELOPE, "login.accepted")
 def envelope_code(console: CheckContext) -> None:
-    """code is an integer, on success 200, in every envelope."""
+    """code is the integer 200 in every envelope of a success."""
     check_no_problems(
-        _wrong(
+        _envelope_errors(
             console, "code", lambda _action: FieldType("the integer 200", lambda code: is_integer(code) and code == 200)
         )
     )
@@ -88,16 +88,16 @@ def envelope_code(console: CheckContext) -> None:
 
 @checks.must("envelope.data", ENVELOPE, "login.accepted")
 def envelope_data(console: CheckContext) -> None:
-    """data is an object or an array, whichever is the action's."""
-    check_no_problems(_wrong(console, "data", lambda action: OBJECT if action in OBJECTS else ARRAY))
+    """data is an object or an array, as specified for the action."""
+    check_no_problems(_envelope_errors(console, "data", lambda action: OBJECT if action in OBJECTS else ARRAY))
 
 
-def _wrong(console: CheckContext, name: str, kind: Callable[[str], FieldType]) -> list[str]:
-    """Where a field of the envelope is missing or wrong, in all answers that mean success, in whatever body form."""
+def _envelope_errors(console: CheckContext, name: str, kind: Callable[[str], FieldType]) -> list[str]:
+    """Return the errors of an envelope field in all successful responses, in every body form."""
     problems: dict[str, str] = {}
     for working in console.working():
         for action, form, _, response in console.successes(working.action):
             for problem in schema_errors(lenient_envelope(response), {name: kind(action)}, action):
-                # What is wrong in both forms is told once.
+                # Report an error of both forms once.
                 problems.setdefault(problem, problem if form == working.form else f"sent as {form}: {problem}")
     return list(problems.values())

@@ -1,4 +1,4 @@
-"""The lists: URLs, news, estimated consumption."""
+"""Interface checks: URLs, news and estimated consumption."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -28,22 +28,22 @@ URL_TYPES = ("URL链接", "URL目录")
 @checks.must("urls.fields", URLS, URLS_ANSWER)
 @for_each_payload("GetUrlList")
 def urls_fields(items: list[Any]) -> None:
-    """Each URL has url, type and id, all of them text."""
+    """Each URL has url, type and id, all text."""
     check_no_problems(schema_errors_of_all(items, dict.fromkeys(("url", "type", "id"), TEXT), "data"))
 
 
 @checks.must("urls.ids", URLS, URLS_ANSWER)
 @for_each_payload("GetUrlList")
 def urls_ids(items: list[Any]) -> None:
-    """A URL's id is url- and 8 lower-case letters or digits."""
+    """A URL's id is url- and 8 lowercase letters or digits."""
     ids = values_of(items, "id", "data")
-    check_no_problems(pattern_errors(ids, "url-[a-z0-9]{8}", "url- and 8 lower-case letters or digits"))
+    check_no_problems(pattern_errors(ids, "url-[a-z0-9]{8}", "url- and 8 lowercase letters or digits"))
 
 
 @checks.info("urls.types", URLS, URLS_ANSWER)
 @for_each_payload("GetUrlList")
 def urls_types(items: list[Any]) -> str:
-    """Which types of URL occur; the list of all is left open."""
+    """Which types of URL occur; the interface does not list all."""
     types = {value for _, value in values_of(items, "type", "data") if isinstance(value, str)}
     unknown = sorted(types - set(URL_TYPES))
     return f"besides the known ones: {quote_value(unknown)}" if unknown else quote_value(sorted(types))
@@ -52,31 +52,31 @@ def urls_types(items: list[Any]) -> str:
 @checks.must("news.fields", NEWS, NEWS_ANSWERS)
 @for_each_payload("GetNews")
 def news_fields(items: list[Any]) -> None:
-    """Each news item has date, url and title, all of them text."""
+    """Each news item has date, url and title, all text."""
     check_no_problems(schema_errors_of_all(items, dict.fromkeys(("date", "url", "title"), TEXT), "data"))
 
 
 @checks.must("news.dates", NEWS, NEWS_ANSWERS)
 @for_each_payload("GetNews")
 def news_dates(items: list[Any]) -> None:
-    """A date is YYYY-MM-DD HH:MM:SS, and there is such a day and time."""
-    dates = [(place, value) for place, value in values_of(items, "date", "data") if isinstance(value, str)]
-    check_no_problems([f"{place} is {quote_value(value)}" for place, value in dates if not is_timestamp(value)])
+    """A date is a valid time in the form YYYY-MM-DD HH:MM:SS."""
+    dates = [(location, value) for location, value in values_of(items, "date", "data") if isinstance(value, str)]
+    check_no_problems([f"{location} is {quote_value(value)}" for location, value in dates if not is_timestamp(value)])
 
 
 @checks.should("news.newest-first", NEWS, "news.dates")
 @for_each_payload("GetNews")
 def news_newest_first(items: list[Any]) -> None:
-    """News are ordered newest first, as they are in the reference response."""
+    """News is ordered newest first, as in the reference response."""
     check_newest_first(items)
 
 
 @checks.must("consumption.fields", CONSUMPTION, CONSUMPTION_ANSWERS)
 @for_each_payload("GetConsumptionsEstimated")
 def consumption_fields(items: list[Any]) -> None:
-    """Each item has res_type, hour, day, month and year, all of them text: an amount is never a number."""
-    shape = dict.fromkeys(("res_type", *PERIODS), TEXT)
-    check_no_problems(schema_errors_of_all(items, shape, "data"))
+    """Each item has res_type, hour, day, month and year, all text: amounts are never numbers."""
+    schema = dict.fromkeys(("res_type", *PERIODS), TEXT)
+    check_no_problems(schema_errors_of_all(items, schema, "data"))
 
 
 @checks.must("consumption.kinds", CONSUMPTION, CONSUMPTION_ANSWERS)
@@ -98,7 +98,7 @@ def consumption_amounts(items: list[Any]) -> None:
 @checks.should("consumption.each-kind-once", CONSUMPTION, "consumption.fields")
 @for_each_payload("GetConsumptionsEstimated")
 def consumption_each_kind_once(items: list[Any]) -> None:
-    """There is one item for a kind that there is consumption for."""
+    """There is one item per kind with consumption."""
     kinds = [item["res_type"] for item in items]
     check_no_problems(
         [
@@ -112,9 +112,9 @@ def consumption_each_kind_once(items: list[Any]) -> None:
 @checks.should("consumption.only-consumed", CONSUMPTION, "consumption.fields", "consumption.amounts")
 @for_each_payload("GetConsumptionsEstimated")
 def consumption_only_consumed(items: list[Any]) -> None:
-    """There is no item for a kind that there is no consumption for: one has an amount that is not zero."""
+    """There is no item for a kind without consumption: every item has a nonzero amount."""
     zeros = [item for item in items if not any(Decimal(item[period]) for period in PERIODS)]
-    check_no_problems([f"{quote_value(item['res_type'])} has nothing but zeros" for item in zeros])
+    check_no_problems([f"{quote_value(item['res_type'])} has only zero amounts" for item in zeros])
 
 
 def is_timestamp(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""The records that are one object each: usage limits, flavors, the detail of a domain."""
+"""Interface checks: usage limits, flavors and domain details."""
 
 import ipaddress
 import re
@@ -62,8 +62,8 @@ def usage_fields(usage: Any) -> None:
 @for_each_payload("GetFlavors")
 def flavors_parts(data: Any) -> None:
     """Flavors have flavors (an array), configs and limits (objects)."""
-    shape = {"flavors": ARRAY, "configs": OBJECT, "limits": OBJECT}
-    check_no_problems(schema_errors(data, shape, "data"))
+    schema = {"flavors": ARRAY, "configs": OBJECT, "limits": OBJECT}
+    check_no_problems(schema_errors(data, schema, "data"))
 
 
 @checks.must("flavors.items", FLAVORS, "flavors.parts")
@@ -76,7 +76,7 @@ def flavors_items(data: Any) -> None:
 @checks.should("flavors.ids", FLAVORS, "flavors.parts")
 @for_each_payload("GetFlavors")
 def flavors_ids(data: Any) -> None:
-    """A flavor's id is numeric text; a console before a cloud passes the cloud's own ids on as they are."""
+    """A flavor's id is numeric text; a console in front of a cloud passes the cloud's IDs through."""
     check_no_problems(pattern_errors(values_of(_flavors(data), "id", "flavors"), "[0-9]+", "numeric text"))
 
 
@@ -90,10 +90,10 @@ def flavors_configs(data: Any) -> None:
 @checks.must("flavors.limits", FLAVORS, "flavors.parts")
 @for_each_payload("GetFlavors")
 def flavors_limits(data: Any) -> None:
-    """limits has core counts, written as text, for keys and arrays of integers for values."""
+    """limits has core counts as text for keys and arrays of integers for values."""
     limits = data["limits"]
     keys = [
-        f"limits has the key {quote_value(key)}, which is no core count"
+        f"limits has the key {quote_value(key)}, which is not a core count"
         for key in limits
         if not re.fullmatch("[0-9]+", key, re.ASCII)
     ]
@@ -117,7 +117,7 @@ def flavors_relation(data: Any) -> None:
 @checks.should("flavors.names", FLAVORS, "flavors.items")
 @for_each_payload("GetFlavors")
 def flavors_names(data: Any) -> None:
-    """A name of the form `<vcpus>C<ram>G<disk>G` begins with the flavor's own vcpus."""
+    """A name of the form `<vcpus>C<ram>G<disk>G` starts with the flavor's vcpus."""
     named = [(flavor, re.fullmatch("([0-9]+)C[0-9]+G[0-9]+G", flavor["name"], re.ASCII)) for flavor in _flavors(data)]
     wrong = [flavor for flavor, name in named if name and int(name[1]) != flavor["vcpus"]]
     check_no_problems([f"{quote_value(flavor['name'])} has {flavor['vcpus']} vcpus" for flavor in wrong])
@@ -126,7 +126,7 @@ def flavors_names(data: Any) -> None:
 @checks.must("domain.fields", DETAIL, DOMAIN_ANSWERS)
 @for_each_domain
 def domain_fields(domains: list[dict[str, Any]]) -> None:
-    """A domain has all its fields, each of its type; queryStringSettings may be null."""
+    """A domain has all fields with their types; queryStringSettings may be null."""
     check_no_problems([problem for domain in domains for problem in schema_errors(domain, DOMAIN, "data")])
 
 
@@ -159,21 +159,21 @@ def domain_origin_ips(domains: list[dict[str, Any]]) -> None:
 
 @checks.must("domain.id", DETAIL, "domain.fields")
 def domain_id(console: CheckContext) -> None:
-    """domainId is numeric text, and the id that was asked for."""
+    """domainId is numeric text and equals the requested ID."""
     problems = []
     for label, domains in console.domains_by_form():
-        for asked, domain in zip(console.target.domains, domains, strict=False):
-            seen = domain["domainId"]
-            if seen != asked:
-                problems.append(f"{label}domainId is {quote_value(seen)}, but {quote_value(asked)} was asked for")
-            problems += pattern_errors([(f"{label}domainId", seen)], "[0-9]+", "numeric text")
+        for requested, domain in zip(console.target.domains, domains, strict=False):
+            actual = domain["domainId"]
+            if actual != requested:
+                problems.append(f"{label}domainId is {quote_value(actual)}, but {quote_value(requested)} was requested")
+            problems += pattern_errors([(f"{label}domainId", actual)], "[0-9]+", "numeric text")
     check_no_problems(problems)
 
 
 @checks.should("domain.areas", DETAIL, "domain.fields")
 @for_each_domain
 def domain_areas(domains: list[dict[str, Any]]) -> None:
-    """serviceAreas is a list of codes separated by semicolons: none of them is empty."""
+    """serviceAreas is a list of nonempty codes separated by semicolons."""
     areas = [domain["serviceAreas"] for domain in domains]
     check_no_problems(
         [f"serviceAreas is {quote_value(each)}" for each in areas if not all(code.strip() for code in each.split(";"))]

@@ -1,4 +1,4 @@
-"""Opening a session and logging in: the cookies, their attributes, and what they are needed for."""
+"""Interface checks: session cookies and login."""
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -17,8 +17,8 @@ checks = CheckGroup("interface")
 SECTION = "5 Authentication"
 COOKIES = (CSRF_COOKIE, SESSION_COOKIE)
 OPENING, LOGIN = "GET /api/", "login"
-TO_COME = {OPENING: ("/auth/login/", "/api/"), LOGIN: ("/api/",)}
-"""The paths that are asked for after a step."""
+LATER_PATHS = {OPENING: ("/auth/login/", "/api/"), LOGIN: ("/api/",)}
+"""Paths requested after a step."""
 
 
 @checks.must("session.opens", SECTION)
@@ -29,8 +29,8 @@ def session_opens(console: CheckContext) -> None:
         name for name in COOKIES if not (cookie := response.cookie(name)) or cookie.is_deleted or not cookie.value
     ]
     if missing:
-        set_instead = ", ".join(cookie.name for cookie in response.set_cookies) or "none"
-        raise CheckFailed(f"{' and '.join(missing)} not set; HTTP {response.status} set {set_instead}")
+        others = ", ".join(cookie.name for cookie in response.set_cookies) or "none"
+        raise CheckFailed(f"{' and '.join(missing)} not set; HTTP {response.status} set {others}")
 
 
 @checks.must("session.sessionid-http-only", SECTION, "session.opens")
@@ -38,8 +38,8 @@ def session_sessionid_http_only(console: CheckContext) -> None:
     """sessionid is marked HttpOnly wherever it is set."""
     check_no_problems(
         [
-            f"{SESSION_COOKIE} set by {where}: HttpOnly is missing"
-            for where, cookie in _set(console, SESSION_COOKIE)
+            f"{SESSION_COOKIE} set by {step}: HttpOnly is missing"
+            for step, cookie in _cookies_set(console, SESSION_COOKIE)
             if "httponly" not in cookie.attributes
         ]
     )
@@ -47,11 +47,11 @@ def session_sessionid_http_only(console: CheckContext) -> None:
 
 @checks.must("session.sessionid-no-expiry", SECTION, "session.opens")
 def session_sessionid_no_expiry(console: CheckContext) -> None:
-    """sessionid has no expiry: it is a session cookie."""
+    """sessionid is a session cookie, without an expiry."""
     check_no_problems(
         [
-            f"{SESSION_COOKIE} set by {where}: it has an expiry"
-            for where, cookie in _set(console, SESSION_COOKIE)
+            f"{SESSION_COOKIE} set by {step}: it has an expiry"
+            for step, cookie in _cookies_set(console, SESSION_COOKIE)
             if cookie.has_expiry
         ]
     )
@@ -59,11 +59,11 @@ def session_sessionid_no_expiry(console: CheckContext) -> None:
 
 @checks.must("session.csrftoken-expiry", SECTION, "session.opens")
 def session_csrftoken_expiry(console: CheckContext) -> None:
-    """csrftoken carries an expiry, as Expires or Max-Age."""
+    """csrftoken has an expiry, as Expires or Max-Age."""
     check_no_problems(
         [
-            f"{CSRF_COOKIE} set by {where}: neither an Expires that is a date nor a Max-Age that is a number"
-            for where, cookie in _set(console, CSRF_COOKIE)
+            f"{CSRF_COOKIE} set by {step}: neither a valid Expires nor a valid Max-Age"
+            for step, cookie in _cookies_set(console, CSRF_COOKIE)
             if cookie.expires is None and cookie.max_age is None
         ]
     )
@@ -71,48 +71,48 @@ def session_csrftoken_expiry(console: CheckContext) -> None:
 
 @checks.must("session.one-jar", SECTION, "session.opens")
 def session_one_jar(console: CheckContext) -> None:
-    """One cookie jar serves all steps: each cookie is for this host and for the paths of the steps still to come."""
+    """One cookie jar serves all steps: each cookie is valid for this host and the paths of later steps."""
     base = urlsplit(console.target.base)
     problems = []
     for name in COOKIES:
-        for where, cookie in _set(console, name):
-            to_come = [f"{base.path}{path}" for path in TO_COME[where]]
+        for step, cookie in _cookies_set(console, name):
+            later_paths = [f"{base.path}{path}" for path in LATER_PATHS[step]]
             problems += [
-                f"{name} set by {where} has {problem}"
-                for problem in _out_of_reach(cookie, base.hostname or "", to_come)
+                f"{name} set by {step} has {problem}"
+                for problem in _scope_errors(cookie, base.hostname or "", later_paths)
             ]
             if "secure" in cookie.attributes and base.scheme != "https":
-                problems.append(f"{name} set by {where} is Secure, but the address is not https")
+                problems.append(f"{name} set by {step} is Secure, but the URL is not https")
     check_no_problems(problems)
 
 
 @checks.must("login.accepted", SECTION, "session.opens")
 def login_accepted(console: CheckContext) -> str:
-    """After a login with the right credentials an action is successful."""
+    """After a login with the right credentials an action succeeds."""
     login = console.logged_in
     try:
         working = console.working()
     except CheckFailed:
-        first = describe_response(console.answer(ACTION_NAMES[0], "JSON"))
+        first = describe_response(console.response_to(ACTION_NAMES[0], "JSON"))
         raise CheckFailed(
-            f"the login answered {describe_response(login)}, and {ACTION_NAMES[0]} after it {first}"
+            f"the response to the login was {describe_response(login)}, and to {ACTION_NAMES[0]} after it {first}"
         ) from None
-    refused = _refused(console)
-    if refused:
+    failure = _first_failure(console)
+    if failure:
         try:
-            console.telling()
+            console.protected_call()
         except CheckSkipped:
             public = ", ".join(each.action for each in working)
             raise CheckFailed(
-                f"the login answered {describe_response(login)}, and after it only {public} succeeded, "
-                f"as for strangers; {refused}"
+                f"the response to the login was {describe_response(login)}, and after it only {public} succeeded, "
+                f"as without a login; {failure}"
             ) from None
     return f"HTTP {login.status}"
 
 
 @checks.should("login.status", SECTION, "login.accepted")
 def login_status(console: CheckContext) -> None:
-    """A successful login's HTTP status says so: it is 2xx, or 302."""
+    """A successful login has the HTTP status 2xx or 302."""
     status = console.logged_in.status
     check(200 <= status < 300 or status == 302, f"it is {status}")
 
@@ -126,26 +126,26 @@ def login_empty_body(console: CheckContext) -> None:
 
 @checks.must("login.required", SECTION, "login.accepted")
 def login_required(console: CheckContext) -> None:
-    """No action is successful without a login, even with the cookies and the CSRF header."""
+    """No action succeeds without a login, even with the cookies and the CSRF header."""
     check_not_served(console.working(), console.anonymous_response)
 
 
 @checks.must("csrf.header-required", SECTION, "login.accepted")
 def csrf_header_required(console: CheckContext) -> None:
-    """No action is successful without the header X-CSRFToken."""
+    """No action succeeds without the header X-CSRFToken."""
     without = {"X-CSRFToken": None}
     check_not_served(console.working(), lambda each: console.main.call(each.action, each.form, each.fields, without))
 
 
 @checks.should("csrf.header-compared", SECTION, "login.accepted")
 def csrf_header_compared(console: CheckContext) -> None:
-    """No action is successful with a token other than the csrftoken cookie's value."""
+    """No action succeeds with a token other than the csrftoken cookie's value."""
     wrong = {"X-CSRFToken": console.main.token[::-1] + "x"}
     check_not_served(console.working()[:1], lambda each: console.main.call(each.action, each.form, each.fields, wrong))
 
 
-def _refused(console: CheckContext) -> str:
-    """The first action that failed after the login, in a few words; empty if there was none."""
+def _first_failure(console: CheckContext) -> str:
+    """Describe the first action that failed after the login; empty if there is none."""
     for action in ACTION_NAMES:
         try:
             console.success(action)
@@ -156,10 +156,10 @@ def _refused(console: CheckContext) -> str:
     return ""
 
 
-def _set(console: CheckContext, name: str) -> list[tuple[str, SetCookie]]:
-    """Each line that set a cookie on the way to a login, with the step that did."""
+def _cookies_set(console: CheckContext, name: str) -> list[tuple[str, SetCookie]]:
+    """Return each Set-Cookie of a name until the login, with its step."""
     steps: list[tuple[str, RawResponse]] = [(OPENING, console.opened)]
-    # Without an answer it is told of by the check of the login.
+    # A missing response is reported by the login check.
     with suppress(NoResponse):
         steps.append((LOGIN, console.logged_in))
     return [
@@ -170,27 +170,27 @@ def _set(console: CheckContext, name: str) -> list[tuple[str, SetCookie]]:
     ]
 
 
-def _out_of_reach(cookie: SetCookie, host: str, to_come: list[str]) -> list[str]:
+def _scope_errors(cookie: SetCookie, host: str, later_paths: list[str]) -> list[str]:
     domain = cookie.attributes.get("domain", "").lstrip(".").lower()
     path = cookie.attributes.get("path", "")
     problems = []
     if domain and host != domain and not host.endswith(f".{domain}"):
         problems.append(f"Domain {quote_value(domain)}")
-    # Without a path it is for the folder of the request that set it, and no step has another step in its folder.
-    if not path.startswith("/") or not all(asked.startswith(f"{path.rstrip('/')}/") for asked in to_come):
-        problems.append(f"Path {quote_value(path)}" if path else "no Path, and so is kept from the steps to come")
+    # Without Path it is limited to the directory of the request, which contains no other step.
+    if not path.startswith("/") or not all(requested.startswith(f"{path.rstrip('/')}/") for requested in later_paths):
+        problems.append(f"Path {quote_value(path)}" if path else "no Path, so it is not sent in later steps")
     return problems
 
 
 def check_not_served(calls: Iterable[WorkingCall], call: Callable[[WorkingCall], RawResponse]) -> None:
-    """What is successful for the main visitor is refused to this call."""
-    served, unclear = [], None
+    """Fail if a call succeeds that should be rejected."""
+    served, busy = [], None
     for working in calls:
         try:
             if is_successful(call(working)):
                 served.append(working.action)
         except ServerBusy as reason:
-            unclear = reason
-    check(not served, f"successful all the same: {', '.join(served)}")
-    if unclear is not None:
-        raise unclear
+            busy = reason
+    check(not served, f"succeeded: {', '.join(served)}")
+    if busy is not None:
+        raise busy
