@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from cloudconsole.core.login_throttle import (
     ADDRESS_FAILURES,
-    LONGEST_WAIT_SECONDS,
+    MAX_WAIT_SECONDS,
     USER_FAILURES,
     WINDOW_SECONDS,
     wait_seconds,
@@ -14,7 +14,7 @@ from cloudconsole.core.login_throttle import (
 
 
 def test_the_agreed_figures() -> None:
-    figures = (USER_FAILURES, ADDRESS_FAILURES, WINDOW_SECONDS, LONGEST_WAIT_SECONDS)
+    figures = (USER_FAILURES, ADDRESS_FAILURES, WINDOW_SECONDS, MAX_WAIT_SECONDS)
     assert figures == (10, 100, 5 * 60, 60)
 
 

@@ -65,15 +65,18 @@ def test_a_project_that_is_read_again_is_the_same(engine: Engine, address: str) 
 @pytest.mark.parametrize(
     ("project", "words"),
     [
-        (ID, "project: must be a project's id, an @ and the address of its identity service"),
-        ("", "project: must be a project's id, an @"),
-        ("@https://identity.example.com", "project: must have 1 to 64 letters, digits, - or _ before the @"),
-        (f"{ID}!@https://identity.example.com", "project: must have 1 to 64 letters"),
-        ("a b@https://identity.example.com", "project: must have 1 to 64 letters"),
-        ("é@https://identity.example.com", "project: must have 1 to 64 letters"),
-        ("a\n@https://identity.example.com", "project: must have 1 to 64 letters"),
-        ("a" * 65 + "@https://identity.example.com", "project: must have 1 to 64 letters"),
-        (f"{ID}@", "project: must have the address of an identity service behind the @"),
+        (ID, "project: must be a project ID, an @ and the URL of its identity service"),
+        ("", "project: must be a project ID, an @"),
+        (
+            "@https://identity.example.com",
+            "project: must have a project ID of 1 to 64 letters, digits, - or _ before the @",
+        ),
+        (f"{ID}!@https://identity.example.com", "project: must have a project ID of 1 to 64 letters"),
+        ("a b@https://identity.example.com", "project: must have a project ID of 1 to 64 letters"),
+        ("é@https://identity.example.com", "project: must have a project ID of 1 to 64 letters"),
+        ("a\n@https://identity.example.com", "project: must have a project ID of 1 to 64 letters"),
+        ("a" * 65 + "@https://identity.example.com", "project: must have a project ID of 1 to 64 letters"),
+        (f"{ID}@", "project: must have the URL of an identity service after the @"),
         (f"{ID}@identity.example.com", "project: must have the address"),
         (f"{ID}@ftp://identity.example.com", "project: must have the address"),
         (f"{ID}@https://ann@identity.example.com", "project: must have the address"),
@@ -109,7 +112,7 @@ def test_tenants_are_found_by_their_project(engine: Engine) -> None:
     with desk_of(engine) as desk:
         assert TENANTS.list(desk, {"project": f"{PROJECT}/v3/"}) == [{"name": "acme", "project": PROJECT}]
         assert TENANTS.list(desk, {"project": OTHER}) == []
-    with refused(engine, "project: must be a project's id") as desk:
+    with refused(engine, "project: must be a project ID") as desk:
         TENANTS.list(desk, {"project": "acme"})
 
 

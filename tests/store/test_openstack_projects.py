@@ -36,5 +36,5 @@ def test_a_project_is_its_tenant(reader: Reader, project: str, found: tuple[int,
 
 
 def test_what_is_no_project_is_refused(reader: Reader) -> None:
-    with pytest.raises(ValueError, match="must be a project's id"):
+    with pytest.raises(ValueError, match="must be a project ID"):
         run(tenant_of_project(reader, "t3"))

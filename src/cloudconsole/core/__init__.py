@@ -1,1 +1,1 @@
-"""The rules, without any I/O: money and hours, kinds of resources, and the ports that actions speak."""
+"""Domain rules without I/O: pricing, resource kinds, and the ports that actions use."""

@@ -1,4 +1,4 @@
-"""Names in classes of other packages that ours override or use, and that an upgrade may rename without notice."""
+"""Check for private names of other packages that we override or use and that an upgrade may rename."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
@@ -9,13 +9,13 @@ OURS = "cloudconsole."
 
 
 class IncompatibleDependency(Exception):
-    """An installed package lacks names that we rely on; the text says which, and what to install instead."""
+    """An installed package lacks names that we use; the message says which, and which version to install."""
 
 
 def require_names(package: str, versions: str, ours: Iterable[type], used: Mapping[type, Iterable[str]]) -> None:
-    """Raise unless all methods marked as overrides in our classes, and all used names, are there.
+    """Raise unless all methods marked as overrides in our classes, and all used names, exist.
 
-    `versions` is what to install otherwise.
+    `versions` is the version specifier to install otherwise.
     """
     missing = sorted({*_missing_overrides(ours), *_missing_names(used)})
     if missing:
@@ -42,7 +42,7 @@ def _missing_names(used: Mapping[type, Iterable[str]]) -> Iterator[str]:
 
 
 def _names_in(members: Mapping[str, Any]) -> Iterator[str]:
-    """The names that a class's methods use: among them are the attributes that they set."""
+    """Yield the names that a class's methods use, which include the attributes that they set."""
     for member in members.values():
         if isinstance(member, FunctionType):
             yield from member.__code__.co_names

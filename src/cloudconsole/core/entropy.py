@@ -1,4 +1,4 @@
-"""Where the bytes come from that nobody may guess: the system's own, unless a console at a desk asks for known ones."""
+"""Source of random bytes: the operating system, or a seeded one in test mode."""
 
 import os
 from typing import Final, Protocol
@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 class RandomSource(Protocol):
     def token_bytes(self, size: int, /) -> bytes:
-        """So many bytes, fit for secrets and ids."""
+        """Return `size` random bytes for secrets and IDs."""
 
 
 class SystemRandomSource:

@@ -1,4 +1,4 @@
-"""Parse/normalise hosts, origins, identity URLs, project refs."""
+"""Parse and normalise hosts, origins, identity URLs and project references."""
 
 import re
 from functools import lru_cache
@@ -8,12 +8,12 @@ from urllib.parse import urlsplit
 
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _NAME: Final = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)(\.(?!-)[a-z0-9_-]{1,63}(?<!-))*\.?")
-_LONGEST: Final = 2000
+_MAX_LENGTH: Final = 2000
 
 
 @lru_cache(maxsize=1024)
 def parse_host(host_header: str) -> str | None:
-    """The host of a Host header, in one form and without its port; None where it is not well-formed."""
+    """Return the normalised host of a Host header, without the port; None if malformed."""
     match = re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^:\[\]]+)(?::([0-9]{0,5}))?", host_header)
     if match is None or not host_header.isascii() or int(match[2] or 0) > 65535:
         return None
@@ -27,25 +27,25 @@ def parse_host(host_header: str) -> str | None:
 
 
 def parse_origin(text: str) -> str | None:
-    """An origin in one form: lower case, default port left out; None where it is anything else."""
-    address = _split(text)
-    if address is None or address[2] not in ("", "/"):
+    """Return the normalised origin, in lowercase without a default port; None if it is not an origin."""
+    url = _split(text)
+    if url is None or url[2] not in ("", "/"):
         return None
-    return f"{address[0]}://{address[1]}"
+    return f"{url[0]}://{url[1]}"
 
 
 def normalise_region(text: str) -> str | None:
-    """An identity address in one form, without a trailing slash and a final `/v3`."""
-    address = _split(text)
-    if address is None:
+    """Return the normalised identity URL, without a trailing slash and a final `/v3`; None if invalid."""
+    url = _split(text)
+    if url is None:
         return None
-    scheme, place, path = address
-    return f"{scheme}://{place}{path.removesuffix('/').removesuffix('/v3').removesuffix('/')}"
+    scheme, netloc, path = url
+    return f"{scheme}://{netloc}{path.removesuffix('/').removesuffix('/v3').removesuffix('/')}"
 
 
 def _split(text: str) -> tuple[str, str, str] | None:
-    """Scheme, host with port, path; None with a user, query or fragment part, or where it is no http address."""
-    if len(text) > _LONGEST or re.search(r"[\x00-\x20\x7f\\?#@]", text):
+    """Split into scheme, host with port, and path; None if it has a user, query or fragment, or is not an HTTP URL."""
+    if len(text) > _MAX_LENGTH or re.search(r"[\x00-\x20\x7f\\?#@]", text):
         return None
     try:
         parts = urlsplit(text)
@@ -56,10 +56,10 @@ def _split(text: str) -> tuple[str, str, str] | None:
     host = parse_host(parts.netloc)
     if scheme not in _DEFAULT_PORTS or host is None:
         return None
-    place = f"[{host}]" if ":" in host else host
+    netloc = f"[{host}]" if ":" in host else host
     if port is not None and port != _DEFAULT_PORTS[scheme]:
-        place += f":{port}"
-    return scheme, place, parts.path
+        netloc += f":{port}"
+    return scheme, netloc, parts.path
 
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -67,19 +67,19 @@ _EXAMPLE: Final = "https://identity.example.com/v3"
 
 
 def normalise_project(text: str) -> str:
-    """A project in the one form in which it is kept and compared; a ValueError says why it is none."""
-    project_id, sign, address = text.partition("@")
-    if not sign:
-        raise ValueError(f"must be a project's id, an @ and the address of its identity service, such as {_EXAMPLE}")
+    """Return the canonical form of a project reference, or raise ValueError."""
+    project_id, separator, url = text.partition("@")
+    if not separator:
+        raise ValueError(f"must be a project ID, an @ and the URL of its identity service, such as {_EXAMPLE}")
     if not _ID.fullmatch(project_id):
-        raise ValueError("must have 1 to 64 letters, digits, - or _ before the @: the project's id")
-    region = _settled(address)
+        raise ValueError("must have a project ID of 1 to 64 letters, digits, - or _ before the @")
+    region = _normalise_fully(url)
     if region is None:
-        raise ValueError(f"must have the address of an identity service behind the @, such as {_EXAMPLE}")
+        raise ValueError(f"must have the URL of an identity service after the @, such as {_EXAMPLE}")
     return f"{project_id}@{region}"
 
 
-def _settled(address: str) -> str | None:
-    """The address in one form, which stays as it is when it is read again, whatever it ended with."""
-    region = normalise_region(address)
-    return region if region is None or region == address else _settled(region)
+def _normalise_fully(url: str) -> str | None:
+    """Normalise repeatedly, so that the result does not change when it is read again."""
+    region = normalise_region(url)
+    return region if region is None or region == url else _normalise_fully(region)

@@ -1,4 +1,4 @@
-"""When failed logins make further ones wait: by user and address, by address, and by IPv6 networks around it."""
+"""Limits of failed logins: by user and address, by address, and by IPv6 network."""
 
 import math
 from typing import Final
@@ -7,10 +7,10 @@ WINDOW_SECONDS: Final = 300
 USER_FAILURES: Final = 10
 ADDRESS_FAILURES: Final = 100
 NETWORK_FAILURES: Final = {56: 200, 48: 500}
-"""By prefix length of IPv6: what providers assign to a home and to a site, each free to use any /64 in it."""
-LONGEST_WAIT_SECONDS: Final = 60
+"""By IPv6 prefix length: providers assign a /56 to a home and a /48 to a site, which may use any /64 in it."""
+MAX_WAIT_SECONDS: Final = 60
 SKEW_SECONDS: Final = 60
-"""A failure this much later than now is another worker's, which was quicker; one later still is of a clock set back."""
+"""A failure up to this much later than now is another worker's; a later one means that the clock was set back."""
 
 _IPV6_ENDING: Final = "::/64"
 _PREFIX_CHARACTERS: Final = {56: len("2001:0db8:0000:00"), 48: len("2001:0db8:0000:")}
@@ -18,16 +18,15 @@ _AFTER_DIGITS: Final = "g"
 
 
 def wait_seconds(decisive_failure: float, now: float) -> int:
-    """What to tell a caller whose limit is reached; the decisive failure is the one whose ageing frees a place."""
+    """Return the Retry-After seconds at a limit; a login is allowed again once the decisive failure expires."""
     remaining = math.ceil(decisive_failure + WINDOW_SECONDS - now)
-    return max(1, min(remaining, LONGEST_WAIT_SECONDS))
+    return max(1, min(remaining, MAX_WAIT_SECONDS))
 
 
 def span(network: str, bits: int) -> tuple[str, str]:
-    """Return the least and the greatest text that a /64 network in the wider IPv6 network can have.
+    """Return the lowest and highest text of a /64 network in the wider IPv6 network.
 
-    Networks are written with every digit of them, by `server.addresses.throttle_address`. An IPv4 address stands for
-    itself alone.
+    Networks are written with all digits, by `throttle_address`. An IPv4 address is its own range.
     """
     if not network.endswith(_IPV6_ENDING):
         return network, network

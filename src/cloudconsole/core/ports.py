@@ -1,7 +1,6 @@
-"""The ports that actions and the login speak; each backend stands behind them and translates its own errors.
+"""Ports used by actions and login; backends implement them and translate their errors.
 
-Whatever cannot be had raises an `ApiError`: `Unavailable` for our own store, `UpstreamFailed` or `UpstreamTimeout` for
-a cloud behind us.
+Failures raise an `ApiError`: `Unavailable` for the store, `UpstreamFailed` or `UpstreamTimeout` for an upstream cloud.
 """
 
 import math
@@ -24,55 +23,54 @@ Record = TypeVar("Record")
 
 
 class CacheableResult(Struct, Generic[Record], frozen=True):
-    """A record, and the moment until which time alone does not change it (changed data always does)."""
+    """A record and the time at which it expires even if no data changes."""
 
     record: Record
     expires_at: float = math.inf
     read_at: float | None = None
-    """When a cloud behind us said so; None for what is of our own store, and so always of this moment."""
+    """When an upstream cloud returned it; None for data of the store, which is always current."""
 
 
 class PriceMissing(LookupError):
-    """Something billable has no price; the text says what, and what mends it. An operator's to mend, not a caller's."""
+    """A billable resource has no price; the message says which, and the operator's fix."""
 
 
 class ClientInfo(Struct, frozen=True):
-    """Whose call it is that is being answered; handed on to a cloud, and written in the access trail."""
+    """Origin of a request, passed to an upstream cloud and written to the access audit log."""
 
     address: str
     request_id: str
 
 
 Services = dict[str, dict[str, str]]
-"""For each region, the address of each service there: what a user's catalog says, as far as it is of use to us."""
+"""For each region, the URL of each service: the used part of a user's catalog."""
 
 
 class CloudCredentials(Struct, frozen=True, dict=True):
-    """What a session has in a cloud behind us."""
+    """Credentials of a session in an upstream cloud."""
 
     endpoint: str
-    """The identity endpoint's address, in one form."""
+    """The normalised URL of the identity endpoint."""
     user_id: str
     project_id: str
     services: Services
     encrypted_token: bytes
-    """The token, encrypted: only who holds the key can use it."""
 
     @cached_property
     def scope(self) -> str:
-        """All that an answer of the cloud hangs on: two with the same scope are told the same."""
+        """Cache key: the cloud returns the same data to credentials with the same scope."""
         return " ".join((self.endpoint, self.user_id, self.project_id, *sorted(self.services)))
 
 
 class Account(Struct, frozen=True):
-    """Who proved to be who. `version` changes whenever the account's sessions must end."""
+    """An authenticated account. `version` changes whenever the account's sessions must end."""
 
     id: int
     username: str
     version: int
     role: Role
     outdated_hash: str | None = None
-    """The stored password hash, where its parameters are not ours and it is to be replaced."""
+    """The stored password hash if its parameters are outdated and it must be replaced."""
 
     @property
     def log_name(self) -> str:
@@ -80,46 +78,46 @@ class Account(Struct, frozen=True):
 
 
 class FederatedUser(Struct, frozen=True):
-    """Who proved to be who to an identity endpoint behind us."""
+    """A user authenticated by an external identity provider."""
 
     username: str
     tenant_id: int
     credentials: CloudCredentials
     expires_at: float
-    """When the token does."""
+    """When the token expires."""
 
     @property
     def log_name(self) -> str:
-        """The name in trails and logs, where one of our own accounts may have the same."""
+        """The name in audit logs and logs, distinct from local accounts of the same name."""
         return f"{self.username}@{self.credentials.endpoint}"
 
 
 class Tenant(Struct, frozen=True):
-    """On whose behalf an action runs."""
+    """The tenant on whose behalf an action runs."""
 
     id: int
     username: str
     credentials: CloudCredentials | None = None
-    """Where a cloud behind us answers, what is needed to ask it; None where our own store does."""
+    """Credentials for an upstream cloud; None if the store serves the tenant."""
     client: ClientInfo | None = None
 
 
 class IdentityBackend(Protocol):
     async def authenticate(self, username: str, password: str, client: ClientInfo) -> Account | FederatedUser | None:
-        """The account, or None for an unknown user, a wrong password or a disabled account: alike in time, too."""
+        """Return the account, or None for an unknown user, wrong password or disabled account, in the same time."""
 
     async def knows_username(self, username: str) -> bool:
-        """Whether there is such an account: only then is the name fit for a log, else it may be a mistyped password."""
+        """Whether the account exists; an unknown name may be a mistyped password and must not be logged."""
 
 
 class TokenVerifier(Protocol):
-    """Looks after the tokens of sessions that an identity endpoint behind us vouches for."""
+    """Checks and revokes the tokens of federated sessions."""
 
     async def is_valid(self, access: CloudCredentials, client: ClientInfo) -> bool:
-        """Whether the token is still good; an endpoint that cannot be asked is an error, never a no."""
+        """Whether the token is still valid; raises if the endpoint is unreachable, never returns False for that."""
 
     async def revoke(self, access: CloudCredentials, client: ClientInfo) -> None:
-        """Make the token worthless."""
+        """Revoke the token."""
 
 
 class Cloud(Protocol):
@@ -128,13 +126,13 @@ class Cloud(Protocol):
     async def flavors(self, tenant: Tenant) -> CacheableResult[Flavors]: ...
 
     async def consumption(self, tenant: Tenant) -> CacheableResult[list[ConsumptionItem]]:
-        """Exact, or an error: never a sum that leaves out what could not be read."""
+        """Return the exact estimate or raise: never a partial sum."""
 
 
 class Content(Protocol):
     async def urls(self, tenant: Tenant) -> CacheableResult[list[UrlItem]]: ...
 
     async def domain(self, tenant: Tenant, domain_id: str) -> CacheableResult[DomainDetail]:
-        """The tenant's domain; raises `DomainNotFound`, word for word the same for another tenant's."""
+        """Return the tenant's domain, or raise `DomainNotFound`, identically for another tenant's domain."""
 
     async def news(self) -> CacheableResult[list[NewsItem]]: ...

@@ -1,4 +1,4 @@
-"""The money rules, pure: prices are whole billionths of the currency, sums are whole, text is made once, at the end."""
+"""Price book and cost estimates, in integer billionths of the currency; formatted only at the end."""
 
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Mapping
@@ -15,14 +15,14 @@ YEAR_DAYS: Final = 365
 
 
 class Hour(NamedTuple):
-    """A clock hour in the operator's zone, as seconds since the epoch: `start` belongs to it, `end` does not."""
+    """A clock hour in the operator's time zone, as seconds since the epoch; `end` is exclusive."""
 
     start: int
     end: int
 
 
 def clock_hour(now: float, zone: tzinfo) -> Hour:
-    """The clock hour that `now` falls in, by the zone's offset at this moment, which may be a part of an hour."""
+    """Return the clock hour of `now`; the zone's offset may be a fraction of an hour."""
     second = int(now // 1)
     local = datetime.fromtimestamp(second, UTC).astimezone(zone)
     start = second - local.minute * 60 - local.second
@@ -30,9 +30,9 @@ def clock_hour(now: float, zone: tzinfo) -> Hour:
 
 
 class Price(NamedTuple):
-    """Billionths per hour and unit of a kind from a moment on; on one node, or on all without one of their own.
+    """Price per hour and unit of a kind, effective from `start`; for one node, or for all nodes without their own.
 
-    With a type it is only for what is of that type: a flavor's name for an instance, a volume type's for a volume.
+    With a type it applies only to that type: the flavor of an instance, or the volume type of a volume.
     """
 
     kind: ResourceType
@@ -44,7 +44,7 @@ class Price(NamedTuple):
 
 
 class PriceBook:
-    """Answers what so much of a kind costs on a node at a moment."""
+    """Prices of resources by kind, node and time."""
 
     def __init__(self, prices: Iterable[Price]) -> None:
         self._entries: dict[tuple[str, Unit, int | None, str | None], list[tuple[int, int]]] = {}
@@ -57,38 +57,38 @@ class PriceBook:
     def hourly(
         self, kind: ResourceType, node_id: int | None, amounts: Amounts, at: float, type_name: str | None = None
     ) -> int | None:
-        """What these amounts cost per hour, in billionths; None where the kind has no price there at that moment.
+        """Return the hourly cost in billionths; None if the kind has no price there at that time.
 
-        A price of the type is the whole price, on whichever node; only where there is none do those of the units
-        add up. Without a node there are only the prices for every node.
+        A price for the type is the whole price; otherwise the prices of the units add up. Without a node, only prices
+        for all nodes apply.
         """
         if type_name is not None and kind in TYPED_UNITS:
             unit = TYPED_UNITS[kind]
-            price = self._in_force(kind, unit, node_id, at, type_name)
+            price = self._effective_price(kind, unit, node_id, at, type_name)
             if price is not None:
                 return price * amounts.in_unit(unit)
         costs = [
             price * amounts.in_unit(unit)
             for unit in PRICED_UNITS[kind]
-            if (price := self._in_force(kind, unit, node_id, at)) is not None
+            if (price := self._effective_price(kind, unit, node_id, at)) is not None
         ]
         return sum(costs) if costs else None
 
     def next_change(self, after: float) -> float:
-        """When the first price after this moment comes into force."""
+        """Return when the first price after this time takes effect."""
         starts = (start for entries in self._entries.values() for start, _ in entries if start > after)
         return min(starts, default=float("inf"))
 
     def last_change(self, until: float) -> float:
-        """When the last price up to this moment came into force."""
+        """Return when the last price up to this time took effect."""
         starts = (start for entries in self._entries.values() for start, _ in entries if start <= until)
         return max(starts, default=float("-inf"))
 
-    def _in_force(
+    def _effective_price(
         self, kind: ResourceType, unit: Unit, node_id: int | None, at: float, type_name: str | None = None
     ) -> int | None:
-        for place in (node_id, None):
-            entries = self._entries.get((kind, unit, place, type_name), [])
+        for node in (node_id, None):
+            entries = self._entries.get((kind, unit, node, type_name), [])
             position = bisect_right(entries, at, key=lambda entry: entry[0])
             if position:
                 return entries[position - 1][1]
@@ -96,7 +96,7 @@ class PriceBook:
 
 
 def estimate(hourly: Mapping[ResourceType, int]) -> list[ConsumptionItem]:
-    """The items for the billionths each kind costs per hour; a kind that costs nothing is left out."""
+    """Build the items from the hourly cost of each kind in billionths; omit kinds without cost."""
     return [_item(kind, hourly[kind]) for kind in PRICED_UNITS if hourly.get(kind)]
 
 
@@ -112,7 +112,7 @@ def _item(kind: ResourceType, hour: int) -> ConsumptionItem:
 
 
 def format_amount(billionths: int) -> str:
-    """Plain notation, at least two decimals, never rounded."""
+    """Format an amount exactly, with at least two decimals and no exponent."""
     whole, fraction = divmod(billionths, BILLIONTHS)
     decimals = f"{fraction:09}".rstrip("0").ljust(2, "0")
     return f"{whole}.{decimals}"

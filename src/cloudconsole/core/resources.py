@@ -1,4 +1,4 @@
-"""Resource kinds, billing units, quotas, flavors record."""
+"""Resource kinds, billing units, quotas and the flavors record."""
 
 from operator import add, sub
 from typing import Final, Literal, NamedTuple, get_args
@@ -26,14 +26,14 @@ PRICED_UNITS: Final[dict[ResourceType, tuple[Unit, ...]]] = {
     "loadbalance": ("each",),
     "volume": ("gb",),
 }
-"""The billable kinds, in the order of an estimate, and the units each may be priced by."""
+"""Billable kinds, in the order of an estimate, and the units by which each may be priced."""
 
 TYPED_UNITS: Final[dict[ResourceType, Unit]] = {"instance": "each", "volume": "gb"}
-"""The kinds that may have prices of their own by type, and the unit of those: an instance's type is its flavor."""
+"""Kinds that may have prices by type, and their unit; an instance's type is its flavor."""
 
 SIZED_IN_GB: Final[frozenset[Kind]] = frozenset({"image", "volume", "snapshot"})
 NODELESS: Final[frozenset[Kind]] = frozenset({"security_group", "keypair"})
-"""Kinds that live on no node."""
+"""Kinds without a node."""
 
 QUOTA_DEFAULTS: Final[dict[str, int]] = {
     "instances": 10,
@@ -51,13 +51,13 @@ QUOTA_DEFAULTS: Final[dict[str, int]] = {
     "image_meta": 128,
     "server_meta": 128,
 }
-"""Every quota and what a tenant gets where nothing is said (OpenStack's own defaults); `-1` is unlimited."""
+"""All quotas and their defaults (OpenStack's); `-1` is unlimited."""
 
 UNLIMITED: Final = -1
 
 
 class QuotaUse(NamedTuple):
-    """What takes from a quota: resources of these kinds, each by an amount of `Amounts`."""
+    """Usage of a quota: by resources of these kinds, each by a field of `Amounts`."""
 
     kinds: tuple[Kind, ...]
     amount: str
@@ -69,21 +69,21 @@ QUOTA_USES: Final[dict[str, QuotaUse]] = {
     "ram": QuotaUse(("instance",), "ram_mb"),
     "volumes": QuotaUse(("volume",), "items"),
     "snapshots": QuotaUse(("snapshot",), "items"),
-    # As in Cinder: snapshots take gigabytes, too.
+    # As in Cinder, snapshots use gigabytes, too.
     "gigabytes": QuotaUse(("volume", "snapshot"), "size_gb"),
     "floating_ips": QuotaUse(("floating_ip",), "items"),
     "security_groups": QuotaUse(("security_group",), "items"),
     "keypairs": QuotaUse(("keypair",), "items"),
 }
-"""The quotas from which resources take; from the others nothing that is kept here does."""
+"""Quotas used by stored resources; the others have no usage."""
 
-_USES_OF_KIND: Final[dict[str, list[tuple[str, str]]]] = {
+_USES_BY_KIND: Final[dict[str, list[tuple[str, str]]]] = {
     kind: [(quota, use.amount) for quota, use in QUOTA_USES.items() if kind in use.kinds] for kind in KINDS
 }
 
 
 class Amounts(NamedTuple):
-    """What one resource, or many summed, amounts to in whole units."""
+    """Size of one resource, or the sum of several, in whole units."""
 
     items: int = 0
     vcpus: int = 0
@@ -107,12 +107,12 @@ class Amounts(NamedTuple):
 
 
 def quota_use(kind: str, amounts: Amounts) -> dict[str, int]:
-    """What so much of a kind takes from which quotas."""
-    return {quota: getattr(amounts, amount) for quota, amount in _USES_OF_KIND[kind]}
+    """Return how much these amounts of a kind use of each quota."""
+    return {quota: getattr(amounts, amount) for quota, amount in _USES_BY_KIND[kind]}
 
 
 def flavors_record(flavors: list[Flavor]) -> Flavors:
-    """The record whose `configs` and `limits` agree with the flavors, ascending and without repeats."""
+    """Build the record with `configs` and `limits` derived from the flavors, ascending without repeats."""
     ram_by_vcpus: dict[int, set[int]] = {}
     for flavor in flavors:
         ram_by_vcpus.setdefault(flavor.vcpus, set()).add(flavor.ram)

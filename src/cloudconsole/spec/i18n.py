@@ -5,7 +5,7 @@ from typing import Final, Literal, NamedTuple
 
 Language = Literal["en", "zh"]
 
-MOST_LANGUAGES: Final = 32
+MAX_LANGUAGES: Final = 32
 """Entries of `Accept-Language` that are considered."""
 
 
@@ -23,7 +23,7 @@ class Text(NamedTuple):
 def choose_language(accept_language: str) -> Language:
     """Choose Chinese if `Accept-Language` prefers it to English, else English."""
     weights: dict[str, float] = {}
-    for entry in accept_language[:1000].split(",", MOST_LANGUAGES)[:MOST_LANGUAGES]:
+    for entry in accept_language[:1000].split(",", MAX_LANGUAGES)[:MAX_LANGUAGES]:
         tag, _, parameters = entry.partition(";")
         primary = tag.strip().lower().split("-")[0]
         weights[primary] = max(weights.get(primary, 0.0), _weight(parameters))

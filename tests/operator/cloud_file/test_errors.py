@@ -347,9 +347,9 @@ def test_a_price_by_a_type_that_the_kind_does_not_have(tmp_path: Path, kind: str
 @pytest.mark.parametrize(
     ("project", "words"),
     [
-        ('""', "must be a project's id, an @ and"),
-        ("b14723e1", "must be a project's id, an @ and"),
-        ('"@https://id.example.com"', "must have 1 to 64 letters"),
+        ('""', "must be a project ID, an @ and"),
+        ("b14723e1", "must be a project ID, an @ and"),
+        ('"@https://id.example.com"', "must have a project ID of 1 to 64 letters"),
         ("5", "must be text"),
         ("p@id.example.com", "must have the address of an identity service"),
     ],
