@@ -143,7 +143,7 @@ class TestLogin:
     @pytest.mark.parametrize("status", [301, 307, 308])
     def test_a_login_that_has_moved_is_no_success(self, guest: Any, other: ScriptedServer, status: int) -> None:
         other.login = [Canned(status, headers=[("Location", "/elsewhere/")])]
-        with pytest.raises(ProtocolError, match="moved to /elsewhere/"):
+        with pytest.raises(ProtocolError, match="redirects to /elsewhere/"):
             guest.login()
 
     @pytest.mark.parametrize("status", [302, 401, 403, 405])
@@ -180,7 +180,7 @@ class TestLogin:
         assert {seen.headers["Referer"] for seen in other.seen if seen.method == "POST"} == {f"{other.base}/api/"}
 
     def test_a_password_that_cannot_be_sent_is_not_told(self, connect: Connect, other: ScriptedServer) -> None:
-        with pytest.raises(ValueError, match="the password has characters") as refused:
+        with pytest.raises(ValueError, match="the password cannot be encoded") as refused:
             connect(other.base, username="guest", password="sec\udc80ret")
         assert "sec" not in f"{refused.value!r} {refused.value.__context__!r}"
 
@@ -199,7 +199,7 @@ class TestLogin:
 
     def test_a_console_that_has_moved_is_not_followed(self, guest: Any, other: ScriptedServer) -> None:
         other.opening = [Canned(301, headers=[("Location", "https://elsewhere.example.com/api/")])]
-        with pytest.raises(ProtocolError, match=r"moved to https://elsewhere\.example\.com/api/"):
+        with pytest.raises(ProtocolError, match=r"redirects to https://elsewhere\.example\.com/api/"):
             guest.login()
 
     @pytest.mark.parametrize("welcome", [b"<html>", b"[]", b'{"code": 200, "data": {"regions": 7, "monthDays": "x"}}'])
@@ -257,7 +257,7 @@ class TestMeaning:
         self, connect: Connect, other: ScriptedServer, value: Any
     ) -> None:
         guest = connect(other.base, region="r", username="guest", password="secret", send_as="form")
-        with pytest.raises(TypeError, match="name must be text"):
+        with pytest.raises(TypeError, match="name must be str or int"):
             guest.call("GetIt", name=value)
 
     @pytest.mark.parametrize("status", [200, 201, 404, 500])
@@ -439,7 +439,7 @@ class TestConnections:
                 yield b" " * 65536
 
         other.trickle = flood
-        with pytest.raises(ProtocolError, match="over 1048576 bytes"):
+        with pytest.raises(ProtocolError, match="larger than 1048576 bytes"):
             guest.call("GetIt")
 
     def test_a_connection_is_free_again_after_it(
@@ -490,7 +490,7 @@ class TestConnections:
     ],
 )
 def test_what_is_no_address(connect: Connect, base: str) -> None:
-    with pytest.raises(ValueError, match=r"address|[Pp]ort"):
+    with pytest.raises(ValueError, match="invalid console URL"):
         connect(base)
 
 
@@ -503,7 +503,7 @@ def test_what_is_no_time(connect: Connect, name: str, seconds: float) -> None:
 
 def hold_turn(guest: Any) -> None:
     """As if another caller were logging in, and never came to an end."""
-    acquire = guest._one_at_a_time.acquire
+    acquire = guest._login_lock.acquire
     guest._portal.call(acquire) if hasattr(guest, "_portal") else acquire()
 
 

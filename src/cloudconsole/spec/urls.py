@@ -13,7 +13,7 @@ def normalise_base_url(text: str) -> str:
         return _normalise(text)
     except ValueError:
         pass
-    raise ValueError("must be a URL such as https://console.example.com, without user, query or fragment")
+    raise ValueError("invalid console URL: must be like https://console.example.com, without user, query or fragment")
 
 
 def _normalise(text: str) -> str:
