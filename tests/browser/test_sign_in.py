@@ -104,7 +104,7 @@ def test_errors_are_shown_and_typed_text_stays(browser: ConsoleBrowser) -> None:
     page.get_by_label("Password", exact=True).fill(PASSWORDS["demo"])
     faults: dict[str, dict[str, Any]] = {
         "quote": {"error": "internal_error"},
-        "cannot answer right now": {"error": "unavailable"},
+        "temporarily unavailable": {"error": "unavailable"},
         "time": {"error": "upstream_timeout"},
         "unexpected response (502)": {"status": 502},
         "unexpected response (429)": {"status": 429, "retry_after": 1},

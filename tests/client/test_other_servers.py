@@ -425,7 +425,7 @@ class TestConnections:
         guest = connect(other.base, region="r", username="guest", password="secret", deadline=0.3)
         hold_turn(guest)
         for call in (guest.login, guest.logout, lambda: guest.call("GetIt")):
-            with pytest.raises(ConnectionFailed, match="another caller's login"):
+            with pytest.raises(ConnectionFailed, match="a concurrent login"):
                 call()
         assert other.seen == []
 

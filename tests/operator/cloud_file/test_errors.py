@@ -351,7 +351,7 @@ def test_a_price_by_a_type_that_the_kind_does_not_have(tmp_path: Path, kind: str
         ("b14723e1", "must be a project ID, an @ and"),
         ('"@https://id.example.com"', "must have a project ID of 1 to 64 letters"),
         ("5", "must be text"),
-        ("p@id.example.com", "must have the address of an identity service"),
+        ("p@id.example.com", "must have the URL of an identity service"),
     ],
 )
 def test_a_project_that_is_none(tmp_path: Path, project: str, words: str) -> None:
