@@ -64,7 +64,7 @@ COMMANDS: Final = (
     Command(
         "conformance",
         "cloudconsole.cli.conformance",
-        Text("check that any console conforms to the interface", "从外部检查任意控制台是否符合接口约定"),
+        Text("check a console's conformance to the interface", "从外部检查任意控制台是否符合接口约定"),
         in_english=True,
     ),
     Command(

@@ -198,7 +198,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     trust.add_argument("--insecure", action="store_true", help="do not verify TLS certificates")
     parser.add_argument(
         "--timeout", metavar="SECONDS", type=seconds, default=10.0,
-        help="timeout of each step of a request (default: 10); a whole request may take twice",
+        help="timeout of each step of a request (default: 10); a request may take twice as long",
     )  # fmt: skip
 
 

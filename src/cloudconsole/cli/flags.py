@@ -24,7 +24,7 @@ def add_connection_flags(parser: argparse.ArgumentParser, *, with_output: bool =
 
     add_completion(add("--profile", "NAME", messages.PROFILE_FLAG), _profile_names)
     add("--url", "URL", messages.URL_FLAG, type=_url)
-    add("--region", "ADDRESS", messages.REGION_FLAG)
+    add("--region", "URL", messages.REGION_FLAG)
     add("--username", "NAME", messages.USERNAME_FLAG)
     add("--password-file", "FILE", messages.PASSWORD_FILE_FLAG, type=Path)
     add("--ca-file", "FILE", messages.CA_FILE_FLAG, type=Path)

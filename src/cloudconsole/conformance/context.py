@@ -153,7 +153,7 @@ class CallContext:
             raise CheckFailed("no action was successful")
         return results
 
-    # ClientsBySession clients
+    # Anonymous clients
 
     @property
     def anonymous(self) -> ConsoleClient:
@@ -176,7 +176,7 @@ class CallContext:
             # A domain exists for its own tenant only, so its call fails for other accounts, too.
             if working.action != GET_DOMAIN_DETAIL.name and self._is_rejected_anonymously(working):
                 return working
-        raise CheckSkipped("every action succeeds without a login")
+        raise CheckSkipped("no action is known to require a login")
 
     def _is_rejected_anonymously(self, working: WorkingCall) -> bool:
         try:
