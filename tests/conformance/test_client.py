@@ -87,7 +87,7 @@ def test_there_are_no_more_requests_than_may_be(monkeypatch: pytest.MonkeyPatch)
     with listening(plain) as base, Sender(base, {}) as sender:
         for _ in range(9):
             sender.send("GET", "/", {})
-        with pytest.raises(LimitExceeded, match="no more than 9 requests"):
+        with pytest.raises(LimitExceeded, match="the limit of 9 requests"):
             sender.send("GET", "/", {})
     assert plain.requests == 9
 

@@ -31,7 +31,7 @@ NOTES = {
     "code as text in answers to forms": 'sent as form: GetUsageLimits.code is "200", not the integer 200; ',
     "code as text": 'GetUsageLimits.code is "200", not the integer 200; ',
     "usage as a float in answers to forms": "sent as form: data.totalRAMUsed is 5.0, not an integer",
-    "another domain in answers to forms": 'sent as form: domainId is "1", but "206813" was asked for',
+    "another domain in answers to forms": 'sent as form: domainId is "1", but "206813" was requested',
 }
 
 

@@ -13,7 +13,7 @@ def test_requests_are_kept_back_for_those_who_are_to_log_out() -> None:
     budget.reserved_logouts = 9
     for _ in range(MAX_REQUESTS - 9):
         budget.spend("GET", "/api/", b"")
-    with pytest.raises(LimitExceeded, match="no more than 199 requests"):
+    with pytest.raises(LimitExceeded, match="the limit of 199 requests"):
         budget.spend("GET", "/api/", b"")
     budget.begin_logouts()
     for _ in range(9):

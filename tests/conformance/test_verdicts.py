@@ -61,5 +61,5 @@ def test_a_should_that_fails_is_told_and_fails_no_build(told: Told) -> None:
     assert told.junit.attrib["failures"] == "0"
     skipped = told.case("news.newest-first").find("skipped")
     assert skipped is not None
-    assert skipped.attrib["message"].startswith("a should failed: 2025-06-18 06:30:00 comes after 2025-03-03 02:00:00")
+    assert skipped.attrib["message"].startswith("SHOULD failed: 2025-06-18 06:30:00 comes after 2025-03-03 02:00:00")
     assert "  FAILED   should news.newest-first: " in told.printed

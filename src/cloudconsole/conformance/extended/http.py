@@ -161,7 +161,7 @@ def envelope_success(console: CheckContext) -> None:
     check_no_problems(problems)
 
 
-@checks.must("console.envelope.error", ENVELOPE, "session.opens")
+@checks.must("console.envelope.refusal", ENVELOPE, "session.opens")
 def envelope_error(console: CheckContext) -> None:
     """An error is JSON with message, code (the HTTP status), data ({}), error and, for an invalid field, field."""
     check_no_problems(

@@ -293,8 +293,8 @@ def test_wrong_usage_is_explained(admin: Admin, arguments: list[str], words: str
             ["price", "add", "--kind", "image", "--unit", "gb", "--type", "x", "--price", "1", "--from", "2026-01-01"],
             "--type: only an instance by each, by its flavor, and a volume by gb are priced by type",
         ),
-        (["tenant", "add", "acme", "--project", "b14723e1"], "--project: must be a project ID, an @ and the address"),
-        (["tenant", "list", "--project", "p@q"], "--project: must have the address of an identity service"),
+        (["tenant", "add", "acme", "--project", "b14723e1"], "--project: must be a project ID, an @ and the URL"),
+        (["tenant", "list", "--project", "p@q"], "--project: must have the URL of an identity service"),
         (
             ["resource", "list", "--kind", "foo"],
             "--kind: there is no kind foo: give instance, image, loadbalance, volume",
