@@ -116,7 +116,7 @@ def test_the_import_lines_are_valid() -> None:
     assert not batch.problems
     assert [line.resource.tenant for line in batch.lines] == ["bench-0000000", "bench-0000001", "bench-0000000"]
     assert len({line.resource.id for line in batch.lines}) == 3
-    assert not any(line.findings for line in batch.lines)
+    assert not any(line.errors for line in batch.lines)
 
 
 def actions() -> dict[str, Measurement]:

@@ -62,7 +62,7 @@ def test_all_generated_changes_succeed_and_are_stored(commands: AdminCommands) -
 
 def test_a_rejection_is_reported(commands: AdminCommands) -> None:
     commands.apply(ADDED)
-    assert commands.apply(ADDED) == WriteResult("rejected", problem="id: there is a resource r already")
+    assert commands.apply(ADDED) == WriteResult("rejected", problem="id: resource r already exists")
 
 
 @pytest.mark.parametrize("changes", [[ADDED], [ADDED, REMOVED]], ids=["added", "removed"])
@@ -76,7 +76,7 @@ def test_a_retry_of_a_successful_change_is_a_no_op(commands: AdminCommands, chan
 
 def test_a_retry_rejected_for_another_reason_is_rejected(commands: AdminCommands) -> None:
     commands.apply(ADDED)
-    assert commands.apply(OTHER, is_retry=True) == WriteResult("rejected", problem="id: there is a resource r already")
+    assert commands.apply(OTHER, is_retry=True) == WriteResult("rejected", problem="id: resource r already exists")
 
 
 def test_a_retry_of_a_failed_change_makes_it(commands: AdminCommands) -> None:

@@ -100,7 +100,7 @@ def test_all_generated_changes_succeed_on_any_replica(deployed: FaultFreeDeploym
 def test_adding_twice_and_removing_twice_are_rejected(deployed: FaultFreeDeployment) -> None:
     added, again, removed, once_more = apply_all(deployed, ADDED, OTHER, REMOVED, REMOVED)
     assert (added, removed) == (WriteResult("ok"), WriteResult("ok"))
-    assert again == WriteResult("rejected", problem="422 Nothing was changed Id: there is a resource r already")
+    assert again == WriteResult("rejected", problem="422 Nothing was changed Id: resource r already exists")
     assert (once_more.outcome, once_more.problem[:36]) == ("rejected", "no form for /admin/resource/remove/:")
 
 

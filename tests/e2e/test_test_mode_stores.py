@@ -97,8 +97,8 @@ class TestBackups:
             assert content(ordinary) == before
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr == (
-            f"cloudconsole: backup.tar is of a console for the desk, and that in {ordinary} is not: "
-            "restore it into an empty folder instead: --to DIR\n"
+            f"cloudconsole: backup.tar is a backup of a test store, and {ordinary} is not a test store: "
+            "restore it into an empty directory instead: --to DIR\n"
         )
 
     def test_an_ordinary_backup_makes_no_desks_store_an_ordinary_one(self, tmp_path: Path, desks: Path) -> None:

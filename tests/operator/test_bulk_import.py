@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import Engine, update
 
 from cloudconsole.operator import bulk_import
-from cloudconsole.operator.bulk_import import LONGEST_LINE, ImportCounts, RestoredDuringImport, import_resources
+from cloudconsole.operator.bulk_import import MAX_LINE_BYTES, ImportCounts, RestoredDuringImport, import_resources
 from cloudconsole.operator.cloud_file import CloudFileError, Problem
 from cloudconsole.operator.entities import NODES, PRICES, TENANTS, EntityType
 from cloudconsole.operator.maintenance.backup import restore, stage_restore, write_backup
@@ -139,7 +139,7 @@ def test_lines_that_are_in_already_are_passed_over(cloud: Engine) -> None:
 def test_one_that_is_there_but_different_is_refused(cloud: Engine) -> None:
     run(cloud, text_of(VOLUME))
     said = message(cloud, size=6, name="other")
-    assert said == "id: there is a resource v-9 already, and it differs in name, size"
+    assert said == "id: resource v-9 already exists and differs in name, size"
 
 
 def test_an_unknown_node_is_not_the_same_as_none(cloud: Engine) -> None:
@@ -212,7 +212,7 @@ def test_imports_notice_that_the_store_was_restored(
         next(steps)
     bring_back(file, data)
     for steps in imports:
-        with pytest.raises(RestoredDuringImport, match=r"was restored meanwhile, .* the same command begins anew"):
+        with pytest.raises(RestoredDuringImport, match=r"was restored during the import, .* run the same command again"):
             next(steps)
     assert not {"a-2", "b-2"} & set(by_name(cloud, tables.resources, "id"))
     assert [run(cloud, content, force=True).added for content in contents] == [6, 6]
@@ -258,11 +258,11 @@ def test_an_earlier_restore_and_another_import_stop_nothing(
         (b"[]", 'must be an object, such as {"tenant": "demo", "id": "v-1", ...}'),
         (b"null", 'must be an object, such as {"tenant": "demo", "id": "v-1", ...}'),
         (b'{"id": "\xff"}', "is not UTF-8 text"),
-        (b'{"id": "a", "id": "b"}', "id: is there twice"),
-        (b'{"size": NaN}', "has NaN, which JSON does not have"),
-        (b'{"size": ' + b"9" * 5000 + b"}", "has a number too large to hold"),
+        (b'{"id": "a", "id": "b"}', "id: appears twice"),
+        (b'{"size": NaN}', "contains NaN, which is not valid JSON"),
+        (b'{"size": ' + b"9" * 5000 + b"}", "has a number that is too large"),
         (b"[" * 30_000, "is nested too deeply"),
-        (b" " * LONGEST_LINE + b"{}", f"is longer than {LONGEST_LINE} bytes: give each resource its own line"),
+        (b" " * MAX_LINE_BYTES + b"{}", f"is longer than {MAX_LINE_BYTES} bytes: put each resource on its own line"),
     ],
 )
 def test_what_is_no_line_of_ours_is_refused(cloud: Engine, content: bytes, said: str) -> None:
@@ -279,13 +279,13 @@ def test_what_is_no_line_of_ours_is_refused(cloud: Engine, content: bytes, said:
         ({"node": "mars"}, "node: there is no such node: add it first"),
         ({"node": None}, "node: a volume must be on a node"),
         ({"id": ""}, "id: must not be empty"),
-        ({"id": "\ud800"}, "id: has half of a character: write the character itself"),
+        ({"id": "\ud800"}, "id: contains half of a surrogate pair: write the character itself"),
         ({"kind": "ship"}, "kind: must be 'instance', 'image', 'loadbalance', 'volume', 'snapshot', "),
         ({"size": 0}, "size: must be from 1 to 2147483647"),
         ({"size": 1.5}, "size: must be a whole number"),
         ({"size": "5"}, "size: must be a whole number"),
-        ({"vcpus": 1}, "vcpus: the kind volume has no such size"),
-        ({"colour": "red"}, "colour: is not known here: check the spelling or take it out"),
+        ({"vcpus": 1}, "vcpus: does not apply to the kind volume"),
+        ({"colour": "red"}, "colour: is unknown: check the spelling or remove it"),
         ({"started": 5}, "started: must be a time, such as 2026-01-31T08:00:00Z"),
         (
             {"started": "2025-12-31"},
@@ -342,7 +342,7 @@ def test_a_price_of_a_type_is_for_no_line(cloud: Engine) -> None:
 
 
 def test_a_size_that_is_needed_is_asked_for(cloud: Engine) -> None:
-    assert message(cloud, size=None) == "size: is needed for a volume: from 1 to 2147483647"
+    assert message(cloud, size=None) == "size: is required for a volume: from 1 to 2147483647"
 
 
 # Quotas
@@ -350,7 +350,7 @@ def test_a_size_that_is_needed_is_asked_for(cloud: Engine) -> None:
 
 def test_a_resource_over_quota_is_refused_with_the_figures(cloud: Engine) -> None:
     assert message(cloud, size=901) == (
-        ": over quota (gigabytes: 100 of 1000 in use, 901 more asked for): raise the quota of demo, or give --force"
+        ": over quota (gigabytes: 100 of 1000 in use, 901 more requested): raise the quota of demo, or pass --force"
     )
 
 
@@ -367,7 +367,7 @@ def test_lines_of_one_batch_count_together(cloud: Engine) -> None:
 
 def test_snapshots_take_gigabytes_too(cloud: Engine) -> None:
     said = message(cloud, kind="snapshot", size=901)
-    assert said.startswith(": over quota (gigabytes: 100 of 1000 in use, 901 more asked for)")
+    assert said.startswith(": over quota (gigabytes: 100 of 1000 in use, 901 more requested)")
 
 
 def test_what_has_ended_takes_nothing(cloud: Engine) -> None:
@@ -377,7 +377,7 @@ def test_what_has_ended_takes_nothing(cloud: Engine) -> None:
 def test_what_is_still_to_end_counts(cloud: Engine) -> None:
     run(cloud, text_of(VOLUME | {"size": 900, "ended": "2030-01-01"}))
     assert message(cloud, id="v-10", size=1).startswith(
-        ": over quota (gigabytes: 1000 of 1000 in use, 1 more asked for)"
+        ": over quota (gigabytes: 1000 of 1000 in use, 1 more requested)"
     )
 
 
@@ -391,7 +391,7 @@ def test_a_tenant_without_quotas_of_its_own_has_the_defaults(cloud: Engine) -> N
     with cloud.begin() as connection:
         connection.execute(tables.quotas.delete())
     assert message(cloud, tenant="other", size=1001).startswith(
-        ": over quota (gigabytes: 0 of 1000 in use, 1001 more asked for)"
+        ": over quota (gigabytes: 0 of 1000 in use, 1001 more requested)"
     )
 
 
@@ -407,4 +407,4 @@ def test_a_disabled_tenant_or_node_takes_no_new_ones(cloud: Engine, noun: Entity
     with desk_of(cloud, force=True) as desk:
         noun.disable(desk, name)
     assert run(cloud, text_of(VOLUME), force=True).passed == 1
-    assert message(cloud, id="v-10") == f"{field}: the {field} {name} is disabled and takes no new resources"
+    assert message(cloud, id="v-10") == f"{field}: the {field} {name} is disabled and accepts no new resources"

@@ -93,7 +93,7 @@ def test_what_is_no_project_is_refused(engine: Engine, project: Any, words: str)
 def test_a_project_that_another_tenant_is_is_refused(engine: Engine) -> None:
     add(engine, "acme", project=PROJECT)
     add(engine, "other")
-    words = "project: the tenant acme is this project already"
+    words = "project: already belongs to the tenant acme"
     with refused(engine, words) as desk:
         TENANTS.add(desk, {"name": "third", "project": f"{PROJECT}/v3"})
     with refused(engine, words) as desk:

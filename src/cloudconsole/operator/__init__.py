@@ -1,1 +1,1 @@
-"""Every change an operator makes, once: validated, noted in the audit, the totals kept in the same transaction."""
+"""Operators' changes to the cloud: validated, audited, and counted in one transaction."""

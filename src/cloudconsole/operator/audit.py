@@ -19,11 +19,11 @@ from cloudconsole.store.sql import insert_rows, ordered_search, starts_with
 from cloudconsole.store.tables import access_audit, operator_audit
 
 RESTORE: Final = "restore"
-"""What a restore is called in the trail."""
+"""The change that a restore is recorded as."""
 
 
 class AuditEntry(NamedTuple):
-    """A change, such as `flavor.change`; neither record may hold a password or its hash."""
+    """A change such as `flavor.change`. Neither record may contain a password or its hash."""
 
     change: str
     subject: str | None
@@ -37,88 +37,89 @@ def record_change(
     record_changes(tx, [AuditEntry(change, subject, before, after)])
 
 
-def record_changes(tx: OperatorTransaction, lines: Iterable[AuditEntry]) -> None:
-    """Note changes that are made together."""
+def record_changes(tx: OperatorTransaction, entries: Iterable[AuditEntry]) -> None:
     forced = " (forced)" if tx.force else ""
-    made = {"at": tx.now, "actor": tx.actor}
+    common = {"at": tx.now, "actor": tx.actor}
     rows = (
-        {**made, "change": change + forced, "subject": subject, "before": _text(before), "after": _text(after)}
-        for change, subject, before, after in lines
+        {**common, "change": change + forced, "subject": subject, "before": _text(before), "after": _text(after)}
+        for change, subject, before, after in entries
     )
     insert_rows(tx.connection, operator_audit, rows)
 
 
 def newest_entry(connection: Connection) -> int:
-    """The id of the newest line of operators' changes; 0 where there is none."""
+    """Return the id of the newest entry in the audit log of changes, or 0 if it is empty."""
     return connection.scalar(select(func.max(operator_audit.c.id))) or 0
 
 
-def restored_since(connection: Connection, line: int) -> bool:
-    """Whether the store was restored after a line: a restore keeps all lines, and its own follows on them."""
+def restored_since(connection: Connection, entry_id: int) -> bool:
+    """Return whether the store was restored after this entry: a restore keeps all entries and appends one."""
     columns = operator_audit.c
-    found = select(columns.id).where(columns.id > line, columns.change == RESTORE).limit(1)
-    return connection.scalar(found) is not None
+    query = select(columns.id).where(columns.id > entry_id, columns.change == RESTORE).limit(1)
+    return connection.scalar(query) is not None
 
 
 class AuditQuery(Struct, frozen=True, kw_only=True):
-    """Which lines of a trail are wanted; times are seconds, `until` itself is left out."""
+    """A search of an audit log. Times are seconds since the epoch; `until` is exclusive."""
 
     actor: str | None = None
     change: str | None = None
-    """How the change, or the event, begins."""
+    """Prefix of the change or event."""
     subject: str | None = None
     since: int | None = None
     until: int | None = None
     after: int | None = None
-    """The id of the last line seen."""
+    """The id of the last entry on the previous page."""
     limit: int = 100
 
 
 def find_changes(connection: Connection, search: AuditQuery) -> list[Record]:
-    """What operators changed, newest first."""
+    """Return operators' changes, newest first."""
     columns = operator_audit.c
-    found = _lines(connection, operator_audit, search, {"actor": columns.actor, "change": columns.change})
-    return [_change(row) for row in found]
+    rows = _entries(connection, operator_audit, search, {"actor": columns.actor, "change": columns.change})
+    return [_change(row) for row in rows]
 
 
 def find_accesses(connection: Connection, search: AuditQuery) -> list[Record]:
-    """Logins, logouts and refused logins, newest first; from the database of activity."""
+    """Return logins, logouts and rejected logins, newest first; `connection` is to the activity database."""
     columns = access_audit.c
-    found = _lines(connection, access_audit, search, {"actor": columns.username, "change": columns.event})
-    return [{**row, "at": format_utc(row["at"])} for row in found]
+    rows = _entries(connection, access_audit, search, {"actor": columns.username, "change": columns.event})
+    return [{**row, "at": format_utc(row["at"])} for row in rows]
 
 
-def describe_change(before: Record | None, after: Record | None, longest: int | None = None) -> str:
-    """A change in one line: the fields that differ, or all of them where there is only one side.
+def describe_change(before: Record | None, after: Record | None, max_length: int | None = None) -> str:
+    """Describe a change in one line: the fields that differ, or all fields of an addition or removal.
 
-    Values are cut behind so many characters, where that is asked for.
+    Values longer than `max_length` characters are truncated.
     """
     if before is None or after is None:
-        return ", ".join(f"{name}: {_side(value, longest)}" for name, value in (before or after or {}).items())
+        return ", ".join(f"{name}: {_side(value, max_length)}" for name, value in (before or after or {}).items())
     names = [name for name in {**before, **after} if before.get(name) != after.get(name)]
-    sides = ((name, *(_side(record.get(name), longest) or "nothing" for record in (before, after))) for name in names)
+    sides = (
+        (name, *(_side(record.get(name), max_length) or "nothing" for record in (before, after))) for name in names
+    )
     return ", ".join(f"{name}: {was} -> {now}" for name, was, now in sides)
 
 
-def _side(value: Any, longest: int | None) -> str:
+def _side(value: Any, max_length: int | None) -> str:
     text = format_cell(value)
-    return text if longest is None or len(text) <= longest else f"{text[:longest]}…"
+    return text if max_length is None or len(text) <= max_length else f"{text[:max_length]}…"
 
 
-def _lines(connection: Connection, table: Any, search: AuditQuery, columns: dict[str, Column[Any]]) -> list[Record]:
+def _entries(connection: Connection, table: Any, search: AuditQuery, columns: dict[str, Column[Any]]) -> list[Record]:
     query = select(table).order_by(table.c.id.desc()).limit(search.limit)
-    wanted: list[ColumnElement[bool]] = []
+    conditions: list[ColumnElement[bool]] = []
     if search.actor is not None:
-        wanted.append(columns["actor"] == search.actor)
+        conditions.append(columns["actor"] == search.actor)
     if search.subject is not None:
-        wanted.append(table.c.subject == search.subject)
+        conditions.append(table.c.subject == search.subject)
     if search.after is not None:
-        wanted.append(table.c.id < search.after)
+        conditions.append(table.c.id < search.after)
     if search.change is not None:
-        wanted.append(ordered_search(connection, columns["change"], partial(starts_with, prefix=search.change)))
+        conditions.append(ordered_search(connection, columns["change"], partial(starts_with, prefix=search.change)))
     if search.since is not None or search.until is not None:
-        wanted.append(ordered_search(connection, table.c.at, partial(_within, search)))
-    return [dict(row) for row in connection.execute(query.where(*wanted)).mappings()]
+        conditions.append(ordered_search(connection, table.c.at, partial(_within, search)))
+    return [dict(row) for row in connection.execute(query.where(*conditions)).mappings()]
 
 
 def _within(search: AuditQuery, at: ColumnElement[Any]) -> ColumnElement[bool]:
@@ -136,11 +137,11 @@ def _text(record: Record | None) -> str | None:
 
 
 def record_copy(store: Store, change: str, subject: str, after: Record | None, *, actor: str, now: int) -> str | None:
-    """Note who took a copy; gives why that could not be, which makes the copy no worse."""
+    """Record who took a copy. Return the reason on failure instead of raising, because the copy itself is good."""
     try:
         with store.opened("cloud") as engine:
             if not is_usable(engine):
-                return "the store is of an older Cloud Console"
+                return "the store was created by an older Cloud Console"
             with operator_transaction(engine, actor=actor, now=now) as tx:
                 record_change(tx, change, subject, None, after)
     except (StoreError, DBAPIError, sqlite3.Error) as problem:

@@ -1,4 +1,4 @@
-"""The first operator of a store that has no accounts."""
+"""Creation of the first operator in a store without accounts."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,13 +20,13 @@ from cloudconsole.store.tables import tenants
 
 
 def check_names(*, username: str, tenant: str) -> None:
-    """Refuse names that a cloud file would not take either."""
+    """Reject names that a cloud file would reject."""
     _check("--username", lambda: Account.model_validate({"username": username}))
     _check("--tenant", lambda: Tenant.model_validate({"name": tenant}))
 
 
 def reject_if_accounts_exist(store: Store) -> None:
-    """Refuse a store that has accounts, or whose folder others can write to; looks, and changes nothing."""
+    """Reject a store that has accounts or whose directory others can write to, without changing it."""
     if isinstance(store, SqliteStore) and store.folder.is_dir():
         reject_unsafe_permissions(store.folder)
     if not store.exists():
@@ -34,12 +34,12 @@ def reject_if_accounts_exist(store: Store) -> None:
     with store.opened("cloud") as engine:
         if current_revision(engine) is not None:
             with read_only(engine).connect() as connection:
-                _refuse_accounts(connection)
+                _reject_accounts(connection)
 
 
 def add_first_operator(tx: OperatorTransaction, *, username: str, tenant: str, password_hash: str) -> None:
-    """Add the account, and its tenant where there is none of that name."""
-    _refuse_accounts(tx.connection)
+    """Add the account, and its tenant if it does not exist."""
+    _reject_accounts(tx.connection)
     if tx.connection.scalar(select(tenants.c.id).where(tenants.c.name == tenant)) is None:
         TENANTS.add(tx, {"name": tenant})
     account = {"tenant": tenant, "username": username, "role": "operator"}
@@ -53,6 +53,6 @@ def _check(flag: str, validate: Callable[[], Any]) -> None:
         raise OperatorError(f"{flag}: {error_message(error.errors(include_url=False)[0])}") from None
 
 
-def _refuse_accounts(connection: Connection) -> None:
+def _reject_accounts(connection: Connection) -> None:
     if has_accounts(connection):
-        raise OperatorError("the store has accounts already; nothing was changed: use cloudconsole admin to add more")
+        raise OperatorError("the store already has accounts; nothing was changed: use cloudconsole admin to add more")

@@ -27,12 +27,12 @@ from cloudconsole.store import counters, tables
 from cloudconsole.store.sql import in_values, insert_rows
 from cloudconsole.store.tables import resources
 
-LONGEST_LINE: Final = 65_536
+MAX_LINE_BYTES: Final = 65_536
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
 class ResourceLine(Resource):
-    """A resource as a cloud file has it, and whose it is."""
+    """A resource as in a cloud file, plus its tenant."""
 
     tenant: Reference
 
@@ -40,20 +40,20 @@ class ResourceLine(Resource):
 class Line(NamedTuple):
     number: int
     resource: ResourceLine
-    findings: tuple[FieldError, ...] = ()
-    """What is wrong with single fields, which are `UNUSABLE` then."""
+    errors: tuple[FieldError, ...] = ()
+    """Errors of single fields, whose values are `INVALID`."""
 
 
 class Batch(NamedTuple):
     lines: list[Line]
     problems: list[Problem]
-    """Of lines that cannot be read at all."""
+    """Problems of lines that cannot be parsed."""
     position: int
     """Bytes read so far."""
 
 
 class UnreadableInput(Exception):
-    """A line that is not taken."""
+    """A line that cannot be parsed."""
 
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__()
@@ -61,22 +61,22 @@ class UnreadableInput(Exception):
 
 
 def read_batches(
-    source: BinaryIO, zone: tzinfo, size: int, kept: Container[str] = (), *, stops: bool = True
+    source: BinaryIO, zone: tzinfo, size: int, existing_names: Container[str] = (), *, stops: bool = True
 ) -> Iterator[Batch]:
-    """The lines in order; empty lines are passed over. With `stops`, the first invalid line is the last."""
-    context = {"zone": zone, "kept": kept}
+    """Yield the lines in order, skipping empty ones. With `stops`, the first invalid line is the last."""
+    context = {"zone": zone, "existing_names": existing_names}
     number = position = 0
     lines: list[Line] = []
     problems: list[Problem] = []
-    while content := source.readline(LONGEST_LINE + 1):
+    while content := source.readline(MAX_LINE_BYTES + 1):
         number, position = number + 1, position + len(content)
         try:
             data = _read(content.removeprefix(_BYTE_ORDER_MARK) if number == 1 else content, number)
             if data is not None:
                 lines.append(_line(data, number, context))
-        except UnreadableInput as refused:
-            problems += refused.problems
-        if stops and (problems or (lines and lines[-1].findings)):
+        except UnreadableInput as error:
+            problems += error.problems
+        if stops and (problems or (lines and lines[-1].errors)):
             break
         if len(lines) + len(problems) >= size:
             yield Batch(lines, problems, position)
@@ -86,9 +86,9 @@ def read_batches(
 
 
 def _read(content: bytes, number: int) -> dict[str, Any] | None:
-    if len(content) > LONGEST_LINE:
+    if len(content) > MAX_LINE_BYTES:
         raise UnreadableInput(
-            [Problem(number, "", f"is longer than {LONGEST_LINE} bytes: give each resource its own line")]
+            [Problem(number, "", f"is longer than {MAX_LINE_BYTES} bytes: put each resource on its own line")]
         )
     try:
         text = content.decode()
@@ -102,7 +102,7 @@ def _read(content: bytes, number: int) -> dict[str, Any] | None:
     except RecursionError:
         message = "is nested too deeply"
     except ValueError as error:
-        message = str(error) if isinstance(error, _Refused) else "has a number too large to hold"
+        message = str(error) if isinstance(error, _InvalidJson) else "has a number that is too large"
     else:
         if isinstance(data, dict):
             return data
@@ -110,24 +110,24 @@ def _read(content: bytes, number: int) -> dict[str, Any] | None:
     raise UnreadableInput([Problem(number, "", message)])
 
 
-class _Refused(ValueError):
-    """JSON that is not taken, for the reason in its text."""
+class _InvalidJson(ValueError):
+    """JSON that is rejected for the reason in the message."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     data = dict(pairs)
     if len(data) < len(pairs):
         keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise _Refused(f"{format_path((twice,))}: is there twice")
+        repeated = next(key for key in keys if keys.count(key) > 1)
+        raise _InvalidJson(f"{format_path((repeated,))}: appears twice")
     return data
 
 
-def _refuse_constant(word: str) -> NoReturn:
-    raise _Refused(f"has {word}, which JSON does not have")
+def _reject_constant(word: str) -> NoReturn:
+    raise _InvalidJson(f"contains {word}, which is not valid JSON")
 
 
-_DECODER: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant)
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_reject_constant)
 
 
 def _line(data: dict[str, Any], number: int, context: dict[str, Any]) -> Line:
@@ -146,14 +146,14 @@ _FIELDS: Final = {column: name for name, column in SIZES.items()} | {
     "started_at": "started",
     "ended_at": "ended",
 }
-"""The fields by the names of their columns, where those differ."""
-_TAKING: Final = ("kind", *SIZES.values(), "ended_at")
-"""The columns that say what is taken of a quota."""
+"""Field names by column name, where they differ."""
+_QUOTA_COLUMNS: Final = ("kind", *SIZES.values(), "ended_at")
+"""Columns that determine the use of quotas."""
 
 
 @dataclass
 class Checked:
-    """What to do about a batch: rows to add, how many lines are in already, and why lines are refused."""
+    """The outcome for a batch: rows to add, the number of lines already in the store, and the problems."""
 
     rows: dict[str, Row] = field(default_factory=dict)
     passed: int = 0
@@ -161,28 +161,28 @@ class Checked:
 
 
 class _View(NamedTuple):
-    """What the store has that these lines speak of."""
+    """The part of the store that a batch refers to."""
 
     tenants: dict[str, Row]
     nodes: dict[str, Row]
     prices: dict[str, Starts]
-    there: dict[str, Row]
-    room: QuotaHeadroom | None
+    resources: dict[str, Row]
+    headroom: QuotaHeadroom | None
 
 
 def check_batch(tx: OperatorTransaction, lines: list[Line], *, stops: bool = True) -> Checked:
-    """Check lines in order; with `stops`, up to the first that is refused."""
-    view = _look(tx, lines)
+    """Check lines in order; with `stops`, up to the first invalid one."""
+    view = _view(tx, lines)
     checked = Checked()
-    for number, resource, faults in lines:
+    for number, resource, field_errors in lines:
         row = _row(view, resource)
-        known = view.there.get(resource.id) or checked.rows.get(resource.id)
-        if known is not None and known == row and not faults:
+        known = view.resources.get(resource.id) or checked.rows.get(resource.id)
+        if known is not None and known == row and not field_errors:
             checked.passed += 1
             continue
-        findings = [*faults, *_findings(view, resource, row, known)]
-        if findings:
-            checked.problems += [Problem(number, format_path(path), message) for path, message in findings]
+        errors = [*field_errors, *_errors(view, resource, row, known)]
+        if errors:
+            checked.problems += [Problem(number, format_path(path), message) for path, message in errors]
             if stops:
                 break
             continue
@@ -190,16 +190,16 @@ def check_batch(tx: OperatorTransaction, lines: list[Line], *, stops: bool = Tru
     return checked
 
 
-def _look(tx: OperatorTransaction, lines: list[Line]) -> _View:
+def _view(tx: OperatorTransaction, lines: list[Line]) -> _View:
     tenants = _named(tx, tables.tenants, {line.resource.tenant for line in lines} - {INVALID})
     ids = {line.resource.id for line in lines} - {INVALID}
     known = in_values(tx.connection, tables.resources.c.id, ids)
-    there = tx.connection.execute(select(tables.resources).where(known)).mappings()
+    stored = tx.connection.execute(select(tables.resources).where(known)).mappings()
     return _View(
         tenants,
         _named(tx, tables.nodes),
         {kind: price_starts(tx, kind) for kind in PRICED_UNITS},
-        {row["id"]: dict(row) for row in there},
+        {row["id"]: dict(row) for row in stored},
         None if tx.force else QuotaHeadroom(tx, [tenant["id"] for tenant in tenants.values()]),
     )
 
@@ -210,36 +210,36 @@ def _named(tx: OperatorTransaction, table: Table, names: set[str] | None = None)
 
 
 def _row(view: _View, resource: ResourceLine) -> Row:
-    """The resource as a row, in which an unknown tenant or node is `_UNKNOWN`, and so equal to none that is there."""
+    """Return the resource as a row; an unknown tenant or node is `_UNKNOWN`, which equals no stored id."""
     tenant_id, node_id = _id(view.tenants, resource.tenant), None
     if resource.node is not None:
         node_id = _id(view.nodes, resource.node)
     return resource_row(resource, tenant_id, node_id)
 
 
-def _id(places: dict[str, Row], name: str) -> int:
-    return int(places[name]["id"]) if name in places else _UNKNOWN
+def _id(rows: dict[str, Row], name: str) -> int:
+    return int(rows[name]["id"]) if name in rows else _UNKNOWN
 
 
-def _findings(view: _View, resource: ResourceLine, row: Row, known: Row | None) -> Iterator[FieldError]:
+def _errors(view: _View, resource: ResourceLine, row: Row, known: Row | None) -> Iterator[FieldError]:
     for thing, name, column in (("tenant", resource.tenant, "tenant_id"), ("node", resource.node, "node_id")):
         if name is not INVALID and row[column] == _UNKNOWN:
             yield (thing,), f"there is no such {thing}: add it first"
     yield from resource_errors(resource)
     if known is None:
-        yield from _findings_of_new(view, resource, row)
+        yield from _new_resource_errors(view, resource, row)
     elif different := [_FIELDS.get(name, name) for name in row if _differ(row[name], known[name])]:
-        yield ("id",), f"there is a resource {resource.id} already, and it differs in {', '.join(different)}"
+        yield ("id",), f"resource {resource.id} already exists and differs in {', '.join(different)}"
 
 
 def _differ(value: Any, known: Any) -> bool:
-    """Whether two values surely do; of one that is faulty there is enough to say already."""
+    """Return whether two values certainly differ; an invalid one has been reported already."""
     return value is not INVALID and value not in (known, _UNKNOWN)
 
 
-def _findings_of_new(view: _View, resource: ResourceLine, row: Row) -> Iterator[FieldError]:
-    places = (("tenant", view.tenants, resource.tenant), ("node", view.nodes, resource.node))
-    for thing, known, name in places:
+def _new_resource_errors(view: _View, resource: ResourceLine, row: Row) -> Iterator[FieldError]:
+    references = (("tenant", view.tenants, resource.tenant), ("node", view.nodes, resource.node))
+    for thing, known, name in references:
         if name in known and known[name]["disabled"]:
             yield (thing,), disabled_error(thing, name)
     if INVALID not in (row["kind"], row["started_at"]) and row["node_id"] not in (None, _UNKNOWN):
@@ -247,22 +247,26 @@ def _findings_of_new(view: _View, resource: ResourceLine, row: Row) -> Iterator[
         problem = unpriced_problem(resource.kind, row["node_id"], resource.started, starts)
         if problem is not None:
             yield ("started",), problem
-    if view.room is not None and row["tenant_id"] != _UNKNOWN and not any(row[name] is INVALID for name in _TAKING):
-        over = view.room.take(row)
+    if (
+        view.headroom is not None
+        and row["tenant_id"] != _UNKNOWN
+        and not any(row[name] is INVALID for name in _QUOTA_COLUMNS)
+    ):
+        over = view.headroom.take(row)
         if over:
-            yield (), f"{over_quota_message(over)}: raise the quota of {resource.tenant}, or give --force"
+            yield (), f"{over_quota_message(over)}: raise the quota of {resource.tenant}, or pass --force"
 
 
 LINES_PER_TRANSACTION: Final = 1_000
-"""Some tenths of a second, so that nobody else who writes is kept waiting for long: a login may be among them."""
+"""Some tenths of a second of work, so that other writers, such as logins, do not wait long."""
 
 
 class ImportCounts(NamedTuple):
-    """How far an import is: what it counts is in the store for good."""
+    """Progress of an import: what it counts is committed."""
 
     added: int = 0
     passed: int = 0
-    """Lines that were in already."""
+    """Lines that were already in the store."""
     position: int = 0
     """Bytes read."""
 
@@ -272,11 +276,11 @@ class ImportCounts(NamedTuple):
 
 
 class RestoredDuringImport(OperatorError):
-    """The store was restored between two transactions: nobody knows which of the lines so far are in."""
+    """The store was restored between two transactions, which may have undone earlier ones."""
 
     def __init__(self) -> None:
         super().__init__(
-            "the store was restored meanwhile, and lines that were in may be gone: the same command begins anew"
+            "the store was restored during the import, and imported lines may be gone: run the same command again"
         )
 
 
@@ -291,10 +295,9 @@ def import_resources(
     force: bool = False,
     refused_lines: int = 1,
 ) -> Iterator[ImportCounts]:
-    """Gives the tally after each transaction; a refused line raises `CloudFileError` once all before it are in.
+    """Yield the counts after each transaction; raise `CloudFileError` for an invalid line after adding those before it.
 
-    A trial asks for more `refused_lines`: it continues until it has found that many, and adds all other lines.
-    `RestoredMeanwhile` ends it where the lines of earlier transactions are no longer surely in.
+    A dry run passes a larger `refused_lines`: the import continues until it has found that many, adding all others.
     """
     tally = ImportCounts()
     seen: int | None = None

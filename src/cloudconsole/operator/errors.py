@@ -1,31 +1,30 @@
-"""What an operator is told when a change is refused; nothing was changed then."""
+"""Errors that reject an operator's change as a whole."""
 
 from collections.abc import Iterable
 
 from cloudconsole.operator.validation import Path, format_path
 
 FieldError = tuple[Path, str]
-"""What is wrong with a thing: the way to the field, and the words."""
+"""The path of a field and the message."""
 
 
 class OperatorError(Exception):
-    """A refused change; the text says what is wrong and what mends it."""
+    """A rejected change; the message says what is wrong and how to fix it."""
 
 
 class OverridableError(OperatorError):
-    """A refusal by a rule that an operator may override: the same at a desk with `force` is done."""
+    """A rejection by a rule that a transaction with `force` overrides."""
 
 
 class ValidationError(OperatorError):
-    """A refusal for the fields that do not fit, all of them."""
+    """A rejection that lists every invalid field."""
 
-    def __init__(self, findings: Iterable[FieldError]) -> None:
-        self.errors = tuple(findings)
+    def __init__(self, errors: Iterable[FieldError]) -> None:
+        self.errors = tuple(errors)
         super().__init__("; ".join(f"{format_path(path)}: {message}" for path, message in self.errors))
 
 
-def raise_if_invalid(findings: Iterable[FieldError]) -> None:
-    """Refuse where there is anything to say."""
-    found = tuple(findings)
-    if found:
-        raise ValidationError(found)
+def raise_if_invalid(errors: Iterable[FieldError]) -> None:
+    errors = tuple(errors)
+    if errors:
+        raise ValidationError(errors)

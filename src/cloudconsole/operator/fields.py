@@ -1,4 +1,4 @@
-"""The kinds of values that fields take: what each accepts, and the words that refuse the rest."""
+"""Field types: accepted values and error messages."""
 
 import re
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -21,10 +21,10 @@ _TIME: Final = re.compile(
 )
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LAST: Final = (datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH) // timedelta(seconds=1)
-_DEAREST: Final = 2**63 - 1
-DEEPEST: Final = 100
-"""Far deeper than anyone writes, and far from what a parser or a printer can bear."""
-_NO_NUMBER: Final = 'must be a number, such as "0.031"'
+_MAX_BILLIONTHS: Final = 2**63 - 1
+MAX_DEPTH: Final = 100
+"""More than real data needs, and well below the recursion limits of parsers and encoders."""
+_NOT_A_NUMBER: Final = 'must be a number, such as "0.031"'
 
 
 def _without_control_characters(text: str) -> str:
@@ -35,7 +35,7 @@ def _without_control_characters(text: str) -> str:
 
 def _name(text: str, info: ValidationInfo) -> str:
     problem = name_problem(text)
-    if problem is not None and text not in (info.context or {}).get("kept", ()):
+    if problem is not None and text not in (info.context or {}).get("existing_names", ()):
         raise ValueError(problem)
     return text
 
@@ -70,8 +70,8 @@ def _password_hash(text: str) -> str:
     return text
 
 
-def _refuse_password(_value: Any) -> NoReturn:
-    raise ValueError("is not taken: give password_hash, or password_file with the path of a file that holds it")
+def _reject_password(_value: Any) -> NoReturn:
+    raise ValueError("is not allowed: use password_hash, or password_file with the path of a file that contains it")
 
 
 def _quota_name(text: str) -> str:
@@ -85,7 +85,7 @@ def _seconds(value: Any, info: ValidationInfo) -> int:
 
 
 def seconds_of(value: Any, zone: tzinfo) -> int:
-    """Whole seconds since the epoch of a time's text; one without an offset is in the operator's zone."""
+    """Parse a time into whole seconds since the epoch; without an offset it is in `zone`."""
     if value == "":
         raise ValueError("must not be empty")
     match = _TIME.fullmatch(value) if isinstance(value, str) else None
@@ -95,7 +95,7 @@ def seconds_of(value: Any, zone: tzinfo) -> int:
     try:
         moment = datetime.fromisoformat(f"{day}T{minute or '00:00'}{second or ':00'}{(offset or '').upper()}")
     except ValueError:
-        raise ValueError("is a time that no calendar or clock has") from None
+        raise ValueError("is not a valid date or time") from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=zone)
     seconds = (moment - _EPOCH) // timedelta(seconds=1)
@@ -105,10 +105,10 @@ def seconds_of(value: Any, zone: tzinfo) -> int:
 
 
 def _billionths(value: Any) -> int:
-    """A price in whole billionths. By digits rather than arithmetic: an exponent may be larger than any memory."""
+    """Parse a price into whole billionths, by digits: arithmetic with a huge exponent would exhaust the memory."""
     sign, digits, exponent = _number(value).as_tuple()
     if not isinstance(exponent, int):
-        raise ValueError(_NO_NUMBER)  # noqa: TRY004 - pydantic takes ValueError
+        raise ValueError(_NOT_A_NUMBER)  # noqa: TRY004 - pydantic takes ValueError
     written = "".join(map(str, digits))
     significant = written.rstrip("0")
     exponent += len(written) - len(significant)
@@ -119,8 +119,8 @@ def _billionths(value: Any) -> int:
     if exponent < -9:
         raise ValueError("must not have more than nine decimals")
     whole_digits = len(significant) + exponent
-    billionths = int(significant + "0" * (exponent + 9)) if whole_digits <= 10 else _DEAREST + 1
-    if billionths > _DEAREST:
+    billionths = int(significant + "0" * (exponent + 9)) if whole_digits <= 10 else _MAX_BILLIONTHS + 1
+    if billionths > _MAX_BILLIONTHS:
         raise ValueError("is too large")
     return billionths
 
@@ -129,7 +129,7 @@ def _number(value: Any) -> Decimal:
     if isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,40}(\.[0-9]{1,40})?", value):
         return Decimal(value)
     if isinstance(value, bool) or not isinstance(value, int | Decimal):
-        raise ValueError(_NO_NUMBER)  # noqa: TRY004 - pydantic takes ValueError
+        raise ValueError(_NOT_A_NUMBER)  # noqa: TRY004 - pydantic takes ValueError
     return Decimal(value)
 
 
@@ -145,8 +145,8 @@ def _not_too_deep(value: Any) -> Any:
     level, depth = [value], 0
     while level:
         depth += 1
-        if depth > DEEPEST:
-            raise ValueError(f"must not be nested deeper than {DEEPEST} levels")
+        if depth > MAX_DEPTH:
+            raise ValueError(f"must not be nested deeper than {MAX_DEPTH} levels")
         nested = (each.values() if isinstance(each, dict) else each for each in level if isinstance(each, dict | list))
         level = [inner for inners in nested for inner in inners]
     return value
@@ -158,13 +158,13 @@ _NAME: Final = AfterValidator(_name)
 Id = Annotated[str, Field(min_length=1, max_length=64), _NAME]
 Name = Annotated[str, Field(min_length=1, max_length=255), _NAME]
 Reference = Annotated[str, Field(min_length=1, max_length=255), _CLEAN]
-"""The name of something else, which is there or not, whatever names may be."""
+"""The name of another entity: the lookup validates it, so the rules for new names do not apply."""
 Note = Annotated[str, Field(max_length=2000), _CLEAN]
 Label = Annotated[str, Field(max_length=255), _NAME]
 NumericId = Annotated[
     str,
     BeforeValidator(_number_as_text),
-    _matching(r"[0-9]{1,64}", "must be of digits only, and at most 64"),
+    _matching(r"[0-9]{1,64}", "must be 1 to 64 digits"),
 ]
 Url = Annotated[
     str,
@@ -173,12 +173,13 @@ Url = Annotated[
     _matching(r"https?://\S+", "must begin with http:// or https:// and have no spaces"),
 ]
 UrlId = Annotated[
-    str, _matching(r"url-[a-z0-9]{8}", "must be url- and eight small letters or digits, such as url-ab12cd34")
+    str,
+    _matching(r"url-[a-z0-9]{8}", "must be url- followed by eight lowercase letters or digits, such as url-ab12cd34"),
 ]
 Address = Annotated[str, _NAME, AfterValidator(_address)]
 Project = Annotated[str, AfterValidator(normalise_project)]
 PasswordHash = Annotated[str, AfterValidator(_password_hash)]
-Password = Annotated[None, BeforeValidator(_refuse_password)]
+Password = Annotated[None, BeforeValidator(_reject_password)]
 TIME: Final = BeforeValidator(_seconds)
 Seconds = Annotated[int, TIME]
 Billionths = Annotated[int, BeforeValidator(_billionths)]
@@ -193,11 +194,11 @@ Quotas = Annotated[
 ]
 
 SHALLOW: Final = AfterValidator(_not_too_deep)
-"""Of values of any structure."""
+"""Limits the nesting of free-form values."""
 
 Item = TypeVar("Item")
 Items = Annotated[
     list[Annotated[Item, OR_INVALID]],
     BeforeValidator(_nothing_as_empty_list),
 ]
-"""A list that a file may also leave empty."""
+"""A list whose key may have no value in a file."""

@@ -45,30 +45,30 @@ from cloudconsole.spec.records import ResourceType
 class EntityModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    _any_may_be_unusable = field_validator("*", mode="wrap")(pass_invalid)
+    _allow_invalid = field_validator("*", mode="wrap")(pass_invalid)
 
 
 class Tenant(EntityModel):
     name: Name = Field(description="the tenant's name, unique")
     project: Project | None = Field(
         default=None,
-        description="the project of an OpenStack that it is: its id, @ and the identity service's address",
+        description="its OpenStack project, as ID@ADDRESS of the identity service",
     )
     disabled: bool = Field(default=False, description="its accounts cannot log in")
 
 
 class Node(EntityModel):
     name: Name = Field(description="the node's name, unique")
-    disabled: bool = Field(default=False, description="takes no new resources")
+    disabled: bool = Field(default=False, description="accepts no new resources")
 
 
 class Flavor(EntityModel):
-    id: NumericId = Field(description="a number of your choice that no other flavor has, such as 12")
-    name: Name = Field(description="what tenants see, unique")
+    id: NumericId = Field(description="a unique number, such as 12")
+    name: Name = Field(description="the name tenants see, unique")
     vcpus: PositiveCount = Field(description="virtual processors")
     ram: PositiveCount = Field(description="RAM in MB")
     disk: Count = Field(description="disk in GB")
-    disabled: bool = Field(default=False, description="not offered any more")
+    disabled: bool = Field(default=False, description="no longer offered")
 
 
 class Price(EntityModel):
@@ -76,35 +76,33 @@ class Price(EntityModel):
     unit: Unit = Field(description="each, vcpu, ram_gb or gb, as the kind is priced")
     type: Name | None = Field(
         default=None,
-        description="the flavor of an instance by each, or the type of a volume by gb, that it is for (default: all)",
+        description="the flavor (instance by each) or volume type (volume by gb) it applies to (default: all)",
     )
     node: Reference | None = Field(
-        default=None, description="the node it is for (default: all without one of their own)"
+        default=None, description="the node it applies to (default: all without a node price)"
     )
     price: Billionths = Field(description="per hour and unit, at most nine decimals")
-    start: Seconds = Field(alias="from", description="the moment it comes into force")
+    start: Seconds = Field(alias="from", description="when it takes effect")
 
 
 class News(EntityModel):
-    id: PositiveCount = Field(description="a number")
+    id: PositiveCount = Field(description="a unique number")
     date: Seconds = Field(description="when it appears")
-    title: Name = Field(description="what tenants read, in one line")
-    url: Url = Field(description="the page that the title leads to")
+    title: Name = Field(description="the text tenants see, in one line")
+    url: Url = Field(description="the page the title links to")
     disabled: bool = Field(default=False, description="withdrawn")
 
 
 class UrlEntry(EntityModel):
-    id: UrlId = Field(description="url- and eight small letters or digits, such as url-a1b2c3d4")
+    id: UrlId = Field(description="url- followed by eight lowercase letters or digits, such as url-a1b2c3d4")
     type: Literal["link", "directory"] = Field(description="link, or directory for one that lists others")
-    url: Url = Field(description="the address that tenants are shown, http or https")
+    url: Url = Field(description="the address tenants see, http or https")
     disabled: bool = Field(default=False, description="not shown")
 
 
 class Account(EntityModel):
-    username: Id = Field(description="the name to log in with")
-    role: Role = Field(
-        default="tenant", description="tenant, or operator for one who may change all of this in a browser, too"
-    )
+    username: Id = Field(description="the login name")
+    role: Role = Field(default="tenant", description="tenant, or operator for access to the admin UI")
     disabled: bool = Field(default=False, description="cannot log in")
     password: Password = None
     password_hash: PasswordHash | None = None
@@ -118,9 +116,9 @@ class OriginConfig(EntityModel):
 
 
 class Domain(EntityModel):
-    id: NumericId = Field(description="the number by which tenants look it up, such as 206813")
+    id: NumericId = Field(description="the number tenants look it up by, such as 206813")
     name: Name = Field(description="the domain's name, such as www.example.com")
-    comment: Note = Field(default="", description="a remark, which the tenant reads, too")
+    comment: Note = Field(default="", description="a remark, visible to the tenant")
     service_areas: Label = Field(alias="serviceAreas", description="where it is served, such as hk;ov")
     service_type: Label = Field(alias="serviceType", description="what it serves, such as web")
     enabled: bool = Field(default=True, description="whether it is in service")
@@ -140,14 +138,14 @@ class Domain(EntityModel):
         description="originIps, advOriginConfigs and originDomainName",
     )
     query_string_settings: Note | None = Field(
-        default=None, alias="queryStringSettings", description="what becomes of query strings"
+        default=None, alias="queryStringSettings", description="how query strings are handled"
     )
 
 
 class Resource(EntityModel):
-    id: Id = Field(description="unique among all tenants' resources")
+    id: Id = Field(description="unique across all tenants")
     kind: Kind = Field(description="what it is, such as instance or volume")
-    name: Name = Field(description="what its tenant calls it")
+    name: Name = Field(description="the name its tenant sees")
     node: Reference | None = Field(default=None, description="the node it is on")
     vcpus: int = Field(default=0, description="virtual processors of an instance")
     ram: int = Field(default=0, description="RAM of an instance in MB")
@@ -169,18 +167,18 @@ def parse_model(
     model: type[AnyModel],
     values: Mapping[str, Any],
     tx: OperatorTransaction,
-    found: Iterable[FieldError] = (),
+    earlier: Iterable[FieldError] = (),
     check: Callable[[AnyModel], Iterable[FieldError]] = lambda _part: (),
 ) -> AnyModel:
-    """The values as a part. One refusal names all that does not fit: what was found before, what is wrong with single
-    fields, and what a check finds, which gets the part with `UNUSABLE` for these."""
-    findings, data, context = list(found), dict(values), {"zone": tx.zone, "kept": tx.kept}
+    """Validate the values. One `ValidationError` lists all errors: the earlier ones, those of single fields, and those
+    of `check`, which receives the model with `INVALID` in place of invalid fields."""
+    errors, data, context = list(earlier), dict(values), {"zone": tx.zone, "existing_names": tx.existing_names}
     try:
         part = model.model_validate(data, context=context)
     except ModelError as error:
-        findings += _refusal(error).errors
+        errors += _validation_error(error).errors
         part = model.model_validate(validate_with_placeholders(data, error.errors(include_url=False)), context=context)
-    raise_if_invalid([*findings, *check(part)])
+    raise_if_invalid([*errors, *check(part)])
     return part
 
 
@@ -188,11 +186,11 @@ def parse_quotas(values: Mapping[str, Any]) -> dict[str, int]:
     try:
         return _QUOTAS.validate_python(dict(values))
     except ModelError as error:
-        raise _refusal(error) from None
+        raise _validation_error(error) from None
 
 
-def _refusal(error: ModelError) -> ValidationError:
-    # The words never repeat what was given: it may be a password in the wrong place.
+def _validation_error(error: ModelError) -> ValidationError:
+    # Messages never contain the input: it may be a password in the wrong field.
     return ValidationError((error_path(detail), error_message(detail)) for detail in error.errors(include_url=False))
 
 
@@ -210,14 +208,14 @@ def price_errors(price: Price) -> Iterator[FieldError]:
 
 def resource_errors(resource: Resource) -> Iterator[FieldError]:
     if resource.kind is not INVALID:
-        yield from _size_findings(resource)
-        yield from _node_findings(resource)
+        yield from _size_errors(resource)
+        yield from _node_errors(resource)
     times = (resource.started, resource.ended)
     if INVALID not in times and resource.ended is not None and resource.ended < resource.started:
         yield ("ended",), f"must not be before its start, {format_utc(resource.started)}"
 
 
-def _size_findings(resource: Resource) -> Iterator[FieldError]:
+def _size_errors(resource: Resource) -> Iterator[FieldError]:
     sizes = resource.sizes
     given = {name: sizes[name] for name in sizes if name in resource.model_fields_set}
     numbers = {name: 0 if size is INVALID else size for name, size in given.items()}
@@ -226,7 +224,7 @@ def _size_findings(resource: Resource) -> Iterator[FieldError]:
             yield (name,), message
 
 
-def _node_findings(resource: Resource) -> Iterator[FieldError]:
+def _node_errors(resource: Resource) -> Iterator[FieldError]:
     problem = None if resource.node is INVALID else node_problem(resource.kind, resource.node)
     if problem is not None:
         yield ("node",), problem

@@ -14,13 +14,13 @@ from cloudconsole.store.migrations import current_revision
 
 _BREAKS: Final = ("Cc", "Zl", "Zp")
 _SPACES: Final = " \u3000"
-"""The space, and that of Chinese text, which is seen to be another."""
+"""The ASCII space and the ideographic space, which is visibly different."""
 _MEANINGLESS: Final = ("Cn", "Co", "Cs")
-CONTROL_CHARACTERS: Final = "must not have control characters, such as a tab or a line break"
+CONTROL_CHARACTERS: Final = "must not contain control characters, such as tabs or line breaks"
 
 
 def name_problem(text: str) -> str | None:
-    """Why this cannot be a name, if so; an empty one is for others to judge."""
+    """Return why a text is not a valid name, or None; the length is validated elsewhere."""
     if text.isascii() and text.isprintable() and text == text.strip():
         return None
     if text and not text.strip():
@@ -29,7 +29,7 @@ def name_problem(text: str) -> str | None:
 
 
 def truncated_name(text: str) -> str:
-    """As much of a text as can be a name; nothing where none of it can."""
+    """Return the part of a text that is a valid name, or an empty string."""
     spaced = "".join(" " if character.isspace() and character not in _SPACES else character for character in text)
     seen = "".join(character for character in spaced if _character_problem(character) is None)
     composed = unicodedata.normalize("NFC", seen).strip()
@@ -44,19 +44,19 @@ def _character_problem(text: str) -> str | None:
         if category in _BREAKS:
             return CONTROL_CHARACTERS
         if category == "Cf" or INVISIBLE.match(character):
-            return f"has the invisible character U+{ord(character):04X}: take it out"
+            return f"contains the invisible character U+{ord(character):04X}: remove it"
         if category == "Zs" and character not in _SPACES:
-            return f"has U+{ord(character):04X}, which looks like a space: write a space"
+            return f"contains U+{ord(character):04X}, which looks like a space: use a plain space"
         if category in _MEANINGLESS:
-            return f"has U+{ord(character):04X}, which is no character to all: take it out"
+            return f"contains U+{ord(character):04X}, which is private or unassigned: remove it"
     return None
 
 
 def _form_problem(text: str) -> str | None:
     if unicodedata.category(text[0]).startswith("M"):
-        return "must not begin with an accent: put it behind a letter"
+        return "must not begin with a combining character: put it after a letter"
     if text != text.strip():
-        return "must not begin or end with a space: take it away"
+        return "must not begin or end with a space"
     if not unicodedata.is_normalized("NFC", text):
         return "must be in Unicode's composed form (NFC): write each letter and its accents as one character"
     return None
@@ -74,29 +74,29 @@ _NAMES: Final = (
     (tables.resources, ("id",)),
     (tables.resources, ("name",)),
 )
-"""Where names are; the two of resources apart, so that each is found by its index."""
+"""Columns with names; those of resources are separate so that each lookup uses its index."""
 
 
 class StoredNames:
-    """The names of a store as it is whenever one is asked for."""
+    """A live view of the names in a store."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = read_only(engine)
 
     def __contains__(self, text: object) -> bool:
         if isinstance(text, str) and "\0" in text:
-            return False  # no name ever was, and PostgreSQL cannot even be asked for it
+            return False  # never a name, and PostgreSQL rejects NUL in parameters
         with self._engine.connect() as connection:
             for table, names in _NAMES:
-                found = select(literal(1)).where(or_(*(table.c[name] == text for name in names))).limit(1)
-                if connection.scalar(found) is not None:
+                query = select(literal(1)).where(or_(*(table.c[name] == text for name in names))).limit(1)
+                if connection.scalar(query) is not None:
                     return True
         return False
 
 
 @contextmanager
 def stored_names(store: Store) -> Iterator[Container[str]]:
-    """The names of a store; none where there is no store."""
+    """Yield the names of a store; empty if it does not exist."""
     if not store.exists():
         yield ()
         return
@@ -105,7 +105,7 @@ def stored_names(store: Store) -> Iterator[Container[str]]:
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """Every text of a record."""
+    """Yield every string in a record."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

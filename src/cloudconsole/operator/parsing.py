@@ -1,4 +1,4 @@
-"""Flag/form text → typed values, password files."""
+"""Parsing of flag and form text, password policy and password files."""
 
 import json
 import re
@@ -15,15 +15,15 @@ import msgspec
 from cloudconsole.core.resources import Role
 from cloudconsole.operator.rules import MAX_VALUE
 
-_MOST_DIGITS: Final = 18
-"""More would fit no field; whether fewer do, the field says."""
+_MAX_DIGITS: Final = 18
+"""More digits exceed every field; each field checks its own range."""
 _DECODER: Final = msgspec.json.Decoder(float_hook=Decimal)
 
 
 def parse_number(text: str) -> int:
     if not re.fullmatch(r"-?[0-9]+", text):
         raise ValueError("must be a whole number")
-    if len(text) > _MOST_DIGITS:
+    if len(text) > _MAX_DIGITS:
         raise ValueError(f"must be at most {MAX_VALUE}")
     return int(text)
 
@@ -35,7 +35,7 @@ def parse_switch(text: str) -> bool:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """JSON in which every number is as exact as it is written."""
+    """Parse JSON, keeping decimals exact."""
     try:
         return _DECODER.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError, ArithmeticError):
@@ -43,7 +43,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def _where(text: str | bytes) -> str:
-    """In which line and column it goes wrong, as far as can be told."""
+    """Return the line and column of the error, if known."""
     try:
         json.loads(text)
     except json.JSONDecodeError as problem:
@@ -58,7 +58,7 @@ def _lower(words: str) -> str:
 
 
 LONGEST: Final = 1024
-LEAST_VARIETY: Final = 4
+MIN_DISTINCT_CHARACTERS: Final = 4
 MINIMUM_LENGTHS: Final[dict[Role, int]] = {"tenant": 8, "operator": 12}
 
 
@@ -78,8 +78,8 @@ class PasswordPolicy:
         if not shortest <= len(password) <= LONGEST:
             owner = "an operator's password" if role == "operator" else "a password"
             return f"{owner} must have {shortest} to {LONGEST} characters"
-        if len(set(password)) < LEAST_VARIETY:
-            return f"a password must have at least {LEAST_VARIETY} different characters"
+        if len(set(password)) < MIN_DISTINCT_CHARACTERS:
+            return f"a password must have at least {MIN_DISTINCT_CHARACTERS} different characters"
         if password.strip().casefold() in _common_passwords():
             return "this is one of the most common passwords: choose another one"
         return None
@@ -99,9 +99,9 @@ def _common_passwords() -> frozenset[str]:
 
 
 def read_password_file(file: Path) -> str:
-    """The password in a file; a ValueError says what is wrong with the file, without its name."""
+    """Read a password file; the message of a ValueError does not name the file."""
     try:
-        # Opening a pipe or a device could wait for ever.
+        # Opening a pipe or a device could block forever.
         if not stat.S_ISREG(file.stat().st_mode):
             raise ValueError("is not a file")
         with file.open("rb") as opened:
@@ -116,7 +116,7 @@ def read_password_file(file: Path) -> str:
 
 
 def read_password(source: IO[bytes]) -> str:
-    """All that a source holds, without a final line break; no more of it than could be a password."""
+    """Read a password without its final line break, and no more than the maximum length."""
     content = source.read(4 * LONGEST + 3)
     return content.decode("utf-8").removesuffix("\n").removesuffix("\r")
 

@@ -1,4 +1,4 @@
-"""What a resource's sizes, its node, its price and a price's unit must be, by kind."""
+"""Rules for sizes, nodes and prices by resource kind."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -11,69 +11,68 @@ from cloudconsole.spec.records import ResourceType
 MAX_VALUE: Final = 2**31 - 1
 
 SIZES: Final[Mapping[str, str]] = {"vcpus": "vcpus", "ram": "ram_mb", "disk": "disk_gb", "size": "size_gb"}
-"""The sizes by the names that operators know, and their columns."""
+"""Size fields and their columns."""
 
-_LEAST: Final[dict[Kind, dict[str, int]]] = {kind: {"size": 1} if kind in SIZED_IN_GB else {} for kind in KINDS} | {
-    "instance": {"vcpus": 1, "ram": 1, "disk": 0}
-}
-"""The sizes that each kind has, and the least each may be."""
+_MINIMUM_SIZES: Final[dict[Kind, dict[str, int]]] = {
+    kind: {"size": 1} if kind in SIZED_IN_GB else {} for kind in KINDS
+} | {"instance": {"vcpus": 1, "ram": 1, "disk": 0}}
+"""The size fields of each kind and their minimums."""
 
 
 def sizes_of(kind: Kind) -> tuple[str, ...]:
-    """The sizes that a kind has."""
-    return tuple(_LEAST[kind])
+    return tuple(_MINIMUM_SIZES[kind])
 
 
 Starts = Mapping[Any, int]
-"""When a kind's first price starts, by node; None is all nodes that have none of their own.
+"""The start of a kind's first price by node; None stands for the price of all nodes.
 
-Prices of a type are not among them: no resource that is kept here has one.
+Prices for a type are excluded: stored resources have no type.
 """
 
 _NEVER: Final = 2**62
 
 
 def size_problems(kind: Kind, sizes: Mapping[str, int]) -> Iterator[tuple[str, str]]:
-    """Each size that does not fit the kind, and why; one that is not given is 0 where it may be."""
+    """Yield each invalid size and the reason; a missing size is 0."""
     for name in SIZES:
-        least, size = _LEAST[kind].get(name), sizes.get(name, 0)
-        if least is None and size:
-            yield name, f"the kind {kind} has no such size"
-        if least is not None and not least <= size <= MAX_VALUE:
-            needed = "must be" if name in sizes else f"is needed for {with_article(kind)}:"
-            yield name, f"{needed} from {least} to {MAX_VALUE}"
+        minimum, size = _MINIMUM_SIZES[kind].get(name), sizes.get(name, 0)
+        if minimum is None and size:
+            yield name, f"does not apply to the kind {kind}"
+        if minimum is not None and not minimum <= size <= MAX_VALUE:
+            requirement = "must be" if name in sizes else f"is required for {with_article(kind)}:"
+            yield name, f"{requirement} from {minimum} to {MAX_VALUE}"
 
 
 def node_problem(kind: Kind, node: str | None) -> str | None:
     if kind in PRICED_UNITS and node is None:
         return f"{with_article(kind)} must be on a node"
     if kind in NODELESS and node is not None:
-        return f"{with_article(kind)} is on no node"
+        return f"{with_article(kind)} cannot be on a node"
     return None
 
 
 def unit_problem(kind: ResourceType, unit: Unit) -> str | None:
-    """Why a price's unit does not go with its kind."""
+    """Return why a price's unit is invalid for its kind, or None."""
     units = PRICED_UNITS[kind]
     return None if unit in units else f"{kind} is priced by {' or '.join(units)}"
 
 
 def type_problem(kind: ResourceType, unit: Unit) -> str | None:
-    """Why a price of this kind and unit is for no single type."""
+    """Return why a price of this kind and unit cannot have a type, or None."""
     if TYPED_UNITS.get(kind) == unit:
         return None
-    return "only an instance by each, by its flavor, and a volume by gb are priced by type"
+    return "only instances by each (flavor) and volumes by gb can have a price per type"
 
 
 def start_on(starts: Starts, node: Any) -> int:
-    """From when on there is a price on a node."""
+    """Return when the first price on a node starts."""
     return min(starts.get(node, _NEVER), starts.get(None, _NEVER))
 
 
 def unpriced_problem(kind: Kind, node: Any, started: int, starts: Starts) -> str | None:
-    """Why a resource that is on a node cannot start then.
+    """Return why a resource on a node cannot start at this time, or None.
 
-    A price is in force for ever from its moment on: what has one at its start has one for as long as it counts.
+    Prices never expire, so a resource that has a price at its start has one until its end.
     """
     if kind not in PRICED_UNITS or started >= start_on(starts, node):
         return None
@@ -81,5 +80,4 @@ def unpriced_problem(kind: Kind, node: Any, started: int, starts: Starts) -> str
 
 
 def disabled_error(thing: str, name: str) -> str:
-    """What is said to a new resource of a tenant or on a node that is disabled."""
-    return f"the {thing} {name} is disabled and takes no new resources"
+    return f"the {thing} {name} is disabled and accepts no new resources"

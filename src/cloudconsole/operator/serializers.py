@@ -1,6 +1,6 @@
-"""Things as operators see them, and as rows of the store: one pair of functions for each, used wherever either is.
+"""Conversion of entities to rows of the store and to records.
 
-A record has the names of a cloud file, times as UTC text, prices as exact decimal text; what is not set is left out.
+A record uses the field names of a cloud file, UTC times and exact decimal prices as text; unset fields are omitted.
 """
 
 import json
@@ -19,7 +19,7 @@ Record = dict[str, Any]
 
 
 def json_text(value: Any) -> str:
-    """JSON in which every number is as exact as it was given."""
+    """Encode as JSON, keeping decimals exact."""
     return encode(value).decode()
 
 
@@ -49,7 +49,7 @@ def quota_record(row: Row) -> Record:
 
 
 def account_record(row: Row) -> Record:
-    """An account without its password's hash."""
+    """Return an account without its password hash."""
     return {"username": row["username"], "role": row["role"], **_disabled(row)}
 
 
@@ -64,25 +64,25 @@ def flavor_record(row: Row) -> Record:
 
 
 def price_row(price: Price, node_id: int | None) -> Row:
-    what = {"kind": price.kind, "unit": price.unit, "type": price.type, "node_id": node_id}
-    return {**what, "start": price.start, "billionths": price.price}
+    scope = {"kind": price.kind, "unit": price.unit, "type": price.type, "node_id": node_id}
+    return {**scope, "start": price.start, "billionths": price.price}
 
 
 def price_record(row: Row, node: str | None) -> Record:
-    narrower = {name: value for name, value in (("type", row["type"]), ("node", node)) if value is not None}
-    # As text: another reader could take a number for a float.
+    optional = {name: value for name, value in (("type", row["type"]), ("node", node)) if value is not None}
+    # As text: other parsers could read a number as a float.
     price = format_amount(row["billionths"])
-    return {"kind": row["kind"], "unit": row["unit"], **narrower, "price": price, "from": format_utc(row["start"])}
+    return {"kind": row["kind"], "unit": row["unit"], **optional, "price": price, "from": format_utc(row["start"])}
 
 
 def news_row(news: News) -> Row:
-    told = {"title": news.title, "url": news.url, "disabled": news.disabled}
-    return {"id": news.id, "published_at": news.date, **told}
+    content = {"title": news.title, "url": news.url, "disabled": news.disabled}
+    return {"id": news.id, "published_at": news.date, **content}
 
 
 def news_record(row: Row) -> Record:
-    told = {"title": row["title"], "url": row["url"]}
-    return {"id": row["id"], "date": format_utc(row["published_at"]), **told, **_disabled(row)}
+    content = {"title": row["title"], "url": row["url"]}
+    return {"id": row["id"], "date": format_utc(row["published_at"]), **content, **_disabled(row)}
 
 
 def url_row(url: UrlEntry, tenant_id: int | None) -> Row:
@@ -95,16 +95,16 @@ def url_record(row: Row) -> Record:
 
 def resource_row(resource: Resource, tenant_id: int, node_id: int | None) -> Row:
     sizes = {column: resource.sizes[name] for name, column in SIZES.items()}
-    what = {"id": resource.id, "tenant_id": tenant_id, "kind": resource.kind, "name": resource.name}
-    return {**what, "node_id": node_id, **sizes, "started_at": resource.started, "ended_at": resource.ended}
+    identity = {"id": resource.id, "tenant_id": tenant_id, "kind": resource.kind, "name": resource.name}
+    return {**identity, "node_id": node_id, **sizes, "started_at": resource.started, "ended_at": resource.ended}
 
 
 def resource_record(row: Row, node: str | None) -> Record:
-    place = {} if node is None else {"node": node}
+    location = {} if node is None else {"node": node}
     sizes = {name: row[column] for name, column in SIZES.items() if row[column]}
     ended = {} if row["ended_at"] is None else {"ended": format_utc(row["ended_at"])}
-    what = {"id": row["id"], "kind": row["kind"], "name": row["name"]}
-    return {**what, **place, **sizes, "started": format_utc(row["started_at"]), **ended}
+    identity = {"id": row["id"], "kind": row["kind"], "name": row["name"]}
+    return {**identity, **location, **sizes, "started": format_utc(row["started_at"]), **ended}
 
 
 def domain_row(domain: Domain, tenant_id: int) -> Row:

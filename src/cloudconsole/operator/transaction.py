@@ -1,4 +1,4 @@
-"""One operator's transaction: who changes the cloud, when, and in which time zone the operator writes times."""
+"""Database transactions of operators, with the actor, the time and the time zone of input."""
 
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
@@ -17,25 +17,25 @@ class OperatorTransaction:
     now: int
     zone: tzinfo = UTC
     force: bool = False
-    """Whether rules that may be overridden are."""
-    kept: Container[str] = ()
-    """Names that may stay as they are, whatever is asked of new ones."""
+    """Whether to override the rules that raise `OverridableError`."""
+    existing_names: Container[str] = ()
+    """Names exempt from the rules for new names."""
 
-    def keeping(self, names: Container[str]) -> "OperatorTransaction":
-        return replace(self, kept=names)
+    def allowing_names(self, names: Container[str]) -> "OperatorTransaction":
+        return replace(self, existing_names=names)
 
 
 @contextmanager
 def operator_transaction(
     engine: Engine, *, actor: str, now: int, zone: tzinfo = UTC, force: bool = False
 ) -> Iterator[OperatorTransaction]:
-    """A desk whose changes are made together at the end; an error changes nothing."""
+    """Open a transaction that commits at the end and rolls back on an error."""
     with engine.begin() as connection:
         yield OperatorTransaction(connection, actor, now, zone, force)
 
 
 @contextmanager
 def read_only_transaction(engine: Engine, *, now: int, zone: tzinfo = UTC) -> Iterator[OperatorTransaction]:
-    """A desk to look from: all that is read there is of one moment, and waits for no one who writes."""
+    """Open a read-only snapshot, which does not wait for writers."""
     with read_only(engine).begin() as connection:
         yield OperatorTransaction(connection, "", now, zone)

@@ -1,4 +1,4 @@
-"""Validation-error messages and paths; placeholder for invalid values."""
+"""Messages and paths of validation errors; the placeholder for invalid values."""
 
 import re
 from collections import defaultdict
@@ -9,13 +9,13 @@ from pydantic import ValidatorFunctionWrapHandler, WrapValidator
 from pydantic_core import ErrorDetails
 
 Path = tuple[str | int, ...]
-"""The way to a value: keys of mappings and places in lists."""
+"""The path of a value: mapping keys and list indexes."""
 
-_WORDS: Final[Mapping[str, str]] = {
+_MESSAGES: Final[Mapping[str, str]] = {
     "missing": "is missing",
-    "extra_forbidden": "is not known here: check the spelling or take it out",
+    "extra_forbidden": "is unknown: check the spelling or remove it",
     "string_type": "must be text: put it in quotes",
-    "string_unicode": "has half of a character: write the character itself",
+    "string_unicode": "contains half of a surrogate pair: write the character itself",
     "string_too_short": "must not be empty",
     "string_too_long": "must have at most {max_length} characters",
     "int_type": "must be a whole number",
@@ -31,7 +31,7 @@ _WORDS: Final[Mapping[str, str]] = {
 
 
 def with_article(thing: str) -> str:
-    """`a tenant`, `an account`, and `a URL` as it is spoken."""
+    """Prefix a noun with its article: `a tenant`, `an account`, `a URL`."""
     return f"{'an' if thing[0] in 'aeiou' else 'a'} {thing}"
 
 
@@ -43,12 +43,12 @@ def error_path(detail: ErrorDetails) -> Path:
 def error_message(detail: ErrorDetails) -> str:
     if detail["type"].endswith("_type") and detail["input"] is None:
         return "has no value"
-    words = _WORDS.get(detail["type"])
-    return words.format(**detail.get("ctx", {})) if words else detail["msg"]
+    template = _MESSAGES.get(detail["type"])
+    return template.format(**detail.get("ctx", {})) if template else detail["msg"]
 
 
 def format_path(path: Path) -> str:
-    """A path as people write it, such as `tenants[0].accounts[1].username`."""
+    """Format a path, such as `tenants[0].accounts[1].username`."""
     text = "".join(f"[{step}]" if isinstance(step, int) else f".{_key_text(step)}" for step in path)
     return text.removeprefix(".")
 
@@ -58,7 +58,7 @@ def _key_text(key: str) -> str:
 
 
 class _Invalid:
-    """A value that cannot be told. Its fields cannot be told either, and it has no items to look at."""
+    """Placeholder for an invalid value. Its attributes are invalid too, and it has no items."""
 
     def __getattr__(self, _field: str) -> Any:
         return self
@@ -71,7 +71,7 @@ INVALID: Final[Any] = _Invalid()
 
 
 class UnreadableValue(NamedTuple):
-    """A text that could not be made into what its field takes, and why: it is refused along with the other fields."""
+    """Text that could not be parsed, and why; validation reports it together with the other fields."""
 
     why: str
 
@@ -86,37 +86,35 @@ OR_INVALID: Final = WrapValidator(pass_invalid)
 
 
 def validate_with_placeholders(data: Any, details: list[ErrorDetails], faulty: Set[Path] = frozenset()) -> Any:
-    """Data in which `UNUSABLE` stands for what these details or paths are about; keys that are not known are gone."""
-    return _Gaps(details, faulty).put_in(data)
+    """Return the data with `INVALID` in place of the values these details or paths name, without unknown keys."""
+    return _Placeholders(details, faulty).fill(data)
 
 
 def _is_about_key(detail: ErrorDetails) -> bool:
-    """Whether it is the name of an entry that is wrong, whatever its value."""
+    """Return whether the key of an entry is invalid rather than its value."""
     return detail["type"] == "extra_forbidden" or detail["loc"][-1] == "[key]"
 
 
-class _Gaps:
-    """What is faulty in the data: entries that should not be there, entries that are missing, and values."""
+class _Placeholders:
+    """The unknown entries, missing entries and invalid values in the data."""
 
     def __init__(self, details: list[ErrorDetails], faulty: Set[Path]) -> None:
         self._unknown = {error_path(detail) for detail in details if _is_about_key(detail)}
         self._missing: dict[Path, dict[str | int, Any]] = defaultdict(dict)
-        for *around, key in (error_path(detail) for detail in details if detail["type"] == "missing"):
-            self._missing[tuple(around)][key] = INVALID
+        for *parent, key in (error_path(detail) for detail in details if detail["type"] == "missing"):
+            self._missing[tuple(parent)][key] = INVALID
         self._faulty = faulty | set(map(error_path, details))
-        self._around = {path[:length] for path in self._faulty for length in range(len(path))}
+        self._ancestors = {path[:length] for path in self._faulty for length in range(len(path))}
 
-    def put_in(self, value: Any, path: Path = ()) -> Any:
-        """A copy, as far as needed, with `UNUSABLE` for what is faulty, and without the unknown entries."""
+    def fill(self, value: Any, path: Path = ()) -> Any:
+        """Return the value with placeholders and without unknown entries, copying only as needed."""
         if path in self._faulty and path:
             return INVALID
-        if path in self._around and isinstance(value, list):
-            return [self.put_in(item, (*path, place)) for place, item in enumerate(value)]
-        if path in self._around and isinstance(value, dict):
+        if path in self._ancestors and isinstance(value, list):
+            return [self.fill(item, (*path, index)) for index, item in enumerate(value)]
+        if path in self._ancestors and isinstance(value, dict):
             entries = value | self._missing.get(path, {})
             return {
-                key: self.put_in(part, (*path, key))
-                for key, part in entries.items()
-                if (*path, key) not in self._unknown
+                key: self.fill(part, (*path, key)) for key, part in entries.items() if (*path, key) not in self._unknown
             }
         return value

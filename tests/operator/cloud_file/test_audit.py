@@ -251,10 +251,10 @@ def test_of_too_many_resources_only_the_count_is_noted(
     loaded: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = edited("ram: 512", "ram: 640").replace(KEYPAIR, "").replace("size: 100", "size: 101")
-    monkeypatch.setattr(loader, "MOST_RESOURCES", 1)
+    monkeypatch.setattr(loader, "MAX_AUDITED_RESOURCES", 1)
     assert [line[:2] for line in told_by(loaded, tmp_path, text)] == [("flavor.change", "1")]
     summary = told(loaded)[-1][3]
     assert summary is not None
     assert summary["resources"] == {"added": 0, "changed": 1, "removed": 1}
-    monkeypatch.setattr(loader, "MOST_RESOURCES", 2)
+    monkeypatch.setattr(loader, "MAX_AUDITED_RESOURCES", 2)
     assert ("resource.change", "v-1") in [line[:2] for line in told_by(loaded, tmp_path, SMALL)]

@@ -32,15 +32,15 @@ def only(folder: Path, text: str | bytes) -> Problem:
     [
         pytest.param("version: 1\nnodes: [a\n", 3, "", "is not YAML", id="syntax"),
         pytest.param("version: 1\nnews: @x\n", 2, "", "is not YAML", id="stray-character"),
-        pytest.param("version: 1\nurls: []\nurls: []\n", 3, "urls", "twice: first in line 2", id="duplicate-key"),
+        pytest.param("version: 1\nurls: []\nurls: []\n", 3, "urls", "twice: first on line 2", id="duplicate-key"),
         pytest.param("version: 1\n1: {x: []}\n", 2, "", "not text", id="number-as-key"),
         pytest.param("version: 1\n? [a]\n: 1\n", 2, "", "not text", id="list-as-key"),
-        pytest.param("version: 1\nnodes: &n [*n]\n", 2, "nodes[0]", "itself a part of", id="recursion"),
-        pytest.param("version: 1\nnodes: *n\n", 2, "nodes", "refers to nothing", id="unknown-alias"),
+        pytest.param("version: 1\nnodes: &n [*n]\n", 2, "nodes[0]", "a value that contains it", id="recursion"),
+        pytest.param("version: 1\nnodes: *n\n", 2, "nodes", "is undefined", id="unknown-alias"),
         pytest.param("version: 1\n---\nversion: 1\n", 2, "", "second document", id="two-documents"),
         pytest.param("- version: 1\n", 1, "", "must be a mapping", id="list-at-top"),
         pytest.param("# nothing\n", 1, "", "is empty", id="empty"),
-        pytest.param("version: 1\n<<: {nodes: []}\n", 2, "<<", "merging", id="merge-key"),
+        pytest.param("version: 1\n<<: {nodes: []}\n", 2, "<<", "merge keys", id="merge-key"),
         pytest.param("version: 1\nnodes: !!set {a}\n", 2, "nodes", "tag", id="tag"),
         pytest.param("version: 1\nnodes: [!!binary aaaa]\n", 2, "nodes[0]", "tag", id="scalar-tag"),
         pytest.param(b"version: 1\nnodes: [\xff]\n", 2, "", "UTF-8", id="not-utf-8"),
@@ -65,7 +65,7 @@ def test_aliases_cannot_grow_without_bound(tmp_path: Path) -> None:
         for below, name in zip("abcdefgh", "bcdefghi", strict=True)
     ]
     text = "\n".join(["a: &a [lol, lol]", *levels])
-    assert any("aliases stand for more than" in problem.message for problem in problems_of(tmp_path, text))
+    assert any("aliases expand to more than" in problem.message for problem in problems_of(tmp_path, text))
 
 
 def test_aliases_cannot_nest_without_bound(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_ordinary_aliases_are_taken(tmp_path: Path) -> None:
     [
         ("nodes: []\n", 1, "version", "is missing"),
         ("nodes: []\nversion: 2\n", 2, "version", "must be 1"),
-        ("version: 1\nnode: []\n", 2, "node", "is not known here: check the spelling or take it out"),
+        ("version: 1\nnode: []\n", 2, "node", "is unknown: check the spelling or remove it"),
         ("version: 1\nnodes: hk-1\n", 2, "nodes", "must be a list"),
         ("version: 1\nnodes:\n- a\n- 7\n", 4, "nodes[1]", "must be text: put it in quotes"),
         ("version: 1\nnodes:\n- ''\n", 3, "nodes[0]", "must not be empty"),
@@ -105,7 +105,7 @@ def test_ordinary_aliases_are_taken(tmp_path: Path) -> None:
             "version: 1\nnodes: [a]\ndisabled_nodes:\n- b\n",
             4,
             "disabled_nodes[0]",
-            "is not among the nodes of this file",
+            "is not listed under nodes in this file",
         ),
         ("version: 1\ntenants:\n- {name: a, disabled: 1}\n", 3, "tenants[0].disabled", "must be true or false"),
         (f"version: 1\nnodes:\n- {'x' * 256}\n", 3, "nodes[0]", "must have at most 255 characters"),
@@ -113,14 +113,14 @@ def test_ordinary_aliases_are_taken(tmp_path: Path) -> None:
             'version: 1\nnodes: ["a\\tb"]\n',
             2,
             "nodes[0]",
-            "must not have control characters, such as a tab or a line break",
+            "must not contain control characters, such as tabs or line breaks",
         ),
         ("version: 1\nflavors: [3]\n", 2, "flavors[0]", "must be a mapping of names to values"),
         (
             "version: 1\nflavors:\n- {id: x1, name: a, vcpus: 1, ram: 1, disk: 0}\n",
             3,
             "flavors[0].id",
-            "must be of digits only, and at most 64",
+            "must be 1 to 64 digits",
         ),
         (
             "version: 1\nflavors:\n- {id: 1, name: a, vcpus: 0, ram: 1, disk: 0}\n",
@@ -156,7 +156,7 @@ def test_ordinary_aliases_are_taken(tmp_path: Path) -> None:
             "version: 1\nnews:\n- {id: 1, date: 2026-02-30, title: a, url: 'https://example.com'}\n",
             3,
             "news[0].date",
-            "is a time that no calendar or clock has",
+            "is not a valid date or time",
         ),
         (
             "version: 1\nnews:\n- {id: 1, date: 1969-12-31T23:59:59Z, title: a, url: 'https://example.com'}\n",
@@ -174,7 +174,7 @@ def test_ordinary_aliases_are_taken(tmp_path: Path) -> None:
             "version: 1\nurls:\n- {id: url-AB, type: link, url: 'https://example.com'}\n",
             3,
             "urls[0].id",
-            "must be url- and eight small letters or digits, such as url-ab12cd34",
+            "must be url- followed by eight lowercase letters or digits, such as url-ab12cd34",
         ),
         (
             "version: 1\nurls:\n- {id: url-ab12cd34, type: page, url: 'https://example.com'}\n",
@@ -235,7 +235,7 @@ def test_a_price_that_is_none(tmp_path: Path, price: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("account", "path", "words"),
     [
-        ("{username: a, password: secret}", ".password", "give password_hash, or password_file"),
+        ("{username: a, password: secret}", ".password", "use password_hash, or password_file"),
         ("{username: a}", "", "must have password_hash or password_file"),
         (f'{{username: a, password_hash: "{SECRET_HASH}", password_file: f}}', "", "only one of"),
         ("{username: a, password_hash: md5}", ".password_hash", "must be an argon2id hash"),
@@ -268,27 +268,27 @@ def test_a_password_never_shows_in_a_problem(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "path", "words"),
     [
-        ("version: 1\nnodes:\n- a\n- b\n- a\n", 5, "nodes[2]", "is the same as nodes[0] in line 3"),
-        (SMALL.replace("id: 2, name: 2C4G40G", "id: 1, name: 2C4G40G"), 5, "flavors[1].id", "flavors[0].id in line 4"),
-        (SMALL.replace("2C4G40G", "m1.tiny"), 5, "flavors[1].name", "flavors[0].name in line 4"),
-        (SMALL.replace("node: hk-1, price: 0.0004", "price: 0.0004"), 9, "prices[2]", "prices[1] in line 8"),
+        ("version: 1\nnodes:\n- a\n- b\n- a\n", 5, "nodes[2]", "duplicates nodes[0] on line 3"),
+        (SMALL.replace("id: 2, name: 2C4G40G", "id: 1, name: 2C4G40G"), 5, "flavors[1].id", "flavors[0].id on line 4"),
+        (SMALL.replace("2C4G40G", "m1.tiny"), 5, "flavors[1].name", "flavors[0].name on line 4"),
+        (SMALL.replace("node: hk-1, price: 0.0004", "price: 0.0004"), 9, "prices[2]", "prices[1] on line 8"),
         (SMALL.replace("username: bob", "username: ann"), 19, "tenants[0].accounts[1].username", "line 18"),
-        (SMALL.replace("url-00000001", "url-ab12cd34"), 21, "tenants[0].urls[0].id", "urls[0].id in line 13"),
+        (SMALL.replace("url-00000001", "url-ab12cd34"), 21, "tenants[0].urls[0].id", "urls[0].id on line 13"),
         (SMALL.replace("id: v-2", "id: v-1"), 27, "tenants[0].resources[2].id", "line 26"),
-        (SMALL.replace("name: other", "name: demo"), 29, "tenants[1].name", "tenants[0].name in line 15"),
+        (SMALL.replace("name: other", "name: demo"), 29, "tenants[1].name", "tenants[0].name on line 15"),
         (
             "version: 1\ntenants:\n- {name: a, project: p@https://id.example.com}\n"
             "- {name: b, project: p@https://ID.example.com:443/v3/}\n",
             4,
             "tenants[1].project",
-            "tenants[0].project in line 3",
+            "tenants[0].project on line 3",
         ),
         (
             "version: 1\nprices:\n- {kind: volume, unit: gb, type: ssd, price: 1, from: 2026-01-01}\n"
             "- {kind: volume, unit: gb, type: ssd, price: 2, from: 2026-01-01}\n",
             4,
             "prices[1]",
-            "prices[0] in line 3",
+            "prices[0] on line 3",
         ),
     ],
 )
@@ -313,13 +313,13 @@ def test_usernames_and_ids_are_unique_over_all_tenants(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("resource", "field", "words"),
     [
-        (VOLUME.replace("hk-1", "hk-9"), "node", "is not among the nodes"),
+        (VOLUME.replace("hk-1", "hk-9"), "node", "is not listed under nodes"),
         (VOLUME.replace("node: hk-1, ", ""), "node", "must be on a node"),
         (VOLUME.replace("size: 1", "size: 0"), "size", "must be from 1"),
-        (VOLUME.replace("size: 1", "size: 1, vcpus: 1"), "vcpus", "has no such size"),
+        (VOLUME.replace("size: 1", "size: 1, vcpus: 1"), "vcpus", "does not apply to the kind"),
         (VOLUME.replace("2026-01-01", "2024-12-31"), "started", "volume has no price on this node"),
         (VOLUME.replace("}", ", ended: 2025-12-31}"), "ended", "must not be before its start, 2026-01-01T00:00:00Z"),
-        ("{id: k, kind: keypair, name: k, node: hk-1, started: 2026-01-01}", "node", "is on no node"),
+        ("{id: k, kind: keypair, name: k, node: hk-1, started: 2026-01-01}", "node", "cannot be on a node"),
         ("{id: i, kind: image, name: i, node: hk-1, size: 1, started: 2026-01-01}", "started", "image has no price"),
     ],
 )
@@ -340,7 +340,7 @@ def test_a_price_by_a_unit_that_the_kind_does_not_have(tmp_path: Path) -> None:
 )
 def test_a_price_by_a_type_that_the_kind_does_not_have(tmp_path: Path, kind: str, unit: str) -> None:
     text = f"version: 1\nprices:\n- {{kind: {kind}, unit: {unit}, type: x, price: 1, from: 2026-01-01}}\n"
-    words = "only an instance by each, by its flavor, and a volume by gb are priced by type"
+    words = "only instances by each (flavor) and volumes by gb can have a price per type"
     assert only(tmp_path, text) == (3, "prices[0].type", words)
 
 
@@ -367,7 +367,7 @@ def test_a_resource_has_no_price_where_there_are_only_those_of_types(tmp_path: P
 
 def test_a_price_of_an_unknown_node(tmp_path: Path) -> None:
     text = "version: 1\nprices:\n- {kind: volume, unit: gb, node: x, price: 1, from: 2026-01-01}\n"
-    assert only(tmp_path, text) == (3, "prices[0].node", "is not among the nodes of this file")
+    assert only(tmp_path, text) == (3, "prices[0].node", "is not listed under nodes in this file")
 
 
 @pytest.mark.parametrize(("value", "words"), [("2026-01-01", "put it in quotes"), (".nan", "JSON"), ("-.inf", "JSON")])
@@ -427,7 +427,7 @@ def test_each_problem_is_a_line_with_file_line_and_path(tmp_path: Path) -> None:
         read_cloud_file(write(tmp_path, "version: 1\nnodes: [a, a]\nnews: 5\n"), UTC)
     file = tmp_path / "cloud.yaml"
     assert str(refused.value).splitlines() == [
-        f"{file}:2: nodes[1]: is the same as nodes[0] in line 2",
+        f"{file}:2: nodes[1]: duplicates nodes[0] on line 2",
         f"{file}:3: news: must be a list",
     ]
 

@@ -42,22 +42,22 @@ def test_a_file_may_use_its_quotas_up(engine: Engine, tmp_path: Path) -> None:
 
 
 def test_a_first_load_over_quota_is_refused_with_the_figures(engine: Engine, tmp_path: Path) -> None:
-    words = "the tenant t1 is over quota (volumes: 0 of 1 in use, 2 more asked for; "
-    words += "gigabytes: 0 of 10 in use, 11 more asked for)"
+    words = "the tenant t1 is over quota (volumes: 0 of 1 in use, 2 more requested; "
+    words += "gigabytes: 0 of 10 in use, 11 more requested)"
     refuse(engine, tmp_path, cloud(5, 6, volumes=1), words)
 
 
 def test_each_tenant_that_is_over_quota_is_named(engine: Engine, tmp_path: Path) -> None:
     key = "{id: k-1, kind: keypair, name: k, started: 2026-01-01}"
     other = f"  - {{name: t2, quotas: {{keypairs: 0}}, resources: [{key}]}}\n"
-    words = "the tenant t1 is over quota (gigabytes: 0 of 10 in use, 11 more asked for); "
-    words += "the tenant t2 is over quota (keypairs: 0 of 0 in use, 1 more asked for)"
+    words = "the tenant t1 is over quota (gigabytes: 0 of 10 in use, 11 more requested); "
+    words += "the tenant t2 is over quota (keypairs: 0 of 0 in use, 1 more requested)"
     refuse(engine, tmp_path, cloud(11, more=other), words)
 
 
 def test_what_the_load_adds_or_lets_grow_is_held_to_the_quotas_of_the_file(engine: Engine, tmp_path: Path) -> None:
     load_text(engine, tmp_path, cloud(4, 6))
-    over = "the tenant t1 is over quota (gigabytes: {} of 10 in use, {} more asked for)"
+    over = "the tenant t1 is over quota (gigabytes: {} of 10 in use, {} more requested)"
     refuse(engine, tmp_path, cloud(4, 6, 3), over.format(10, 3))
     refuse(engine, tmp_path, cloud(4, 7), over.format(10, 1))
     assert load_text(engine, tmp_path, cloud(4, 7, 3, gigabytes=14)).changed
@@ -85,7 +85,7 @@ def test_the_dump_of_a_store_over_quota_loads_into_it(engine: Engine, tmp_path: 
 def test_one_that_has_ended_takes_nothing_until_its_end_is_taken_back(engine: Engine, tmp_path: Path) -> None:
     ended = cloud(11).replace("started: 2026-01-01", "started: 2026-01-01, ended: 2026-02-01")
     load_text(engine, tmp_path, ended)
-    refuse(engine, tmp_path, cloud(11), "the tenant t1 is over quota (gigabytes: 0 of 10 in use, 11 more asked for)")
+    refuse(engine, tmp_path, cloud(11), "the tenant t1 is over quota (gigabytes: 0 of 10 in use, 11 more requested)")
 
 
 def test_one_that_comes_from_another_tenant_is_new_here(engine: Engine, tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_one_that_comes_from_another_tenant_is_new_here(engine: Engine, tmp_path
     load_text(engine, tmp_path, cloud(10, more=other))
     moved = cloud(10, more="  - {name: t1, quotas: {gigabytes: 0}}\n").replace("name: t1", "name: t2", 1)
     swapped = moved.replace("gigabytes: 10", "gigabytes: 9", 1)
-    refuse(engine, tmp_path, swapped, "the tenant t2 is over quota (gigabytes: 0 of 9 in use, 10 more asked for)")
+    refuse(engine, tmp_path, swapped, "the tenant t2 is over quota (gigabytes: 0 of 9 in use, 10 more requested)")
     assert load_text(engine, tmp_path, moved).changed
 
 
@@ -114,7 +114,7 @@ def test_a_forced_load_goes_over_quota_and_is_noted_as_forced(engine: Engine, tm
 )
 def test_a_load_that_leaves_no_operator_who_can_log_in_is_refused(engine: Engine, tmp_path: Path, text: str) -> None:
     load_text(engine, tmp_path, operators(OPERATOR))
-    refuse(engine, tmp_path, text, "this leaves no operator who can log in, as u0 can now: keep one")
+    refuse(engine, tmp_path, text, "this leaves no operator who can log in (u0 can now): keep one")
     assert load_text(engine, tmp_path, text, force=True).changed
 
 
@@ -142,9 +142,9 @@ KEY = "id: k-1, kind: keypair, name: k"
 SECOND_KEY = "id: k-2, kind: keypair, name: k"
 VOLUME = "id: v-1, kind: volume, name: v, size: 1, node: hk-1"
 SECOND_VOLUME = "id: v-2, kind: volume, name: v, size: 1, node: hk-1"
-MEND = "enable it in the file, or leave them out"
-NO_TENANT = f"the tenant t1 is disabled and takes no new resources, such as k-2: {MEND}"
-NO_NODE = f"the node hk-1 is disabled and takes no new resources, such as v-2: {MEND}"
+MEND = "enable it in the file, or remove them"
+NO_TENANT = f"the tenant t1 is disabled and accepts no new resources, such as k-2: {MEND}"
+NO_NODE = f"the node hk-1 is disabled and accepts no new resources, such as v-2: {MEND}"
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_a_key_takes_a_time_as_an_operator_writes_it(store: Engine) -> None:
 
 @pytest.mark.parametrize("key", ["", "volume", "volume/gb", "volume/gb/soon", "car/gb/2026-01-01", "volume/gb//n1"])
 def test_what_is_no_key_of_a_price_is_refused(store: Engine, key: str) -> None:
-    with refused(store, "a price's key is KIND/UNIT/FROM") as desk:
+    with refused(store, "is not a price's key: use KIND") as desk:
         PRICES.show(desk, key)
 
 
@@ -73,16 +73,16 @@ def test_a_price_that_is_not_there(store: Engine, key: str) -> None:
         ({"price": "0.0000000001"}, "price: must not have more than nine decimals"),
         ({"price": 0.5}, "price: must be a number"),
         ({"node": "n9"}, "node: there is no node n9"),
-        ({"from": "2026-02-30"}, "from: is a time that no calendar"),
-        ({"node": "n1", "from": "2026-01-01"}, "there is a price of this kind, unit, type, node and moment"),
-        ({"kind": "image", "type": "raw"}, "type: only an instance by each"),
-        ({"kind": "loadbalance", "unit": "each", "type": "small"}, "type: only an instance by each"),
-        ({"kind": "instance", "unit": "vcpu", "type": "m1.small"}, "type: only an instance by each"),
-        ({"kind": "instance", "unit": "ram_gb", "type": "m1.small"}, "type: only an instance by each"),
+        ({"from": "2026-02-30"}, "from: is not a valid date or time"),
+        ({"node": "n1", "from": "2026-01-01"}, "a price with this kind, unit, type, node and start"),
+        ({"kind": "image", "type": "raw"}, "type: only instances by each"),
+        ({"kind": "loadbalance", "unit": "each", "type": "small"}, "type: only instances by each"),
+        ({"kind": "instance", "unit": "vcpu", "type": "m1.small"}, "type: only instances by each"),
+        ({"kind": "instance", "unit": "ram_gb", "type": "m1.small"}, "type: only instances by each"),
         ({"unit": "each", "type": "ssd"}, "^unit: volume is priced by gb$"),
         ({"type": ""}, "type: must not be empty"),
         ({"type": "x" * 256}, "type: must have at most 255 characters"),
-        ({"type": "a\tb"}, "type: must not have control characters"),
+        ({"type": "a\tb"}, "type: must not contain control characters"),
         ({"type": 5}, "type: must be text"),
     ],
 )
@@ -142,7 +142,7 @@ def test_a_price_can_be_moved_as_far_as_nothing_needs_it(store: Engine) -> None:
 
 
 def test_a_price_cannot_take_the_place_of_another(store: Engine) -> None:
-    with refused(store, "there is a price of this kind, unit, type, node and moment already") as desk:
+    with refused(store, "a price with this kind, unit, type, node and start already exists") as desk:
         PRICES.change(desk, "volume/gb/2026-06-01/n1", {"from": "2026-01-01"})
 
 
@@ -181,7 +181,7 @@ def test_prices_of_types_stand_beside_the_others_and_are_listed_behind_them(stor
 def test_a_second_price_of_a_type_is_refused(store: Engine, price: dict[str, Any], node: dict[str, str]) -> None:
     with desk_of(store) as desk:
         PRICES.add(desk, price | node)
-    with refused(store, "there is a price of this kind, unit, type, node and moment already") as desk:
+    with refused(store, "a price with this kind, unit, type, node and start already exists") as desk:
         PRICES.add(desk, price | node)
 
 

@@ -36,12 +36,12 @@ def instance(resource_id: str, vcpus: int = 1, ram: int = 1, **more: Any) -> dic
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        (instance("x", vcpus=5), r"over quota \(cores: 0 of 4 in use, 5 more asked for\)"),
-        (instance("x", ram=4097), r"\(ram: 0 of 4096 in use, 4097 more asked for\)"),
+        (instance("x", vcpus=5), r"over quota \(cores: 0 of 4 in use, 5 more requested\)"),
+        (instance("x", ram=4097), r"\(ram: 0 of 4096 in use, 4097 more requested\)"),
         (instance("x", vcpus=5, ram=4097), r"\(cores: 0 of 4 .*; ram: 0 of 4096 .*\)"),
-        (thing("x", "volume", size=11), r"\(gigabytes: 0 of 10 in use, 11 more asked for\)"),
-        (thing("x", "snapshot", size=11), r"\(gigabytes: 0 of 10 in use, 11 more asked for\)"),
-        (thing("x", "floating_ip"), r"\(floating_ips: 0 of 0 in use, 1 more asked for\)"),
+        (thing("x", "volume", size=11), r"\(gigabytes: 0 of 10 in use, 11 more requested\)"),
+        (thing("x", "snapshot", size=11), r"\(gigabytes: 0 of 10 in use, 11 more requested\)"),
+        (thing("x", "floating_ip"), r"\(floating_ips: 0 of 0 in use, 1 more requested\)"),
     ],
 )
 def test_more_than_a_quota_is_refused_with_the_figures(store: Engine, values: dict[str, Any], words: str) -> None:
@@ -53,7 +53,7 @@ def test_a_quota_can_be_used_up(store: Engine) -> None:
     with desk_of(store) as desk:
         for place in range(2):
             RESOURCES.add(desk, instance(f"i-{place}", vcpus=2, ram=2048))
-    with refused(store, r"\(instances: 2 of 2 in use, 1 more asked for; cores: 4 of 4 in use") as desk:
+    with refused(store, r"\(instances: 2 of 2 in use, 1 more requested; cores: 4 of 4 in use") as desk:
         RESOURCES.add(desk, instance("i-3"))
 
 
@@ -61,7 +61,7 @@ def test_snapshots_take_gigabytes_like_volumes(store: Engine) -> None:
     with desk_of(store) as desk:
         RESOURCES.add(desk, thing("v", "volume", size=6))
         RESOURCES.add(desk, thing("s", "snapshot", size=4))
-    with refused(store, r"\(gigabytes: 10 of 10 in use, 1 more asked for\)") as desk:
+    with refused(store, r"\(gigabytes: 10 of 10 in use, 1 more requested\)") as desk:
         RESOURCES.add(desk, thing("v-2", "volume", size=1))
 
 
@@ -70,7 +70,7 @@ def test_what_starts_later_or_ends_later_counts_and_what_has_ended_does_not(stor
         RESOURCES.add(desk, thing("past", "volume", size=9, started="2026-05-05", ended="2026-06-06"))
         RESOURCES.add(desk, thing("later", "volume", size=1, started="2028-01-01"))
         RESOURCES.add(desk, thing("ending", "volume", size=1, ended=format_utc(NOW + 1)))
-    with refused(store, r"\(volumes: 2 of 2 in use, 1 more asked for\)") as desk:
+    with refused(store, r"\(volumes: 2 of 2 in use, 1 more requested\)") as desk:
         RESOURCES.add(desk, thing("one more", "volume", size=1))
     with desk_of(store, now=NOW + 1) as desk:
         RESOURCES.add(desk, thing("one more", "volume", size=1))
@@ -80,7 +80,7 @@ def test_growing_is_held_to_the_quota_and_shrinking_is_not(store: Engine) -> Non
     with desk_of(store) as desk:
         RESOURCES.add(desk, thing("v", "volume", size=8))
         QUOTAS.change(desk, "t1", {"gigabytes": 4})
-    with refused(store, r"\(gigabytes: 8 of 4 in use, 1 more asked for\)") as desk:
+    with refused(store, r"\(gigabytes: 8 of 4 in use, 1 more requested\)") as desk:
         RESOURCES.change(desk, "v", {"size": 9})
     with desk_of(store) as desk:
         RESOURCES.change(desk, "v", {"name": "b"})

@@ -120,19 +120,19 @@ def test_those_that_run_now_are_listed_however_many_there_are(
         ("volume", {"size": 0}, "size: must be from 1"),
         ("volume", {"size": 2**31}, "size: must be from 1"),
         ("volume", {"size": "7"}, "size: must be a whole number"),
-        ("volume", {"vcpus": 1}, "vcpus: the kind volume has no such size"),
+        ("volume", {"vcpus": 1}, "vcpus: does not apply to the kind volume"),
         ("instance", {"vcpus": 0}, "vcpus: must be from 1"),
         ("instance", {"ram": -1}, "ram: must be from 1"),
         ("instance", {"disk": -1}, "disk: must be from 0"),
         ("instance", {"vcpus": 0, "ram": 0}, "vcpus: must be from 1 .*; ram: must be from 1"),
-        ("loadbalance", {"size": -1}, "size: the kind loadbalance has no such size"),
+        ("loadbalance", {"size": -1}, "size: does not apply to the kind loadbalance"),
         ("instance", {"node": None}, "node: an instance must be on a node"),
-        ("keypair", {"node": "n1"}, "node: a keypair is on no node"),
+        ("keypair", {"node": "n1"}, "node: a keypair cannot be on a node"),
         ("volume", {"node": "n9"}, "node: there is no node n9"),
         ("volume", {"tenant": "t9"}, "tenant: there is no tenant t9"),
         ("volume", {"tenant": None}, "tenant: is missing"),
         ("volume", {"tenant": 5}, "tenant: there is no tenant 5"),
-        ("volume", {"colour": "red"}, "colour: is not known here"),
+        ("volume", {"colour": "red"}, "colour: is unknown"),
         ("volume", {"name": ""}, "name: must not be empty"),
         ("volume", {"started": "soon"}, "started: must be a time"),
         ("volume", {"started": "2025-01-01"}, "has no price on this node at 2025-01-01T00:00:00Z"),
@@ -147,7 +147,7 @@ def test_a_resource_that_cannot_be_recorded(store: Engine, kind: Kind, changes: 
 def test_an_id_is_recorded_once(store: Engine) -> None:
     with desk_of(store) as desk:
         record(desk)
-    with refused(store, "there is a resource r-1 already") as desk:
+    with refused(store, "resource r-1 already exists") as desk:
         record(desk)
 
 
@@ -174,7 +174,7 @@ def test_nothing_moves_to_where_it_would_have_had_no_price_at_its_start(engine: 
     ("changes", "words"),
     [
         ({"size": 0}, "size: must be from 1"),
-        ({"vcpus": 1}, "vcpus: the kind volume has no such size"),
+        ({"vcpus": 1}, "vcpus: does not apply to the kind volume"),
         ({"kind": "image"}, "kind: cannot be changed"),
         ({"tenant": "t2"}, "tenant: cannot be changed"),
         ({"started": "2026-05-05"}, "started: cannot be changed"),
@@ -209,9 +209,9 @@ def test_what_has_ended_is_neither_changed_nor_ended_again(store: Engine) -> Non
     with desk_of(store) as desk:
         record(desk)
         RESOURCES.end(desk, "r-1")
-    with refused(store, "has ended already") as desk:
+    with refused(store, "has already ended") as desk:
         RESOURCES.change(desk, "r-1", {"size": 8})
-    with refused(store, "has ended already") as desk:
+    with refused(store, "has already ended") as desk:
         RESOURCES.end(desk, "r-1")
 
 
@@ -224,7 +224,7 @@ def test_while_its_end_is_ahead_a_resource_is_changed_and_ended_anew(store: Engi
         done = RESOURCES.end(desk, "r-1", format_utc(NOW + 60))
     assert done.after is not None
     assert (done.after["name"], done.after["size"], done.after["ended"]) == ("grown", 8, format_utc(NOW + 60))
-    with refused(store, "has ended already", now=NOW + 60) as desk:
+    with refused(store, "has already ended", now=NOW + 60) as desk:
         RESOURCES.end(desk, "r-1", format_utc(NOW + 120))
 
 
@@ -245,9 +245,9 @@ def test_a_disabled_tenant_or_node_takes_no_new_resources(store: Engine) -> None
         record(desk, resource_id="r-00", node="n2")
         TENANTS.disable(desk, "t2")
         NODES.disable(desk, "n2")
-    with refused(store, "the tenant t2 is disabled and takes no new resources", force=True) as desk:
+    with refused(store, "the tenant t2 is disabled and accepts no new resources", force=True) as desk:
         record(desk, tenant="t2")
-    with refused(store, "the node n2 is disabled and takes no new resources", force=True) as desk:
+    with refused(store, "the node n2 is disabled and accepts no new resources", force=True) as desk:
         record(desk, node="n2")
     with refused(store, "the node n2 is disabled") as desk:
         RESOURCES.change(desk, "r-0", {"node": "n2"})

@@ -79,7 +79,7 @@ def test_a_manifest_leads_it_and_says_what_it_is(backup: Path) -> None:
 
 def test_a_file_that_is_there_is_replaced_only_when_told(backup: Path, data: Path) -> None:
     backup.write_text("precious")
-    with pytest.raises(OperatorError, match="is there already: give another name, or --force to replace it"):
+    with pytest.raises(OperatorError, match="already exists: choose another name, or pass --force to replace it"):
         write_backup(data, backup, now=NOW)
     assert backup.read_text() == "precious"
     write_backup(data, backup, now=NOW, force=True)
@@ -87,7 +87,7 @@ def test_a_file_that_is_there_is_replaced_only_when_told(backup: Path, data: Pat
 
 
 def test_a_folder_in_its_place_is_refused(data: Path, tmp_path: Path) -> None:
-    with pytest.raises(OperatorError, match="is not a file"):
+    with pytest.raises(OperatorError, match="is not a regular file"):
         write_backup(data, tmp_path, now=NOW, force=True)
 
 
@@ -96,7 +96,7 @@ def test_a_link_in_its_place_is_not_followed(data: Path, tmp_path: Path) -> None
     (tmp_path / "b.tar").symlink_to("precious")
     (tmp_path / "loose.tar").symlink_to("not there")
     for name in ("b.tar", "loose.tar"):
-        with pytest.raises(OperatorError, match="is a symbolic link, and none is followed: give another name"):
+        with pytest.raises(OperatorError, match="is a symbolic link, which is not followed: choose another name"):
             write_backup(data, tmp_path / name, now=NOW, force=True)
     assert (tmp_path / "precious").read_text() == "precious"
     assert not (tmp_path / "not there").exists()
@@ -105,7 +105,7 @@ def test_a_link_in_its_place_is_not_followed(data: Path, tmp_path: Path) -> None
 def test_a_folder_that_is_not_there_is_named(data: Path, tmp_path: Path) -> None:
     with pytest.raises(OperatorError) as refused:
         write_backup(data, tmp_path / "none/b.tar", now=NOW)
-    words = f"{tmp_path}/none/b.tar cannot be written: there is no folder {tmp_path}/none: make it first"
+    words = f"{tmp_path}/none/b.tar cannot be written: there is no directory {tmp_path}/none: create it first"
     assert str(refused.value) == words
 
 
@@ -120,9 +120,7 @@ def test_a_store_in_a_dangerous_folder_is_neither_copied_nor_replaced(backup: Pa
 def test_a_damaged_store_is_not_backed_up_and_the_old_backup_stands(backup: Path, data: Path) -> None:
     before = backup.read_bytes()
     execute(data, "cloud", "UPDATE accounts SET tenant_id = 4711")
-    with pytest.raises(
-        StoreError, match=r"the store is damaged, and no backup was made: cloud\.db: a row of accounts "
-    ):
+    with pytest.raises(StoreError, match=r"the store is damaged; no backup was written: cloud\.db: a row of accounts "):
         write_backup(data, backup, now=NOW, force=True)
     assert backup.read_bytes() == before
 
@@ -404,14 +402,14 @@ def test_a_backup_with_more_or_less_than_ours_is_refused(
 ) -> None:
     plant(backup, part, sql)
     before = nodes(data)
-    with pytest.raises(StoreError, match=f"is not as Cloud Console makes a backup: .*{names}.* in {part}.db"):
+    with pytest.raises(StoreError, match=f"is not a valid Cloud Console backup: .*{names}.* in {part}.db"):
         bring_back(backup, data)
     assert nodes(data) == before
 
 
 def test_a_backup_that_lies_about_its_revision_is_refused(backup: Path, data: Path) -> None:
     plant(backup, "cloud", "UPDATE alembic_version SET version_num = '0001'")
-    with pytest.raises(StoreError, match=r"cloud\.db is not of revision"):
+    with pytest.raises(StoreError, match=r"cloud\.db does not have revision"):
         bring_back(backup, data)
 
 
@@ -518,11 +516,11 @@ def test_a_store_that_a_newer_version_migrated_is_not_replaced(backup: Path, dat
 
 
 def test_a_missing_file_is_refused(data: Path, tmp_path: Path) -> None:
-    with pytest.raises(OperatorError, match="there is no such file"):
+    with pytest.raises(OperatorError, match="no such file"):
         bring_back(tmp_path / "none.tar", data)
 
 
 def test_a_store_that_cannot_be_opened_says_where_to_go_instead(backup: Path, data: Path) -> None:
     (data / "cloud.db").write_bytes(b"rubbish" * 1000)
-    with pytest.raises(StoreError, match="restore into an empty folder instead: --to DIR"):
+    with pytest.raises(StoreError, match="restore into an empty directory instead: --to DIR"):
         bring_back(backup, data)

@@ -62,7 +62,7 @@ def test_a_folder_that_is_put_there_meanwhile_is_named_and_not_what_was_in_the_m
 def test_a_pipe_and_a_device_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for file in (tmp_path / "pipe", Path("/dev/null"), tmp_path):
-        with pytest.raises(OperatorError, match="is not a file: give the name of a file to write"):
+        with pytest.raises(OperatorError, match="is not a regular file: choose another name"):
             reject_output_file(file)
 
 

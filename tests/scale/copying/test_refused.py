@@ -139,7 +139,7 @@ def test_a_served_store_is_refused_unless_asked_otherwise(
     with running_server(tmp_path):
         copying = ("admin", "copy-to", address, "--data", str(tmp_path / "data"))
         refused = command(*copying)
-        assert (refused.returncode, "is being served, and nothing was copied" in refused.stderr) == (1, True)
+        assert (refused.returncode, "is being served; nothing was copied" in refused.stderr) == (1, True)
         assert made_of(postgres, database) == NO_TABLES
         assert command(*copying, "--while-served").returncode == 0
     assert not is_served(tmp_path / "data")

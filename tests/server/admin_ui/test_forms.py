@@ -168,7 +168,7 @@ def test_all_that_does_not_fit_is_said_at_its_field_and_in_a_summary(operator: O
         TOKEN: "", "id": "x", "name": "", "vcpus": "two", "ram": "0", "disk": "99999999999999999999",
     }  # fmt: skip
     assert form.problems == {
-        "id": "must be of digits only, and at most 64",
+        "id": "must be 1 to 64 digits",
         "name": "is missing",
         "vcpus": "must be a whole number",
         "ram": "must be at least 1",
@@ -176,7 +176,7 @@ def test_all_that_does_not_fit_is_said_at_its_field_and_in_a_summary(operator: O
     }
     assert page.problems == [
         "Nothing was changed: 5 problems",
-        "Id: must be of digits only, and at most 64",
+        "Id: must be 1 to 64 digits",
         "Name: is missing",
         "vCPUs: must be a whole number",
         "RAM: must be at least 1",
@@ -190,7 +190,7 @@ def test_a_refusal_that_may_be_overridden_offers_to(operator: Operator, data: Pa
     form = operator.get("/admin/resource/add/").form("/add/")
     assert "force" not in form.boxes
     page = operator.send(form, **fields, ram="1", started="2026-11-01T00:00")
-    assert (page.status, "Over quota (cores: 13 of 64 in use, 999 more asked for)" in page.problems) == (422, True)
+    assert (page.status, "Over quota (cores: 13 of 64 in use, 999 more requested)" in page.problems) == (422, True)
     page = operator.send(page.form("/add/"), force=True)
     assert page.heading == "Resource i-9"
     assert rows(data, operator_audit)[-1].change == "resource.add (forced)"

@@ -244,7 +244,7 @@ def test_times_are_typed_and_shown_in_the_consoles_zone(data: Path, clock: HeldC
         ("visitControlRules", '["\\ud800"]', "must be JSON"),
         ("visitControlRules", "[" * 100_000, "must be JSON"),
         ("originConfig__originIps", "192.0.2.1\nhere", "line 2: must be an IP address, such as 192.0.2.1"),
-        ("originConfig__originDomainName", " x", "must not begin or end with a space: take it away"),
+        ("originConfig__originDomainName", " x", "must not begin or end with a space"),
     ],
 )
 def test_a_structured_part_that_does_not_fit_says_where(

@@ -71,7 +71,7 @@ def test_an_address_cannot_make_a_page_say_that_something_was_done(operator: Ope
 
 def test_forgotten_failures_are_counted(operator: Operator) -> None:
     page = operator.send(operator.get("/admin/account/clear-throttle/?key=demo").form("/clear-throttle/"))
-    assert "account demo: 0 failed logins forgotten" in page.text
+    assert "account demo: 0 failed logins cleared" in page.text
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_search_for_what_is_not_there_says_that_nothing_could_be_looked_for(op
 
 def test_a_key_that_is_taken_is_told_at_its_field(operator: Operator) -> None:
     page = operator.send(operator.get("/admin/tenant/add/").form("/add/"), name="demo")
-    assert page.form("/add/").problems == {"name": "there is a tenant demo already"}
+    assert page.form("/add/").problems == {"name": "tenant demo already exists"}
 
 
 def test_a_date_that_is_made_empty_is_said_to_be(operator: Operator) -> None:

@@ -70,7 +70,7 @@ def test_a_store_with_accounts_is_refused_and_left_as_it_is(cloudconsole: Run, d
     done = cloudconsole("init", "--data", data, "--password-stdin", stdin=b"long enough, too")
     assert (done.code, done.out) == (1, "")
     assert done.err == (
-        "cloudconsole: the store has accounts already; nothing was changed: use cloudconsole admin to add more\n"
+        "cloudconsole: the store already has accounts; nothing was changed: use cloudconsole admin to add more\n"
     )
     assert (data / "cloud.db").read_bytes() == before
 

@@ -1,4 +1,4 @@
-"""A cloud in a file: reading it, saying all that is wrong with it, making the store equal to it, writing it out."""
+"""Cloud files: parsing, validation, loading into a store, dumping a store."""
 
 from cloudconsole.operator.cloud_file.dumper import dump
 from cloudconsole.operator.cloud_file.errors import CloudFileError, Problem

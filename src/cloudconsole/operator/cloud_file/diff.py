@@ -1,4 +1,4 @@
-"""Making the rows of a table equal to those wanted, in as few statements as there are kinds of change."""
+"""Differences between a table and its target rows, applied in a few bulk statements."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -20,23 +20,22 @@ class Counts(NamedTuple):
 
 @dataclass
 class Changes:
-    """What to do to a table. Rows that stay as they are appear nowhere."""
+    """The changes to a table. Unchanged rows are not listed."""
 
     table: Table
     added: list[Row] = field(default_factory=list)
     changed: list[Row] = field(default_factory=list)
     replaced: list[Row] = field(default_factory=list)
-    """What the changed ones were before, in the same order."""
+    """The changed rows before the change, in the same order."""
     removed: list[Row] = field(default_factory=list)
     was_empty: bool = False
-    """Whether the table had no rows at all."""
 
     @property
     def counts(self) -> Counts:
         return Counts(len(self.added), len(self.changed), len(self.removed))
 
     def written(self) -> Iterator[tuple[Row | None, Row]]:
-        """The new and the changed, each with what it was before."""
+        """Yield added and changed rows, each after its previous version."""
         yield from ((None, row) for row in self.added)
         yield from zip(self.replaced, self.changed, strict=True)
 
@@ -44,19 +43,19 @@ class Changes:
         self._delete(connection, self.removed)
 
     def write(self, connection: Connection) -> None:
-        """Add the new, and replace the changed. Replaced at once, so that rows may swap what must be unique."""
+        """Add and replace rows; changed rows are deleted first, so that they can swap unique values."""
         self._delete(connection, self.changed)
         for rows in (self.changed, self.added):
             insert_rows(connection, self.table, rows)
 
     def clear(self, connection: Connection, column: str) -> None:
-        """Empty a column that must be unique in all rows that will change or go, so that others can have its values."""
+        """Set a unique column to NULL in all rows that change or go, so that others can take its values."""
         (primary,) = self.table.primary_key.columns
         holders = (row for row in (*self.replaced, *self.removed) if row[column] is not None)
         update_rows(connection, self.table, ({primary.name: row[primary.name], column: None} for row in holders))
 
     def write_in_place(self, connection: Connection) -> None:
-        """Add the new, and change the changed where they are: for rows that others refer to."""
+        """Add and update rows without deleting any, for tables that others refer to."""
         update_rows(connection, self.table, self.changed)
         insert_rows(connection, self.table, self.added)
 
@@ -65,11 +64,11 @@ class Changes:
         delete_rows(connection, primary, (row[primary.name] for row in rows))
 
 
-def compare(connection: Connection, table: Table, key: Callable[[Row], Key], wanted: Iterable[Row]) -> Changes:
-    """What makes the table's rows the wanted ones; a row keeps the columns that the wanted one does not have."""
+def compare(connection: Connection, table: Table, key: Callable[[Row], Key], target: Iterable[Row]) -> Changes:
+    """Return the changes that give the table these rows; a row keeps the columns that its target lacks."""
     missing = {key(row): row for row in rows_of(connection, table)}
     changes = Changes(table, was_empty=not missing)
-    for row in wanted:
+    for row in target:
         current = missing.pop(key(row), None)
         if current is None:
             changes.added.append(row)

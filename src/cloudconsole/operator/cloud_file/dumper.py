@@ -1,4 +1,4 @@
-"""The whole store as a cloud file: the same store gives the same text, however it came to be."""
+"""Dump a store as a cloud file; equal stores give equal text."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
@@ -32,7 +32,7 @@ _DUMPED: Final = (
 )
 _KINDS: Final = list(PRICED_UNITS)
 _TIMES: Final = frozenset(("from", "date", "started", "ended"))
-"""Fields that are written as YAML's times, without quotes."""
+"""Fields written as YAML timestamps, without quotes."""
 
 
 def dump(engine: Engine) -> str:

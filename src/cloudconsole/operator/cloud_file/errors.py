@@ -1,4 +1,4 @@
-"""What is wrong with a file: where, and in plain words."""
+"""Problems in a file, with their lines and paths."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -13,7 +13,7 @@ class Problem(NamedTuple):
 
 
 class CloudFileError(OperatorError):
-    """A file that was refused as a whole; its text has a line for every problem."""
+    """A rejected file; the message has one line per problem."""
 
     def __init__(self, source: str, problems: Iterable[Problem]) -> None:
         self.source = source
@@ -21,5 +21,5 @@ class CloudFileError(OperatorError):
         super().__init__("\n".join(self._describe(problem) for problem in self.problems))
 
     def _describe(self, problem: Problem) -> str:
-        place = f"{self.source}:{problem.line}:"
-        return " ".join(part for part in (place, problem.path and f"{problem.path}:", problem.message) if part)
+        location = f"{self.source}:{problem.line}:"
+        return " ".join(part for part in (location, problem.path and f"{problem.path}:", problem.message) if part)

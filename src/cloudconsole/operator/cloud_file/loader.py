@@ -1,4 +1,4 @@
-"""Apply a file to the store."""
+"""Load a cloud file into a store."""
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -33,16 +33,16 @@ from cloudconsole.store import counters, tables
 from cloudconsole.store.base import read_only
 from cloudconsole.store.sql import allow_idle_transaction
 
-MOST_RESOURCES: Final = 10_000
-"""Where a load touches more, only its own line says how many."""
+MAX_AUDITED_RESOURCES: Final = 10_000
+"""Beyond this, the audit log has only the counts of the load, not an entry per resource."""
 
-_NOUNS: Final = {entity.table: entity for entity in ENTITY_TYPES}
+_ENTITY_TYPES: Final = {entity.table: entity for entity in ENTITY_TYPES}
 
 
 def record_each_change(tx: OperatorTransaction, parts: Sequence[Changes]) -> None:
-    """Note what was written and what will go, while the tenants and nodes of both are there to be named.
+    """Record the changes before tenants and nodes are removed, while they can still be named.
 
-    Nothing where the store was empty: all is new then.
+    A load into an empty store records nothing here.
     """
     if all(part.was_empty for part in parts):
         return
@@ -53,15 +53,15 @@ def record_each_change(tx: OperatorTransaction, parts: Sequence[Changes]) -> Non
     def named(row: Row) -> Row:
         return {**row, "tenant": tenants.get(row.get("tenant_id")), "node": nodes.get(row.get("node_id"))}
 
-    record_changes(tx, (line for part in parts if not _are_too_many(part) for line in _lines(part, named)))
+    record_changes(tx, (entry for part in parts if not _are_too_many(part) for entry in _entries(part, named)))
 
 
 def _are_too_many(part: Changes) -> bool:
-    return part.table is tables.resources and sum(part.counts) > MOST_RESOURCES
+    return part.table is tables.resources and sum(part.counts) > MAX_AUDITED_RESOURCES
 
 
-def _lines(part: Changes, named: Callable[[Row], Row]) -> Iterator[AuditEntry]:
-    entity = _NOUNS[part.table]
+def _entries(part: Changes, named: Callable[[Row], Row]) -> Iterator[AuditEntry]:
+    entity = _ENTITY_TYPES[part.table]
     part = _from_defaults(part) if entity is QUOTAS else part
     for row in part.added:
         record = entity.record_of(named(row))
@@ -69,7 +69,7 @@ def _lines(part: Changes, named: Callable[[Row], Row]) -> Iterator[AuditEntry]:
     for before, after in zip(part.replaced, part.changed, strict=True):
         was, now = (entity.record_of(named(row)) for row in (before, after))
         if entity is ACCOUNTS:
-            yield from _account_lines(before, after, was, now)
+            yield from _account_entries(before, after, was, now)
         else:
             yield AuditEntry(f"{entity.name}.change", entity.key_of(now), was, now)
     for row in part.removed:
@@ -78,18 +78,18 @@ def _lines(part: Changes, named: Callable[[Row], Row]) -> Iterator[AuditEntry]:
 
 
 def _from_defaults(quotas: Changes) -> Changes:
-    """Quotas come with their tenant, at their defaults, and go with it."""
-    since = Changes(quotas.table)
+    """Return only changes from the default quotas: a tenant's quotas are created and removed with it."""
+    changes = Changes(quotas.table)
     for before, after in quotas.written():
         known = {"tenant_id": after["tenant_id"], **QUOTA_DEFAULTS} if before is None else before
         if known != after:
-            since.replaced.append(known)
-            since.changed.append(after)
-    return since
+            changes.replaced.append(known)
+            changes.changed.append(after)
+    return changes
 
 
-def _account_lines(before: Row, after: Row, was: Record, now: Record) -> Iterator[AuditEntry]:
-    """Neither where only its sessions end, since its tenant is disabled."""
+def _account_entries(before: Row, after: Row, was: Record, now: Record) -> Iterator[AuditEntry]:
+    """Yield nothing if only the version differs, as when the tenant is disabled."""
     key = ACCOUNTS.key_of(now)
     if was != now:
         yield AuditEntry("account.change", key, was, now)
@@ -99,7 +99,7 @@ def _account_lines(before: Row, after: Row, was: Record, now: Record) -> Iterato
 
 @dataclass(frozen=True)
 class Summary:
-    """What a load did, by table; tables in which nothing changed are left out."""
+    """The result of a load by table, without unchanged tables."""
 
     counts: Mapping[str, Counts]
 
@@ -113,8 +113,8 @@ class Summary:
         return "\n".join(f"{table}: {_count_text(counts)}" for table, counts in self.counts.items())
 
 
-def _refuse_nothing(_connection: Connection) -> None:
-    """Whatever is there may be changed."""
+def _allow(_connection: Connection) -> None:
+    """Accept any store."""
 
 
 def load(
@@ -127,7 +127,7 @@ def load(
     dry_run: bool = False,
     force: bool = False,
 ) -> Summary:
-    """Make the store what the file says; a file with problems raises `CloudFileError` with every one of them."""
+    """Make the store equal to the file; raise `CloudFileError` with all problems of the file."""
     file, passwords = read_cloud_file(source, zone, StoredNames(engine))
     return apply_cloud_file(
         engine, file, passwords, name=source.name, now=now, actor=actor, dry_run=dry_run, force=force
@@ -144,14 +144,14 @@ def apply_cloud_file(
     actor: str,
     dry_run: bool = False,
     force: bool = False,
-    refuse: Callable[[Connection], None] = _refuse_nothing,
+    refuse: Callable[[Connection], None] = _allow,
 ) -> Summary:
-    """Add, change and remove until the store is what the file of this name says; a dry run takes it all back.
+    """Make the store equal to the file; a dry run rolls back.
 
-    It is held to the rules of single changes: quotas, what is disabled, and that an operator can log in. `refuse` may
-    look at the store in the very transaction, and raise.
+    The rules for single changes apply: quotas, disabled tenants and nodes, and at least one operator who can log in.
+    `refuse` can raise after reading the store in the same transaction.
     """
-    # Hashed before the transaction: it takes its time, in which others could not write.
+    # Hashed before the transaction: hashing is slow, and the transaction blocks other writers.
     hashes = model.hash_passwords(passwords, _current_hashes(engine))
     with engine.connect() as connection, connection.begin() as transaction:
         allow_idle_transaction(connection)
@@ -168,30 +168,30 @@ def apply_cloud_file(
 
 
 def read_cloud_file(
-    source: Path, zone: tzinfo, kept: Container[str] = (), policy: PasswordPolicy = DEFAULT_POLICY
+    source: Path, zone: tzinfo, existing_names: Container[str] = (), policy: PasswordPolicy = DEFAULT_POLICY
 ) -> tuple[CloudFile, dict[str, str]]:
-    """A file without problems, and the passwords from the files it names; names that are kept may stay as they are."""
+    """Return a valid file and the passwords from the password files it names; existing names stay valid."""
     try:
         content = source.read_bytes()
     except OSError as error:
         raise OperatorError(f"{source} cannot be read: {error.strerror}") from error
-    return read_cloud(content, str(source), zone, kept, policy, beside=source.parent)
+    return read_cloud(content, str(source), zone, existing_names, policy, beside=source.parent)
 
 
 def read_cloud(
     content: bytes,
     name: str,
     zone: tzinfo,
-    kept: Container[str] = (),
+    existing_names: Container[str] = (),
     policy: PasswordPolicy = DEFAULT_POLICY,
     *,
     beside: Path,
 ) -> tuple[CloudFile, dict[str, str]]:
-    """The content of a file without problems, and the passwords from the files it names, as seen from a folder."""
+    """Return a valid file and the passwords from the password files it names, relative to `beside`."""
     document = read_document(content)
     if document.data is None:
         raise CloudFileError(name, document.problems)
-    file, shape_problems = read_model(document, zone, kept)
+    file, shape_problems = read_model(document, zone, existing_names)
     passwords, password_problems = read_passwords(file, beside, document, policy)
     problems = [*document.problems, *shape_problems, *check(file, document), *password_problems]
     if problems:
@@ -203,15 +203,15 @@ def _change(tx: OperatorTransaction, file: CloudFile, hashes: Mapping[str, str])
     connection = tx.connection
     nodes = compare(connection, tables.nodes, itemgetter("name"), model.node_rows(file))
     tenants = compare(connection, tables.tenants, itemgetter("name"), model.tenant_rows(file))
-    # Tenants may swap their projects, or one may have that of another which is removed at the end.
+    # Tenants may swap projects, or take that of a tenant removed at the end.
     tenants.clear(connection, "project")
     for parents in (nodes, tenants):
         parents.write_in_place(connection)
-    shut_out = {now["name"] for was, now in tenants.written() if was and now["disabled"] and not was["disabled"]}
+    newly_disabled = {now["name"] for was, now in tenants.written() if was and now["disabled"] and not was["disabled"]}
     for was, now in tenants.written():
         if was and ends_federated_sessions(was, now):
             end_federated_sessions(tx, now["id"])
-    children = _children(connection, file, hashes, shut_out)
+    children = _children(connection, file, hashes, newly_disabled)
     for part in children:
         part.remove(connection)
         part.write(connection)
@@ -227,21 +227,23 @@ def _change(tx: OperatorTransaction, file: CloudFile, hashes: Mapping[str, str])
     return {part.table.name: part.counts for part in parts if any(part.counts)}
 
 
-def _children(connection: Connection, file: CloudFile, hashes: Mapping[str, str], shut_out: Set[str]) -> list[Changes]:
+def _children(
+    connection: Connection, file: CloudFile, hashes: Mapping[str, str], newly_disabled: Set[str]
+) -> list[Changes]:
     tenants = _ids(connection, tables.tenants)
     nodes = _ids(connection, tables.nodes)
     accounts = {row["username"]: row for row in rows_of(connection, tables.accounts)}
-    wanted = (
+    targets = (
         (tables.flavors, itemgetter("id"), model.flavor_rows(file)),
         (tables.prices, itemgetter("kind", "unit", "type", "node_id", "start"), model.price_rows(file, nodes)),
         (tables.news, itemgetter("id"), model.news_rows(file)),
         (tables.urls, itemgetter("id"), model.url_rows(file, tenants)),
         (tables.quotas, itemgetter("tenant_id"), model.quota_rows(file, tenants)),
-        (tables.accounts, itemgetter("username"), model.account_rows(file, tenants, hashes, accounts, shut_out)),
+        (tables.accounts, itemgetter("username"), model.account_rows(file, tenants, hashes, accounts, newly_disabled)),
         (tables.domains, itemgetter("id"), model.domain_rows(file, tenants)),
         (tables.resources, itemgetter("id"), model.resource_rows(file, tenants, nodes)),
     )
-    return [compare(connection, table, key, these) for table, key, these in wanted]
+    return [compare(connection, table, key, rows) for table, key, rows in targets]
 
 
 def _current_hashes(engine: Engine) -> dict[str, str]:

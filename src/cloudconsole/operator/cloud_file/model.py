@@ -1,4 +1,4 @@
-"""File model, YAML → model, model → rows."""
+"""The model of a cloud file, its validation, and its rows."""
 
 from collections.abc import Container, Iterator, Mapping, Set
 from datetime import tzinfo
@@ -47,9 +47,9 @@ class CloudFile(EntityModel):
     tenants: Items[Tenant] = Field(default=[])
 
 
-def read_model(document: Document, zone: tzinfo, kept: Container[str]) -> tuple[CloudFile, list[Problem]]:
-    """The file's model and what is wrong; `UNUSABLE` stands in the place of each faulty field or item."""
-    context = {"zone": zone, "kept": kept}
+def read_model(document: Document, zone: tzinfo, existing_names: Container[str]) -> tuple[CloudFile, list[Problem]]:
+    """Return the model and its problems; `INVALID` replaces each invalid field or item."""
+    context = {"zone": zone, "existing_names": existing_names}
     details: list[ErrorDetails] = []
     try:
         model = CloudFile.model_validate(document.data, context=context)
@@ -61,16 +61,16 @@ def read_model(document: Document, zone: tzinfo, kept: Container[str]) -> tuple[
     problems = [
         Problem(document.line_of(path), format_path(path), error_message(detail))
         for detail in details
-        if not _known_as_faulty(path := error_path(detail), document.faulty)
+        if not _is_reported(path := error_path(detail), document.faulty)
     ]
     data = validate_with_placeholders(document.data, details, document.faulty)
     return CloudFile.model_validate(data, context=context), problems
 
 
 def items_of(part: Any, section: str, path: Path = ()) -> Iterator[tuple[Path, Any]]:
-    """The usable items of a part's list, each with its path."""
+    """Yield the valid items of a part's list, each with its path."""
     items = enumerate(getattr(part, section))
-    return (((*path, section, place), item) for place, item in items if item is not INVALID)
+    return (((*path, section, index), item) for index, item in items if item is not INVALID)
 
 
 def items_of_tenants(model: CloudFile, section: str) -> Iterator[tuple[Path, Any]]:
@@ -78,7 +78,7 @@ def items_of_tenants(model: CloudFile, section: str) -> Iterator[tuple[Path, Any
         yield from items_of(tenant, section, path)
 
 
-def _known_as_faulty(path: Path, faulty: set[Path]) -> bool:
+def _is_reported(path: Path, faulty: set[Path]) -> bool:
     return any(path[:length] in faulty for length in range(len(path) + 1))
 
 
@@ -114,8 +114,8 @@ def news_rows(file: CloudFile) -> Iterator[Row]:
 
 
 def url_rows(file: CloudFile, tenants: Ids) -> Iterator[Row]:
-    places = [(None, file.urls), *((tenants[tenant.name], tenant.urls) for tenant in file.tenants)]
-    for tenant_id, urls in places:
+    owners = [(None, file.urls), *((tenants[tenant.name], tenant.urls) for tenant in file.tenants)]
+    for tenant_id, urls in owners:
         for url in urls:
             yield serializers.url_row(url, tenant_id)
 
@@ -138,11 +138,11 @@ def account_rows(
     tenants: Ids,
     hashes: Mapping[str, str],
     current: Mapping[str, Row],
-    shut_out: Set[str],
+    newly_disabled: Set[str],
 ) -> Iterator[Row]:
-    """Accounts keep the version their sessions hold, unless something changed that must end those.
+    """Yield accounts, with a new version where a change must end their sessions.
 
-    Those of the tenants that are shut out by this file lose their sessions, too.
+    Disabling a tenant ends the sessions of its accounts too.
     """
     for tenant in file.tenants:
         for account in tenant.accounts:
@@ -154,12 +154,12 @@ def account_rows(
                 "disabled": account.disabled,
                 "password_hash": account.password_hash or hashes[account.username],
             }
-            may_stay = before | row == before and tenant.name not in shut_out
-            yield {**row, "version": before["version"] if may_stay else new_version()}
+            keeps_sessions = before | row == before and tenant.name not in newly_disabled
+            yield {**row, "version": before["version"] if keeps_sessions else new_version()}
 
 
 def hash_passwords(passwords: Mapping[str, str], current: Mapping[str, str]) -> dict[str, str]:
-    """The hash of each user's password: the current one where it fits, so that nothing changes that need not."""
+    """Return a hash for each password: the current one if it matches, so that the account does not change."""
     return {
         username: current[username]
         if username in current and password_matches(current[username], password)
@@ -171,7 +171,7 @@ def hash_passwords(passwords: Mapping[str, str], current: Mapping[str, str]) -> 
 def read_passwords(
     model: CloudFile, folder: FilePath, document: Document, policy: PasswordPolicy
 ) -> tuple[dict[str, str], list[Problem]]:
-    """The passwords by username, held to the policy; the files' paths are relative to the folder."""
+    """Return passwords by username and the problems found; paths are relative to `folder`."""
     passwords: dict[str, str] = {}
     problems: list[Problem] = []
     for account_path, account in items_of_tenants(model, "accounts"):

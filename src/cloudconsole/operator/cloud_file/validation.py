@@ -1,4 +1,4 @@
-"""Uniqueness, references, prices, disabled targets, quotas."""
+"""Checks across a cloud file and against the store: duplicates, references, prices, quotas."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -23,35 +23,35 @@ from cloudconsole.store.tables import tenants
 
 
 def reject_disabled(connection: Connection, resources: Changes, *, tenants: Changes, nodes: Changes) -> None:
-    """Refuse resources that come to a closed tenant or node; these have been written, and none removed yet."""
-    refusals = [
-        f"{disabled_error(thing, name)}, such as {resource}: enable it in the file, or leave them out"
-        for thing, places in (("tenant", tenants), ("node", nodes))
-        for name, resource in _first_arrivals(resources, f"{thing}_id", _closed(connection, places)).items()
+    """Reject new resources of disabled tenants or nodes; called after these are written and before any is removed."""
+    errors = [
+        f"{disabled_error(thing, name)}, such as {resource}: enable it in the file, or remove them"
+        for thing, changes in (("tenant", tenants), ("node", nodes))
+        for name, resource in _first_new_resources(resources, f"{thing}_id", _disabled(connection, changes)).items()
     ]
-    if refusals:
-        raise OperatorError("; ".join(refusals))
+    if errors:
+        raise OperatorError("; ".join(errors))
 
 
-def _closed(connection: Connection, places: Changes) -> dict[int, str]:
-    """The names of those that were disabled before the load and still are, by id.
+def _disabled(connection: Connection, changes: Changes) -> dict[int, str]:
+    """Return the names by id of rows that were disabled before the load and still are.
 
-    One that the file adds or disables may have taken its resources first, as with single changes: otherwise a dump
-    would not load into a new store.
+    Rows that the file adds or disables may get resources in the same load: otherwise a dump would not load into a
+    new store.
     """
-    fresh = {after["name"] for before, after in places.written() if before is None or not before["disabled"]}
-    found = rows_of(connection, places.table)
-    return {row["id"]: row["name"] for row in found if row["disabled"] and row["name"] not in fresh}
+    newly_disabled = {after["name"] for before, after in changes.written() if before is None or not before["disabled"]}
+    rows = rows_of(connection, changes.table)
+    return {row["id"]: row["name"] for row in rows if row["disabled"] and row["name"] not in newly_disabled}
 
 
-def _first_arrivals(resources: Changes, column: str, closed: dict[int, str]) -> dict[str, str]:
-    """The first resource that is new at each closed place, or moved there, by the place's name."""
-    found: dict[str, str] = {}
+def _first_new_resources(resources: Changes, column: str, disabled: dict[int, str]) -> dict[str, str]:
+    """Return the first resource added or moved to each disabled tenant or node, by the name of the latter."""
+    first: dict[str, str] = {}
     for before, after in resources.written():
-        place = after[column]
-        if place in closed and (before is None or before[column] != place):
-            found.setdefault(closed[place], after["id"])
-    return found
+        target = after[column]
+        if target in disabled and (before is None or before[column] != target):
+            first.setdefault(disabled[target], after["id"])
+    return first
 
 
 _EVERYWHERE: Final = None
@@ -60,9 +60,9 @@ _ANY_PRICE: Final[Price] = INVALID
 
 
 class Prices:
-    """From when on each kind has a price on a node, everywhere, and anywhere at all.
+    """The start of each kind's first price per node, on all nodes, and on any node.
 
-    Where a price has a problem, it counts as all that it may be once that is solved.
+    An invalid price counts as every price it could become, so that it causes no further errors.
     """
 
     def __init__(self, model: CloudFile) -> None:
@@ -71,8 +71,8 @@ class Prices:
         for price in [_ANY_PRICE] if model.prices is INVALID else model.prices:
             self._add(price)
 
-    def findings(self, resource: Resource) -> Iterator[FieldError]:
-        """What is said of a resource that surely has no price when it starts."""
+    def errors(self, resource: Resource) -> Iterator[FieldError]:
+        """Yield an error if a resource certainly has no price when it starts."""
         if INVALID in (resource.kind, resource.started) or resource.node is None:
             return
         node = resource.node if resource.node in self._nodes else _ANYWHERE
@@ -84,29 +84,29 @@ class Prices:
     def _add(self, price: Price) -> None:
         is_kind_known = price.kind is not INVALID and not any(price_errors(price))
         if is_kind_known and price.unit is not INVALID and price.type not in (None, INVALID):
-            # No resource of a file has a type.
+            # Resources in a file have no type.
             return
         kinds = [price.kind] if is_kind_known else PRICED_UNITS
         node = price.node if price.node in self._nodes else _EVERYWHERE
         start = 0 if price.start is INVALID else price.start
-        for kind, place in product(kinds, (node, _ANYWHERE)):
+        for kind, location in product(kinds, (node, _ANYWHERE)):
             starts = self._starts[kind]
-            starts[place] = min(start, starts.get(place, start))
+            starts[location] = min(start, starts.get(location, start))
 
 
 def check(model: CloudFile, document: Document) -> list[Problem]:
-    """Every problem between the parts of a file."""
-    findings = [
+    """Return every problem that concerns several parts of a file."""
+    errors = [
         *_duplicates(model, document),
         *_unknown_nodes(model),
         *_unknown_disabled_nodes(model),
         *_each(items_of(model, "prices"), price_errors),
-        *_each(items_of_tenants(model, "accounts"), _account_findings),
-        *_each(items_of_tenants(model, "domains"), _domain_findings),
+        *_each(items_of_tenants(model, "accounts"), _account_errors),
+        *_each(items_of_tenants(model, "domains"), _domain_errors),
         *_each(items_of_tenants(model, "resources"), resource_errors),
-        *_each(items_of_tenants(model, "resources"), Prices(model).findings),
+        *_each(items_of_tenants(model, "resources"), Prices(model).errors),
     ]
-    return [Problem(document.line_of(path), format_path(path), message) for path, message in findings]
+    return [Problem(document.line_of(path), format_path(path), message) for path, message in errors]
 
 
 def _each(items: Iterable[tuple[Path, Any]], find: Callable[[Any], Iterator[FieldError]]) -> Iterator[FieldError]:
@@ -152,7 +152,7 @@ def _repeats(keys: Iterable[tuple[Path, Hashable]], document: Document) -> Itera
     for path, key in keys:
         earlier = first.setdefault(key, path)
         if earlier is not path:
-            yield path, f"is the same as {format_path(earlier)} in line {document.line_of(earlier)}"
+            yield path, f"duplicates {format_path(earlier)} on line {document.line_of(earlier)}"
 
 
 def _unknown_nodes(model: CloudFile) -> Iterator[FieldError]:
@@ -161,7 +161,7 @@ def _unknown_nodes(model: CloudFile) -> Iterator[FieldError]:
     known = {*model.nodes, None, INVALID}
     for path, item in (*items_of(model, "prices"), *items_of_tenants(model, "resources")):
         if item.node not in known:
-            yield (*path, "node"), "is not among the nodes of this file"
+            yield (*path, "node"), "is not listed under nodes in this file"
 
 
 def _unknown_disabled_nodes(model: CloudFile) -> Iterator[FieldError]:
@@ -169,18 +169,18 @@ def _unknown_disabled_nodes(model: CloudFile) -> Iterator[FieldError]:
         return
     for path, name in items_of(model, "disabled_nodes"):
         if name not in model.nodes:
-            yield path, "is not among the nodes of this file"
+            yield path, "is not listed under nodes in this file"
 
 
-def _account_findings(account: Account) -> Iterator[FieldError]:
-    # A field that is unusable is nevertheless there.
+def _account_errors(account: Account) -> Iterator[FieldError]:
+    # An invalid field counts as present.
     if account.password_hash is not None and account.password_file is not None:
         yield (), "must have only one of password_hash and password_file"
     elif account.password_hash is account.password_file is account.password is None:
         yield (), "must have password_hash or password_file"
 
 
-def _domain_findings(domain: Domain) -> Iterator[FieldError]:
+def _domain_errors(domain: Domain) -> Iterator[FieldError]:
     yield from _not_json(domain.cache_behaviors, ("cacheBehaviors",))
     yield from _not_json(domain.visit_control_rules, ("visitControlRules",))
     yield from _not_json(domain.origin_config.adv_origin_configs, ("originConfig", "advOriginConfigs"))
@@ -188,47 +188,47 @@ def _domain_findings(domain: Domain) -> Iterator[FieldError]:
 
 def _not_json(value: Any, path: Path) -> Iterator[FieldError]:
     if isinstance(value, TimeText):
-        yield path, "is a date or time, which JSON does not have: put it in quotes to make it text"
+        yield path, "is a date or time, which JSON does not support: put it in quotes to make it text"
     elif isinstance(value, Decimal) and not value.is_finite():
-        yield path, "is no number that JSON has"
+        yield path, "is not a valid JSON number"
     elif isinstance(value, dict):
         for key, part in value.items():
             yield from _not_json(part, (*path, key))
     elif isinstance(value, list):
-        for place, part in enumerate(value):
-            yield from _not_json(part, (*path, place))
+        for index, part in enumerate(value):
+            yield from _not_json(part, (*path, index))
 
 
-_AT_ONCE: Final = 10_000
-"""So many tenants in one question: a statement takes only so many values."""
+_TENANTS_PER_QUERY: Final = 10_000
+"""Below the databases' limits on parameters per statement."""
 
 
 def reject_over_quota(tx: OperatorTransaction, resources: Changes) -> None:
-    """Refuse changes that have been written, totals included, if they take a tenant over a quota."""
+    """Reject changes, already written together with the counters, that exceed a tenant's quota."""
     if tx.force:
         return
-    asked = _asked(tx, resources)
-    ids = sorted(asked)
+    requested = _requested(tx, resources)
+    ids = sorted(requested)
     over = []
-    for start in range(0, len(ids), _AT_ONCE):
-        some = ids[start : start + _AT_ONCE]
-        context = QuotaHeadroom(tx, some)
-        names = tx.connection.execute(select(tenants.c.id, tenants.c.name).where(tenants.c.id.in_(some)))
+    for start in range(0, len(ids), _TENANTS_PER_QUERY):
+        batch = ids[start : start + _TENANTS_PER_QUERY]
+        headroom = QuotaHeadroom(tx, batch)
+        names = tx.connection.execute(select(tenants.c.id, tenants.c.name).where(tenants.c.id.in_(batch)))
         for tenant_id, name in names:
-            exceeded = context.exceeded(tenant_id, asked[tenant_id])
+            exceeded = headroom.exceeded(tenant_id, requested[tenant_id])
             if exceeded:
                 over.append(f"the tenant {name} is {over_quota_message(exceeded)}")
     if over:
         raise OverridableError("; ".join(over))
 
 
-def _asked(tx: OperatorTransaction, resources: Changes) -> dict[int, Counter[str]]:
-    """What all the new and grown ones of each tenant take beyond what they took."""
-    asked: dict[int, Counter[str]] = {}
+def _requested(tx: OperatorTransaction, resources: Changes) -> dict[int, Counter[str]]:
+    """Return by tenant what new and grown resources use beyond their previous use."""
+    requested: dict[int, Counter[str]] = {}
     for before, resource in resources.written():
-        # One that comes from another tenant is new here.
+        # A resource moved from another tenant is new to this one.
         known = before if before is not None and before["tenant_id"] == resource["tenant_id"] else None
         more = requested_amounts(resource, known, tx.now)
         if more:
-            asked.setdefault(resource["tenant_id"], Counter()).update(more)
-    return asked
+            requested.setdefault(resource["tenant_id"], Counter()).update(more)
+    return requested

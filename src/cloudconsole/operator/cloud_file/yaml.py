@@ -25,7 +25,7 @@ from cloudconsole.operator.validation import Path, format_path
 
 
 class TimeText(str):
-    """A date or time that stood in the file without quotes, as it stood there."""
+    """An unquoted date or time, as written in the file."""
 
     __slots__ = ()
 
@@ -36,7 +36,7 @@ def _boolean(text: str) -> bool:
 
 def _whole(text: str) -> int:
     number = int(text, 0)
-    # Python reads hexadecimal digits without end, but does not write as many decimal ones.
+    # Python parses hexadecimal of any length but limits the conversion to decimal.
     str(number)
     return number
 
@@ -45,7 +45,7 @@ def _special(text: str) -> Decimal:
     return Decimal(text.replace(".", ""))
 
 
-_MEANINGS: Final[tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...]] = (
+_SCALAR_TYPES: Final[tuple[tuple[re.Pattern[str], Callable[[str], Any]], ...]] = (
     (re.compile(r"|~|null|Null|NULL"), lambda _text: None),
     (re.compile(r"true|True|TRUE|false|False|FALSE"), _boolean),
     (re.compile(r"[-+]?(?:0|[1-9][0-9]*)|0o[0-7]+|0x[0-9a-fA-F]+"), _whole),
@@ -57,24 +57,24 @@ _FIRST_CHARACTERS: Final = frozenset("~nNtTfF+-.0123456789")
 
 
 def meaning_of(text: str) -> Any:
-    """The value of a word without quotes; ValueError where no computer can hold it."""
+    """Return the value of an unquoted scalar; raise ValueError if it is too large."""
     if text and text[0] not in _FIRST_CHARACTERS:
         return text
-    for pattern, make in _MEANINGS:
+    for pattern, make in _SCALAR_TYPES:
         if pattern.fullmatch(text):
             try:
                 return make(text)
             except (ValueError, InvalidOperation):
-                raise ValueError("is a number too large to hold") from None
+                raise ValueError("is a number that is too large") from None
     return text
 
 
 Lines = dict[int, dict[str | int, int]]
-"""Where the parts of each mapping and list stand, by the `id` of the mapping or list."""
+"""The lines of the entries of each mapping and list, by the `id` of the mapping or list."""
 
 
 class Unreadable(Exception):
-    """Text that cannot be read on from here."""
+    """A problem that ends the parsing."""
 
     def __init__(self, line: int, message: str, path: Path = ()) -> None:
         super().__init__(message)
@@ -83,16 +83,16 @@ class Unreadable(Exception):
 
 @dataclass
 class Document:
-    """The data of a file, or None where it could not be read to its end, and the problems met on the way."""
+    """The data of a file, or None if parsing stopped, and the problems found."""
 
     data: dict[str, Any] | None = None
     problems: list[Problem] = field(default_factory=list)
     faulty: set[Path] = field(default_factory=set)
-    """Paths of values that could not be had, and about which there is nothing more to say."""
+    """Paths of invalid values that have been reported."""
     lines: Lines = field(default_factory=dict)
 
     def line_of(self, path: Path) -> int:
-        """The line of a value, or of the nearest thing around it that is there."""
+        """Return the line of a value, or of its nearest ancestor that exists."""
         line = 1
         value: Any = self.data
         for step in path:
@@ -103,13 +103,13 @@ class Document:
         return line
 
 
-DEEPEST: Final = 100
-MOST_REPEATED: Final = 100_000
-"""How many values aliases may stand for in all."""
+MAX_DEPTH: Final = 100
+MAX_ALIASED_VALUES: Final = 100_000
+"""Limit on the total number of values that aliases expand to."""
 
 _Parser: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TEXT_TAGS: Final = ("!", "tag:yaml.org,2002:str")
-_BEING_READ: Final = object()
+_IN_PROGRESS: Final = object()
 
 
 def read_document(content: bytes) -> Document:
@@ -128,15 +128,15 @@ def read_document(content: bytes) -> Document:
     return document
 
 
-class _Read(NamedTuple):
-    """A value, how many values it has in it, itself included, and how deeply it is nested."""
+class _Node(NamedTuple):
+    """A value, the number of values in it including itself, and its depth."""
 
     value: Any
     size: int
     height: int
 
 
-_NOTHING: Final = _Read(None, 1, 1)
+_EMPTY: Final = _Node(None, 1, 1)
 
 
 class _Builder:
@@ -144,34 +144,34 @@ class _Builder:
         self._parser = parser
         self._document = document
         self._repeated = 0
-        self._anchors: dict[str, _Read] = {}
+        self._anchors: dict[str, _Node] = {}
 
     def read(self) -> dict[str, Any]:
         self._next()
         if isinstance(self._next(), StreamEndEvent):
-            raise Unreadable(1, "is empty: a cloud file begins with version: 1")
+            raise Unreadable(1, "is empty: a cloud file starts with version: 1")
         first = self._next()
         data = self._value(first, ()).value
         while not isinstance(event := self._next(), StreamEndEvent):
             if isinstance(event, DocumentStartEvent):
                 raise Unreadable(_line(event), "a second document begins here: a cloud file has only one")
         if not isinstance(data, dict):
-            raise Unreadable(_line(first), "must be a mapping that begins with version: 1")
+            raise Unreadable(_line(first), "must be a mapping that starts with version: 1")
         return data
 
     def _next(self) -> Event:
         event: Event = self._parser.get_event()
         return event
 
-    def _value(self, event: Event, path: Path) -> _Read:
+    def _value(self, event: Event, path: Path) -> _Node:
         if isinstance(event, AliasEvent):
             return self._aliased(event, path)
         _check_depth(event, path, 1)
         anchor = getattr(event, "anchor", None)
         if anchor:
-            self._anchors[anchor] = _Read(_BEING_READ, 0, 0)
+            self._anchors[anchor] = _Node(_IN_PROGRESS, 0, 0)
         if isinstance(event, ScalarEvent):
-            read = _Read(self._scalar(event, path), 1, 1)
+            read = _Node(self._scalar(event, path), 1, 1)
         elif isinstance(event, SequenceStartEvent):
             read = self._list(event, path)
         else:
@@ -180,50 +180,50 @@ class _Builder:
             self._anchors[anchor] = read
         return read
 
-    def _aliased(self, event: AliasEvent, path: Path) -> _Read:
+    def _aliased(self, event: AliasEvent, path: Path) -> _Node:
         name = str(event.anchor)
         read = self._anchors.get(name)
         if read is None:
-            self._complain(event, path, f"*{name} refers to nothing: there is no &{name} before it")
-            return _NOTHING
-        if read.value is _BEING_READ:
-            self._complain(event, path, f"*{name} refers to something that it is itself a part of")
-            return _NOTHING
+            self._report_invalid(event, path, f"*{name} is undefined: there is no &{name} before it")
+            return _EMPTY
+        if read.value is _IN_PROGRESS:
+            self._report_invalid(event, path, f"*{name} refers to a value that contains it")
+            return _EMPTY
         _check_depth(event, path, read.height)
         self._repeated += read.size
-        if self._repeated > MOST_REPEATED:
-            raise Unreadable(_line(event), f"aliases stand for more than {MOST_REPEATED} values", path)
+        if self._repeated > MAX_ALIASED_VALUES:
+            raise Unreadable(_line(event), f"aliases expand to more than {MAX_ALIASED_VALUES} values", path)
         return read
 
     def _scalar(self, event: ScalarEvent, path: Path) -> Any:
         text: str = event.value
         if event.tag is not None and event.tag not in _TEXT_TAGS:
-            self._complain(event, path, f"has the tag {event.tag!a}, and tags are not taken")
+            self._report_invalid(event, path, f"has the tag {event.tag!a}: tags are not supported")
         if any("\ud800" <= character <= "\udfff" for character in text):
-            self._complain(event, path, "has half of a character: write the character itself")
+            self._report_invalid(event, path, "contains half of a surrogate pair: write the character itself")
         if event.tag is not None or not event.implicit[0]:
             return text
         try:
             return meaning_of(text)
         except ValueError as error:
-            self._complain(event, path, str(error))
+            self._report_invalid(event, path, str(error))
             return None
 
-    def _list(self, start: Any, path: Path) -> _Read:
-        self._refuse_tag(start, path)
+    def _list(self, start: Any, path: Path) -> _Node:
+        self._reject_tag(start, path)
         items: list[Any] = []
         lines = self._document.lines[id(items)] = {}
         size = height = 0
         while not isinstance(event := self._next(), SequenceEndEvent):
-            place = len(items)
-            lines[place] = _line(event)
-            item = self._value(event, (*path, place))
+            index = len(items)
+            lines[index] = _line(event)
+            item = self._value(event, (*path, index))
             items.append(item.value)
             size, height = size + item.size, max(height, item.height)
-        return _Read(items, size + 1, height + 1)
+        return _Node(items, size + 1, height + 1)
 
-    def _mapping(self, start: Any, path: Path) -> _Read:
-        self._refuse_tag(start, path)
+    def _mapping(self, start: Any, path: Path) -> _Node:
+        self._reject_tag(start, path)
         entries: dict[str, Any] = {}
         lines = self._document.lines[id(entries)] = {}
         size = height = 0
@@ -234,35 +234,35 @@ class _Builder:
             if key is not None:
                 lines.setdefault(key, _line(event))
                 entries[key] = entry.value
-        return _Read(entries, size + 1, height + 1)
+        return _Node(entries, size + 1, height + 1)
 
     def _key(self, event: Event, path: Path, earlier: dict[str | int, int]) -> str | None:
-        """A mapping's next key, or None where it is not one that can be taken."""
+        """Return the mapping's next key, or None if it is invalid."""
         key = self._value(event, path).value
         if not isinstance(key, str):
-            self._note(event, path, "has a key that is not text: put the key in quotes")
+            self._report(event, path, "has a key that is not text: put the key in quotes")
             return None
         if key in earlier:
-            self._note(event, (*path, key), f"is there twice: first in line {earlier[key]}")
+            self._report(event, (*path, key), f"appears twice: first on line {earlier[key]}")
         elif key == "<<" and isinstance(event, ScalarEvent) and event.implicit[0]:
-            self._complain(event, (*path, key), "merging mappings is not taken: write the keys out")
+            self._report_invalid(event, (*path, key), "merge keys are not supported: write out the keys")
         return str(key)
 
-    def _refuse_tag(self, start: Any, path: Path) -> None:
+    def _reject_tag(self, start: Any, path: Path) -> None:
         if start.tag is not None and start.tag != "!":
-            self._complain(start, path, f"has the tag {start.tag!a}, and tags are not taken")
+            self._report_invalid(start, path, f"has the tag {start.tag!a}: tags are not supported")
 
-    def _complain(self, event: Event, path: Path, message: str) -> None:
-        """Note a problem that leaves nothing more to say about the value there."""
-        self._note(event, path, message)
+    def _report_invalid(self, event: Event, path: Path, message: str) -> None:
+        """Report a problem and exclude the value from further validation."""
+        self._report(event, path, message)
         self._document.faulty.add(path)
 
-    def _note(self, event: Event, path: Path, message: str) -> None:
+    def _report(self, event: Event, path: Path, message: str) -> None:
         self._document.problems.append(Problem(_line(event), format_path(path), message))
 
 
 def _check_depth(event: Event, path: Path, height: int) -> None:
-    if len(path) + height > DEEPEST:
+    if len(path) + height > MAX_DEPTH:
         raise Unreadable(_line(event), "is nested too deeply", path[:3])
 
 
@@ -279,21 +279,21 @@ def _readable(content: bytes) -> str:
     unreadable = Reader.NON_PRINTABLE.search(text)
     if unreadable:
         line = text.count("\n", 0, unreadable.start()) + 1
-        raise Unreadable(line, f"has the character {unreadable.group()!a}, which YAML does not allow")
+        raise Unreadable(line, f"contains the character {unreadable.group()!a}, which YAML does not allow")
     return text
 
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 _NOT_PLAIN: Final = frozenset(("null", "true", "false", "yes", "no", "on", "off", "y", "n"))
-"""Words that mean something else to one YAML reader or another."""
+"""Words that some YAML parsers read as another type."""
 
-# Characters that JSON leaves as they are and YAML takes for line breaks or refuses.
+# Characters that JSON does not escape and YAML reads as line breaks or rejects.
 _ESCAPED: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-_LONGEST_PLAIN_KEY: Final = 128
+_MAX_IMPLICIT_KEY_LENGTH: Final = 128
 
 
 class Plain(str):
-    """Text that is known to read back as it stands, such as a time."""
+    """Text that needs no quotes, such as a time."""
 
     __slots__ = ()
 
@@ -316,8 +316,8 @@ def flow(value: Any) -> str:
 
 def _key(key: str) -> str:
     text = _text(key)
-    # YAML takes a longer key only where a question mark announces it.
-    return text if len(text) <= _LONGEST_PLAIN_KEY else f"? {text} "
+    # YAML requires `?` before a longer key.
+    return text if len(text) <= _MAX_IMPLICIT_KEY_LENGTH else f"? {text} "
 
 
 def _text(text: str) -> str:

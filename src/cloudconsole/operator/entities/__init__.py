@@ -1,4 +1,4 @@
-"""The table of nouns: what operators keep, and for each the verbs that change it or show it."""
+"""Registry of the entity types that operators manage."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Accounts, last-operator guard, session revocation, throttle reset."""
+"""Accounts: last-operator guard, session revocation, throttle reset."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -28,29 +28,29 @@ def has_accounts(connection: Connection) -> bool:
 
 
 def active_operators() -> Select[tuple[str]]:
-    """Their usernames."""
+    """Select the usernames of operators who can log in."""
     operators = select(accounts.c.username).join(tenants, tenants.c.id == accounts.c.tenant_id)
     return operators.where(accounts.c.role == "operator", ~accounts.c.disabled, ~tenants.c.disabled)
 
 
 @contextmanager
 def ensure_operator_remains(tx: OperatorTransaction) -> Iterator[None]:
-    """Refuse what is done within if no operator can log in afterwards, where one could before."""
+    """Reject the enclosed changes if they leave no operator who can log in."""
     can_log_in = active_operators().limit(1)
-    could = tx.connection.scalar(can_log_in)
+    before = tx.connection.scalar(can_log_in)
     yield
-    if could is not None and not tx.force and tx.connection.scalar(can_log_in) is None:
-        raise OverridableError(f"this leaves no operator who can log in, as {could} can now: keep one")
+    if before is not None and not tx.force and tx.connection.scalar(can_log_in) is None:
+        raise OverridableError(f"this leaves no operator who can log in ({before} can now): keep one")
 
 
 def reject_removing_last_operator(tx: OperatorTransaction, going: ColumnElement[bool]) -> None:
-    """Refuse a change after which no operator could log in, where one can now; `going` says whom it concerns."""
+    """Reject a change that leaves no operator who can log in; `going` matches the accounts that lose access."""
     if tx.force:
         return
     can_log_in = active_operators()
     last = tx.connection.scalar(can_log_in.where(going).limit(1))
     if last is not None and tx.connection.scalar(can_log_in.where(~going).limit(1)) is None:
-        raise OverridableError(f"the account {last} is the last operator who can log in: make another one first")
+        raise OverridableError(f"the account {last} is the last operator who can log in: create another one first")
 
 
 def new_version() -> int:
@@ -63,17 +63,20 @@ def end_account_sessions(tx: OperatorTransaction, tenant_id: int) -> None:
 
 
 def ends_federated_sessions(before: Row, after: Row) -> bool:
-    """Whether a tenant's change does. Enabling, too: a login under way when it was disabled may have opened one."""
+    """Return whether a tenant's change ends them.
+
+    Enabling does too: a login in progress while the tenant was disabled may have opened a session.
+    """
     return any(before[field] != after[field] for field in ("disabled", "project"))
 
 
 def end_federated_sessions(tx: OperatorTransaction, tenant_id: int) -> None:
-    """Of those that an identity endpoint behind us vouches for: all that were opened before, or are in this second."""
+    """End the tenant's federated sessions opened before now or within this second."""
     tx.connection.execute(update(tenants).where(tenants.c.id == tenant_id).values(guests_ended_at=tx.now))
 
 
 PASSWORD_CHANGED: Final[Record] = {"password": "changed"}
-"""All that is ever noted of a password."""
+"""The only audit record of a password."""
 
 
 class Accounts(EntityType):
@@ -91,31 +94,33 @@ class Accounts(EntityType):
         columns = self.table.c
         return {
             "tenant": tenant_filter(columns.tenant_id),
-            "role": Filter("only those of this role", lambda _desk, role: columns.role == role, choices=get_args(Role)),
+            "role": Filter(
+                "only accounts with this role", lambda _tx, role: columns.role == role, choices=get_args(Role)
+            ),
             "prefix": prefix_filter(columns.username, "name"),
             "disabled": switch_filter(columns.disabled, "only the disabled ones"),
         }
 
     def add(self, tx: OperatorTransaction, values: Values) -> ChangeResult:
-        """Add an account; of its password, `password_hash` is given."""
+        """Add an account; `password_hash` is required."""
         if values.get("password_hash") is None:
             raise OperatorError("password_hash: is missing")
         return super().add(tx, values)
 
     def check_new(self, tx: OperatorTransaction, values: Values) -> None:
-        """Refuse what could not be added, before anyone is asked for its password."""
+        """Reject an account that cannot be added, before prompting for its password."""
         self._new_row(tx, values)
 
     def change(self, tx: OperatorTransaction, key: str, values: Values) -> ChangeResult:
         if "password_hash" in values:
-            raise OperatorError("password_hash: is changed by resetting the password")
+            raise OperatorError("password_hash: cannot be changed here: reset the password")
         return super().change(tx, key, values)
 
     def reset_password(self, tx: OperatorTransaction, key: str, password_hash: str) -> ChangeResult:
         current = self._require(tx, key)
         values = {"username": current["username"], "password_hash": password_hash}
-        given = parse_model(models.Account, values, tx.keeping([current["username"]]))
-        self._renew(tx, current, password_hash=given.password_hash)
+        account = parse_model(models.Account, values, tx.allowing_names([current["username"]]))
+        self._renew(tx, current, password_hash=account.password_hash)
         return self._record_change(tx, "password", key, None, PASSWORD_CHANGED)
 
     def end_sessions(self, tx: OperatorTransaction, key: str) -> ChangeResult:
@@ -123,8 +128,8 @@ class Accounts(EntityType):
         return self._record_change(tx, "end-sessions", key, None, {"sessions": "ended"})
 
     def _renew(self, tx: OperatorTransaction, current: Row, **columns: Any) -> None:
-        renewed = update(self.table).where(self._is(current)).values(version=new_version(), **columns)
-        tx.connection.execute(renewed)
+        statement = update(self.table).where(self._is(current)).values(version=new_version(), **columns)
+        tx.connection.execute(statement)
 
     def _query(self) -> Select[Any]:
         return with_tenant(self.table)
@@ -133,10 +138,10 @@ class Accounts(EntityType):
         return {"tenant": row["tenant"], **serializers.account_record(row)}
 
     def _row(self, tx: OperatorTransaction, values: Values) -> Row:
-        tenant_id, others, findings = require_owner(tx, values)
+        tenant_id, others, errors = require_owner(tx, values)
         if "password_file" in others:
-            raise OperatorError("password_file: is not taken here")
-        account = parse_model(models.Account, others, tx, findings)
+            raise OperatorError("password_file: is not allowed here")
+        account = parse_model(models.Account, others, tx, errors)
         row = {"tenant_id": tenant_id, "username": account.username, "role": account.role, "disabled": account.disabled}
         return row if account.password_hash is None else {**row, "password_hash": account.password_hash}
 
@@ -148,7 +153,7 @@ class Accounts(EntityType):
             reject_removing_last_operator(tx, self._is(before))
 
     def _is_operator(self, tx: OperatorTransaction, row: Row | None) -> bool:
-        """Whether this will be an operator who can log in."""
+        """Return whether the account is an operator who can log in."""
         if row is None or row["disabled"] or row["role"] != "operator":
             return False
         tenants = tables.tenants.c
@@ -161,21 +166,19 @@ ACCOUNTS: Final = Accounts()
 def clear_throttle(
     tx: OperatorTransaction, activity: Connection, username: str, network: str | None = None
 ) -> ChangeResult:
-    """Forget an account's failed logins, from one network or from all, and say how many there were.
+    """Delete an account's failed logins, from one network or from all.
 
-    They are in the other database, which the caller commits once the desk is done: should the machine stop between
-    the two, there is a line too many in the trail, and none is missing.
+    Commit `activity` after `tx`: a crash between the two leaves an extra audit entry, never a missing one.
     """
     ACCOUNTS.show(tx, username)
     failures = delete(login_failures).where(login_failures.c.user_hash == hash_username(username))
     if network is not None:
         failures = failures.where(login_failures.c.network == network)
-    forgotten = activity.execute(failures).rowcount
-    after = {**({} if network is None else {"address": network}), "failures": forgotten}
+    deleted = activity.execute(failures).rowcount
+    after = {**({} if network is None else {"address": network}), "failures": deleted}
     record_change(tx, "account.clear-throttle", username, None, after)
     return ChangeResult(username, None, after)
 
 
 def throttle_cleared(done: ChangeResult) -> str:
-    """What was done, in words."""
-    return f"{0 if done.after is None else done.after['failures']} failed logins forgotten"
+    return f"{0 if done.after is None else done.after['failures']} failed logins cleared"

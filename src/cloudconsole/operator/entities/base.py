@@ -1,4 +1,4 @@
-"""Entity base class: CRUD verbs, hooks, paging."""
+"""Base classes of entity types: CRUD verbs, hooks, pagination."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Container, Mapping
@@ -13,10 +13,9 @@ from cloudconsole.operator.models import EntityModel
 from cloudconsole.operator.names import texts_in
 from cloudconsole.operator.serializers import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
-from cloudconsole.operator.validation import with_article
 
 TOGGLE_FIELDS: Final = ("disabled", "enabled")
-"""Fields that have verbs of their own."""
+"""Fields changed by the verbs disable and enable."""
 
 PAST_TENSE: Final[Mapping[str, str]] = {
     "add": "added",
@@ -27,7 +26,6 @@ PAST_TENSE: Final[Mapping[str, str]] = {
     "reset": "reset to the defaults",
     "remove": "removed",
 }
-"""What a verb did."""
 
 NOTHING_TO_CHANGE: Final = "nothing to change"
 
@@ -36,29 +34,29 @@ Values = Mapping[str, Any]
 
 
 class EntityTraits(ABC):
-    """One kind of thing that operators keep. Values and records have the names of a cloud file."""
+    """Description and hooks of an entity type. Values and records use the field names of a cloud file."""
 
     name: ClassVar[str]
     label: ClassVar[str]
-    """What people call one."""
+    """The name in messages."""
     plural: ClassVar[str]
     model: ClassVar[type[EntityModel]]
     table: ClassVar[Table]
     key: ClassVar[str] = "id"
-    """The field, and the column, that names one."""
+    """The field and column that identify an entity."""
     owner: ClassVar[str | None] = None
-    """What is said of the field `tenant`, where there is one."""
+    """Help text of the field `tenant`, if there is one."""
     may_lack_owner: ClassVar[bool] = False
     fixed: ClassVar[frozenset[str]] = frozenset()
-    """Fields that stay as they were added."""
+    """Fields that cannot be changed."""
     verbs: ClassVar[tuple[str, ...]] = ("add", "change", "disable", "enable", "remove", "show", "list")
     generated: ClassVar[Mapping[str, str]] = {}
-    """Required fields that need not be given, and what they are then."""
+    """Required fields that are generated if missing, with a description of the value."""
     overridable: ClassVar[frozenset[str]] = frozenset()
-    """Verbs with a rule that a desk with `force` overrides."""
+    """Verbs with a rule that `force` overrides."""
 
     def inputs(self) -> tuple[InputField, ...]:
-        """The fields that adding one takes, and a record has."""
+        """Return the fields of `add` and of a record."""
         own = inputs_of(self.model, self.generated)
         if self.owner is None:
             return own
@@ -66,43 +64,43 @@ class EntityTraits(ABC):
         return InputField("tenant", self.owner, "text", is_required=not may_lack, may_be_nothing=may_lack), *own
 
     def changeable(self) -> tuple[InputField, ...]:
-        """The fields that changing one takes: those with verbs of their own are none."""
-        return tuple(given for given in self.inputs() if given.name not in (*self.fixed, *TOGGLE_FIELDS))
+        """Return the fields of `change`."""
+        return tuple(field for field in self.inputs() if field.name not in (*self.fixed, *TOGGLE_FIELDS))
 
     def filters(self) -> Mapping[str, Filter]:
         return {}
 
-    def _filters_for(self, wanted: Container[str]) -> Mapping[str, Filter]:
-        """The filters as they serve best where these are wanted together."""
-        del wanted
+    def _filters_for(self, names: Container[str]) -> Mapping[str, Filter]:
+        """Return the filters in the form that is fastest for this combination."""
+        del names
         return self.filters()
 
     def key_of(self, record: Record) -> str:
-        """The key of a record, which the other verbs take."""
+        """Return the key of a record, as passed to the other verbs."""
         return str(record[self.key])
 
     @abstractmethod
     def record_of(self, row: Row) -> Record:
-        """A row, with the column names of the table and its `tenant` and `node` named, in the names of a cloud file."""
+        """Convert a row, whose `tenant` and `node` are names, to a record."""
 
     @abstractmethod
     def _row(self, tx: OperatorTransaction, values: Values) -> Row:
-        """Values that were found to fit, as columns."""
+        """Validate values and convert them to columns."""
 
     def _complete(self, tx: OperatorTransaction, values: Values) -> Values:
-        """Values for a new one, with what is made up where it is not given."""
+        """Add generated values for a new entity."""
         del tx
         return values
 
     def _check(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:  # noqa: B027 - many need none
-        """Refuse what would leave the cloud wrong."""
+        """Reject a change that violates a rule."""
 
     def _written(self, row: Row) -> Row:
-        """The columns to write where something changed."""
+        """Return the columns to write for a changed row."""
         return row
 
     def _follow(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:  # noqa: B027 - many need none
-        """Do what a change brings with it; before a removal and after any other change."""
+        """Apply side effects: before a removal, after any other change."""
 
     def _query(self) -> Select[Any]:
         return select(self.table)
@@ -110,12 +108,12 @@ class EntityTraits(ABC):
     def _order(self) -> tuple[ColumnElement[Any], ...]:
         return (self.table.c[self.key],)
 
-    def _place(self, key: str) -> tuple[Any, ...]:
-        """Where a key stands in that order."""
+    def _sort_key(self, key: str) -> tuple[Any, ...]:
+        """Return the values of the order columns for a key."""
         return (self._value_of(key),)
 
     def _value_of(self, key: str) -> Any:
-        """A key as its column has it."""
+        """Convert a key to its column's type."""
         return key
 
 
@@ -124,7 +122,7 @@ PAGE_SIZE: Final = 100
 
 
 class ChangeResult(NamedTuple):
-    """A thing before and after a change; None where it was not there. Equal where there was nothing to change."""
+    """An entity before and after a change; None if it did not exist. Both are equal if nothing changed."""
 
     subject: str
     before: Record | None
@@ -136,9 +134,7 @@ class ChangeResult(NamedTuple):
 
 
 class EntityType(EntityTraits):
-    """A kind of thing, and the verbs by which operators keep it."""
-
-    # The verbs
+    """An entity type with its verbs."""
 
     def add(self, tx: OperatorTransaction, values: Values) -> ChangeResult:
         row = self._new_row(tx, values)
@@ -148,11 +144,11 @@ class EntityType(EntityTraits):
         return self._record_change(tx, "add", key, None, self.show(tx, key))
 
     def fresh_key(self, tx: OperatorTransaction) -> str | None:
-        """A key for a new one, for `add_once`; None where keys are not made up."""
+        """Return a key for `add_once`, or None if keys are not generated."""
         return str(self._complete(tx, {})[self.key]) if self.key in self.generated else None
 
     def add_once(self, tx: OperatorTransaction, key: str, values: Values) -> ChangeResult:
-        """Add one under a fresh key. The same again changes nothing; a key that another took meanwhile is made anew."""
+        """Add an entity under a fresh key, idempotently; generate another key if it is in use."""
         current = self._find(tx, key)
         if current is None:
             return self.add(tx, {**values, self.key: self._value_of(key)})
@@ -188,30 +184,27 @@ class EntityType(EntityTraits):
         after: str | None = None,
         limit: int | None = PAGE_SIZE,
     ) -> Records:
-        """Those that all filters let through, in order, from behind the key `after` on."""
+        """Return a page of the entities that match all filters, after the key `after`."""
         query = self._paged(tx, self._query(), filters or {}, after, limit)
         return [self.record_of(dict(row)) for row in tx.connection.execute(query).mappings()]
-
-    # How they do it
 
     def _paged(
         self, tx: OperatorTransaction, query: Select[Any], filters: Values, after: str | None, limit: int | None
     ) -> Select[Any]:
-        """A query for no more than a page."""
-        known = self._filters_for(filters)
+        available = self._filters_for(filters)
         for name, value in filters.items():
-            query = query.where(known[name].condition(tx, value))
+            query = query.where(available[name].condition(tx, value))
         order = self._order()
         if after is not None:
-            query = query.where(tuple_(*order) > tuple_(*self._place(after)))
+            query = query.where(tuple_(*order) > tuple_(*self._sort_key(after)))
         return query.order_by(*order).limit(limit)
 
     def _new_row(self, tx: OperatorTransaction, values: Values) -> Row:
-        """The row of a new one, if it can be added."""
+        """Return the row of a new entity; raise if it cannot be added."""
         row = self._row(tx, self._complete(tx, values))
         key = str(row[self.key])
         if self._find(tx, key) is not None:
-            raise ValidationError([((self.key,), f"there is {with_article(self.label)} {key} already")])
+            raise ValidationError([((self.key,), f"{self.label} {key} already exists")])
         self._check(tx, None, row)
         return row
 
@@ -223,11 +216,11 @@ class EntityType(EntityTraits):
         return self._write(tx, verb, current, self._changed_row(tx, before, values))
 
     def _changed_row(self, tx: OperatorTransaction, before: Record, values: Values) -> Row:
-        """The row of one with other values; names that it has already may stay."""
-        return self._row(tx.keeping(frozenset(texts_in(before))), before | dict(values))
+        """Return the row with changed values; its current names stay valid."""
+        return self._row(tx.allowing_names(frozenset(texts_in(before))), before | dict(values))
 
     def _write(self, tx: OperatorTransaction, verb: str, current: Row, row: Row) -> ChangeResult:
-        """Make the current row this one, if it is not."""
+        """Update the current row if it differs."""
         before = self.record_of(current)
         key = self.key_of(before)
         if row == {column: current[column] for column in row}:
@@ -237,9 +230,9 @@ class EntityType(EntityTraits):
         self._follow(tx, current, current | row)
         (after,) = tx.connection.execute(self._query().where(self._is(current))).mappings()
         record = self.record_of(dict(after))
-        if (other := self.key_of(record)) != key:
-            # Under the new key, too: whoever looks for that one finds what it was called before.
-            record_change(tx, f"{self.name}.rename", other, before, record)
+        if (new_key := self.key_of(record)) != key:
+            # Under the new key too, so that a search for it shows the former one.
+            record_change(tx, f"{self.name}.rename", new_key, before, record)
         return self._record_change(tx, verb, key, before, record)
 
     def _record_change(
@@ -264,21 +257,20 @@ class EntityType(EntityTraits):
             raise OperatorError(f"there is no {self.label} {key}")
         return row
 
-    def _refuse_taken_name(self, tx: OperatorTransaction, before: Row | None, after: Row) -> None:
-        """Refuse a name that another one has already."""
+    def _reject_duplicate_name(self, tx: OperatorTransaction, before: Row | None, after: Row) -> None:
         columns = self.table.c
         if before is not None and before["name"] == after["name"]:
             return
         if tx.connection.scalar(select(columns.id).where(columns.name == after["name"])) is not None:
-            raise ValidationError([(("name",), f"there is {with_article(self.label)} {after['name']} already")])
+            raise ValidationError([(("name",), f"{self.label} {after['name']} already exists")])
 
 
 class NumberedEntityType(EntityType):
-    """A noun whose ids are digits as text: listed by number."""
+    """An entity type whose ids are digits as text, listed in numeric order."""
 
     def _order(self) -> tuple[ColumnElement[Any], ...]:
         key = self.table.c[self.key]
         return func.length(key), key
 
-    def _place(self, key: str) -> tuple[Any, ...]:
+    def _sort_key(self, key: str) -> tuple[Any, ...]:
         return len(key), key

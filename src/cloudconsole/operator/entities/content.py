@@ -39,7 +39,7 @@ class Flavors(NumberedEntityType):
 
     def _check(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         if after is not None:
-            self._refuse_taken_name(tx, before, after)
+            self._reject_duplicate_name(tx, before, after)
 
 
 _LETTERS: Final = string.ascii_lowercase + string.digits
@@ -54,7 +54,7 @@ class Urls(EntityType):
     owner = "the tenant it is published to (default: all)"
     may_lack_owner = True
     fixed = frozenset({"id"})
-    generated: ClassVar[Mapping[str, str]] = {"id": "one is made up"}
+    generated: ClassVar[Mapping[str, str]] = {"id": "generated"}
 
     def filters(self) -> Mapping[str, Filter]:
         columns = self.table.c
@@ -76,8 +76,8 @@ class Urls(EntityType):
         return {**owner, **serializers.url_record(row)}
 
     def _row(self, tx: OperatorTransaction, values: Values) -> Row:
-        tenant_id, others, findings = split_owner(tx, values)
-        return serializers.url_row(parse_model(models.UrlEntry, others, tx, findings), tenant_id)
+        tenant_id, others, errors = split_owner(tx, values)
+        return serializers.url_row(parse_model(models.UrlEntry, others, tx, errors), tenant_id)
 
 
 class Domains(NumberedEntityType):
@@ -93,7 +93,7 @@ class Domains(NumberedEntityType):
         columns = self.table.c
         return {
             "tenant": tenant_filter(columns.tenant_id),
-            "prefix": Filter("only those whose id or name begins so", self._begins),
+            "prefix": Filter("only those whose id or name begins with this", self._has_prefix),
             "disabled": switch_filter(~columns.enabled, "only those not in service"),
         }
 
@@ -103,7 +103,7 @@ class Domains(NumberedEntityType):
     def enable(self, tx: OperatorTransaction, key: str) -> ChangeResult:
         return self._change(tx, "enable", self._require(tx, key), {"enabled": True})
 
-    def _begins(self, _desk: OperatorTransaction, prefix: str) -> ColumnElement[bool]:
+    def _has_prefix(self, _tx: OperatorTransaction, prefix: str) -> ColumnElement[bool]:
         columns = self.table.c
         return or_(starts_with(columns.id, prefix), starts_with(columns.name, prefix))
 
@@ -114,8 +114,8 @@ class Domains(NumberedEntityType):
         return {"tenant": row["tenant"], **serializers.domain_record(row)}
 
     def _row(self, tx: OperatorTransaction, values: Values) -> Row:
-        tenant_id, others, findings = require_owner(tx, values)
-        return serializers.domain_row(parse_model(models.Domain, others, tx, findings), tenant_id)
+        tenant_id, others, errors = require_owner(tx, values)
+        return serializers.domain_row(parse_model(models.Domain, others, tx, errors), tenant_id)
 
 
 class News(EntityType):

@@ -1,4 +1,4 @@
-"""Prices and the must-stay-priced check."""
+"""Prices, and the check that resources keep a price."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -21,7 +21,7 @@ from cloudconsole.store.tables import nodes, prices, resources
 
 
 def price_starts(tx: OperatorTransaction, kind: str, *, without: int | None = None) -> dict[int | None, int]:
-    """The starts of a kind's prices, or as they would be without one of them."""
+    """Return the starts of a kind's prices, optionally ignoring one of them."""
     columns = prices.c
     query = select(columns.node_id, func.min(columns.start)).group_by(columns.node_id)
     query = query.where(columns.kind == kind, columns.type.is_(None))
@@ -31,7 +31,7 @@ def price_starts(tx: OperatorTransaction, kind: str, *, without: int | None = No
 
 
 def check_priced(tx: OperatorTransaction, resource: Row) -> None:
-    """Refuse a billable resource that would have no price when it starts."""
+    """Reject a billable resource that has no price when it starts."""
     kind = resource["kind"]
     if kind not in PRICED_UNITS:
         return
@@ -41,22 +41,26 @@ def check_priced(tx: OperatorTransaction, resource: Row) -> None:
 
 
 def reject_unpriced(tx: OperatorTransaction, kind: str, current: Starts, changed: Starts) -> None:
-    """Refuse a change of prices that leaves a resource without one that it has now."""
-    lost = _left_without(tx, current, changed)
-    if lost is None:
+    """Reject a change of prices that leaves a resource without a price."""
+    unpriced = _unpriced(tx, current, changed)
+    if unpriced is None:
         return
     columns = resources.c
     query = select(columns.id, nodes.c.name, columns.started_at).join(nodes, nodes.c.id == columns.node_id)
-    query = query.where(columns.kind == kind, lost).order_by(columns.id)
+    query = query.where(columns.kind == kind, unpriced).order_by(columns.id)
     count = tx.connection.scalar(select(func.count()).select_from(query.subquery()))
     first = tx.connection.execute(query.limit(1)).one_or_none()
     if first is not None:
-        such = f"{first.id} on {first.name}, started {format_utc(first.started_at)}"
-        who = f"the {kind} {such} needs" if count == 1 else f"{count} resources of kind {kind}, such as {such}, need"
-        raise OperatorError(f"{who} this price: no other is in force on its node from its start on")
+        example = f"{first.id} on {first.name}, started {format_utc(first.started_at)}"
+        affected = (
+            f"the {kind} {example} needs"
+            if count == 1
+            else f"{count} resources of kind {kind}, such as {example}, need"
+        )
+        raise OperatorError(f"{affected} this price: no other applies on its node from its start")
 
 
-def _left_without(tx: OperatorTransaction, current: Starts, changed: Starts) -> ColumnElement[bool] | None:
+def _unpriced(tx: OperatorTransaction, current: Starts, changed: Starts) -> ColumnElement[bool] | None:
     columns = resources.c
     spans = [
         and_(columns.node_id == node_id, columns.started_at >= now_from, columns.started_at < then_from)
@@ -66,7 +70,7 @@ def _left_without(tx: OperatorTransaction, current: Starts, changed: Starts) -> 
     return or_(*spans) if spans else None
 
 
-KEY_FORM: Final = "KIND/UNIT/FROM, with :TYPE behind the kind and /NODE at the end where it is for one"
+KEY_FORM: Final = "KIND[:TYPE]/UNIT/FROM[/NODE]"
 
 
 class Prices(EntityType):
@@ -80,7 +84,7 @@ class Prices(EntityType):
     def filters(self) -> Mapping[str, Filter]:
         columns = self.table.c
         return {
-            "kind": kind_filter(columns.kind, "only this kind's", PRICED_UNITS),
+            "kind": kind_filter(columns.kind, "only this kind", PRICED_UNITS),
             "type": value_filter(columns.type, "only those for this flavor or volume type"),
             "node": node_filter(columns.node_id, "only those for this node"),
         }
@@ -104,32 +108,32 @@ class Prices(EntityType):
         after: str | None = None,
         limit: int | None = PAGE_SIZE,
     ) -> Records:
-        # There are thousands at the most, and their order is no column's: general prices go before those of nodes.
+        # There are at most thousands, and no index has their order: prices for all nodes come before those of a node.
         query = self._query()
         for name, value in (filters or {}).items():
             query = query.where(self.filters()[name].condition(tx, value))
-        found = [self.record_of(dict(row)) for row in tx.connection.execute(query).mappings()]
-        found.sort(key=_order)
+        records = [self.record_of(dict(row)) for row in tx.connection.execute(query).mappings()]
+        records.sort(key=_order)
         if after is not None:
             last = _order(self.show(tx, after))
-            found = [record for record in found if _order(record) > last]
-        return found[:limit]
+            records = [record for record in records if _order(record) > last]
+        return records[:limit]
 
     def _query(self) -> Select[Any]:
         nodes = tables.nodes.c
         return select(self.table, nodes.name.label("node")).outerjoin(tables.nodes, nodes.id == self.table.c.node_id)
 
     def _find(self, tx: OperatorTransaction, key: str) -> Row | None:
-        what, unit, start, node, *_ = (*key.split("/", 3), None, None, None, None)
-        kind, sign, escaped = (what or "").partition(":")
+        kind_part, unit, start, node, *_ = (*key.split("/", 3), None, None, None, None)
+        kind, colon, escaped = (kind_part or "").partition(":")
         try:
             price = parse_model(Price, {"kind": kind, "unit": unit, "from": start, "node": node, "price": "0"}, tx)
         except OperatorError:
-            raise OperatorError(f"a price's key is {KEY_FORM}, not {key}") from None
+            raise OperatorError(f"{key} is not a price's key: use {KEY_FORM}") from None
         columns, node_name = self.table.c, tables.nodes.c.name
         query = self._query().where(columns.kind == price.kind, columns.unit == price.unit)
         query = query.where(columns.start == price.start, node_name.is_not_distinct_from(price.node))
-        query = query.where(columns.type.is_not_distinct_from(unescaped(escaped) if sign else None))
+        query = query.where(columns.type.is_not_distinct_from(unescaped(escaped) if colon else None))
         row = tx.connection.execute(query).mappings().one_or_none()
         return None if row is None else dict(row)
 
@@ -137,31 +141,31 @@ class Prices(EntityType):
         return serializers.price_record(row, row["node"])
 
     def _row(self, tx: OperatorTransaction, values: Values) -> Row:
-        def findings(price: Price) -> Iterator[FieldError]:
+        def errors(price: Price) -> Iterator[FieldError]:
             yield from price_errors(price)
             yield from node_problems(tx, price.node)
 
-        price = parse_model(Price, values, tx, check=findings)
+        price = parse_model(Price, values, tx, check=errors)
         return serializers.price_row(price, None if price.node is None else find_node(tx, price.node)["id"])
 
     def _check(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
-        self._refuse_second(tx, before, after)
+        self._reject_duplicate(tx, before, after)
         if before is not None:
             current = price_starts(tx, before["kind"])
             changed = self._starts_after(tx, before, after)
             reject_unpriced(tx, before["kind"], current, changed)
 
-    def _refuse_second(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
+    def _reject_duplicate(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         if after is None:
             return
         columns, same = self.table.c, ("kind", "unit", "type", "node_id", "start")
         query = select(columns.id).where(*(columns[name].is_not_distinct_from(after[name]) for name in same))
-        found = tx.connection.scalar(query)
-        if found is not None and (before is None or found != before["id"]):
-            raise ValidationError([(("from",), "there is a price of this kind, unit, type, node and moment already")])
+        existing = tx.connection.scalar(query)
+        if existing is not None and (before is None or existing != before["id"]):
+            raise ValidationError([(("from",), "a price with this kind, unit, type, node and start already exists")])
 
     def _starts_after(self, tx: OperatorTransaction, before: Row, after: Row | None) -> Starts:
-        """When the kind's prices will start once this one is changed or gone."""
+        """Return the starts of the kind's prices after this change or removal."""
         starts = price_starts(tx, before["kind"], without=before["id"])
         if after is not None and after["kind"] == before["kind"] and after["type"] is None:
             starts[after["node_id"]] = min(after["start"], starts.get(after["node_id"], after["start"]))
@@ -173,7 +177,7 @@ def _order(record: Record) -> tuple[str, ...]:
 
 
 def _escaped(type_name: str) -> str:
-    """A type as it stands in a key, whose parts are told apart by slashes."""
+    """Escape a type for use in a key, whose parts are separated by slashes."""
     return type_name.replace("%", "%25").replace("/", "%2F")
 
 

@@ -32,7 +32,7 @@ class Quotas(EntityType):
     verbs = ("change", "reset", "show", "list")
 
     def reset(self, tx: OperatorTransaction, key: str) -> ChangeResult:
-        """Give a tenant what tenants get where nothing is said."""
+        """Reset a tenant's quotas to the defaults."""
         return self._change(tx, "reset", self._require(tx, key), QUOTA_DEFAULTS)
 
     def inputs(self) -> tuple[InputField, ...]:
@@ -61,19 +61,17 @@ class Quotas(EntityType):
 
 
 class ExceededQuota(NamedTuple):
-    """A quota that would be exceeded."""
-
     quota: str
     used: int
     limit: int
     more: int
 
     def __str__(self) -> str:
-        return f"{self.quota}: {self.used} of {self.limit} in use, {self.more} more asked for"
+        return f"{self.quota}: {self.used} of {self.limit} in use, {self.more} more requested"
 
 
 class QuotaHeadroom:
-    """What some tenants have in use of their quotas or spoken for; what is taken counts from then on."""
+    """Quotas and usage of some tenants, including resources that start later; `take` adds to the usage."""
 
     def __init__(self, tx: OperatorTransaction, tenant_ids: Collection[int]) -> None:
         self._now = tx.now
@@ -86,24 +84,24 @@ class QuotaHeadroom:
             self._used[tenant_id].update(uses)
 
     def take(self, resource: Row, before: Row | None = None) -> list[ExceededQuota]:
-        """Count a resource that is new, or was another before; gives the quotas that it exceeds."""
+        """Count a new or changed resource; return the quotas it exceeds."""
         tenant_id = resource["tenant_id"]
-        asked = requested_amounts(resource, before, self._now)
-        self._used[tenant_id].update(asked)
-        return self.exceeded(tenant_id, asked)
+        requested = requested_amounts(resource, before, self._now)
+        self._used[tenant_id].update(requested)
+        return self.exceeded(tenant_id, requested)
 
-    def exceeded(self, tenant_id: int, taken: Mapping[str, int]) -> list[ExceededQuota]:
-        """The quotas that are exceeded, of those from which this much was taken and has been counted."""
+    def exceeded(self, tenant_id: int, amounts: Mapping[str, int]) -> list[ExceededQuota]:
+        """Return the quotas exceeded by these amounts, which are already counted."""
         limits, used = self._limits[tenant_id], self._used[tenant_id]
         return [
             ExceededQuota(name, used[name] - more, limits[name], more)
-            for name, more in taken.items()
+            for name, more in amounts.items()
             if limits[name] != UNLIMITED and used[name] > limits[name]
         ]
 
 
 def quota_usage_of(tx: OperatorTransaction, tenant_id: int) -> Mapping[str, int]:
-    """What a tenant has in use of the quotas from which resources take, or spoken for."""
+    """Return a tenant's usage by quota, including resources that start later."""
     used = Counter(dict.fromkeys(QUOTA_USES, 0))
     for _, uses in _used(tx, [tenant_id]):
         used.update(uses)
@@ -111,7 +109,7 @@ def quota_usage_of(tx: OperatorTransaction, tenant_id: int) -> Mapping[str, int]
 
 
 def check_quotas(tx: OperatorTransaction, before: Row | None, after: Row) -> None:
-    """Refuse a resource, new or grown, that would take more than a quota leaves."""
+    """Reject a new or grown resource that exceeds a quota."""
     if tx.force or not requested_amounts(after, before, tx.now):
         return
     over = QuotaHeadroom(tx, [after["tenant_id"]]).take(after, before)
@@ -124,12 +122,12 @@ def over_quota_message(over: list[ExceededQuota]) -> str:
 
 
 def requested_amounts(resource: Row, before: Row | None, now: int) -> dict[str, int]:
-    """What a resource takes now or later, beyond what it took before; nothing once it has ended."""
-    had, wants = (
+    """Return what a resource uses beyond its previous use; nothing once it has ended."""
+    before_use, use = (
         {} if row is None or _has_ended(row, now) else quota_use(row["kind"], amounts_of(row))
         for row in (before, resource)
     )
-    return {name: amount - had.get(name, 0) for name, amount in wants.items() if amount > had.get(name, 0)}
+    return {name: amount - before_use.get(name, 0) for name, amount in use.items() if amount > before_use.get(name, 0)}
 
 
 def _has_ended(resource: Row, now: int) -> bool:
@@ -137,7 +135,7 @@ def _has_ended(resource: Row, now: int) -> bool:
 
 
 def _used(tx: OperatorTransaction, tenant_ids: Collection[int]) -> Iterator[tuple[int, Mapping[str, int]]]:
-    """By tenant: what resources without an end take, and those whose end is still to come, by kind."""
+    """Yield usage by tenant: that of resources without an end, then of those that end later, by kind."""
     theirs = in_values(tx.connection, usage.c.tenant_id, tenant_ids)
     for row in tx.connection.execute(select(usage).where(theirs)).mappings():
         yield row["tenant_id"], {quota: row[quota] for quota in QUOTA_USES}

@@ -1,4 +1,4 @@
-"""What others refer to by name: tenants and nodes."""
+"""References to tenants and nodes by name."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -11,7 +11,7 @@ from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.operator.validation import INVALID
 from cloudconsole.store.tables import nodes, tenants
 
-Findings = list[FieldError]
+FieldErrors = list[FieldError]
 _UNKNOWN: Final = -1
 
 
@@ -23,46 +23,46 @@ def find_node(tx: OperatorTransaction, name: Any) -> Row:
     return _named(tx, nodes, "node", name)
 
 
-def node_problems(tx: OperatorTransaction, name: Any) -> Findings:
-    """What is wrong with the name of a node, where there is one."""
+def node_problems(tx: OperatorTransaction, name: Any) -> FieldErrors:
+    """Return the errors of a node's name, which may be None."""
     try:
         if name is not None and name is not INVALID:
             find_node(tx, name)
-    except ValidationError as refused:
-        return list(refused.errors)
+    except ValidationError as error:
+        return list(error.errors)
     return []
 
 
-def split_owner(tx: OperatorTransaction, values: Mapping[str, Any]) -> tuple[int | None, dict[str, Any], Findings]:
-    """The id of the tenant that values name, if they do; the other values; and what is wrong with the name."""
+def split_owner(tx: OperatorTransaction, values: Mapping[str, Any]) -> tuple[int | None, dict[str, Any], FieldErrors]:
+    """Return the id of the tenant in `values`, if any, the other values, and the errors of its name."""
     others = dict(values)
     name = others.pop("tenant", None)
     try:
         return None if name is None else int(find_tenant(tx, name)["id"]), others, []
-    except ValidationError as refused:
-        return _UNKNOWN, others, list(refused.errors)
+    except ValidationError as error:
+        return _UNKNOWN, others, list(error.errors)
 
 
-def require_owner(tx: OperatorTransaction, values: Mapping[str, Any]) -> tuple[int, dict[str, Any], Findings]:
-    tenant_id, others, findings = split_owner(tx, values)
+def require_owner(tx: OperatorTransaction, values: Mapping[str, Any]) -> tuple[int, dict[str, Any], FieldErrors]:
+    tenant_id, others, errors = split_owner(tx, values)
     if tenant_id is None:
         return _UNKNOWN, others, [(("tenant",), "is missing")]
-    return tenant_id, others, findings
+    return tenant_id, others, errors
 
 
 def with_tenant(table: Table, *, may_lack: bool = False) -> Select[Any]:
-    """The rows of a table, each with its tenant's name as `tenant`."""
+    """Select the rows of a table, each with its tenant's name as `tenant`."""
     owned = select(table, tenants.c.name.label("tenant"))
     return owned.join(tenants, tenants.c.id == table.c.tenant_id, isouter=may_lack)
 
 
 def reject_if_referenced(
-    tx: OperatorTransaction, subject: str, users: Mapping[str, tuple[Table, str]], place_id: int
+    tx: OperatorTransaction, subject: str, users: Mapping[str, tuple[Table, str]], row_id: int
 ) -> None:
-    """Refuse to remove what others need, and say how many of which they are."""
+    """Reject the removal of a row that others refer to, with their numbers."""
     needs, total = [], 0
     for name, (table, column) in users.items():
-        count = tx.connection.scalar(select(func.count()).where(table.c[column] == place_id))
+        count = tx.connection.scalar(select(func.count()).where(table.c[column] == row_id))
         total += count or 0
         if count:
             needs.append(f"{count} {name if count == 1 else name + 's'}")
@@ -76,7 +76,7 @@ def _enumerate(parts: list[str]) -> str:
 
 def _named(tx: OperatorTransaction, table: Table, entity: str, name: Any) -> Row:
     row = None
-    if isinstance(name, str) and "\0" not in name:  # which PostgreSQL cannot be asked for
+    if isinstance(name, str) and "\0" not in name:  # PostgreSQL rejects NUL in parameters
         row = tx.connection.execute(select(table).where(table.c.name == name)).mappings().one_or_none()
     if name == "":
         raise ValidationError([((entity,), f"must not be empty: give the {entity}'s name")])

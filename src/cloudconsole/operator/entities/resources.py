@@ -1,4 +1,4 @@
-"""Resources, and the nodes that they run on."""
+"""Resources and nodes."""
 
 from collections.abc import Container, Iterator, Mapping
 from functools import partial
@@ -29,7 +29,7 @@ from cloudconsole.store import counters, tables
 from cloudconsole.store.sql import ordered_search, starts_with, unindexed
 
 _MANY_RUNNING: Final = 100_000
-"""So many are soon found by walking through all; fewer are soon put in order."""
+"""From here on a scan finds a page of running resources fast; fewer are fast to sort."""
 
 
 class Resources(EntityType):
@@ -47,30 +47,30 @@ class Resources(EntityType):
     def filters(self) -> Mapping[str, Filter]:
         return self._filters_for(())
 
-    def _filters_for(self, wanted: Container[str]) -> Mapping[str, Filter]:
-        # One index serves a page: that of the narrowest condition.
+    def _filters_for(self, names: Container[str]) -> Mapping[str, Filter]:
+        # Use only the index of the most selective filter.
         columns = self.table.c
-        leading = next((name for name in ("tenant", "node", "kind") if name in wanted), None)
+        leading = next((name for name in ("tenant", "node", "kind") if name in names), None)
         tenant, node, kind = (
             column if name == leading else unindexed(column)
             for name, column in {"tenant": columns.tenant_id, "node": columns.node_id, "kind": columns.kind}.items()
         )
         return {
             "tenant": tenant_filter(tenant),
-            "kind": kind_filter(kind, "only of this kind", KINDS),
+            "kind": kind_filter(kind, "only this kind", KINDS),
             "node": node_filter(node, "only those on this node"),
-            "prefix": Filter("only those whose id or name begins so", self._begins),
-            "running": Filter("only those that run now", self._runs, is_switch=True),
+            "prefix": Filter("only those whose id or name begins with this", self._has_prefix),
+            "running": Filter("only running resources", self._is_running, is_switch=True),
         }
 
     def change(self, tx: OperatorTransaction, key: str, values: Values) -> ChangeResult:
-        """Give a resource another name or other sizes, or move it to another node, from now on."""
+        """Rename, resize or move a resource, from now on."""
         return self._change(tx, "change", self._live(tx, key), values)
 
     def end(self, tx: OperatorTransaction, key: str, at: str | None = None) -> ChangeResult:
-        """End a resource, not before its start; it counts in that moment's hour and in no later one.
+        """End a resource, not before its start; the hour of the end is billed.
 
-        An end that is still ahead can be set anew.
+        A future end can be changed.
         """
         current = self._live(tx, key)
         row = self._changed_row(tx, self.record_of(current), {"ended": format_utc(tx.now) if at is None else at})
@@ -83,7 +83,7 @@ class Resources(EntityType):
         after: str | None = None,
         limit: int | None = PAGE_SIZE,
     ) -> Records:
-        """By a prefix, two searches for a page each, by ids and by names: one for both would have to sort all."""
+        """Return a page; a prefix is searched by id and by name separately, since one query would sort all rows."""
         others = dict(filters or {})
         prefix = others.pop("prefix", None)
         if prefix is None:
@@ -98,16 +98,16 @@ class Resources(EntityType):
         query = self._query().where(columns.id.in_(either)).order_by(columns.id).limit(limit)
         return [self.record_of(dict(row)) for row in tx.connection.execute(query).mappings()]
 
-    def _begins(self, _desk: OperatorTransaction, prefix: str) -> ColumnElement[bool]:
+    def _has_prefix(self, _tx: OperatorTransaction, prefix: str) -> ColumnElement[bool]:
         columns = self.table.c
         return or_(starts_with(columns.id, prefix), starts_with(columns.name, prefix))
 
-    def _runs(self, tx: OperatorTransaction, _value: Any) -> ColumnElement[bool]:
+    def _is_running(self, tx: OperatorTransaction, _value: Any) -> ColumnElement[bool]:
         columns = self.table.c
         started, ended = unindexed(columns.started_at), unindexed(columns.ended_at)
-        lasting = columns.ended_at.is_(None)
-        if tx.connection.execute(select(columns.id).where(lasting).offset(_MANY_RUNNING).limit(1)).first() is None:
-            # In a store of years most have ended, and those that have not may be anywhere: the index has them together.
+        open_ended = columns.ended_at.is_(None)
+        if tx.connection.execute(select(columns.id).where(open_ended).offset(_MANY_RUNNING).limit(1)).first() is None:
+            # In an old store most resources have ended; the index has the others together.
             few = self.table.alias().c
             ids = (select(few.id).where(condition) for condition in (few.ended_at.is_(None), few.ended_at > tx.now))
             return (started <= tx.now) & columns.id.in_(union_all(*ids))
@@ -116,7 +116,7 @@ class Resources(EntityType):
     def _live(self, tx: OperatorTransaction, key: str) -> Row:
         current = self._require(tx, key)
         if current["ended_at"] is not None and current["ended_at"] <= tx.now:
-            raise OperatorError(f"the resource {key} has ended already")
+            raise OperatorError(f"resource {key} has already ended")
         return current
 
     def _complete(self, tx: OperatorTransaction, values: Values) -> Values:
@@ -124,19 +124,19 @@ class Resources(EntityType):
 
     def _query(self) -> Select[Any]:
         nodes = tables.nodes
-        placed = with_tenant(self.table).outerjoin(nodes, nodes.c.id == self.table.c.node_id)
-        return placed.add_columns(nodes.c.name.label("node"))
+        query = with_tenant(self.table).outerjoin(nodes, nodes.c.id == self.table.c.node_id)
+        return query.add_columns(nodes.c.name.label("node"))
 
     def record_of(self, row: Row) -> Record:
         return {"tenant": row["tenant"], **serializers.resource_record(row, row["node"])}
 
     def _row(self, tx: OperatorTransaction, values: Values) -> Row:
-        def findings(resource: Resource) -> Iterator[FieldError]:
+        def errors(resource: Resource) -> Iterator[FieldError]:
             yield from resource_errors(resource)
             yield from node_problems(tx, resource.node)
 
-        tenant_id, others, of_owner = require_owner(tx, values)
-        resource = parse_model(Resource, others, tx, of_owner, findings)
+        tenant_id, others, owner_errors = require_owner(tx, values)
+        resource = parse_model(Resource, others, tx, owner_errors, errors)
         node_id = None if resource.node is None else find_node(tx, resource.node)["id"]
         return serializers.resource_row(resource, tenant_id, node_id)
 
@@ -144,9 +144,9 @@ class Resources(EntityType):
         if after is None:
             return
         if before is None:
-            _refuse_disabled(tx, tables.tenants, "tenant", after["tenant_id"])
+            _reject_disabled(tx, tables.tenants, "tenant", after["tenant_id"])
         if after["node_id"] is not None and (before is None or before["node_id"] != after["node_id"]):
-            _refuse_disabled(tx, tables.nodes, "node", after["node_id"])
+            _reject_disabled(tx, tables.nodes, "node", after["node_id"])
         check_priced(tx, after)
         check_quotas(tx, before, after)
 
@@ -154,10 +154,10 @@ class Resources(EntityType):
         counters.update_counters(tx.connection, *([] if row is None else [row] for row in (before, after)))
 
 
-def _refuse_disabled(tx: OperatorTransaction, table: Any, thing: str, place_id: int) -> None:
-    place = tx.connection.execute(select(table).where(table.c.id == place_id)).mappings().one()
-    if place["disabled"]:
-        raise OperatorError(disabled_error(thing, place["name"]))
+def _reject_disabled(tx: OperatorTransaction, table: Any, thing: str, row_id: int) -> None:
+    row = tx.connection.execute(select(table).where(table.c.id == row_id)).mappings().one()
+    if row["disabled"]:
+        raise OperatorError(disabled_error(thing, row["name"]))
 
 
 class Nodes(EntityType):
@@ -180,12 +180,12 @@ class Nodes(EntityType):
 
     def _check(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         if after is not None:
-            self._refuse_taken_name(tx, before, after)
+            self._reject_duplicate_name(tx, before, after)
         elif before is not None:
             users = {"price": (tables.prices, "node_id"), "resource": (tables.resources, "node_id")}
             reject_if_referenced(tx, f"the node {before['name']}", users, before["id"])
 
     def _follow(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         if before is not None and after is None:
-            # Zeros are all that is left there, and the node's number may be given to another one.
+            # Only zeros are left, and the node's id may be reused.
             tx.connection.execute(delete(tables.totals).where(tables.totals.c.node_id == before["id"]))

@@ -18,11 +18,11 @@ from cloudconsole.store.sql import starts_with
 
 InputType = Literal["text", "number", "switch", "json", "time"]
 _HIDDEN: Final = frozenset({"password", "password_hash", "password_file"})
-"""Fields that only a file has."""
+"""Fields that only a cloud file has."""
 
 
 class InputField(NamedTuple):
-    """One field: its name, what it is for, how it is written, and whether it must be given or may be nothing."""
+    """Metadata of an input field, for flags and forms."""
 
     name: str
     help: str
@@ -30,16 +30,16 @@ class InputField(NamedTuple):
     is_required: bool = False
     may_be_nothing: bool = False
     choices: tuple[str, ...] = ()
-    """All that it may be, where that is little."""
+    """All valid values, if they are few."""
     default: Any = None
-    """What it is where it is not given."""
+    """The value if omitted."""
 
 
-def inputs_of(model: type[EntityModel], made_up: Mapping[str, str]) -> tuple[InputField, ...]:
-    """The inputs of a model's fields; what is made up where it is missing is not required."""
+def inputs_of(model: type[EntityModel], generated: Mapping[str, str]) -> tuple[InputField, ...]:
+    """Return the inputs of a model; generated fields are optional."""
     return tuple(
-        given._replace(help=f"{given.help} (default: {made_up[given.name]})", is_required=False)
-        if given.name in made_up
+        given._replace(help=f"{given.help} (default: {generated[given.name]})", is_required=False)
+        if given.name in generated
         else given
         for given in _fields_of(model)
     )
@@ -69,36 +69,36 @@ def _shape(info: FieldInfo) -> InputType:
         return "switch"
     if TIME in (*info.metadata, *(part for choice in get_args(kind) for part in getattr(choice, "__metadata__", ()))):
         return "time"
-    # Prices are numbers inside only: they are written as text.
+    # Prices are integers only internally: their input is text.
     if kind is int and not any(isinstance(part, BeforeValidator) for part in info.metadata):
         return "number"
     return "text" if kind in (int, str) or get_origin(kind) in (Literal, Union, UnionType) else "json"
 
 
 class Filter(NamedTuple):
-    """One way to list fewer: its help, and the condition for a value."""
+    """A list filter: its help text and the condition for a value."""
 
     help: str
     condition: Callable[[OperatorTransaction, Any], ColumnElement[bool]]
     is_switch: bool = False
     choices: tuple[str, ...] = ()
-    """All that it may be, where that is little."""
+    """All valid values, if they are few."""
 
 
-def prefix_filter(column: ColumnElement[Any], what: str) -> Filter:
-    return Filter(f"only those whose {what} begins so", lambda _desk, prefix: starts_with(column, prefix))
+def prefix_filter(column: ColumnElement[Any], subject: str) -> Filter:
+    return Filter(f"only those whose {subject} begins with this", lambda _tx, prefix: starts_with(column, prefix))
 
 
 def switch_filter(column: ColumnElement[bool], help_text: str) -> Filter:
-    return Filter(help_text, lambda _desk, _value: column, is_switch=True)
+    return Filter(help_text, lambda _tx, _value: column, is_switch=True)
 
 
 def value_filter(column: ColumnElement[Any], help_text: str) -> Filter:
-    return Filter(help_text, lambda _desk, value: column == value)
+    return Filter(help_text, lambda _tx, value: column == value)
 
 
 def name_filters(table: Table) -> Mapping[str, Filter]:
-    """Of what has a name and can be disabled."""
+    """Return the filters of entities with a name and the field `disabled`."""
     return {
         "prefix": prefix_filter(table.c.name, "name"),
         "disabled": switch_filter(table.c.disabled, "only the disabled ones"),
@@ -114,9 +114,9 @@ def node_filter(column: ColumnElement[Any], help_text: str) -> Filter:
 
 
 def kind_filter(column: ColumnElement[Any], help_text: str, kinds: Collection[str]) -> Filter:
-    def condition(_desk: OperatorTransaction, kind: str) -> ColumnElement[bool]:
+    def condition(_tx: OperatorTransaction, kind: str) -> ColumnElement[bool]:
         if kind not in kinds:
-            raise ValidationError([(("kind",), f"there is no kind {kind}: give {', '.join(kinds)}")])
+            raise ValidationError([(("kind",), f"unknown kind {kind}: use {', '.join(kinds)}")])
         return column == kind
 
     return Filter(help_text, condition, choices=tuple(kinds))

@@ -35,7 +35,7 @@ class Tenants(EntityType):
     def filters(self) -> Mapping[str, Filter]:
         return {
             **name_filters(self.table),
-            "project": Filter("only the one that is this project of an OpenStack", self._is_project),
+            "project": Filter("only the tenant of this OpenStack project", self._is_project),
         }
 
     def record_of(self, row: Row) -> Record:
@@ -46,8 +46,8 @@ class Tenants(EntityType):
 
     def _check(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         if after is not None:
-            self._refuse_taken_name(tx, before, after)
-            self._refuse_taken_project(tx, before, after)
+            self._reject_duplicate_name(tx, before, after)
+            self._reject_duplicate_project(tx, before, after)
         if before is not None and after is None:
             users = {
                 "account": (tables.accounts, "tenant_id"),
@@ -59,19 +59,19 @@ class Tenants(EntityType):
         if before is not None and after is not None and after["disabled"] and not before["disabled"]:
             reject_removing_last_operator(tx, tables.accounts.c.tenant_id == before["id"])
 
-    def _is_project(self, _desk: OperatorTransaction, project: str) -> ColumnElement[bool]:
+    def _is_project(self, _tx: OperatorTransaction, project: str) -> ColumnElement[bool]:
         try:
             return self.table.c.project == normalise_project(project)
         except ValueError as problem:
             raise ValidationError([(("project",), str(problem))]) from None
 
-    def _refuse_taken_project(self, tx: OperatorTransaction, before: Row | None, after: Row) -> None:
+    def _reject_duplicate_project(self, tx: OperatorTransaction, before: Row | None, after: Row) -> None:
         columns, project = self.table.c, after["project"]
         if project is None or (before is not None and before["project"] == project):
             return
         other = tx.connection.scalar(select(columns.name).where(columns.project == project))
         if other is not None:
-            raise ValidationError([(("project",), f"the tenant {other} is this project already")])
+            raise ValidationError([(("project",), f"already belongs to the tenant {other}")])
 
     def _follow(self, tx: OperatorTransaction, before: Row | None, after: Row | None) -> None:
         connection = tx.connection

@@ -1,1 +1,1 @@
-"""Backups of a whole store, and restoring them, while it is being served."""
+"""Backup, restore, retention, repair and copying of a store."""

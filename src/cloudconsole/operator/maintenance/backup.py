@@ -1,4 +1,4 @@
-"""Backup, restore, safe output files."""
+"""Backup and restore of an embedded store; safe output files."""
 
 import os
 import sqlite3
@@ -37,28 +37,28 @@ from cloudconsole.store.tables import access_audit, accounts, operator_audit, re
 
 
 class StagedRestore(NamedTuple):
-    """A backup taken apart, found good and brought up to date; nothing else has been touched."""
+    """An unpacked, verified and migrated backup, before the store is touched."""
 
     folder: Path
     name: str
     manifest: Manifest
     holds: dict[str, int]
-    """How many tenants, accounts and resources."""
+    """The number of tenants, accounts and resources."""
 
 
 @contextmanager
 def stage_restore(file: Path, beside: Path) -> Iterator[StagedRestore]:
-    """A backup made ready in a folder of its own, which is gone afterwards."""
+    """Unpack and verify a backup in a temporary directory."""
     if not file.is_file():
-        raise OperatorError(f"{file} cannot be read: there is no such file")
+        raise OperatorError(f"{file} cannot be read: no such file")
     if beside.is_dir():
         reject_unsafe_permissions(beside)
-    place = _existing(beside)
-    reject_world_writable(place)
-    with temporary_directory(place, "restore") as folder:
+    parent = _existing(beside)
+    reject_world_writable(parent)
+    with temporary_directory(parent, "restore") as folder:
         manifest = read_archive(file, folder)
         for part in DATABASE_NAMES:
-            _prove(file, folder, part, manifest.files[part].revision)
+            _verify(file, folder, part, manifest.files[part].revision)
             with opened(folder, part) as engine:
                 migrate(engine, {part})
         with opened(folder, "cloud") as engine, read_only(engine).connect() as connection:
@@ -69,39 +69,41 @@ def stage_restore(file: Path, beside: Path) -> Iterator[StagedRestore]:
         yield StagedRestore(folder, file.name, manifest, counted)
 
 
-def _prove(file: Path, folder: Path, part: DatabaseName, revision: str) -> None:
-    """Refuse a database that is not one of ours, before anything in it is believed or evaluated."""
+def _verify(file: Path, folder: Path, part: DatabaseName, revision: str) -> None:
+    """Reject a database with an unknown schema before running any query that its content could influence."""
     database = database_file(folder, part)
     if revision not in known_revisions():
         raise StoreError(f"{file} was made by a newer Cloud Console (revision {revision}): install that version")
     try:
-        odd = unexpected_schema_parts(database, part, revision)
-        problem: object = None if odd else find_corruption(database)
+        unexpected = unexpected_schema_parts(database, part, revision)
+        problem: object = None if unexpected else find_corruption(database)
     except sqlite3.Error as unreadable:
-        odd, problem = [], unreadable
-    if odd:
-        raise StoreError(f"{file} is not as Cloud Console makes a backup: {', '.join(odd[:3])} in {part}.db")
+        unexpected, problem = [], unreadable
+    if unexpected:
+        raise StoreError(
+            f"{file} is not a valid Cloud Console backup: unexpected {', '.join(unexpected[:3])} in {part}.db"
+        )
     if problem is not None:
         raise StoreError(f"{file} is damaged: {part}.db: {problem}; take another backup")
     with opened(folder, part) as engine:
         if current_revision(engine) != revision:
-            raise StoreError(f"{file} is not as Cloud Console makes a backup: {part}.db is not of revision {revision}")
+            raise StoreError(f"{file} is not a valid Cloud Console backup: {part}.db does not have revision {revision}")
 
 
 def restore(
     backup: StagedRestore, folder: Path, *, actor: str, now: int, zone: tzinfo, keep_sessions: bool = False
 ) -> int:
-    """Make the store in a folder, or a new one where there is none, what the backup holds, but for the trails.
+    """Restore the backup into the store in `folder`, creating it if needed, and keep newer audit entries.
 
-    The activity goes first: should the cloud's turn never come, no session that was ended is alive again. Gives how
-    many lines of operators' changes were kept that the backup does not have.
+    The activity database is restored first: if the restore stops in between, no ended session is valid again. Return
+    the number of retained audit entries of changes that the backup lacks.
     """
-    kept = 0
+    retained = 0
 
     def finish_cloud() -> None:
-        nonlocal kept
-        kept = _keep_trail(backup, folder, "cloud", operator_audit)
-        _note_restore(backup, kept, actor=actor, now=now, zone=zone)
+        nonlocal retained
+        retained = _retain_audit_log(backup, folder, "cloud", operator_audit)
+        _record_restore(backup, retained, actor=actor, now=now, zone=zone)
 
     is_new = not any(database_file(folder, part).exists() for part in DATABASE_NAMES)
     try:
@@ -110,25 +112,25 @@ def restore(
             with opened(folder, part) as engine:
                 reject_newer(engine)
     except StoreError as problem:
-        raise StoreError(f"{problem}; restore into an empty folder instead: --to DIR") from problem
+        raise StoreError(f"{problem}; restore into an empty directory instead: --to DIR") from problem
     with exclusive_lock(folder):
-        _refuse_desks(backup, folder, is_new=is_new)
+        _reject_test_backup(backup, folder, is_new=is_new)
         _finish_activity(backup, folder, keep_sessions=keep_sessions, keep_own_secrets=not is_new)
         last_steps: dict[DatabaseName, Callable[[], object]] = {
-            "activity": lambda: _keep_trail(backup, folder, "activity", access_audit),
+            "activity": lambda: _retain_audit_log(backup, folder, "activity", access_audit),
             "cloud": finish_cloud,
         }
         for part, last_step in last_steps.items():
             overwrite_database(folder, part, database_file(backup.folder, part), when_still=last_step)
-    return kept
+    return retained
 
 
-def _refuse_desks(backup: StagedRestore, folder: Path, *, is_new: bool) -> None:
-    """What a console for the desk wrote stays among such: in a store of its own, or in another desk's."""
+def _reject_test_backup(backup: StagedRestore, folder: Path, *, is_new: bool) -> None:
+    """Allow a backup of a test store only in a new store or another test store."""
     if is_test_store(backup.folder) and not (is_new or is_test_store(folder)):
         raise OperatorError(
-            f"{backup.name} is of a console for the desk, and that in {folder} is not: "
-            "restore it into an empty folder instead: --to DIR"
+            f"{backup.name} is a backup of a test store, and {folder} is not a test store: "
+            "restore it into an empty directory instead: --to DIR"
         )
 
 
@@ -137,7 +139,7 @@ def _finish_activity(backup: StagedRestore, folder: Path, *, keep_sessions: bool
         if not keep_sessions:
             connection.execute(delete(sessions))
         if keep_own_secrets:
-            # Serving workers hold the store's own key: with the backup's they and later ones would not agree.
+            # Running workers hold the store's key: with the backup's key, new workers would disagree with them.
             with opened(folder, "activity") as engine, read_only(engine).connect() as live:
                 own = [dict(row) for row in live.execute(select(secrets)).mappings()]
             if own:
@@ -145,15 +147,15 @@ def _finish_activity(backup: StagedRestore, folder: Path, *, keep_sessions: bool
                 connection.execute(insert(secrets), own)
 
 
-def _keep_trail(backup: StagedRestore, folder: Path, part: DatabaseName, log: Table) -> int:
-    """Who did what since the backup stays known, though it is undone: add those lines to what is put back."""
+def _retain_audit_log(backup: StagedRestore, folder: Path, part: DatabaseName, log: Table) -> int:
+    """Add the audit entries since the backup to the staged database, and return their number."""
     columns = [column.name for column in log.columns if not column.primary_key]
     return insert_missing_rows(database_file(backup.folder, part), database_file(folder, part), log.name, columns)
 
 
-def _note_restore(backup: StagedRestore, kept: int, *, actor: str, now: int, zone: tzinfo) -> None:
-    """The line in the trail is part of what is put back, so there is no restore without it."""
-    after = {"made_at": backup.manifest.made_at, **backup.holds, "lines_kept": kept}
+def _record_restore(backup: StagedRestore, retained: int, *, actor: str, now: int, zone: tzinfo) -> None:
+    """Record the restore in the staged database, so that there is no restore without an audit entry."""
+    after = {"made_at": backup.manifest.made_at, **backup.holds, "lines_kept": retained}
     with (
         opened(backup.folder, "cloud") as engine,
         operator_transaction(engine, actor=actor, now=now, zone=zone) as tx,
@@ -162,34 +164,34 @@ def _note_restore(backup: StagedRestore, kept: int, *, actor: str, now: int, zon
 
 
 def _existing(folder: Path) -> Path:
-    """The folder, or the nearest one around it that is there."""
+    """Return the directory or its nearest existing ancestor."""
     folder = folder.absolute()
-    return next(place for place in (folder, *folder.parents) if place.is_dir())
+    return next(each for each in (folder, *folder.parents) if each.is_dir())
 
 
 def reject_output_file(file: Path) -> None:
-    """Refuse a name under which no file can be put safely.
+    """Reject a path that cannot be written safely.
 
-    Who can write to the folder may have left a link there, to let another file be overwritten, or a pipe to listen at.
+    Other users with write access to the directory could plant a link to overwrite another file, or a pipe to read.
     """
     try:
-        is_link, is_there = file.is_symlink(), file.exists()
+        is_link, exists = file.is_symlink(), file.exists()
     except OSError as problem:
         raise _cannot_write(file, problem) from problem
     if is_link:
-        raise OperatorError(f"{file} is a symbolic link, and none is followed: give another name, or remove it")
-    if is_there and not file.is_file():
-        raise OperatorError(f"{file} is not a file: give the name of a file to write")
+        raise OperatorError(f"{file} is a symbolic link, which is not followed: choose another name or remove it")
+    if exists and not file.is_file():
+        raise OperatorError(f"{file} is not a regular file: choose another name")
     if not file.parent.is_dir():
-        raise OperatorError(f"{file} cannot be written: there is no folder {file.parent}: make it first")
+        raise OperatorError(f"{file} cannot be written: there is no directory {file.parent}: create it first")
     reject_world_writable(file.parent)
 
 
 @contextmanager
 def atomic_output(file: Path) -> Iterator["OutputFile"]:
-    """Makes a file beside where it shall be, and puts it there at the end; until then, what was there stands.
+    """Write a temporary file next to the target and rename it at the end; the old file stays until then.
 
-    A link that is put there meanwhile is replaced itself.
+    A link created there in the meantime is itself replaced.
     """
     reject_output_file(file)
     try:
@@ -206,7 +208,7 @@ def _cannot_write(file: Path, problem: OSError) -> OperatorError:
 
 
 class OutputFile:
-    """A file in the making, in a folder that only we can look into."""
+    """An incomplete file in a private directory."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -222,35 +224,35 @@ class OutputFile:
 
 
 def write_backup(folder: Path, file: Path, *, now: int, force: bool = False) -> Manifest:
-    """Write a backup of the store in a folder; an old file stands until the new one is complete."""
+    """Write a backup of the store; an existing file is replaced only when the new one is complete."""
     reject_unsafe_permissions(folder)
     reject_output_file(file)
     if file.exists() and not force:
-        raise OperatorError(f"{file} is there already: give another name, or --force to replace it")
+        raise OperatorError(f"{file} already exists: choose another name, or pass --force to replace it")
     with ExitStack() as held:
-        moment = read_only_snapshot if is_read_only(folder, DATABASE_NAMES) else consistent_snapshot
-        # Not while a restore has put back one part and not yet the other.
+        snapshot = read_only_snapshot if is_read_only(folder, DATABASE_NAMES) else consistent_snapshot
+        # Wait for a restore that has replaced only one of the databases.
         with exclusive_lock(folder, must_write=False):
-            connections = held.enter_context(moment(folder, DATABASE_NAMES))
+            connections = held.enter_context(snapshot(folder, DATABASE_NAMES))
         with atomic_output(file) as outfile:
             for part, connection in connections.items():
                 copy_to(connection, database_file(outfile.folder, part))
             held.close()
-            revisions = {part: _sound_revision(outfile.folder, part) for part in DATABASE_NAMES}
+            revisions = {part: _checked_revision(outfile.folder, part) for part in DATABASE_NAMES}
             manifest = describe(outfile.folder, revisions, now)
             with outfile.opened() as target:
                 write_archive(target, manifest, outfile.folder)
     return manifest
 
 
-def _sound_revision(folder: Path, part: DatabaseName) -> str:
-    """The revision of a copy that SQLite finds nothing wrong with."""
+def _checked_revision(folder: Path, part: DatabaseName) -> str:
+    """Check a copy's integrity and return its revision."""
     file = database_file(folder, part)
     problem = find_corruption(file, is_still=True)
     if problem is not None:
-        raise StoreError(f"the store is damaged, and no backup was made: {part}.db: {problem}; restore a good one")
+        raise StoreError(f"the store is damaged; no backup was written: {part}.db: {problem}; restore a good backup")
     with closing(connect(file, is_still=True)) as connection:
         if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'alembic_version'").fetchone():
             for (revision,) in connection.execute("SELECT version_num FROM alembic_version"):
                 return str(revision)
-    raise StoreError(f"{part}.db is not a store of Cloud Console: give its folder with --data")
+    raise StoreError(f"{part}.db is not a Cloud Console store: pass its directory with --data")

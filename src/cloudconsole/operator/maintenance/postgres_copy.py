@@ -1,4 +1,4 @@
-"""Moving an embedded store to PostgreSQL: as it is at one moment, and proved equal before it is called done."""
+"""Copy an embedded store to PostgreSQL from one snapshot and verify the copy."""
 
 import sqlite3
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from cloudconsole.store.sqlite.store import SqliteStore, exclusive_lock, is_serv
 from cloudconsole.store.sqlite.test_marker import reject_test_store
 
 COPY_TO = "copy-to"
-"""What it is called in the trails, of both stores."""
+"""The change in the audit logs of both stores."""
 
 
 class CopyResult(NamedTuple):
@@ -28,22 +28,22 @@ class CopyResult(NamedTuple):
     rows: dict[str, int]
     """By table."""
     is_behind: bool
-    """Whether the store was written to since that moment."""
+    """Whether the store was written to after that moment."""
 
 
 class StoreInUse(OperatorError):
     def __init__(self, store: SqliteStore) -> None:
         super().__init__(
-            f"{store} is being served, and nothing was copied: stop cloudconsole serve, and give the same command "
-            "again; --while-served copies it as it is now, without any later change"
+            f"{store} is being served; nothing was copied: stop cloudconsole serve and run the command again, "
+            "or pass --while-served to copy it as it is now, without later changes"
         )
 
 
 class WrittenDuringCopy(OperatorError):
     def __init__(self, store: SqliteStore) -> None:
         super().__init__(
-            f"{store} was written to meanwhile, and nothing was copied: stop cloudconsole serve, "
-            "and give the same command again; --while-served copies it as it was at the beginning"
+            f"{store} was written to during the copy; nothing was copied: stop cloudconsole serve and run the command "
+            "again, or pass --while-served to copy it as it was at the start"
         )
 
 
@@ -56,8 +56,9 @@ def copy_to_postgres(
     while_served: bool = False,
     tell: Callable[[Step], object],
 ) -> CopyResult:
-    """All of it or nothing; `tell` receives the progress. Unless `while_served`, a served store is refused, and
-    a write to it ends the copy.
+    """Copy the whole store or nothing; `tell` receives the progress.
+
+    Unless `while_served`, a served store is rejected and a write to it aborts the copy.
     """
     for part in DATABASE_NAMES:
         store.require_current(part)
@@ -68,12 +69,12 @@ def copy_to_postgres(
         raise StoreInUse(store)
     with ExitStack() as held:
         target = held.enter_context(bulk_loading(address))
-        watch = held.enter_context(closing(_Watch(store)))
+        writes = held.enter_context(closing(_WriteDetector(store)))
         with exclusive_lock(store.folder, must_write=False):
             source = held.enter_context(consistent_snapshot(store.folder, DATABASE_NAMES))
 
         def step(progress: Step) -> None:
-            if not while_served and watch.saw_a_write():
+            if not while_served and writes.detected():
                 raise WrittenDuringCopy(store)
             tell(progress)
 
@@ -84,10 +85,10 @@ def copy_to_postgres(
         wrong = counters.incorrect_counters(target)
         if wrong:
             raise OperatorError(
-                f"{store} has totals that are not what its resources say ({', '.join(wrong[:3])}), "
-                f"and nothing was copied: run cloudconsole admin recount --data {store.folder}, then this again"
+                f"{store} has counters that do not match its resources ({', '.join(wrong[:3])}), "
+                f"so nothing was copied: run cloudconsole admin recount --data {store.folder}, then this command again"
             )
-        is_behind = watch.saw_a_write()
+        is_behind = writes.detected()
         if is_behind and not while_served:
             raise WrittenDuringCopy(store)
         rows = {table.name: count for table, count in copying.counts.items()}
@@ -96,14 +97,14 @@ def copy_to_postgres(
     return CopyResult(format_utc(now), rows, is_behind)
 
 
-class _Watch:
-    """Sees whether anyone writes to a store from now on."""
+class _WriteDetector:
+    """Detects writes to a store by other connections."""
 
     def __init__(self, store: SqliteStore) -> None:
         self._connections = [connect(database_file(store.folder, part)) for part in DATABASE_NAMES]
         self._before = self._versions()
 
-    def saw_a_write(self) -> bool:
+    def detected(self) -> bool:
         return self._versions() != self._before
 
     def _versions(self) -> list[int]:

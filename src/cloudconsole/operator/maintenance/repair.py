@@ -1,4 +1,4 @@
-"""Recompute counters, revoke all sessions."""
+"""Recomputation of counters and revocation of all sessions."""
 
 from datetime import tzinfo
 
@@ -11,7 +11,7 @@ from cloudconsole.store.tables import sessions
 
 
 def recount(engine: Engine, *, actor: str, now: int, zone: tzinfo) -> int:
-    """Count the resources anew; gives how many totals were wrong."""
+    """Recompute all counters if any is wrong; return the number of wrong ones."""
     with operator_transaction(engine, actor=actor, now=now, zone=zone) as tx:
         wrong = counters.incorrect_counters(tx.connection)
         if wrong:
@@ -21,10 +21,9 @@ def recount(engine: Engine, *, actor: str, now: int, zone: tzinfo) -> int:
 
 
 def end_all_sessions(tx: OperatorTransaction, activity: Connection) -> int:
-    """End every session that there is, operators' on the pages too; gives how many there were.
+    """End every session, those of the admin UI included; return their number.
 
-    They are in the other database, which the caller commits once the desk is done: should the machine stop between
-    the two, there is a line too many in the trail, and none is missing.
+    Commit `activity` after `tx`: a crash between the two leaves an extra audit entry, never a missing one.
     """
     ended = activity.execute(delete(sessions)).rowcount
     record_change(tx, "end-sessions", None, None, {"sessions": ended})

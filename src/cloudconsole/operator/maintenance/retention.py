@@ -1,7 +1,7 @@
-"""Forgetting what nothing needs any more: ended resources, old lines of the trails, sessions that are over.
+"""Removal of ended resources, old audit entries and expired sessions.
 
-It goes in short transactions, so that nobody who works with the store meanwhile waits for long, and what is left when
-it is interrupted goes the next time. Totals and usage are of resources without an end: they stay as they are.
+Rows are removed in short transactions, so that other writers do not wait long; an interrupted run continues the next
+time. Counters cover only resources without an end and do not change.
 """
 
 from collections.abc import Iterable, Iterator
@@ -28,16 +28,16 @@ from cloudconsole.store.tables import (
 )
 
 PRUNE: Final = "prune"
-"""What it is called in the trail, where its own lines stay for ever."""
+"""The change in the audit log, where these entries are never removed."""
 DAY: Final = 86_400
 LEAST_DAYS: Final = 7
-"""No figure needs what ended before the present hour; the rest is for clocks, and for people who look back."""
+"""Billing needs nothing that ended before the current hour; the rest is a margin for clocks and for review."""
 ROWS_PER_TRANSACTION: Final = 1000
-"""Of more tenants or sessions at once, PostgreSQL's signals would only say that everything has changed."""
+"""With more tenants or sessions per transaction, the change log would only report that everything changed."""
 
 
 class RetentionAges(NamedTuple):
-    """How many days each is kept; None: for ever."""
+    """Retention in days; None keeps rows forever."""
 
     ended_resources: int | None = None
     audit: int | None = None
@@ -48,18 +48,18 @@ class Rule(NamedTuple):
     table: Table
     outdated: ColumnElement[bool]
     before: int
-    """The moment that it goes by."""
+    """The cutoff time."""
 
 
 def rules(ages: RetentionAges, *, now: int, session_idle: int) -> list[Rule]:
-    """What may go; the ages are refused where they are too short."""
+    """Return the rules for these ages; reject ages that are too short."""
     for name, days in ages._asdict().items():
         if days is not None and days < LEAST_DAYS:
-            raise OperatorError(f"{name}: nothing is removed before {LEAST_DAYS} days have passed")
-    return [*_asked_for(ages, now), *_over(now, session_idle)]
+            raise OperatorError(f"{name}: must be at least {LEAST_DAYS} days")
+    return [*_configured(ages, now), *_expired(now, session_idle)]
 
 
-def _asked_for(ages: RetentionAges, now: int) -> Iterator[Rule]:
+def _configured(ages: RetentionAges, now: int) -> Iterator[Rule]:
     if ages.ended_resources is not None:
         before = now - ages.ended_resources * DAY
         yield Rule(resources, resources.c.ended_at < before, before)
@@ -71,11 +71,11 @@ def _asked_for(ages: RetentionAges, now: int) -> Iterator[Rule]:
         yield Rule(access_audit, access_audit.c.at < before, before)
 
 
-def _over(now: int, session_idle: int) -> Iterator[Rule]:
-    """What has no effect any more; for a day longer, so that neither clocks nor settings that differ end a session."""
+def _expired(now: int, session_idle: int) -> Iterator[Rule]:
+    """Yield rules for rows without effect, a day late to tolerate differing clocks and settings."""
     yesterday = now - DAY
-    is_over = or_(sessions.c.expires_at < yesterday, sessions.c.seen_at < yesterday - session_idle)
-    yield Rule(sessions, is_over, yesterday)
+    is_expired = or_(sessions.c.expires_at < yesterday, sessions.c.seen_at < yesterday - session_idle)
+    yield Rule(sessions, is_expired, yesterday)
     yield Rule(login_failures, login_failures.c.at < yesterday - WINDOW_SECONDS, yesterday - WINDOW_SECONDS)
     yield Rule(observed_resources, observed_resources.c.seen_at < yesterday, yesterday)
     undeclared = yesterday - UNDECLARED_SECONDS
@@ -83,27 +83,27 @@ def _over(now: int, session_idle: int) -> Iterator[Rule]:
 
 
 def count(store: Store, chosen: Iterable[Rule]) -> dict[str, int]:
-    """How many rows of each table would go."""
-    found: dict[str, int] = {}
+    """Return the number of rows to remove by table."""
+    counts: dict[str, int] = {}
     for part, some in _by_part(chosen).items():
         with store.opened(part) as engine, read_only(engine).begin() as connection:
             for rule in some:
                 query = select(func.count()).select_from(rule.table).where(rule.outdated)
-                found[rule.table.name] = connection.scalar(query) or 0
-    return found
+                counts[rule.table.name] = connection.scalar(query) or 0
+    return counts
 
 
 def prune(store: Store, chosen: Iterable[Rule], *, actor: str, now: int) -> dict[str, int]:
-    """Remove them; gives how many of each table went.
+    """Remove the rows; return their number by table.
 
-    What there is to remove is noted first: should it be interrupted, the trail says too much, and never too little.
+    The audit entry is written first: after an interruption it lists too much, never too little.
     """
     chosen = list(chosen)
-    found = count(store, chosen)
-    if any(found.values()):
+    counts = count(store, chosen)
+    if any(counts.values()):
         with store.opened("cloud") as engine, operator_transaction(engine, actor=actor, now=now) as tx:
-            going = {rule.table.name: rule for rule in chosen if found[rule.table.name]}
-            after = {name: {"rows": found[name], "before": format_utc(rule.before)} for name, rule in going.items()}
+            going = {rule.table.name: rule for rule in chosen if counts[rule.table.name]}
+            after = {name: {"rows": counts[name], "before": format_utc(rule.before)} for name, rule in going.items()}
             record_change(tx, PRUNE, None, None, after)
     removed: dict[str, int] = {}
     for part, some in _by_part(chosen).items():
@@ -123,7 +123,7 @@ def _part_of(table: Table) -> DatabaseName:
 
 
 def in_batches(engine: Engine, rule: Rule) -> Iterator[int]:
-    """Removes some in each transaction until there are none, but for those that someone else has just taken hold of."""
+    """Remove a batch per transaction until only rows locked by others are left; yield the batch sizes."""
 
     def remove(connection: Connection) -> int:
         return delete_batch(connection, rule.table, rule.outdated, ROWS_PER_TRANSACTION)

@@ -1,4 +1,4 @@
-"""A small cloud to look at: two tenants, their operator, and something of everything."""
+"""A small sample cloud with two tenants, an operator, and every kind of entity."""
 
 from pathlib import Path
 from typing import Final
@@ -15,11 +15,11 @@ SAMPLE_PASSWORDS: Final[dict[str, str]] = {
     "other": "console-other",
     "operator": "console-operator",
 }
-"""Passwords by username: known to all the world, so the sample is for one's own machine."""
+"""Passwords by username. They are public: use the sample only on a local machine."""
 
 
 def accounts_with_sample_passwords(connection: Connection) -> list[str]:
-    """Which of the sample's accounts can log in with the sample's password still."""
+    """Return the sample accounts that can still log in with their sample password."""
     hashed = select(accounts.c.username, accounts.c.password_hash).join(tenants)
     enabled = hashed.where(accounts.c.username.in_(SAMPLE_PASSWORDS), ~accounts.c.disabled, ~tenants.c.disabled)
     hashes = {row.username: row.password_hash for row in connection.execute(enabled)}

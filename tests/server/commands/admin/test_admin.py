@@ -116,7 +116,7 @@ def test_problems_are_listed_on_standard_error(loaded: Path) -> None:
     done = admin(loaded, "load", "bad.yaml")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines() == [
-        "bad.yaml:2: nodes[1]: is the same as nodes[0] in line 2",
+        "bad.yaml:2: nodes[1]: duplicates nodes[0] on line 2",
         "bad.yaml:3: news: must be a list",
     ]
     assert admin(loaded, "dump").stdout == before
@@ -131,8 +131,8 @@ def test_problems_are_listed_on_standard_error(loaded: Path) -> None:
         (["load", "cloud.yaml", "--data", "/dev/null/x"], "cannot be used"),
         (["load", "cloud.yaml", "--data", "broken"], "file is not a database"),
         (["dump", "--data", "nowhere"], "there is no store in nowhere"),
-        (["dump", "missing/out.yaml", "--data", "good"], "there is no folder missing: make it first"),
-        (["dump", "good", "--data", "good"], "good is not a file: give the name of a file to write"),
+        (["dump", "missing/out.yaml", "--data", "good"], "there is no directory missing: create it first"),
+        (["dump", "good", "--data", "good"], "good is not a regular file: choose another name"),
         (["load", "cloud.yaml", "--time-zone", "Mars/Olympus"], "--time-zone: give a time zone's name"),
         (["load", "cloud.yaml", "--time-zone", "../etc/passwd"], "--time-zone: give a time zone's name"),
         (["load", "cloud.yaml", "--time-zone", "America"], "--time-zone: give a time zone's name"),
@@ -186,7 +186,7 @@ def test_a_dump_does_not_follow_a_link(loaded: Path) -> None:
     (loaded / "target.yaml").write_text("old")
     (loaded / "link.yaml").symlink_to("target.yaml")
     done = admin(loaded, "dump", "link.yaml")
-    words = "link.yaml is a symbolic link, and none is followed: give another name, or remove it"
+    words = "link.yaml is a symbolic link, which is not followed: choose another name or remove it"
     assert (done.returncode, done.stderr) == (1, f"cloudconsole: {words}\n")
     assert (loaded / "link.yaml").is_symlink()
     assert (loaded / "target.yaml").read_text() == "old"
@@ -195,7 +195,7 @@ def test_a_dump_does_not_follow_a_link(loaded: Path) -> None:
 def test_a_dump_is_not_told_to_a_pipe_that_someone_put_there(loaded: Path) -> None:
     os.mkfifo(loaded / "out.yaml")
     done = admin(loaded, "dump", "out.yaml")
-    assert done.stderr == "cloudconsole: out.yaml is not a file: give the name of a file to write\n"
+    assert done.stderr == "cloudconsole: out.yaml is not a regular file: choose another name\n"
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1"])

@@ -56,7 +56,7 @@ def test_a_backup_needs_a_store(cloudconsole: Run, tmp_path: Path) -> None:
 
 def test_a_backup_into_a_missing_folder_is_refused(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
     done = cloudconsole("admin", "backup", tmp_path / "none/b.tar", "--data", data)
-    words = f"{tmp_path}/none/b.tar cannot be written: there is no folder {tmp_path}/none: make it first"
+    words = f"{tmp_path}/none/b.tar cannot be written: there is no directory {tmp_path}/none: create it first"
     assert (done.code, done.err) == (1, f"cloudconsole: {words}\n")
 
 
@@ -73,7 +73,7 @@ def test_a_backup_that_is_not_there_or_no_backup_is_named_before_a_yes_is_wanted
     cloudconsole: Run, data: Path, tmp_path: Path
 ) -> None:
     done = cloudconsole("admin", "restore", tmp_path / "none.tar", "--data", data)
-    assert done.err == f"cloudconsole: {tmp_path}/none.tar cannot be read: there is no such file\n"
+    assert done.err == f"cloudconsole: {tmp_path}/none.tar cannot be read: no such file\n"
     (tmp_path / "b.tar").write_text("nonsense")
     done = cloudconsole("admin", "restore", tmp_path / "b.tar", "--data", data)
     assert done.err.startswith(f"cloudconsole: {tmp_path}/b.tar is not a backup")

@@ -103,7 +103,7 @@ def test_a_dry_run_finds_what_an_import_would_and_changes_nothing(
     before = contents(data)
     done = cloudconsole("admin", "import", write(tmp_path, 200), "--data", data, "--dry-run")
     assert done.code == 1
-    assert "over quota (floating_ips: 8 of 8 in use, 1 more asked for): raise the quota of demo" in done.err
+    assert "over quota (floating_ips: 8 of 8 in use, 1 more requested): raise the quota of demo" in done.err
     assert done.out.endswith(
         "invalid lines: the first 100; an import would stop at line 7\nnothing was changed: this was a dry run\n"
     )
@@ -194,7 +194,7 @@ def test_an_import_into_a_store_that_is_restored_meanwhile_does_not_claim_to_be_
     eventually(lambda: imported(data))
     assert cloudconsole("admin", "restore", tmp_path / "b.tar", "--data", data, "--yes").code == 0
     said, complaint = process.communicate(timeout=60)
-    words = "the store was restored meanwhile, and lines that were in may be gone: the same command begins anew"
+    words = "the store was restored during the import, and imported lines may be gone: run the same command again"
     assert (process.returncode, complaint) == (1, f"cloudconsole: {words}\n")
     told = {"added": 0, "already_there": 0, "complete": False, "dry_run": False, "problems": []}
     assert (json.loads(said) if as_json else said) == (told if as_json else "")

@@ -108,5 +108,5 @@ def _label(name: str, chosen: Filter) -> str:
     if chosen.is_switch:
         return title_of(chosen.help)
     if name == "prefix":
-        return title_of(chosen.help.removeprefix("only those whose ").replace(" begins so", " begins with"))
+        return title_of(chosen.help.removeprefix("only those whose ").removesuffix(" this"))
     return label_of(name)
