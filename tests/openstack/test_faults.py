@@ -173,7 +173,7 @@ def test_a_service_that_refuses_a_token_since_it_cannot_ask_keystone_ends_nothin
         assert status_of(lab, service, path, session.token) == 200
     with ended("keystone")(lab):
         assert bob.call("GetConsumptionsEstimated").error == "upstream_failed"
-        assert until(lambda: "refused a token" in console.log())
+        assert until(lambda: "rejected a token" in console.log())
     assert until(lambda: bob.call("GetConsumptionsEstimated").status == 200)
 
 

@@ -1,1 +1,1 @@
-"""What stands behind the ports: one folder each, self-contained, with its own errors translated at its door."""
+"""Implementations of the ports in `core.ports`; each translates its own errors."""

@@ -1,4 +1,4 @@
-"""The operator's prices, as every backend reads them."""
+"""The operator's prices, shared by all backends."""
 
 from collections.abc import Hashable
 from typing import NamedTuple
@@ -14,25 +14,25 @@ _NODES = "SELECT name, id FROM nodes"
 class PriceList(NamedTuple):
     book: PriceBook
     nodes: dict[str, int]
-    """The ids of nodes, which may have prices of their own, by their names."""
+    """Node ids by name, for prices that apply to one node."""
 
 
 class CachedPrices:
-    """Kept while nothing changes: there may be thousands of prices."""
+    """A cache of the prices, of which there may be thousands, until they change."""
 
     def __init__(self, *, of_types: bool) -> None:
-        """`of_types` tells whether there is anything that has a type, and so may have a price of its own."""
+        """`of_types` includes the prices for single types, which only typed resources need."""
         self._prices = _PRICES if of_types else _WITHOUT_TYPE
         self._stamp: Hashable = None
         self._list = PriceList(PriceBook(()), {})
 
-    async def read(self, moment: Snapshot) -> PriceList:
-        """Those of a snapshot's moment."""
-        stamp = await moment.shared_stamp()
+    async def read(self, snapshot: Snapshot) -> PriceList:
+        """Return the prices as of a snapshot."""
+        stamp = await snapshot.shared_stamp()
         if self._stamp == stamp:
             return self._list
-        book = PriceBook(Price(*row) for row in await moment.all(self._prices))
-        found = PriceList(book, {str(name): node_id for name, node_id in await moment.all(_NODES)})
-        # Another may have read newer ones meanwhile; these are right for this moment all the same.
-        self._stamp, self._list = stamp, found
-        return found
+        book = PriceBook(Price(*row) for row in await snapshot.all(self._prices))
+        prices = PriceList(book, {str(name): node_id for name, node_id in await snapshot.all(_NODES)})
+        # A concurrent read may have cached newer prices; these are still right for this snapshot.
+        self._stamp, self._list = stamp, prices
+        return prices

@@ -184,7 +184,7 @@ def test_a_tenants_token_that_is_refused_is_named_but_not_told(
         ask(cloud.address, token=TOKEN)
     assert refusal.value.token == TOKEN
     assert TOKEN not in repr(refusal.value)
-    assert f"refused a token: GET {cloud.address}/it" in caplog.text
+    assert f"rejected a token: GET {cloud.address}/it" in caplog.text
     assert TOKEN not in caplog.text
 
 

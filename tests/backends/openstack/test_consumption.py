@@ -147,7 +147,7 @@ def test_what_has_no_price_is_told_with_the_command_that_mends_it(
     with pytest.raises(PriceMissing, match="at 2026-11-15T20:20:00Z") as missing:
         openstack.consumption()
     assert told in str(missing.value)
-    command = str(missing.value).partition("this gives it one: ")[2].replace("PRICE", "7")
+    command = str(missing.value).partition("add one with: ")[2].replace("PRICE", "7")
     assert main([*shlex.split(command)[1:], "--data", str(openstack.folder)]) == 0
     assert openstack.hourly()[kind] == cost
 

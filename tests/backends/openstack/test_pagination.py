@@ -73,7 +73,7 @@ def test_a_page_that_leads_to_nothing_new_is_a_failure(cloud: CloudDouble, calle
 def test_a_list_without_an_end_is_a_failure(
     cloud: CloudDouble, caller: ClientInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pagination, "MOST_PAGES", 5)
+    monkeypatch.setattr(pagination, "MAX_PAGES", 5)
 
     def more(_asked: Asked) -> Reply:
         return Reply(body={"volumes": volumes(str(len(cloud.asked))), "next": "x"})

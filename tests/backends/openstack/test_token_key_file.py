@@ -54,7 +54,7 @@ def test_one_that_is_not_there_cannot_be_read(file: Path) -> None:
 
 
 def test_without_its_folder_it_cannot_be_made(file: Path) -> None:
-    with pytest.raises(KeyFileError, match="cannot be made: No such file"):
+    with pytest.raises(KeyFileError, match="cannot be created: No such file"):
         create_keys(file / "token-keys")
 
 
@@ -74,7 +74,7 @@ def test_a_group_may_read_it(file: Path, mode: int) -> None:
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"  \t"])
 def test_an_empty_one_is_refused(file: Path, content: bytes) -> None:
     write(file, content)
-    with pytest.raises(KeyFileError, match="there is no key"):
+    with pytest.raises(KeyFileError, match="has no keys"):
         read_keys(file)
 
 

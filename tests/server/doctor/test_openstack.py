@@ -170,7 +170,7 @@ def test_a_region_without_another_service_is_a_warning(look: Look, cloud: SmallC
         (Reply(503), "status 503"),
         (Reply(403), "status 403"),
         (Reply(401), "it does not take Keystone's token"),
-        (Reply(body=b"<html>"), "an answer that is no JSON"),
+        (Reply(body=b"<html>"), "a response that is not JSON"),
         (Reply(instead="freeze"), "no answer in time"),
         (Reply(instead="hang up"), "an answer that makes no sense"),
     ],

@@ -1,1 +1,1 @@
-"""The ports over the console's own store: the default, with nothing to set up."""
+"""The ports on the console's own store, the default."""

@@ -1,4 +1,4 @@
-"""Usage, flavors, consumption from the store."""
+"""Usage, flavors and consumption from the store."""
 
 import math
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ _ENDED_INTERVALS: Final = f"""
 
 
 class ResourceInterval(NamedTuple):
-    """One resource's interval and amounts."""
+    """The interval and amounts of one resource."""
 
     kind: str
     node_id: int | None
@@ -34,8 +34,8 @@ class ResourceInterval(NamedTuple):
 
 
 async def ended_intervals(reader: RowReader, tenant_id: int, now: float, ended_since: float) -> list[ResourceInterval]:
-    """Those without an end that have not started yet, and those with an end not before the given moment."""
-    # Whole seconds, as the columns have them: a database need not look into an index of them for anything else.
+    """Return intervals without an end that start later, and those that end at `ended_since` or later."""
+    # Whole seconds like the columns, so that the database can use their indexes.
     moments = {"now": math.floor(now), "ended_since": math.ceil(ended_since)}
     rows = await reader.all(_ENDED_INTERVALS, {"tenant": tenant_id, **moments})
     return [
@@ -43,9 +43,9 @@ async def ended_intervals(reader: RowReader, tenant_id: int, now: float, ended_s
     ]
 
 
-def next_change(lives: Iterable[ResourceInterval], now: float) -> float:
-    """The next moment at which one of them starts or ends."""
-    moments = (moment for life in lives for moment in (life.started_at, life.ended_at))
+def next_change(intervals: Iterable[ResourceInterval], now: float) -> float:
+    """Return the next moment at which an interval starts or ends."""
+    moments = (moment for interval in intervals for moment in (interval.started_at, interval.ended_at))
     return min((moment for moment in moments if moment is not None and moment > now), default=math.inf)
 
 
@@ -65,7 +65,7 @@ LIMITS: Final = {
     "max_image_meta": "image_meta",
     "max_server_meta": "server_meta",
 }
-"""The quota that each limit of the record is."""
+"""The quota of each limit in the record."""
 
 USES: Final = {
     "total_instances_used": "instances",
@@ -77,7 +77,7 @@ USES: Final = {
     "total_floating_ips_used": "floating_ips",
     "total_security_groups_used": "security_groups",
 }
-"""The quota from which each figure of use takes."""
+"""The quota of each usage figure in the record."""
 
 
 def _column(field: str) -> str:
@@ -89,22 +89,22 @@ def _column(field: str) -> str:
 
 _USAGE: Final = f"""
     SELECT {", ".join(map(_column, UsageLimits.__struct_fields__))}, COALESCE(usage.settled_at, 0)
-    FROM (SELECT ? AS tenant_id) AS asked LEFT JOIN quotas USING (tenant_id) LEFT JOIN usage USING (tenant_id)
+    FROM (SELECT ? AS tenant_id) AS tenant LEFT JOIN quotas USING (tenant_id) LEFT JOIN usage USING (tenant_id)
 """
 
 
 async def usage_limits(reader: Reader, tenant_id: int, now: float) -> CacheableResult[UsageLimits]:
-    """What is kept of the tenant's use, corrected where time sets resources apart from it."""
+    """Return the stored usage, corrected for resources that start or end later."""
     *numbers, settled_at = await _usage(reader, tenant_id)
     if settled_at < now:
         return CacheableResult(UsageLimits(*numbers))
-    # Seldom, so only now in two statements, which must see the same moment.
-    async with reader.snapshot() as moment:
-        *numbers, _ = await _usage(moment, tenant_id)
-        set_apart = await ended_intervals(moment, tenant_id, now, ended_since=now)
-    for life in set_apart:
-        _correct(numbers, life, now)
-    return CacheableResult(UsageLimits(*numbers), next_change(set_apart, now))
+    # Rare, so only now use two statements, which need one snapshot.
+    async with reader.snapshot() as snapshot:
+        *numbers, _ = await _usage(snapshot, tenant_id)
+        intervals = await ended_intervals(snapshot, tenant_id, now, ended_since=now)
+    for interval in intervals:
+        _correct(numbers, interval, now)
+    return CacheableResult(UsageLimits(*numbers), next_change(intervals, now))
 
 
 async def _usage(reader: RowReader, tenant_id: int) -> Row:
@@ -112,12 +112,12 @@ async def _usage(reader: RowReader, tenant_id: int) -> Row:
     return row
 
 
-def _correct(numbers: list[int], life: ResourceInterval, now: float) -> None:
-    times = -1 if life.ended_at is None else int(life.started_at <= now < life.ended_at)
-    uses = quota_use(life.kind, life.amounts)
-    for place, field in enumerate(UsageLimits.__struct_fields__):
+def _correct(numbers: list[int], interval: ResourceInterval, now: float) -> None:
+    factor = -1 if interval.ended_at is None else int(interval.started_at <= now < interval.ended_at)
+    uses = quota_use(interval.kind, interval.amounts)
+    for index, field in enumerate(UsageLimits.__struct_fields__):
         if field in USES:
-            numbers[place] += times * uses.get(USES[field], 0)
+            numbers[index] += factor * uses.get(USES[field], 0)
 
 
 _FLAVORS = """
@@ -128,10 +128,10 @@ _TOTALS = "SELECT kind, node_id, items, vcpus, ram_mb, ram_gb, size_gb FROM tota
 
 
 class BillableState(NamedTuple):
-    """What a tenant has: totals by kind and node, and singly what time sets apart from them."""
+    """A tenant's totals by kind and node, and the intervals that correct them for start and end times."""
 
     totals: dict[tuple[str, int], Amounts]
-    set_apart: list[ResourceInterval]
+    intervals: list[ResourceInterval]
 
 
 class EmbeddedCloud:
@@ -145,28 +145,28 @@ class EmbeddedCloud:
         return await usage_limits(self._reader, tenant.id, self._clock.now())
 
     async def flavors(self, tenant: Tenant) -> CacheableResult[Flavors]:
-        del tenant  # all tenants of the embedded store choose from the same flavors
+        del tenant  # all tenants of the embedded store have the same flavors
         rows = await self._reader.all(_FLAVORS)
         return CacheableResult(flavors_record([Flavor(*row) for row in rows]))
 
     async def consumption(self, tenant: Tenant) -> CacheableResult[list[ConsumptionItem]]:
         now = self._clock.now()
         hour = clock_hour(now, self._zone)
-        async with self._reader.snapshot() as moment:
-            book = (await self._prices.read(moment)).book
-            holdings = await _holdings(moment, tenant, now, ended_since=hour.start)
-        until = min(hour.end, book.next_change(now), next_change(holdings.set_apart, now))
-        return CacheableResult(estimate(_hourly_by_kind(holdings, book, now)), until)
+        async with self._reader.snapshot() as snapshot:
+            book = (await self._prices.read(snapshot)).book
+            state = await _billable_state(snapshot, tenant, now, ended_since=hour.start)
+        until = min(hour.end, book.next_change(now), next_change(state.intervals, now))
+        return CacheableResult(estimate(_hourly_by_kind(state, book, now)), until)
 
 
-async def _holdings(moment: Snapshot, tenant: Tenant, now: float, ended_since: float) -> BillableState:
-    rows = await moment.all(_TOTALS, (tenant.id,))
+async def _billable_state(snapshot: Snapshot, tenant: Tenant, now: float, ended_since: float) -> BillableState:
+    rows = await snapshot.all(_TOTALS, (tenant.id,))
     totals = {(kind, node_id): Amounts(*amounts) for kind, node_id, *amounts in rows}
-    return BillableState(totals, await ended_intervals(moment, tenant.id, now, ended_since))
+    return BillableState(totals, await ended_intervals(snapshot, tenant.id, now, ended_since))
 
 
-def _hourly_by_kind(holdings: BillableState, book: PriceBook, now: float) -> dict[ResourceType, int]:
-    """What each billable kind costs in this hour, in billionths."""
+def _hourly_by_kind(state: BillableState, book: PriceBook, now: float) -> dict[ResourceType, int]:
+    """Return the cost of each billable kind in this hour, in billionths."""
     hourly: dict[ResourceType, int] = dict.fromkeys(PRICED_UNITS, 0)
 
     def charge(kind: str, node_id: int, amounts: Amounts, at: float) -> None:
@@ -177,19 +177,19 @@ def _hourly_by_kind(holdings: BillableState, book: PriceBook, now: float) -> dic
                     raise PriceMissing(f"a {kind} on node {node_id} has no price")
                 hourly[billable] += cost
 
-    for (kind, node_id), amounts in _running(holdings).items():
+    for (kind, node_id), amounts in _running(state).items():
         charge(kind, node_id, amounts, now)
-    for life in holdings.set_apart:
-        if life.started_at <= now and life.ended_at is not None:
-            charge(life.kind, life.node_id or NO_NODE, life.amounts, min(now, life.ended_at))
+    for interval in state.intervals:
+        if interval.started_at <= now and interval.ended_at is not None:
+            charge(interval.kind, interval.node_id or NO_NODE, interval.amounts, min(now, interval.ended_at))
     return hourly
 
 
-def _running(holdings: BillableState) -> dict[tuple[str, int], Amounts]:
-    """What has started and has no end, by kind and node; what is still to start may have no price yet."""
-    running = dict(holdings.totals)
-    for life in holdings.set_apart:
-        if life.ended_at is None:
-            place = (life.kind, life.node_id or NO_NODE)
-            running[place] = running.get(place, Amounts()).minus(life.amounts)
+def _running(state: BillableState) -> dict[tuple[str, int], Amounts]:
+    """Return started resources without an end, by kind and node; future ones may have no price yet."""
+    running = dict(state.totals)
+    for interval in state.intervals:
+        if interval.ended_at is None:
+            key = (interval.kind, interval.node_id or NO_NODE)
+            running[key] = running.get(key, Amounts()).minus(interval.amounts)
     return running

@@ -1,4 +1,4 @@
-"""URLs, domains and news from our own store."""
+"""URLs, domains and news from the store."""
 
 import math
 from datetime import UTC, datetime, tzinfo
@@ -44,9 +44,9 @@ class EmbeddedContent:
 
     async def news(self) -> CacheableResult[list[NewsItem]]:
         now = math.floor(self._clock.now())
-        async with self._reader.snapshot() as moment:
-            rows = await moment.all(_NEWS, (now,))
-            following = await moment.one(_NEXT_NEWS, (now,))
+        async with self._reader.snapshot() as snapshot:
+            rows = await snapshot.all(_NEWS, (now,))
+            following = await snapshot.one(_NEXT_NEWS, (now,))
         until = math.inf if following is None or following[0] is None else following[0]
         return CacheableResult(
             [NewsItem(self._date(published_at), url, title) for published_at, url, title in rows], until

@@ -1,4 +1,4 @@
-"""Accounts of our own store."""
+"""Authentication of the store's accounts."""
 
 import asyncio
 import hashlib
@@ -11,7 +11,7 @@ from cloudconsole.store.passwords import decoy_hash, needs_rehash, password_matc
 
 _DECOY_ID: Final = 0
 
-# In one statement, so that an unknown user takes no more round trips than a known one.
+# One statement, so that unknown and known users take the same round trips.
 _FIND: Final = f"""
     SELECT accounts.id, username, version, role, accounts.disabled OR tenants.disabled, password_hash
     FROM accounts JOIN tenants ON tenants.id = accounts.tenant_id
@@ -22,29 +22,29 @@ _FIND: Final = f"""
         WHERE id > (SELECT :choice % MAX(id) FROM accounts) ORDER BY id LIMIT 1
     ) AS decoy
 """
-"""The account, if there is one, and some account's hash to check for an unknown user, always the same for a name.
+"""The account, if any, and another account's hash to check for an unknown user, always the same for a name.
 
-Hashes made elsewhere may cost more or less than ours; so an unknown user takes as long as a known one does.
+Imported hashes differ in cost; with one of the stored hashes an unknown user takes as long as a known one.
 """
 
-_RECOGNISE: Final = "SELECT 1 FROM accounts WHERE username = ?"
+_IS_KNOWN: Final = "SELECT 1 FROM accounts WHERE username = ?"
 
 QUEUE_LIMIT: Final = 100
-"""So many logins wait for their turn at the most; at some 30 ms each the last of them waits about 3 s."""
+"""Maximum number of waiting logins; at some 30 ms each the last one waits about 3 s."""
 QUEUE_SECONDS: Final = 3
 AT_ONCE: Final = 1
-"""Attempts that are served at once: any more would only wait for the thread, in the order in which they came."""
+"""Concurrent attempts: more would only wait for the hashing thread, in the order of arrival."""
 
 
 class EmbeddedIdentity:
-    """Checks passwords one at a time, off the event loop, so that a flood of logins leaves action calls alone."""
+    """Checks passwords one at a time, off the event loop, so that a flood of logins does not delay requests."""
 
     def __init__(self, reader: Reader, hashing: ThreadPoolExecutor) -> None:
         self._reader = reader
         self._hashing = hashing
 
     async def authenticate(self, username: str, password: str, client: ClientInfo) -> Account | None:
-        del client  # nobody else is asked
+        del client  # only needed for upstream requests
         choice = int.from_bytes(hashlib.sha256(username.encode()).digest()[:7])
         rows = await self._reader.all(_FIND, {"username": username, "choice": choice})
         account = next((row for row in rows if row[0] != _DECOY_ID), None)
@@ -59,4 +59,4 @@ class EmbeddedIdentity:
         return Account(account_id, known_name, version, role, outdated)
 
     async def knows_username(self, username: str) -> bool:
-        return await self._reader.seek(_RECOGNISE, (username,)) is not None
+        return await self._reader.seek(_IS_KNOWN, (username,)) is not None

@@ -1,1 +1,1 @@
-"""The ports over an OpenStack: Keystone vouches for users; its other services give the figures."""
+"""The ports on an OpenStack cloud: Keystone authenticates users, its other services provide the data."""

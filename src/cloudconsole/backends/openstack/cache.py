@@ -1,4 +1,4 @@
-"""One reading of the cloud for all who ask the same: while it is under way, and for a few seconds after."""
+"""Single-flight cache: concurrent identical reads share one, whose result is cached for some seconds."""
 
 import asyncio
 from collections import OrderedDict
@@ -12,35 +12,35 @@ from cloudconsole.core.clock import Clock
 
 Value = TypeVar("Value")
 
-MOST_RECORDS: Final = 100_000
-"""So many flavors, servers and the like are kept at the most: some 50 MB."""
+MAX_RECORDS: Final = 100_000
+"""Limit on cached flavors, servers and so on: some 50 MB."""
 
 
 class CachedRead(Struct, Generic[Value], frozen=True):
     value: Value
     read_at: float
-    """When it was begun: nothing in it is older."""
+    """When the read began: the data is at least this new."""
     records: int
 
 
 class SingleFlightCache:
-    """Kept readings are bounded by what they hold, and the least recently used make room for new ones."""
+    """An LRU cache, bounded by the number of records in the cached reads."""
 
-    def __init__(self, clock: Clock, most_records: int = MOST_RECORDS) -> None:
+    def __init__(self, clock: Clock, max_records: int = MAX_RECORDS) -> None:
         self._clock = clock
-        self._most_records = most_records
+        self._max_records = max_records
         self.records = 0
-        self._kept: OrderedDict[Hashable, CachedRead[Any]] = OrderedDict()
-        self._under_way: dict[Hashable, asyncio.Task[CachedRead[Any]]] = {}
+        self._cache: OrderedDict[Hashable, CachedRead[Any]] = OrderedDict()
+        self._in_flight: dict[Hashable, asyncio.Task[CachedRead[Any]]] = {}
 
     def cached(self, key: Hashable, seconds: float) -> CachedRead[Any] | None:
-        """The reading of at most so many seconds ago."""
-        reading = self._kept.get(key)
+        """Return the cached read if it is younger than `seconds`."""
+        entry = self._cache.get(key)
         # `read_at <= now`, because a clock may be set back.
-        if reading is None or not reading.read_at <= self._clock.now() < reading.read_at + seconds:
+        if entry is None or not entry.read_at <= self._clock.now() < entry.read_at + seconds:
             return None
-        self._kept.move_to_end(key)
-        return reading
+        self._cache.move_to_end(key)
+        return entry
 
     async def get(
         self,
@@ -50,27 +50,27 @@ class SingleFlightCache:
         read: Callable[[], Coroutine[Any, Any, Value]],
         weigh: Callable[[Value], int],
     ) -> CachedRead[Value]:
-        """The reading that is under way or a new one, which is kept for so many seconds; its failure is all's.
+        """Join the read in flight or start one, whose result is cached for `seconds`; all share its failure.
 
-        But for one: a token that was refused is only its holder's. Whoever has another goes on without that one.
+        The exception is a rejected token: requests with another token start a new read.
         """
         while True:
-            task = self._under_way.get(key) or self._begin(key, seconds, read, weigh)
+            task = self._in_flight.get(key) or self._start(key, seconds, read, weigh)
             try:
-                # It goes on when whoever began it leaves.
+                # The read continues if the request that started it is cancelled.
                 return await asyncio.shield(task)
-            except TokenRejected as refused:
-                if refused.token == token:
+            except TokenRejected as rejected:
+                if rejected.token == token:
                     raise
 
     async def close(self) -> None:
-        """End what is under way."""
-        tasks = list(self._under_way.values())
+        """Cancel the reads in flight."""
+        tasks = list(self._in_flight.values())
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _begin(
+    def _start(
         self,
         key: Hashable,
         seconds: float,
@@ -79,26 +79,26 @@ class SingleFlightCache:
     ) -> "asyncio.Task[CachedRead[Value]]":
         read_at = self._clock.now()
 
-        async def reading() -> CachedRead[Value]:
+        async def run() -> CachedRead[Value]:
             value = await read()
             return CachedRead(value, read_at, weigh(value))
 
-        def ended(task: "asyncio.Task[CachedRead[Value]]") -> None:
-            del self._under_way[key]
+        def finish(task: "asyncio.Task[CachedRead[Value]]") -> None:
+            del self._in_flight[key]
             if not task.cancelled() and task.exception() is None and seconds > 0:
-                self._keep(key, task.result())
+                self._store(key, task.result())
 
-        task = asyncio.create_task(reading())
-        self._under_way[key] = task
-        task.add_done_callback(ended)
+        task = asyncio.create_task(run())
+        self._in_flight[key] = task
+        task.add_done_callback(finish)
         return task
 
-    def _keep(self, key: Hashable, reading: CachedRead[Any]) -> None:
-        replaced = self._kept.pop(key, None)
+    def _store(self, key: Hashable, entry: CachedRead[Any]) -> None:
+        replaced = self._cache.pop(key, None)
         if replaced is not None:
             self.records -= replaced.records
-        self._kept[key] = reading
-        self.records += reading.records
-        while self.records > self._most_records:
-            _, oldest = self._kept.popitem(last=False)
+        self._cache[key] = entry
+        self.records += entry.records
+        while self.records > self._max_records:
+            _, oldest = self._cache.popitem(last=False)
             self.records -= oldest.records

@@ -1,4 +1,4 @@
-"""HTTP client for OpenStack services, error mapping."""
+"""HTTP client for OpenStack services, with error mapping."""
 
 import asyncio
 import logging
@@ -21,7 +21,7 @@ from cloudconsole.spec.errors import UpstreamFailed, UpstreamTimeout
 
 
 class UpstreamRequest(Struct, frozen=True):
-    """What was asked, as far as a log may tell it."""
+    """The loggable part of a request."""
 
     place: str
     method: str
@@ -36,24 +36,24 @@ class UpstreamResponse(Struct, frozen=True):
     call: UpstreamRequest
     status: int
     headers: dict[str, str]
-    """By names in lower case."""
+    """By lowercase name."""
     body: Any
-    """What the JSON says, an object; None where there is no body, or where that of a refusal is no JSON."""
+    """The JSON object; None without a body, or if that of an error is not JSON."""
 
 
 class TokenRejected(Exception):
-    """A service no longer takes the tenant's token."""
+    """A service rejected the tenant's token."""
 
     def __init__(self, token: str) -> None:
-        super().__init__("a service refused the token")
+        super().__init__("a service rejected the token")
         self.token = token
 
 
 class InvalidResponse(Exception):
-    """What came is no answer to go by; the text says why, and holds nothing of what came."""
+    """An unusable response; the message says why and quotes nothing of it."""
 
-    def __init__(self, why: str, *, was_slow: bool = False) -> None:
-        super().__init__(why)
+    def __init__(self, reason: str, *, was_slow: bool = False) -> None:
+        super().__init__(reason)
         self.was_slow = was_slow
 
 
@@ -69,11 +69,11 @@ def check_response(
     token: str | None,
     expected: frozenset[int],
 ) -> UpstreamResponse:
-    """A success or a status that is expected; raises `TokenRefused` or `BadAnswer` for every other."""
+    """Return a success or an expected status; raise `TokenRejected` or `InvalidResponse` for any other."""
     if 200 <= status < 300:
         return UpstreamResponse(call, status, headers, _object(content))
     if status in expected:
-        return UpstreamResponse(call, status, headers, _object_or_nothing(content))
+        return UpstreamResponse(call, status, headers, _object_or_none(content))
     if status == 401 and token is not None:
         raise TokenRejected(token)
     raise InvalidResponse(f"status {status}", was_slow=status == _GATEWAY_TIMEOUT)
@@ -83,16 +83,16 @@ def _object(content: bytes) -> dict[str, Any] | None:
     if not content:
         return None
     try:
-        # As text, since msgspec does not look at the bytes of what it skips.
+        # As text, since msgspec does not validate the UTF-8 of values it skips.
         decoded = msgspec.json.decode(content.decode())
     except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as problem:
-        raise InvalidResponse("an answer that is no JSON") from problem
+        raise InvalidResponse("a response that is not JSON") from problem
     if not isinstance(decoded, dict):
-        raise InvalidResponse("an answer that is no JSON object")
+        raise InvalidResponse("a response that is not a JSON object")
     return decoded
 
 
-def _object_or_nothing(content: bytes) -> dict[str, Any] | None:
+def _object_or_none(content: bytes) -> dict[str, Any] | None:
     try:
         return _object(content)
     except InvalidResponse:
@@ -102,15 +102,14 @@ def _object_or_nothing(content: bytes) -> dict[str, Any] | None:
 log = logging.getLogger(__name__)
 
 MAX_RESPONSE_BYTES: Final = 32 << 20
-"""Of one answer."""
 
-# No bound on connections: how many there can be follows from the room that each service has.
-_KEPT: Final = httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=30)
-_NONE_KEPT: Final = httpx2.Limits(max_connections=None, max_keepalive_connections=0)
+# No limit on connections: the concurrency limit of each service bounds them.
+_KEEPALIVE: Final = httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=30)
+_NO_KEEPALIVE: Final = httpx2.Limits(max_connections=None, max_keepalive_connections=0)
 
-_LAST_PORT: Final = 65_535
-_REPEATABLE: Final = frozenset({"GET", "HEAD"})
-_LOST: Final = (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError)
+_MAX_PORT: Final = 65_535
+_IDEMPOTENT: Final = frozenset({"GET", "HEAD"})
+_CONNECTION_ERRORS: Final = (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError)
 _FROM_VERSION_ON: Final = re.compile(r"/v\d+(\.\d+)?(/.*)?$")
 _REQUEST_IDS: Final = uuid.UUID("5c5a6a2e-6c55-4d0c-9f8e-1c1a5f7a43a1")
 
@@ -118,24 +117,24 @@ Shape = TypeVar("Shape")
 
 
 class OpenStackClient:
-    """The services behind one endpoint."""
+    """A client for the services of one endpoint."""
 
     def __init__(
-        self, manners: ClientLimits, trust: ssl.SSLContext | Path | None = None, watcher: CallObserver | None = None
+        self, limits: ClientLimits, trust: ssl.SSLContext | Path | None = None, observer: CallObserver | None = None
     ) -> None:
-        """`trust` is a file of certificates, or a whole context; without one, the system's certificates are trusted."""
-        self._manners = manners
+        """`trust` is a CA file or an SSL context; without it the system's certificates are trusted."""
+        self._limits = limits
         self._tls = trust if isinstance(trust, ssl.SSLContext) else ssl.create_default_context(cafile=trust)
-        # Both are made in the loop that uses them.
-        self._keeping: httpx2.AsyncHTTPTransport | None = None
-        self._fresh: httpx2.AsyncHTTPTransport | None = None
-        self._rooms: dict[str, asyncio.Semaphore] = {}
-        self._observer: CallObserver = watcher or NullObserver()
+        # Both are created in the event loop that uses them.
+        self._keepalive: httpx2.AsyncHTTPTransport | None = None
+        self._no_keepalive: httpx2.AsyncHTTPTransport | None = None
+        self._semaphores: dict[str, asyncio.Semaphore] = {}
+        self._observer: CallObserver = observer or NullObserver()
 
     @property
     def action_seconds(self) -> float:
-        """Within which all calls for one thing that a caller wants must be done."""
-        return self._manners.action_seconds
+        """Deadline for all upstream requests of one client request."""
+        return self._limits.action_seconds
 
     async def request(
         self,
@@ -151,65 +150,65 @@ class OpenStackClient:
         body: object = None,
         expected: frozenset[int] = frozenset(),
     ) -> UpstreamResponse:
-        """The answer of the service at `place`: a success, or a status that is expected.
+        """Send a request to the service at `place`; return a success or an expected status.
 
-        Raises `TokenRefused` where the tenant's token was, `UpstreamTimeout` or `UpstreamFailed` for all else.
+        Raise `TokenRejected` if the tenant's token was, `UpstreamTimeout` or `UpstreamFailed` for other errors.
         """
         call = UpstreamRequest(place, method, path, service)
-        context = self._rooms.setdefault(service_of(place), asyncio.Semaphore(self._manners.concurrency))
+        semaphore = self._semaphores.setdefault(service_of(place), asyncio.Semaphore(self._limits.concurrency))
         started = time.perf_counter_ns()
         self._observer.started(service)
         try:
             request = _request(call, _headers(client, token) | dict(headers or {}), params, body)
-            async with asyncio.timeout(self._manners.call_seconds), context:
+            async with asyncio.timeout(self._limits.call_seconds), semaphore:
                 status, received, content = await self._exchange(request)
-            took = (time.perf_counter_ns() - started) / 1e6
-            log.debug("asked", extra={"fields": {"call": str(call), "ms": took}})
+            elapsed_ms = (time.perf_counter_ns() - started) / 1e6
+            log.debug("upstream request", extra={"fields": {"call": str(call), "ms": elapsed_ms}})
             return check_response(call, status, received, content, token=token, expected=expected)
         except TokenRejected:
-            log.warning("a service behind the console refused a token: %s", call, extra=_named_service(call))
+            log.warning("cloud service rejected a token: %s", call, extra=_log_fields(call))
             raise
         except (TimeoutError, httpx2.TimeoutException) as slow:
-            self._note(call, f"no answer within {self._manners.call_seconds:g} s", was_slow=True)
+            self._record_failure(call, f"no response within {self._limits.call_seconds:g} s", was_slow=True)
             raise UpstreamTimeout from slow
-        except InvalidResponse as bad:
-            self._note(call, str(bad), was_slow=bad.was_slow)
-            raise (UpstreamTimeout() if bad.was_slow else UpstreamFailed()) from bad
+        except InvalidResponse as error:
+            self._record_failure(call, str(error), was_slow=error.was_slow)
+            raise (UpstreamTimeout() if error.was_slow else UpstreamFailed()) from error
         except (httpx2.HTTPError, httpx2.InvalidURL, UnicodeError, ssl.SSLError) as failure:
-            self._note(call, _named(failure))
+            self._record_failure(call, _describe(failure))
             raise UpstreamFailed from failure
         finally:
             self._observer.finished(service, time.perf_counter_ns() - started)
 
     def read(self, response: UpstreamResponse, shape: type[Shape]) -> Shape:
-        """The body as `shape`, which need name only what is of use; raises `UpstreamFailed` where it does not fit."""
+        """Convert the body to `shape`, which may name a part of the fields; raise `UpstreamFailed` if it is invalid."""
         try:
             return msgspec.convert(response.body, shape)
         except msgspec.ValidationError as problem:
-            # Its text names types and where they are wrong, and no value.
+            # The message names types and paths, but no values.
             raise self.invalid_response(response, str(problem)) from problem
 
-    def invalid_response(self, response: UpstreamResponse, why: str) -> UpstreamFailed:
-        """What to raise where an answer cannot be true; `why` is logged, so it must hold nothing of the answer."""
-        self._note(response.call, why)
+    def invalid_response(self, response: UpstreamResponse, reason: str) -> UpstreamFailed:
+        """Return the error for an invalid response; `reason` is logged and must quote nothing of the response."""
+        self._record_failure(response.call, reason)
         return UpstreamFailed()
 
     async def close(self) -> None:
-        for transport in (self._keeping, self._fresh):
+        for transport in (self._keepalive, self._no_keepalive):
             if transport is not None:
                 await transport.aclose()
-        self._keeping = self._fresh = None
+        self._keepalive = self._no_keepalive = None
 
     async def _exchange(self, request: httpx2.Request) -> tuple[int, dict[str, str], bytes]:
         try:
-            self._keeping = self._keeping or self._transport(_KEPT)
-            response = await self._keeping.handle_async_request(request)
-        except _LOST:
-            # It may be that the service closed a kept connection at the very moment of its use: a new one tells.
-            if request.method not in _REPEATABLE:
+            self._keepalive = self._keepalive or self._transport(_KEEPALIVE)
+            response = await self._keepalive.handle_async_request(request)
+        except _CONNECTION_ERRORS:
+            # The service may have closed an idle connection at the moment of its use: retry on a new one.
+            if request.method not in _IDEMPOTENT:
                 raise
-            self._fresh = self._fresh or self._transport(_NONE_KEPT)
-            response = await self._fresh.handle_async_request(request)
+            self._no_keepalive = self._no_keepalive or self._transport(_NO_KEEPALIVE)
+            response = await self._no_keepalive.handle_async_request(request)
         try:
             content = await _content(response)
         finally:
@@ -219,24 +218,24 @@ class OpenStackClient:
     def _transport(self, limits: httpx2.Limits) -> httpx2.AsyncHTTPTransport:
         return httpx2.AsyncHTTPTransport(verify=self._tls, trust_env=False, limits=limits)
 
-    def _note(self, call: UpstreamRequest, why: str, *, was_slow: bool = False) -> None:
+    def _record_failure(self, call: UpstreamRequest, reason: str, *, was_slow: bool = False) -> None:
         self._observer.failed(call.service, was_slow=was_slow)
-        log.warning("a service behind the console failed: %s: %s", call, why, extra=_named_service(call))
+        log.warning("cloud service failed: %s: %s", call, reason, extra=_log_fields(call))
 
 
-def _named_service(call: UpstreamRequest) -> dict[str, object]:
-    """What a log line needs so that lines of one service are counted apart from those of others."""
+def _log_fields(call: UpstreamRequest) -> dict[str, object]:
+    """Return log fields that make the log rate limit apply per service."""
     service = service_of(call.place)
     return {"service": service, "fields": {"service": service}}
 
 
 def service_of(place: str) -> str:
-    """The address without its version and what follows, such as a project: the same for all tenants."""
+    """Return the address without version and project, which is the same for all tenants."""
     return _FROM_VERSION_ON.sub("", place).rstrip("/")
 
 
 def openstack_request_id(request_id: str) -> str:
-    """The only form in which OpenStack's services take over an id from elsewhere: the same for the same id."""
+    """Convert a request id to the form that OpenStack services accept, deterministically."""
     try:
         number = uuid.UUID(request_id)
     except ValueError:
@@ -260,7 +259,7 @@ def _request(
     call: UpstreamRequest, headers: dict[str, str], params: Mapping[str, str] | None, body: object
 ) -> httpx2.Request:
     url = httpx2.URL(call.place + call.path)
-    if url.port is not None and url.port > _LAST_PORT:
+    if url.port is not None and url.port > _MAX_PORT:
         raise httpx2.InvalidURL("no such port")
     content = None
     if body is not None:
@@ -268,8 +267,8 @@ def _request(
     return httpx2.Request(call.method, url, params=params, headers=headers, content=content)
 
 
-def _named(failure: Exception) -> str:
-    """Only what the network says is told: other failures quote the token or the answer that they are about."""
+def _describe(failure: Exception) -> str:
+    """Describe a failure; only network errors in full, since others may quote the token or the response."""
     name = type(failure).__name__
     return f"{name}: {failure}" if isinstance(failure, httpx2.NetworkError | ssl.SSLError) else name
 
@@ -279,5 +278,5 @@ async def _content(response: httpx2.Response) -> bytes:
     async for piece in response.aiter_bytes():
         content += piece
         if len(content) > MAX_RESPONSE_BYTES:
-            raise InvalidResponse(f"an answer of over {MAX_RESPONSE_BYTES} bytes")
+            raise InvalidResponse(f"a response of over {MAX_RESPONSE_BYTES} bytes")
     return bytes(content)

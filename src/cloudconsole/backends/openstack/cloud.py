@@ -1,4 +1,4 @@
-"""Usage, flavors and consumption from an OpenStack: its own figures, live."""
+"""Usage, flavors and consumption from an OpenStack cloud."""
 
 import asyncio
 import logging
@@ -27,24 +27,24 @@ log = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
 
-_FLEETING: Final[tuple[ResourceType, ...]] = ("image", "loadbalance", "volume")
-"""Kinds of which a cloud lists nothing to its tenants once it is deleted."""
+_UNLISTED_WHEN_DELETED: Final[tuple[ResourceType, ...]] = ("image", "loadbalance", "volume")
+"""Kinds that a cloud no longer lists once they are deleted."""
 
 
 class TokenDecrypter(Protocol):
     def decrypt(self, sealed: bytes) -> str | None:
-        """The token, or None where it was sealed under a key that is no longer there."""
+        """Return the token, or None if its key has been removed."""
 
 
 class CloudEndpoint(NamedTuple):
-    """An endpoint, and the way to its services."""
+    """An endpoint and the client for its services."""
 
     endpoint: Endpoint
     upstream: OpenStackClient
 
 
 class CloudRequest(NamedTuple):
-    """One tenant's going round the regions; it is to be over at `deadline`, by the loop's clock."""
+    """A tenant's requests to its regions; `deadline` is an event-loop time."""
 
     access: CloudCredentials
     token: str
@@ -53,149 +53,153 @@ class CloudRequest(NamedTuple):
 
 
 class OpenStackCloud:
-    """`places` are by the address that a session's access names its endpoint by."""
+    """The ports of all endpoints, which are keyed by the address in a session's credentials."""
 
     def __init__(
         self,
-        places: Mapping[str, CloudEndpoint],
+        endpoints: Mapping[str, CloudEndpoint],
         cipher: TokenDecrypter,
         reader: Reader,
-        sightings: ObservedResources,
-        manners: ClientLimits,
+        observed: ObservedResources,
+        limits: ClientLimits,
         clock: Clock,
         zone: tzinfo,
     ) -> None:
-        self._places = places
+        self._endpoints = endpoints
         self._cipher = cipher
         self._reader = reader
         self._prices = CachedPrices(of_types=True)
-        self._observed = sightings
-        self._manners = manners
+        self._observed = observed
+        self._limits = limits
         self._clock = clock
         self._zone = zone
-        self._sharing = SingleFlightCache(clock)
+        self._cache = SingleFlightCache(clock)
 
     async def close(self) -> None:
-        await self._sharing.close()
+        await self._cache.close()
 
     async def usage_limits(self, tenant: Tenant) -> CacheableResult[UsageLimits]:
-        async def read(visit: CloudRequest) -> UsageLimits:
-            return await self._in_time(visit, fetch_quotas(visit.regions, visit.access.project_id))
+        async def read(request: CloudRequest) -> UsageLimits:
+            return await self._in_time(request, fetch_quotas(request.regions, request.access.project_id))
 
-        seconds = self._manners.cache_seconds
-        reading = await self._shared(tenant, "limits", seconds, read, lambda _: 1)
-        return CacheableResult(reading.value, reading.read_at + seconds, reading.read_at)
+        seconds = self._limits.cache_seconds
+        cached = await self._shared(tenant, "limits", seconds, read, lambda _: 1)
+        return CacheableResult(cached.value, cached.read_at + seconds, cached.read_at)
 
     async def flavors(self, tenant: Tenant) -> CacheableResult[Flavors]:
-        async def read(visit: CloudRequest) -> Flavors:
-            return await self._in_time(visit, fetch_flavors(visit.regions))
+        async def read(request: CloudRequest) -> Flavors:
+            return await self._in_time(request, fetch_flavors(request.regions))
 
-        seconds = self._manners.flavor_seconds
-        reading = await self._shared(tenant, "flavors", seconds, read, lambda record: len(record.flavors) + 1)
-        return CacheableResult(reading.value, reading.read_at + seconds, reading.read_at)
+        seconds = self._limits.flavor_seconds
+        cached = await self._shared(tenant, "flavors", seconds, read, lambda record: len(record.flavors) + 1)
+        return CacheableResult(cached.value, cached.read_at + seconds, cached.read_at)
 
     async def consumption(self, tenant: Tenant) -> CacheableResult[list[ConsumptionItem]]:
-        """What is kept is what the cloud said, not what it costs: a new price counts at once, and a new hour too."""
+        """Return the costs. The cache has the resources, not their costs: new prices apply at once."""
         now = self._clock.now()
         hour = clock_hour(now, self._zone)
 
-        async def read(visit: CloudRequest) -> list[BillableResource]:
-            holdings = await self._in_time(
-                visit, fetch_billable(visit.regions, visit.access.project_id, since=hour.start)
+        async def read(request: CloudRequest) -> list[BillableResource]:
+            resources = await self._in_time(
+                request, fetch_billable(request.regions, request.access.project_id, since=hour.start)
             )
-            await self._note(visit.access, holdings, hour.start, now)
-            return holdings
+            await self._record_observed(request.access, resources, hour.start, now)
+            return resources
 
-        seconds = self._manners.cache_seconds
-        reading = await self._shared(tenant, ("consumption", hour.start), seconds, read, lambda found: len(found) + 1)
-        async with self._reader.snapshot() as moment:
-            prices = await self._prices.read(moment)
-            gone = await self._gone(moment, _access(tenant), reading.value, hour.start)
-        record = estimate(hourly_by_kind([*reading.value, *gone], prices, now))
+        seconds = self._limits.cache_seconds
+        cached = await self._shared(
+            tenant, ("consumption", hour.start), seconds, read, lambda resources: len(resources) + 1
+        )
+        async with self._reader.snapshot() as snapshot:
+            prices = await self._prices.read(snapshot)
+            deleted = await self._deleted(snapshot, _access(tenant), cached.value, hour.start)
+        record = estimate(hourly_by_kind([*cached.value, *deleted], prices, now))
         next_price = prices.book.next_change(now)
-        return CacheableResult(record, min(reading.read_at + seconds, hour.end, next_price), reading.read_at)
+        return CacheableResult(record, min(cached.read_at + seconds, hour.end, next_price), cached.read_at)
 
     async def _shared(
         self,
         tenant: Tenant,
-        what: Hashable,
+        subject: Hashable,
         seconds: float,
         read: Callable[[CloudRequest], Coroutine[Any, Any, Value]],
         weigh: Callable[[Value], int],
     ) -> CachedRead[Value]:
-        key = (what, _access(tenant).scope)
-        kept = self._sharing.cached(key, seconds)
-        if kept is not None:
-            return kept
-        visit = self._visit(tenant)
+        key = (subject, _access(tenant).scope)
+        cached = self._cache.cached(key, seconds)
+        if cached is not None:
+            return cached
+        request = self._request(tenant)
         try:
-            async with asyncio.timeout_at(visit.deadline):
-                return await self._sharing.get(key, seconds, visit.token, lambda: read(visit), weigh)
+            async with asyncio.timeout_at(request.deadline):
+                return await self._cache.get(key, seconds, request.token, lambda: read(request), weigh)
         except TimeoutError as slow:
             raise UpstreamTimeout from slow
-        except TokenRejected as refused:
-            raise LoginRequired from refused
+        except TokenRejected as rejected:
+            raise LoginRequired from rejected
 
-    def _visit(self, tenant: Tenant) -> CloudRequest:
+    def _request(self, tenant: Tenant) -> CloudRequest:
         access = _access(tenant)
-        place = self._places.get(access.endpoint)
+        cloud = self._endpoints.get(access.endpoint)
         token = self._cipher.decrypt(access.encrypted_token)
-        if place is None or token is None or tenant.client is None:
-            # The operator took the endpoint or the key away since: nothing can be asked with such a session.
+        if cloud is None or token is None or tenant.client is None:
+            # The operator has removed the endpoint or the key since: the session is of no use.
             raise LoginRequired
-        # Of those that it was opened with, an operator may have named fewer since.
+        # The operator may have restricted the regions since the login.
         regions = [
-            ServiceClient(place.upstream, tenant.client, token, region, services)
+            ServiceClient(cloud.upstream, tenant.client, token, region, services)
             for region, services in sorted(access.services.items())
-            if place.endpoint.may_use(region)
+            if cloud.endpoint.may_use(region)
         ]
         if not any("compute" in region.services for region in regions):
-            wanted, found = place.endpoint.regions, [region.region for region in regions]
+            configured, available = cloud.endpoint.regions, [region.region for region in regions]
             log.warning(
                 "no compute service for %s: interface %s, regions %s, of which the catalog has %s",
                 access.endpoint,
-                place.endpoint.interface,
-                ", ".join(wanted) or "all",
-                ", ".join(found) or "none",
+                cloud.endpoint.interface,
+                ", ".join(configured) or "all",
+                ", ".join(available) or "none",
             )
             raise UpstreamFailed
-        return CloudRequest(access, token, regions, asyncio.get_running_loop().time() + self._manners.action_seconds)
+        return CloudRequest(access, token, regions, asyncio.get_running_loop().time() + self._limits.action_seconds)
 
-    async def _in_time(self, visit: CloudRequest, work: Coroutine[Any, Any, Value]) -> Value:
-        """Also when whoever waited for it is gone."""
+    async def _in_time(self, request: CloudRequest, work: Coroutine[Any, Any, Value]) -> Value:
+        """Apply the deadline, also after the waiting request was cancelled."""
         try:
-            async with asyncio.timeout_at(visit.deadline):
+            async with asyncio.timeout_at(request.deadline):
                 return await work
         except TimeoutError as slow:
-            log.warning("%s: not done within %g s", visit.access.endpoint, self._manners.action_seconds)
+            log.warning("%s: not finished within %g s", request.access.endpoint, self._limits.action_seconds)
             raise UpstreamTimeout from slow
 
-    async def _note(
-        self, access: CloudCredentials, holdings: Iterable[BillableResource], since: int, now: float
+    async def _record_observed(
+        self, access: CloudCredentials, resources: Iterable[BillableResource], since: int, now: float
     ) -> None:
-        # Seen when the reading was begun: that may have been in the hour before.
-        seen = [
-            ObservedResource(holding.region, holding.kind, holding.id, holding.type, holding.amounts.size_gb, int(now))
-            for holding in holdings
-            if holding.kind in _FLEETING
+        # Observed when the read began, which may have been in the previous hour.
+        observed = [
+            ObservedResource(
+                resource.region, resource.kind, resource.id, resource.type, resource.amounts.size_gb, int(now)
+            )
+            for resource in resources
+            if resource.kind in _UNLISTED_WHEN_DELETED
         ]
-        async with self._reader.snapshot() as moment:
-            book = (await self._prices.read(moment)).book
-        # What was seen under older prices is written down again: it costs what it did at its last moment.
+        async with self._reader.snapshot() as snapshot:
+            book = (await self._prices.read(snapshot)).book
+        # Observations under older prices are stored again: a resource costs what it did when last seen.
         anew_since = max(since, book.last_change(now))
-        await self._observed.record(access.endpoint, access.project_id, seen, since, anew_since)
+        await self._observed.record(access.endpoint, access.project_id, observed, since, anew_since)
 
-    async def _gone(
-        self, moment: Snapshot, access: CloudCredentials, present: Iterable[BillableResource], since: int
+    async def _deleted(
+        self, snapshot: Snapshot, access: CloudCredentials, present: Iterable[BillableResource], since: int
     ) -> list[BillableResource]:
-        """What was seen in this hour and is listed no more: as it was written down, and priced as of then."""
-        listed = {(holding.region, holding.kind, holding.id) for holding in present}
-        endpoint = self._places[access.endpoint].endpoint
+        """Return resources seen in this hour and no longer listed, as last observed."""
+        listed = {(resource.region, resource.kind, resource.id) for resource in present}
+        endpoint = self._endpoints[access.endpoint].endpoint
         regions = {region for region in access.services if endpoint.may_use(region)}
         return [
             BillableResource(seen.region, kind, seen.resource_id, _amounts(kind, seen.size_gb), seen.type, seen.seen_at)
-            for seen in await self._observed.since(access.endpoint, access.project_id, since, moment)
-            for kind in _FLEETING
+            for seen in await self._observed.since(access.endpoint, access.project_id, since, snapshot)
+            for kind in _UNLISTED_WHEN_DELETED
             if kind == seen.kind and seen.region in regions and seen[:3] not in listed
         ]
 

@@ -1,4 +1,4 @@
-"""How the console is to speak to an OpenStack: what an operator sets, and nothing that needs a library."""
+"""OpenStack settings, without any dependency on the client library."""
 
 from pathlib import Path
 from typing import Final, Literal, Protocol, get_args
@@ -8,60 +8,60 @@ from msgspec import Struct
 Interface = Literal["public", "internal", "admin"]
 Service = Literal["identity", "compute", "volume", "network", "image", "load-balancer"]
 SERVICES: Final[tuple[Service, ...]] = get_args(Service)
-"""What is asked of a cloud, by our names."""
+"""The services used, by the console's names."""
 
 
 class Endpoint(Struct, frozen=True):
-    """A Keystone whose users may log in, and what of its cloud is theirs."""
+    """A Keystone whose users can log in, and the part of its cloud they can use."""
 
     address: str
-    """In one form, without a final `/v3`."""
+    """Normalised, without a final `/v3`."""
     user_domain: str = "Default"
-    """The name of the domain that users are of."""
+    """The name of the users' domain."""
     interface: Interface = "public"
-    """Which of a service's addresses are used."""
+    """The interface of the catalog's endpoints to use."""
     regions: tuple[str, ...] = ()
-    """The regions that may be used; all of a user's catalog where none is named."""
+    """The allowed regions; empty for all regions in the user's catalog."""
     project: str | None = None
-    """The name of the project for users who have several and no default one."""
+    """The project for users who have several and no default one."""
     ca_file: Path | None = None
-    """Certificates to trust instead of the system's."""
+    """CA certificates instead of the system's."""
 
     def may_use(self, region: str) -> bool:
         return not self.regions or region in self.regions
 
 
 class ClientLimits(Struct, frozen=True):
-    """How much of the cloud's time and how many of its connections the console takes."""
+    """Timeouts, concurrency and cache lifetimes for a cloud."""
 
     call_seconds: float = 10
     action_seconds: float = 15
     concurrency: int = 16
-    """Calls at once to one service of one region."""
+    """Concurrent requests to one service of one region."""
     cache_seconds: int = 5
     flavor_seconds: int = 300
 
 
 class CallObserver(Protocol):
-    """Sees every call to a cloud, to count it."""
+    """Observes every request to a cloud, for metrics."""
 
     def started(self, service: Service) -> None: ...
 
     def finished(self, service: Service, nanoseconds: int) -> None:
-        """However it ended; the time includes waiting for its turn."""
+        """Called for every outcome; the time includes waiting for the concurrency limit."""
 
     def failed(self, service: Service, *, was_slow: bool) -> None:
-        """Of a call, also of one that had ended before its answer was found to be nonsense."""
+        """Called for a failed request, possibly after `finished` if the response turns out to be invalid."""
 
 
 class NullObserver:
-    """For whoever counts nothing."""
+    """An observer that does nothing."""
 
     def started(self, service: Service) -> None:
-        """Nobody looks."""
+        """Do nothing."""
 
     def finished(self, service: Service, nanoseconds: int) -> None:
-        """Nobody looks."""
+        """Do nothing."""
 
     def failed(self, service: Service, *, was_slow: bool) -> None:
-        """Nobody looks."""
+        """Do nothing."""

@@ -1,4 +1,4 @@
-"""What a project's holdings cost in an hour, by the operator's prices."""
+"""Hourly costs of a project's resources by the operator's prices."""
 
 import shlex
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from cloudconsole.spec.text import escape
 
 
 class PriceGroup(NamedTuple):
-    """What has all this in common has one price, which is linear: it can be added up first."""
+    """Resources with the same price. Prices are linear, so their amounts can be summed first."""
 
     region: str
     kind: ResourceType
@@ -25,51 +25,51 @@ class PriceGroup(NamedTuple):
 Priced = PriceGroup | BillableResource
 
 
-def hourly_by_kind(holdings: Iterable[BillableResource], prices: PriceList, now: float) -> dict[ResourceType, int]:
-    """What each kind costs per hour, in billionths: by the prices of now, and for what has ended, of its end.
+def hourly_by_kind(resources: Iterable[BillableResource], prices: PriceList, now: float) -> dict[ResourceType, int]:
+    """Return the hourly cost of each kind in billionths, by the prices of now or of a resource's end.
 
-    Where the console has a node of the region's name, that node's prices are the region's.
+    The prices of a node with the region's name apply to the region.
     """
     sums: dict[PriceGroup, Amounts] = {}
-    for holding in holdings:
-        at = now if holding.ended_at is None else min(now, holding.ended_at)
-        likeness = PriceGroup(holding.region, holding.kind, holding.type, at)
-        sums[likeness] = sums.get(likeness, Amounts()).plus(holding.amounts)
+    for resource in resources:
+        at = now if resource.ended_at is None else min(now, resource.ended_at)
+        group = PriceGroup(resource.region, resource.kind, resource.type, at)
+        sums[group] = sums.get(group, Amounts()).plus(resource.amounts)
     hourly: dict[ResourceType, int] = dict.fromkeys(PRICED_UNITS, 0)
-    for likeness, amounts in sums.items():
-        cost = hourly_of(likeness, amounts, prices, likeness.at)
+    for group, amounts in sums.items():
+        cost = hourly_of(group, amounts, prices, group.at)
         if cost is None:
-            raise PriceMissing(_without_price(likeness))
-        hourly[likeness.kind] += cost
+            raise PriceMissing(_without_price(group))
+        hourly[group.kind] += cost
     return hourly
 
 
-def hourly_of(what: Priced, amounts: Amounts, prices: PriceList, at: float) -> int | None:
-    """What so much of it costs per hour at a moment, in billionths; None where it has no price then."""
-    return prices.book.hourly(what.kind, prices.nodes.get(what.region), amounts, at, what.type)
+def hourly_of(priced: Priced, amounts: Amounts, prices: PriceList, at: float) -> int | None:
+    """Return the hourly cost of an amount at a moment, in billionths, or None if it has no price."""
+    return prices.book.hourly(priced.kind, prices.nodes.get(priced.region), amounts, at, priced.type)
 
 
-def description(what: Priced) -> str:
-    """What it is, as prices tell it apart."""
-    return f"{what.kind} of type {escape(what.type or '')}" if _is_typed(what) else what.kind
+def description(priced: Priced) -> str:
+    """Describe a resource as far as prices distinguish it."""
+    return f"{priced.kind} of type {escape(priced.type or '')}" if _is_typed(priced) else priced.kind
 
 
-def price_description(what: Priced, at: float, price: str = "PRICE") -> list[str]:
-    """Return the words of the command that gives it a price from that hour on."""
-    unit = TYPED_UNITS[what.kind] if _is_typed(what) else PRICED_UNITS[what.kind][0]
-    of_type = ["--type", escape(what.type or "")] if _is_typed(what) else []
+def price_description(priced: Priced, at: float, price: str = "PRICE") -> list[str]:
+    """Return the arguments of the command that adds a price from that hour on."""
+    unit = TYPED_UNITS[priced.kind] if _is_typed(priced) else PRICED_UNITS[priced.kind][0]
+    of_type = ["--type", escape(priced.type or "")] if _is_typed(priced) else []
     start = format_utc(at // 3600 * 3600)
-    words = ["admin", "price", "add", "--kind", what.kind, "--unit", unit]
+    words = ["admin", "price", "add", "--kind", priced.kind, "--unit", unit]
     return [*words, *of_type, "--price", price, "--from", start]
 
 
-def _is_typed(what: Priced) -> bool:
-    return what.type is not None and what.kind in TYPED_UNITS
+def _is_typed(priced: Priced) -> bool:
+    return priced.type is not None and priced.kind in TYPED_UNITS
 
 
-def _without_price(what: PriceGroup) -> str:
-    article = "an" if what.kind in ("instance", "image") else "a"
+def _without_price(priced: PriceGroup) -> str:
+    article = "an" if priced.kind in ("instance", "image") else "a"
     return (
-        f"no price for {article} {description(what)} in region {escape(what.region)} at {format_utc(what.at)}; "
-        f"this gives it one: {shlex.join(['cloudconsole', *price_description(what, what.at)])}"
+        f"no price for {article} {description(priced)} in region {escape(priced.region)} at {format_utc(priced.at)}; "
+        f"add one with: {shlex.join(['cloudconsole', *price_description(priced, priced.at)])}"
     )

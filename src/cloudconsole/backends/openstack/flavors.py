@@ -1,4 +1,4 @@
-"""What a project's servers may be made of: the flavors of all its regions, those that are alike as one."""
+"""The flavors of all regions of a project, merged."""
 
 from collections.abc import Iterable
 from typing import Annotated
@@ -13,7 +13,7 @@ Id = Annotated[str, Meta(min_length=1, max_length=255)]
 
 
 class ListedFlavor(Struct, frozen=True):
-    """Of a flavor in Nova's list, what it is asked for; `disk` is the root disk."""
+    """The required fields of a flavor in Nova's list; `disk` is the root disk."""
 
     id: Id
     name: str
@@ -24,12 +24,12 @@ class ListedFlavor(Struct, frozen=True):
 
 
 def merge_flavors(regions: Iterable[Iterable[ListedFlavor]]) -> Flavors:
-    """One flavor for all of the same name and size, with the id that the first region has it under."""
-    found: dict[tuple[int, int, int, str], Flavor] = {}
+    """Merge flavors of the same name and size, with the id of the first region."""
+    merged: dict[tuple[int, int, int, str], Flavor] = {}
     for flavors in regions:
         for listed in flavors:
             if not listed.disabled:
-                likeness = (listed.vcpus, listed.ram, listed.disk, listed.name)
+                key = (listed.vcpus, listed.ram, listed.disk, listed.name)
                 flavor = Flavor(listed.id, listed.name, listed.vcpus, listed.ram, listed.disk)
-                found.setdefault(likeness, flavor)
-    return flavors_record([flavor for _, flavor in sorted(found.items())])
+                merged.setdefault(key, flavor)
+    return flavors_record([flavor for _, flavor in sorted(merged.items())])

@@ -1,4 +1,4 @@
-"""Keystone authentication, token check and revocation, catalog."""
+"""Keystone: authentication, token validation and revocation, service catalog."""
 
 import asyncio
 import re
@@ -19,7 +19,7 @@ from cloudconsole.core.usernames import is_plain
 from cloudconsole.spec.errors import NoProject, UpstreamTimeout
 
 Id = Annotated[str, Meta(pattern=r"^[A-Za-z0-9._-]{1,128}\Z")]
-"""As it can stand in an address."""
+"""An id that is safe in a URL path."""
 Name = Annotated[str, Meta(min_length=1)]
 
 
@@ -45,7 +45,7 @@ class Token(Struct):
     user: User
     expires_at: Annotated[datetime, Meta(tz=True)]
     project: Project | None = None
-    """None where it is good for no project."""
+    """None for an unscoped token."""
     catalog: list[Any] = []
 
 
@@ -53,18 +53,18 @@ class Authenticated(Struct):
     token: Token
 
 
-class OwnProjects(Struct):
+class ProjectList(Struct):
     projects: list[Project]
 
 
-class Told(Struct):
+class ErrorDetails(Struct):
     code: int
 
 
-class Refusal(Struct):
-    """Keystone's own no, and not that of something in front of it."""
+class ErrorResponse(Struct):
+    """An error of Keystone itself, not of a proxy in front of it."""
 
-    error: Told
+    error: ErrorDetails
 
 
 _TYPES: Final = (
@@ -74,7 +74,7 @@ _TYPES: Final = (
     ("image", ("image",)),
     ("load-balancer", ("load-balancer",)),
 )
-"""Our name of each service, and the types under which catalogs have it: the first that is there counts."""
+"""The console's name of each service, and its types in catalogs, in order of preference."""
 
 _VERSIONS: Final = {
     "compute": "/v2.1",
@@ -100,9 +100,9 @@ class _Endpoint(Struct):
 
 
 def services_of(catalog: list[Any], *, interface: str, regions: Collection[str], project_id: str) -> Services:
-    """The services of the named regions, or of all where none is named.
+    """Return the services of the given regions, or of all regions if none is given.
 
-    Whatever is odd in the catalog is left out; of two addresses for the same, the first counts.
+    Invalid catalog entries are ignored; of several addresses for a service, the first is used.
     """
     services: Services = {}
     for name, types in _TYPES:
@@ -134,15 +134,15 @@ def _endpoints(catalog: list[Any], kind: str) -> Iterator[_Endpoint]:
 
 
 def _address(url: str) -> str | None:
-    """The address without a final slash, if a token may be sent there."""
+    """Return the address without a final slash, or None if it is unsafe to send a token there."""
     if not _ADDRESS.fullmatch(url):
         return None
     try:
         parts = urlsplit(url)
-        has_place = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        has_host = bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except ValueError:
         return None
-    if parts.scheme not in {"http", "https"} or not has_place or parts.query or parts.fragment or "@" in parts.netloc:
+    if parts.scheme not in {"http", "https"} or not has_host or parts.query or parts.fragment or "@" in parts.netloc:
         return None
     return url.rstrip("/")
 
@@ -155,16 +155,16 @@ def _with_version(address: str, version: str) -> str:
 _TOKENS: Final = "/v3/auth/tokens"
 _PROJECTS: Final = "/v3/auth/projects"
 _RECEIPT: Final = "openstack-auth-receipt"
-"""What comes with a no to a right password that is not enough: another factor is due, which cannot be given here."""
+"""Header of a rejection that requires another factor, which is not supported here."""
 
 
 class Projects(Protocol):
     async def tenant_of(self, project: str, name: str) -> int | None:
-        """Our tenant for a project, `ID@ENDPOINT`, made if there is none; None where the operator disabled it."""
+        """Return the tenant of a project, `ID@ENDPOINT`, creating it if needed; None if it is disabled."""
 
 
 class KeystoneIdentity:
-    """Looks after those whom one Keystone knows and after their tokens: an `Identity` and a `Warden`."""
+    """The users of one Keystone and their tokens: an `Identity` and a `TokenVerifier`."""
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ class KeystoneIdentity:
         cipher: TokenCipher,
         projects: Projects,
         clock: Clock,
-        discard: Callable[[CloudCredentials, ClientInfo], None] = lambda _access, _caller: None,
+        discard: Callable[[CloudCredentials, ClientInfo], None] = lambda _credentials, _client: None,
     ) -> None:
         """`discard` is called for the token of a login that is rejected because its tenant is disabled."""
         self._endpoint = endpoint
@@ -184,7 +184,7 @@ class KeystoneIdentity:
         self._clock = clock
 
     async def authenticate(self, username: str, password: str, client: ClientInfo) -> FederatedUser | None:
-        """Who it is, after at most three calls; raises `NoProject` where there is none to work in."""
+        """Authenticate with at most three requests; raise `NoProject` if the user has no usable project."""
         if not is_plain(username):
             return None
         try:
@@ -194,55 +194,55 @@ class KeystoneIdentity:
             raise UpstreamTimeout from slow
 
     async def _authenticate(self, username: str, password: str, client: ClientInfo) -> FederatedUser | None:
-        """The same in its own time.
+        """Authenticate without the deadline.
 
-        None is Keystone's own no: to a wrong password as to an expired one, an unknown user, a disabled or locked one.
+        Keystone does not distinguish a wrong or expired password from an unknown, disabled or locked user.
         """
         user = {"name": username, "domain": {"name": self._endpoint.user_domain}, "password": password}
-        # Without a scope, Keystone takes the user's default project, if there is one.
-        response = await self._log_in({"password": {"user": user}}, client, expected=401)
+        # Without a scope, Keystone uses the user's default project, if any.
+        response = await self._request_token({"password": {"user": user}}, client, expected=401)
         if response.status == 401:
             if _RECEIPT not in response.headers:
-                self._upstream.read(response, Refusal)
+                self._upstream.read(response, ErrorResponse)
             return None
-        secret, token = self._proof(response)
+        secret, token = self._parse_token(response)
         if token.project is None:
             project = await self._project_for(token.user, secret, client)
             scope = {"project": {"id": project.id}}
-            response = await self._log_in({"token": {"id": secret}}, client, scope=scope, expected=403)
+            response = await self._request_token({"token": {"id": secret}}, client, scope=scope, expected=403)
             if response.status == 403:
                 raise NoProject
-            secret, token = self._proof(response)
+            secret, token = self._parse_token(response)
         if token.project is None:
-            raise self._upstream.invalid_response(response, "a token for a project is for none")
+            raise self._upstream.invalid_response(response, "a project-scoped token without a project")
         return await self._federated_user(secret, token, token.project, client)
 
     async def knows_username(self, username: str) -> bool:  # noqa: ARG002
-        """Only Keystone knows its users."""
+        """Return False: only Keystone knows its users."""
         return False
 
     async def is_valid(self, access: CloudCredentials, client: ClientInfo) -> bool:
-        """Whether the token is still good, and for the same user and project."""
+        """Return whether the token is still valid for the same user and project."""
         secret = self._cipher.decrypt(access.encrypted_token)
         if secret is None:
             return False
         response = await self._token_details("GET", secret, client)
         if response.status >= 400:
-            self._upstream.read(response, Refusal)
+            self._upstream.read(response, ErrorResponse)
             return False
         token = self._upstream.read(response, Authenticated).token
         return token.project is not None and (token.user.id, token.project.id) == (access.user_id, access.project_id)
 
     async def revoke(self, access: CloudCredentials, client: ClientInfo) -> None:
-        """Make the token worthless; it is none the worse if it is already."""
+        """Revoke the token; a token that is already invalid is no error."""
         secret = self._cipher.decrypt(access.encrypted_token)
         if secret is not None:
             await self._token_details("DELETE", secret, client)
 
-    async def _log_in(
-        self, proof: dict[str, Any], client: ClientInfo, *, expected: int, scope: dict[str, Any] | None = None
+    async def _request_token(
+        self, method: dict[str, Any], client: ClientInfo, *, expected: int, scope: dict[str, Any] | None = None
     ) -> UpstreamResponse:
-        auth: dict[str, Any] = {"identity": {"methods": list(proof), **proof}}
+        auth: dict[str, Any] = {"identity": {"methods": list(method), **method}}
         if scope is not None:
             auth["scope"] = scope
         return await self._upstream.request(
@@ -262,28 +262,28 @@ class KeystoneIdentity:
         )
 
     async def _project_for(self, user: User, secret: str, client: ClientInfo) -> Project:
-        """The only project, else the one of the configured name, and of two the one in the user's own domain."""
-        # Not as a tenant's token: that a new one is refused is Keystone's failure.
+        """Return the only project, or the one with the configured name, preferring the user's domain."""
+        # Not as a tenant's token: if Keystone rejects a new token, that is an upstream failure.
         headers = {"X-Auth-Token": secret}
         response = await self._upstream.request(
             self._endpoint.address, "GET", _PROJECTS, client=client, headers=headers
         )
-        own = self._upstream.read(response, OwnProjects).projects
-        possible = [project for project in own if project.enabled and not project.is_domain]
-        named = [project for project in possible if project.name == self._endpoint.project]
-        near = [project for project in named if project.domain_id == user.domain.id]
-        for candidates in (possible, named, near):
+        own = self._upstream.read(response, ProjectList).projects
+        usable = [project for project in own if project.enabled and not project.is_domain]
+        named = [project for project in usable if project.name == self._endpoint.project]
+        same_domain = [project for project in named if project.domain_id == user.domain.id]
+        for candidates in (usable, named, same_domain):
             if len(candidates) == 1:
                 return candidates[0]
         raise NoProject
 
-    def _proof(self, response: UpstreamResponse) -> tuple[str, Token]:
+    def _parse_token(self, response: UpstreamResponse) -> tuple[str, Token]:
         secret = response.headers.get("x-subject-token")
         token = self._upstream.read(response, Authenticated).token
         if not secret:
-            raise self._upstream.invalid_response(response, "an answer without its token")
+            raise self._upstream.invalid_response(response, "a response without its token")
         if token.expires_at.timestamp() <= self._clock.now():
-            raise self._upstream.invalid_response(response, "a token that has expired already")
+            raise self._upstream.invalid_response(response, "a token that has already expired")
         return secret, token
 
     async def _federated_user(

@@ -1,4 +1,4 @@
-"""One object or all pages; gather with error precedence."""
+"""Reads of single objects and paginated lists; concurrent reads with error precedence."""
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Mapping
@@ -12,8 +12,8 @@ from cloudconsole.backends.openstack.config import Service
 from cloudconsole.core.ports import ClientInfo
 from cloudconsole.spec.errors import UpstreamFailed, UpstreamTimeout
 
-MOST_PAGES: Final = 1000
-"""Of one list: a service that goes on for longer would go on for ever."""
+MAX_PAGES: Final = 1000
+"""Guard against a service that never ends a list."""
 
 Shape = TypeVar("Shape")
 
@@ -34,7 +34,7 @@ class Page(Struct, Generic[Item], frozen=True):
     items: list[Item]
     links: list[Link]
     next: str | None
-    """Glance's way to say what the others say by a link."""
+    """Glance's counterpart of the `next` link."""
 
     @property
     def is_last(self) -> bool:
@@ -42,10 +42,10 @@ class Page(Struct, Generic[Item], frozen=True):
 
 
 class Listing(Generic[Item]):
-    """A list that a service gives by the page; `shape` is that of a page."""
+    """A paginated list of a service; `shape` is the type of a page."""
 
     def __init__(self, path: str, key: str, item: type[Item], headers: Mapping[str, str] | None = None) -> None:
-        """`key` is what the service calls the items in its answer."""
+        """`key` is the name of the items in the response."""
         self.path = path
         self.headers = headers
         shape = msgspec.defstruct(
@@ -59,7 +59,7 @@ class Listing(Generic[Item]):
 
 
 class ServiceClient:
-    """A tenant's voice in a region; `services` says where each of the region's services is."""
+    """A tenant's client for the services of a region, whose URLs are in `services`."""
 
     def __init__(
         self, upstream: OpenStackClient, client: ClientInfo, token: str, region: str, services: Mapping[str, str]
@@ -67,45 +67,45 @@ class ServiceClient:
         self.region = region
         self.services = services
         self._upstream = upstream
-        self._caller = client
+        self._client = client
         self._token = token
 
     async def one(self, service: Service, path: str, shape: type[Shape]) -> Shape:
-        return self._upstream.read(await self._ask(service, path, None, None), shape)
+        return self._upstream.read(await self._get(service, path, None, None), shape)
 
     async def all(
         self, service: Service, listing: Listing[Item], params: Mapping[str, str] | None = None
     ) -> list[Item]:
-        """Every page, each asked for by the id that the one before ended with.
+        """Read every page, using the last id of each as the marker of the next.
 
-        The links in the answers only say whether there is more: a service behind a proxy may not know its own
-        address, and a token goes nowhere but where the catalog says.
+        Links only tell whether there are more pages: a service behind a proxy may not know its address, and a token is
+        only sent to addresses in the catalog.
         """
-        found: dict[str, Item] = {}
+        items: dict[str, Item] = {}
         marker: dict[str, str] = {}
         pages = 0
         while True:
-            response = await self._ask(service, listing.path, {**(params or {}), **marker}, listing.headers)
+            response = await self._get(service, listing.path, {**(params or {}), **marker}, listing.headers)
             page = self._upstream.read(response, listing.shape)
-            known = len(found)
-            found.update((item.id, item) for item in page.items)
+            known = len(items)
+            items.update((item.id, item) for item in page.items)
             pages += 1
             if page.is_last:
-                return list(found.values())
-            if len(found) == known:
-                raise self._upstream.invalid_response(response, "a page that leads to nothing new")
-            if pages == MOST_PAGES:
-                raise self._upstream.invalid_response(response, f"a list of over {MOST_PAGES} pages")
+                return list(items.values())
+            if len(items) == known:
+                raise self._upstream.invalid_response(response, "a page without new items")
+            if pages == MAX_PAGES:
+                raise self._upstream.invalid_response(response, f"a list of over {MAX_PAGES} pages")
             marker = {"marker": page.items[-1].id}
 
-    async def _ask(
+    async def _get(
         self, service: Service, path: str, params: Mapping[str, str] | None, headers: Mapping[str, str] | None
     ) -> UpstreamResponse:
         return await self._upstream.request(
             self.services[service],
             "GET",
             path,
-            client=self._caller,
+            client=self._client,
             service=service,
             token=self._token,
             headers=headers or {},
@@ -115,31 +115,31 @@ class ServiceClient:
 
 Result = TypeVar("Result")
 
-_GRAVEST_LAST: Final = (UpstreamTimeout, UpstreamFailed, TokenRejected)
+_BY_SEVERITY: Final = (UpstreamTimeout, UpstreamFailed, TokenRejected)
 
 
-async def gather(questions: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
-    """The answers, in the order of the questions."""
+async def gather(coroutines: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+    """Run coroutines concurrently; on failure raise the most severe error and cancel the rest."""
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(question) for question in questions]
+            tasks = [group.create_task(coroutine) for coroutine in coroutines]
     except BaseExceptionGroup as failures:
-        gravest = max(_singly(failures), key=_gravity)
-        raise gravest from gravest.__cause__
+        worst = max(_flatten(failures), key=_severity)
+        raise worst from worst.__cause__
     return [task.result() for task in tasks]
 
 
-def _singly(failures: BaseExceptionGroup[BaseException]) -> Iterable[BaseException]:
+def _flatten(failures: BaseExceptionGroup[BaseException]) -> Iterable[BaseException]:
     for failure in failures.exceptions:
         if isinstance(failure, BaseExceptionGroup):
-            yield from _singly(failure)
+            yield from _flatten(failure)
         else:
             yield failure
 
 
-def _gravity(failure: BaseException) -> int:
-    """That of a fault of our own is the greatest: it must not hide behind another's."""
-    for gravity, kind in enumerate(_GRAVEST_LAST):
+def _severity(failure: BaseException) -> int:
+    """Rank an error; internal errors rank highest, so that upstream errors do not hide them."""
+    for severity, kind in enumerate(_BY_SEVERITY):
         if isinstance(failure, kind):
-            return gravity
-    return len(_GRAVEST_LAST)
+            return severity
+    return len(_BY_SEVERITY)

@@ -1,4 +1,4 @@
-"""What a project may use and uses: the figures of each region's services, and the rules by which regions add up."""
+"""Quotas and usage of a project by service and region, and their aggregation over regions."""
 
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Final
@@ -8,30 +8,30 @@ from msgspec import UNSET, Meta, Struct, UnsetType, structs
 from cloudconsole.core.resources import UNLIMITED
 from cloudconsole.spec.records import UsageLimits
 
-MOST: Final = 2**62
-"""No figure of a cloud is larger than what a store can hold."""
+MAX_FIGURE: Final = 2**62
+"""The largest accepted figure, which fits in a 64-bit integer."""
 
-Limit = Annotated[int, Meta(ge=UNLIMITED, le=MOST)]
-Count = Annotated[int, Meta(ge=0, le=MOST)]
+Limit = Annotated[int, Meta(ge=UNLIMITED, le=MAX_FIGURE)]
+Count = Annotated[int, Meta(ge=0, le=MAX_FIGURE)]
 
 Figures = Mapping[str, int]
-"""Some fields of the record, as one region has them."""
+"""Some fields of the record for one region."""
 
 _WIRE: Final = {field.name: field.encode_name for field in structs.fields(UsageLimits)}
-"""The services call the fields as the record does."""
+"""Wire names of the fields, which are those of the services."""
 
-LEAST: Final = frozenset(
+MINIMUM_FIELDS: Final = frozenset(
     {"max_security_group_rules", "max_personality", "max_personality_size", "max_image_meta", "max_server_meta"}
 )
-"""Limits of a single thing, such as a server: what fits in every region is what counts. All others add up."""
+"""Limits per resource, such as a server: the minimum over all regions applies. All others are summed."""
 
 
 class ComputeLimits(Struct, frozen=True, rename=_WIRE):
-    """Of Nova's limits, those it is asked for.
+    """The required limits of Nova.
 
-    A Nova that has no file injection any more tells no limits of it, so there is nothing to inject; one that tells no
-    limit of image metadata holds them to that of servers, as every Nova does. Floating IPs and security groups are
-    left out: what Nova says of them is dead.
+    Newer versions of Nova have no file injection and omit its limits, which are then 0. Without a limit of image
+    metadata, that of servers applies, as in every Nova. Nova's limits of floating IPs and security groups are obsolete
+    and ignored.
     """
 
     max_total_instances: Limit
@@ -52,7 +52,7 @@ class ComputeLimits(Struct, frozen=True, rename=_WIRE):
 
 
 class VolumeLimits(Struct, frozen=True, rename=_WIRE):
-    """Of Cinder's limits, those it is asked for."""
+    """The required limits of Cinder."""
 
     max_total_volumes: Limit
     total_volumes_used: Count
@@ -71,10 +71,10 @@ class Quota(Struct, frozen=True):
 
 
 class NetworkQuotas(Struct, frozen=True):
-    """Of Neutron's quotas with their use, those it is asked for.
+    """The required quotas of Neutron with their usage.
 
-    A Neutron without routers or without security groups knows no quota of them, and then there are none; every one
-    knows networks, by which an answer that says nothing is told apart from that.
+    A Neutron without routers or security groups has no quotas for them, which are then 0. Every Neutron has networks:
+    the field is required to detect an empty response.
     """
 
     network: Quota
@@ -92,26 +92,29 @@ class NetworkQuotas(Struct, frozen=True):
         }
 
 
-def usage_limits(told: Iterable[Figures]) -> UsageLimits:
-    """The record over what every service of every region told.
+def usage_limits(reported: Iterable[Figures]) -> UsageLimits:
+    """Aggregate the figures of all services and regions.
 
-    A service that is in no region leaves its limits and uses at 0: of what is not there, nothing can be had.
+    A service missing in all regions has limits and usage 0.
     """
     numbers: dict[str, list[int]] = {field: [] for field in _WIRE}
-    for figures in told:
+    for figures in reported:
         for field, number in figures.items():
             numbers[field].append(number)
     return UsageLimits(
-        **{field: least_limits(each) if field in LEAST else sum_limits(each) for field, each in numbers.items()}
+        **{
+            field: least_limits(each) if field in MINIMUM_FIELDS else sum_limits(each)
+            for field, each in numbers.items()
+        }
     )
 
 
 def sum_limits(numbers: list[int]) -> int:
-    """The sum; unlimited where one of them is."""
+    """Return the sum, or unlimited if any limit is."""
     return UNLIMITED if UNLIMITED in numbers else sum(numbers)
 
 
 def least_limits(numbers: list[int]) -> int:
-    """The smallest, of which unlimited is the largest; 0 of none."""
+    """Return the minimum, with unlimited as the largest; 0 if there are none."""
     finite = [number for number in numbers if number != UNLIMITED]
     return min(finite, default=UNLIMITED if numbers else 0)

@@ -1,4 +1,4 @@
-"""Fernet encryption of stored tokens, key file, rotation."""
+"""Fernet encryption of stored tokens; the key file and its rotation."""
 
 import fcntl
 import logging
@@ -15,56 +15,58 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from cloudconsole.store.base import StoreError
 
-MOST_BYTES: Final = 64 * 1024
+MAX_BYTES: Final = 64 * 1024
 FOR_OTHERS: Final = stat.S_IRWXO | stat.S_IWGRP
-"""A group may read it: so do containers get their secrets."""
+"""A group may read the file, as is common for container secrets."""
 
 
 class KeyFileError(StoreError):
-    """The file of keys cannot be used as it is; the text says why and what mends it."""
+    """The key file cannot be used; the message says why and how to fix it."""
 
 
 def read_keys(file: Path) -> list[bytes]:
-    """The keys, newest first; raises `KeyFileError`."""
+    """Return the keys, newest first; raise `KeyFileError` if they cannot be used."""
     try:
         with file.open("rb") as opened:
-            status, content = os.fstat(opened.fileno()), opened.read(MOST_BYTES + 1)
+            status, content = os.fstat(opened.fileno()), opened.read(MAX_BYTES + 1)
     except OSError as problem:
         raise KeyFileError(f"the token keys in {file} cannot be read: {problem.strerror}") from problem
     if status.st_mode & FOR_OTHERS:
         raise KeyFileError(f"other users have access to the token keys in {file}: chmod 600 {file}")
     keys = content.split()
     if not keys:
-        raise KeyFileError(f"there is no key in {file}: put the lost keys back, or remove it, which ends all sessions")
+        raise KeyFileError(f"{file} has no keys: restore the file, or remove it, which ends all federated sessions")
     for number, key in enumerate(keys, start=1):
         if not _is_key(key):
-            # Not the key itself: it may be a good one but for a letter.
-            raise KeyFileError(f"key {number} in {file} is none: put the file back as it was, or remove that line")
+            # Not the key itself: it may be valid except for one character.
+            raise KeyFileError(
+                f"key {number} in {file} is not a valid Fernet key: restore the file, or remove that line"
+            )
     return keys
 
 
 def create_keys(file: Path) -> None:
-    """Make the file with one new key; one that is there, or is made by another at the same time, stays."""
+    """Create the file with one new key; an existing file, or one created concurrently, stays."""
     try:
         with _written_beside(file, [Fernet.generate_key()]) as beside:
-            # Unlike a renaming, it replaces nothing.
+            # Unlike a rename, a link never replaces a file.
             os.link(beside, file)
     except FileExistsError:
         return
     except OSError as problem:
-        raise KeyFileError(f"the token keys in {file} cannot be made: {problem.strerror}") from problem
+        raise KeyFileError(f"the token keys in {file} cannot be created: {problem.strerror}") from problem
 
 
 def rotate_keys(file: Path) -> None:
-    """Put a new key first, and keep the newest of the others: what older ones sealed cannot be opened again."""
+    """Add a new key and retain only the previous one: tokens encrypted with older keys become unreadable."""
     file = file.resolve()
     try:
-        with _held(file) as status:
+        with _locked(file) as status:
             keys = [Fernet.generate_key(), read_keys(file)[0]]
             with _written_beside(file, keys, like=status) as beside:
                 beside.replace(file)
     except FileNotFoundError as problem:
-        text = f"there are no token keys in {file}: they are made when a console with a Keystone behind it is started"
+        text = f"there are no token keys in {file}: a console with a Keystone endpoint creates them at start"
         raise KeyFileError(text) from problem
     except OSError as problem:
         raise KeyFileError(f"the token keys in {file} cannot be rotated: {problem.strerror}") from problem
@@ -79,8 +81,8 @@ def _is_key(key: bytes) -> bool:
 
 
 @contextmanager
-def _held(file: Path) -> Iterator[os.stat_result]:
-    """Nobody else rotates meanwhile: the lock is that of the file which is there now, not of one it has replaced."""
+def _locked(file: Path) -> Iterator[os.stat_result]:
+    """Lock the current file against concurrent rotation, not one that has been replaced."""
     while True:
         handle = os.open(file, os.O_RDONLY)
         try:
@@ -95,7 +97,7 @@ def _held(file: Path) -> Iterator[os.stat_result]:
 
 @contextmanager
 def _written_beside(file: Path, keys: list[bytes], like: os.stat_result | None = None) -> Iterator[Path]:
-    """A complete file in the same folder, for its owner alone unless it shall be like another; gone at the end."""
+    """Write a temporary file in the same directory, private or with the owner and mode of another."""
     beside = file.with_name(f".{file.name}-{secrets.token_hex(8)}")
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     try:
@@ -109,70 +111,70 @@ def _written_beside(file: Path, keys: list[bytes], like: os.stat_result | None =
         yield beside
     finally:
         beside.unlink(missing_ok=True)
-    folder = os.open(file.parent, os.O_RDONLY)
-    os.fsync(folder)
-    os.close(folder)
+    directory = os.open(file.parent, os.O_RDONLY)
+    os.fsync(directory)
+    os.close(directory)
 
 
 log = logging.getLogger(__name__)
 
 CHECK_SECONDS: Final = 1.0
-"""The file of keys is looked at again at most this often, unless there is a reason."""
+"""Minimum interval between checks of the key file, unless a token cannot be decrypted."""
 
 Stamp = tuple[int, int]
 
 
 class TokenCipher:
-    """Seals under the newest key and opens under all; notices by itself when the keys were changed."""
+    """Encrypts with the newest key, decrypts with all, and reloads the key file when it changes."""
 
     def __init__(self, file: Path, seconds: Callable[[], float] = time.monotonic) -> None:
-        """The keys are made where there are none; raises `KeyFileError` where they cannot be used."""
+        """Create the keys if there are none; raise `KeyFileError` if they cannot be used."""
         self._file = file
         self._seconds = seconds
-        self._looked_at = seconds()
+        self._checked_at = seconds()
         self._stamp = _stamp(file)
         if self._stamp is None:
             create_keys(file)
             self._stamp = _stamp(file)
-        self._keys = _opener(read_keys(file))
+        self._keys = _fernet(read_keys(file))
 
     def encrypt(self, token: str) -> bytes:
-        if self._seconds() - self._looked_at >= CHECK_SECONDS:
+        if self._seconds() - self._checked_at >= CHECK_SECONDS:
             self._check_file()
         return self._keys.encrypt(token.encode())
 
-    def decrypt(self, sealed: bytes) -> str | None:
-        """The token, or None where it was sealed under a key that is no longer there."""
-        if self._seconds() - self._looked_at >= CHECK_SECONDS:
+    def decrypt(self, encrypted: bytes) -> str | None:
+        """Return the token, or None if its key has been removed."""
+        if self._seconds() - self._checked_at >= CHECK_SECONDS:
             self._check_file()
         try:
-            return self._keys.decrypt(sealed).decode()
+            return self._keys.decrypt(encrypted).decode()
         except InvalidToken:
-            # Another process may have sealed it a moment ago, under a key that is new.
+            # Another process may have just encrypted it with a new key.
             if not self._check_file():
                 return None
         try:
-            return self._keys.decrypt(sealed).decode()
+            return self._keys.decrypt(encrypted).decode()
         except InvalidToken:
             return None
 
     def _check_file(self) -> bool:
-        """Whether there are other keys now; while the file is gone or cannot be used, those from before go on."""
-        self._looked_at = self._seconds()
+        """Reload changed keys and return whether there are new ones; keep the current keys if the file is unusable."""
+        self._checked_at = self._seconds()
         stamp = _stamp(self._file)
         if stamp == self._stamp:
             return False
         self._stamp = stamp
         try:
-            self._keys = _opener(read_keys(self._file))
+            self._keys = _fernet(read_keys(self._file))
         except (KeyFileError, OSError) as problem:
-            log.warning("the token keys from before go on: %s", problem)
+            log.warning("keeping the previous token keys: %s", problem)
             return False
         return True
 
 
 def _stamp(file: Path) -> Stamp | None:
-    """What changes with every change of the file; None where it cannot be looked at."""
+    """Return a value that changes with the file, or None if it cannot be read."""
     try:
         status = file.stat()
     except OSError:
@@ -180,5 +182,5 @@ def _stamp(file: Path) -> Stamp | None:
     return status.st_ino, status.st_ctime_ns
 
 
-def _opener(keys: list[bytes]) -> MultiFernet:
+def _fernet(keys: list[bytes]) -> MultiFernet:
     return MultiFernet([Fernet(key) for key in keys])

@@ -77,7 +77,7 @@ def test_garbled_keys_are_refused_and_left_alone(cloudconsole: Run, data: Path, 
     keys.write_bytes(b"garbled\n")
     done = cloudconsole("admin", "token-keys", "rotate", "--data", data)
     assert (done.code, keys.read_bytes()) == (1, b"garbled\n")
-    assert done.err.startswith(f"cloudconsole: key 1 in {keys} is none: ")
+    assert done.err.startswith(f"cloudconsole: key 1 in {keys} is not a valid Fernet key: ")
 
 
 def test_a_rotation_needs_a_store(cloudconsole: Run, tmp_path: Path) -> None:
