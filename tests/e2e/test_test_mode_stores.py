@@ -28,8 +28,8 @@ def test_a_desk_takes_no_store_of_others(tmp_path: Path, flags: list[str]) -> No
         done = command("serve", "--port", "0", "--data", str(tmp_path / "data"), *flags)
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr == (
-            f"cloudconsole: the store in {tmp_path / 'data'} is not one of a console for the desk, and stays as it is: "
-            "give --data with an empty folder, or leave it out\n"
+            f"cloudconsole: the store in {tmp_path / 'data'} is not a test store and was not changed: "
+            "pass --data with an empty directory, or omit it\n"
         )
         assert content(tmp_path / "data") == before
 
@@ -43,8 +43,8 @@ def test_an_ordinary_console_takes_no_store_of_a_desk(desks: Path) -> None:
     done = command("serve", "--port", "0", "--data", str(desks))
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        f"cloudconsole: the store in {desks} is of a console for the desk, whose sessions and keys can be foretold: "
-        "give --data with another folder\n"
+        f"cloudconsole: the store in {desks} is a test store, whose sessions and keys are predictable: "
+        "pass --data with another directory\n"
     )
 
 
@@ -64,7 +64,7 @@ def test_two_desks_do_not_share_a_store(tmp_path: Path, desks: Path) -> None:
         done = command("serve", "--port", "0", "--data", str(desks), "--test-mode")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        f"cloudconsole: another console for the desk serves the store in {desks}: give --data with another folder\n"
+        f"cloudconsole: another test server uses the store in {desks}: pass --data with another directory\n"
     )
 
 
@@ -84,7 +84,7 @@ class TestBackups:
 
     def test_a_new_store_of_a_desks_backup_is_a_desks(self, tmp_path: Path, backup: Path) -> None:
         assert command("admin", "restore", str(backup), "--to", str(tmp_path / "new")).returncode == 0
-        assert "console for the desk" in command("serve", "--port", "0", "--data", str(tmp_path / "new")).stderr
+        assert "test store" in command("serve", "--port", "0", "--data", str(tmp_path / "new")).stderr
 
     def test_it_goes_back_into_a_desks_store(self, desks: Path, backup: Path) -> None:
         assert command("admin", "restore", str(backup), "--yes", "--data", str(desks)).returncode == 0
@@ -106,4 +106,4 @@ class TestBackups:
         with running_server(tmp_path):
             assert command("admin", "backup", str(file), "--data", str(tmp_path / "data")).returncode == 0
         assert command("admin", "restore", str(file), "--yes", "--data", str(desks)).returncode == 0
-        assert "console for the desk" in command("serve", "--port", "0", "--data", str(desks)).stderr
+        assert "test store" in command("serve", "--port", "0", "--data", str(desks)).stderr

@@ -212,7 +212,9 @@ def test_imports_notice_that_the_store_was_restored(
         next(steps)
     bring_back(file, data)
     for steps in imports:
-        with pytest.raises(RestoredDuringImport, match=r"was restored during the import, .* run the same command again"):
+        with pytest.raises(
+            RestoredDuringImport, match=r"was restored during the import, .* run the same command again"
+        ):
             next(steps)
     assert not {"a-2", "b-2"} & set(by_name(cloud, tables.resources, "id"))
     assert [run(cloud, content, force=True).added for content in contents] == [6, 6]

@@ -62,7 +62,7 @@ def test_use_after_the_clock_was_set_back_counts_from_there(activity: ActivitySt
 def test_uses_of_many_sessions_are_each_of_their_moment(
     activity: ActivityStore, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "TOUCHED_AT_ONCE", 2)
+    monkeypatch.setattr(module, "SESSIONS_PER_STATEMENT", 2)
     moments = {f"s{number}": NOW + 60 + number % 2 for number in range(7)}
     for name in moments:
         activity.open_session(attempt(), ACCOUNT, new_session(name), NOW)

@@ -45,7 +45,7 @@ def test_neither_failures_nor_logins_of_long_ago_are_known(activity: ActivitySto
 
 
 def test_only_so_many_are_remembered(recent: RecentLogins, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_REMEMBERED", 2)
+    monkeypatch.setattr(module, "MAX_ENTRIES", 2)
     for name in ("ann", "bob", "ann", "carl"):
         recent.record(name, name)
     assert [recent.has(name, name) for name in ("ann", "bob", "carl")] == [True, False, True]

@@ -230,7 +230,7 @@ def test_a_change_while_the_row_was_read_makes_it_stale(activity: ActivityStore,
 @pytest.fixture
 def crowd(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of four sessions, of which three are remembered at most."""
-    monkeypatch.setattr(module, "MOST_REMEMBERED", 3)
+    monkeypatch.setattr(module, "MAX_CACHED", 3)
     times = {"seen_at": NOW, "expires_at": NOW + IDLE}
     rows: list[dict[str, Any]] = [
         {"id_hash": hash_session_id(name), "csrf_seed": name, "account_id": ACCOUNT.id, **times} for name in "abcd"

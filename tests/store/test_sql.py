@@ -58,7 +58,7 @@ def test_nothing_stays_nothing(engine: Engine) -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 4, 7, 8])
 def test_however_many_there_are(engine: Engine, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
-    monkeypatch.setattr(sql, "MOST_AT_ONCE", 4)
+    monkeypatch.setattr(sql, "MAX_ROWS_PER_STATEMENT", 4)
     with engine.begin() as connection:
         insert_rows(connection, news, (item(number) for number in range(count)))
     assert news_of(engine) == [item(number) for number in range(count)]

@@ -1,1 +1,1 @@
-"""The console's own store: what tenants read (`cloud.db`) and what happens around them (`activity.db`)."""
+"""The console's store: the data tenants read (`cloud`) and logins and sessions (`activity`)."""

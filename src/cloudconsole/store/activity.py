@@ -1,4 +1,4 @@
-"""What logins and calls write: sessions, failed logins, the access trail; one transaction each, over all workers."""
+"""Writes by logins and requests: sessions, failed logins, the access audit log; one transaction each."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,29 +28,27 @@ from cloudconsole.store.tables.activity import LOGIN, LOGOUT
 Result = TypeVar("Result")
 
 UNDECLARED_SECONDS: Final = 24 * 3600
-"""How long a caller is remembered that sent forwarded headers without being among the proxies."""
+"""How long an undeclared proxy is remembered: a client that sends forwarded headers without being configured."""
 
-MOST_REMOVED: Final = 100
-"""Outdated rows that go with one login: more than come with one, so that none stay for long."""
+MAX_REMOVED: Final = 100
+"""Expired rows removed per login: more than a login adds, so that they do not accumulate."""
 
 TOUCH_SECONDS: Final = 60
-"""How exactly idle time is known: it is written at most this often."""
+"""Resolution of the idle time, which is written at most this often."""
 
-TOUCHED_AT_ONCE: Final = 10_000
-"""Sessions of one statement, which cannot have any number of parameters."""
+SESSIONS_PER_STATEMENT: Final = 10_000
+"""Below the databases' limits on parameters per statement."""
 
 
 class LoginAttempt(Struct, frozen=True):
-    """A login being made."""
-
     username: str
     network: str
-    """What failures are counted by: the caller's address, or the network that it can choose from."""
+    """The key for counting failures: the client's address, or the network it can choose addresses from."""
     client: ClientInfo
     event: str = LOGIN
-    """What the access trail calls it where it succeeds."""
+    """The event in the access audit log on success."""
     counted_as: str | None = None
-    """The name that failures are counted by, where it is not as it was typed."""
+    """The name for counting failures, if it differs from the typed one."""
 
     @property
     def user_hash(self) -> bytes:
@@ -58,7 +56,7 @@ class LoginAttempt(Struct, frozen=True):
 
 
 def hash_username(username: str) -> bytes:
-    # People type passwords into the wrong field: what was typed as the user is not kept as it is.
+    # Users sometimes type a password into the username field, so it is stored only as a hash.
     return hashlib.sha256(username.encode()).digest()
 
 
@@ -67,7 +65,7 @@ class NewSession(Struct, frozen=True):
     csrf_seed: str
     expires_at: int
     replaces: tuple[bytes, ...]
-    """Hashes of sessions that the caller held before; they end."""
+    """Hashes of the client's previous sessions, which end."""
 
 
 class ActivityStore:
@@ -75,7 +73,7 @@ class ActivityStore:
         self._engine = engine
 
     def secret(self, name: str, fresh: bytes) -> bytes:
-        """The secret of this name; `fresh` becomes it where there was none."""
+        """Return the secret of this name, storing `fresh` if there is none."""
 
         def work(connection: Connection) -> bytes:
             lock_name(connection, f"secret {name}")
@@ -89,9 +87,9 @@ class ActivityStore:
     def open_session(
         self, attempt: LoginAttempt, proven: Account | FederatedUser, session: NewSession, now: int
     ) -> list[CloudCredentials]:
-        """Let someone proven in, unless the limit of failures was reached while the password was being checked.
+        """Open a session for an authenticated user, unless the failure limit was reached during the password check.
 
-        Return what is needed to revoke the tokens of the sessions that it replaces.
+        Return the credentials of the replaced sessions, whose tokens must be revoked.
         """
         account_id, version = (proven.id, proven.version) if isinstance(proven, Account) else (NO_ACCOUNT, 0)
 
@@ -99,8 +97,8 @@ class ActivityStore:
             lock_name(connection, login_throttle.widest(attempt.network))
             _check_throttle(connection, attempt, now)
             connection.execute(delete(login_failures).where(_same_user(attempt)))
-            delete_batch(connection, sessions, sessions.c.expires_at <= now, MOST_REMOVED)
-            replaced = _take_guest_sessions(connection, session.replaces)
+            delete_batch(connection, sessions, sessions.c.expires_at <= now, MAX_REMOVED)
+            replaced = _take_federated_sessions(connection, session.replaces)
             _end_sessions(connection, session.replaces)
             connection.execute(
                 insert(sessions).values(
@@ -122,13 +120,13 @@ class ActivityStore:
         return self._transact(work)
 
     def record_failure(self, attempt: LoginAttempt, knows_username: str | None, now: int) -> None:
-        """Count a failed login; past the limit it is not counted but raises `TooManyRequests`, as a right one would."""
+        """Count a failed login; beyond the limit raise `TooManyRequests` instead, as for a correct password."""
 
         def work(connection: Connection) -> None:
             lock_name(connection, login_throttle.widest(attempt.network))
             _check_throttle(connection, attempt, now)
-            is_over = login_failures.c.at <= now - login_throttle.WINDOW_SECONDS
-            delete_batch(connection, login_failures, is_over, MOST_REMOVED)
+            is_expired = login_failures.c.at <= now - login_throttle.WINDOW_SECONDS
+            delete_batch(connection, login_failures, is_expired, MAX_REMOVED)
             row = {"network": attempt.network, "user_hash": attempt.user_hash, "at": now}
             connection.execute(insert(login_failures).values(row))
             _audit(connection, f"{attempt.event}_refused", knows_username, attempt.client, now)
@@ -143,27 +141,27 @@ class ActivityStore:
         self._transact(work)
 
     def take_federated_sessions(self, id_hashes: Sequence[bytes]) -> list[CloudCredentials]:
-        """Remove these sessions, and return their tokens; those that another worker is removing are not among them."""
-        return self._transact(lambda connection: _take_guest_sessions(connection, id_hashes, skip_locked=True))
+        """Remove these sessions and return their credentials, skipping those that another worker is removing."""
+        return self._transact(lambda connection: _take_federated_sessions(connection, id_hashes, skip_locked=True))
 
     def touch_sessions(self, moments: Mapping[bytes, int]) -> None:
-        """Note when sessions were last in use."""
-        # Of one moment or two: they are written as soon as they are gathered.
+        """Record the last use of sessions."""
+        # Usually one or two moments, since sessions are written shortly after use.
         by_moment: dict[int, list[bytes]] = {}
         for id_hash, moment in moments.items():
             by_moment.setdefault(moment, []).append(id_hash)
         for moment, id_hashes in by_moment.items():
-            for start in range(0, len(id_hashes), TOUCHED_AT_ONCE):
-                self._touch(id_hashes[start : start + TOUCHED_AT_ONCE], moment)
+            for start in range(0, len(id_hashes), SESSIONS_PER_STATEMENT):
+                self._touch(id_hashes[start : start + SESSIONS_PER_STATEMENT], moment)
 
     def _touch(self, id_hashes: Sequence[bytes], moment: int) -> None:
-        # Much later than now is of a clock that was set back since; a little later, of a worker that was quicker.
-        is_other = (sessions.c.seen_at < moment) | (sessions.c.seen_at >= moment + TOUCH_SECONDS)
-        touch = update(sessions).where(sessions.c.id_hash.in_(id_hashes)).where(is_other).values(seen_at=moment)
+        # A much later time stems from a clock since set back; a slightly later one from another worker.
+        differs = (sessions.c.seen_at < moment) | (sessions.c.seen_at >= moment + TOUCH_SECONDS)
+        touch = update(sessions).where(sessions.c.id_hash.in_(id_hashes)).where(differs).values(seen_at=moment)
         self._transact(lambda connection: connection.execute(touch))
 
     def record_undeclared_proxy(self, address: str, now: int) -> None:
-        """Keep who sends forwarded headers that are not believed; for a day, of which `cloudconsole doctor` tells."""
+        """Record a client whose forwarded headers are ignored, for a day; `cloudconsole doctor` reports it."""
 
         def work(connection: Connection) -> None:
             lock_name(connection, "undeclared proxies")
@@ -194,22 +192,22 @@ def _end_sessions(connection: Connection, id_hashes: Iterable[bytes]) -> None:
     connection.execute(delete(sessions).where(sessions.c.id_hash.in_(tuple(id_hashes))))
 
 
-def _take_guest_sessions(
+def _take_federated_sessions(
     connection: Connection, id_hashes: Sequence[bytes], *, skip_locked: bool = False
 ) -> list[CloudCredentials]:
-    """Remove these sessions; return what is needed to revoke their tokens."""
+    """Remove these sessions and return their credentials, to revoke their tokens."""
     if not id_hashes:
         return []
     columns = federated_sessions.c
-    wanted = (
+    query = (
         select(columns.id_hash, columns.endpoint, columns.user_id, columns.project_id, columns.sealed_token)
         .join(sessions, sessions.c.id_hash == columns.id_hash)
         .where(columns.id_hash.in_(id_hashes))
         .order_by(columns.id_hash)
-        # Of the table that every other transaction locks first, too.
+        # Lock `sessions`, which all other transactions lock first too.
         .with_for_update(of=sessions, skip_locked=skip_locked)
     )
-    rows = connection.execute(wanted).all()
+    rows = connection.execute(query).all()
     _end_sessions(connection, [row.id_hash for row in rows])
     return [CloudCredentials(row.endpoint, row.user_id, row.project_id, {}, row.sealed_token) for row in rows]
 

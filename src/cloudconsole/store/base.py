@@ -14,39 +14,39 @@ Parameters = Row | dict[str, Any]
 
 class RowReader(Protocol):
     async def one(self, sql: str, parameters: Parameters = ()) -> Row | None:
-        """The first row; raises `Unavailable` where the store cannot be read."""
+        """Return the first row; raise `Unavailable` if the store cannot be read."""
 
     async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]: ...
 
 
 class Snapshot(RowReader, Protocol):
-    """What is read with it is of one moment."""
+    """A reader of one consistent snapshot."""
 
     async def shared_stamp(self) -> Hashable:
-        """Another whenever prices or nodes were changed, and never one that was before; of this very moment, too."""
+        """Return a stamp of the snapshot that changes with every change of prices or nodes and never repeats."""
 
 
 class ChangeFeed(Protocol):
-    """What is known to have changed, so that what is kept of the store is used only while it still holds.
+    """The known changes of the store, for cache invalidation.
 
-    Changes are numbered as they become known. Whoever keeps something notes the number that was the latest *before*
-    it was read; it holds until what it depends on is known to have changed later.
+    Changes are numbered as they become known. A cache entry stores the number that was the latest *before* it was
+    read; it is valid until a later change of its data is known.
     """
 
     latest: int
 
     @property
     def is_stale(self) -> bool:
-        """Whether changes cannot be learnt at present: then nothing is answered that hangs on the store."""
+        """Whether changes are currently unknown, so that no cached data may be used."""
 
     async def poll(self) -> None:
-        """Learn of all that was acknowledged before now; raises `Unavailable` where that cannot be learnt."""
+        """Learn of all changes acknowledged before now; raise `Unavailable` if that fails."""
 
     def tenant_version(self, tenant_id: int) -> int:
-        """The number of the last change of what this tenant reads, be it its own or shared by all."""
+        """Return the number of the last change of the tenant's own or of shared data."""
 
     def session_version(self, id_hash: bytes) -> int:
-        """The number of the last change of this session itself."""
+        """Return the number of the last change of this session."""
 
 
 class Reader(RowReader, Protocol):
@@ -55,19 +55,19 @@ class Reader(RowReader, Protocol):
 
     @property
     def revisions(self) -> str:
-        """The SQL that tells of which revision the tables are, in one row."""
+        """SQL for the revisions of the databases, in one row."""
 
     @property
     def oldest_compatible(self) -> str:
-        """The SQL for the oldest revision whose programs can serve these tables, in the columns of `revisions`."""
+        """SQL for the oldest revision whose programs can serve these tables, in the columns of `revisions`."""
 
     async def seek(self, sql: str, parameters: Parameters = ()) -> Row | None:
-        """As `one`, for what may be made up: however many do that, it leaves room for all other reads."""
+        """Read like `one`, for untrusted keys: a flood of these leaves capacity for other reads."""
 
     def snapshot(self) -> AbstractAsyncContextManager[Snapshot]: ...
 
     async def leave(self) -> None:
-        """Close what hangs on the running event loop; what is left, `close` does."""
+        """Close what depends on the running event loop; `close` does the rest."""
 
     def close(self) -> None: ...
 
@@ -76,60 +76,60 @@ DatabaseName = Literal["cloud", "activity"]
 DATABASE_NAMES: Final[tuple[DatabaseName, ...]] = ("cloud", "activity")
 
 BUSY_SECONDS: Final = 10
-"""How long a change waits for another."""
+"""How long a write waits for a lock."""
 
 write_deadline: Final = ContextVar("write_deadline", default=math.inf)
-"""The monotonic time after which whoever works with the store now does not wait for it any more; commands always do."""
+"""Monotonic time at which writes give up waiting for the store; infinite for commands."""
 
 
 class StoreError(Exception):
-    """The store cannot be used as it is; the text says why and what mends it."""
+    """The store cannot be used; the message says why and how to fix it."""
 
 
 def read_only(engine: Engine) -> Engine:
-    """The same engine for reading only: it waits for no one who writes."""
+    """Return the engine in read-only mode, which does not wait for writers."""
     return engine.execution_options(reads_only=True)
 
 
 class Store(Protocol):
-    """Its text is how messages call it. What cannot be used raises `StoreError`."""
+    """A store. `str()` gives its name in messages; an unusable store raises `StoreError`."""
 
     @property
     def replication_wait_seconds(self) -> float:
-        """How long after a commit whoever made it waits before saying so: by then, no worker answers as before."""
+        """Delay between a commit and its acknowledgement, after which no worker uses older data."""
 
     @property
     def location(self) -> str:
-        """Where it is, as logs and commands tell it."""
+        """The location in logs and command output."""
 
     def open_engine(self, part: DatabaseName) -> Engine:
-        """For the writes of one part, and for reads that take their time."""
+        """Open an engine for writes to one database and for slow reads."""
 
     def opened(self, part: DatabaseName) -> AbstractContextManager[Engine]:
-        """The same, for as long as it is needed."""
+        """Open an engine and dispose of it at the end."""
 
     def reader(self) -> Reader:
-        """For the hot reads of both parts."""
+        """Return a reader for the frequent reads of both databases."""
 
     def exists(self) -> bool:
-        """Whether there is a store at all."""
+        """Return whether the store has been created."""
 
     def migrate(self, actor: str | None = None) -> None:
-        """Make its tables, or bring them up to date; safe when several do it at once.
+        """Create the tables or migrate them; safe to run concurrently.
 
         With an `actor`, a migration is logged and audited.
         """
 
     def prepare(self, actor: str | None = None) -> None:
-        """See that it can be served and changed; whether it is migrated on the way is the store's own way."""
+        """Make the store ready to be served and changed; only the embedded store migrates here."""
 
     def require_current(self, part: DatabaseName) -> None:
-        """Refuse to read tables that this program cannot serve; changes nothing."""
+        """Reject tables that this program cannot serve, without changing them."""
 
 
 @asynccontextmanager
 async def run_with_reader(store: Store) -> AsyncIterator[Reader]:
-    """A reader for as long as it is needed, and no longer than the running event loop."""
+    """Open a reader and close it before the event loop ends."""
     reader = store.reader()
     try:
         yield reader

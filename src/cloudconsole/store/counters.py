@@ -20,7 +20,7 @@ AMOUNTS_SQL = f"1, vcpus, ram_mb, {_RAM_GB}, size_gb"
 """One row of `resources` as `Amounts`."""
 
 CostKey = tuple[int, str, int | None]
-"""Tenant, kind and node that a total is of."""
+"""Tenant, kind and node of a cost total."""
 
 _COST_COLUMNS = "tenant_id, kind, node_id, items, vcpus, ram_mb, ram_gb, size_gb"
 
@@ -61,12 +61,12 @@ def recount_cost_totals(connection: Connection) -> None:
 
 
 def incorrect_cost_totals(connection: Connection) -> list[tuple[int, str, int]]:
-    """Tenant, kind and node of every total that is not what the resources add up to."""
+    """Return tenant, kind and node of every wrong total."""
     return [(tenant_id, kind, node_id) for tenant_id, kind, node_id in connection.execute(_INCORRECT_COST_TOTALS)]
 
 
 _AMOUNT_COLUMNS: Final = {"items": "1", "vcpus": "vcpus", "ram_mb": "ram_mb", "size_gb": "size_gb"}
-"""What one row of `resources` has of each amount."""
+"""SQL for each amount of one row of `resources`."""
 
 
 def _sum(use: QuotaUse) -> str:
@@ -88,7 +88,7 @@ _ACTUAL_QUOTA_USAGE: Final = f"""
 """
 _RECOUNT_QUOTA_USAGE: Final = text(f"INSERT INTO usage (tenant_id, {_QUOTAS}, settled_at) {_ACTUAL_QUOTA_USAGE}")
 
-# It may be settled before `settled_at`: a resource that was to end later may have been removed.
+# The stored `settled_at` may be too late: a resource that was to end then may have been removed.
 _INCORRECT_QUOTA_USAGE: Final = text(f"""
     SELECT counted.tenant_id FROM ({_ACTUAL_QUOTA_USAGE}) AS counted
     LEFT JOIN usage ON usage.tenant_id = counted.tenant_id
@@ -102,7 +102,7 @@ _INCORRECT_QUOTA_USAGE: Final = text(f"""
 
 
 def add_quota_usage(connection: Connection, sums: Mapping[CostKey, Amounts], moments: Mapping[int, int]) -> None:
-    """Add what the sums take from quotas, and the last moment at which each tenant's resources start or end."""
+    """Add the quota use of the sums, and the last time at which a resource of each tenant starts or ends."""
     rows = {
         tenant_id: dict.fromkeys(QUOTA_USES, 0) | {"tenant_id": tenant_id, "settled_at": moments.get(tenant_id, 0)}
         for tenant_id in {*moments, *(tenant_id for tenant_id, _, _ in sums)}
@@ -119,7 +119,7 @@ def recount_quota_usage(connection: Connection) -> None:
 
 
 def incorrect_quota_usage(connection: Connection) -> list[int]:
-    """The tenants whose use of quotas is not what the resources take."""
+    """Return the tenants with a wrong quota usage."""
     return list(connection.scalars(_INCORRECT_QUOTA_USAGE))
 
 
@@ -128,24 +128,24 @@ Resource = Mapping[str, Any]
 
 
 def amounts_of(resource: Resource) -> Amounts:
-    """One resource's amounts; the same sum as `AMOUNTS_SQL`."""
+    """Return the amounts of one resource, equal to `AMOUNTS_SQL`."""
     ram_mb = resource["ram_mb"]
     return Amounts(1, resource["vcpus"], ram_mb, -(-ram_mb // 1024), resource["size_gb"])
 
 
 def update_counters(connection: Connection, before: Iterable[Resource], after: Iterable[Resource]) -> None:
-    """Count that the resources `before` were replaced by those `after`."""
+    """Update the counters for resources that were replaced by others."""
     sums: dict[CostKey, Amounts] = {}
     moments: dict[int, int] = {}
     for resource in before:
         if resource["ended_at"] is None:
-            place = _cost_key(resource)
-            sums[place] = sums.get(place, Amounts()).minus(amounts_of(resource))
+            key = _cost_key(resource)
+            sums[key] = sums.get(key, Amounts()).minus(amounts_of(resource))
     for resource in after:
         tenant_id, moment = resource["tenant_id"], resource["ended_at"]
         if moment is None:
-            place = _cost_key(resource)
-            sums[place] = sums.get(place, Amounts()).plus(amounts_of(resource))
+            key = _cost_key(resource)
+            sums[key] = sums.get(key, Amounts()).plus(amounts_of(resource))
             moment = resource["started_at"]
         moments[tenant_id] = max(moment, moments.get(tenant_id, moment))
     add_cost_totals(connection, sums)
@@ -153,13 +153,13 @@ def update_counters(connection: Connection, before: Iterable[Resource], after: I
 
 
 def recount_all(connection: Connection) -> None:
-    """Set everything anew from the resources, in a few statements however many there are."""
+    """Recompute all counters from the resources, in a few statements."""
     recount_cost_totals(connection)
     recount_quota_usage(connection)
 
 
 def incorrect_counters(connection: Connection) -> list[str]:
-    """What is not as the resources say, one line each; to be called in a transaction."""
+    """Describe each wrong counter; call this in a transaction."""
     wrong_totals, wrong_usage = incorrect_cost_totals(connection), incorrect_quota_usage(connection)
     if not wrong_totals and not wrong_usage:
         return []

@@ -11,15 +11,16 @@ from cloudconsole.store.migrations import known_revisions
 from cloudconsole.store.sessions import COUNT
 from cloudconsole.store.sqlite.engine import database_file
 
-_ANYTHING: Final = "SELECT (SELECT id FROM accounts LIMIT 1), (SELECT id_hash FROM sessions LIMIT 1)"
+_FIRST_ROWS: Final = "SELECT (SELECT id FROM accounts LIMIT 1), (SELECT id_hash FROM sessions LIMIT 1)"
 
 
 async def unexpected_revisions(reader: Reader) -> list[str]:
-    """Return the revisions of its databases that this program cannot serve; `Unavailable` where they cannot be read.
+    """Return the revisions of its databases that this program cannot serve.
 
-    A newer revision can be served if the migration to it declares that it is compatible.
+    A newer revision can be served if the migration to it declares that it is compatible. Raise `Unavailable` if they
+    cannot be read.
     """
-    await reader.one(_ANYTHING)
+    await reader.one(_FIRST_ROWS)
     own = known_revisions()[0]
     revisions = await reader.one(reader.revisions) or (None,)
     if all(revision == own for revision in revisions):
@@ -41,19 +42,19 @@ class Counts(Struct, frozen=True):
 
 
 async def probe(reader: RowReader) -> bool:
-    """True where the store can be read, at once however large it is; raises `Unavailable` where it cannot."""
+    """Return True if the store can be read, in constant time; raise `Unavailable` if not."""
     return await reader.one(_ANY) is not None
 
 
 async def count(reader: RowReader, now: float, idle_seconds: int) -> Counts:
-    """Raises `Unavailable` where the store cannot be read."""
+    """Count accounts and live sessions; raise `Unavailable` if the store cannot be read."""
     accounts = await reader.one(_ACCOUNTS) or (0, 0)
     sessions = await reader.one(COUNT, {"now": now, "idle_since": now - idle_seconds}) or (0,)
     return Counts(*accounts, *sessions)
 
 
 def file_sizes(folder: Path) -> dict[str, int]:
-    """Bytes by file name; a write-ahead log that is not there has none."""
+    """Return bytes by file name; a missing write-ahead log has 0."""
     files = (Path(f"{database_file(folder, part)}{end}") for part in DATABASE_NAMES for end in ("", "-wal"))
     return {file.name: file.stat().st_size if file.exists() else 0 for file in files}
 

@@ -10,14 +10,14 @@ from cloudconsole.spec.errors import TooManyRequests
 from cloudconsole.store.base import Reader
 from cloudconsole.store.tables.activity import LOGIN, OPERATOR_LOGIN
 
-MOST_REMEMBERED: Final = 10_000
+MAX_ENTRIES: Final = 10_000
 
 _COUNTED: Final = "+at BETWEEN :since AND :until"
-"""The sign keeps databases from walking the index of `at`, through all failures of all networks."""
+"""The unary plus prevents a scan of the index on `at`, through the failures of all networks."""
 
 
 def _nth_newest(condition: str, number: int) -> str:
-    """The failure that a limit hangs on; counting first is several times cheaper than sorting, and mostly enough."""
+    """Return SQL for the failure that decides a limit; counting first is much cheaper than sorting."""
     failures = f"FROM login_failures WHERE {condition} AND {_COUNTED}"
     return f"""
         CASE WHEN (SELECT COUNT(*) {failures}) >= {number}
@@ -35,32 +35,32 @@ COUNT_FAILURES: Final = f"""
            {_nth_newest(_IN_48_BITS, login_throttle.NETWORK_FAILURES[48])},
            EXISTS (SELECT 1 FROM login_failures WHERE {_IN_48_BITS} AND {_COUNTED})
 """
-"""One row: `CountedFailures`."""
+"""Returns one row: `FailureCounts`."""
 
 
 class FailureCounts(NamedTuple):
-    """The failure whose ageing ends the wait for each limit, None where the limit is not reached."""
+    """For each limit the time of the failure whose expiry ends the wait, or None if the limit is not reached."""
 
     of_user: int | None
     of_address: int | None
     of_56_bits: int | None
     of_48_bits: int | None
     is_any: bool
-    """Whether any login failed of late in the widest network that is counted."""
+    """Whether any login failed recently in the widest counted network."""
 
     @property
     def decisive(self) -> int | None:
-        """The latest of them: when it is too old to count, nothing makes the attempt wait."""
+        """The latest of these: once it expires, no limit is reached."""
         return max((failure for failure in self[:4] if failure is not None), default=None)
 
     def check(self, now: int) -> None:
-        """Raise `TooManyRequests` where a limit is reached."""
+        """Raise `TooManyRequests` if a limit is reached."""
         if self.decisive is not None:
             raise TooManyRequests(login_throttle.wait_seconds(self.decisive, now))
 
 
 def failure_parameters(network: str, user_hash: bytes, now: int) -> dict[str, Any]:
-    """Return the parameters of `COUNTED_FAILURES`."""
+    """Return the parameters of `COUNT_FAILURES`."""
     (first_of_home, last_of_home), (first_of_site, last_of_site) = (
         login_throttle.span(network, bits) for bits in (56, 48)
     )
@@ -84,20 +84,20 @@ class _Blocked(NamedTuple):
 
 
 class LoginThrottle:
-    """Decides before a password is checked; what a login writes decides again, in its transaction.
+    """Rejects attempts before the password check; the transaction of the login checks again.
 
-    A decision to wait is remembered and used again while nothing can have changed it, so that clients that do not wait
-    cost no read each. On SQLite every commit is known at once and ends it. On PostgreSQL it lasts less than the time
-    that a change takes to settle: once a change is acknowledged, no worker decides as before.
+    A rejection is cached while nothing can have changed it, so that clients that keep trying cost no reads. On SQLite
+    every commit invalidates it at once. On PostgreSQL it expires before the replication wait ends: once a change is
+    acknowledged, no worker uses an older decision.
     """
 
     def __init__(self, reader: Reader, settle_seconds: float) -> None:
         self._reader = reader
-        self._remembered_seconds = 0.8 * settle_seconds if settle_seconds else math.inf
+        self._cache_seconds = 0.8 * settle_seconds if settle_seconds else math.inf
         self._blocked: dict[tuple[str, bytes], _Blocked] = {}
 
     async def check(self, network: str, user_hash: bytes, now: int) -> bool:
-        """Return whether logins failed of late in the network; raise `TooManyRequests` where the attempt must wait."""
+        """Return whether logins failed recently in the network; raise `TooManyRequests` if the attempt must wait."""
         changes = self._reader.changes
         await changes.poll()
         latest, began = changes.latest, time.monotonic()
@@ -111,7 +111,7 @@ class LoginThrottle:
             return False
         failures = FailureCounts(*row)
         if failures.decisive is not None:
-            if len(self._blocked) >= MOST_REMEMBERED:
+            if len(self._blocked) >= MAX_ENTRIES:
                 del self._blocked[next(iter(self._blocked))]
             self._blocked[key] = _Blocked(failures.decisive, now, began, latest)
         failures.check(now)
@@ -121,7 +121,7 @@ class LoginThrottle:
         return (
             # `<=`, because a clock may be set back.
             blocked.decided_at <= now < blocked.decisive + login_throttle.WINDOW_SECONDS
-            and moment < blocked.read_at + self._remembered_seconds
+            and moment < blocked.read_at + self._cache_seconds
             and self._reader.changes.session_version(b"") <= blocked.changes
         )
 
@@ -132,7 +132,7 @@ RECENT_SECONDS: Final = 30 * 24 * 3600
 
 READ_EVERY_SECONDS: Final = 1.0
 OVERLAP: Final = 100
-"""Rows that are read again: on PostgreSQL they become visible in another order than they are numbered."""
+"""Rows read again: PostgreSQL may make them visible in a different order than their ids."""
 
 _NEWEST: Final = """
     SELECT id, username, address, at FROM access_audit WHERE event = ? AND id > ? ORDER BY id DESC LIMIT ?
@@ -140,7 +140,7 @@ _NEWEST: Final = """
 
 
 class RecentLogins:
-    """Bounded: the oldest are forgotten first."""
+    """Accounts and networks with recent logins; the oldest are evicted first."""
 
     def __init__(self, reader: Reader, network_of: Callable[[str], str]) -> None:
         self._reader = reader
@@ -151,33 +151,33 @@ class RecentLogins:
         self._networks: dict[str, None] = {}
 
     async def read(self, now: int) -> None:
-        """Learn of the logins since the last call; does nothing where that was a moment ago."""
+        """Read the logins since the last call, at most once per `READ_EVERY_SECONDS`."""
         moment = time.monotonic()
         if moment < self._read_at + READ_EVERY_SECONDS:
             return
         self._read_at = moment
         for event, last in self._last_ids.items():
-            rows = await self._reader.all(_NEWEST, (event, max(0, last - OVERLAP), MOST_REMEMBERED))
+            rows = await self._reader.all(_NEWEST, (event, max(0, last - OVERLAP), MAX_ENTRIES))
             for row_id, username, address, at in reversed(rows):
                 self._last_ids[event] = row_id
                 if at > now - RECENT_SECONDS:
                     self.record(username, self._network_of(address))
 
     def record(self, username: str, network: str) -> None:
-        _remember(self._pairs, (username, network))
-        _remember(self._networks, network)
+        _add(self._pairs, (username, network))
+        _add(self._networks, network)
 
     def has(self, username: str, network: str) -> bool:
-        """Whether this account logged in from this network."""
+        """Return whether this account logged in from this network."""
         return (username, network) in self._pairs
 
     def has_network(self, network: str) -> bool:
-        """Whether any account logged in from this network."""
+        """Return whether any account logged in from this network."""
         return network in self._networks
 
 
-def _remember(known: dict[Key, None], key: Key) -> None:
+def _add(known: dict[Key, None], key: Key) -> None:
     known.pop(key, None)
     known[key] = None
-    if len(known) > MOST_REMEMBERED:
+    if len(known) > MAX_ENTRIES:
         del known[next(iter(known))]

@@ -1,4 +1,4 @@
-"""Passwords: argon2id at OWASP's figures (19 MiB, two passes, one lane), and which foreign hashes are taken."""
+"""Password hashing: argon2id with OWASP's parameters (19 MiB, two passes, one lane), and imported hashes."""
 
 import binascii
 import re
@@ -14,7 +14,7 @@ HASHER: Final = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1
 
 @cache
 def decoy_hash() -> str:
-    """Checked where there is no account at all, so that a login takes as long as it always does."""
+    """Return a hash to check for unknown usernames, so that their logins take as long as any other."""
     return HASHER.hash("no account has this password")
 
 
@@ -30,19 +30,19 @@ def password_matches(password_hash: str, password: str) -> bool:
 
 
 def needs_rehash(password_hash: str) -> bool:
-    """Whether a usable hash has other parameters than ours, which its cost would tell from ours by time."""
+    """Return whether a usable hash has other parameters, which would reveal it by its timing."""
     return HASHER.check_needs_rehash(password_hash)
 
 
 LEAST_COST: Final = 36 * 1024
-"""Memory in KiB times passes: below all that OWASP recommends, such as 19 MiB and 2 passes or 12 MiB and 3."""
+"""Memory in KiB times passes: the lowest that OWASP recommends, such as 19 MiB and 2 passes or 12 MiB and 3."""
 
 _NUMBER: Final = "[1-9][0-9]{0,8}"
 _ENCODED: Final = re.compile(rf"\$argon2id\$v=19\$m={_NUMBER},t={_NUMBER},p={_NUMBER}(\$[A-Za-z0-9+/]{{11,128}}){{2}}")
 
 
 def is_usable_hash(password_hash: str) -> bool:
-    """Whether a hash made elsewhere is argon2id, whole, costly enough to guess and not too costly for a login."""
+    """Return whether an imported hash is well-formed argon2id with an acceptable cost."""
     if not _ENCODED.fullmatch(password_hash):
         return False
     if not all(_is_canonical(part) for part in password_hash.split("$")[-2:]):
@@ -57,7 +57,7 @@ def is_usable_hash(password_hash: str) -> bool:
 
 
 def _is_canonical(encoded: str) -> bool:
-    """Whether this is how an encoder writes its bytes: the library takes no other spelling of them."""
+    """Return whether the base64 is canonical: the library rejects other encodings."""
     try:
         decoded = b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
     except binascii.Error:

@@ -12,7 +12,7 @@ from cloudconsole.core.ports import CloudCredentials, FederatedUser, Services
 from cloudconsole.core.resources import Role
 from cloudconsole.store.base import Reader
 
-# They hang on no account; an operator ends them by disabling the tenant, for good, or by giving its project away.
+# They belong to no account; an operator ends them by disabling the tenant or changing its project.
 LIVE_FEDERATED_SESSIONS: Final = """
     sessions
     JOIN guest_sessions AS guest ON guest.id_hash = sessions.id_hash
@@ -28,7 +28,7 @@ ENDED_FEDERATED_SESSIONS: Final = """
         AND (tenants.disabled OR tenants.guests_ended_at >= guest.opened_at) AND guest.endpoint = :endpoint
     LIMIT :limit
 """
-"""Sessions that an operator ended so, since then; their rows stay until their tokens are revoked or they expire."""
+"""Sessions that an operator has ended since then; their rows stay until the tokens are revoked or expire."""
 
 FIND_FEDERATED_SESSION: Final = f"""
     SELECT guest.tenant_id, guest.username, sessions.csrf_seed, sessions.seen_at, sessions.expires_at, 'tenant', 0,
@@ -38,23 +38,23 @@ FIND_FEDERATED_SESSION: Final = f"""
 
 
 def credentials_from_row(columns: Sequence[Any]) -> CloudCredentials:
-    """From the last five that `FIND_GUEST` gives."""
+    """Build credentials from the last five columns of `FIND_FEDERATED_SESSION`."""
     endpoint, user_id, project_id, services, sealed_token = columns
     return CloudCredentials(endpoint, user_id, project_id, msgspec.json.decode(services, type=Services), sealed_token)
 
 
 def federated_session_row(id_hash: bytes, user: FederatedUser, now: int) -> dict[str, Any]:
-    access = user.credentials
+    credentials = user.credentials
     return {
         "id_hash": id_hash,
         "tenant_id": user.tenant_id,
         "username": user.username,
         "opened_at": now,
-        "endpoint": access.endpoint,
-        "user_id": access.user_id,
-        "project_id": access.project_id,
-        "services": msgspec.json.encode(access.services).decode(),
-        "sealed_token": access.encrypted_token,
+        "endpoint": credentials.endpoint,
+        "user_id": credentials.user_id,
+        "project_id": credentials.project_id,
+        "services": msgspec.json.encode(credentials.services).decode(),
+        "sealed_token": credentials.encrypted_token,
     }
 
 
@@ -66,7 +66,7 @@ LIVE: Final = """
     WHERE NOT accounts.disabled
 """
 
-# In one statement, since whoever makes ids up must not cost more than need be.
+# One statement, to keep lookups of invented ids cheap.
 _FIND: Final = f"""
     SELECT accounts.tenant_id, accounts.username, sessions.csrf_seed, sessions.seen_at, sessions.expires_at,
            accounts.role, sessions.account_version, NULL, NULL, NULL, NULL, NULL
@@ -82,9 +82,9 @@ COUNT: Final = f"""
         SELECT COUNT(*) FROM {LIVE_FEDERATED_SESSIONS} AND sessions.expires_at > :now AND sessions.seen_at > :idle_since
     ) AS numbers
 """
-"""How many are live."""
+"""Counts live sessions."""
 
-MOST_REMEMBERED: Final = 16_384
+MAX_CACHED: Final = 16_384
 
 
 class Session(Struct, frozen=True, gc=False):
@@ -97,16 +97,16 @@ class Session(Struct, frozen=True, gc=False):
     role: Role
     account_version: int
     credentials: CloudCredentials | None = None
-    """Of a guest: what the session has in the cloud behind us."""
+    """Credentials of a federated session in its cloud."""
 
     @property
     def log_name(self) -> str:
-        """The name in trails and logs: a guest's says whose, since one of our own accounts may have the same."""
+        """The name in logs; for a federated user with the endpoint, since a local account may have the same name."""
         return self.username if self.credentials is None else f"{self.username}@{self.credentials.endpoint}"
 
 
 def hash_session_id(session_id: str) -> bytes:
-    """Only this is stored: who reads the store cannot take over a session."""
+    """Hash a session id. Only the hash is stored, so that the store does not reveal valid ids."""
     return hashlib.sha256(session_id.encode()).digest()
 
 
@@ -117,28 +117,28 @@ class SessionCache:
         self._reader = reader
         self._changes = reader.changes
         self._idle_seconds = idle_seconds
-        self._remembered: dict[bytes, tuple[int, Session]] = {}
+        self._cached: dict[bytes, tuple[int, Session]] = {}
 
     async def find(self, id_hash: bytes, now: float) -> Session | None:
         """Return the live session whose id has this hash; it is as current as the last poll for changes."""
-        remembered = self._remembered.get(id_hash)
-        if remembered is not None and self._is_valid(*remembered) and self._is_live(remembered[1], now):
-            return remembered[1]
+        cached = self._cached.get(id_hash)
+        if cached is not None and self._is_valid(*cached) and self._is_live(cached[1], now):
+            return cached[1]
         # Noted before the row is read: a change in between makes it stale, never wrongly live.
         latest = self._changes.latest
         session = await self._read(id_hash)
         if session is None:
-            self._remembered.pop(id_hash, None)
+            self._cached.pop(id_hash, None)
             return None
-        self._remember(latest, session)
+        self._cache(latest, session)
         return session if self._is_live(session, now) else None
 
     def record_seen(self, moments: Mapping[bytes, int]) -> None:
-        """Their rows were given these moments of last use, by our own doing."""
+        """Update cached sessions after this process has written their last use."""
         for id_hash, moment in moments.items():
-            if id_hash in self._remembered:
-                since, session = self._remembered[id_hash]
-                self._remembered[id_hash] = since, replace(session, seen_at=moment)
+            if id_hash in self._cached:
+                since, session = self._cached[id_hash]
+                self._cached[id_hash] = since, replace(session, seen_at=moment)
 
     def _is_valid(self, since: int, session: Session) -> bool:
         changes = self._changes
@@ -147,17 +147,17 @@ class SessionCache:
     def _is_live(self, session: Session, now: float) -> bool:
         return session.expires_at > now and session.seen_at > now - self._idle_seconds
 
-    def _remember(self, since: int, session: Session) -> None:
-        if len(self._remembered) >= MOST_REMEMBERED:
-            del self._remembered[next(iter(self._remembered))]
-        self._remembered[session.id_hash] = since, session
+    def _cache(self, since: int, session: Session) -> None:
+        if len(self._cached) >= MAX_CACHED:
+            del self._cached[next(iter(self._cached))]
+        self._cached[session.id_hash] = since, session
 
     async def _read(self, id_hash: bytes) -> Session | None:
-        # One that was live here before is not made up.
-        find = self._reader.one if id_hash in self._remembered else self._reader.seek
+        # A cached id is known to be real.
+        find = self._reader.one if id_hash in self._cached else self._reader.seek
         row = await find(_FIND, {"id_hash": id_hash})
         if row is None:
             return None
         tenant_id, username, csrf_seed, seen_at, expires_at, role, version, *columns = row
-        access = None if columns[0] is None else credentials_from_row(columns)
-        return Session(id_hash, tenant_id, username, csrf_seed, seen_at, expires_at, role, version, access)
+        credentials = None if columns[0] is None else credentials_from_row(columns)
+        return Session(id_hash, tenant_id, username, csrf_seed, seen_at, expires_at, role, version, credentials)

@@ -33,8 +33,8 @@ from cloudconsole.store.base import read_only
 
 Row = Mapping[str, Any]
 
-MOST_AT_ONCE: Final = 10_000
-"""Rows of one statement: beyond, a larger one gains nothing but memory."""
+MAX_ROWS_PER_STATEMENT: Final = 10_000
+"""Larger statements only use more memory."""
 
 _ELEMENTS: Final = {
     "sqlite": "json_each(:rows)",
@@ -44,35 +44,35 @@ _TYPES: Final[dict[type, str]] = {int: "BIGINT", str: "TEXT", bool: "BOOLEAN"}
 
 
 def insert_rows(connection: Connection, table: Table, rows: Iterable[Row], otherwise: str = "") -> None:
-    """Insert rows that all have the same columns; `otherwise` is what SQL says of those that are there already."""
-    for some in _portions(rows):
-        statement = _insert(connection.dialect.name, table, tuple(some[0]), otherwise)
-        connection.execute(statement, {"rows": _json(some)})
+    """Insert rows that all have the same columns; `otherwise` is the ON CONFLICT clause."""
+    for batch in _batches(rows):
+        statement = _insert(connection.dialect.name, table, tuple(batch[0]), otherwise)
+        connection.execute(statement, {"rows": _json(batch)})
 
 
 def update_rows(connection: Connection, table: Table, rows: Iterable[Row]) -> None:
-    """Give rows, known by their primary keys, these values of columns."""
-    for some in _portions(rows):
-        connection.execute(_update(connection.dialect.name, table, tuple(some[0])), {"rows": _json(some)})
+    """Update rows by primary key."""
+    for batch in _batches(rows):
+        connection.execute(_update(connection.dialect.name, table, tuple(batch[0])), {"rows": _json(batch)})
 
 
 def delete_rows(connection: Connection, column: Column[Any], values: Iterable[Any]) -> None:
-    for some in _portions({column.name: value} for value in values):
-        connection.execute(_delete(connection.dialect.name, column), {"rows": _json(some)})
+    for batch in _batches({column.name: value} for value in values):
+        connection.execute(_delete(connection.dialect.name, column), {"rows": _json(batch)})
 
 
 def in_values(connection: Connection, column: Column[Any], values: Iterable[Any]) -> ColumnElement[bool]:
-    """A condition: that the column has one of these values, however many there are."""
+    """Return a condition that the column has one of these values, without a limit on their number."""
     rows: BindParameter[str] = bindparam("rows", _json([{column.name: value} for value in values]), unique=True)
     given = text(_given(connection.dialect.name, [column])).bindparams(rows).columns(column)
     condition: ColumnElement[bool] = column.in_(given)
     return condition
 
 
-def _portions(rows: Iterable[Row]) -> Iterator[list[Row]]:
+def _batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
     remaining = iter(rows)
-    while some := list(islice(remaining, MOST_AT_ONCE)):
-        yield some
+    while batch := list(islice(remaining, MAX_ROWS_PER_STATEMENT)):
+        yield batch
 
 
 def _json(rows: Sequence[Row]) -> str:
@@ -82,8 +82,8 @@ def _json(rows: Sequence[Row]) -> str:
 
 def _given(dialect: str, columns: Iterable[Column[Any]]) -> str:
     values = (
-        f"CAST(value ->> {place} AS {_TYPES[column.type.python_type]}) AS {column.name}"
-        for place, column in enumerate(columns)
+        f"CAST(value ->> {index} AS {_TYPES[column.type.python_type]}) AS {column.name}"
+        for index, column in enumerate(columns)
     )
     return f"SELECT {', '.join(values)} FROM {_ELEMENTS[dialect]}"
 
@@ -91,7 +91,7 @@ def _given(dialect: str, columns: Iterable[Column[Any]]) -> str:
 @lru_cache(maxsize=64)
 def _insert(dialect: str, table: Table, names: tuple[str, ...], otherwise: str) -> TextClause:
     given = _given(dialect, [table.c[name] for name in names])
-    # Without the condition, SQLite would take what follows for one of a join.
+    # Without WHERE, SQLite would parse ON CONFLICT as a join condition.
     return text(f"INSERT INTO {table.name} ({', '.join(names)}) {given} WHERE true {otherwise}")
 
 
@@ -115,26 +115,26 @@ _DEADLOCK: Final = "40P01"
 _LOCKED: Final = "55P03"
 _MAX_ATTEMPTS: Final = 3
 
-_NAMED: Final = 3
-"""The class of such locks, beside the single ones."""
+_NAMED_LOCKS: Final = 3
+"""The class of named advisory locks."""
 
 
 def lock_name(connection: Connection, name: str) -> None:
-    """Held until the transaction ends; on SQLite the transaction has the lock of its whole file already."""
+    """Take a named lock until the transaction ends; on SQLite the transaction already locks the whole file."""
     if connection.dialect.name == "postgresql":
-        # Signed, as PostgreSQL takes it; two names of one number only wait for each other.
+        # PostgreSQL takes a signed number; names that collide merely wait for each other.
         number = int.from_bytes(zlib.crc32(name.encode()).to_bytes(4), signed=True)
-        connection.execute(select(func.pg_advisory_xact_lock(_NAMED, number)))
+        connection.execute(select(func.pg_advisory_xact_lock(_NAMED_LOCKS, number)))
 
 
 def allow_idle_transaction(connection: Connection, minutes: int = 10) -> None:
-    """Let a transaction stand still for so long between statements: it has much to work out, and is no paused one."""
+    """Raise `idle_in_transaction_session_timeout` for a transaction with long client-side work."""
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql(f"SET LOCAL idle_in_transaction_session_timeout = '{minutes}min'")
 
 
 def is_lock_error(problem: DBAPIError | sqlite3.Error) -> bool:
-    """Whether nothing is wrong but that others wrote, for as long as one waits for them."""
+    """Return whether the only problem is a lock wait that timed out."""
     reason = problem.orig if isinstance(problem, DBAPIError) else problem
     if isinstance(reason, sqlite3.Error):
         return getattr(reason, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
@@ -142,7 +142,7 @@ def is_lock_error(problem: DBAPIError | sqlite3.Error) -> bool:
 
 
 def retry_deadlocks(engine: Engine, work: Callable[[Connection], Result]) -> Result:
-    """Work in a transaction; tried again where the database chose it as the one of two that gives way."""
+    """Run work in a transaction; retry it when it is chosen as a deadlock victim."""
     for left in reversed(range(_MAX_ATTEMPTS)):
         try:
             with engine.begin() as connection:
@@ -150,30 +150,30 @@ def retry_deadlocks(engine: Engine, work: Callable[[Connection], Result]) -> Res
         except DBAPIError as problem:
             if not left or getattr(problem.orig, "sqlstate", None) != _DEADLOCK:
                 raise
-    raise AssertionError("the last try returns or raises")
+    raise AssertionError("the last attempt returns or raises")
 
 
-def delete_batch(connection: Connection, table: Table, outdated: ColumnElement[bool], most: int) -> int:
-    """Gives how many went; those stay that someone else has just taken hold of."""
+def delete_batch(connection: Connection, table: Table, outdated: ColumnElement[bool], limit: int) -> int:
+    """Delete up to `limit` rows, skipping locked ones, and return their number."""
     key = table.primary_key
-    chosen = select(*key).where(outdated).limit(most).with_for_update(skip_locked=True)
-    # PostgreSQL may run a subquery once for each row, and then the limit is of each: what has a name runs once.
-    # Within the condition, since of a statement that begins with the name SQLite does not tell how many rows went.
+    chosen = select(*key).where(outdated).limit(limit).with_for_update(skip_locked=True)
+    # PostgreSQL may run a subquery once per row, each with the limit; a materialized CTE runs once. It is nested in the
+    # condition because SQLite gives no row count for a statement that begins with WITH.
     some = chosen.cte("some", nesting=True).prefix_with("MATERIALIZED", dialect="postgresql")
     return connection.execute(delete(table).where(tuple_(*key).in_(select(some)))).rowcount
 
 
-_AT_ONCE: Final = 5000
+_ROWS_PER_FETCH: Final = 5000
 
 
 def copy_rows(source: Engine, target: Engine, tables: MetaData) -> None:
-    """Put all rows of these tables, as of one moment, into another database, where they are empty."""
-    with read_only(source).connect() as there, target.begin() as here:
-        # Those that others refer to come first.
+    """Copy all rows of these tables, from one snapshot, into empty tables of another database."""
+    with read_only(source).connect() as reader, target.begin() as writer:
+        # Referenced tables come first.
         for table in tables.sorted_tables:
-            few_at_once = select(table).execution_options(yield_per=_AT_ONCE)
-            for rows in there.execute(few_at_once).mappings().partitions():
-                here.execute(insert(table), [dict(row) for row in rows])
+            query = select(table).execution_options(yield_per=_ROWS_PER_FETCH)
+            for rows in reader.execute(query).mappings().partitions():
+                writer.execute(insert(table), [dict(row) for row in rows])
 
 
 _LAST: Final = chr(0x10FFFF)
@@ -181,22 +181,22 @@ _MANY: Final = 10_000
 
 
 def starts_with(column: ColumnElement[Any], prefix: str) -> ColumnElement[bool]:
-    """Whether text begins with a prefix, capital letters apart from small ones."""
+    """Return a case-sensitive prefix condition."""
     return and_(column >= prefix, column < prefix + _LAST)
 
 
 def unindexed(column: ColumnElement[Any]) -> ColumnElement[Any]:
-    """The same values, which no index can find: the database then goes by another condition, or by the order."""
+    """Return an expression that no index matches, so that the database uses another condition or the order."""
     return column + (0 if isinstance(column.type, Integer) else "")
 
 
 def ordered_search(
     connection: Connection, column: Column[Any], condition: Callable[[ColumnElement[Any]], ColumnElement[bool]]
 ) -> ColumnElement[bool]:
-    """A condition on an indexed column, for a page of rows that are in the order of their ids.
+    """Return a condition on an indexed column, for a page of rows in the order of their ids.
 
-    Where many rows meet it, going through all of them in order soon finds a page. Where few do, the index finds their
-    ids, which go with the index of any other condition, and are soon put in order.
+    If many rows match, a scan in order finds a page fast. If few match, the index finds their ids, which are fast to
+    sort and combine with the index of any other condition.
     """
     table = column.table
     if connection.execute(select(column).where(condition(column)).offset(_MANY).limit(1)).first() is not None:

@@ -308,7 +308,7 @@ def test_a_store_that_someone_keeps_writing_to_is_left_as_it_is(
     monkeypatch.setattr("cloudconsole.store.sqlite.backup.BUSY_SECONDS", BUSY_SECONDS / 1000)
     with closing(sqlite3.connect(data / "activity.db", isolation_level=None)) as writer:
         writer.execute("BEGIN IMMEDIATE")
-        with pytest.raises(StoreError, match="is being written to by someone else: try again"):
+        with pytest.raises(StoreError, match="is locked by another writer: try again"):
             bring_back(backup, data)
     assert "since" in nodes(data)
 
@@ -424,9 +424,9 @@ def test_a_folder_where_everyone_could_swap_what_is_put_there_is_refused(
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
-    with pytest.raises(StoreError, match=f"every user can replace what is put into {shared}"):
+    with pytest.raises(StoreError, match=f"every user can replace files in {shared}"):
         write_backup(data, shared / "b.tar", now=NOW)
-    with pytest.raises(StoreError, match=f"every user can replace what is put into {shared}"):
+    with pytest.raises(StoreError, match=f"every user can replace files in {shared}"):
         bring_back(backup, shared / "new")
     shared.chmod(0o1777)
     write_backup(data, shared / "b.tar", now=NOW)
@@ -480,15 +480,15 @@ def one_bit_changed(file: Path) -> None:
     ("spoil", "said"),
     [
         (cut, "is not a"),
-        (nonsense, "is not a backup, or not a whole one"),
+        (nonsense, "is not a complete backup"),
         (gzipped_and_cut, "is not a"),
         (gzipped_and_spoilt, "is not a|is damaged"),
         (bzipped_and_spoilt, "is not a"),
-        (without_manifest, "is not a backup: it does not begin with manifest.json"),
+        (without_manifest, "is not a backup: it does not start with manifest.json"),
         (bad_manifest, "is not a backup: its manifest cannot be read"),
-        (of_the_future, "was made by a newer Cloud Console"),
-        (without_activity, "is not a whole backup: activity.db is missing or has another size"),
-        (one_bit_changed, "is damaged: cloud.db is not what its manifest says; take another backup"),
+        (of_the_future, "was created by a newer Cloud Console"),
+        (without_activity, "is not a complete backup: activity.db is missing or has another size"),
+        (one_bit_changed, "is damaged: cloud.db does not match its manifest; use another backup"),
     ],
 )
 def test_what_is_no_good_backup_is_refused(backup: Path, data: Path, spoil: Callable[[Path], None], said: str) -> None:

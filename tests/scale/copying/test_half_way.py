@@ -44,7 +44,7 @@ def test_a_store_that_is_written_to_meanwhile_is_not_copied(
         if step.doing == "copying nodes":
             change(data, "activity", "UPDATE sessions SET seen_at = seen_at + 60")
 
-    with pytest.raises(OperatorError, match="written to meanwhile, and nothing was copied: stop cloudconsole serve"):
+    with pytest.raises(OperatorError, match="written to during the copy; nothing was copied: stop cloudconsole serve"):
         copy(data, address, write)
     assert made_of(postgres, database) == NO_TABLES
 

@@ -17,7 +17,7 @@ from tests.scale.copies import NO_TABLES, change, copy, made_of
 from tests.server.commands.conftest import Run
 
 UNFIT = {
-    "UPDATE nodes SET name = 'a' || char(0) || 'b' WHERE id = 1": "nodes 1: name is no text, or has a NUL",
+    "UPDATE nodes SET name = 'a' || char(0) || 'b' WHERE id = 1": "nodes 1: name is not text, or contains a NUL",
     "UPDATE nodes SET name = CAST(x'ff' AS TEXT) WHERE id = 1": "nodes cannot be read: Could not decode to UTF-8",
     "UPDATE usage SET cores = cores + 1": "run cloudconsole admin recount --data",
     "UPDATE accounts SET tenant_id = 999 WHERE id = 1": 'violates foreign key constraint "fk_accounts_tenant_id"',
@@ -37,11 +37,11 @@ def test_a_store_with_what_postgresql_does_not_take_is_refused_with_the_place(
 
 
 OCCUPIED = {
-    "INSERT INTO nodes (name) VALUES ('there')": "is not empty: there is something in nodes; give an empty database",
-    "INSERT INTO secrets VALUES ('csrf', 'x')": "is not empty: there is something in secrets; give an empty database",
+    "INSERT INTO nodes (name) VALUES ('there')": "is not empty: there are rows in nodes; use an empty database",
+    "INSERT INTO secrets VALUES ('csrf', 'x')": "is not empty: there are rows in secrets; use an empty database",
     "UPDATE alembic_version SET version_num = '0007'": "has older tables: run cloudconsole admin migrate",
     "UPDATE alembic_version SET version_num = '9999'": "made by a newer Cloud Console (revision 9999): install that",
-    "DELETE FROM alembic_version": "has tables of something else; give an empty database",
+    "DELETE FROM alembic_version": "has other tables; use an empty database",
     "ALTER TABLE nodes OWNER TO postgres": "must be owner of table nodes",
 }
 
@@ -116,7 +116,7 @@ def test_a_store_that_is_not_there_is_refused(cloudconsole: Run, address: str, t
 
 def test_an_older_store_is_refused(data: Path, address: str, postgres: PostgresServer, database: str) -> None:
     make_older(data)
-    with pytest.raises(StoreError, match="is of an older Cloud Console"):
+    with pytest.raises(StoreError, match="was created by an older Cloud Console"):
         copy(data, address)
     assert made_of(postgres, database) == NO_TABLES
 
@@ -147,12 +147,12 @@ def test_a_served_store_is_refused_unless_asked_otherwise(
 
 def test_a_desks_store_is_refused(data: Path, address: str) -> None:
     change(data, "activity", "INSERT INTO secrets VALUES ('desk', x'')")
-    with pytest.raises(StoreError, match="is of a console for the desk"):
+    with pytest.raises(StoreError, match="is a test store"):
         copy(data, address)
 
 
 def test_it_does_not_wait_for_someone_who_migrates(data: Path, address: str) -> None:
     with psycopg.connect(address) as other:
         other.execute("SELECT pg_advisory_xact_lock(%s)", [MIGRATION_LOCK])
-        with pytest.raises(StoreError, match="someone else is making the tables"):
+        with pytest.raises(StoreError, match="another process is migrating"):
             copy(data, address)

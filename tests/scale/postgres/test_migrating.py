@@ -47,7 +47,7 @@ def test_several_may_do_it_at_once(store: PostgresStore) -> None:
 def test_older_tables_are_refused_until_they_are_brought_up_to_date(store: PostgresStore) -> None:
     with store.opened("cloud") as engine:
         migrate(engine, set(DATABASE_NAMES), OLDER)
-    with pytest.raises(StoreError, match="or older ones: take a backup"):
+    with pytest.raises(StoreError, match="of this Cloud Console version: take a backup"):
         store.require_current("cloud")
     store.migrate()
     assert revision(store) == known_revisions()[0]
@@ -82,7 +82,9 @@ def test_a_database_that_cannot_hold_every_name_is_refused(encoding: str, postgr
     name = f"in_{encoding.lower()}"
     postgres.execute(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING '{encoding}' LOCALE 'C'")
     try:
-        with pytest.raises(StoreError, match=f"is in {encoding}, which cannot hold every name: make it with ENCODING"):
+        with pytest.raises(
+            StoreError, match=f"has the encoding {encoding}, which cannot store every name: create it with ENCODING"
+        ):
             PostgresStore(Dsn(postgres.address(name))).migrate()
     finally:
         postgres.drop_database(name)

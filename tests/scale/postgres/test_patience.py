@@ -34,7 +34,7 @@ def ask(engine: Engine) -> object:
 def test_a_connection_that_was_idle_is_given_up(own: PostgresServer, engine: Engine) -> None:
     own.pause()
     write_deadline.set(time.monotonic() + 0.3)
-    with pytest.raises(OperationalError, match="no answer from the database in time"):
+    with pytest.raises(OperationalError, match="no response from the database in time"):
         ask(engine)
 
 
@@ -46,7 +46,7 @@ def test_a_change_that_is_under_way_is_given_up(own: PostgresServer, engine: Eng
             write_deadline.set(time.monotonic() + 0.3)
             connection.exec_driver_sql("SELECT 1")
 
-    with pytest.raises(OperationalError, match="no answer from the database in time"):
+    with pytest.raises(OperationalError, match="no response from the database in time"):
         change()
     own.resume()
     write_deadline.set(math.inf)
@@ -61,7 +61,7 @@ def test_all_of_a_change_has_one_deadline(engine: Engine) -> None:
                 connection.exec_driver_sql("SELECT pg_sleep(0.1)")
 
     write_deadline.set(time.monotonic() + 1)
-    with pytest.raises(OperationalError, match="no answer from the database in time"):
+    with pytest.raises(OperationalError, match="no response from the database in time"):
         change()
 
 
@@ -81,7 +81,7 @@ def test_a_connection_that_is_being_made_is_given_up_whatever_its_hosts_may_take
     try:
         with (
             opened(address, None) as fresh,
-            pytest.raises(OperationalError, match="no answer from the database in time"),
+            pytest.raises(OperationalError, match="no response from the database in time"),
         ):
             ask(fresh)
     finally:

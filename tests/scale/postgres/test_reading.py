@@ -79,7 +79,7 @@ def test_a_connection_that_saw_an_error_is_not_used_again(address: Dsn) -> None:
 
 
 def test_so_many_read_at_once_and_in_a_crowd_few_wait(address: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "MOST_HELD", 1)
+    monkeypatch.setattr(pool, "MAX_CONNECTIONS", 1)
     monkeypatch.setattr(pool, "BURST", 1)
     monkeypatch.setattr(pool, "MAX_PER_CLIENT", 1)
 
@@ -207,7 +207,7 @@ def test_all_that_a_read_takes_has_one_deadline(address: Dsn, monkeypatch: pytes
 
 
 def test_a_place_that_came_late_leaves_less_time(address: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "MOST_HELD", 1)
+    monkeypatch.setattr(pool, "MAX_CONNECTIONS", 1)
 
     async def read() -> list[float]:
         held, loop = ConnectionPool(address), asyncio.get_running_loop()

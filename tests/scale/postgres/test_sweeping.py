@@ -165,4 +165,4 @@ def test_a_sweep_that_fails_is_told(
                         await asyncio.sleep(0.02)
 
     asyncio.run(sweep())
-    assert "cannot be swept: no answer from the database within 0.2 s" in caplog.text
+    assert "cannot purge the change log: no response from the database within 0.2 s" in caplog.text

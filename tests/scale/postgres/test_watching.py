@@ -116,7 +116,7 @@ def test_very_many_sessions_end_without_waiting_for_who_changes_what_is_shared(a
 
 
 def test_more_changes_than_a_look_takes_in_are_one_of_everything(peopled: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(change_log, "MOST_SEEN", 1)
+    monkeypatch.setattr(change_log, "MAX_CHANGES_PER_POLL", 1)
     assert after(peopled, CHANGE_ONE) == [ONE]
     assert after(peopled, "UPDATE tenants SET disabled = true") == EVERYTHING
 
@@ -269,7 +269,7 @@ def test_a_look_that_fails_unexpectedly_fails_closed_and_is_told(
 
 
 def test_more_changes_than_are_remembered_are_one_of_everything(peopled: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(change_lease, "MOST_KNOWN", 1)
+    monkeypatch.setattr(change_lease, "MAX_KNOWN_CHANGES", 1)
     assert after(peopled, "UPDATE tenants SET disabled = true WHERE id = 1") == [ONE]
     assert after(peopled, "UPDATE tenants SET disabled = true") == EVERYTHING
 
@@ -277,7 +277,7 @@ def test_more_changes_than_are_remembered_are_one_of_everything(peopled: Dsn, mo
 def test_only_so_many_wait_for_a_look(peopled: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
     async def see() -> None:
         async with watched(peopled) as found:
-            monkeypatch.setattr(change_lease, "MOST_WAITING", 0)
+            monkeypatch.setattr(change_lease, "MAX_WAITING", 0)
             with pytest.raises(Unavailable) as refusal:
                 await found.changed()
             assert not refusal.value.closes

@@ -35,7 +35,7 @@ def test_a_folder_that_everyone_writes_to_is_refused(
     before = sorted(data.iterdir())
     data.chmod(0o777)
     done = cloudconsole(*arguments, "--data", data, stdin=b"version: 1\n")
-    words = f"every user can write to the data folder {data} and replace what is in it: chmod o-w {data}"
+    words = f"every user can write to the data directory {data} and replace its files: chmod o-w {data}"
     assert (done.code, done.out, done.err) == (1, "", f"cloudconsole: {words}\n")
     assert sorted(data.iterdir()) == before
     assert not (tmp_path / "b.tar").exists()
@@ -44,14 +44,14 @@ def test_a_folder_that_everyone_writes_to_is_refused(
 def test_a_folder_of_another_user_is_refused(cloudconsole: Run, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     owner, ourselves = give_to_a_stranger(data, monkeypatch)
     done = cloudconsole("admin", "tenant", "list", "--data", data)
-    words = f"the data folder {data} belongs to {owner}, who can replace what is in it: run this as {owner}, "
+    words = f"the data directory {data} belongs to {owner}, who can replace its files: run this as {owner}, "
     assert (done.code, done.err) == (1, f"cloudconsole: {words}or chown -R {ourselves} {data}\n")
 
 
 def test_it_is_not_served(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     done = run_warm(["serve", "--port", "0", "--data", str(tmp_path)], clean_environment())
-    words = f"every user can write to the data folder {tmp_path} and replace what is in it: chmod o-w {tmp_path}"
+    words = f"every user can write to the data directory {tmp_path} and replace its files: chmod o-w {tmp_path}"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"cloudconsole: {words}\n")
     assert list(tmp_path.iterdir()) == []
 
@@ -60,7 +60,7 @@ def test_the_doctor_says_the_same(cloudconsole: Run, data: Path) -> None:
     data.chmod(0o777)
     done = cloudconsole("doctor", "--data", data)
     assert (
-        f"problem  data folder: every user can write to the data folder {data} and replace what is in it\n" in done.out
+        f"problem  data folder: every user can write to the data directory {data} and replace its files\n" in done.out
     )
     assert f"           chmod o-w {data}\n" in done.out
     assert "chmod 700" not in done.out

@@ -158,5 +158,5 @@ def test_what_others_write_meanwhile_is_noticed(data: Path, part: str) -> None:
     held.enter_context(read_only_snapshot(data, DATABASE_NAMES))
     with closing(sqlite3.connect(data / f"{part}.db")) as writer, writer:
         writer.execute("CREATE TABLE more (id INTEGER)")
-    with pytest.raises(StoreError, match="was written to meanwhile: try again"):
+    with pytest.raises(StoreError, match="was written to during the backup: try again"):
         held.close()

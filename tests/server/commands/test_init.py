@@ -92,7 +92,7 @@ def test_an_empty_store_gets_its_operator(cloudconsole: Run, tmp_path: Path) -> 
         (("--password-file", "missing"), b"", "missing cannot be read: No such file or directory"),
         (("--password-file", "."), b"", ". is not a file"),
         (("--username", "", "--password-stdin"), b"x", "--username: must not be empty"),
-        (("--username", "a\tb", "--password-stdin"), b"x", "--username: must not have control characters"),
+        (("--username", "a\tb", "--password-stdin"), b"x", "--username: must not contain control characters"),
         (("--tenant", "x" * 256, "--password-stdin"), b"x", "--tenant: must have at most 255 characters"),
     ],
 )

@@ -50,8 +50,8 @@ def test_what_only_reads_refuses_it(
     (older.parent / "SAMPLE").write_text("version: 1\n")
     done = cloudconsole("admin", *arguments, "--data", older)
     words = (
-        f"the store in {older} is of an older Cloud Console (revision 0002): "
-        "take a backup, then start cloudconsole serve anew, which brings it up to date"
+        f"the store in {older} was created by an older Cloud Console (revision 0002): "
+        "take a backup, then restart cloudconsole serve, which migrates it"
     )
     assert (done.code, done.out, done.err) == (1, "", f"cloudconsole: {words}\n")
     assert revisions(older) == ["0002", "0002"]
@@ -87,7 +87,7 @@ def test_an_access_trail_that_is_not_there_is_not_made(cloudconsole: Run, data: 
     for file in data.glob("activity.db*"):
         file.unlink()
     done = cloudconsole("admin", "audit", "--access", "--data", data)
-    words = f"there is no {data}/activity.db: restore a backup, or start cloudconsole serve, which makes it anew"
+    words = f"there is no {data}/activity.db: restore a backup, or start cloudconsole serve, which creates it"
     assert (done.code, done.err) == (1, f"cloudconsole: {words}\n")
     assert not (data / "activity.db").exists()
 
@@ -96,5 +96,5 @@ def test_a_database_of_something_else_is_refused(cloudconsole: Run, tmp_path: Pa
     with closing(connect(tmp_path / "cloud.db")) as connection, connection:
         connection.execute("CREATE TABLE tenants (something_else TEXT)")
     done = cloudconsole("admin", "tenant", "list", "--data", tmp_path)
-    words = f"{tmp_path}/cloud.db is not of a store of Cloud Console: give a store's folder with --data"
+    words = f"{tmp_path}/cloud.db does not belong to a Cloud Console store: pass a store's directory with --data"
     assert (done.code, done.err) == (1, f"cloudconsole: {words}\n")

@@ -118,7 +118,7 @@ def test_a_newer_store_that_can_be_served_is_a_warning(check: Check, data: Path)
 def test_a_row_that_refers_to_nothing_is_a_problem(check: Check, data: Path) -> None:
     execute(data, "cloud", "UPDATE accounts SET tenant_id = 4711")
     (finding, _) = check("databases")
-    assert "a row of accounts refers to nothing in tenants" in finding.text
+    assert "a row of accounts refers to a missing row of tenants" in finding.text
 
 
 @pytest.mark.parametrize(

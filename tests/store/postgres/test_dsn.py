@@ -22,7 +22,7 @@ def authorities(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
     file = tmp_path / "authorities.pem"
     file.touch()
-    monkeypatch.setattr(dsn, "_AUTHORITIES", (str(tmp_path / "neither.pem"), str(file)))
+    monkeypatch.setattr(dsn, "_CA_FILES", (str(tmp_path / "neither.pem"), str(file)))
     return file
 
 
@@ -142,7 +142,7 @@ def test_what_is_no_address_is_refused(given: str) -> None:
 
 @pytest.mark.parametrize("wanted", ["any", "read-only", "standby", "prefer-standby"])
 def test_a_server_that_takes_no_writes_cannot_be_wanted(wanted: str) -> None:
-    with pytest.raises(ValueError, match=r"^target_session_attrs must be read-write or primary, or be left out$"):
+    with pytest.raises(ValueError, match=r"^target_session_attrs must be read-write or primary, or be omitted$"):
         parse(f"{HERE}?target_session_attrs={wanted}")
 
 

@@ -35,15 +35,19 @@ def test_whatever_a_console_writes_fits(store: dict[DatabaseName, sqlite3.Connec
 @pytest.mark.parametrize(
     ("part", "statement", "words"),
     [
-        ("cloud", "UPDATE nodes SET name = 'a' || char(0) WHERE id = 1", "nodes 1: name is no text, or has a NUL"),
-        ("cloud", "UPDATE nodes SET name = x'61' WHERE id = 1", "nodes 1: name is no text"),
-        ("cloud", "UPDATE tenants SET project = x'61' WHERE id = 1", "tenants 1: project is no text"),
-        ("cloud", "UPDATE resources SET ram_mb = 2147483648", "ram_mb is no whole number of 32 bits"),
-        ("cloud", "UPDATE resources SET size_gb = -2147483649", "size_gb is no whole number of 32 bits"),
-        ("cloud", "UPDATE quotas SET cores = 'many' WHERE tenant_id = 1", "quotas 1: cores is no whole number"),
-        ("cloud", "UPDATE quotas SET cores = 1e300 WHERE tenant_id = 1", "quotas 1: cores is no whole number"),
+        (
+            "cloud",
+            "UPDATE nodes SET name = 'a' || char(0) WHERE id = 1",
+            "nodes 1: name is not text, or contains a NUL",
+        ),
+        ("cloud", "UPDATE nodes SET name = x'61' WHERE id = 1", "nodes 1: name is not text"),
+        ("cloud", "UPDATE tenants SET project = x'61' WHERE id = 1", "tenants 1: project is not text"),
+        ("cloud", "UPDATE resources SET ram_mb = 2147483648", "ram_mb is not a 32-bit whole number"),
+        ("cloud", "UPDATE resources SET size_gb = -2147483649", "size_gb is not a 32-bit whole number"),
+        ("cloud", "UPDATE quotas SET cores = 'many' WHERE tenant_id = 1", "quotas 1: cores is not a whole number"),
+        ("cloud", "UPDATE quotas SET cores = 1e300 WHERE tenant_id = 1", "quotas 1: cores is not a whole number"),
         ("cloud", "UPDATE tenants SET disabled = 2 WHERE id = 1", "tenants 1: disabled is neither true nor false"),
-        ("activity", SESSION.format(seed="x'00'", expires=1), "sessions 0aff: csrf_seed is no text"),
+        ("activity", SESSION.format(seed="x'00'", expires=1), "sessions 0aff: csrf_seed is not text"),
         ("activity", "INSERT INTO secrets VALUES ('a', 'text')", "secrets a: value is not binary"),
     ],
 )

@@ -34,7 +34,7 @@ def test_a_folder_of_another_user_is_not(tmp_path: Path, monkeypatch: pytest.Mon
     owner, ourselves = give_to_a_stranger(tmp_path, monkeypatch)
     danger = find_unsafe_permissions(tmp_path)
     assert danger is not None
-    assert danger.text == f"the data folder {tmp_path} belongs to {owner}, who can replace what is in it"
+    assert danger.text == f"the data directory {tmp_path} belongs to {owner}, who can replace its files"
     assert danger.fix == f"run this as {owner}, or chown -R {ourselves} {tmp_path}"
 
 
@@ -48,7 +48,7 @@ def test_a_folder_that_everyone_writes_to_is_not(tmp_path: Path, mode: int) -> N
 
 def test_no_store_is_made_in_a_dangerous_folder(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
-    with pytest.raises(StoreError, match=f"every user can write to the data folder .*: chmod o-w {tmp_path}"):
+    with pytest.raises(StoreError, match=f"every user can write to the data directory .*: chmod o-w {tmp_path}"):
         prepare(tmp_path)
     assert list(tmp_path.iterdir()) == []
 

@@ -73,7 +73,7 @@ def _verify(file: Path, folder: Path, part: DatabaseName, revision: str) -> None
     """Reject a database with an unknown schema before running any query that its content could influence."""
     database = database_file(folder, part)
     if revision not in known_revisions():
-        raise StoreError(f"{file} was made by a newer Cloud Console (revision {revision}): install that version")
+        raise StoreError(f"{file} was created by a newer Cloud Console (revision {revision}): install that version")
     try:
         unexpected = unexpected_schema_parts(database, part, revision)
         problem: object = None if unexpected else find_corruption(database)

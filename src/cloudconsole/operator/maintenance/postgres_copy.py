@@ -79,7 +79,7 @@ def copy_to_postgres(
             tell(progress)
 
         copying = SqliteImport(source, target, step)
-        copying.refuse_misfits()
+        copying.reject_incompatible_values()
         copying.copy()
         copying.compare()
         wrong = counters.incorrect_counters(target)

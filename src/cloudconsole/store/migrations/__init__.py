@@ -1,7 +1,7 @@
-"""Migrations by Alembic: one history for both parts; each database says which parts it holds.
+"""Alembic migrations: one history for both databases.
 
-Alembic is loaded only where something is migrated: most processes find a store that is up to date, and would spend a
-tenth of their memory on it.
+Alembic is imported only to migrate: most processes find a current store, and Alembic would take a tenth of their
+memory.
 
 Migrations follow expand-contract. Each declares in `oldest_compatible` the oldest revision whose programs can serve on
 the tables it leaves. Older programs do not have its code, so the database itself records it, in `schema_revisions`.
@@ -23,7 +23,7 @@ from cloudconsole.store.tables import operator_audit
 log = logging.getLogger(__name__)
 
 MIGRATE: Final = "migrate"
-"""The change that the audit log names."""
+"""The change in the audit log."""
 
 _VERSION: Final = table("alembic_version", column("version_num"))
 _REVISIONS: Final = table("schema_revisions", column("revision"), column("oldest_compatible"))
@@ -31,7 +31,7 @@ _SCRIPTS: Final = Path(__file__).with_name("versions")
 
 
 def migrate(engine: Engine, parts: Set[DatabaseName], revision: str = "head", *, actor: str | None = None) -> None:
-    """Bring the database behind `engine` up to date, or to a revision; a newer, incompatible one is refused.
+    """Bring the database behind `engine` up to date, or to a revision; reject a newer, incompatible one.
 
     With an `actor`, the migration of existing tables is logged, and audited in the same transaction.
     """
@@ -44,10 +44,10 @@ def migrate(engine: Engine, parts: Set[DatabaseName], revision: str = "head", *,
         is_recorded = actor is not None and before is not None
         if is_recorded and "cloud" in parts:
             revisions = {"before": json.dumps({"revision": before}), "after": json.dumps({"revision": after})}
-            line = {"at": int(SystemClock().now()), "actor": actor, "change": MIGRATE, **revisions}
-            connection.execute(insert(operator_audit).values(line))
+            entry = {"at": int(SystemClock().now()), "actor": actor, "change": MIGRATE, **revisions}
+            connection.execute(insert(operator_audit).values(entry))
     if is_recorded:
-        # A warning, so that commands show it, too: the version before may be unable to use the tables.
+        # A warning, so that commands show it too: older versions may be unable to use the tables.
         log.warning(
             "migrated the store (%s) from revision %s to %s",
             ", ".join(sorted(parts)),
@@ -58,7 +58,7 @@ def migrate(engine: Engine, parts: Set[DatabaseName], revision: str = "head", *,
 
 
 def upgrade(connection: Connection, parts: Set[DatabaseName], revision: str = "head") -> None:
-    """The same as part of a transaction, which is the caller's to end."""
+    """Migrate within an open transaction, without committing it."""
     from alembic import command
     from alembic.config import Config
 
@@ -78,7 +78,7 @@ def is_usable(engine: Engine) -> bool:
 
 
 def is_compatible(connection: Connection, revision: str | None) -> bool:
-    """Whether the database is at a newer revision that declares that this program can go on serving."""
+    """Return whether the database has a newer revision that declares itself compatible with this program."""
     own = known_revisions()[0]
     if revision is None or revision <= own or not inspect(connection).has_table(_REVISIONS.name):
         return False
@@ -94,26 +94,26 @@ def record_compatibility(connection: Connection, revision: str, oldest_compatibl
 
 
 def reject_newer(engine: Engine) -> None:
-    """Refuse any newer revision, for what must know every table and column."""
+    """Reject any newer revision, for operations that must know every table and column."""
     is_newest(current_revision(engine))
 
 
 def is_newest(revision: str | None) -> bool:
-    """Whether a revision is what this program brings a store to; one that it does not know is refused."""
+    """Return whether a revision is this program's newest; reject an unknown one."""
     known = known_revisions()
     if revision is not None and revision not in known:
-        raise StoreError(f"the store was made by a newer Cloud Console (revision {revision}): install that version")
+        raise StoreError(f"the store was created by a newer Cloud Console (revision {revision}): install that version")
     return revision == known[0]
 
 
 def current_revision(engine: Engine) -> str | None:
-    """The revision of the database behind `engine`; None where it has never been migrated."""
+    """Return the revision of the database, or None if it has never been migrated."""
     with read_only(engine).connect() as connection:
         return revision_of(connection)
 
 
 def revision_of(connection: Connection) -> str | None:
-    """The same, as a transaction sees it."""
+    """Return the revision as seen by a transaction."""
     if not inspect(connection).has_table(_VERSION.name):
         return None
     revision: str | None = connection.scalar(select(_VERSION.c.version_num))
@@ -122,13 +122,13 @@ def revision_of(connection: Connection) -> str | None:
 
 @cache
 def known_revisions() -> tuple[str, ...]:
-    """The revisions that this program knows; the first is what it brings a store to."""
+    """Return the revisions this program knows, newest first."""
     names = (script.stem.removeprefix("m") for script in _SCRIPTS.glob("m*.py"))
     return tuple(sorted((name.partition("_")[0] for name in names), reverse=True))
 
 
 def has_tables(part: DatabaseName) -> bool:
-    """Whether the database being migrated holds this part; for use in a migration."""
+    """Return whether the database being migrated contains this part; for use in migrations."""
     from alembic import context
 
     return part in context.config.attributes["parts"]

@@ -1,4 +1,4 @@
-"""Alembic's entry: runs the migrations on the connection it is handed."""
+"""Alembic environment: runs the migrations on the given connection."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ from alembic import context
 from cloudconsole.store.migrations import record_compatibility
 
 
-def _record(ctx: Any, step: Any, heads: Any, run_args: Any) -> None:  # noqa: ARG001 - Alembic gives all of them
-    """Record what the migration declares; those before there was a table for it declare nothing."""
+def _record(ctx: Any, step: Any, heads: Any, run_args: Any) -> None:  # noqa: ARG001 - Alembic passes all of them
+    """Record the compatibility that the migration declares; the oldest ones declare none."""
     oldest_compatible = getattr(step.up_revision.module, "oldest_compatible", None)
     if oldest_compatible is not None:
         record_compatibility(ctx.connection, step.up_revision_id, oldest_compatible)

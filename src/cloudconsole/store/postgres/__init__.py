@@ -1,1 +1,1 @@
-"""The store on PostgreSQL: one database for all replicas, which holds everything."""
+"""The store on PostgreSQL: one database shared by all replicas."""

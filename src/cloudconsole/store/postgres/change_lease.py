@@ -1,14 +1,14 @@
-"""The watch over what changes in the database: a lease under which a worker answers from memory.
+"""A lease on cached data, renewed by polling the change log.
 
-Triggers write a signal with every change, in its transaction. Each worker looks for new signals every
-`LOOK_EVERY_SECONDS`; what it remembers, it uses only while its last successful look began less than `LEASE_SECONDS`
-ago. Whoever changes something says so `SETTLE_SECONDS` after the commit. So a call that begins after that finds either
-a look that began after the commit, or no lease, and then waits for a look of its own. Pauses, cuts and restarts only
-end leases; no call costs a question to the database; no two clocks are compared.
+Triggers write a change-log row with every change, in its transaction. Each worker polls for new rows every
+`POLL_INTERVAL_SECONDS` and uses its caches only while its last successful poll began less than `LEASE_SECONDS` ago. A
+change is acknowledged `REPLICATION_WAIT_SECONDS` after its commit. So a request that begins after the acknowledgement
+finds either a poll that began after the commit, or no lease, and then waits for a new poll. Pauses, lost connections
+and restarts only end leases; no request costs a query; clocks of different machines are never compared.
 
-The clock is one that goes on while the machine is suspended. While a host pauses a virtual machine, no clock in it
-does: what is left of a lease then, half a second at most, is left when it goes on. The next look finds by the server's
-clock, held against nothing but itself, whether that was so long that signals may have been swept meanwhile.
+The clock keeps running while the machine is suspended. While a host pauses a virtual machine, all its clocks stop: the
+rest of a lease, half a second at most, is still valid when it resumes. The next poll detects by the database server's
+clock whether the pause was so long that rows may have been purged in the meantime.
 """
 
 import asyncio
@@ -31,19 +31,19 @@ POLL_INTERVAL_SECONDS: Final = 0.25
 LEASE_SECONDS: Final = 0.5
 REPLICATION_WAIT_SECONDS: Final = 0.6
 POLL_TIMEOUT_SECONDS: Final = 2.0
-"""A look that takes longer has failed."""
-MOST_WAITING: Final = 500
-MOST_KNOWN: Final = 100_000
-"""Changes of single tenants and sessions that are remembered; beyond, everything counts as changed."""
+"""A poll that takes longer has failed."""
+MAX_WAITING: Final = 500
+MAX_KNOWN_CHANGES: Final = 100_000
+"""Changes of single tenants and sessions in memory; beyond this, everything counts as changed."""
 
 
 def elapsed_seconds() -> float:
-    """Suspended or not; where there is no such clock, only while the machine was awake."""
+    """Return elapsed time including suspension, where the platform has such a clock."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
 class ChangeLease:
-    """One worker's; it begins with the first call."""
+    """The lease of one worker; polling starts with the first request."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class ChangeLease:
         on_other_server: Callable[[], Awaitable[None]],
         seconds: Callable[[], float] = elapsed_seconds,
     ) -> None:
-        """`on_other_server` is called as soon as a look was answered by another server than the one before."""
+        """`on_other_server` is called when a poll reaches another server than the previous poll."""
         self._address = address
         self._on_other_server = on_other_server
         self._seconds = seconds
@@ -63,21 +63,21 @@ class ChangeLease:
         self._last: LogPosition | None = None
         self._server: str | None = None
         self._began = -math.inf
-        """When the last look that succeeded began."""
-        self._fails = False
-        self._looking: asyncio.Task[None] | None = None
-        self._keeping: asyncio.Task[None] | None = None
-        self._sweeper = LogPurger(address, seconds)
+        """When the last successful poll began."""
+        self._is_failing = False
+        self._polling: asyncio.Task[None] | None = None
+        self._poller: asyncio.Task[None] | None = None
+        self._purger = LogPurger(address, seconds)
         self._waiting = 0
 
     @property
     def is_held(self) -> bool:
-        """Whether what is remembered may be used without another look."""
+        """Whether caches may be used without another poll."""
         return self._seconds() < self._began + LEASE_SECONDS
 
     @property
     def is_stale(self) -> bool:
-        return self._fails and not self.is_held
+        return self._is_failing and not self.is_held
 
     def tenant_version(self, tenant_id: int) -> int:
         return self._changed.get(tenant_id, self._everything)
@@ -86,30 +86,30 @@ class ChangeLease:
         return self._changed.get(id_hash, self._everything)
 
     async def poll(self) -> None:
-        asked = self._seconds()
-        if asked < self._began + LEASE_SECONDS:
+        called = self._seconds()
+        if called < self._began + LEASE_SECONDS:
             return
         self._ensure_polling()
-        # While the database cannot be asked, nobody waits for it: one look at a time tries, and all are told.
-        if self._fails:
+        # While the database is unreachable, requests fail at once instead of waiting for the next poll.
+        if self._is_failing:
             raise Unavailable(of_store=True)
-        if self._waiting >= MOST_WAITING:
-            # Those come back: new connections for all of them would only make it worse.
+        if self._waiting >= MAX_WAITING:
+            # The clients retry: reconnecting would only add load.
             raise Unavailable(closes=False, of_store=True)
         self._waiting += 1
         try:
-            # Either is enough: a look that began after the call did, or one that is under the lease.
-            while self._began < asked and not self.is_held:
+            # Either is enough: a poll that began after this call, or a valid lease.
+            while self._began < called and not self.is_held:
                 await self._poll_shared()
         finally:
             self._waiting -= 1
 
     def _ensure_polling(self) -> None:
-        keeping = self._keeping
-        if keeping is None or keeping.done():
-            if keeping is not None and not keeping.cancelled():
-                log.error("looks for changes came to an end, and begin again", exc_info=keeping.exception())
-            self._keeping = asyncio.create_task(self._keep_polling())
+        poller = self._poller
+        if poller is None or poller.done():
+            if poller is not None and not poller.cancelled():
+                log.error("change poller exited; restarting", exc_info=poller.exception())
+            self._poller = asyncio.create_task(self._keep_polling())
 
     async def _keep_polling(self) -> None:
         while True:
@@ -118,86 +118,86 @@ class ChangeLease:
             await asyncio.sleep(POLL_INTERVAL_SECONDS)
 
     async def _poll_shared(self) -> None:
-        """Those who come while a look is under way share it, and it outlives each of them."""
-        looking = self._looking
-        if looking is None or looking.done():
-            looking = self._looking = asyncio.create_task(self._poll())
-        await asyncio.wait({looking})
-        problem = None if looking.cancelled() else looking.exception()
-        if looking.cancelled() or problem is not None:
+        """Wait for the poll in progress, or start one; it survives the cancellation of its waiters."""
+        polling = self._polling
+        if polling is None or polling.done():
+            polling = self._polling = asyncio.create_task(self._poll())
+        await asyncio.wait({polling})
+        problem = None if polling.cancelled() else polling.exception()
+        if polling.cancelled() or problem is not None:
             raise Unavailable from problem and (problem.__cause__ or problem)
 
     async def _poll(self) -> None:
         began = self._seconds()
         try:
             with translated_errors():
-                sight = await within(POLL_TIMEOUT_SECONDS, self._see(began))
-            if self._server not in (None, sight.server):
+                position = await within(POLL_TIMEOUT_SECONDS, self._read(began))
+            if self._server not in (None, position.server):
                 await self._on_other_server()
-            self._learn(sight)
+            self._apply(position)
         except Exception as problem:
-            if not self._fails:
-                why, is_expected = problem.__cause__ or problem, isinstance(problem, Unavailable)
-                log.warning("the database cannot be asked for changes: %s", why, exc_info=not is_expected)
-            self._fails = True
+            if not self._is_failing:
+                reason, is_expected = problem.__cause__ or problem, isinstance(problem, Unavailable)
+                log.warning("cannot poll the database for changes: %s", reason, exc_info=not is_expected)
+            self._is_failing = True
             raise
-        if self._fails:
-            log.warning("the database can be asked for changes again")
-        self._fails = False
+        if self._is_failing:
+            log.warning("polling the database for changes works again")
+        self._is_failing = False
         self._began = began
-        self._sweeper.observe(sight)
+        self._purger.observe(position)
 
-    async def _see(self, began: float) -> LogPosition:
+    async def _read(self, began: float) -> LogPosition:
         connection, self._connection = self._connection, None
         if connection is None or not is_alive(connection):
             if connection is not None:
                 await connection.close()
-            # Whatever happened meanwhile, be it on another server: it is not known.
+            # Changes during the disconnection, or on another server, are unknown.
             self._last = None
             connection = await self._connected()
         if began - self._began > RETENTION_SECONDS / 2:
             self._last = None
         try:
-            sight = await change_log.poll(connection, self._last)
+            position = await change_log.poll(connection, self._last)
         except BaseException:
-            # What is half-way through is never used again.
+            # An interrupted connection is not reused.
             await connection.close()
             raise
         self._connection = connection
-        return sight
+        return position
 
     async def _connected(self) -> ReadConnection:
-        """A new connection. With several hosts it may take longer than a look: then the next one waits for it, too."""
+        """Return a new connection. With several hosts it may outlast a poll; the next poll waits for it too."""
         if self._connecting is None or self._connecting.cancelled():
             self._connecting = asyncio.create_task(connect(self._address))
         await asyncio.wait({self._connecting})
         connecting, self._connecting = self._connecting, None
         return connecting.result()
 
-    def _learn(self, sight: LogPosition) -> None:
-        last, news = self._last, sight.news or ()
-        if last is None or not sight.follows(last) or len(self._changed) + len(news) > MOST_KNOWN:
+    def _apply(self, position: LogPosition) -> None:
+        last, changes = self._last, position.news or ()
+        if last is None or not position.follows(last) or len(self._changed) + len(changes) > MAX_KNOWN_CHANGES:
             self.latest += 1
             self._everything = self.latest
             self._changed.clear()
-        elif news:
+        elif changes:
             self.latest += 1
-            self._changed.update(dict.fromkeys(news, self.latest))
-        self._last, self._server = sight, sight.server
+            self._changed.update(dict.fromkeys(changes, self.latest))
+        self._last, self._server = position, position.server
 
     async def leave(self) -> None:
-        if self._keeping is not None:
-            self._keeping.cancel()
-            await asyncio.wait({self._keeping})
-        if self._looking is not None:
-            # It is over before long by itself.
-            await asyncio.wait({self._looking})
+        if self._poller is not None:
+            self._poller.cancel()
+            await asyncio.wait({self._poller})
+        if self._polling is not None:
+            # It ends soon by its timeout.
+            await asyncio.wait({self._polling})
         if self._connecting is not None:
             self._connecting.cancel()
             with suppress(Exception, asyncio.CancelledError):
                 await (await self._connecting).close()
-        await self._sweeper.leave()
-        self._keeping = self._looking = None
+        await self._purger.leave()
+        self._poller = self._polling = None
         if self._connection is not None:
             await self._connection.close()
             self._connection = None

@@ -1,4 +1,4 @@
-"""Read and purge the trigger-written change log."""
+"""Reading and purging of the change log, which triggers write."""
 
 import asyncio
 import logging
@@ -12,16 +12,16 @@ from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.pool import ReadConnection, connect, rows, translated_errors, within
 
 RETENTION_SECONDS: Final = 600
-"""Whoever has not looked for half as long must take everything for changed."""
-MOST_SEEN: Final = 10_000
-"""Tenants and sessions that one look takes in; beyond, everything counts as changed."""
+"""A worker that has not polled for half as long must treat everything as changed."""
+MAX_CHANGES_PER_POLL: Final = 10_000
+"""Tenants and sessions per poll; beyond this, everything counts as changed."""
 PURGE_BATCH: Final = 10_000
 
 HISTORY: Final = """concat_ws(' ',
     extract(epoch FROM pg_postmaster_start_time()), CAST(CAST('signals' AS regclass) AS oid),
     (SELECT oid FROM pg_database WHERE datname = current_database())
 )"""
-"""The SQL of what another server, one that was started again, and tables that were put back do not share."""
+"""SQL for a value that changes with the server, its restart, and a restore of the tables."""
 
 _POLL: Final = f"""
     WITH begun_since AS (
@@ -51,43 +51,43 @@ _PURGE: Final = f"""
 """
 
 Subject = int | bytes
-"""A tenant's id, or the hash of a session's."""
+"""A tenant's id, or the hash of a session id."""
 
 
 class LogPosition(NamedTuple):
-    """What one look saw."""
+    """The result of one poll."""
 
     snapshot: str
     floor: int
     server: str
-    """Its history: another has another."""
+    """`HISTORY`, which identifies the server."""
     clock: float
-    """The server's, in seconds."""
+    """The server's clock in seconds."""
     shared: int
     news: frozenset[Subject] | None
-    """What has changed since the look before; None: everything, or more than a look takes in."""
+    """What has changed since the previous poll; None for everything, or for too much to list."""
 
     def follows(self, before: "LogPosition") -> bool:
-        """Whether nothing else has changed in between than is among the news."""
+        """Return whether `news` lists all changes since the given position."""
         return (
             self.news is not None
             and (self.server, self.shared) == (before.server, before.shared)
             and self.floor >= before.floor
-            # While we were paused, our own clock may have stood still, and signals may have been swept.
+            # During a pause the local clock may have stopped, and rows may have been purged.
             and 0 <= self.clock - before.clock < RETENTION_SECONDS / 2
         )
 
 
 async def poll(connection: ReadConnection, last: LogPosition | None) -> LogPosition:
-    found = await rows(connection, _POLL, {"last": last and last.snapshot, "most": MOST_SEEN})
-    news = {tenant_id if id_hash is None else id_hash for *_, is_signal, tenant_id, id_hash in found if is_signal}
-    is_everything = None in news or len(found) > MOST_SEEN
-    snapshot, floor, server, clock, shared = found[0][:5]
+    result = await rows(connection, _POLL, {"last": last and last.snapshot, "most": MAX_CHANGES_PER_POLL})
+    news = {tenant_id if id_hash is None else id_hash for *_, is_signal, tenant_id, id_hash in result if is_signal}
+    is_everything = None in news or len(result) > MAX_CHANGES_PER_POLL
+    snapshot, floor, server, clock, shared = result[0][:5]
     return LogPosition(snapshot, floor, server, clock, shared, None if is_everything else frozenset(news))
 
 
 async def purge(connection: ReadConnection, floor: int, server: str) -> int:
-    """Remove some signals below a floor that was seen there, and only there; gives how many those were."""
+    """Remove a batch of rows below a floor, only on the server where it was read; return their number."""
     return (await connection.execute(_PURGE, {"floor": str(floor), "server": server})).rowcount
 
 
@@ -95,12 +95,12 @@ log = logging.getLogger(__name__)
 
 CHECKPOINT_SECONDS: Final = 60
 PURGE_SECONDS: Final = 30
-"""What is left by then, a later sweep takes."""
+"""A later purge removes what is left by then."""
 
 
 class Checkpoint(NamedTuple):
     at: float
-    """When the look was over."""
+    """When the poll was over."""
     floor: int
     server: str
 
@@ -109,41 +109,41 @@ class LogPurger:
     def __init__(self, address: Dsn, seconds: Callable[[], float]) -> None:
         self._address = address
         self._seconds = seconds
-        self._notes = deque[Checkpoint]()
-        self._note_at = seconds() + random.uniform(0, CHECKPOINT_SECONDS)  # noqa: S311 - so that workers take turns
-        self._sweeping: asyncio.Task[None] | None = None
+        self._checkpoints = deque[Checkpoint]()
+        self._next_checkpoint = seconds() + random.uniform(0, CHECKPOINT_SECONDS)  # noqa: S311 - spreads the workers over time
+        self._purging: asyncio.Task[None] | None = None
 
-    def observe(self, sight: LogPosition) -> None:
-        """After each look; a sweep that is due goes on by itself."""
+    def observe(self, position: LogPosition) -> None:
+        """Take a checkpoint if due, and start a purge in the background; called after each poll."""
         now = self._seconds()
-        if now < self._note_at:
+        if now < self._next_checkpoint:
             return
-        self._note_at = now + CHECKPOINT_SECONDS
-        self._notes.append(Checkpoint(now, sight.floor, sight.server))
+        self._next_checkpoint = now + CHECKPOINT_SECONDS
+        self._checkpoints.append(Checkpoint(now, position.floor, position.server))
         due = None
-        while self._notes[0].at <= now - RETENTION_SECONDS:
-            due = self._notes.popleft()
-        if due is not None and (self._sweeping is None or self._sweeping.done()):
-            self._sweeping = asyncio.create_task(self._sweep(due))
+        while self._checkpoints[0].at <= now - RETENTION_SECONDS:
+            due = self._checkpoints.popleft()
+        if due is not None and (self._purging is None or self._purging.done()):
+            self._purging = asyncio.create_task(self._purge(due))
 
-    async def _sweep(self, note: Checkpoint) -> None:
+    async def _purge(self, checkpoint: Checkpoint) -> None:
         try:
             with translated_errors():
-                await within(PURGE_SECONDS, self._remove(note))
+                await within(PURGE_SECONDS, self._remove(checkpoint))
         except Unavailable as problem:
-            log.warning("signals of changes cannot be swept: %s", problem.__cause__)
+            log.warning("cannot purge the change log: %s", problem.__cause__)
 
-    async def _remove(self, note: Checkpoint) -> None:
-        """By a connection of its own, so that no look has to wait; it may lead to another server, which says so."""
+    async def _remove(self, checkpoint: Checkpoint) -> None:
+        """Purge over a separate connection, so that no poll waits; `server` guards against reaching another one."""
         connection = await connect(self._address)
         try:
-            while await purge(connection, note.floor, note.server) == PURGE_BATCH:
+            while await purge(connection, checkpoint.floor, checkpoint.server) == PURGE_BATCH:
                 pass
         finally:
-            # This does not wait for the server, which may be what does not answer.
+            # This does not wait for the server, which may be hanging.
             await connection.close()
 
     async def leave(self) -> None:
-        if self._sweeping is not None:
-            self._sweeping.cancel()
-            await asyncio.wait({self._sweeping})
+        if self._purging is not None:
+            self._purging.cancel()
+            await asyncio.wait({self._purging})

@@ -1,6 +1,6 @@
-"""Connections that do not wait for ever: a server that stands still is given up in time, or when someone interrupts.
+"""Connections with a deadline, which also stop waiting for a hanging server on an interrupt.
 
-Nor does anything begin on a connection to a server that has been replaced: it may stand still, too, and without a word.
+Nothing begins on a connection to a server that has been replaced: it may hang silently.
 """
 
 import time
@@ -18,40 +18,40 @@ from typing_extensions import override
 from cloudconsole.store.base import StoreError, write_deadline
 from cloudconsole.store.postgres.dsn import Dsn
 
-Wanted = TypeVar("Wanted")
+Awaited = TypeVar("Awaited")
 Result = TypeVar("Result")
 
 CANCEL_SECONDS: Final = 1
-"""How long a server is asked to stop what nobody waits for any more."""
+"""Timeout for the request to cancel an abandoned statement."""
 
 
 class Servers:
-    """Counts those that have been the server, one after the other, so that connections to a former one are known."""
+    """Counts failovers, to recognise connections to a former server."""
 
     def __init__(self) -> None:
         self.number = 0
 
     def note_another(self) -> None:
-        """From any thread: whoever has a connection looks by itself before it begins something."""
+        """Record a failover, from any thread; connections check it before they begin something."""
         self.number += 1
 
 
 class BoundedConnection(psycopg.Connection[Any]):
-    """Waits for an answer until `given_up_at`, and is closed then: what was under way is taken back by the server."""
+    """Waits for results until `write_deadline` and is closed then, so that the server rolls back."""
 
     _servers = Servers()
     _number = 0
 
     def follow(self, servers: Servers, *, since: int) -> None:
-        """Be closed as soon as something would begin while another server is the one than when it was `since`."""
+        """Close the connection when something would begin after a failover later than `since`."""
         self._servers, self._number = servers, since
 
     @override
     def cursor(self, *args: Any, **kwargs: Any) -> Any:
-        """What was begun before goes its way: whether it was done, only its own server can say."""
+        """Reject new work on a former server; only that server knows the outcome of a transaction in progress."""
         is_former = self._number != self._servers.number
         if is_former and self.info.transaction_status == TransactionStatus.IDLE:
-            # This does not wait for the server, and its pool takes another connection instead.
+            # This does not wait for the server; the pool opens another connection instead.
             self.close()
             raise psycopg.OperationalError("another server has taken over")
         return super().cursor(*args, **kwargs)
@@ -59,9 +59,9 @@ class BoundedConnection(psycopg.Connection[Any]):
     @classmethod
     @override
     def _connect_gen(cls, conninfo: str = "") -> PQGenConn[Self]:
-        """For each host in turn, as long as there is time; psycopg's own knows but the time that a host may take."""
+        """Connect to each host in turn until the deadline; psycopg itself only has a timeout per host."""
         _check_deadline()
-        return (yield from _given_up_in_time(super()._connect_gen(conninfo)))
+        return (yield from _with_deadline(super()._connect_gen(conninfo)))
 
     @override
     def wait(
@@ -71,45 +71,47 @@ class BoundedConnection(psycopg.Connection[Any]):
         timeout: float | None = None,
     ) -> Result:
         try:
-            return waiting.wait(_given_up_in_time(gen), self.pgconn.socket, interval=interval)
-        except _GivenUp:
+            return waiting.wait(_with_deadline(gen), self.pgconn.socket, interval=interval)
+        except _DeadlineExceeded:
             self.close()
             raise
         except KeyboardInterrupt:
-            # psycopg would ask the server to stop, and then wait until it has.
+            # psycopg would cancel and then wait for the server.
             with suppress(psycopg.Error):
                 self.cancel_safe(timeout=CANCEL_SECONDS)
             self.close()
             raise
 
 
-class _GivenUp(psycopg.OperationalError):
-    """There was no answer in time."""
+class _DeadlineExceeded(psycopg.OperationalError):
+    """The database did not respond in time."""
 
 
 def _check_deadline() -> None:
     if time.monotonic() >= write_deadline.get():
-        raise _GivenUp("no answer from the database in time")
+        raise _DeadlineExceeded("no response from the database in time")
 
 
 def connect(address: Dsn, servers: Servers) -> BoundedConnection:
-    """Connecting has the deadline that the address gives each host, too."""
+    """Connect within the deadline and the per-host timeout of the address."""
     number = servers.number
     connection = BoundedConnection.connect(address.conninfo())
     if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
         connection.close()
-        raise StoreError(f"{address} is in {encoding}, which cannot hold every name: make it with ENCODING 'UTF8'")
+        raise StoreError(
+            f"{address} has the encoding {encoding}, which cannot store every name: create it with ENCODING 'UTF8'"
+        )
     connection.follow(servers, since=number)
     return connection
 
 
-def _given_up_in_time(gen: Generator[Wanted, Ready | int, Result]) -> Generator[Wanted, Ready | int, Result]:
-    """The same steps; whoever takes them is woken ten times a second."""
+def _with_deadline(gen: Generator[Awaited, Ready | int, Result]) -> Generator[Awaited, Ready | int, Result]:
+    """Check the deadline at every step of a generator, ten times a second."""
     try:
-        wanted = next(gen)
+        awaited = next(gen)
         while True:
             _check_deadline()
-            wanted = gen.send((yield wanted))
+            awaited = gen.send((yield awaited))
     except StopIteration as done:
         result: Result = done.value
         return result

@@ -1,4 +1,4 @@
-"""Copy an SQLite store in and verify it."""
+"""Import of an SQLite store, with verification."""
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
@@ -15,48 +15,48 @@ from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import CLOUD_LOCK, MIGRATION_LOCK, opened, take_lock
 from cloudconsole.store.tables import ACTIVITY, CLOUD
 
-_UNFIT: Final = (
-    # Before its kin: it is an `Integer` to SQLAlchemy, too.
-    (BigInteger, "typeof({0}) <> 'integer'", "is no whole number"),
+_INCOMPATIBLE: Final = (
+    # Before `Integer`, of which it is a subclass.
+    (BigInteger, "typeof({0}) <> 'integer'", "is not a whole number"),
     (
         Integer,
         f"typeof({{0}}) <> 'integer' OR {{0}} NOT BETWEEN {-(2**31)} AND {2**31 - 1}",
-        "is no whole number of 32 bits",
+        "is not a 32-bit whole number",
     ),
     (Boolean, "typeof({0}) <> 'integer' OR {0} NOT IN (0, 1)", "is neither true nor false"),
-    (Text, "typeof({0}) <> 'text' OR instr(CAST({0} AS BLOB), x'00') > 0", "is no text, or has a NUL character in it"),
+    (Text, "typeof({0}) <> 'text' OR instr(CAST({0} AS BLOB), x'00') > 0", "is not text, or contains a NUL character"),
     (LargeBinary, "typeof({0}) <> 'blob'", "is not binary"),
 )
-"""For each type of column: when a value is none of it, and the words for that."""
+"""For each column type: SQL that detects incompatible values, and the message."""
 
 
 def names(columns: Any) -> str:
-    """Columns as a list in a statement; some are called as words of SQL are."""
+    """Return quoted column names: some are SQL keywords."""
     return ", ".join(f'"{column.name}"' for column in columns)
 
 
 def first_incompatible_value(connection: sqlite3.Connection, table: Table) -> str | None:
-    """Where a row is that PostgreSQL would not take, and what is wrong with it; one look through the table."""
+    """Describe the first row that PostgreSQL would reject, found in one scan of the table."""
     checks = {column: _check(column) for column in table.columns}
     cases = " ".join(f"WHEN {condition} THEN '{column.name}'" for column, (condition, _) in checks.items())
-    found = connection.execute(
-        f"SELECT CASE {cases} END AS misfit, {names(table.primary_key)} FROM {table.name} "
-        "WHERE misfit IS NOT NULL LIMIT 1"
+    row = connection.execute(
+        f"SELECT CASE {cases} END AS invalid, {names(table.primary_key)} FROM {table.name} "
+        "WHERE invalid IS NOT NULL LIMIT 1"
     ).fetchone()
-    if found is None:
+    if row is None:
         return None
-    misfit, *key = found
-    return f"{table.name} {'/'.join(map(_shown, key))}: {misfit} {checks[table.c[misfit]][1]}"
+    column_name, *key = row
+    return f"{table.name} {'/'.join(map(_shown, key))}: {column_name} {checks[table.c[column_name]][1]}"
 
 
 def _check(column: Column[Any]) -> tuple[str, str]:
-    """What must not be true of a column, and what it means."""
+    """Return the condition of an incompatible value, and the message."""
     quoted = names([column])
-    form, words = next((form, words) for kind, form, words in _UNFIT if isinstance(column.type, kind))
+    form, message = next((form, message) for kind, form, message in _INCOMPATIBLE if isinstance(column.type, kind))
     condition = f"({form.format(quoted)})"
     if column.nullable:
         condition = f"{quoted} IS NOT NULL AND {condition}"
-    return condition, words
+    return condition, message
 
 
 def _shown(value: Any) -> str:
@@ -64,15 +64,15 @@ def _shown(value: Any) -> str:
 
 
 Source = Mapping[DatabaseName, sqlite3.Connection]
-"""An embedded store at one moment."""
+"""Connections to one snapshot of an embedded store."""
 
 TABLES: Final[dict[Table, DatabaseName]] = {
     **dict.fromkeys(CLOUD.sorted_tables, "cloud"),
     **dict.fromkeys(ACTIVITY.sorted_tables, "activity"),
 }
-"""What is copied, each behind what it refers to."""
+"""The tables to copy, referenced tables first."""
 
-ROWS_AT_ONCE: Final = 5000
+ROWS_PER_FETCH: Final = 5000
 
 _FOREIGN_KEYS_AND_INDEXES: Final = """
     SELECT format('ALTER TABLE %%s DROP CONSTRAINT %%I', conrelid::regclass, conname),
@@ -83,14 +83,14 @@ _FOREIGN_KEYS_AND_INDEXES: Final = """
     FROM pg_index WHERE indrelid = ANY (%(tables)s::regclass[])
         AND NOT EXISTS (SELECT 1 FROM pg_constraint WHERE conindid = indexrelid)
 """
-"""How each is taken away, and made again."""
+"""The statements that drop and re-create each."""
 _ANY_TABLE: Final = (
     "SELECT 1 FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = current_schema()::regnamespace"
 )
 
 
 class Step(NamedTuple):
-    """How far it is."""
+    """Progress of the copy."""
 
     doing: str
     rows: int
@@ -98,7 +98,7 @@ class Step(NamedTuple):
 
 
 class SqliteImport:
-    """One copy; `tell` is called after every few thousand rows, and may raise to give it up."""
+    """One import; `tell` is called after every few thousand rows and may raise to abort."""
 
     def __init__(self, source: Source, target: Connection, tell: Callable[[Step], object]) -> None:
         self._source = source
@@ -111,23 +111,25 @@ class SqliteImport:
             for table, part in TABLES.items()
         }
 
-    def refuse_misfits(self) -> None:
-        """Refuse what the database would not take, before it has taken anything."""
+    def reject_incompatible_values(self) -> None:
+        """Reject values that PostgreSQL cannot store, before copying anything."""
         for table, part in TABLES.items():
             problem = first_incompatible_value(self._source[part], table)
             if problem is not None:
-                raise StoreError(f"{problem}, which PostgreSQL does not take: mend it, and nothing was copied")
+                raise StoreError(
+                    f"{problem}, which PostgreSQL does not accept; nothing was copied: fix the value and try again"
+                )
 
     def copy(self) -> None:
         with _without_indexes(self._driver):
             for table in TABLES:
                 self._copy(table)
-            self._say("making indexes")
+            self._report("creating indexes")
         for table in TABLES:
             self._set_sequence(table)
 
     def compare(self) -> None:
-        """Refuse unless every row of every table is the same on both sides, and none is there on one side only."""
+        """Reject the copy unless all rows of all tables are equal on both sides."""
         for table in TABLES:
             self._compare(table)
 
@@ -143,8 +145,8 @@ class SqliteImport:
         with self._driver.cursor(f"compare_{table.name}", binary=True) as cursor:
             cursor.execute(_all_in_order(table))
             for rows in self._rows_of(table):
-                there = cursor.fetchmany(ROWS_AT_ONCE)
-                if rows != there:
+                copied = cursor.fetchmany(ROWS_PER_FETCH)
+                if rows != copied:
                     raise StoreError(f"{table.name}: the copy is not equal to the store; nothing was copied")
                 self._advance("comparing", table, len(rows))
             if cursor.fetchone() is not None:
@@ -153,21 +155,21 @@ class SqliteImport:
     def _rows_of(self, table: Table) -> Iterator[list[tuple[Any, ...]]]:
         try:
             cursor = self._source[TABLES[table]].execute(_all_in_order(table))
-            while rows := cursor.fetchmany(ROWS_AT_ONCE):
+            while rows := cursor.fetchmany(ROWS_PER_FETCH):
                 yield rows
         except sqlite3.OperationalError as problem:
-            # Text that is not UTF-8; whatever else goes wrong is told with the same words.
+            # Usually text that is not UTF-8.
             raise StoreError(f"{table.name} cannot be read: {problem}; nothing was copied") from problem
 
     def _advance(self, doing: str, table: Table, rows: int) -> None:
         self._rows += rows
-        self._say(f"{doing} {table.name}")
+        self._report(f"{doing} {table.name}")
 
-    def _say(self, doing: str) -> None:
+    def _report(self, doing: str) -> None:
         self._tell(Step(doing, self._rows, 2 * sum(self.counts.values())))
 
     def _set_sequence(self, table: Table) -> None:
-        """Let new ids begin behind those that were copied."""
+        """Continue ids after the copied ones."""
         column = table.autoincrement_column
         if column is not None and self.counts[table]:
             self._driver.execute(
@@ -177,15 +179,15 @@ class SqliteImport:
 
 
 def _all_in_order(table: Table) -> str:
-    """Rows in the same order on either side: whole numbers, and text and bytes by their bytes."""
+    """Return a query whose order is the same in both databases: numeric, or by bytes."""
     return f"SELECT {names(table.columns)} FROM {table.name} ORDER BY {names(table.primary_key)}"
 
 
 @contextmanager
 def bulk_loading(address: Dsn) -> Iterator[Connection]:
-    """A transaction over an empty database, with tables, to which nobody else can write; an error leaves it as it was.
+    """Open a transaction on an empty database, creating its tables and locking out other writers.
 
-    Nobody is told of single rows, but once, at the end, that everything has changed.
+    The change log gets one entry at the end, that everything has changed, instead of one per row.
     """
     tables = ", ".join(table.name for table in TABLES)
     try:
@@ -201,43 +203,43 @@ def bulk_loading(address: Dsn) -> Iterator[Connection]:
             connection.exec_driver_sql("UPDATE shared_changes SET number = number + 1")
             connection.exec_driver_sql(f"ANALYZE {tables}")
     except (DBAPIError, psycopg.Error) as problem:
-        words = str(problem.orig if isinstance(problem, DBAPIError) else problem)
-        raise StoreError(f"{address} cannot be used, and nothing was copied: {' '.join(words.split())}") from problem
+        message = str(problem.orig if isinstance(problem, DBAPIError) else problem)
+        raise StoreError(f"{address} cannot be used; nothing was copied: {' '.join(message.split())}") from problem
 
 
 def _require_tables(connection: Connection, address: Dsn) -> None:
-    """Make them where there is nothing at all; refuse those of another revision."""
+    """Create the tables in an empty database; reject tables of another revision."""
     if not connection.exec_driver_sql(f"SELECT pg_try_advisory_xact_lock({MIGRATION_LOCK})").scalar():
-        raise StoreError(f"someone else is making the tables of {address}, or copies into it: wait until that is done")
+        raise StoreError(f"another process is migrating {address} or copying into it: wait until it is done")
     revision = revision_of(connection)
     if revision is None:
         if connection.exec_driver_sql(_ANY_TABLE).first() is not None:
-            raise StoreError(f"{address} is not empty: it has tables of something else; give an empty database")
+            raise StoreError(f"{address} is not empty: it has other tables; use an empty database")
         upgrade(connection, set(DATABASE_NAMES))
     elif not is_newest(revision):
-        raise StoreError(f"{address} has older tables: run cloudconsole admin migrate, or give an empty database")
+        raise StoreError(f"{address} has older tables: run cloudconsole admin migrate, or use an empty database")
 
 
 def _require_empty(connection: Connection, address: Dsn) -> None:
-    holding = [
+    filled = [
         table.name for table in TABLES if connection.exec_driver_sql(f"SELECT 1 FROM {table.name} LIMIT 1").first()
     ]
-    if holding:
-        raise StoreError(f"{address} is not empty: there is something in {', '.join(holding)}; give an empty database")
+    if filled:
+        raise StoreError(f"{address} is not empty: there are rows in {', '.join(filled)}; use an empty database")
 
 
-def _switch_triggers(connection: Connection, way: str) -> None:
-    """Our own only; it also keeps everyone else from writing to the tables until the transaction ends."""
+def _switch_triggers(connection: Connection, action: str) -> None:
+    """Switch the console's triggers; this also locks out other writers until the transaction ends."""
     for table in TABLES:
-        connection.exec_driver_sql(f"ALTER TABLE {table.name} {way} TRIGGER USER")
+        connection.exec_driver_sql(f"ALTER TABLE {table.name} {action} TRIGGER USER")
 
 
 @contextmanager
 def _without_indexes(driver: "psycopg.Connection[Any]") -> Iterator[None]:
-    """Indexes and references are made at the end, for all rows at once: much quicker than row by row."""
-    taken = driver.execute(_FOREIGN_KEYS_AND_INDEXES, {"tables": [table.name for table in TABLES]}).fetchall()
-    for take, _ in taken:
-        driver.execute(take)
+    """Drop indexes and foreign keys and re-create them at the end, which is much faster than row by row."""
+    statements = driver.execute(_FOREIGN_KEYS_AND_INDEXES, {"tables": [table.name for table in TABLES]}).fetchall()
+    for drop, _ in statements:
+        driver.execute(drop)
     yield
-    for _, make in reversed(taken):
-        driver.execute(make)
+    for _, create in reversed(statements):
+        driver.execute(create)

@@ -1,4 +1,4 @@
-"""Async read pool with a bounded wait queue."""
+"""Asynchronous connection pool for reads, with a bounded wait queue."""
 
 import asyncio
 import select
@@ -17,32 +17,31 @@ from cloudconsole.store.base import Parameters, Row, StoreError
 from cloudconsole.store.postgres.dsn import Dsn
 
 BURST: Final = 500
-"""So many may wait; more are a crowd."""
+"""Waiting requests beyond which the queue is overloaded."""
 MAX_PER_CLIENT: Final = 4
-"""For each place, of those who wait for one in a crowd."""
+"""Waiting requests per slot during an overload."""
 
-Turn = asyncio.Future[bool]
-"""Whether there is a place for the one that waits for it."""
+Waiter = asyncio.Future[bool]
+"""Whether the waiting request gets a slot."""
 
 
 class WaitQueue:
-    """For so many at once; others wait in line.
+    """A fixed number of slots; other requests wait.
 
-    In a crowd a long line serves nobody in time. So only the last few who came stay in line, and are served about as
-    soon as ever. The others leave: they are told to come back, one for each that was served. Not all at once, since
-    who is told does come back, and to tell them again and again would take the time of those who are served. The crowd
-    is gone when nobody waits, neither in line nor to be told.
+    Under overload a long queue serves no request in time. So only the newest few stay in the queue, with near-normal
+    latency. The others are rejected, one per served request: clients retry at once, and rejecting all together would
+    take the time of those being served. The overload ends when no request waits, in the queue or for its rejection.
     """
 
     def __init__(self, number: int) -> None:
         self._number = self._free = number
-        self._line: deque[Turn] = deque()
-        self._leaving: deque[Turn] = deque()
-        self._is_crowded = False
+        self._queue: deque[Waiter] = deque()
+        self._rejected: deque[Waiter] = deque()
+        self._is_overloaded = False
 
     @asynccontextmanager
     async def slot(self, until: float) -> AsyncIterator[None]:
-        """Hold a place; raises `Unavailable` where there is none by this time of the event loop's."""
+        """Hold a slot; raise `Unavailable` if there is none until this event-loop time."""
         if self._free:
             self._free -= 1
         else:
@@ -50,76 +49,73 @@ class WaitQueue:
         try:
             yield
         finally:
-            self._pass_on()
+            self._release()
 
     async def _wait(self, until: float) -> None:
-        turn: Turn = asyncio.get_running_loop().create_future()
-        self._line_up(turn)
+        waiter: Waiter = asyncio.get_running_loop().create_future()
+        self._enqueue(waiter)
         try:
             async with asyncio.timeout_at(until):
-                has_place = await turn
+                has_slot = await waiter
         except TimeoutError as problem:
-            self._give_up(turn)
+            self._abandon(waiter)
             raise Unavailable from problem
         except asyncio.CancelledError:
-            self._give_up(turn)
+            self._abandon(waiter)
             raise
-        if not has_place:
-            # New connections for all who come back would take the time of those who are served.
+        if not has_slot:
+            # The client retries: reconnecting would only add load.
             raise Unavailable(closes=False, of_store=True)
 
-    def _line_up(self, turn: Turn) -> None:
-        self._line.append(turn)
-        self._is_crowded = self._is_crowded or len(self._line) > BURST
-        while self._is_crowded and len(self._line) > MAX_PER_CLIENT * self._number:
-            self._leaving.append(self._line.popleft())
+    def _enqueue(self, waiter: Waiter) -> None:
+        self._queue.append(waiter)
+        self._is_overloaded = self._is_overloaded or len(self._queue) > BURST
+        while self._is_overloaded and len(self._queue) > MAX_PER_CLIENT * self._number:
+            self._rejected.append(self._queue.popleft())
 
-    def _give_up(self, turn: Turn) -> None:
-        for those in (self._line, self._leaving):
+    def _abandon(self, waiter: Waiter) -> None:
+        for waiters in (self._queue, self._rejected):
             with suppress(ValueError):
-                those.remove(turn)
-        if not turn.cancelled() and turn.result():
-            # Its place came in the same moment.
-            self._pass_on()
+                waiters.remove(waiter)
+        if not waiter.cancelled() and waiter.result():
+            # The slot was granted at the same moment.
+            self._release()
 
-    def _pass_on(self) -> None:
-        _tell_next(self._leaving, has_place=False)
-        if _tell_next(self._line, has_place=True):
+    def _release(self) -> None:
+        _resolve_next(self._rejected, has_slot=False)
+        if _resolve_next(self._queue, has_slot=True):
             return
         self._free += 1
         if self._free == self._number:
-            while _tell_next(self._leaving, has_place=False):
+            while _resolve_next(self._rejected, has_slot=False):
                 pass
-        self._is_crowded = self._is_crowded and bool(self._leaving)
+        self._is_overloaded = self._is_overloaded and bool(self._rejected)
 
 
-def _tell_next(those: deque[Turn], *, has_place: bool) -> bool:
-    """Whether there was one that still waits."""
-    while those:
-        turn = those.popleft()
-        if not turn.done():
-            turn.set_result(has_place)
+def _resolve_next(waiters: deque[Waiter], *, has_slot: bool) -> bool:
+    """Resolve the next active waiter; return False if there is none."""
+    while waiters:
+        waiter = waiters.popleft()
+        if not waiter.done():
+            waiter.set_result(has_slot)
             return True
     return False
 
 
 READ_SECONDS: Final = 5
-"""What is not read by then, from waiting for a connection to the last of several statements, will not be."""
+"""Timeout of a read, from waiting for a connection to the last statement."""
 STATEMENT_SECONDS: Final = 30
-"""What was given up and goes on at the server ends by then."""
-MOST_HELD: Final = 4
-"""Connections of one worker for its reads."""
-MOST_OF_STRANGERS: Final = 2
-"""Of these, those for looking for what may be made up: it leaves some to callers who are known."""
+"""Server-side timeout, which ends abandoned statements."""
+MAX_CONNECTIONS: Final = 4
+"""Read connections per worker."""
+MAX_UNTRUSTED: Final = 2
+"""Of these, the maximum for untrusted lookups, so that known clients always find some."""
 
 Result = TypeVar("Result")
 
 
 class ReadConnection(AsyncConnection[Row]):
-    """Is closed where a statement is given up: psycopg's own asks the server to stop it, and waits for the answer.
-
-    The server may be what does not answer.
-    """
+    """Is closed when a statement is cancelled: psycopg would wait for the server, which may be hanging."""
 
     @override
     async def wait(
@@ -136,12 +132,12 @@ class ReadConnection(AsyncConnection[Row]):
 
 
 async def within(seconds: float, work: Awaitable[Result]) -> Result:
-    """The work's result, or `TimeoutError` at the deadline."""
+    """Return the result of the work; raise `TimeoutError` at the deadline."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             return await work
-    # Not from the other error, which would hold on to what was given up.
-    raise TimeoutError(f"no answer from the database within {seconds:g} s")
+    # Not chained: the original error would keep the abandoned work alive.
+    raise TimeoutError(f"no response from the database within {seconds:g} s")
 
 
 async def connect(address: Dsn) -> ReadConnection:
@@ -155,7 +151,7 @@ async def rows(connection: ReadConnection, sql: str, parameters: Parameters = ()
 
 
 class BorrowedConnection(NamedTuple):
-    """A connection that someone has to themselves until a time of the event loop's."""
+    """A connection for exclusive use until an event-loop time."""
 
     connection: ReadConnection
     until: float
@@ -172,24 +168,24 @@ class BorrowedConnection(NamedTuple):
 
 
 class ConnectionPool:
-    """A few of them, opened when they are needed first; those that the server closed since are replaced."""
+    """A few connections, opened on demand; those closed by the server are replaced."""
 
     def __init__(self, address: Dsn) -> None:
         self._address = address
         self._idle: list[ReadConnection] = []
         self._generation = 0
-        self._places = WaitQueue(MOST_HELD)
-        self._strangers = WaitQueue(MOST_OF_STRANGERS)
+        self._slots = WaitQueue(MAX_CONNECTIONS)
+        self._untrusted_slots = WaitQueue(MAX_UNTRUSTED)
 
     @asynccontextmanager
-    async def acquire(self, *, by_stranger: bool = False) -> AsyncIterator[BorrowedConnection]:
-        """One of them; after any error it is not used again. Raises `Unavailable` for all that can go wrong."""
+    async def acquire(self, *, untrusted: bool = False) -> AsyncIterator[BorrowedConnection]:
+        """Borrow a connection, which is closed after any error; raise `Unavailable` for database errors."""
         until = asyncio.get_running_loop().time() + READ_SECONDS
-        first_place = self._strangers.slot(until) if by_stranger else nullcontext()
-        async with first_place, self._places.slot(until):
+        untrusted_slot = self._untrusted_slots.slot(until) if untrusted else nullcontext()
+        async with untrusted_slot, self._slots.slot(until):
             with translated_errors():
-                async with self._used(until) as taken:
-                    yield taken
+                async with self._used(until) as borrowed:
+                    yield borrowed
 
     @asynccontextmanager
     async def _used(self, until: float) -> AsyncIterator[BorrowedConnection]:
@@ -217,7 +213,7 @@ class ConnectionPool:
         return None
 
     async def renew(self) -> None:
-        """Use none of the present ones again, because they lead to what is no longer the server."""
+        """Stop using the current connections, which lead to a former server."""
         self._generation += 1
         await self.close()
 
@@ -227,17 +223,17 @@ class ConnectionPool:
 
 
 def is_alive(connection: ReadConnection) -> bool:
-    """Whether the server has said nothing to one who asked nothing: its last word is that it closes."""
+    """Return whether an idle connection has no unexpected input: the server announces that it closes it."""
     if connection.closed:
         return False
-    # Not select(), which takes no number above a thousand or so.
-    asking = select.poll()
-    asking.register(connection.fileno(), select.POLLIN)
-    return not asking.poll(0)
+    # Not select(), which fails for file descriptors above 1023.
+    poller = select.poll()
+    poller.register(connection.fileno(), select.POLLIN)
+    return not poller.poll(0)
 
 
 class translated_errors(AbstractContextManager[None]):  # noqa: N801 - it reads as the others do
-    """Whatever goes wrong with the database is `Unavailable` to a caller."""
+    """Translate database errors to `Unavailable`."""
 
     def __exit__(self, _kind: object, problem: BaseException | None, _trace: object) -> None:
         if isinstance(problem, (psycopg.Error, OSError, StoreError)):

@@ -1,4 +1,4 @@
-"""The few hot reads on PostgreSQL: the SQL is the same, and nothing is read that the watch has not made stale."""
+"""Reader for the frequent reads on PostgreSQL, with the SQL of the embedded store."""
 
 import re
 from collections.abc import AsyncIterator, Hashable
@@ -13,23 +13,23 @@ from cloudconsole.store.postgres.connection import Servers
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.pool import BorrowedConnection, ConnectionPool
 
-_SIGNS: Final = re.compile(r"(?P<each>\?)|:(?P<name>[a-z_]+)|%")
+_PLACEHOLDERS: Final = re.compile(r"(?P<each>\?)|:(?P<name>[a-z_]+)|%")
 _SHARED_STAMP: Final = f"SELECT number, {HISTORY} FROM shared_changes"
 
 
 class PostgresSnapshot:
-    """A connection in a transaction that sees one moment."""
+    """A connection in a snapshot transaction."""
 
-    def __init__(self, taken: BorrowedConnection) -> None:
-        self._taken = taken
+    def __init__(self, connection: BorrowedConnection) -> None:
+        self._connection = connection
 
     async def one(self, sql: str, parameters: Parameters = ()) -> Row | None:
         return next(iter(await self.all(sql, parameters)), None)
 
     async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]:
-        if _is_unheard_of(parameters):
+        if _has_nul(parameters):
             return []
-        return await self._taken.rows(to_psycopg_placeholders(sql), parameters)
+        return await self._connection.rows(to_psycopg_placeholders(sql), parameters)
 
     async def shared_stamp(self) -> Hashable:
         (stamp,) = await self.all(_SHARED_STAMP)
@@ -51,22 +51,22 @@ class PostgresReader:
         return next(iter(await self.all(sql, parameters)), None)
 
     async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]:
-        async with self._connections.acquire() as taken:
-            return await PostgresSnapshot(taken).all(sql, parameters)
+        async with self._connections.acquire() as connection:
+            return await PostgresSnapshot(connection).all(sql, parameters)
 
     async def seek(self, sql: str, parameters: Parameters = ()) -> Row | None:
-        async with self._connections.acquire(by_stranger=True) as taken:
-            return await PostgresSnapshot(taken).one(sql, parameters)
+        async with self._connections.acquire(untrusted=True) as connection:
+            return await PostgresSnapshot(connection).one(sql, parameters)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[PostgresSnapshot]:
-        async with self._connections.acquire() as taken:
-            await taken.perform("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            yield PostgresSnapshot(taken)
-            await taken.perform("COMMIT")
+        async with self._connections.acquire() as connection:
+            await connection.perform("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            yield PostgresSnapshot(connection)
+            await connection.perform("COMMIT")
 
     async def _follow(self) -> None:
-        """Use no connection to the former server again, be it for reads or for writes."""
+        """Stop using connections to the former server, for reads and writes."""
         self._servers.note_another()
         await self._connections.renew()
 
@@ -75,22 +75,22 @@ class PostgresReader:
         await self._connections.close()
 
     def close(self) -> None:
-        """Nothing is left: connections hang on the event loop."""
+        """Do nothing: `leave` has closed the connections."""
 
 
 @lru_cache(maxsize=256)
 def to_psycopg_placeholders(sql: str) -> str:
-    """The same SQL with psycopg's signs for parameters."""
+    """Replace the parameter placeholders by psycopg's."""
 
-    def sign(found: re.Match[str]) -> str:
-        if found["each"]:
+    def placeholder(match: re.Match[str]) -> str:
+        if match["each"]:
             return "%s"
-        return f"%({found['name']})s" if found["name"] else "%%"
+        return f"%({match['name']})s" if match["name"] else "%%"
 
-    return _SIGNS.sub(sign, sql)
+    return _PLACEHOLDERS.sub(placeholder, sql)
 
 
-def _is_unheard_of(parameters: Parameters) -> bool:
-    """Whether something is looked for that PostgreSQL cannot hold, so that nothing can be found."""
+def _has_nul(parameters: Parameters) -> bool:
+    """Return whether a parameter has a NUL, which PostgreSQL cannot store, so that nothing matches."""
     values = parameters.values() if isinstance(parameters, dict) else parameters
     return any(isinstance(value, str) and "\0" in value for value in values)

@@ -1,4 +1,4 @@
-"""PostgresStore: engines, cloud and migration locks."""
+"""`PostgresStore`: engines and the cloud and migration locks."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -18,28 +18,28 @@ from cloudconsole.store.postgres.pool import ReadConnection
 from cloudconsole.store.postgres.reader import PostgresReader
 
 CLOUD_LOCK: Final = 1
-"""Held by every transaction that changes the cloud: what it has looked at before it writes, nobody else changes."""
+"""Held by every transaction that changes the cloud, so that nothing it has read changes before it writes."""
 MIGRATION_LOCK: Final = 2
 
-_ONE_MOMENT: Final = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+_SNAPSHOT: Final = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 
 
 def open_engine(address: Dsn, part: DatabaseName | None, servers: Servers) -> Engine:
-    """An engine for one part, or for the whole, without any lock of ours."""
+    """Return an engine for one part, or, with None, for both without the cloud lock."""
     engine = create_engine(
         "postgresql+psycopg://",
         creator=lambda: connect(address, servers),
-        # An error's text may go to a log, what was being written may not.
+        # Error messages may be logged, data may not.
         hide_parameters=True,
         pool_size=2,
-        # The database may have been restarted since, or another may have taken over.
+        # The database may have restarted or failed over.
         pool_pre_ping=True,
     )
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
         if connection.get_execution_options().get("reads_only"):
-            connection.exec_driver_sql(_ONE_MOMENT)
+            connection.exec_driver_sql(_SNAPSHOT)
         elif part == "cloud":
             take_lock(connection, CLOUD_LOCK)
 
@@ -56,12 +56,12 @@ def opened(address: Dsn, part: DatabaseName | None) -> Iterator[Engine]:
 
 
 def take_lock(connection: Connection, lock: int) -> None:
-    """Held until the transaction ends, over all replicas."""
+    """Take a lock across all replicas until the transaction ends."""
     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({lock})")
 
 
 PSYCOPG_VERSIONS: Final = ">=3.3,<3.4"
-"""As pyproject.toml has it."""
+"""Must match pyproject.toml."""
 
 
 class PostgresStore:
@@ -80,7 +80,7 @@ class PostgresStore:
         return str(self)
 
     def open_engine(self, part: DatabaseName) -> Engine:
-        """It follows to another server as soon as a reader of this store's finds one."""
+        """Return an engine that follows a failover detected by a reader of this store."""
         return open_engine(self.address, part, self._servers)
 
     def opened(self, part: DatabaseName) -> AbstractContextManager[Engine]:
@@ -95,7 +95,7 @@ class PostgresStore:
     def migrate(self, actor: str | None = None) -> None:
         try:
             with opened(self.address, None) as engine, engine.begin() as guard:
-                # Several may be started at once: the others wait here, however long it takes, and find it done.
+                # Concurrent migrations wait here without a limit and then find nothing to do.
                 guard.exec_driver_sql("SET LOCAL lock_timeout = 0")
                 guard.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
                 take_lock(guard, MIGRATION_LOCK)
@@ -104,7 +104,7 @@ class PostgresStore:
             raise self._unusable(problem) from problem
 
     def prepare(self, actor: str | None = None) -> None:  # noqa: ARG002 - it migrates nothing
-        """Never migrated on the way: other replicas may serve it, of an older version, too."""
+        """Never migrate: replicas of an older version may be serving the database."""
         self.require_current("cloud")
 
     def require_current(self, part: DatabaseName) -> None:  # noqa: ARG002 - both are of one revision
@@ -115,7 +115,7 @@ class PostgresStore:
         except DBAPIError as problem:
             raise self._unusable(problem) from problem
         raise StoreError(
-            f"{self} has no tables of this Cloud Console, or older ones: take a backup where it is in use, "
+            f"{self} has no tables of this Cloud Console version: take a backup if it is in use, "
             "then run cloudconsole admin migrate"
         )
 
@@ -131,7 +131,7 @@ class PostgresStore:
 
 
 def _require_psycopg() -> None:
-    """Without `_connect_gen`, which psycopg does not promise, connecting would have no deadline."""
+    """Check for the private psycopg API that deadlines depend on, such as `_connect_gen`."""
     used = {psycopg.Connection: ("pgconn", "info", "cancel_safe"), psycopg.AsyncConnection: ("pgconn",)}
     try:
         require_names("psycopg", PSYCOPG_VERSIONS, (BoundedConnection, ReadConnection), used)

@@ -1,1 +1,1 @@
-"""The embedded store: two SQLite files in one folder."""
+"""The embedded store: two SQLite files in one directory."""

@@ -1,4 +1,4 @@
-"""Backup archive format (tar + manifest)."""
+"""Backup archives: a tar file with a manifest and both databases."""
 
 import bz2
 import gzip
@@ -25,13 +25,13 @@ from cloudconsole.store.sqlite.permissions import LEAST_FREE
 
 _BLOCK: Final = tarfile.BLOCKSIZE
 _CHUNK: Final = 256 * 1024
-_MOST_XZ_MEMORY: Final = 128 * 1024 * 1024
-"""Twice of what `xz -9` asks for."""
+_MAX_XZ_MEMORY: Final = 128 * 1024 * 1024
+"""Twice what `xz -9` needs."""
 _LONG_SIZE: Final = re.compile(rb"\d{1,2} size=(\d{1,19})\n")
-"""All that our archives say in an extended header: the size of a file of 8 GiB and more."""
+"""The only extended header in our archives: the size of a file of 8 GiB or more."""
 
 BROKEN: Final = (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError)
-"""What reading a broken archive raises, besides an `OSError` without a number."""
+"""Raised on reading a broken archive, besides an `OSError` without a number."""
 
 
 class Member(NamedTuple):
@@ -41,7 +41,7 @@ class Member(NamedTuple):
 
 @contextmanager
 def unpacked(file: Path) -> Iterator[IO[bytes]]:
-    """The content of a file, decompressed where it is compressed by gzip, bzip2 or xz."""
+    """Open a file, decompressing gzip, bzip2 and xz."""
     with file.open("rb") as source:
         magic = source.peek(6)
         stream: IO[bytes] = source
@@ -56,7 +56,7 @@ def unpacked(file: Path) -> Iterator[IO[bytes]]:
 
 
 def next_member(stream: IO[bytes]) -> Member:
-    """The plain file that comes next; `TarError` where something else does."""
+    """Return the next regular file; raise `TarError` for anything else."""
     head = _head(stream)
     if head.type != tarfile.XHDTYPE:
         return Member(head.name, head.size)
@@ -64,12 +64,12 @@ def next_member(stream: IO[bytes]) -> Member:
         raise tarfile.ReadError("a header is too large")
     record = _LONG_SIZE.fullmatch(b"".join(contents(stream, head.size)))
     if record is None:
-        raise tarfile.ReadError("a header says what ours do not")
+        raise tarfile.ReadError("a header has unexpected content")
     return Member(_head(stream, tarfile.REGTYPE).name, int(record[1]))
 
 
 def contents(stream: IO[bytes], size: int) -> Iterator[bytes]:
-    """So many bytes, in pieces, and then the stream stands at the next header; `TarError` where it ends before."""
+    """Yield `size` bytes in pieces and skip to the next header; raise `TarError` if the stream ends early."""
     left = size
     while left:
         piece = stream.read(min(left, _CHUNK))
@@ -83,12 +83,12 @@ def contents(stream: IO[bytes], size: int) -> Iterator[bytes]:
 def _head(stream: IO[bytes], *types: bytes) -> tarfile.TarInfo:
     head = tarfile.TarInfo.frombuf(stream.read(_BLOCK), "utf-8", "surrogateescape")
     if head.type not in (types or (tarfile.REGTYPE, tarfile.AREGTYPE, tarfile.XHDTYPE)) or head.size < 0:
-        raise tarfile.ReadError("there is something other than plain files in it")
+        raise tarfile.ReadError("it contains something other than regular files")
     return head
 
 
 class _Xz(io.RawIOBase):
-    """What an xz file holds; unlike `lzma.LZMAFile` it does not take all the memory that the file asks for."""
+    """An xz decompressor that, unlike `lzma.LZMAFile`, limits the memory a file can demand."""
 
     def __init__(self, source: IO[bytes]) -> None:
         self._source = source
@@ -102,7 +102,7 @@ class _Xz(io.RawIOBase):
         while not piece:
             packed = b""
             if self._decompressor.eof:
-                # As with gzip and bzip2, one stream may follow another.
+                # As with gzip and bzip2, streams can be concatenated.
                 packed = self._decompressor.unused_data or self._source.read(_CHUNK)
                 if not packed:
                     return 0
@@ -117,12 +117,12 @@ class _Xz(io.RawIOBase):
 
 
 def _new_decompressor() -> lzma.LZMADecompressor:
-    return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MOST_XZ_MEMORY)
+    return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MAX_XZ_MEMORY)
 
 
 FORMAT: Final = 1
 MANIFEST: Final = "manifest.json"
-LARGEST_MANIFEST: Final = 65_536
+MAX_MANIFEST_BYTES: Final = 65_536
 _MOMENT: Final = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z", re.ASCII)
 
 
@@ -135,13 +135,13 @@ class FileEntry(Struct, frozen=True):
 class Manifest(Struct, frozen=True):
     format: int
     version: str
-    """Of the Cloud Console that made the backup."""
+    """The Cloud Console version that wrote the backup."""
     made_at: str
     files: dict[DatabaseName, FileEntry]
 
 
 def describe(folder: Path, revisions: dict[DatabaseName, str], made_at: int) -> Manifest:
-    """The manifest of the copies in a folder."""
+    """Return the manifest of the copies in a directory."""
     files = {part: _entry(database_file(folder, part), revisions[part]) for part in DATABASE_NAMES}
     return Manifest(FORMAT, __version__, format_utc(made_at), files)
 
@@ -161,25 +161,25 @@ def write_archive(target: IO[bytes], manifest: Manifest, folder: Path) -> None:
 
 
 def read_archive(file: Path, folder: Path) -> Manifest:
-    """Take a backup apart into a folder; `StoreError` unless it is whole and just what its manifest says."""
+    """Unpack a backup into a directory; raise `StoreError` unless it is complete and matches its manifest."""
     try:
         with unpacked(file) as stream:
             manifest = _read_manifest(stream, file)
-            _refuse_without_room(file, manifest, folder)
+            _reject_without_space(file, manifest, folder)
             for part in DATABASE_NAMES:
                 _extract(stream, part, manifest.files[part], folder, file)
     except BROKEN as problem:
-        raise _not_whole(file, problem) from problem
+        raise _invalid_backup(file, problem) from problem
     except OSError as problem:
-        # Some decompressors complain so, without a number; a disk or a folder that fails has one.
+        # Some decompressors raise it without a number; I/O errors have one.
         if problem.errno is None:
-            raise _not_whole(file, problem) from problem
+            raise _invalid_backup(file, problem) from problem
         raise
     return manifest
 
 
-def _not_whole(file: Path, problem: Exception) -> StoreError:
-    return StoreError(f"{file} is not a backup, or not a whole one: {problem}")
+def _invalid_backup(file: Path, problem: Exception) -> StoreError:
+    return StoreError(f"{file} is not a complete backup: {problem}")
 
 
 def _entry(file: Path, revision: str) -> FileEntry:
@@ -189,40 +189,40 @@ def _entry(file: Path, revision: str) -> FileEntry:
 
 def _read_manifest(stream: IO[bytes], file: Path) -> Manifest:
     head = next_member(stream)
-    if head.name != MANIFEST or head.size > LARGEST_MANIFEST:
-        raise StoreError(f"{file} is not a backup: it does not begin with {MANIFEST}")
+    if head.name != MANIFEST or head.size > MAX_MANIFEST_BYTES:
+        raise StoreError(f"{file} is not a backup: it does not start with {MANIFEST}")
     try:
         manifest = msgspec.json.decode(b"".join(contents(stream, head.size)), type=Manifest)
     except msgspec.MsgspecError as problem:
         raise StoreError(f"{file} is not a backup: its manifest cannot be read: {problem}") from problem
     if manifest.format > FORMAT:
-        raise StoreError(f"{file} was made by a newer Cloud Console ({manifest.version}): install that version")
+        raise StoreError(f"{file} was created by a newer Cloud Console ({manifest.version}): install that version")
     if not (_MOMENT.fullmatch(manifest.made_at) and manifest.version.isprintable()):
-        raise StoreError(f"{file} is not a backup: its manifest does not say when and by what it was made")
+        raise StoreError(f"{file} is not a backup: its manifest has no valid time and version")
     if set(manifest.files) != set(DATABASE_NAMES):
         raise StoreError(f"{file} is not a backup: its manifest does not name both databases")
     return manifest
 
 
-def _refuse_without_room(file: Path, manifest: Manifest, folder: Path) -> None:
-    """Rather than fill the disk of a console that is being served."""
+def _reject_without_space(file: Path, manifest: Manifest, folder: Path) -> None:
+    """Reject a backup that would fill the disk of a running console."""
     needed = sum(entry.bytes for entry in manifest.files.values())
     free = max(0, shutil.disk_usage(folder).free - LEAST_FREE)
     if needed > free:
         raise StoreError(
-            f"{file} holds {needed} bytes, and {free} are free for it: make room, or give --to DIR elsewhere"
+            f"{file} needs {needed} bytes, and {free} are available: free some space, or pass --to DIR elsewhere"
         )
 
 
 def _extract(stream: IO[bytes], part: DatabaseName, entry: FileEntry, folder: Path, file: Path) -> None:
-    """Read exactly the file that must come next; no name in the archive is ever used as a path."""
+    """Extract the expected next file; names in the archive are never used as paths."""
     target = database_file(folder, part)
     try:
         member = next_member(stream)
     except tarfile.HeaderError:
         member = None
     if member != (target.name, entry.bytes):
-        raise StoreError(f"{file} is not a whole backup: {target.name} is missing or has another size")
+        raise StoreError(f"{file} is not a complete backup: {target.name} is missing or has another size")
     target.touch(mode=0o600)
     digest = hashlib.sha256()
     with target.open("wb") as copy:
@@ -230,4 +230,4 @@ def _extract(stream: IO[bytes], part: DatabaseName, entry: FileEntry, folder: Pa
             digest.update(piece)
             copy.write(piece)
     if digest.hexdigest() != entry.sha256:
-        raise StoreError(f"{file} is damaged: {target.name} is not what its manifest says; take another backup")
+        raise StoreError(f"{file} is damaged: {target.name} does not match its manifest; use another backup")

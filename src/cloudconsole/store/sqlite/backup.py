@@ -1,4 +1,4 @@
-"""Consistent online copy, temp dirs, read-only media."""
+"""Consistent online copies, temporary directories, read-only media."""
 
 import errno
 import fcntl
@@ -27,13 +27,13 @@ _FAILED_WRITES: Final = {
 def consistent_snapshot(
     folder: Path, parts: Iterable[DatabaseName]
 ) -> Iterator[dict[DatabaseName, sqlite3.Connection]]:
-    """Connections that all see the same moment, for as long as they are held; nobody waits for them."""
+    """Open connections to one snapshot of all databases, without blocking writers."""
     with ExitStack() as stack:
         connections = {part: stack.enter_context(closing(_open_database(folder, part))) for part in parts}
-        with ExitStack() as stillness:
-            # While nobody can write to any of them, each begins to read. It takes no time, and all lock in this order.
+        with ExitStack() as writers:
+            # Block writers briefly while all read transactions begin. All lock in this order.
             for part in connections:
-                writer = stillness.enter_context(closing(_open_database(folder, part)))
+                writer = writers.enter_context(closing(_open_database(folder, part)))
                 writer.execute("BEGIN IMMEDIATE")
             for connection in connections.values():
                 connection.execute("BEGIN")
@@ -42,13 +42,13 @@ def consistent_snapshot(
 
 
 def copy_to(source: sqlite3.Connection, file: Path) -> None:
-    """Write what a connection sees to a new file, for its owner alone; `OSError` where that cannot be written."""
+    """Write a connection's snapshot to a new private file; raise `OSError` if that fails."""
     file.touch(mode=0o600, exist_ok=False)
     try:
         with closing(sqlite3.connect(file)) as target:
             source.backup(target)
     except sqlite3.Error as problem:
-        # The source is only read: what fails to be written is the copy.
+        # The source is only read, so a write error concerns the copy.
         number = _FAILED_WRITES.get(problem.sqlite_errorcode)
         if number is None:
             raise
@@ -56,11 +56,11 @@ def copy_to(source: sqlite3.Connection, file: Path) -> None:
 
 
 def overwrite_database(folder: Path, part: DatabaseName, file: Path, *, when_still: Callable[[], object]) -> None:
-    """Make a database's content that of a file, in one transaction: whoever has it open sees it from then on.
+    """Replace a database's content by that of a file in one transaction, visible to open connections.
 
-    `when_still` is called once nobody else can write to the database any more, and may yet change the file.
+    `when_still` is called once other writers are locked out, and may still change the file.
     """
-    give_up_at = time.monotonic() + BUSY_SECONDS
+    deadline = time.monotonic() + BUSY_SECONDS
     waits = True
 
     def after_step(status: int, _remaining: int, _total: int) -> None:
@@ -68,8 +68,8 @@ def overwrite_database(folder: Path, part: DatabaseName, file: Path, *, when_sti
         if waits and status == sqlite3.SQLITE_OK:
             waits = False
             when_still()
-        elif waits and time.monotonic() > give_up_at:
-            raise StoreError(f"the store in {folder} is being written to by someone else: try again")
+        elif waits and time.monotonic() > deadline:
+            raise StoreError(f"the store in {folder} is locked by another writer: try again")
 
     with closing(sqlite3.connect(file)) as source, closing(_open_database(folder, part)) as target:
         (page_size,) = target.execute("PRAGMA page_size").fetchone()
@@ -78,14 +78,14 @@ def overwrite_database(folder: Path, part: DatabaseName, file: Path, *, when_sti
             source.execute("PRAGMA journal_mode = DELETE")
             source.execute(f"PRAGMA page_size = {page_size}")
             source.execute("VACUUM")
-        # The first page takes the lock, and the copying begins anew when the file has changed since.
+        # The first page takes the lock; the copy restarts if the file has changed since.
         source.backup(target, pages=1, progress=after_step)
-        # The whole content went through the log, which would keep that size.
+        # The whole content went through the log, which would otherwise stay that large.
         target.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 def insert_missing_rows(file: Path, source: Path, table: str, columns: Iterable[str]) -> int:
-    """Add to a database the rows of a table that only another one has, in their order and with new ids at the end."""
+    """Append the rows of a table that only `source` has, in order and with new ids; return their number."""
     names = ", ".join(f'"{name}"' for name in columns)
     with closing(connect(file)) as connection:
         connection.execute("ATTACH DATABASE ? AS source", (_address(source),))
@@ -96,18 +96,18 @@ def insert_missing_rows(file: Path, source: Path, table: str, columns: Iterable[
 
 
 def find_corruption(file: Path, *, quick: bool = False, is_still: bool = False) -> str | None:
-    """What SQLite finds wrong with a database, in its own words; None where all is well."""
+    """Return SQLite's description of a database's corruption, or None."""
     pragma = "quick_check" if quick else "integrity_check"
     try:
         with closing(connect(file, is_still=is_still)) as connection:
             connection.execute("PRAGMA query_only = ON")
-            found = [str(row[0]) for row in connection.execute(f"PRAGMA {pragma}(3)")]
-            foreign = connection.execute("PRAGMA foreign_key_check").fetchmany(3)
+            problems = [str(row[0]) for row in connection.execute(f"PRAGMA {pragma}(3)")]
+            violations = connection.execute("PRAGMA foreign_key_check").fetchmany(3)
     except sqlite3.Error as problem:
         return str(problem)
-    if found != ["ok"]:
-        return "; ".join(found)
-    return "; ".join(f"a row of {row[0]} refers to nothing in {row[2]}" for row in foreign) or None
+    if problems != ["ok"]:
+        return "; ".join(problems)
+    return "; ".join(f"a row of {row[0]} refers to a missing row of {row[2]}" for row in violations) or None
 
 
 def _open_database(folder: Path, part: DatabaseName) -> sqlite3.Connection:
@@ -115,10 +115,9 @@ def _open_database(folder: Path, part: DatabaseName) -> sqlite3.Connection:
 
 
 def connect(file: Path, *, is_still: bool = False, timeout: float = BUSY_SECONDS) -> sqlite3.Connection:
-    """A plain connection to a database that must be there: none is made where it is not.
+    """Open an existing database without creating one.
 
-    Of one that `is_still`, which nobody writes to and which has no log, the file alone is read, and nothing is made
-    beside it.
+    With `is_still` the database has no writers and no log: only its file is read, and no file is created beside it.
     """
     address = f"{file.absolute().as_uri()}?mode=ro&immutable=1" if is_still else _address(file)
     return sqlite3.connect(address, uri=True, timeout=timeout, isolation_level=None)
@@ -131,13 +130,13 @@ def _address(file: Path) -> str:
 Purpose = Literal["dry-run", "restore"]
 PURPOSES: Final[tuple[Purpose, ...]] = ("dry-run", "restore")
 MIN_AGE_SECONDS: Final = 60
-"""One that was made so lately may be about to be held."""
+"""A younger directory may not be locked yet."""
 
 
 @contextmanager
-def temporary_directory(place: Path, purpose: Purpose) -> Iterator[Path]:
-    """A folder that only we can look into, held while it is used and gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix=f".{purpose}-", dir=place) as name:
+def temporary_directory(parent: Path, purpose: Purpose) -> Iterator[Path]:
+    """Create a private directory, locked while in use and removed afterwards."""
+    with tempfile.TemporaryDirectory(prefix=f".{purpose}-", dir=parent) as name:
         handle = _open_directory(Path(name))
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
@@ -146,14 +145,14 @@ def temporary_directory(place: Path, purpose: Purpose) -> Iterator[Path]:
             os.close(handle)
 
 
-def remove_stale_directories(place: Path) -> None:
-    """Remove the folders that nobody holds any more; one that we may not remove stays."""
+def remove_stale_directories(parent: Path) -> None:
+    """Remove temporary directories that are no longer locked, ignoring failures."""
     for purpose in PURPOSES:
-        for folder in place.glob(f".{purpose}-*"):
-            _remove_unless_held(folder)
+        for folder in parent.glob(f".{purpose}-*"):
+            _remove_unless_locked(folder)
 
 
-def _remove_unless_held(folder: Path) -> None:
+def _remove_unless_locked(folder: Path) -> None:
     try:
         handle = _open_directory(folder)
     except OSError:
@@ -173,16 +172,16 @@ def _open_directory(folder: Path) -> int:
 
 
 def is_read_only(folder: Path, parts: Iterable[DatabaseName]) -> bool:
-    """Whether we may not write to the store, or nobody may: so it is on a file system that is read-only."""
-    places = (folder, *(database_file(folder, part) for part in parts))
-    return not all(os.access(place, os.W_OK, effective_ids=True) for place in places)
+    """Return whether the store is not writable, by permissions or on a read-only file system."""
+    paths = (folder, *(database_file(folder, part) for part in parts))
+    return not all(os.access(path, os.W_OK, effective_ids=True) for path in paths)
 
 
 @contextmanager
 def read_only_snapshot(
     folder: Path, parts: tuple[DatabaseName, ...]
 ) -> Iterator[dict[DatabaseName, sqlite3.Connection]]:
-    """Connections that all see the same moment; `StoreError` at the end if someone who can has written meanwhile."""
+    """Open connections to one snapshot; raise `StoreError` at the end if another user has written."""
     before = _file_states(folder, parts)
     with ExitStack() as stack:
         connections = {part: stack.enter_context(closing(_open_read_only(folder, part))) for part in parts}
@@ -192,25 +191,26 @@ def read_only_snapshot(
         yield connections
         if _file_states(folder, parts) != before:
             raise StoreError(
-                f"the store in {folder} was written to meanwhile: try again, or do it as a user who can write to it"
+                f"the store in {folder} was written to during the backup: try again, or run this as a user who can "
+                "write to it"
             )
 
 
 def _open_read_only(folder: Path, part: DatabaseName) -> sqlite3.Connection:
-    """What was written last is in the log; without one, the file alone is the whole database."""
+    """Open a database with its log, or only its file if there is no log."""
     file = database_file(folder, part)
     log, index = Path(f"{file}-wal"), Path(f"{file}-shm")
     has_log = log.exists() and log.stat().st_size > 0
     if has_log and not index.exists():
         raise StoreError(
-            f"{log} cannot be read in a folder that cannot be written to: copy the folder to where it can be, "
-            "and give the copy with --data"
+            f"{log} cannot be read in a directory that is not writable: copy the directory to a writable one "
+            "and pass that with --data"
         )
     return connect(file, is_still=not has_log)
 
 
 def _file_states(folder: Path, parts: Iterable[DatabaseName]) -> list[tuple[int, int, int] | None]:
-    """What is different about the files as soon as anything was written to them."""
+    """Return file metadata that changes with every write."""
     files = [Path(f"{database_file(folder, part)}{end}") for part in parts for end in ("", "-wal")]
     return [_file_state(file) for file in files]
 

@@ -1,4 +1,4 @@
-"""The embedded store's two databases: SQLite files in WAL mode in one folder."""
+"""Engines for the two SQLite databases, in WAL mode."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -16,11 +16,11 @@ def database_file(folder: Path, part: DatabaseName) -> Path:
 
 
 def open_engine(folder: Path, part: DatabaseName) -> Engine:
-    """An engine whose transactions take the write lock at their beginning, so that they never fail half-way."""
+    """Return an engine whose transactions take the write lock at the start, so that they cannot fail to upgrade it."""
     engine = create_engine(
-        # Not as text: a folder's name may hold what means something in an address.
+        # Not as text: a path may contain characters with a meaning in URLs.
         URL.create("sqlite", database=str(database_file(folder, part))),
-        # An error's text may go to a log, what was being written may not.
+        # Error messages may be logged, data may not.
         hide_parameters=True,
         connect_args={"timeout": BUSY_SECONDS, "isolation_level": None, "check_same_thread": False},
     )
@@ -28,7 +28,7 @@ def open_engine(folder: Path, part: DatabaseName) -> Engine:
     @event.listens_for(engine, "connect")
     def set_up(connection: sqlite3.Connection, _record: Any) -> None:
         connection.execute("PRAGMA journal_mode = WAL")
-        # FULL: what was acknowledged, a logout above all, also survives a power cut.
+        # FULL: acknowledged changes, such as a logout, survive a power failure.
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
 
@@ -42,7 +42,6 @@ def open_engine(folder: Path, part: DatabaseName) -> Engine:
 
 @contextmanager
 def opened(folder: Path, part: DatabaseName) -> Iterator[Engine]:
-    """An engine for as long as it is needed."""
     engine = open_engine(folder, part)
     try:
         yield engine

@@ -1,4 +1,4 @@
-"""What a database is made of, held against what its revision makes: a trigger or a view in it would act unseen."""
+"""Comparison of a database's schema with its revision, to detect planted triggers and views."""
 
 import re
 from contextlib import closing
@@ -13,7 +13,7 @@ from cloudconsole.store.migrations import migrate
 from cloudconsole.store.sqlite.backup import connect
 
 Schema = frozenset[tuple[str, str, str, str]]
-"""Type, name, table and text of everything in a database."""
+"""Type, name, table and SQL of every schema object."""
 
 _SCHEMA: Final = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 _STATISTICS: Final = frozenset(
@@ -24,10 +24,10 @@ _STATISTICS: Final = frozenset(
 
 
 def unexpected_schema_parts(file: Path, part: DatabaseName, revision: str) -> list[str]:
-    """What is in a database, or missing, unlike in any that this program has made; evaluates nothing of it."""
+    """Return added, missing and changed schema objects, without evaluating any of them."""
     with closing(connect(file)) as connection:
-        found = _schema(connection.execute(_SCHEMA).fetchall())
-    return sorted({f"{kind} {name}" for kind, name, _, _ in found - _STATISTICS ^ _expected(part, revision)})
+        actual = _schema(connection.execute(_SCHEMA).fetchall())
+    return sorted({f"{kind} {name}" for kind, name, _, _ in actual - _STATISTICS ^ _expected(part, revision)})
 
 
 @cache
@@ -42,5 +42,5 @@ def _expected(part: DatabaseName, revision: str) -> Schema:
 
 
 def _schema(rows: list[tuple[str, str, str, str | None]]) -> Schema:
-    # SQLite writes a text anew when it alters a table: with other quotes and spaces.
+    # SQLite rewrites the SQL of an altered table with other quotes and spaces.
     return frozenset((kind, name, table, re.sub(r'[\s"]+', " ", sql or "").strip()) for kind, name, table, sql in rows)

@@ -1,4 +1,4 @@
-"""Who may hold the store's folder: whoever can write to a folder can replace each file in it."""
+"""Permission checks of the data directory: write access to a directory allows replacing its files."""
 
 import os
 import pwd
@@ -11,7 +11,7 @@ from cloudconsole.store.base import StoreError
 
 ROOT: Final = 0
 LEAST_FREE: Final = 64 * 1024 * 1024
-"""Bytes that must be left on the disk of a store for it to be served."""
+"""Free bytes required on the disk of a served store."""
 
 
 class UnsafePermissions(NamedTuple):
@@ -20,42 +20,42 @@ class UnsafePermissions(NamedTuple):
 
 
 def find_unsafe_permissions(folder: Path) -> UnsafePermissions | None:
-    """Why a folder that is there must not be used; None where nothing is wrong with whom it belongs to.
+    """Return why an existing directory is unsafe, or None.
 
-    Root may own it, who can do anything anyway, and a group may write to it: so do containers get their volumes.
+    Root may own it, and a group may write to it, as is common for container volumes.
     """
-    status, ourselves = folder.stat(), os.geteuid()
-    if status.st_uid not in (ROOT, ourselves):
+    status, current_user = folder.stat(), os.geteuid()
+    if status.st_uid not in (ROOT, current_user):
         owner = user_named(status.st_uid)
         return UnsafePermissions(
-            f"the data folder {folder} belongs to {owner}, who can replace what is in it",
-            f"run this as {owner}, or chown -R {user_named(ourselves)} {quote(str(folder))}",
+            f"the data directory {folder} belongs to {owner}, who can replace its files",
+            f"run this as {owner}, or chown -R {user_named(current_user)} {quote(str(folder))}",
         )
     if status.st_mode & S_IWOTH:
         return UnsafePermissions(
-            f"every user can write to the data folder {folder} and replace what is in it",
+            f"every user can write to the data directory {folder} and replace its files",
             f"chmod o-w {quote(str(folder))}",
         )
     return None
 
 
 def reject_unsafe_permissions(folder: Path) -> None:
-    danger = find_unsafe_permissions(folder)
-    if danger is not None:
-        raise StoreError(f"{danger.text}: {danger.fix}")
+    problem = find_unsafe_permissions(folder)
+    if problem is not None:
+        raise StoreError(f"{problem.text}: {problem.fix}")
 
 
 def reject_world_writable(folder: Path) -> None:
-    """Refuse a folder in which every user could put another in the place of one that we make there."""
+    """Reject a directory in which every user could replace files created there."""
     mode = folder.stat().st_mode
     if mode & S_IWOTH and not mode & S_ISVTX:
         raise StoreError(
-            f"every user can replace what is put into {folder}: choose another folder, or chmod +t {quote(str(folder))}"
+            f"every user can replace files in {folder}: choose another directory, or chmod +t {quote(str(folder))}"
         )
 
 
 def user_named(user: int) -> str:
-    """A user's name, or the number where it has none."""
+    """Return a user's name, or the id if there is none."""
     try:
         return pwd.getpwuid(user).pw_name
     except KeyError:

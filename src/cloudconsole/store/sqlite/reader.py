@@ -1,4 +1,4 @@
-"""The few hot reads on one held connection: a read takes microseconds, so it runs on the event loop, never waiting."""
+"""Reader for the frequent reads: each takes microseconds, so it runs on the event loop over one connection."""
 
 import sqlite3
 from collections.abc import AsyncIterator
@@ -12,7 +12,7 @@ from cloudconsole.store.sqlite.engine import database_file
 
 
 class SqliteReader:
-    """Reads both parts of the store; never writes, so that it notices every commit by anyone."""
+    """Reads both databases; it never writes, so that `data_version` reports every commit."""
 
     revisions: Final = """
         SELECT (SELECT version_num FROM main.alembic_version), (SELECT version_num FROM activity.alembic_version)
@@ -39,7 +39,7 @@ class SqliteReader:
         return row
 
     async def seek(self, sql: str, parameters: Parameters = ()) -> Row | None:
-        """No read waits for another here."""
+        """Read like `one`: reads never wait for each other here."""
         return await self.one(sql, parameters)
 
     async def all(self, sql: str, parameters: Parameters = ()) -> list[Row]:
@@ -53,7 +53,7 @@ class SqliteReader:
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator["SqliteReader"]:
-        """For nothing but reads, which never wait: others would otherwise read in the same transaction."""
+        """Open a snapshot; await only reads in it, or other requests would share the transaction."""
         await self.all("BEGIN")
         try:
             yield self
@@ -61,17 +61,17 @@ class SqliteReader:
             await self.all("ROLLBACK")
 
     async def leave(self) -> None:
-        """Nothing hangs on the event loop."""
+        """Do nothing: the connection does not depend on the event loop."""
 
     def close(self) -> None:
         self._connection.close()
 
 
 class SqliteChangeFeed:
-    """SQLite tells that something was committed to a file, not what: so a change is one of everything in it."""
+    """SQLite reports that a file changed, not what: every commit invalidates all data in the file."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
-        # Held, because it is used twice a call.
+        # Reused, since every request needs it twice.
         self._cursor = connection.cursor()
         self._versions: tuple[int, int] | None = None
         self._cloud = 0

@@ -24,9 +24,9 @@ _UNWRITABLE: Final = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 def prepare(folder: Path, *, for_desk: bool = False, actor: str | None = None) -> None:
-    """Make the store if there is none and bring its tables up to date; safe when several start at once.
+    """Create the store if needed and migrate its tables; safe to run concurrently.
 
-    For a desk, one that is there must be a desk's already; a new one becomes it. With an
+    With `for_desk` (test mode), an existing store must be a test store, and a new one is marked as such. With an
     `actor`, a migration is logged and audited.
     """
     try:
@@ -43,34 +43,34 @@ def prepare(folder: Path, *, for_desk: bool = False, actor: str | None = None) -
             if for_desk:
                 mark_test_store(folder)
     except OSError as problem:
-        raise StoreError(f"the data folder {folder} cannot be used: {problem.strerror}") from problem
+        raise StoreError(f"the data directory {folder} cannot be used: {problem.strerror}") from problem
     except DBAPIError as problem:
-        raise StoreError(f"the data folder {folder} cannot be used: {problem.orig}") from problem
+        raise StoreError(f"the data directory {folder} cannot be used: {problem.orig}") from problem
 
 
 def require_current(folder: Path, part: DatabaseName) -> None:
-    """Refuse to read tables that this program cannot serve: reading changes nothing, so it does not migrate either."""
+    """Reject tables that this program cannot serve; reading never migrates."""
     reject_unsafe_permissions(folder)
     file = database_file(folder, part)
     if not file.is_file():
-        raise StoreError(f"there is no {file}: restore a backup, or start cloudconsole serve, which makes it anew")
+        raise StoreError(f"there is no {file}: restore a backup, or start cloudconsole serve, which creates it")
     with opened(folder, part) as engine:
         if is_usable(engine):
             return
         revision = current_revision(engine)
     if revision is None:
-        raise StoreError(f"{file} is not of a store of Cloud Console: give a store's folder with --data")
+        raise StoreError(f"{file} does not belong to a Cloud Console store: pass a store's directory with --data")
     raise StoreError(
-        f"the store in {folder} is of an older Cloud Console (revision {revision}): "
-        "take a backup, then start cloudconsole serve anew, which brings it up to date"
+        f"the store in {folder} was created by an older Cloud Console (revision {revision}): "
+        "take a backup, then restart cloudconsole serve, which migrates it"
     )
 
 
 @contextmanager
 def exclusive_lock(folder: Path, *, must_write: bool = True) -> Iterator[None]:
-    """Holds the folder's lock: nobody else makes, migrates or restores the store.
+    """Hold the store's lock, which serialises creation, migration and restore.
 
-    Unless one `must_write`, a lock that cannot be written to is held for reading, and one that cannot be made is not.
+    Without `must_write`, a read-only lock file is opened for reading, and one that cannot be created is skipped.
     """
     with ExitStack() as stack:
         handle = _open_lock(folder / "lock", must_write=must_write)
@@ -94,7 +94,7 @@ def _open_lock(file: Path, *, must_write: bool) -> int | None:
 
 class SqliteStore:
     replication_wait_seconds: Final = 0.0
-    """Every call looks whether anything was committed."""
+    """Every request detects commits at once."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -131,21 +131,21 @@ class SqliteStore:
 log = logging.getLogger(__name__)
 
 _UNSUPPORTED: Final = (errno.ENOLCK, errno.EOPNOTSUPP, errno.EBADF, errno.EINVAL)
-"""What file systems say that have no such locks."""
+"""Errors of file systems without such locks."""
 
 
 def hold_serving_lock(folder: Path) -> None:
-    """Hold it until this process and all its workers have ended, however they end."""
+    """Hold the lock until this process and all its workers have ended, even by a crash."""
     try:
         fcntl.flock(os.open(folder, os.O_RDONLY | os.O_DIRECTORY), fcntl.LOCK_SH)
     except OSError as problem:
         if problem.errno not in _UNSUPPORTED:
             raise
-        log.warning("copy-to cannot tell that %s is served: its file system has no locks", folder)
+        log.warning("copy-to cannot detect that %s is being served: its file system does not support locks", folder)
 
 
 def is_served(folder: Path) -> bool:
-    """Return whether a process serves the store in a folder, or may do so unseen."""
+    """Return whether a process serves the store, or whether that cannot be determined."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,7 +1,6 @@
-"""Which stores are of consoles for the desk: their keys and sessions can be foretold, and their times are invented.
+"""Marker of stores created in test mode, whose keys and sessions are predictable.
 
-The mark is a row among the secrets, so it goes along wherever the store does: into a copy, a backup and a new store
-that is made from it.
+The marker is a row in `secrets`, so that copies, backups and restored stores have it too.
 """
 
 import fcntl
@@ -20,7 +19,7 @@ LOCK_NAME: Final = "desk.lock"
 
 
 def is_test_store(folder: Path) -> bool:
-    """Whether the store in a folder is a desk's."""
+    """Return whether the directory contains a test store."""
     if not database_file(folder, "activity").is_file():
         return False
     with opened(folder, "activity") as engine, read_only(engine).connect() as connection:
@@ -28,26 +27,25 @@ def is_test_store(folder: Path) -> bool:
 
 
 def has_marker(connection: Connection) -> bool:
-    """The same over a connection to its activity."""
+    """Return whether the activity database has the marker."""
     return connection.scalar(select(secrets.c.name).where(secrets.c.name == MARKER)) is not None
 
 
 def reject_production_store(folder: Path) -> None:
-    """Refuse a store that anyone but a desk made: only one that is not there yet becomes a desk's."""
+    """Reject an existing store that was not created in test mode."""
     if any(database_file(folder, part).exists() for part in DATABASE_NAMES) and not is_test_store(folder):
         raise StoreError(
-            f"the store in {folder} is not one of a console for the desk, and stays as it is: "
-            "give --data with an empty folder, or leave it out"
+            f"the store in {folder} is not a test store and was not changed: "
+            "pass --data with an empty directory, or omit it"
         )
 
 
 def reject_test_store(store: Store) -> None:
     with store.opened("activity") as engine, read_only(engine).connect() as connection:
-        is_desks = has_marker(connection)
-    if is_desks:
+        is_test = has_marker(connection)
+    if is_test:
         raise StoreError(
-            f"{store} is of a console for the desk, whose sessions and keys can be foretold: "
-            "give --data with another folder"
+            f"{store} is a test store, whose sessions and keys are predictable: pass --data with another directory"
         )
 
 
@@ -58,12 +56,12 @@ def mark_test_store(folder: Path) -> None:
 
 
 def hold_until_exit(folder: Path) -> None:
-    """Keep other consoles for the desk from a folder until this process, with all that it starts, has ended."""
+    """Lock out other test servers until this process and its children have ended."""
     handle = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, mode=0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(handle)
         raise StoreError(
-            f"another console for the desk serves the store in {folder}: give --data with another folder"
+            f"another test server uses the store in {folder}: pass --data with another directory"
         ) from None

@@ -1,6 +1,6 @@
-"""The tables. Those of `CLOUD` are what tenants read; those of `ACTIVITY` are written by logins and calls.
+"""The tables. Tenants read those of `CLOUD`; logins and requests write those of `ACTIVITY`.
 
-The two parts are two files in the embedded store, so that a login does not look like a change of the cloud.
+The embedded store has a file for each, so that a login does not invalidate data of the cloud.
 Times are whole seconds since the epoch, UTC; money is whole billionths.
 """
 

@@ -1,4 +1,4 @@
-"""What logins and calls write."""
+"""Tables written by logins and requests."""
 
 from typing import Final
 
@@ -24,7 +24,7 @@ OPERATOR_LOGOUT: Final = "operator_logout"
 ACTIVITY = MetaData(naming_convention=NAMING_CONVENTION)
 
 NO_ACCOUNT = 0
-"""`sessions.account_id` of those that hang on no account of ours."""
+"""`sessions.account_id` of federated sessions."""
 
 sessions = Table(
     "sessions",
@@ -40,7 +40,7 @@ sessions = Table(
 federated_sessions = Table(
     "guest_sessions",
     ACTIVITY,
-    # Of the sessions that an identity endpoint behind us vouches for: they hang on no account (`NO_ACCOUNT`).
+    # Sessions authenticated by an external identity provider, without an account (`NO_ACCOUNT`).
     Column("id_hash", ForeignKey("sessions.id_hash", ondelete="CASCADE"), primary_key=True),
     Column("tenant_id", Integer, nullable=False, index=True),
     Column("username", TEXT, nullable=False),
@@ -48,7 +48,7 @@ federated_sessions = Table(
     Column("endpoint", TEXT, nullable=False),
     Column("user_id", TEXT, nullable=False),
     Column("project_id", TEXT, nullable=False),
-    # JSON: for each region the addresses of its services.
+    # JSON: the service URLs of each region.
     Column("services", TEXT, nullable=False),
     Column("sealed_token", LargeBinary, nullable=False),
 )
@@ -56,7 +56,7 @@ federated_sessions = Table(
 observed_resources = Table(
     "sightings",
     ACTIVITY,
-    # What was seen in a cloud that lists nothing any more once it is deleted: it still counts in the hour it was seen.
+    # Resources seen in a cloud that no longer lists deleted ones: they still count in the hour they were seen.
     Column("endpoint", TEXT, primary_key=True),
     Column("project_id", TEXT, primary_key=True),
     Column("region", TEXT, primary_key=True),
@@ -92,7 +92,7 @@ access_audit = Table(
 undeclared_proxies = Table(
     "undeclared_proxies",
     ACTIVITY,
-    # Callers that send forwarded headers without being among the proxies, and when one of them last did.
+    # Clients that send forwarded headers without being configured as proxies, with the last time.
     Column("address", TEXT, primary_key=True),
     Column("seen_at", BigInteger, nullable=False),
 )

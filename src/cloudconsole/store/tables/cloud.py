@@ -1,4 +1,4 @@
-"""What tenants read, and the trail of what operators changed."""
+"""Tables that tenants read, and the audit log of operators' changes."""
 
 from sqlalchemy import (
     BigInteger,
@@ -20,7 +20,7 @@ from cloudconsole.store.tables.types import NAMING_CONVENTION, TEXT, bigint_id
 CLOUD = MetaData(naming_convention=NAMING_CONVENTION)
 
 NO_NODE = 0
-"""`totals.node_id` of resources that are on no node."""
+"""`totals.node_id` of resources without a node."""
 
 
 def _disabled() -> Column[bool]:
@@ -33,9 +33,9 @@ tenants = Table(
     Column("id", Integer, primary_key=True),
     Column("name", TEXT, nullable=False, unique=True),
     _disabled(),
-    # The project of an OpenStack that this tenant is, `ID@ADDRESS` in one form; NULL where it is none.
+    # Its OpenStack project as normalised `ID@ADDRESS`, or NULL.
     Column("project", TEXT),
-    # Its guests' sessions, which hang on no account, are live only where they were opened after this moment.
+    # Its federated sessions are valid only if opened after this moment.
     Column("guests_ended_at", BigInteger, nullable=False, server_default="0"),
     Index("uq_tenants_project", "project", unique=True),
 )
@@ -49,7 +49,7 @@ accounts = Table(
     Column("role", TEXT, nullable=False),
     Column("password_hash", TEXT, nullable=False),
     Column("disabled", Boolean, nullable=False),
-    # Random, and new whenever the account's sessions must end: a session holds the one it was opened under.
+    # Random; a new one ends the account's sessions, which store the version they were opened under.
     Column("version", BigInteger, nullable=False),
     CheckConstraint("role IN ('tenant', 'operator')", name="role"),
 )
@@ -78,7 +78,7 @@ prices = Table(
     Column("node_id", ForeignKey("nodes.id"), index=True),
     Column("start", BigInteger, nullable=False),
     Column("billionths", BigInteger, nullable=False),
-    # A flavor's name for an instance, a volume type's for a volume; NULL: whatever the type.
+    # The flavor of an instance or the type of a volume; NULL for all types.
     Column("type", TEXT),
     Index("uq_prices_node_type", "kind", "unit", "node_id", "type", "start", unique=True),
 )
@@ -88,7 +88,7 @@ def _unique_price(name: str, columns: tuple[str, ...], where: ColumnElement[bool
     Index(name, *(prices.c[column] for column in columns), unique=True, sqlite_where=where, postgresql_where=where)
 
 
-# NULLs are distinct in a unique index, so prices for every node, of every type, or both need indexes of their own.
+# NULLs are distinct in a unique index, so prices for every node, every type, or both need separate indexes.
 _every_node, _every_type = prices.c.node_id.is_(None), prices.c.type.is_(None)
 _unique_price("uq_prices_type", ("kind", "unit", "type", "start"), _every_node)
 _unique_price("uq_prices_node", ("kind", "unit", "node_id", "start"), _every_type)
@@ -111,7 +111,7 @@ resources = Table(
     CheckConstraint("ended_at >= started_at", name="life"),
     Index(None, "tenant_id", "started_at"),
     Index(None, "tenant_id", "ended_at"),
-    # For operators who look through them.
+    # For operators' searches.
     Index(None, "tenant_id", "id", "kind"),
     Index(None, "node_id", "id", "kind"),
     Index(None, "kind", "id"),
@@ -122,7 +122,7 @@ resources = Table(
 totals = Table(
     "totals",
     CLOUD,
-    # What a tenant's resources without an end amount to, by kind and node: kept in the transaction of every change.
+    # Sums over a tenant's resources without an end, by kind and node; updated in the transaction of every change.
     Column("tenant_id", ForeignKey("tenants.id"), primary_key=True),
     Column("kind", TEXT, primary_key=True),
     Column("node_id", Integer, primary_key=True, autoincrement=False),
@@ -136,10 +136,10 @@ totals = Table(
 usage = Table(
     "usage",
     CLOUD,
-    # What the same resources take from the tenant's quotas: kept likewise.
+    # Quota usage of the same resources, updated likewise.
     Column("tenant_id", ForeignKey("tenants.id"), primary_key=True),
     *(Column(name, BigInteger, nullable=False) for name in QUOTA_USES),
-    # No resource of the tenant starts or ends later: from then on, time alone changes nothing.
+    # No resource of the tenant starts or ends later, so that time alone changes nothing from then on.
     Column("settled_at", BigInteger, nullable=False),
 )
 
@@ -158,7 +158,7 @@ urls = Table(
     "urls",
     CLOUD,
     Column("id", TEXT, primary_key=True),
-    # NULL: published to all.
+    # NULL: published to all tenants.
     Column("tenant_id", ForeignKey("tenants.id"), index=True),
     Column("type", TEXT, nullable=False),
     Column("url", TEXT, nullable=False),
@@ -178,7 +178,7 @@ domains = Table(
     Column("enabled", Boolean, nullable=False),
     Column("cname", TEXT, nullable=False),
     Column("status", TEXT, nullable=False),
-    # JSON, kept as its text and handed on as it is.
+    # JSON, stored and returned as text.
     Column("cache_behaviors", TEXT, nullable=False),
     Column("visit_control_rules", TEXT, nullable=False),
     Column("origin_ips", TEXT, nullable=False),
@@ -200,14 +200,14 @@ news = Table(
 operator_audit = Table(
     "operator_audit",
     CLOUD,
-    # In the cloud's part, so that a change and its line are one transaction.
+    # In the cloud database, so that a change and its entry are one transaction.
     bigint_id(),
     Column("at", BigInteger, nullable=False, index=True),
     Column("actor", TEXT, nullable=False),
     Column("change", TEXT, nullable=False),
-    # The key of what was changed; NULL where it was the whole cloud.
+    # The key of the changed entity; NULL for the whole cloud.
     Column("subject", TEXT),
-    # JSON; NULL where there was nothing before, or nothing is left after.
+    # JSON; NULL if the entity did not exist before or after.
     Column("before", TEXT),
     Column("after", TEXT),
     *(Index(None, column, "id") for column in ("actor", "change", "subject")),

@@ -14,9 +14,9 @@ NAMING_CONVENTION: Final = {
 
 
 def bigint_id() -> Column[int]:
-    """Of what is written for years: more than 32 bits hold. SQLite's integers have 64 whatever they are called."""
+    """Return a 64-bit id for tables that outgrow 32 bits. SQLite integers always have 64 bits."""
     return Column("id", BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
 
 
 TEXT: Final = Text().with_variant(Text(collation="C"), "postgresql")
-"""In order by its characters' numbers, in every database."""
+"""Text ordered by code point in every database."""
