@@ -8,7 +8,7 @@ import pytest
 from cloudconsole.backends.embedded.identity import QUEUE_LIMIT
 from cloudconsole.server.admin_ui.templating import SIGN_IN_PATH
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.connection import MOST_HEAD_BYTES
+from cloudconsole.server.http.connection import MAX_HEAD_BYTES
 from cloudconsole.server.http.health import HEALTH_PATHS
 from cloudconsole.server.http.response import CLOSED_POLICY, NO_STORE, SECURITY_HEADERS
 from cloudconsole.server.metrics.server import PATH as METRICS_PATH
@@ -26,7 +26,7 @@ def values(directive: str) -> list[str]:
 
 def test_size_limits_match_the_console() -> None:
     assert values("client_max_body_size") == values("client_body_buffer_size") == [f"{DEFAULTS.max_body // 1024}k"]
-    assert values("large_client_header_buffers") == [f"1 {MOST_HEAD_BYTES // 1024}k"]
+    assert values("large_client_header_buffers") == [f"1 {MAX_HEAD_BYTES // 1024}k"]
 
 
 @pytest.mark.parametrize("directive", ["client_header_timeout", "client_body_timeout", "send_timeout"])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cloudconsole.operator.entities import ENTITY_TYPES
 from cloudconsole.server.admin_ui.fields import UNLIMITED_SUFFIX, create_fields
-from cloudconsole.server.http.body import MOST_FORM_FIELDS, MOST_PERCENT_SIGNS, MOST_UNESCAPED, parse_form, parse_json
+from cloudconsole.server.http.body import MAX_PERCENT_SIGNS, MAX_UNESCAPED, MOST_FORM_FIELDS, parse_form, parse_json
 from cloudconsole.spec.errors import MalformedBody
 
 PARTS = ["%", "%4", "%41", "%c3", "%A9", "%0a", "%3D", "%25", "=", "&", "+", "a", "4", "\r", "\n", "\0", "é", "云"]
@@ -28,7 +28,7 @@ def form(body: str) -> dict[str, str] | None:
         return None
 
 
-@given(st.lists(st.sampled_from(PARTS), max_size=MOST_UNESCAPED).map("".join))
+@given(st.lists(st.sampled_from(PARTS), max_size=MAX_UNESCAPED).map("".join))
 def test_a_form_is_parsed_as_urllib_parses_it(body: str) -> None:
     assert form(body) == standard_form(body)
 
@@ -40,19 +40,19 @@ def test_a_form_may_have_64_fields_and_no_more() -> None:
 
 
 def test_a_few_unescaped_percent_signs_stand_for_themselves_and_many_are_malformed() -> None:
-    assert form("name=%41" + "%" * MOST_UNESCAPED) == {"name": "A" + "%" * MOST_UNESCAPED}
-    assert form("name=%41" + "%" * (MOST_UNESCAPED + 1)) is None
+    assert form("name=%41" + "%" * MAX_UNESCAPED) == {"name": "A" + "%" * MAX_UNESCAPED}
+    assert form("name=%41" + "%" * (MAX_UNESCAPED + 1)) is None
 
 
 def test_an_unescaped_percent_sign_beside_a_thousand_escapes_is_malformed() -> None:
-    escapes = "%41" * (MOST_PERCENT_SIGNS - 1)
-    assert form(f"name={escapes}%") == {"name": "A" * (MOST_PERCENT_SIGNS - 1) + "%"}
+    escapes = "%41" * (MAX_PERCENT_SIGNS - 1)
+    assert form(f"name={escapes}%") == {"name": "A" * (MAX_PERCENT_SIGNS - 1) + "%"}
     assert form(f"name={escapes}%41%") is None
-    assert form(f"name={escapes}%41%41") == {"name": "A" * (MOST_PERCENT_SIGNS + 1)}
+    assert form(f"name={escapes}%41%41") == {"name": "A" * (MAX_PERCENT_SIGNS + 1)}
 
 
 def test_beside_escapes_too_many_equals_signs_are_malformed() -> None:
-    signs = "=" * (MOST_FORM_FIELDS + MOST_UNESCAPED)
+    signs = "=" * (MOST_FORM_FIELDS + MAX_UNESCAPED)
     assert form(f"name{signs}%41") == {"name": signs[1:] + "A"}
     assert form(f"name{signs}=%41") is None
     assert form(f"name{signs}=A") == {"name": signs + "A"}

@@ -88,7 +88,7 @@ def test_suspect_attempts_leave_places_and_trusted_ones_have_more(tier: Priority
         assert [attempt.done() for attempt in attempts] == [False] * places + [True] * 3
         await waiter.end_all()
         await asyncio.gather(*attempts, return_exceptions=True)
-        assert not turns._held
+        assert not turns._shares_used
 
     asyncio.run(fill())
 

@@ -156,11 +156,11 @@ def test_a_clock_set_back_asks_again(watched: Watched) -> None:
 
 
 def test_only_so_many_are_remembered(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(identity_providers, "MOST_REMEMBERED", 2)
+    monkeypatch.setattr(identity_providers, "MAX_REMEMBERED", 2)
     vigil = watched.vigil()
     for id_hash in (b"1", b"2", b"3"):
         vigil.opened(id_hash)
-    assert list(vigil._vouched) == [b"3"]
+    assert list(vigil._validated) == [b"3"]
 
 
 def test_a_worker_that_did_not_open_the_session_asks_at_once(watched: Watched) -> None:
@@ -253,7 +253,7 @@ def test_a_logout_goes_through_where_the_endpoint_cannot_be_reached(
 ) -> None:
     watched.keystone.vouching = UpstreamTimeout()
     asyncio.run(watched.vigil().revoke(watched.session, HERE))
-    assert "a token could not be revoked at logout: upstream_timeout" in caplog.text
+    assert "could not revoke a token at logout: upstream_timeout" in caplog.text
 
 
 def change_tenant(watched: Watched, verb: str, now: int = NOW + 5) -> None:

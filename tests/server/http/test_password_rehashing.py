@@ -57,5 +57,5 @@ def test_a_login_succeeds_where_the_hash_cannot_be_replaced(
         forbid(connection, "UPDATE ON accounts", "the disk is full")
     assert visitor.login().status == 200
     assert stored(data).password_hash == before
-    assert "the password hash of an account could not be replaced" in caplog.text
+    assert "could not replace an outdated password hash" in caplog.text
     assert before not in caplog.text

@@ -24,19 +24,19 @@ SERVED = 204
 PLACES = 3
 
 
-class Crowd(LoadShedder):
-    """One that is there, and leaves time for nobody."""
+class Overload(LoadShedder):
+    """Permanent overload without any budget."""
 
     __slots__ = ()
 
     def __init__(self) -> None:
         super().__init__()
-        self.is_on = self.watches = True
+        self.active = self.measuring = True
 
-    def watch(self) -> None:
-        """It neither grows nor goes."""
+    def measure(self) -> None:
+        """Stay overloaded."""
 
-    def should_reject(self, *, came_late: bool) -> bool:
+    def should_reject(self, *, is_late: bool) -> bool:
         return True
 
 
@@ -122,7 +122,7 @@ def turned_away(sent: bytes, *, to: str = "GET") -> Reply:
             replies.append(await line.ask(sent, to=to))
         assert place.count(SHED_REQUESTS) == 1
 
-    play(scene, Crowd())
+    play(scene, Overload())
     assert replies[0].status == 503
     return replies[0]
 
@@ -158,7 +158,7 @@ def test_the_connection_stays_and_is_heard_again() -> None:
                 assert (await line.ask(request("GET", "/api/"))).status == 503
         assert place.count(SHED_REQUESTS) == 10
 
-    play(scene, Crowd())
+    play(scene, Overload())
 
 
 def test_all_that_were_sent_ahead_are_answered() -> None:
@@ -167,14 +167,14 @@ def test_all_that_were_sent_ahead_are_answered() -> None:
             line.writer.write(request("GET", "/api/") * 5)
             assert [(await line.answer()).status for _ in range(5)] == [503] * 5
 
-    play(scene, Crowd())
+    play(scene, Overload())
 
 
 @pytest.mark.parametrize(("others", "ahead"), [(0, 6), (1, 3), (2, 2)])
 def test_the_more_connections_there_are_the_fewer_requests_may_be_sent_ahead(
     monkeypatch: pytest.MonkeyPatch, others: int, ahead: int
 ) -> None:
-    monkeypatch.setattr(connection, "MOST_PIPELINED_IN_ALL", 6)
+    monkeypatch.setattr(connection, "MAX_PIPELINED_TOTAL", 6)
 
     async def scene(place: Place) -> None:
         async with AsyncExitStack() as stack:
@@ -200,7 +200,7 @@ def test_health_checks_are_always_answered(path: str) -> None:
         async with place.line() as line:
             assert (await line.ask(request("GET", path))).status == SERVED
 
-    play(scene, Crowd())
+    play(scene, Overload())
 
 
 def test_a_body_that_is_still_arriving_is_waited_for() -> None:
@@ -210,7 +210,7 @@ def test_a_body_that_is_still_arriving_is_waited_for() -> None:
             await asyncio.sleep(0.05)
             assert (await line.ask(b"cd")).status == SERVED
 
-    play(scene, Crowd())
+    play(scene, Overload())
 
 
 def test_without_a_crowd_everybody_is_served() -> None:

@@ -184,7 +184,7 @@ def test_a_use_that_cannot_be_written_leaves_no_secret_and_breaks_no_call(
     clock.moment += 61
     assert watched.caller.call("GetUrlList").status == 200
     settle(wire)
-    assert any("could not be written" in line for _, line in logs.kept)
+    assert any("could not write" in line for _, line in logs.kept)
     assert SHOWN_VALUES not in logs.text
     assert_none_in(watched.secrets, logs.text)
 

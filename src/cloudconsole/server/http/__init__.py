@@ -1,1 +1,1 @@
-"""The only code that knows HTTP."""
+"""HTTP layer: connections, requests, responses and endpoints."""

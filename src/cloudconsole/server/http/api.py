@@ -1,4 +1,4 @@
-"""The one path of all actions: `GET` opens a session, `POST` calls an action."""
+"""The `/api/` endpoint: `GET` opens a session, `POST` calls an action."""
 
 import asyncio
 from collections.abc import Callable
@@ -33,11 +33,11 @@ from cloudconsole.spec.i18n import Language, Text
 from cloudconsole.spec.records import Welcome
 from cloudconsole.store.sessions import Session
 
-LARGEST_REMEMBERED: Final = 256
-"""Bodies up to this size are remembered with what they ask for: there are few of them, and they come often."""
+MAX_CACHED_BODY: Final = 256
+"""Largest body, in bytes, whose parsed form is cached: small bodies are few and frequent."""
 
 FIELDS: Final = ("action", *sorted({name for action in ACTIONS for name in action.parameters}))
-"""All that any action takes."""
+"""Fields of all actions."""
 
 SERVICE_INFO = Text("Welcome to Cloud Console.", "欢迎使用云控制台。")
 
@@ -53,11 +53,11 @@ class ApiEndpoint:
     revalidator: TokenRevalidator
 
     async def open_session(self, request: Request) -> Response:
-        """Both cookies, kept where they are good, and what a newcomer needs to know."""
-        found = await self.sessions.find(request)
+        """Set both cookies, reusing valid ones, and return the service information."""
+        current = await self.sessions.find(request)
         cookies = cookie_headers(
-            csrf_cookie(self._token_to_keep(request, found), self.clock.now(), secure=request.secure),
-            session_cookie(self.sessions.id_to_keep(request, found), secure=request.secure),
+            csrf_cookie(self._token_to_keep(request, current), self.clock.now(), secure=request.secure),
+            session_cookie(self.sessions.id_to_keep(request, current), secure=request.secure),
         )
         return json_response(self._service_info(request.origin, request.head.language), headers=cookies)
 
@@ -93,7 +93,7 @@ class ApiEndpoint:
         access: CloudCredentials,
         sent: tuple[bytes, str],
     ) -> Response:
-        """The same for whom a cloud behind us answers: within one deadline, and with the age of what it said."""
+        """Run an action of a federated session: within one deadline, with the age of the data in the response."""
         client = request.client
         try:
             async with asyncio.timeout(self.settings.cloud_timeout):
@@ -102,12 +102,12 @@ class ApiEndpoint:
                 tenant = Tenant(session.tenant_id, session.username, access, client)
                 try:
                     entry = await self.actions.run(handler, tenant, parameters, request.head.language)
-                except LoginRequired as refused:
-                    # One that cannot reach Keystone may refuse any token: only Keystone's own word ends a session.
+                except LoginRequired as rejection:
+                    # A service that cannot reach Keystone may reject any token: only Keystone itself ends a session.
                     await self.revalidator.revalidate(session, access, client)
-                    raise UpstreamFailed from refused
-        except TimeoutError as slow:
-            raise UpstreamTimeout from slow
+                    raise UpstreamFailed from rejection
+        except TimeoutError as problem:
+            raise UpstreamTimeout from problem
         if entry.read_at is None:
             return plain_response(entry.body)
         return plain_response(entry.body, max(0, int(self.clock.now() - entry.read_at)))
@@ -115,25 +115,25 @@ class ApiEndpoint:
     def _requested_action(
         self, request: Request, session: Session, body: bytes, media: str
     ) -> tuple[Handler, tuple[str, ...]]:
-        """The action that a caller with a session asks for, and its parameters."""
+        """Check the CSRF token, then return the requested action's handler and its parameters."""
         self.tokens.check_call(request, session)
-        handler, fields = (_parse_cached if len(body) <= LARGEST_REMEMBERED else _parse_action)(body, media)
-        # Known from here on, also to those who count and note what is refused.
+        handler, fields = (_parse_cached if len(body) <= MAX_CACHED_BODY else _parse_action)(body, media)
+        # Set before validation, so that metrics and audit log name the action of a rejected request.
         request.call = handler.action.name
         return handler, tuple([required_identifier(fields, name) for name in handler.action.parameters])
 
-    def _token_to_keep(self, request: Request, found: SessionLookup | None) -> str:
-        if found is not None and self.tokens.came_along(found[1], request):
-            return self.tokens.from_seed(found[1].csrf_seed)
+    def _token_to_keep(self, request: Request, current: SessionLookup | None) -> str:
+        if current is not None and self.tokens.came_along(current[1], request):
+            return self.tokens.from_seed(current[1].csrf_seed)
         for token in request.head.cookies.csrf_tokens:
             if self.tokens.is_ours(token):
                 return token
-        # A caller that lost its token gets the session's own again: another would not let it call anything.
-        return self.tokens.from_seed(found[1].csrf_seed) if found else self.tokens.new()
+        # A client that lost its token gets the session's token again: any other would fail the CSRF check.
+        return self.tokens.from_seed(current[1].csrf_seed) if current else self.tokens.new()
 
 
 def _parse_action(body: bytes, media: str) -> tuple[Handler, Fields]:
-    """What a body asks for: the action's handler, and the fields."""
+    """Return the handler of the requested action, and the fields."""
     fields = parse_fields(body, media, FIELDS)
     handler = HANDLERS.get(required_text(fields, "action"))
     if handler is None:

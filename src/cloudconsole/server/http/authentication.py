@@ -35,7 +35,7 @@ from cloudconsole.store.tables.activity import LOGIN, LOGOUT
 log = logging.getLogger(__name__)
 
 WRITE_SECONDS: Final = 2
-"""An operator's change may hold the lock for longer; the next login tries again."""
+"""Timeout for replacing a hash. An operator's change may hold the lock for longer; the next login retries."""
 
 
 @dataclass(frozen=True)
@@ -43,41 +43,41 @@ class Rehasher:
     store: Store
     hashing: ThreadPoolExecutor
     writer: Writer
-    """Not the one of logins: a change of the cloud may have to wait for an operator's."""
+    """Separate from the writer of logins: a write to the cloud database may wait for an operator's change."""
 
     async def rehash(self, account: Account, password: str) -> None:
-        """Replace the hash that this password was checked against; a login succeeds also where that fails."""
+        """Replace an outdated password hash; log a failure, since the login itself has succeeded."""
         loop = asyncio.get_running_loop()
-        fresh = await loop.run_in_executor(self.hashing, hash_password, password)
+        new_hash = await loop.run_in_executor(self.hashing, hash_password, password)
         try:
             async with asyncio.timeout(WRITE_SECONDS):
-                await self.writer.write(self._replace, account, fresh)
+                await self.writer.write(self._replace, account, new_hash)
         except (TimeoutError, Unavailable, SQLAlchemyError) as problem:
-            log.warning("the password hash of an account could not be replaced: %s", problem.__cause__ or problem)
+            log.warning("could not replace an outdated password hash: %s", problem.__cause__ or problem)
 
-    def _replace(self, account: Account, fresh: str) -> None:
-        # In a transaction of its own: sessions are in another database than accounts. The account's version stays, and
-        # with it its sessions. An engine for the moment, because each account needs it once.
+    def _replace(self, account: Account, new_hash: str) -> None:
+        # In a separate transaction: sessions and accounts are in different databases. The account's version stays
+        # the same, so its sessions stay valid. The engine is temporary, because each account needs it only once.
         is_unchanged = (accounts.c.id == account.id) & (accounts.c.password_hash == account.outdated_hash)
         with self.store.opened("cloud") as engine, engine.begin() as connection:
-            connection.execute(update(accounts).where(is_unchanged).values(password_hash=fresh))
+            connection.execute(update(accounts).where(is_unchanged).values(password_hash=new_hash))
 
 
 TOKEN_MARGIN_SECONDS: Final = 30
 
 
 class SessionRequest(Struct, frozen=True):
-    """The session that a login is to open."""
+    """Parameters of the session that a login opens."""
 
     csrf_seed: str
     replaces: list[str]
-    """Ids of sessions that the caller held before; they end."""
+    """Ids of the client's previous sessions, which the login ends."""
     prefix: str = TENANTS
     role: Role | None = None
-    """The only one that is let in, where not all are."""
+    """Required role; None accepts every role."""
     event: str = LOGIN
     endpoint: str = LOCAL_REGION
-    """Whose accounts are meant."""
+    """Identity endpoint that has the account."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,10 @@ class Authenticator:
         return username if await self.providers[endpoint].backend.knows_username(username) else None
 
     async def login(self, request: Request, username: str, password: str, wanted: SessionRequest) -> str:
-        """The id of a new session for whom the caller proved to be; else a refusal, the same in words and time."""
+        """Authenticate the user and return the id of a new session.
+
+        Unknown usernames, wrong passwords and missing roles are rejected alike, in text and duration.
+        """
         network, client = throttle_address(request.address), request.client
         attempt = LoginAttempt(username, network, client, wanted.event, _counted_as(username, wanted.endpoint))
         has_failures = await self.throttle.check(network, attempt.user_hash, self._now())
@@ -117,17 +120,17 @@ class Authenticator:
         return session_id
 
     async def logout(self, request: Request, session: Session, event: str = LOGOUT) -> None:
-        """End a session, and with it the token that it has in a cloud."""
+        """End a session and revoke its Keystone token, if it has one."""
         client, now = request.client, self._now()
         await self.writer.write(self.activity.end_session, session.id_hash, session.log_name, client, now, event)
         await self.writer.wait_for_replicas()
         await self.revalidator.revoke(session, client)
 
     async def _tier(self, username: str, endpoint: str, network: str, *, has_failures: bool) -> Priority:
-        """How soon the attempt is served where many wait.
+        """Return the attempt's priority in the queue.
 
-        That an account logged in of late counts only together with the network: otherwise a guesser anywhere could
-        tell by the wait which accounts there are.
+        A recent login of the account counts only from the same network: otherwise an attacker anywhere could tell from
+        the delay which accounts exist.
         """
         await self.recent.read(self._now())
         around = widest(network)
@@ -155,7 +158,7 @@ class Authenticator:
         for access in replaced:
             self._discard(access, attempt.client)
         if wanted.replaces:
-            # Also where they were gone: another replica may have ended them a moment ago.
+            # Even if they had ended already: another replica may have ended them a moment ago.
             await self.writer.wait_for_replicas()
         if isinstance(proven, FederatedUser):
             self.revalidator.opened(session.id_hash)
@@ -171,9 +174,9 @@ class Authenticator:
 
 
 def _counted_as(username: str, endpoint: str) -> str | None:
-    """Return what failures at a Keystone are counted by: one form for all spellings of a name.
+    """Return the key for counting failed logins at a Keystone: the same for all spellings of a username.
 
-    The console's own accounts have one spelling each.
+    Local accounts have only one spelling.
     """
     return None if endpoint == LOCAL_REGION else f"{endpoint} {fold_username(username)}"
 
@@ -184,5 +187,5 @@ def _has_role(proven: Account | FederatedUser, wanted: Role | None) -> bool:
 
 
 def _token_end(user: FederatedUser) -> int:
-    """A session ends before its token does, so that no call meets a token that has just run out."""
+    """Return when the session must end: before its token expires, so that no request uses an expired token."""
     return int(user.expires_at) - TOKEN_MARGIN_SECONDS

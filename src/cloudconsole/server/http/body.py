@@ -1,4 +1,4 @@
-"""Request bodies: bounded in size, in one of two forms, read into plain fields."""
+"""Request bodies: size limits, JSON and form parsing, field validation."""
 
 import re
 from binascii import a2b_qp
@@ -20,38 +20,38 @@ from cloudconsole.spec.errors import (
     UnsupportedMediaType,
 )
 
-LONGEST_IDENTIFIER: Final = 64
+MAX_IDENTIFIER: Final = 64
 
 MOST_FORM_FIELDS: Final = 64
-"""Also of the operators' forms: their largest has about 35."""
-MOST_UNESCAPED: Final = 16
-"""Percent signs that stand for themselves in one form, and as many equals signs in the values of one with escapes."""
-MOST_PERCENT_SIGNS: Final = 1000
-"""Of a form in which some stand for themselves: a client that escapes thousands of characters escapes those, too."""
-LONGEST_SCALAR: Final = 100
-"""Bytes of a JSON value that is not text; no field takes a longer one."""
+"""Also applies to the operator pages, whose largest form has about 35 fields."""
+MAX_UNESCAPED: Final = 16
+"""Unescaped percent signs per form; also unescaped equals signs in the values of a form that has escapes."""
+MAX_PERCENT_SIGNS: Final = 1000
+"""Percent signs in a form with unescaped ones: a client that escapes thousands of characters escapes these too."""
+MAX_SCALAR: Final = 100
+"""Bytes of a JSON value other than a string; no field accepts a longer one."""
 
 Fields = dict[str, Any]
 
-# By Python's own float, numbers out of its range are infinite instead of an error.
+# With `float` as the hook, out-of-range numbers become infinite instead of an error.
 _decode_value: Final = Decoder(float_hook=float).decode
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _PLUS_AS_SPACE: Final = bytes.maketrans(b"+", b" ")
 _AS_QUOTED_PRINTABLE: Final = bytes.maketrans(b"+%=", b" =\xff")
-"""The same escapes, but for their first character, and decoded in C. Valid UTF-8 has no FF."""
+"""Quoted-printable differs only in the escape character, and is decoded in C. Valid UTF-8 has no byte FF."""
 _STRAY: Final = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 _HEX_AS_0: Final = bytes.maketrans(b"123456789ABCDEFabcdef", b"0" * 21)
 _INVALID: Final = ()
-"""In place of a JSON value that no field takes."""
+"""Placeholder for a JSON value that no field accepts."""
 
 
 async def read_body(request: Request, limit: int) -> bytes:
-    """The whole body, refused as soon as it is known to be over the limit."""
+    """Return the whole body; reject it as soon as it exceeds the limit."""
     if request.head.content_length > limit:
         raise BodyTooLarge(limit)
     if request.body_complete and len(request.body) <= limit:
         return request.body
-    # Grown in place: a body may come in thousands of pieces.
+    # A bytearray grows in place: a body may arrive in thousands of chunks.
     arrived = bytearray(request.body)
     while not request.body_complete and len(arrived) <= limit:
         arrived += request.chunk_of(await request.receive())
@@ -62,7 +62,7 @@ async def read_body(request: Request, limit: int) -> bytes:
 
 
 def media_type(request: Request, accepted: tuple[str, ...]) -> str:
-    """The body's media type, if it is one of the accepted ones and in UTF-8."""
+    """Return the body's media type; reject types that are not accepted and charsets other than UTF-8."""
     name = request.head.media_type
     if name not in accepted or request.head.charset not in ("utf-8", "utf8", ""):
         raise UnsupportedMediaType(accepted)
@@ -70,24 +70,24 @@ def media_type(request: Request, accepted: tuple[str, ...]) -> str:
 
 
 def parse_fields(body: bytes, media: str, names: tuple[str, ...]) -> Fields:
-    """The fields of these names, and in a form any others; of a repeated one the last value counts."""
+    """Return the named fields, and all others of a form; the last value of a repeated field counts."""
     return parse_json(body, names) if media == JSON else parse_form(body)
 
 
 def parse_json(body: bytes, names: tuple[str, ...]) -> Fields:
-    """The fields of these names in a JSON object.
+    """Return the named fields of a JSON object.
 
-    Validates the whole body, but builds no other value: that would cost up to 40 times as much.
+    Validates the whole body, but decodes no other value: that would cost up to 40 times as much.
     """
     try:
-        found = _decoder_of(names).decode(json_text(body))
-        return {name: _value(raw) for name, raw in asdict(found).items() if raw is not UNSET}
+        fields = _decoder_of(names).decode(json_text(body))
+        return {name: _value(raw) for name, raw in asdict(fields).items() if raw is not UNSET}
     except (ValueError, MsgspecError, RecursionError):
         raise MalformedBody from None
 
 
 def json_text(body: bytes) -> str:
-    # msgspec does not look at the bytes of text that it skips.
+    # msgspec does not validate the encoding of strings that it skips.
     return body.decode("utf-8-sig")
 
 
@@ -98,15 +98,15 @@ def _decoder_of(names: tuple[str, ...]) -> Decoder[Struct]:
 
 def _value(raw: Raw) -> Any:
     text = bytes(raw)
-    return _decode_value(text) if text.startswith(b'"') or len(text) <= LONGEST_SCALAR else _INVALID
+    return _decode_value(text) if text.startswith(b'"') or len(text) <= MAX_SCALAR else _INVALID
 
 
 def parse_form(body: bytes) -> dict[str, str]:
-    """All fields of a form; of a repeated one the last value counts."""
+    """Return all fields of a form; the last value of a repeated field counts."""
     if _has_more(b"&", MOST_FORM_FIELDS - 1, body):
         raise MalformedBody
     try:
-        # Bytes that are not UTF-8 must not become so by an escape beside them.
+        # Invalid UTF-8 must not become valid through an adjacent escape.
         body.decode()
         return {name.decode(): value.decode() for name, value in form_pairs(body)}
     except ValueError:
@@ -114,15 +114,15 @@ def parse_form(body: bytes) -> dict[str, str]:
 
 
 def form_pairs(text: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Decode the fields of a form or a query in UTF-8; `ValueError` where too much is not escaped as it should be."""
+    """Decode the fields of a form or query; raise `ValueError` if too many characters are not escaped."""
     if percent_signs := text.count(b"%"):
-        if percent_signs <= MOST_PERCENT_SIGNS:
+        if percent_signs <= MAX_PERCENT_SIGNS:
             text, strays = _STRAY.subn(b"%25", text)
-            is_escaped = strays <= MOST_UNESCAPED
+            is_escaped = strays <= MAX_UNESCAPED
         else:
             is_escaped = text.translate(_HEX_AS_0).count(b"%00") == percent_signs
-        if not is_escaped or _has_more(b"=", MOST_FORM_FIELDS + MOST_UNESCAPED, text):
-            raise ValueError("too many percent or equals signs that are not escaped")
+        if not is_escaped or _has_more(b"=", MOST_FORM_FIELDS + MAX_UNESCAPED, text):
+            raise ValueError("too many unescaped percent or equals signs")
         for pair in text.translate(_AS_QUOTED_PRINTABLE).split(b"&"):
             if pair:
                 name, _, value = pair.partition(b"\xff")
@@ -134,10 +134,10 @@ def form_pairs(text: bytes) -> Iterator[tuple[bytes, bytes]]:
                 yield name, value
 
 
-def _has_more(sign: bytes, most: int, text: bytes) -> bool:
-    # Takes a tenth of the time of `count`, which looks at each byte by itself.
+def _has_more(sign: bytes, limit: int, text: bytes) -> bool:
+    # Ten times as fast as `count`, which compares byte by byte.
     position = -1
-    for _ in range(most + 1):
+    for _ in range(limit + 1):
         position = text.find(sign, position + 1)
         if position < 0:
             return False
@@ -145,7 +145,7 @@ def _has_more(sign: bytes, most: int, text: bytes) -> bool:
 
 
 def required_text(fields: Fields, name: str) -> str:
-    """A field that must be there, as text; absent, null and empty are the same."""
+    """Return a required text field; null and empty count as missing."""
     value = fields.get(name)
     if value is None or value == "":
         raise MissingField(name)
@@ -155,12 +155,12 @@ def required_text(fields: Fields, name: str) -> str:
 
 
 def required_identifier(fields: Fields, name: str) -> str:
-    """A field that must be an identifier: short text without control characters, or a JSON integer for its digits."""
+    """Return a required identifier: short text without control characters, or a JSON integer as its digits."""
     value = fields.get(name)
-    # bool is an int to Python, but no number to anyone else; huge numbers are refused before they are written out.
-    if type(value) is int and abs(value) < 10**LONGEST_IDENTIFIER:
+    # `type`, because bool is a subclass of int. Huge numbers are rejected before they are converted to text.
+    if type(value) is int and abs(value) < 10**MAX_IDENTIFIER:
         return required_identifier({name: str(value)}, name)
     text = required_text(fields, name)
-    if len(text) > LONGEST_IDENTIFIER or _CONTROL.search(text):
+    if len(text) > MAX_IDENTIFIER or _CONTROL.search(text):
         raise InvalidField(name)
     return text

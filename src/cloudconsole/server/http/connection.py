@@ -57,75 +57,75 @@ class SheddingProtocol(TimeoutProtocol):
         self._last_head = HeadersCache()
 
     def pause(self) -> None:
-        """Read nothing more for now."""
+        """Stop reading."""
         self.is_paused = True
         if not self.transport.is_closing():
             self.transport.pause_reading()
 
     def resume(self) -> None:
-        """Read on."""
+        """Continue reading."""
         self.is_paused = False
         if not self.transport.is_closing():
             self.transport.resume_reading()
 
-    async def _attend(self, cycle: RequestResponseCycle, app: Any, came_late: bool) -> None:
-        """In a crowd: refuse a call whose turn comes too late, by the shortest way."""
-        # A body that is still arriving would have to be read all the same.
-        may_be_refused = not cycle.more_body and cycle.scope["path"] not in HEALTH_PATHS
-        if may_be_refused and self.load_shedder.should_reject(came_late=came_late):
+    async def _run_or_reject(self, cycle: RequestResponseCycle, app: Any, is_late: bool) -> None:
+        """Run the application, or under overload reject the request with a pre-rendered response."""
+        # The rest of an incomplete body would have to be read anyway.
+        may_be_rejected = not cycle.more_body and cycle.scope["path"] not in HEALTH_PATHS
+        if may_be_rejected and self.load_shedder.should_reject(is_late=is_late):
             write_rejection(cycle, self.load_shedder, self._last_head)
             self.metrics.add(SHED_REQUESTS)
-            if not came_late:
+            if not is_late:
                 self.load_shedder.pause(self)
         else:
             await cycle.run_asgi(app)
 
-    def _has_place(self) -> bool:
+    def _is_within_limit(self) -> bool:
         return len(self.connections) <= self.max_connections
 
-    def _refuse_place(self) -> None:
-        """Answer before anything was asked; a moment to read that is left, since closing at once might reset it."""
+    def _reject_connection(self) -> None:
+        """Send 503 before any request and close later: closing at once might reset the connection."""
         self.metrics.add(CONNECTION_REJECTIONS[HTTPStatus.SERVICE_UNAVAILABLE])
         self.transport.write(connection_limit_response(self.config.encoded_headers))
         self.loop.call_later(LINGER_SECONDS, self.transport.abort)
 
 
-MOST_HEAD_BYTES: Final = 32 * 1024
-MOST_HEADERS: Final = 100
-"""Of one request, and as many trailers."""
-MOST_PATH_ESCAPES: Final = 256
-"""Each takes a step of a Python loop to decode; no path of ours has any."""
-MOST_FRAMING_BYTES: Final = 1024 * 1024
-"""Of one request, what is not body: its head, the frames of its chunks and its trailers."""
-MOST_SMALL_PIECES: Final = 256
-"""Chunks or reads of one body that may be small; others have 256 bytes or more on average."""
-LEAST_PIECE: Final = 256
+MAX_HEAD_BYTES: Final = 32 * 1024
+MAX_HEADERS: Final = 100
+"""Per request; trailers have the same limit."""
+MAX_PATH_ESCAPES: Final = 256
+"""Each is decoded in a Python loop; no path of the console has any."""
+MAX_FRAMING_BYTES: Final = 1024 * 1024
+"""Bytes of one request outside its body: head, chunk framing and trailers."""
+MAX_SMALL_CHUNKS: Final = 256
+"""Chunks or reads of one body that may be small; the others must have `MIN_CHUNK` bytes on average."""
+MIN_CHUNK: Final = 256
 
-MOST_PIPELINED: Final = 100
-"""Requests that may wait for the answers to those before them; each costs far more memory here than on the wire."""
-MOST_PIPELINED_IN_ALL: Final = 50_000
-"""Of one worker: where there are many connections, each may send fewer ahead."""
+MAX_PIPELINED: Final = 100
+"""Requests queued on one connection; each takes far more memory than it has bytes on the wire."""
+MAX_PIPELINED_TOTAL: Final = 50_000
+"""Per worker: with many connections, each may pipeline fewer requests."""
 
 CLOSE_SECONDS: Final = 0.5
 """Time for a client to close its side of a connection that a stopping server has ended."""
 
 
 class LimitedProtocol(SheddingProtocol):
-    """Refuses heads over 32 KiB or 100 headers (431) and requests that take too long to arrive (408), by bare answers.
+    """Rejects heads over 32 KiB or 100 headers (431) and requests that take too long to arrive (408).
 
-    An offer to upgrade is ignored, as the standard allows; a caller that closes only its sending side is answered.
-    What was sent in good order before a refusal is answered first.
+    `Upgrade` is ignored, as HTTP allows. A client that closes only its sending side still gets its responses. Valid
+    requests before a rejected one get their responses first.
     """
 
     _arriving = False
     _in_head = False
     _head_may_be_large = False
-    _offered_upgrade = False
-    _refused = False
+    _has_upgrade = False
+    _rejected = False
     _completed_one = False
     _framing_bytes = 0
     _trailers = 0
-    _pieces = 0
+    _chunks = 0
     _body_bytes = 0
     _deadline: asyncio.TimerHandle | None = None
     _task: asyncio.Task[None] | None = None
@@ -133,11 +133,11 @@ class LimitedProtocol(SheddingProtocol):
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if self._has_place():
+        if self._is_within_limit():
             self._watch_deadline(arriving=True)
         else:
-            self._refused = True
-            self._refuse_place()
+            self._rejected = True
+            self._reject_connection()
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
@@ -146,13 +146,13 @@ class LimitedProtocol(SheddingProtocol):
 
     @override
     def data_received(self, data: bytes) -> None:
-        if self._refused or self.transport.is_closing():
+        if self._rejected or self.transport.is_closing():
             return
         self.is_idle = False
         self._arriving = True
         self._completed_one = False
-        # A head that begins and ends in this piece is no larger than it.
-        self._head_may_be_large = self._in_head or len(data) > MOST_HEAD_BYTES
+        # A head that begins and ends in this data is no larger than the data.
+        self._head_may_be_large = self._in_head or len(data) > MAX_HEAD_BYTES
         self._framing_bytes += len(data)
         try:
             self._feed(data)
@@ -160,17 +160,17 @@ class LimitedProtocol(SheddingProtocol):
             self.send_400_response("Invalid HTTP request received.")
         if self._completed_one:
             self._framing_bytes = 0
-        elif self._framing_bytes > (MOST_HEAD_BYTES if self._in_head else MOST_FRAMING_BYTES):
-            self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
-        arriving = self._arriving and not self._refused
+        elif self._framing_bytes > (MAX_HEAD_BYTES if self._in_head else MAX_FRAMING_BYTES):
+            self._reject(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+        arriving = self._arriving and not self._rejected
         if arriving or self._deadline is not None:
             self._watch_deadline(arriving=arriving)
 
     @override
     def eof_received(self) -> bool:  # type: ignore[override]
         if self._arriving:
-            self._refuse(HTTPStatus.BAD_REQUEST, b"The request ended before it was complete.")
-        last = self._last_to_answer()
+            self._reject(HTTPStatus.BAD_REQUEST, b"The request ended before it was complete.")
+        last = self._last_pending()
         if last is None or self.scheme == "https":
             return False
         last.keep_alive = False
@@ -180,12 +180,12 @@ class LimitedProtocol(SheddingProtocol):
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self._arriving = self._in_head = True
-        self._offered_upgrade = False
-        self._trailers = self._pieces = self._body_bytes = 0
+        self._has_upgrade = False
+        self._trailers = self._chunks = self._body_bytes = 0
 
     @override
     def on_header(self, name: bytes, value: bytes) -> None:
-        # Trailers come here too, and are no headers.
+        # The parser reports trailers here, too.
         if self._in_head:
             name = name.lower()
             if name == b"expect":
@@ -193,62 +193,62 @@ class LimitedProtocol(SheddingProtocol):
             self.headers.append((name, value))
         else:
             self._trailers += 1
-        if len(self.headers) > MOST_HEADERS or self._trailers > MOST_HEADERS:
-            self._refuse_head()
+        if len(self.headers) > MAX_HEADERS or self._trailers > MAX_HEADERS:
+            self._reject_head()
 
     @override
     def on_headers_complete(self) -> None:
         self._in_head = False
-        if self._head_may_be_large and self._head_bytes() > MOST_HEAD_BYTES:
-            self._refuse_head()
-        if b"%" in self.url and self.url.partition(b"?")[0].count(b"%") > MOST_PATH_ESCAPES:
+        if self._head_may_be_large and self._head_bytes() > MAX_HEAD_BYTES:
+            self._reject_head()
+        if b"%" in self.url and self.url.partition(b"?")[0].count(b"%") > MAX_PATH_ESCAPES:
             raise ValueError("too many escapes in the path")
-        if self.pipeline and len(self.pipeline) >= self._most_pipelined():
-            raise ValueError("too many requests without waiting for an answer")
-        self._offered_upgrade = self.parser.should_upgrade()
-        if not self._offered_upgrade:
+        if self.pipeline and len(self.pipeline) >= self._max_pipelined():
+            raise ValueError("too many pipelined requests")
+        self._has_upgrade = self.parser.should_upgrade()
+        if not self._has_upgrade:
             super().on_headers_complete()
         elif self.parser.get_method() == b"CONNECT":
-            raise ValueError("this is no proxy")
+            raise ValueError("CONNECT is not supported")
 
     @override
     def on_body(self, body: bytes) -> None:
         self._framing_bytes -= len(body)
         self._body_bytes += len(body)
-        self._pieces += 1
-        if self._pieces > MOST_SMALL_PIECES + self._body_bytes // LEAST_PIECE:
-            raise ValueError("too many small pieces of a body")
+        self._chunks += 1
+        if self._chunks > MAX_SMALL_CHUNKS + self._body_bytes // MIN_CHUNK:
+            raise ValueError("too many small chunks")
         if self.cycle.response_complete:
-            # The answer went out long ago and the application has thrown away as much as it will.
+            # The response was sent, and the application has stopped discarding the rest of the body.
             self.transport.close()
         super().on_body(body)
 
     @override
     def on_message_complete(self) -> None:
-        if not self._offered_upgrade:
+        if not self._has_upgrade:
             self._arriving = False
             self._completed_one = True
             scope: dict[str, Any] = self.cycle.scope  # type: ignore[assignment]
             scope[ARRIVAL] = self.sequence.next()
-            # For an application that has not begun yet: it need not ask for it.
+            # An application that has not started yet need not receive the body in messages.
             scope[WHOLE_BODY] = self.cycle.body
             super().on_message_complete()
 
     @override
     def shutdown(self) -> None:
-        """End the connection, since the server stops, without losing a request that is on its way.
+        """End the connection when the server stops, without losing a request in transit.
 
         A connection without a request gets 503 before it ends: a client that sends one at this moment reads that as the
         response to it, and one that sends none discards the connection. What still arrives is read, because closing a
         connection with unread data resets it.
         """
-        if self._refused:
+        if self._rejected:
             return
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is not None and (cycle.more_body or not cycle.response_complete):
             super().shutdown()
             return
-        self._refused = True
+        self._rejected = True
         self._watch_deadline(arriving=False)
         if self.is_paused:
             self.resume()
@@ -259,10 +259,10 @@ class LimitedProtocol(SheddingProtocol):
 
     @override
     def send_400_response(self, msg: str) -> None:
-        self._refuse(HTTPStatus.BAD_REQUEST, msg.encode("ascii"))
+        self._reject(HTTPStatus.BAD_REQUEST, msg.encode("ascii"))
 
-    def _most_pipelined(self) -> int:
-        return min(MOST_PIPELINED, MOST_PIPELINED_IN_ALL // len(self.connections))
+    def _max_pipelined(self) -> int:
+        return min(MAX_PIPELINED, MAX_PIPELINED_TOTAL // len(self.connections))
 
     def _head_bytes(self) -> int:
         return len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers)
@@ -271,24 +271,24 @@ class LimitedProtocol(SheddingProtocol):
         while data:
             try:
                 self.parser.feed_data(data)
-            except httptools.HttpParserUpgrade as offer:
-                # The parser takes what follows the offer for another protocol, a body included: it starts anew with
-                # the same request without the offer.
-                data = self._head_without_offer() + data[offer.args[0] :]
+            except httptools.HttpParserUpgrade as upgrade:
+                # The parser treats everything after the head as another protocol, even a body. Parse the same request
+                # again without `Upgrade`.
+                data = self._head_without_upgrade() + data[upgrade.args[0] :]
                 self.parser = httptools.HttpRequestParser(self)
                 self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
             else:
                 return
 
-    def _head_without_offer(self) -> bytes:
+    def _head_without_upgrade(self) -> bytes:
         first = b"%b %b HTTP/%b" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
-        kept = (b"%b: %b" % header for header in self.headers if header[0] != b"upgrade")
-        return b"\r\n".join([first, *kept, b"", b""])
+        headers = (b"%b: %b" % header for header in self.headers if header[0] != b"upgrade")
+        return b"\r\n".join([first, *headers, b"", b""])
 
     def _watch_deadline(self, *, arriving: bool) -> None:
-        """One deadline for a whole request, from the connection's start or its own first byte to its last."""
+        """Start or cancel the deadline of a request, from the connection's start or its first byte to its last."""
         if arriving and self._deadline is None:
-            self._deadline = self.loop.call_later(self.request_timeout, self._refuse, HTTPStatus.REQUEST_TIMEOUT)
+            self._deadline = self.loop.call_later(self.request_timeout, self._reject, HTTPStatus.REQUEST_TIMEOUT)
         elif not arriving and self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
@@ -299,27 +299,27 @@ class LimitedProtocol(SheddingProtocol):
         load_shedder = self.load_shedder
         scope: dict[str, Any] = cycle.scope  # type: ignore[assignment]
         if not cycle.more_body:
-            # It waited behind others, whose effects it must see.
+            # It was queued behind other requests, and must see their effects.
             scope[ARRIVAL] = self.sequence.next()
         scope[HEADERS_CACHE] = self._last_head
         scope[RESPONSE_WRITER] = ResponseWriter(cycle, load_shedder)
-        load_shedder.came += 1
-        if load_shedder.came >= MIN_REQUESTS or load_shedder.is_on:
-            load_shedder.watch()
-        way = self._attend(cycle, app, self.was_late) if load_shedder.watches else cycle.run_asgi(app)
-        # Held by its connection, which has one at a time; the server's own list would cost a callback for each call.
-        self._task = self.loop.create_task(way)
+        load_shedder.arrived += 1
+        if load_shedder.arrived >= MIN_REQUESTS or load_shedder.active:
+            load_shedder.measure()
+        run = self._run_or_reject(cycle, app, self.was_late) if load_shedder.measuring else cycle.run_asgi(app)
+        # Referenced by its connection, which runs one at a time; uvicorn's task set would cost a callback per request.
+        self._task = self.loop.create_task(run)
 
-    def _refuse_head(self) -> NoReturn:
-        self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+    def _reject_head(self) -> NoReturn:
+        self._reject(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
         raise ValueError("request head too large")
 
-    def _refuse(self, status: HTTPStatus, text: bytes = b"") -> None:
-        if self._refused or self.transport.is_closing():
+    def _reject(self, status: HTTPStatus, text: bytes = b"") -> None:
+        if self._rejected or self.transport.is_closing():
             return
-        self._refused = True
+        self._rejected = True
         self.metrics.add(CONNECTION_REJECTIONS[status])
-        last = self._last_to_answer()
+        last = self._last_pending()
         if last is not None:
             last.keep_alive = False
             return
@@ -330,8 +330,8 @@ class LimitedProtocol(SheddingProtocol):
             cycle.disconnected = True
         self.transport.close()
 
-    def _last_to_answer(self) -> RequestResponseCycle | None:
-        """The last request that arrived whole and is not answered yet; one behind it will not be."""
+    def _last_pending(self) -> RequestResponseCycle | None:
+        """Return the last complete request without a response; an incomplete one after it is dropped."""
         if self.pipeline and self.pipeline[0][0].more_body:
             self.pipeline.popleft()
         last = self.pipeline[0][0] if self.pipeline else self._running

@@ -1,4 +1,4 @@
-"""Our cookies: reading them out of whatever else a caller sends, and setting them."""
+"""The console's cookies: parse them from a Cookie header, and build Set-Cookie values."""
 
 import re
 from email.utils import formatdate
@@ -11,23 +11,23 @@ from cloudconsole.spec.constants import CSRF_COOKIE, SESSION_COOKIE
 
 OPERATOR_COOKIE: Final = "operatorid"
 OPERATOR_PATH: Final = "/admin/"
-"""Where the operator pages are, and over http the path of their cookies."""
+"""Path of the operator pages; over http also of their cookies."""
 
 CSRF_SECONDS: Final = 52 * 7 * 24 * 3600
 
-TRIED_AT_MOST: Final = 4
-"""Same-named cookies that are looked at; a caller gains nothing by sending more."""
-MOST_COOKIES: Final = 2048
-"""Of any name; browsers send fewer than 200 to one site."""
-MOST_OF_OURS: Final = 64
-"""Of our names, before those that are looked at are chosen."""
+MAX_TRIED: Final = 4
+"""Same-named cookies that are tried; a client gains nothing by sending more."""
+MAX_COOKIES: Final = 2048
+"""Cookies of any name that are parsed; browsers send fewer than 200 to one site."""
+MAX_MATCHES: Final = 64
+"""Cookies of the console's names that are matched, before `MAX_TRIED` applies to each name."""
 
-# For what `_first_cookies` gives. Possessive, so that matching takes linear time.
+# Matches the result of `_first_cookies`. Possessive quantifiers make it linear in time.
 _OURS: Final = re.compile(rf';\s*+({SESSION_COOKIE}|{CSRF_COOKIE})\s*+=\s*+("?)([0-9A-Za-z]++)\2\s*+(?=;|$)')
 
 
 def _operator_name(name: str, *, secure: bool) -> str:
-    """Over https with the `__Host-` prefix: browsers accept such a cookie only from this very host, over https."""
+    """Add the `__Host-` prefix over https: browsers accept such a cookie only from this host, over https."""
     return f"__Host-{name}" if secure else name
 
 
@@ -40,8 +40,8 @@ _OPERATORS: Final = _operator_patterns(OPERATOR_COOKIE, r'("?)([0-9A-Za-z]++)\1'
 _NOTICE_COOKIE: Final = "operatornotice"
 _NOTICE: Final = _operator_patterns(_NOTICE_COOKIE, r"([0-9A-Za-z%_.~-]++)")
 _NOTICE_SECONDS: Final = 60
-_LONGEST_NOTICE: Final = 320
-"""In characters: as the longest of bytes they are within what browsers keep."""
+_MAX_NOTICE: Final = 320
+"""Characters; even with all of them escaped, the cookie is within the limits of browsers."""
 
 
 class Cookies(NamedTuple):
@@ -50,26 +50,26 @@ class Cookies(NamedTuple):
 
 
 def read_cookies(header: str) -> Cookies:
-    """Every value of our two names, in order. Anything else in the header, well-formed or not, is passed over."""
+    """Return the session and CSRF cookies in order; ignore anything else, well-formed or not."""
     cookies = Cookies([], [])
-    for match in islice(_OURS.finditer(_first_cookies(header)), MOST_OF_OURS):
+    for match in islice(_OURS.finditer(_first_cookies(header)), MAX_MATCHES):
         name, _, value = match.groups()
-        found = cookies.sessions if name == SESSION_COOKIE else cookies.csrf_tokens
-        if len(found) < TRIED_AT_MOST:
-            found.append(value)
+        values = cookies.sessions if name == SESSION_COOKIE else cookies.csrf_tokens
+        if len(values) < MAX_TRIED:
+            values.append(value)
     return cookies
 
 
 def _first_cookies(header: str) -> str:
-    """As many as are looked at, each after a semicolon."""
-    if header.count(";") >= MOST_COOKIES:
-        header = ";".join(header.split(";", MOST_COOKIES)[:MOST_COOKIES])
+    """Limit the number of cookies, and put a semicolon before each."""
+    if header.count(";") >= MAX_COOKIES:
+        header = ";".join(header.split(";", MAX_COOKIES)[:MAX_COOKIES])
     return ";" + header
 
 
 def read_operator_cookies(header: str, *, secure: bool) -> list[str]:
-    """Every value of the operator cookie, in order; only the operator pages look for it."""
-    return [found[2] for found in islice(_OPERATORS[secure].finditer(_first_cookies(header)), TRIED_AT_MOST)]
+    """Return the operator cookies in order."""
+    return [match[2] for match in islice(_OPERATORS[secure].finditer(_first_cookies(header)), MAX_TRIED)]
 
 
 def operator_cookie(session_id: str, *, secure: bool) -> str:
@@ -81,15 +81,15 @@ def clear_operator_cookie(*, secure: bool) -> str:
 
 
 def notice_cookie(text: str, *, secure: bool) -> str:
-    """What was just done, for the next of the operators' pages to say once."""
-    value = quote(text[:_LONGEST_NOTICE], safe="")
+    """Return a cookie whose text the next operator page shows once."""
+    value = quote(text[:_MAX_NOTICE], safe="")
     rest = f"HttpOnly; Max-Age={_NOTICE_SECONDS}; {_operator_attributes(secure)}"
     return f"{_operator_name(_NOTICE_COOKIE, secure=secure)}={value}; {rest}"
 
 
 def read_notice(header: str, *, secure: bool) -> str | None:
-    found = _NOTICE[secure].search(_first_cookies(header))
-    return None if found is None else unquote(found[1], errors="replace")
+    match = _NOTICE[secure].search(_first_cookies(header))
+    return None if match is None else unquote(match[1], errors="replace")
 
 
 def clear_notice_cookie(*, secure: bool) -> str:
@@ -102,7 +102,7 @@ def _cleared(name: str, *, secure: bool) -> str:
 
 
 def _operator_attributes(secure: bool) -> str:
-    # The prefix demands the path "/".
+    # The `__Host-` prefix requires the path "/".
     return f"Path={'/' if secure else OPERATOR_PATH}; SameSite=Strict{_secure(secure)}"
 
 

@@ -1,4 +1,4 @@
-"""CSRF: tokens that only we can make, bound to a session at login, and requests that only our own pages can send."""
+"""CSRF protection: signed tokens, bound to a session at login, and Origin checks."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -17,13 +17,13 @@ TOKEN_LENGTH: Final = 64
 
 
 class CsrfTokens:
-    """A token is a random seed and a MAC over it: a made-up one is refused, and an anonymous one costs no storage."""
+    """Tokens consist of a random seed and its MAC: forged ones are rejected, and anonymous ones need no storage."""
 
     def __init__(self, key: bytes, randomness: RandomSource = SYSTEM_RANDOM) -> None:
         self._randomness = randomness
         self._mac = blake2b(key=key, digest_size=(TOKEN_LENGTH - SEED_LENGTH) // 2)
         self.from_seed: Callable[[str], str] = lru_cache(maxsize=1024)(self._from_seed)
-        """Of sessions in use. Strangers' are not remembered: a flood of them would drive out the others."""
+        """Cached, for sessions only: a flood of anonymous tokens would evict those of sessions."""
 
     def new(self) -> str:
         return self._from_seed(self._randomness.token_bytes(SEED_LENGTH // 2).hex())
@@ -37,21 +37,21 @@ class CsrfTokens:
         return len(token) == TOKEN_LENGTH and _equal(token, self._from_seed(token[:SEED_LENGTH]))
 
     def is_of(self, session: Session, token: str) -> bool:
-        """Whether the token is the session's."""
+        """Return whether the token belongs to the session."""
         return _equal(token, self.from_seed(session.csrf_seed))
 
     def came_along(self, session: Session, request: Request) -> bool:
-        """Whether the session's token is among the request's cookies."""
+        """Return whether the session's token is among the request's cookies."""
         return any(self.is_of(session, sent) for sent in request.head.cookies.csrf_tokens)
 
     def check_call(self, request: Request, session: Session) -> None:
-        """Of a call in a session: the header must equal a cookie, and both must be this session's token."""
+        """Check a request in a session: the header must equal a cookie, and both must be the session's token."""
         check_origin(request)
         if not request.head.has_csrf_cookie or not self.is_of(session, request.head.csrf_token):
             raise CsrfFailed
 
     def check_login(self, request: Request, field: object) -> str:
-        """Of a login: the token, which must equal a cookie and be one that we issued. Gives its seed."""
+        """Check a login: the token must equal a cookie and have a valid MAC. Return its seed."""
         token = field if isinstance(field, str) and field else request.head.csrf_token
         if token not in request.head.cookies.csrf_tokens or not self.is_ours(token):
             raise CsrfFailed
@@ -59,7 +59,7 @@ class CsrfTokens:
 
 
 def check_origin(request: Request) -> None:
-    """Refuse what a foreign page makes a browser send. Scripts send neither header, which is fine."""
+    """Reject requests that a browser sends for a foreign page; other clients send neither header."""
     origin = request.head.origin
     if origin is not None and (request.origin is None or parse_origin(origin) != request.origin):
         raise CsrfFailed
@@ -68,5 +68,5 @@ def check_origin(request: Request) -> None:
 
 
 def _equal(sent: str, ours: str) -> bool:
-    """Compared in a time that does not tell where they differ; what is ours is always ASCII."""
+    """Compare in constant time; `ours` is always ASCII."""
     return sent.isascii() and compare_digest(sent, ours)

@@ -1,4 +1,4 @@
-"""Whether the process is alive and ready to serve, for whatever watches it; answered for any Host."""
+"""Liveness and readiness endpoints, for any Host."""
 
 import logging
 from collections.abc import Callable
@@ -34,11 +34,10 @@ class HealthEndpoint:
         self._is_incompatible = False
 
     async def alive(self, request: Request) -> Response:
-        """Always: that we answer is all there is to know."""
         return json_response(envelope.notice(_ALIVE, 200, request.head.language))
 
     async def ready(self, request: Request) -> Response:
-        """Only while calls would be served: not when stopping, nor without a store that this program can serve."""
+        """Succeed unless the server is stopping or its store is unavailable or incompatible."""
         await self._reader.changes.poll()
         if self._is_draining():
             raise Unavailable
@@ -46,7 +45,7 @@ class HealthEndpoint:
         return json_response(envelope.notice(_READY, 200, request.head.language))
 
     async def _require_compatible_store(self) -> None:
-        """Log when it becomes incompatible and when that ends, not each time that somebody asks."""
+        """Log only transitions, not every probe."""
         incompatible, own = await unexpected_revisions(self._reader), known_revisions()[0]
         if incompatible and not self._is_incompatible:
             log.warning(

@@ -22,23 +22,23 @@ from cloudconsole.store.sessions import Session
 log = logging.getLogger(__name__)
 
 REVOKED: Final = "session_revoked"
-"""What the access trail calls a session's end that the cloud decided."""
-MOST_REMEMBERED: Final = 10_000
+"""Audit event: a session ended because Keystone no longer accepts its token."""
+MAX_REMEMBERED: Final = 10_000
 
 
 class IdentityProvider(Struct, frozen=True):
-    """One way in; each has its own turns, so that a slow one holds up nobody at another."""
+    """Identity backend with a separate limiter, so that a slow provider does not delay logins at others."""
 
     backend: IdentityBackend
     limiter: ConcurrencyLimiter
     verifier: TokenVerifier | None = None
-    """Of sessions that another than the console vouches for."""
+    """Verifies the tokens of federated sessions; None for local accounts."""
     revoker: TokenRevoker | None = None
-    """Of their tokens."""
+    """Revokes these tokens."""
 
 
 class TokenRevalidator:
-    """Asks again and again whether the tokens of guests' sessions are still good, and ends those whose are not."""
+    """Periodically revalidates the tokens of federated sessions; ends sessions whose tokens are invalid."""
 
     def __init__(
         self,
@@ -49,83 +49,83 @@ class TokenRevalidator:
         writer: Writer,
     ) -> None:
         self._providers = providers
-        self._every = every
+        self._interval = every
         self._clock = clock
         self._activity = activity
         self._writer = writer
-        self._vouched: dict[bytes, float] = {}
-        self._asking: dict[bytes, asyncio.Task[bool]] = {}
+        self._validated: dict[bytes, float] = {}
+        self._verifications: dict[bytes, asyncio.Task[bool]] = {}
 
     def opened(self, id_hash: bytes) -> None:
-        """A session was opened just now: its token is good."""
+        """Record the token of a new session as valid."""
         self._remember(id_hash, self._clock.now())
 
     async def ensure_valid(self, session: Session, access: CloudCredentials, client: ClientInfo) -> None:
-        """See that the session may still be served; `LoginRequired` where its token is no good any more."""
+        """Revalidate the token if it is due; raise `LoginRequired` if it is invalid."""
         now = self._clock.now()
-        vouched_at = self._vouched.get(session.id_hash)
+        validated_at = self._validated.get(session.id_hash)
         # `<=`, because a clock may be set back.
-        if vouched_at is not None and vouched_at <= now < vouched_at + self._every:
+        if validated_at is not None and validated_at <= now < validated_at + self._interval:
             return
         await self.revalidate(session, access, client)
 
     async def revalidate(self, session: Session, access: CloudCredentials, client: ClientInfo) -> None:
-        """Ask, however lately it was done, whether the token is good; if not, the session ends with `LoginRequired`."""
-        if await self._is_good(session, access, client):
+        """Verify the token now; if it is invalid, end the session and raise `LoginRequired`."""
+        if await self._is_valid(session, access, client):
             return
-        self._vouched.pop(session.id_hash, None)
+        self._validated.pop(session.id_hash, None)
         end = self._activity.end_session
         await self._writer.write(end, session.id_hash, session.log_name, client, int(self._clock.now()), REVOKED)
         await self._writer.wait_for_replicas()
         raise LoginRequired
 
     async def revoke(self, session: Session, client: ClientInfo) -> None:
-        """Make the token of an ended session worthless, as far as its endpoint can be reached."""
-        self._vouched.pop(session.id_hash, None)
+        """Revoke the token of an ended session; log a failure."""
+        self._validated.pop(session.id_hash, None)
         verifier = self._verifier_for(session)
         if verifier is not None and session.credentials is not None:
             try:
                 await verifier.revoke(session.credentials, client)
             except ApiError as problem:
-                log.warning("a token could not be revoked at logout: %s", problem.error)
+                log.warning("could not revoke a token at logout: %s", problem.error)
 
-    async def _is_good(self, session: Session, access: CloudCredentials, client: ClientInfo) -> bool:
+    async def _is_valid(self, session: Session, access: CloudCredentials, client: ClientInfo) -> bool:
         verifier = self._verifier_for(session)
         if verifier is None:
             return False
-        if not self._every:
+        if not self._interval:
             return await self._verify(session.id_hash, verifier, access, client)
-        # Those who come together ask once; the asking outlives the one who began it.
-        asking = self._asking.get(session.id_hash)
-        if asking is None:
-            asking = asyncio.create_task(self._verify(session.id_hash, verifier, access, client))
-            self._asking[session.id_hash] = asking
-            asking.add_done_callback(lambda _task: self._asking.pop(session.id_hash, None))
-        return await asyncio.shield(asking)
+        # Concurrent requests share one verification, which continues if the first of them is cancelled.
+        verification = self._verifications.get(session.id_hash)
+        if verification is None:
+            verification = asyncio.create_task(self._verify(session.id_hash, verifier, access, client))
+            self._verifications[session.id_hash] = verification
+            verification.add_done_callback(lambda _task: self._verifications.pop(session.id_hash, None))
+        return await asyncio.shield(verification)
 
     async def _verify(
         self, id_hash: bytes, verifier: TokenVerifier, access: CloudCredentials, client: ClientInfo
     ) -> bool:
-        asked_at = self._clock.now()
-        is_good = await verifier.is_valid(access, client)
-        if is_good:
-            # Not as of when the last one came who waited with the first: the token may have been revoked before.
-            self._remember(id_hash, asked_at)
-        return is_good
+        started_at = self._clock.now()
+        is_valid = await verifier.is_valid(access, client)
+        if is_valid:
+            # As of the start: the token may be revoked while others join the wait.
+            self._remember(id_hash, started_at)
+        return is_valid
 
     def _verifier_for(self, session: Session) -> TokenVerifier | None:
-        """None where the endpoint is not among the settings any more."""
+        """Return None if the endpoint is no longer configured."""
         provider = None if session.credentials is None else self._providers.get(session.credentials.endpoint)
         return None if provider is None else provider.verifier
 
     def _remember(self, id_hash: bytes, moment: float) -> None:
-        if len(self._vouched) >= MOST_REMEMBERED:
-            self._vouched.clear()
-        self._vouched[id_hash] = moment
+        if len(self._validated) >= MAX_REMEMBERED:
+            self._validated.clear()
+        self._validated[id_hash] = moment
 
 
 LOCAL_REGION: Final = ""
-"""What stands for the console's own accounts; an identity endpoint's address, in one form, for those of another."""
+"""Key of the local accounts; the key of a Keystone is its normalised address."""
 
 
 class IdentityProviders:
@@ -141,13 +141,13 @@ class IdentityProviders:
         self._any_region = settings.any_region
 
     def offered(self, origin: str | None) -> list[str]:
-        """The addresses to send as region; our own origin's where no other is set."""
+        """Return the regions that clients may send; by default the console's origin."""
         if self._addresses:
             return list(self._addresses)
         return [f"{origin}/v3"] if origin else []
 
     def for_region(self, region: str, origin: str | None) -> str:
-        """Whose accounts are meant."""
+        """Return the identity endpoint of a region."""
         address = normalise_region(region)
         if address is not None:
             endpoint = self._accepted.get(address)

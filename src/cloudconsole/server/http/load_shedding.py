@@ -1,13 +1,13 @@
-"""When more calls come than can be answered: who is served at once, and who is told to come back.
+"""Load shedding: reject requests beyond a worker's capacity, early and cheaply.
 
-A worker's loop goes round: it reads what has come on all its connections, then does that work. A crowd shows in the
-rounds: while one took long, many more calls have come, and together they are more than a burst. From then on a round
-has a budget of processor time, and calls whose turn comes when it is used up are refused (503 with `Retry-After`).
+Each iteration of a worker's event loop reads from all connections, then processes what arrived. Overload shows in the
+iterations: during a long one many more requests arrive, and together they exceed a burst. From then on each iteration
+has a budget of CPU time, and requests that start when it is used up are rejected (503 with `Retry-After`).
 
-To refuse costs more than half of what it costs to answer, most of it for reading and writing. So whoever was refused is
-not read from until its turn comes, a few at a time; what it sent meanwhile has waited, and is refused, too. That way
-most of the time is left for those who are served, and they are served about as soon as ever. As long as time is left
-over, more and more are heard at a time: once all are, and nobody was refused for a moment, the crowd is gone.
+A rejection costs more than half as much as a response, mostly for reading and writing. So a rejected connection is
+paused and resumed later, a few connections at a time; a request that it sent meanwhile is late, and is rejected too.
+This leaves most of the time for the requests that are served, with near-normal latency. While there is time left, more
+and more connections are resumed per tick. Shedding stops when all are resumed and nothing was rejected for a moment.
 """
 
 import asyncio
@@ -17,54 +17,54 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 MIN_REQUESTS: Final = 64
-LONG_ROUND: Final = 0.02
-"""Of processor time: that others have the processor makes no crowd of less than a burst."""
+LONG_ITERATION: Final = 0.02
+"""Seconds of CPU time, so that other processes on the machine do not make an iteration look long."""
 BURST: Final = 512
-"""Calls of a round, and of the long ones right before it, that are simply answered; what is more, is a crowd."""
+"""Requests in an iteration, and in the long ones right before it, that are simply served; more is overload."""
 
 BUDGET: Final = 0.001
-"""And the time in which nothing was to be done right before, since calls that come in small bunches are no crowd."""
-LEAST_SERVED: Final = 8
+"""Seconds, plus the idle time right before, since requests that arrive in small groups are no overload."""
+MIN_SERVED: Final = 8
 TICK: Final = 0.001
-HEARD_A_TICK: Final = 2
-"""And so many more with every tick since a round was too short for all."""
+RESUMED_PER_TICK: Final = 2
+"""Increases by itself with every tick since the budget was last exceeded."""
 LATE: Final = 0.01
-"""What was sent to a connection that rested longer may have waited that long."""
+"""Requests on a connection that was paused for longer than this may have waited as long."""
 
-LASTING: Final = 0.1
-"""Seconds since a round was too short for all, after which a crowd is gone if nobody waits to be heard again."""
+COOLDOWN: Final = 0.1
+"""Seconds since the budget was last exceeded, after which shedding stops if no connection is paused."""
 
 
 class Connection(Protocol):
     is_paused: bool
     was_late: bool
-    """Whether what it brings now may have waited while it was not read from."""
+    """Whether the request that it reads now may have waited while the connection was paused."""
 
     def pause(self) -> None:
-        """Read no more for now."""
+        """Stop reading."""
 
     def resume(self) -> None:
-        """Read on."""
+        """Continue reading."""
 
 
 class LoadShedder:
-    """One worker's crowd; `is_on` while there is one."""
+    """Overload detection and load shedding of one worker; `active` during overload."""
 
     __slots__ = (
         "_budget",
-        "_fell_short",
-        "_gathered",
-        "_heard",
-        "_hears",
-        "_resting",
-        "_round_began",
-        "_round_work",
+        "_burst",
+        "_exceeded_at",
+        "_iteration_start",
+        "_iteration_work",
+        "_paused",
+        "_resume_limit",
+        "_resumed",
         "_seconds",
         "_started",
         "_work",
-        "came",
-        "is_on",
-        "watches",
+        "active",
+        "arrived",
+        "measuring",
     )
 
     def __init__(
@@ -72,92 +72,92 @@ class LoadShedder:
     ) -> None:
         self._seconds = seconds
         self._work = work
-        self.is_on = False
-        self.watches = False
-        """While it does, calls that are about to begin ask whether they may."""
-        self.came = 0
-        """Calls since the last answer: the connections count them, and whoever writes answers begins anew."""
-        self._started = self._gathered = self._hears = 0
-        self._round_began = self._round_work = 0.0
+        self.active = False
+        self.measuring = False
+        """While true, every request calls `should_reject` before it starts."""
+        self.arrived = 0
+        """Requests since the last response; counted by connections, reset by response writers."""
+        self._started = self._burst = self._resume_limit = 0
+        self._iteration_start = self._iteration_work = 0.0
         self._budget = BUDGET
-        self._fell_short = 0.0
-        """When a round was last too short for all."""
-        self._resting: deque[tuple[Connection, float]] = deque()
-        self._heard: list[Connection] = []
+        self._exceeded_at = 0.0
+        """When the budget was last exceeded."""
+        self._paused: deque[tuple[Connection, float]] = deque()
+        self._resumed: list[Connection] = []
 
-    def watch(self) -> None:
-        """One more of many calls has come: look at the rounds, which would cost those of a quiet worker too much."""
-        self._gathered += 1
-        if not self.watches:
-            self.watches = True
-            # Rounds are not looked at while nobody comes.
-            self.is_on = self.is_on and self._lasts(self._seconds())
-            asyncio.get_running_loop().call_soon(self._begin_watching)
+    def measure(self) -> None:
+        """Count a request and start to measure loop iterations; an idle worker saves that cost."""
+        self._burst += 1
+        if not self.measuring:
+            self.measuring = True
+            # Iterations are not measured while no requests arrive.
+            self.active = self.active and self._continues(self._seconds())
+            asyncio.get_running_loop().call_soon(self._start_measuring)
 
-    def should_reject(self, *, came_late: bool) -> bool:
-        """Whether a call that is about to begin must be refused."""
-        if came_late or not self.is_on:
-            return came_late
+    def should_reject(self, *, is_late: bool) -> bool:
+        """Return whether a request that is about to start must be rejected."""
+        if is_late or not self.active:
+            return is_late
         self._started += 1
-        falls_short = self._started > LEAST_SERVED and self._work() - self._round_work > self._budget
-        if falls_short:
-            self._fell_short = self._round_began
-            self._hears = 0
-        return falls_short
+        is_exceeded = self._started > MIN_SERVED and self._work() - self._iteration_work > self._budget
+        if is_exceeded:
+            self._exceeded_at = self._iteration_start
+            self._resume_limit = 0
+        return is_exceeded
 
     def pause(self, connection: Connection) -> None:
-        """Do not read from one that was refused until its turn comes."""
+        """Pause a connection after a rejection; it is resumed in order."""
         if connection.is_paused:
             return
-        if not self._resting and not self._heard:
+        if not self._paused and not self._resumed:
             asyncio.get_running_loop().call_later(TICK, self._tick)
         connection.pause()
-        self._resting.append((connection, self._seconds()))
+        self._paused.append((connection, self._seconds()))
 
-    def _begin_watching(self) -> None:
-        """Runs amidst the work of a round; what it asks for runs before that of the next."""
-        self._begin_round()
-        asyncio.get_running_loop().call_soon(self._go_round)
+    def _start_measuring(self) -> None:
+        """Runs among the callbacks of an iteration; what it schedules runs before those of the next."""
+        self._start_iteration()
+        asyncio.get_running_loop().call_soon(self._measure_iteration)
 
-    def _go_round(self) -> None:
-        """Runs once in every round, after calls have come and before their work is done; ends when there are few."""
-        came, self.came = self.came, 0
-        work = self._begin_round()
-        if self.is_on:
-            self.is_on = self._lasts(self._round_began)
-            self._gathered = 0
+    def _measure_iteration(self) -> None:
+        """Runs once per iteration, after reading and before processing; stops when few requests arrive."""
+        arrived, self.arrived = self.arrived, 0
+        work = self._start_iteration()
+        if self.active:
+            self.active = self._continues(self._iteration_start)
+            self._burst = 0
         else:
-            if work < LONG_ROUND or came < MIN_REQUESTS:
-                self._gathered = came
-            self.is_on = self._gathered > BURST
-            self._fell_short = self._round_began
-        self.watches = came >= (1 if self.is_on else MIN_REQUESTS)
-        if self.watches:
-            asyncio.get_running_loop().call_soon(self._go_round)
+            if work < LONG_ITERATION or arrived < MIN_REQUESTS:
+                self._burst = arrived
+            self.active = self._burst > BURST
+            self._exceeded_at = self._iteration_start
+        self.measuring = arrived >= (1 if self.active else MIN_REQUESTS)
+        if self.measuring:
+            asyncio.get_running_loop().call_soon(self._measure_iteration)
 
-    def _lasts(self, now: float) -> bool:
-        return bool(self._resting or self._heard) or now - self._fell_short < LASTING
+    def _continues(self, now: float) -> bool:
+        return bool(self._paused or self._resumed) or now - self._exceeded_at < COOLDOWN
 
-    def _begin_round(self) -> float:
-        """How much work the round before was."""
-        began, before = self._round_began, self._round_work
-        self._round_began, self._round_work = self._seconds(), self._work()
-        work = self._round_work - before
-        self._budget = BUDGET + min(self._round_began - began - work, LATE)
+    def _start_iteration(self) -> float:
+        """Return the CPU time of the previous iteration."""
+        previous_start, previous_work = self._iteration_start, self._iteration_work
+        self._iteration_start, self._iteration_work = self._seconds(), self._work()
+        work = self._iteration_work - previous_work
+        self._budget = BUDGET + min(self._iteration_start - previous_start - work, LATE)
         self._started = 0
         return work
 
     def _tick(self) -> None:
-        """Listen to some of those who rest. What one sent while it rested comes before the next tick."""
-        for connection in self._heard:
+        """Resume some paused connections; a request sent during the pause is read before the next tick."""
+        for connection in self._resumed:
             connection.was_late = False
         now = self._seconds()
-        self._heard = []
-        self._hears += HEARD_A_TICK
-        for _ in range(min(self._hears, len(self._resting))):
-            connection, since = self._resting.popleft()
+        self._resumed = []
+        self._resume_limit += RESUMED_PER_TICK
+        for _ in range(min(self._resume_limit, len(self._paused))):
+            connection, since = self._paused.popleft()
             connection.was_late = now - since > LATE
             connection.resume()
-            self._heard.append(connection)
-        if self._heard:
+            self._resumed.append(connection)
+        if self._resumed:
             asyncio.get_running_loop().call_later(TICK, self._tick)

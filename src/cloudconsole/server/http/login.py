@@ -1,4 +1,4 @@
-"""Logging in and out."""
+"""Login and logout endpoints."""
 
 from dataclasses import dataclass
 
@@ -46,7 +46,7 @@ class LoginEndpoint:
             session = await self.sessions.require(request)
         except LoginRequired:
             if request.head.sessions:
-                # It may have ended a moment ago on another replica whose answer was lost.
+                # Another replica may have ended it a moment ago, with its response lost.
                 await self.authenticator.writer.wait_for_replicas()
             raise
         self.tokens.check_call(request, session)

@@ -17,10 +17,10 @@ from cloudconsole.store.activity import ActivityStore
 
 log = logging.getLogger(__name__)
 
-AGAIN_SECONDS: Final = 3600
-"""An address is noted at most this often."""
-MOST_ADDRESSES: Final = 50
-"""In one worker and one such time; whoever invents addresses fills neither the log nor the store."""
+REPEAT_SECONDS: Final = 3600
+"""Each address is recorded at most once in this time."""
+MAX_ADDRESSES: Final = 50
+"""Per worker and `REPEAT_SECONDS`, so that spoofed addresses flood neither the log nor the store."""
 
 
 class UndeclaredProxies:
@@ -28,21 +28,21 @@ class UndeclaredProxies:
         self._activity = activity
         self._writer = writer
         self._clock = clock
-        self._noted: dict[str, float] = {}
+        self._recorded: dict[str, float] = {}
         self._writing: set[asyncio.Task[None]] = set()
 
     def record(self, address: str) -> None:
-        """Note an address, without making its call wait for it."""
+        """Record an address in the background, without delaying its request."""
         now = self._clock.now()
-        noted_at = self._noted.get(address)
-        if noted_at is not None and now - noted_at < AGAIN_SECONDS:
+        recorded_at = self._recorded.get(address)
+        if recorded_at is not None and now - recorded_at < REPEAT_SECONDS:
             return
-        if len(self._noted) >= MOST_ADDRESSES:
-            self._noted = {known: at for known, at in self._noted.items() if now - at < AGAIN_SECONDS}
-            if len(self._noted) >= MOST_ADDRESSES:
+        if len(self._recorded) >= MAX_ADDRESSES:
+            self._recorded = {known: at for known, at in self._recorded.items() if now - at < REPEAT_SECONDS}
+            if len(self._recorded) >= MAX_ADDRESSES:
                 return
-        self._noted[address] = now
-        log.warning("%s sends forwarded headers and is not among the proxies: they are not believed", address)
+        self._recorded[address] = now
+        log.warning("ignoring forwarded headers from %s: add it to proxies if it is a trusted proxy", address)
         task = asyncio.create_task(self._write(address, int(now)))
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
@@ -51,16 +51,16 @@ class UndeclaredProxies:
         try:
             await self._writer.write(self._activity.record_undeclared_proxy, address, now)
         except ApiError as problem:
-            log.warning("an undeclared proxy could not be noted: %s", problem.__cause__)
+            log.warning("could not record an undeclared proxy: %s", problem.__cause__)
 
 
-LONGEST_CHAIN: Final = 20
-LONGEST_HOST: Final = 300
-"""More than any well-formed Host header has; what is longer is not even looked up, so that it fills no cache."""
+MAX_CHAIN: Final = 20
+MAX_HOST: Final = 300
+"""Longer than any well-formed Host header; longer ones are rejected before they fill the cache."""
 
 
 _NO_PROXY: Final = Text(
-    "This console is for the machine it runs on alone, and takes nothing that a proxy passes on.",
+    "This console serves only the machine it runs on and does not accept requests forwarded by a proxy.",
     "本控制台仅供其所在的机器使用，不接受代理转发的请求。",
 )
 
@@ -81,7 +81,7 @@ class ProxyPolicy:
         self._any_host = not self._hosts and not bound_to_loopback
         self._served_origin = lru_cache(maxsize=1024)(self._origin_of)
         if self._any_host:
-            log.warning("No hosts are set: any Host header is accepted. Set hosts or public_origin.")
+            log.warning("accepting any Host header: set hosts or public_origin to restrict it")
 
     def apply(self, request: Request) -> None:
         """Set the request's effective scheme, host, origin and client address; reject hosts that are not served."""
@@ -102,7 +102,7 @@ class ProxyPolicy:
                 raise InvalidHost
             request.origin = self._public_origin or _own_origin(request)
             return
-        if len(host) > LONGEST_HOST:
+        if len(host) > MAX_HOST:
             raise InvalidHost
         request.host, request.origin = host, self._served_origin(host, request.scheme)
 
@@ -118,18 +118,18 @@ class ProxyPolicy:
         return self._any_host or host in self._hosts or (self._loopback_too and is_loopback(host))
 
     def _forwarded_address(self, head: Headers) -> str | None:
-        """The nearest address of the chain that is not one of our proxies."""
-        chain = [entry.strip() for entry in (head.header(b"x-forwarded-for") or "").rsplit(",", LONGEST_CHAIN)]
-        for entry in reversed(chain[-LONGEST_CHAIN:]):
+        """Return the nearest address of the chain that is not a trusted proxy."""
+        chain = [entry.strip() for entry in (head.header(b"x-forwarded-for") or "").rsplit(",", MAX_CHAIN)]
+        for entry in reversed(chain[-MAX_CHAIN:]):
             address = forwarded_address(entry)
-            # What stands before an entry that is no address may be the caller's own invention.
+            # Entries before an invalid one may be forged by the client.
             if address is None or not is_in_networks(address, self._proxies):
                 return address
         return None
 
 
 def _own_origin(request: Request) -> str | None:
-    """What a caller that names no host has reached: the address of the socket."""
+    """Return the origin for a request without Host: the address of the socket."""
     if request.server is None:
         return None
     host, port = request.server

@@ -1,4 +1,4 @@
-"""Answers as bytes, written to the connection without uvicorn: plain successes, and refusals that must cost little."""
+"""Responses written to the connection as bytes, without uvicorn: plain successes and cheap rejections."""
 
 from functools import cache
 from http import HTTPStatus
@@ -14,7 +14,7 @@ from cloudconsole.spec.i18n import Language
 
 
 class ResponseWriter:
-    """Writes a response in one piece, without uvicorn, which takes two messages and checks each header."""
+    """Writes a response at once; uvicorn takes two messages and checks each header."""
 
     __slots__ = ("_cycle", "_load_shedder")
 
@@ -23,7 +23,7 @@ class ResponseWriter:
         self._load_shedder = load_shedder
 
     def write(self, head: bytes, body: bytes) -> bool:
-        """Return False if the connection cannot take it now."""
+        """Write a response; return False if the connection cannot take it now."""
         cycle = self._cycle
         if cycle.flow.write_paused or cycle.disconnected:
             return False
@@ -31,7 +31,7 @@ class ResponseWriter:
         if not cycle.keep_alive:
             lines.append(b"connection: close\r\n")
         cycle.transport.write(b"".join([*lines, b"\r\n", body]))
-        self._load_shedder.came = 0
+        self._load_shedder.arrived = 0
         cycle.response_started = cycle.response_complete = True
         cycle.message_event.set()
         if not cycle.keep_alive:
@@ -41,19 +41,19 @@ class ResponseWriter:
 
 
 def write_rejection(cycle: RequestResponseCycle, load_shedder: LoadShedder, last_head: HeadersCache) -> None:
-    """Answer 503, with all that a refusal has, for a third of what a call costs; the connection stays."""
+    """Send a complete 503 at a third of the cost of a normal request; the connection stays open."""
     head = last_head.read(list(cycle.scope["headers"]))
     first, body = _rejection(head.language)
     first += (head.given_request_id or new_request_id()).encode()
     writer = ResponseWriter(cycle, load_shedder)
     if not writer.write(first + b"\r\n", b"" if cycle.scope["method"] == "HEAD" else body):
-        # Whoever does not read its answers learns nothing by another.
+        # The client does not read its responses: another one is pointless.
         cycle.transport.close()
 
 
 @cache
 def _rejection(language: Language) -> tuple[bytes, bytes]:
-    """All of it but the request's id, which comes last in the head."""
+    """Return head and body, without the value of `x-request-id`, the last header."""
     error = Unavailable()
     body = envelope.error(error, language)
     headers = [
@@ -68,15 +68,15 @@ def _rejection(language: Language) -> tuple[bytes, bytes]:
     return b"HTTP/1.1 503 Service Unavailable\r\n%bx-request-id: " % lines, body
 
 
-def connection_limit_response(more_headers: HeaderList) -> bytes:
-    """For a connection that is one too many: what a call is told that is turned away, and that it ends."""
+def connection_limit_response(extra_headers: HeaderList) -> bytes:
+    """Return the 503 for a connection over the limit, which is then closed."""
     head, body = _rejection("en")
-    lines = b"".join(b"%b: %b\r\n" % header for header in [*more_headers, (b"connection", b"close")])
+    lines = b"".join(b"%b: %b\r\n" % header for header in [*extra_headers, (b"connection", b"close")])
     return b"%b%b\r\n%b\r\n%b" % (head, new_request_id().encode(), lines, body)
 
 
-def bare_response(status: HTTPStatus, text: bytes, more_headers: HeaderList) -> bytes:
-    """For a request that never was whole: the connection's own answer, without an envelope."""
+def bare_response(status: HTTPStatus, text: bytes, extra_headers: HeaderList) -> bytes:
+    """Return a plain-text response without envelope, for a request that was rejected before it was complete."""
     headers = [
         (b"content-type", b"text/plain"),
         (b"content-length", b"%d" % len(text)),
@@ -85,7 +85,7 @@ def bare_response(status: HTTPStatus, text: bytes, more_headers: HeaderList) -> 
         CLOSED_POLICY,
         NO_STORE,
         *SECURITY_HEADERS,
-        *more_headers,
+        *extra_headers,
     ]
     first = f"HTTP/1.1 {status.value} {status.phrase}".encode()
     lines = [first, *(b"%b: %b" % header for header in headers), b"", text]

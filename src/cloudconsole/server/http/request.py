@@ -16,16 +16,16 @@ from cloudconsole.store.sessions import hash_session_id
 
 HeaderPairs = list[tuple[bytes, bytes]]
 
-LONGEST_CONTENT_TYPE: Final = 300
+MAX_CONTENT_TYPE: Final = 300
 
 _SESSION: Final = re.compile(r"s[0-9a-f]{48}")
 _FORWARDED: Final = frozenset({b"x-forwarded-for", b"x-forwarded-proto", b"x-forwarded-host"})
-_PASSED_ON: Final = frozenset({b"forwarded", b"via", b"x-real-ip"})
+_PROXY_HEADERS: Final = frozenset({b"forwarded", b"via", b"x-real-ip"})
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 class Headers:
-    """Worked out at once, since a call needs nearly all of it."""
+    """Parsed request headers; eagerly, since an action uses nearly all of them."""
 
     __slots__ = (
         "_headers",
@@ -50,37 +50,37 @@ class Headers:
         header = self._headers.get
         self.host = header(b"host")
         self.origin = header(b"origin")
-        self.is_from_foreign_page = _names_foreign_page(header(b"sec-fetch-site"))
+        self.is_from_foreign_page = _is_foreign_page(header(b"sec-fetch-site"))
         self.is_forwarded = not _FORWARDED.isdisjoint(self._headers)
-        """Whether a proxy says that it passes this on."""
+        """Whether a proxy added `X-Forwarded-*` headers that the console reads."""
         given = header(b"x-request-id")
         self.given_request_id = given if given and _REQUEST_ID.fullmatch(given) else None
         self.language: Language = choose_language((header(b"accept-language") or "")[:1000])
 
         length = header(b"content-length")
         self.announces_body = length is not None or b"transfer-encoding" in self._headers
-        # By its first digits: Python does not even read numbers of thousands of them.
+        # The first digits are enough: Python does not convert thousands of them.
         self.content_length = int(length.lstrip("0")[:18] or 0) if length is not None and length.isdecimal() else 0
-        self.media_type, self.charset = _read_content_type((header(b"content-type") or "")[:LONGEST_CONTENT_TYPE])
+        self.media_type, self.charset = _read_content_type((header(b"content-type") or "")[:MAX_CONTENT_TYPE])
 
         self.cookies: Cookies = read_cookies(header(b"cookie") or "")
         self.sessions = [(each, hash_session_id(each)) for each in self.cookies.sessions if _SESSION.fullmatch(each)]
-        """The session ids among the cookies, with the hashes that the store knows them by."""
+        """Well-formed session ids among the cookies, with their hashes in the store."""
         self.csrf_token = header(b"x-csrftoken") or ""
         self.has_csrf_cookie = self.csrf_token in self.cookies.csrf_tokens
-        """Whether the token in the header came as a cookie, too."""
+        """Whether the token in the header equals a cookie."""
 
     def header(self, name: bytes) -> str | None:
         return self._headers.get(name)
 
     @property
     def via_proxy(self) -> bool:
-        """Whether any header is of those that proxies of any kind add."""
-        return any(name in _PASSED_ON or name.startswith(b"x-forwarded-") for name in self._headers)
+        """Whether any header is one that proxies add."""
+        return any(name in _PROXY_HEADERS or name.startswith(b"x-forwarded-") for name in self._headers)
 
 
 class HeadersCache:
-    """The head that came last on a connection: on a kept one, the next is most often the same."""
+    """Last headers of a connection: with keep-alive, the next ones are usually the same."""
 
     __slots__ = ("_head", "_pairs")
 
@@ -95,21 +95,21 @@ class HeadersCache:
 
 
 HEADERS_CACHE: Final = "cloudconsole.last_head"
-"""Where our own connection keeps it, in a request's scope."""
+"""Scope key of the connection's `HeadersCache`."""
 
 
-def _names_foreign_page(sec_fetch_site: str | None) -> bool:
-    """Whether a browser says that a page of another site sends this."""
+def _is_foreign_page(sec_fetch_site: str | None) -> bool:
+    """Return whether the browser reports a page of another site as the sender."""
     if sec_fetch_site is None:
         return False
-    # Anywhere in it: where the header is repeated, one such value is enough.
+    # A substring search, because the header may be repeated.
     sites = sec_fetch_site.lower()
     return "cross-site" in sites or "same-site" in sites
 
 
 @lru_cache(maxsize=256)
 def _read_content_type(header: str) -> tuple[str, str]:
-    """The media type and the charset, either of them empty where it is not given."""
+    """Return media type and charset, empty where absent."""
     name, *parameters = header.lower().split(";")
     pairs = (parameter.partition("=") for parameter in parameters)
     charsets = [value.strip().strip("\"'") for key, _, value in pairs if key.strip() == "charset"]
@@ -117,7 +117,7 @@ def _read_content_type(header: str) -> tuple[str, str]:
 
 
 def _join(pairs: HeaderPairs) -> dict[bytes, str]:
-    """Headers by name; repeated ones joined, which makes any that may come only once invalid."""
+    """Return headers by name; joining makes a repeated header invalid if only one is allowed."""
     headers = {name: value.decode("latin-1") for name, value in pairs}
     if len(headers) != len(pairs):
         joined: dict[bytes, list[str]] = {}
@@ -159,23 +159,23 @@ class RequestSequence:
 
 
 RESPONSE_WRITER: Final = "cloudconsole.response_writer"
-"""Key in the scope for our own connection's `Writer`."""
+"""Scope key of the connection's `Writer`."""
 WHOLE_BODY: Final = "cloudconsole.whole_body"
-"""Where our own connection puts the request's body, once all of it has arrived."""
+"""Scope key of the request's complete body."""
 ARRIVAL: Final = "cloudconsole.arrival"
-"""Where our own connection puts the request's number, once all of it has arrived."""
+"""Scope key of the number of a complete request."""
 DROP: Final = "cloudconsole.drop"
-"""Where a connection offers to end without an answer."""
+"""Scope key of a function that closes the connection without a response."""
 GONE: Final = "cloudconsole.gone"
-"""Where the same one puts an event that tells when the caller has gone, or at least sends no more."""
+"""Scope key of an event that is set when the client has disconnected, or stopped sending."""
 
 
 class ClientGone(Exception):
-    """The caller went away before its request was complete; nobody is left to answer."""
+    """The client disconnected before its request was complete."""
 
 
 def new_request_id() -> str:
-    # Not from `secrets`, which asks the kernel each time: an id need not be hard to guess.
+    # Not from `secrets`, which costs a system call: an id need not be hard to guess.
     return f"{random.getrandbits(64):016x}"
 
 
@@ -203,7 +203,7 @@ class Request:
 
     def __init__(self, scope: Scope, head: Headers, receive: Receive) -> None:
         self.started = time.perf_counter_ns()
-        # What becomes known on the way, for those who count and log calls.
+        # Set while the request is processed; for metrics and logs.
         self.call = OTHER
         self.outcome = OK
         self.user: str | None = None
@@ -214,18 +214,18 @@ class Request:
         self.path: str = scope["path"]
         client = scope.get("client")
         self.peer: str = client[0] if client else ""
-        # As the socket says; `ProxyPolicy` replaces them by what a trusted proxy says.
+        # From the socket; `ProxyPolicy` replaces them with the values of a trusted proxy.
         self.address = self.peer
         self.scheme: str = scope["scheme"]
         self.host: str | None = None
         self.origin: str | None = None
-        """The console's public origin for this request; None where none is set and none can be determined."""
+        """The console's public origin for this request, if known."""
         body: bytearray | None = scope.get(WHOLE_BODY)
         self.body_complete = body is not None or not head.announces_body
         self.body = b"" if body is None else bytes(body)
-        """What has arrived of it so far; the rest is to be received."""
+        """The part that has arrived so far."""
         self.request_id = head.given_request_id or new_request_id()
-        # Removed from the scope, which the connection's side of this request holds: no reference cycle.
+        # Removed from the scope, which the connection references, to avoid a reference cycle.
         self.writer: Writer | None = scope.pop(RESPONSE_WRITER, None)
 
     @property
@@ -252,14 +252,14 @@ class Request:
         return server if server and server[1] else None
 
     def drop_connection(self) -> None:
-        """End the connection under this call, where it can be."""
+        """Close the connection without a response, if it supports that."""
         drop: Callable[[], None] | None = self._scope.get(DROP)
         if drop is not None:
             drop()
 
     @property
     def gone(self) -> asyncio.Event:
-        """Set once the caller has gone or sends no more, where the connection tells."""
+        """Event for the client's disconnection; never set if the connection does not support it."""
         gone: asyncio.Event | None = self._scope.get(GONE)
         return gone or asyncio.Event()
 
@@ -268,7 +268,7 @@ class Request:
         return bytes(self._scope.get("query_string", b""))
 
     def chunk_of(self, message: Message) -> bytes:
-        """The part of the body that a received message has; `body_complete` tells whether it was the last."""
+        """Return the part of the body in a message, and update `body_complete`."""
         if message["type"] != "http.request":
             raise ClientGone
         self.body_complete = not message.get("more_body", False)

@@ -28,7 +28,7 @@ CLOSED_POLICY: Final = (
 )
 
 PLAIN_JSON: Final[HeaderList] = [JSON_TYPE]
-"""The headers of an answer that has none but those of every JSON answer; they are put together beforehand."""
+"""Headers of a plain JSON response, whose head is pre-rendered in `WHOLE_HEAD`."""
 
 WHOLE_HEAD: Final = (
     b"HTTP/1.1 200 OK\r\n"
@@ -36,9 +36,9 @@ WHOLE_HEAD: Final = (
     + b"content-length: %d\r\nx-request-id: %b\r\n"
 )
 AGE: Final = b"age"
-"""How many seconds ago a cloud behind us gave the answer."""
+"""Seconds since the data was read from the upstream cloud."""
 
-DISCARDED_AT_MOST: Final = 8 * 1024 * 1024
+MAX_DISCARDED: Final = 8 * 1024 * 1024
 DISCARD_SECONDS: Final = 10
 
 
@@ -56,7 +56,7 @@ def json_response(body: bytes, status: int = 200, headers: HeaderList | None = N
 
 
 def plain_response(body: bytes, age: int | None = None) -> Response:
-    """A success without headers of its own but its age, which most answers are; see `PLAIN_JSON`."""
+    """Return a success without additional headers but `Age`; see `PLAIN_JSON`."""
     return Response(200, body, PLAIN_JSON, age=age)
 
 
@@ -90,15 +90,15 @@ async def send_response(response: Response, request: Request, send: Send) -> Non
     if request.body_complete:
         await send({"type": "http.response.body", "body": body})
         return
-    # The answer goes out at once, but the connection stays until the caller has sent what it is sending: closing it
-    # under an unread body would reset it, and the caller would never see the answer.
+    # Send the response at once, but keep the connection open while the client sends the rest of its body: closing it
+    # with unread data would reset it, and the client would never see the response.
     await send({"type": "http.response.body", "body": body, "more_body": True})
     await _discard_body(request)
     await send({"type": "http.response.body", "body": b""})
 
 
 def _write_directly(response: Response, request: Request) -> bool:
-    """Whether the connection took a success in one piece."""
+    """Write a success to the connection at once; return False if that is not possible."""
     writer = request.writer
     if writer is None or response.status != 200 or request.method == "HEAD" or not request.body_complete:
         return False
@@ -118,7 +118,7 @@ def _headers(response: Response, request_id: str) -> HeaderList:
 
 
 def _whole_head(response: Response, request_id: str) -> bytes:
-    """The head of a success, in which nothing stands that a caller could have chosen freely."""
+    """Return the head of a success; it contains no unvalidated text of the client."""
     if response.headers[:1] == PLAIN_JSON and response.policy is CLOSED_POLICY and response.caching is NO_STORE:
         head = WHOLE_HEAD % (len(response.body), request_id.encode("ascii"))
         for header in response.headers[1:]:
@@ -132,7 +132,7 @@ async def _discard_body(request: Request) -> None:
     discarded = 0
     try:
         async with asyncio.timeout(DISCARD_SECONDS):
-            while not request.body_complete and discarded < DISCARDED_AT_MOST:
+            while not request.body_complete and discarded < MAX_DISCARDED:
                 discarded += len(request.chunk_of(await request.receive()))
     except (TimeoutError, ClientGone):
         return
@@ -143,7 +143,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 class Route(NamedTuple):
     call: str
-    """Under which name its calls are counted; an action call later gets its action's."""
+    """Label in metrics; a call of an action later gets the action's name."""
     endpoint: Endpoint
 
 

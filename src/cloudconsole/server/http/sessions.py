@@ -1,4 +1,4 @@
-"""Finding the session of a request. Anonymous visitors get an id that means nothing and costs no storage."""
+"""Session lookup by request. Anonymous clients get a meaningless id that needs no storage."""
 
 import asyncio
 import logging
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 TENANTS: Final = "s"
 OPERATORS: Final = "o"
-"""How the ids of their sessions begin: neither can ever stand for the other."""
+"""Prefixes of session ids, which separate the two kinds."""
 
 _ANONYMOUS: Final = re.compile(r"a[0-9a-f]{48}")
 
@@ -28,10 +28,10 @@ _ANONYMOUS: Final = re.compile(r"a[0-9a-f]{48}")
 _ID_BYTES: Final = 24
 
 TOUCH_BATCH_SECONDS: Final = 0.25
-"""For so long uses of sessions are gathered, and then written together."""
+"""Uses of sessions are collected for this time and written together."""
 
 SessionLookup = tuple[str, Session]
-"""A session's id and the session."""
+"""Session id and session."""
 
 
 class Sessions:
@@ -63,15 +63,15 @@ class Sessions:
     def new_id(self, prefix: str = TENANTS) -> str:
         return prefix + self._randomness.token_bytes(_ID_BYTES).hex()
 
-    def id_to_keep(self, request: Request, found: SessionLookup | None) -> str:
-        """What `GET /api/` sets: the live session, else a well-formed anonymous id, else a new one."""
-        if found is not None:
-            return found[0]
+    def id_to_keep(self, request: Request, current: SessionLookup | None) -> str:
+        """Return the id for `GET /api/` to set: the live session, else a well-formed anonymous id, else a new one."""
+        if current is not None:
+            return current[0]
         anonymous = (session_id for session_id in request.head.cookies.sessions if _ANONYMOUS.fullmatch(session_id))
         return next(anonymous, None) or "a" + self._randomness.token_bytes(_ID_BYTES).hex()
 
     async def find(self, request: Request) -> SessionLookup | None:
-        """The live session among the request's cookies, with its id; of several, the one whose token came along."""
+        """Return the live session among the cookies, if any; of several, the one whose CSRF token was sent."""
         now = self._clock.now()
         live: list[SessionLookup] = []
         for session_id, id_hash in request.head.sessions:
@@ -81,7 +81,7 @@ class Sessions:
         if not live:
             return None
         if len(live) > 1:
-            # A foreign session, planted by a neighbouring host, must not take the place of the caller's own.
+            # A session that another host of the domain has planted must not replace the client's own.
             live.sort(key=lambda each: not self._tokens.came_along(each[1], request))
         session = live[0][1]
         request.user = session.log_name
@@ -97,20 +97,20 @@ class Sessions:
         return await self._cache.find(id_hash, now)
 
     async def require(self, request: Request) -> Session:
-        found = await self.find(request)
-        if found is None:
+        current = await self.find(request)
+        if current is None:
             raise LoginRequired
-        return found[1]
+        return current[1]
 
     async def flush_touches(self) -> None:
-        """Wait until every use so far is written down."""
+        """Wait until every use so far is written."""
         if self._touching is not None:
             self._gathered.set()
             await asyncio.wait([self._touching])
 
     def touch(self, session: Session, now: float) -> None:
-        """Write down that the session is in use, where it is due, without making the call wait for it."""
-        # Either way: it may have been used when the clock was ahead of what it is now.
+        """Record the use of a session in the background, if it is due."""
+        # `abs`, because the clock may have been set back.
         if abs(now - session.seen_at) < TOUCH_SECONDS or session.id_hash in self._being_written:
             return
         self._touched[session.id_hash] = int(now)
@@ -119,7 +119,7 @@ class Sessions:
             self._touching = asyncio.create_task(self._write_touches())
 
     async def _write_touches(self) -> None:
-        """One write at a time: what comes up meanwhile goes with the next, however many sessions are in use."""
+        """Write one batch at a time; uses in the meantime go into the next."""
         try:
             while self._touched:
                 with suppress(TimeoutError):
@@ -128,8 +128,6 @@ class Sessions:
                 await self._writer.write(self._activity.touch_sessions, self._being_written)
                 self._cache.record_seen(self._being_written)
         except ApiError as problem:
-            log.warning(
-                "the last use of %d sessions could not be written: %s", len(self._being_written), problem.__cause__
-            )
+            log.warning("could not write the last use of %d sessions: %s", len(self._being_written), problem.__cause__)
         finally:
             self._being_written, self._touching = {}, None

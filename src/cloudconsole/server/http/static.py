@@ -26,7 +26,7 @@ _VARIES: Final = (b"vary", b"accept-encoding")
 
 
 class CachedResponse(NamedTuple):
-    """One such answer, with and without compression."""
+    """Static response, with and without compression."""
 
     body: bytes
     compressed: bytes
@@ -36,10 +36,10 @@ class CachedResponse(NamedTuple):
     caching: tuple[bytes, bytes]
 
     def respond(self, request: Request) -> Response:
-        """The whole, as small as the caller takes it, or 304 to one whose copy is this one."""
+        """Return the body, compressed if the client accepts gzip, or 304 if its copy is current."""
         headers: HeaderList = [(b"etag", self.tag.encode()), _VARIES]
         known = request.head.header(b"if-none-match") or ""
-        # A tag has its quotation marks, so it is no part of another.
+        # Its quotation marks prevent a match inside another tag.
         if self.tag in known or known.strip() == "*":
             return Response(status=304, headers=headers, policy=self.policy, caching=self.caching)
         headers.append(self.content_type)
@@ -76,18 +76,18 @@ PAGE_POLICY: Final = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     b"frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
 )
-"""Of a page made of these files alone: what is not among them does not run, and text cannot become markup."""
+"""Policy of a page that uses only these files: other scripts do not run, and text cannot become markup."""
 
 
 class Assets:
     def __init__(self, contents: Mapping[str, bytes]) -> None:
-        """Contents by path; those of no known type, such as a page's own file, are not served by themselves."""
+        """Take contents by path; files of other types, such as HTML pages, have no route."""
         self.contents = contents
         whole = hashlib.sha256()
         for path, content in sorted(contents.items()):
             whole.update(b"%b\0%d\0%b" % (path.encode(), len(content), content))
         self.root: Final = f"/web/{whole.hexdigest()[:16]}/"
-        """One root for all: modules find each other by their relative paths, and old ones never meet new ones."""
+        """Common root with a hash of all files: modules import by relative path, and versions never mix."""
 
     def address(self, path: str) -> str:
         if path not in self.contents:
@@ -96,7 +96,7 @@ class Assets:
 
     @cached_property
     def routes(self) -> Routes:
-        """An answer for each, compressed once in a process, however many consoles it makes."""
+        """Routes of all assets, compressed once per process."""
         return {
             self.root + path: {"GET": Route(OTHER, _show(make_cached(content, _TYPES[suffix], caching=IMMUTABLE)))}
             for path, content in self.contents.items()
@@ -111,8 +111,8 @@ def _show(asset: CachedResponse) -> Endpoint:
     return show
 
 
-def _files(folder: Traversable, path: str = "") -> Iterator[tuple[str, bytes]]:
-    for entry in folder.iterdir():
+def _files(directory: Traversable, path: str = "") -> Iterator[tuple[str, bytes]]:
+    for entry in directory.iterdir():
         if entry.is_dir():
             yield from _files(entry, f"{path}{entry.name}/")
         else:
@@ -126,7 +126,7 @@ HTML: Final = b"text/html; charset=utf-8"
 
 
 def _policy_of(style: str) -> tuple[bytes, bytes]:
-    """The policy of a page with this style and nothing else."""
+    """Return the policy of a page that has only this style."""
     style_hash = base64.b64encode(hashlib.sha256(style.encode()).digest())
     directives = (
         b"default-src 'none'; style-src 'sha256-%b'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
@@ -151,7 +151,7 @@ _FILE: Final = "console/index.html"
 
 
 def _page(assets: Assets) -> bytes:
-    """The page's file, with the addresses of all its modules: loaded at once, not one import after the other."""
+    """Render the page with preloads of all its modules, so that they load in parallel."""
     modules = sorted(path for path in assets.contents if path.startswith("console/") and path.endswith(".js"))
     preloads = "".join(f'<link rel="modulepreload" href="{escape(assets.address(path))}">\n' for path in modules)
     page = assets.contents[_FILE].decode()

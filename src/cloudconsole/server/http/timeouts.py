@@ -1,4 +1,4 @@
-"""The part of a connection that has to do with a caller who takes its time: to read its answers, or to call again."""
+"""Connection timeouts: keep-alive, and clients that do not read their responses."""
 
 import asyncio
 from typing import Any
@@ -9,7 +9,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 class TimeoutProtocol(HttpToolsProtocol):
     is_idle = False
-    """Between an answer and the next request."""
+    """Whether the connection is between a response and the next request."""
 
     _idle_since = 0.0
     _stall: asyncio.TimerHandle | None = None
@@ -22,7 +22,7 @@ class TimeoutProtocol(HttpToolsProtocol):
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        # What the system does not take at once waits for the caller to read, and nothing is added to it meanwhile.
+        # Pause writing as soon as the socket buffer is full, until the client reads.
         transport.set_write_buffer_limits(high=1)
 
     @override
@@ -46,7 +46,7 @@ class TimeoutProtocol(HttpToolsProtocol):
 
     @override
     def on_response_complete(self) -> None:
-        """As uvicorn's, but for its timer: to set and take back one for each pause is dear."""
+        """Like uvicorn's method, but without a new timer for each idle period, which is expensive."""
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
@@ -54,35 +54,35 @@ class TimeoutProtocol(HttpToolsProtocol):
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
         else:
-            self._begin_pause()
+            self._start_idle()
 
     @override
     def on_message_complete(self) -> None:
         super().on_message_complete()
         if self.cycle.response_complete and not self.pipeline:
-            # It was answered before its end: only now there is nothing more of it to come.
-            self._begin_pause()
+            # The response was sent before the request was complete: only now is the connection idle.
+            self._start_idle()
 
-    def _begin_pause(self) -> None:
+    def _start_idle(self) -> None:
         self.is_idle, self._idle_since = True, self.loop.time()
         if self.timeout_keep_alive_task is None:
-            self._watch_idleness(self.timeout_keep_alive)
+            self._set_idle_timer(self.timeout_keep_alive)
 
     @override
     def timeout_keep_alive_handler(self) -> None:
-        """Looks at the last of the pauses since it was set; where there is none, the next sets it again."""
+        """Close the connection if it has been idle long enough, else check again when that is due."""
         self.timeout_keep_alive_task = None
         left = self._idle_since + self.timeout_keep_alive - self.loop.time()
         if self.is_idle and left > 0:
-            self._watch_idleness(left)
+            self._set_idle_timer(left)
         elif self.is_idle:
             self.transport.close()
 
-    def _watch_idleness(self, seconds: float) -> None:
+    def _set_idle_timer(self, seconds: float) -> None:
         self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
 
     def _watch_stall(self, *, stalled: bool) -> None:
-        """A caller that reads none of its answers has as long as one that does not send its requests."""
+        """Apply the request timeout also to a client that does not read its responses."""
         if stalled and self._stall is None:
             unsent = self.transport.get_write_buffer_size()
             self._stall = self.loop.call_later(self.request_timeout, self._check_progress, unsent)
@@ -95,11 +95,11 @@ class TimeoutProtocol(HttpToolsProtocol):
         if self.transport.get_write_buffer_size() < unsent:
             self._watch_stall(stalled=True)
         else:
-            # What runs waits to go on writing, and would fail at that.
+            # The running request waits to write, and would fail.
             self.drop()
 
     def drop(self) -> None:
-        """End the connection without another word, also to the call that runs."""
+        """Abort the connection, and mark the running request as disconnected."""
         if self._running is not None:
             self._running.disconnected = True
         self.transport.abort()
