@@ -250,7 +250,7 @@ def test_of_what_fails_call_after_call_one_line_is_written_and_then_how_many_mor
     assert len(written.lines) == 1
     seconds.now += RATE_LIMIT_SECONDS
     sparing.log_suppressed()
-    assert written.lines[1:] == [("-", "left out 999 more like: unavailable: disk 0")]
+    assert written.lines[1:] == [("-", "suppressed 999 more like: unavailable: disk 0")]
     assert written.fields[1] == {"event": "suppressed", "of": "unavailable: disk 0", "number": 999}
     fail(OSError("disk again"))
     assert written.messages[2:] == ["unavailable: disk again"]
@@ -263,7 +263,7 @@ def test_the_count_goes_before_the_next_line_of_a_call(written: Written, seconds
     fail(OSError("third"))
     assert written.lines == [
         ("call-1", "unavailable: first"),
-        ("-", "left out 1 more like: unavailable: first"),
+        ("-", "suppressed 1 more like: unavailable: first"),
         ("call-1", "unavailable: third"),
     ]
 
@@ -313,4 +313,4 @@ def test_the_rest_can_be_told_at_the_end(written: Written, sparing: RateLimitFil
     for _ in range(3):
         fail(OSError("a"))
     sparing.log_suppressed(until_now=True)
-    assert written.messages[1:] == ["left out 2 more like: unavailable: a"]
+    assert written.messages[1:] == ["suppressed 2 more like: unavailable: a"]

@@ -9,7 +9,7 @@ import pytest
 
 from cloudconsole.server.metrics.layout import SECONDS_BOUNDS, STORE_WRITES
 from cloudconsole.server.metrics.shared_memory import SharedMetrics, standalone_metrics
-from cloudconsole.server.writer import MOST_WAITING, Writer
+from cloudconsole.server.writer import MAX_WAITING, Writer
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.base import write_deadline
 
@@ -58,7 +58,7 @@ def test_more_writes_than_can_wait_are_turned_away(writer: Writer, held_up: Held
     async def flood() -> list[object]:
         waiting = [asyncio.ensure_future(writer.write(held_up))]
         await held_up.begun()
-        waiting += [asyncio.ensure_future(writer.write(held_up)) for _ in range(MOST_WAITING)]
+        waiting += [asyncio.ensure_future(writer.write(held_up)) for _ in range(MAX_WAITING)]
         await asyncio.sleep(0)
         with pytest.raises(Unavailable):
             await writer.write(held_up)
@@ -67,7 +67,7 @@ def test_more_writes_than_can_wait_are_turned_away(writer: Writer, held_up: Held
         answers.append(await writer.write(held_up))
         return answers
 
-    assert asyncio.run(flood()) == [True] * (MOST_WAITING + 2)
+    assert asyncio.run(flood()) == [True] * (MAX_WAITING + 2)
 
 
 async def give_up_waiting(writer: Writer, held_up: HeldUp, number: int) -> list[object]:

@@ -20,7 +20,7 @@ from cloudconsole.server.metrics.shared_memory import WorkerMetrics
 
 class LoggedRequest(Protocol):
     started: int
-    """By the performance counter, in nanoseconds."""
+    """Value of `time.perf_counter_ns`."""
     method: str
     path: str
     address: str
@@ -32,42 +32,42 @@ class LoggedRequest(Protocol):
 audit_log = logging.getLogger("cloudconsole.audit")
 
 RECORDS_PER_SECOND: Final = 10
-"""For each event and reason, in each worker: a flood of one refusal hides no other.
+"""For each event and reason, in each worker: a flood of one kind of rejection hides no other.
 
-Logins and logouts cost their caller more and are never left out.
+Successful logins and logouts are expensive for the client and never suppressed.
 """
 
 SUSPICIOUS: Final = {"csrf_failed", "invalid_host", "invalid_credentials", "too_many_requests"}
-"""Reasons that an honest caller seldom gives."""
+"""Reasons that are rare for legitimate clients; logged as warnings."""
 
 
 class AuditLog:
     def __init__(self, metrics: WorkerMetrics, seconds: Callable[[], float] = time.monotonic) -> None:
         self._metrics = metrics
-        self._allowance: RateLimiter[tuple[str, str]] = RateLimiter(RECORDS_PER_SECOND, 1, seconds)
+        self._rate_limiter: RateLimiter[tuple[str, str]] = RateLimiter(RECORDS_PER_SECOND, 1, seconds)
 
     def record(self, call: LoggedRequest, status: int) -> None:
-        """A login, a logout or a refusal; that something of ours failed is none, unless it kept someone from login."""
+        """Record a login, a logout or a rejection; of server errors only those that prevented a login."""
         if call.outcome == OK:
             _write(logging.INFO, call.call, call, f"{call.call} of {call.user} from {call.address}")
         elif call.call in (LOGIN, OPERATOR_LOGIN):
             self._record_rejection(f"{call.call}_refused", call, call.user or "an unknown user")
         elif status < 500:
-            self._record_rejection("refused", call, call.user or "a visitor")
+            self._record_rejection("refused", call, call.user or "an anonymous client")
 
     def log_suppressed(self, *, until_now: bool = False) -> None:
-        """Say how many lines were left out in the seconds that are over, or altogether."""
-        for (event, reason), number in self._allowance.suppressed(until_now=until_now):
+        """Log how many records were suppressed in the elapsed intervals, or in all."""
+        for (event, reason), number in self._rate_limiter.suppressed(until_now=until_now):
             fields = {"event": "suppressed", "of": event, "reason": reason, "number": number}
-            audit_log.warning("left out %d more of %s: %s", number, event, reason, extra={"fields": fields})
+            audit_log.warning("suppressed %d more of %s: %s", number, event, reason, extra={"fields": fields})
 
     def _record_rejection(self, event: str, call: LoggedRequest, user: str) -> None:
         self.log_suppressed()
-        if not self._allowance.allows((event, call.outcome)):
+        if not self._rate_limiter.allows((event, call.outcome)):
             self._metrics.add(AUDIT_SUPPRESSED)
             return
         level = logging.WARNING if call.outcome in SUSPICIOUS else logging.INFO
-        _write(level, event, call, f"{call.call} refused for {user} from {call.address}: {call.outcome}")
+        _write(level, event, call, f"{call.call} rejected for {user} from {call.address}: {call.outcome}")
 
 
 def _write(level: int, event: str, call: LoggedRequest, text: str) -> None:
@@ -83,7 +83,7 @@ _AUDITED = {LOGIN, LOGOUT, OPERATOR_LOGIN, OPERATOR_LOGOUT}
 
 
 class RequestObserver:
-    """`quiet_paths` leave no access lines, where there are any."""
+    """Counts and logs finished requests; `quiet_paths` are not in the access log."""
 
     def __init__(
         self, metrics: WorkerMetrics, audit: AuditLog, *, access_lines: bool, quiet_paths: Container[str]
@@ -94,7 +94,7 @@ class RequestObserver:
         self._quiet_paths = quiet_paths
 
     def finished(self, call: LoggedRequest, status: int) -> None:
-        """Just before the answer is handed to the connection: whoever has it, finds it counted."""
+        """Record a request; call this before the response is sent, so that its client finds it counted."""
         nanoseconds = time.perf_counter_ns() - call.started
         self._metrics.count_request(call.call, call.outcome, nanoseconds)
         if call.outcome != OK or call.call in _AUDITED:
@@ -103,7 +103,7 @@ class RequestObserver:
             _log_access(call, status, nanoseconds)
 
     def client_gone(self, call: LoggedRequest) -> None:
-        """The caller went away: there is nobody to answer."""
+        """Record a request whose client has disconnected."""
         nanoseconds = time.perf_counter_ns() - call.started
         self._metrics.count_request(call.call, GONE, nanoseconds)
         if self._access_lines and call.path not in self._quiet_paths:

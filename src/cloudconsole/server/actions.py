@@ -23,7 +23,7 @@ from cloudconsole.spec.records import (
 
 
 class Ports(Struct, frozen=True):
-    """What the actions speak to."""
+    """Backends of the actions."""
 
     cloud: Cloud
     content: Content
@@ -34,7 +34,7 @@ class Handler(Struct, frozen=True):
     handle: Callable[..., Awaitable[CacheableResult[Any]]]
     """Called with the ports, the tenant and the action's parameters in their order."""
     cache_scope: Callable[[Tenant], int | str | None]
-    """Whose the answer is: all that have the same owner get the same."""
+    """Returns who shares the cached response: tenants with an equal scope."""
 
 
 async def get_usage_limits(ports: Ports, tenant: Tenant) -> CacheableResult[UsageLimits]:
@@ -70,12 +70,12 @@ def _tenant(tenant: Tenant) -> int:
 
 
 def _cloud_user(tenant: Tenant) -> int | str:
-    """Behind us, a cloud may tell each user something else."""
+    """OpenStack may return different data to each user."""
     return tenant.id if tenant.credentials is None else tenant.credentials.scope
 
 
 def _cloud(tenant: Tenant) -> str | None:
-    """All tenants of the embedded store choose from the same."""
+    """All tenants of the embedded store share the same data."""
     return None if tenant.credentials is None else tenant.credentials.scope
 
 

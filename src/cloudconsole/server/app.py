@@ -1,4 +1,4 @@
-"""The application: everything is put together here, and the way of one request can be read from top to bottom."""
+"""The ASGI application: wires all components together and dispatches requests."""
 
 import logging
 from concurrent.futures import ThreadPoolExecutor
@@ -83,7 +83,7 @@ WITHOUT_SLASH: Final = {"/api", "/auth/login", "/auth/logout", "/docs"}
 
 
 class Console:
-    """An ASGI application over one data folder; `draining` makes it refuse what is new and finish what is under way."""
+    """ASGI application over one store; while `draining`, it rejects new requests and finishes running ones."""
 
     def __init__(
         self,
@@ -115,19 +115,19 @@ class Console:
         self._openstack = _openstack(settings, reader, engine, clock, writer, metrics)
         if self._openstack is not None:
             cloud = CloudRouter(cloud, self._openstack.cloud)
-            providers |= self._openstack.doors
+            providers |= self._openstack.providers
         cache = ResponseCache(reader.changes, clock, metrics)
         actions = ActionRunner(Ports(cloud, EmbeddedContent(reader, clock, settings.zone)), cache, clock)
         revalidator = TokenRevalidator(providers, settings.identity_recheck, clock, activity, writer)
         api = ApiEndpoint(settings, clock, tokens, sessions, regions, actions, revalidator)
         throttle = LoginThrottle(reader, store.replication_wait_seconds)
-        # By the widest network that counts: one site has few places among those that are remembered.
+        # By the widest network, so that one site takes few entries of the bounded cache.
         recent = RecentLogins(reader, lambda address: widest(throttle_address(address)))
         rehasher = Rehasher(store, hashing, Writer("rehashing", metrics))
-        admission = Authenticator(
+        authenticator = Authenticator(
             settings, clock, sessions, providers, activity, writer, revalidator, throttle, recent, rehasher
         )
-        login = LoginEndpoint(settings, clock, tokens, sessions, regions, admission)
+        login = LoginEndpoint(settings, clock, tokens, sessions, regions, authenticator)
 
         health = HealthEndpoint(reader, is_draining=lambda: self.draining)
 
@@ -145,7 +145,7 @@ class Console:
         self._without_slash = WITHOUT_SLASH
         self._admin_ui: AdminUi | None = None
         if settings.admin_ui:
-            self._admin_ui = AdminUi(settings, clock, tokens, sessions, admission, engine, metrics)
+            self._admin_ui = AdminUi(settings, clock, tokens, sessions, authenticator, engine, metrics)
             self._routes |= self._admin_ui.routes
             self._without_slash = WITHOUT_SLASH | {path.rstrip("/") for path in self._admin_ui.routes}
         self._controls = runtime.make_controls(settings, writer, sessions) if runtime.make_controls else None
@@ -170,7 +170,7 @@ class Console:
             current_request_id.set(request.request_id)
             self.in_flight += 1
             try:
-                response = await self._answer(request)
+                response = await self._respond(request)
                 self._observer.finished(request, response.status)
                 await send_response(response, request, send)
             except ClientGone:
@@ -178,7 +178,7 @@ class Console:
             finally:
                 self.in_flight -= 1
 
-    async def _answer(self, request: Request) -> Response:
+    async def _respond(self, request: Request) -> Response:
         try:
             self._check(request)
             return await self._dispatch(request)
@@ -186,17 +186,17 @@ class Console:
             request.outcome = error.error
             if isinstance(error, Unavailable):
                 self._count_store_error(error)
-            return self._refuse(error, request)
+            return self._render_error(error, request)
         except ClientGone:
             raise
-        except PriceMissing as gap:
+        except PriceMissing as problem:
             request.outcome = InternalError.error
-            log.error("%s", gap)  # noqa: TRY400 - it says all: where it was found helps nobody
-            return self._refuse(InternalError(request.request_id), request)
+            log.error("%s", problem)  # noqa: TRY400 - a traceback adds nothing to the message
+            return self._render_error(InternalError(request.request_id), request)
         except Exception:
             request.outcome = InternalError.error
             log.exception("%s %s failed", request.method, request.path)
-            return self._refuse(InternalError(request.request_id), request)
+            return self._render_error(InternalError(request.request_id), request)
 
     def _count_store_error(self, error: Unavailable) -> None:
         if error.of_store or error.__cause__:
@@ -204,15 +204,15 @@ class Console:
         if error.__cause__:
             log.warning("unavailable: %s", error.__cause__)
 
-    def _refuse(self, error: ApiError, request: Request) -> Response:
-        """In the way of whom it is said to: operators look at pages, programs read envelopes."""
+    def _render_error(self, error: ApiError, request: Request) -> Response:
+        """Render an error as a page for operators, and as an envelope for programs."""
         if self._admin_ui is not None and request.path.startswith(OPERATOR_PATH):
             return self._admin_ui.refuse(error, request)
         return error_response(error, request)
 
     def _check(self, request: Request) -> None:
         if request.path in HEALTH_PATHS:
-            # Monitoring asks by address, and also while the server stops.
+            # Probes use the IP address as Host, and must work while the server stops.
             return
         if self.draining:
             raise Unavailable
@@ -234,19 +234,19 @@ class Console:
         raise MethodNotAllowed(allow) if routes else NotFound
 
     async def leave(self) -> None:
-        """Close what hangs on the running event loop; what is left, `close` does."""
+        """Close what is bound to the running event loop; `close` does the rest."""
         if self._openstack is not None:
             await self._openstack.leave()
         *_, reader = self._held
         await reader.leave()
 
     def hurry(self) -> None:
-        """Let nothing that is under way take longer than it must, since the end is near."""
+        """End injected delays of running requests, because the server stops."""
         if self._controls is not None:
             self._controls.end_delays()
 
     def take_readings(self) -> None:
-        """Write down what only has a value of the moment; to be called a few times a second."""
+        """Update the gauges and run periodic work; call this a few times a second."""
         limiter, writer, cache, changes = self._watched
         self._metrics.set(IN_FLIGHT, self.in_flight)
         self._metrics.set(PASSWORDS_WAITING, limiter.waiting)
@@ -279,10 +279,10 @@ def _openstack(
 ) -> "OpenStack | None":
     if not settings.has_keystone:
         return None
-    # Only now: a console without one neither loads nor needs what it takes.
+    # Imported only here: a console without Keystone does not need these modules.
     from cloudconsole.server.openstack import open_openstack
 
-    # A new tenant is a change of the cloud, which may have to wait for an operator's: logins must not wait with it.
+    # A separate writer: creating a tenant may wait for an operator's change, and other logins must not wait for it.
     adopter = Writer("adopting", metrics)
     return open_openstack(settings, reader, activity, clock, writer, adopter, UpstreamObserver(metrics))
 

@@ -19,31 +19,31 @@ Kind = TypeVar("Kind", bound=Hashable)
 
 
 class RateLimiter(Generic[Kind]):
-    """So many lines of each kind within a stretch of time, which begins with its first; what is beyond is counted."""
+    """Limits the lines of each kind per interval, which begins with the first; counts the suppressed ones."""
 
-    def __init__(self, lines: int, stretch: float, seconds: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, lines: int, interval: float, seconds: Callable[[], float] = time.monotonic) -> None:
         self._lines = lines
-        self._stretch = stretch
+        self._interval = interval
         self._seconds = seconds
         self._used: dict[Kind, int] = {}
-        self._over_at: dict[Kind, float] = {}
+        self._ends_at: dict[Kind, float] = {}
 
     def allows(self, kind: Kind) -> bool:
-        """Whether a line of this kind may be written; to be asked once for each, after telling what was left out."""
+        """Count a line and return whether it may be written; call `suppressed` first."""
         used = self._used.get(kind, 0)
         if not used:
-            self._over_at[kind] = self._seconds() + self._stretch
+            self._ends_at[kind] = self._seconds() + self._interval
         self._used[kind] = used + 1
         return used < self._lines
 
     def suppressed(self, *, until_now: bool = False) -> Iterator[tuple[Kind, int]]:
-        """End the stretches that are over, or all, and give how many lines each was short of."""
-        # Of equal length, they are over in the order in which they began.
-        while self._over_at:
-            kind, over_at = next(iter(self._over_at.items()))
-            if not until_now and over_at > self._seconds():
+        """End the elapsed intervals, or all, and yield the number of suppressed lines of each kind."""
+        # They have equal lengths, so they end in the order in which they began.
+        while self._ends_at:
+            kind, ends_at = next(iter(self._ends_at.items()))
+            if not until_now and ends_at > self._seconds():
                 return
-            del self._over_at[kind]
+            del self._ends_at[kind]
             number = self._used.pop(kind) - self._lines
             if number > 0:
                 yield kind, number
@@ -61,7 +61,7 @@ _DEBUG_PREFIX: Final = "<7>"
 
 
 def is_journal(stream: IO[str], environment: Mapping[str, str] = os.environ) -> bool:
-    """Tell whether a stream goes to the journal, and was not redirected since."""
+    """Return whether a stream is connected to the journal and was not redirected."""
     try:
         status = os.fstat(stream.fileno())
     except (OSError, ValueError):
@@ -86,7 +86,7 @@ current_request_id: ContextVar[str] = ContextVar("current_request_id", default=N
 
 RATE_LIMIT_SECONDS: Final = 10
 
-_BOUNDED_ELSEWHERE: Final = ("cloudconsole.audit", "cloudconsole.server.http.proxy")
+_LIMITED_ELSEWHERE: Final = ("cloudconsole.audit", "cloudconsole.server.http.proxy")
 _QUIET: Final = ("uvicorn", "alembic")
 _COLOURS: Final = {"DEBUG": "2", "INFO": "32", "WARNING": "33", "ERROR": "31", "CRITICAL": "1;31"}
 
@@ -111,67 +111,66 @@ class JsonFormat(logging.Formatter):
 
 
 class PrettyFormat(logging.Formatter):
-    """One line for people; what follows of an exception is set in, so that nothing in it looks like a line of ours."""
+    """Human-readable lines; tracebacks are indented, so that no part of them can pass for a log line."""
 
     def __init__(self, *, coloured: bool) -> None:
         super().__init__()
         self._coloured = coloured
 
     def format(self, record: logging.LogRecord) -> str:
-        level, place = record.levelname, f"{record.name}:"
+        level, name = record.levelname, f"{record.name}:"
         if self._coloured:
             level = f"\x1b[{_COLOURS.get(level, '0')}m{level}\x1b[0m"
-            place = f"\x1b[2m{place}\x1b[0m"
+            name = f"\x1b[2m{name}\x1b[0m"
         request_id, message = current_request_id.get(), escape(record.getMessage())
-        lines = [f"{_moment(record)} {level} {record.process} {request_id} {place} {message}"]
+        lines = [f"{_moment(record)} {level} {record.process} {request_id} {name} {message}"]
         if record.exc_info:
-            told = self.formatException(record.exc_info).splitlines()
-            lines += ["    " + escape(line) for line in told]
+            traceback = self.formatException(record.exc_info).splitlines()
+            lines += ["    " + escape(line) for line in traceback]
         return "\n".join(lines)
 
 
 class RateLimitFilter(logging.Filter):
-    """While something fails call after call: one line of it at once, and every ten seconds how many more there were.
+    """Limits repeated warnings of requests: logs the first at once, and the number of others every ten seconds.
 
-    A kind is where in the code the line comes from and what was raised there, and which service behind the console it
-    is about, so that one failure hides no other.
+    The kind of a line is its place in the code, the exception and the upstream service, so one failure hides no other.
     """
 
     def __init__(self, seconds: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
-        self._allowance: RateLimiter[Hashable] = RateLimiter(1, RATE_LIMIT_SECONDS, seconds)
+        self._rate_limiter: RateLimiter[Hashable] = RateLimiter(1, RATE_LIMIT_SECONDS, seconds)
         self._written: dict[Hashable, tuple[str, int, str]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        is_spared = record.levelno < logging.WARNING or record.name in _BOUNDED_ELSEWHERE
-        if is_spared or current_request_id.get() == NO_REQUEST:
+        is_exempt = record.levelno < logging.WARNING or record.name in _LIMITED_ELSEWHERE
+        if is_exempt or current_request_id.get() == NO_REQUEST:
             return True
         self.log_suppressed()
         kind = _kind(record)
-        is_first = self._allowance.allows(kind)
+        is_first = self._rate_limiter.allows(kind)
         if is_first:
             self._written[kind] = record.name, record.levelno, record.getMessage()
         return is_first
 
     def log_suppressed(self, *, until_now: bool = False) -> None:
-        """Say how many lines were left out in the times that are over, or altogether."""
-        for kind, number in self._allowance.suppressed(until_now=until_now):
+        """Log how many lines were suppressed in the elapsed intervals, or in all."""
+        for kind, number in self._rate_limiter.suppressed(until_now=until_now):
             name, level, text = self._written[kind]
             fields = {"event": "suppressed", "of": text, "number": number}
-            this_call = current_request_id.set(NO_REQUEST)
-            logging.getLogger(name).log(level, "left out %d more like: %s", number, text, extra={"fields": fields})
-            current_request_id.reset(this_call)
+            token = current_request_id.set(NO_REQUEST)
+            logging.getLogger(name).log(level, "suppressed %d more like: %s", number, text, extra={"fields": fields})
+            current_request_id.reset(token)
 
 
 rate_limit_filter: Final = RateLimitFilter()
-"""The one of this process."""
+"""Shared by all handlers of this process."""
 
 
 def configure_logging(settings: Settings) -> None:
     on_terminal = sys.stderr.isatty()
     pretty = settings.log_format == "pretty" or (settings.log_format == "auto" and on_terminal)
     if isinstance(sys.stderr, io.TextIOWrapper):
-        # JSON is UTF-8 wherever it is read; what a terminal cannot show must not end the line.
+        # JSON is always UTF-8; characters that a terminal cannot encode must not raise.
         sys.stderr.reconfigure(encoding=None if pretty else "utf-8", errors="backslashreplace")
     handler = logging.StreamHandler(sys.stderr)
     coloured = on_terminal and not os.environ.get("NO_COLOR")
@@ -186,13 +185,13 @@ def configure_logging(settings: Settings) -> None:
 
 
 def _kind(record: logging.LogRecord) -> Hashable:
-    """Of which there are only as many as places in the code, for each service."""
-    told = tuple(type(each) for each in record.args or () if isinstance(each, BaseException))
+    """Return the kind of a line; the number of kinds is bounded by the code locations and services."""
+    exceptions = tuple(type(each) for each in record.args or () if isinstance(each, BaseException))
     raised, _, trace = record.exc_info or (None, None, None)
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    place = None if trace is None else (trace.tb_frame.f_code, trace.tb_lineno)
-    return record.pathname, record.lineno, told, raised, place, getattr(record, "service", None)
+    location = None if trace is None else (trace.tb_frame.f_code, trace.tb_lineno)
+    return record.pathname, record.lineno, exceptions, raised, location, getattr(record, "service", None)
 
 
 def _moment(record: logging.LogRecord) -> str:
@@ -201,7 +200,7 @@ def _moment(record: logging.LogRecord) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON has a form for; anything else as text. Text that UTF-8 cannot hold is escaped."""
+    """Convert values without a JSON type to text; escape what UTF-8 cannot encode."""
     if value is None or isinstance(value, bool | int | float):
         return value
     return str(value).encode("utf-8", "backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""Hosts and client addresses: what they mean to this machine and its settings."""
+"""Hosts and client addresses: loopback, forwarded addresses, networks."""
 
 import ipaddress
 import re
@@ -7,7 +7,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host, as `core.addresses.host_of` gives it, can only mean this machine."""
+    """Return whether a host, as `core.hosts.parse_host` returns it, is always this machine."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
@@ -17,22 +17,22 @@ def is_loopback(host: str) -> bool:
 
 
 def connectable_address(host: str) -> str:
-    """A host that this machine's own callers can use."""
+    """Return the host for clients on this machine to connect to."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
     return f"[{host}]" if ":" in host else host
 
 
 def forwarded_address(entry: str) -> str | None:
-    """The IP address that an entry of a forwarded chain names, with or without a port; None where it names none."""
+    """Return the IP address in an `X-Forwarded-For` entry, with or without a port; None if it is invalid."""
     match = re.fullmatch(r"\[([^\]]+)\](?::[0-9]{1,5})?|([0-9.]+):[0-9]{1,5}", entry)
     address = _ip_address(match[1] or match[2] if match else entry)
     return None if address is None else str(address)
 
 
 def throttle_address(text: str) -> str:
-    """What failed logins are counted by: an IPv4 address, or an IPv6 network of 64 bits.
+    """Return the key for counting failed logins: an IPv4 address, or a /64 network of IPv6.
 
-    Every digit of the network is written, so that all networks in a wider one begin with the same text.
+    The network is written in full, so that all networks in a wider one have the same prefix.
     """
     address = _ip_address(text)
     if isinstance(address, ipaddress.IPv6Address):
@@ -41,13 +41,13 @@ def throttle_address(text: str) -> str:
 
 
 def is_in_networks(text: str, networks: tuple[Network, ...]) -> bool:
-    """Whether an address lies in one of the networks."""
+    """Return whether an address is in one of the networks."""
     address = _ip_address(text)
     return address is not None and any(address in network for network in networks)
 
 
 def _ip_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """An address without its zone; one of IPv4 that came as IPv6 is one of IPv4."""
+    """Parse an address without its zone; convert an IPv4-mapped IPv6 address to IPv4."""
     try:
         address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:

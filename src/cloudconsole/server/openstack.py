@@ -1,4 +1,4 @@
-"""What an OpenStack behind the console adds to it; loaded only where the settings name one."""
+"""Components for OpenStack; imported only if a Keystone is configured."""
 
 import logging
 from dataclasses import dataclass
@@ -28,11 +28,11 @@ from cloudconsole.store.openstack import ObservedResources, tenant_of_project
 log = logging.getLogger(__name__)
 
 LOGINS_AT_ONCE: Final = 100
-"""Of one endpoint's users in one worker; one user or address has half of them at the most."""
+"""Concurrent logins per endpoint and worker; one user or network has at most half of them."""
 
 
 class Projects:
-    """The console's tenants that are projects of a cloud."""
+    """Tenants of OpenStack projects."""
 
     def __init__(self, reader: Reader, engine: Engine, writer: Writer, clock: Clock) -> None:
         self._reader = reader
@@ -41,40 +41,40 @@ class Projects:
         self._clock = clock
 
     async def tenant_of(self, project: str, name: str) -> int | None:
-        """The tenant's id; made where the project was never seen before, None where an operator disabled it."""
+        """Return the tenant's id, creating the tenant for a new project; None if an operator disabled it."""
         try:
-            found = await tenant_of_project(self._reader, project)
+            tenant = await tenant_of_project(self._reader, project)
         except ValueError as problem:
-            log.warning("a project's id is none: %s", problem)
+            log.warning("invalid project id: %s", problem)
             raise UpstreamFailed from problem
-        if found is None:
+        if tenant is None:
             try:
                 return await self._writer.write(provision_tenant, self._engine, project, name, int(self._clock.now()))
             except SQLAlchemyError as problem:
                 raise Unavailable from problem
-        tenant_id, disabled = found
+        tenant_id, disabled = tenant
         return None if disabled else tenant_id
 
 
 @dataclass(frozen=True)
 class OpenStack:
     cloud: OpenStackCloud
-    doors: dict[str, IdentityProvider]
-    places: dict[str, CloudEndpoint]
+    providers: dict[str, IdentityProvider]
+    endpoints: dict[str, CloudEndpoint]
     engine: Engine
     adopter: Writer
 
     @property
     def revokers(self) -> list[TokenRevoker]:
-        return [provider.revoker for provider in self.doors.values() if provider.revoker is not None]
+        return [provider.revoker for provider in self.providers.values() if provider.revoker is not None]
 
     async def leave(self) -> None:
-        """Close what hangs on the running event loop."""
+        """Close what is bound to the running event loop."""
         for revoker in self.revokers:
             await revoker.close()
         await self.cloud.close()
-        for place in self.places.values():
-            await place.upstream.close()
+        for endpoint in self.endpoints.values():
+            await endpoint.upstream.close()
 
     def close(self) -> None:
         self.adopter.close()
@@ -88,30 +88,30 @@ def open_openstack(
     clock: Clock,
     writer: Writer,
     adopter: Writer,
-    watcher: CallObserver,
+    observer: CallObserver,
 ) -> OpenStack:
-    """All that the Keystones among the identity endpoints need; `adopter` writes tenants, `writer` all else."""
-    endpoints = [endpoint.keystone for endpoint in settings.identity if endpoint.keystone is not None]
+    """Create the components for all configured Keystones; `adopter` creates tenants, `writer` does all other writes."""
+    keystones = [endpoint.keystone for endpoint in settings.identity if endpoint.keystone is not None]
     engine = settings.store.open_engine("cloud")
     projects = Projects(reader, engine, adopter, clock)
     cipher = TokenCipher(settings.token_key_file)
     manners = settings.manners
-    places = {
-        endpoint.address: CloudEndpoint(endpoint, OpenStackClient(manners, endpoint.ca_file, watcher))
-        for endpoint in endpoints
+    endpoints = {
+        keystone.address: CloudEndpoint(keystone, OpenStackClient(manners, keystone.ca_file, observer))
+        for keystone in keystones
     }
 
-    def open_door(place: CloudEndpoint) -> IdentityProvider:
+    def make_provider(endpoint: CloudEndpoint) -> IdentityProvider:
         def discard(access: CloudCredentials, client: ClientInfo) -> None:
             revoker.add(access, client)
 
-        keystone = KeystoneIdentity(place.endpoint, place.upstream, cipher, projects, clock, discard)
-        address, lifetime = place.endpoint.address, settings.session_lifetime
-        revoker = TokenRevoker(address, keystone, reader, ActivityStore(activity), writer, clock, lifetime)
+        identity = KeystoneIdentity(endpoint.endpoint, endpoint.upstream, cipher, projects, clock, discard)
+        address, lifetime = endpoint.endpoint.address, settings.session_lifetime
+        revoker = TokenRevoker(address, identity, reader, ActivityStore(activity), writer, clock, lifetime)
         limiter = ConcurrencyLimiter(LOGINS_AT_ONCE, at_once=LOGINS_AT_ONCE, retry_after=1)
-        return IdentityProvider(keystone, limiter, keystone, revoker)
+        return IdentityProvider(identity, limiter, identity, revoker)
 
-    providers = {address: open_door(place) for address, place in places.items()}
-    sightings = ObservedResources(reader, activity, writer.write)
-    cloud = OpenStackCloud(places, cipher, reader, sightings, manners, clock, settings.zone)
-    return OpenStack(cloud, providers, places, engine, adopter)
+    providers = {address: make_provider(endpoint) for address, endpoint in endpoints.items()}
+    observed = ObservedResources(reader, activity, writer.write)
+    cloud = OpenStackCloud(endpoints, cipher, reader, observed, manners, clock, settings.zone)
+    return OpenStack(cloud, providers, endpoints, engine, adopter)

@@ -28,7 +28,7 @@ class CacheEntry(Struct, frozen=True, gc=False):
 
 
 class ResponseCache:
-    """Least recently used entries are evicted, so memory stays bounded however many tenants there are."""
+    """LRU cache, bounded in bytes."""
 
     def __init__(self, changes: ChangeFeed, clock: Clock, metrics: WorkerMetrics, max_bytes: int = MAX_BYTES) -> None:
         self._changes = changes
@@ -40,7 +40,7 @@ class ResponseCache:
 
     @property
     def version(self) -> int:
-        """Latest known change; to be taken before data is read, so that a change in between invalidates the entry."""
+        """Latest known change; take it before reading data, so that a change in between invalidates the entry."""
         return self._changes.latest
 
     def get(self, key: CacheKey, tenant_id: int) -> CacheEntry | None:

@@ -1,4 +1,4 @@
-"""Revocation of Keystone tokens that no session uses any more: in the background, one at a time."""
+"""Background revocation of Keystone tokens that no session uses any more, one at a time."""
 
 import asyncio
 import logging
@@ -29,14 +29,14 @@ RETRY_SECONDS: Final = 60
 """The pause after a revocation that failed."""
 SWEEP_SECONDS: Final = 15
 SWEEP_SIZE: Final = 10
-"""Few at a time: until they are taken, they outlive a restart in the store."""
+"""Small, because sessions that are still in the store survive a restart."""
 CLOSE_SECONDS: Final = 2
 SWEEPER: Final = ClientInfo("127.0.0.1", "cloudconsole-revocation")
 
 
 class _Pending(Struct):
     access: CloudCredentials
-    caller: ClientInfo
+    client: ClientInfo
     attempts: int = 0
 
 
@@ -70,23 +70,23 @@ class TokenRevoker:
         self._next_sweep = 0.0
         self._is_closed = False
         self.task: asyncio.Task[None] | None = None
-        """What is under way, or was last."""
+        """The current task, or the last one."""
 
     def add(self, access: CloudCredentials, client: ClientInfo) -> None:
         if len(self._pending) >= MAX_PENDING:
-            log.warning("too many tokens wait for their revocation: one is left to expire")
+            log.warning("too many pending token revocations: leaving one token to expire")
         else:
             self._pending.append(_Pending(access, client))
 
     def tick(self) -> None:
-        """Start what is due, in the running event loop; to be called a few times a second."""
+        """Start due work in the running event loop; call this a few times a second."""
         if self._is_closed or (self.task is not None and not self.task.done()):
             return
         now = self._monotonic()
         if now < self._next_revocation:
             return
         if now >= self._next_sweep:
-            # Whatever waits already: many logins must not keep the tokens of a disabled tenant alive.
+            # Before pending revocations: many logins must not keep the tokens of a disabled tenant alive.
             self._next_sweep = now + SWEEP_SECONDS
             self.task = asyncio.create_task(self._sweep())
         elif self._pending:
@@ -100,12 +100,12 @@ class TokenRevoker:
             self.task.cancel()
             await asyncio.wait({self.task})
         if self._pending:
-            log.info("tokens that were not revoked before the stop, and expire by themselves: %d", len(self._pending))
+            log.info("stopping with %d tokens not revoked, which are left to expire", len(self._pending))
 
     async def _revoke(self, pending: _Pending) -> None:
         started, pause = self._monotonic(), float(RETRY_SECONDS)
         try:
-            await self._verifier.revoke(pending.access, pending.caller)
+            await self._verifier.revoke(pending.access, pending.client)
             pause = max(MIN_INTERVAL, LOAD_FACTOR * (self._monotonic() - started))
         except ApiError as problem:
             self._retry(pending, problem)
@@ -113,7 +113,7 @@ class TokenRevoker:
             self._pending.append(pending)
             raise
         except Exception:
-            log.exception("a token could not be revoked, and is left to expire")
+            log.exception("could not revoke a token; leaving it to expire")
         finally:
             self._next_revocation = self._monotonic() + pause
 
@@ -122,19 +122,19 @@ class TokenRevoker:
         if pending.attempts < MAX_ATTEMPTS:
             self._pending.append(pending)
         else:
-            log.warning("a token could not be revoked, and is left to expire: %s", problem.error)
+            log.warning("could not revoke a token; leaving it to expire: %s", problem.error)
 
     async def _sweep(self) -> None:
-        """Take over the sessions that ended with their tenant; of several workers, one gets each."""
+        """Claim sessions that ended with their tenant; each goes to one worker only."""
         since = int(self._clock.now()) - self._session_lifetime
-        wanted = {"endpoint": self._endpoint, "since": since, "limit": SWEEP_SIZE}
+        query = {"endpoint": self._endpoint, "since": since, "limit": SWEEP_SIZE}
         try:
-            found = await self._reader.all(ENDED_FEDERATED_SESSIONS, wanted)
-            if found:
-                id_hashes = [id_hash for (id_hash,) in found]
-                taken = await self._writer.write(self._activity.take_federated_sessions, id_hashes)
-                self._pending.extendleft(_Pending(access, SWEEPER) for access in taken)
+            rows = await self._reader.all(ENDED_FEDERATED_SESSIONS, query)
+            if rows:
+                id_hashes = [id_hash for (id_hash,) in rows]
+                claimed = await self._writer.write(self._activity.take_federated_sessions, id_hashes)
+                self._pending.extendleft(_Pending(access, SWEEPER) for access in claimed)
         except ApiError as problem:
-            log.warning("ended sessions could not be looked for: %r", problem.__cause__ or problem)
+            log.warning("could not read ended sessions: %r", problem.__cause__ or problem)
         except Exception:
-            log.exception("ended sessions could not be looked for")
+            log.exception("could not read ended sessions")

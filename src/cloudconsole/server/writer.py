@@ -18,10 +18,10 @@ from cloudconsole.server.metrics.shared_memory import WorkerMetrics
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.base import BUSY_SECONDS, write_deadline
 
-MOST_WAITING: Final = 500
-"""Far more than the logins that can be under way; beyond it, something holds the store up."""
+MAX_WAITING: Final = 500
+"""Far more than the number of concurrent logins; more waiting jobs mean that the store is blocked."""
 CLOSE_SECONDS: Final = 2
-"""What is not written by then when we end will not be; nobody was told that it is."""
+"""Jobs that are not done by then are dropped at exit; no client got a response for them."""
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -29,29 +29,29 @@ Result = TypeVar("Result")
 
 class _QueuedJob(NamedTuple):
     work: Callable[[], Any]
-    answer: "Future[Any]"
-    """Cancelled when whoever waited for it has gone."""
+    result: "Future[Any]"
+    """Cancelled when the waiting request is gone."""
     until: float
 
 
 class Writer:
-    def __init__(self, name: str, metrics: WorkerMetrics, settle_seconds: float = 0.0) -> None:
+    def __init__(self, name: str, metrics: WorkerMetrics, replication_wait_seconds: float = 0.0) -> None:
         self._metrics = metrics
-        self._replication_wait_seconds = settle_seconds
-        self._limiter: SimpleQueue[_QueuedJob | None] = SimpleQueue()
-        # Whatever it hangs in, it must not keep the process from ending.
-        self._thread = Thread(target=_take, args=(self._limiter,), name=name, daemon=True)
+        self._replication_wait_seconds = replication_wait_seconds
+        self._queue: SimpleQueue[_QueuedJob | None] = SimpleQueue()
+        # A daemon thread, so that a blocked job does not keep the process alive.
+        self._thread = Thread(target=_run_jobs, args=(self._queue,), name=name, daemon=True)
         self._thread.start()
 
     @property
     def waiting(self) -> int:
-        """How many turns have not come yet, those whose callers have gone among them."""
-        return self._limiter.qsize()
+        """Number of queued jobs, including cancelled ones."""
+        return self._queue.qsize()
 
     async def write(
         self, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> Result:
-        """Write; `Unavailable` where too many wait already, or it is not done in time."""
+        """Run a write; raise `Unavailable` if the queue is full or the write takes too long."""
         started = time.perf_counter_ns()
         try:
             return await self.read(work, *args, **kwargs)
@@ -59,47 +59,47 @@ class Writer:
             self._metrics.observe(STORE_WRITES, time.perf_counter_ns() - started)
 
     async def wait_for_replicas(self) -> None:
-        """Wait until no worker of any replica answers as if what was written were not: only then say that it is."""
+        """Wait until every worker of every replica must have seen the write; only then acknowledge it."""
         if self._replication_wait_seconds:
             await asyncio.sleep(self._replication_wait_seconds)
 
     async def read(
         self, work: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> Result:
-        """The same for what only reads, and is not measured as a write."""
-        if self.waiting >= MOST_WAITING:
+        """Run a read, like `write` but without its metric."""
+        if self.waiting >= MAX_WAITING:
             raise Unavailable(of_store=True)
-        response: Future[Result] = Future()
-        self._limiter.put(_QueuedJob(partial(work, *args, **kwargs), response, time.monotonic() + BUSY_SECONDS))
+        result: Future[Result] = Future()
+        self._queue.put(_QueuedJob(partial(work, *args, **kwargs), result, time.monotonic() + BUSY_SECONDS))
         try:
             async with asyncio.timeout(BUSY_SECONDS):
-                return await asyncio.wrap_future(response)
+                return await asyncio.wrap_future(result)
         except TimeoutError as problem:
             raise Unavailable from problem
 
     def close(self) -> None:
-        self._limiter.put(None)
+        self._queue.put(None)
         self._thread.join(CLOSE_SECONDS)
 
 
-def _take(limiter: "SimpleQueue[_QueuedJob | None]") -> None:
-    """One after the other, but for those that nobody waits for any more."""
-    while (turn := limiter.get()) is not None:
-        if turn.answer.set_running_or_notify_cancel():
-            write_deadline.set(turn.until)
+def _run_jobs(queue: "SimpleQueue[_QueuedJob | None]") -> None:
+    """Run the jobs in order, except cancelled ones."""
+    while (job := queue.get()) is not None:
+        if job.result.set_running_or_notify_cancel():
+            write_deadline.set(job.until)
             try:
-                turn.answer.set_result(turn.work())
-            except BaseException as problem:  # noqa: BLE001 - it is for whoever waits
-                turn.answer.set_exception(problem)
+                job.result.set_result(job.work())
+            except BaseException as problem:  # noqa: BLE001 - re-raised in the waiting request
+                job.result.set_exception(problem)
 
 
 NICENESS: Final = 5
-"""The nice value of a thread that gives way: beside a busy event loop it still has a quarter of the processor."""
+"""Nice value of background threads: beside a busy event loop they still get a quarter of the CPU."""
 
 
 def lower_priority() -> None:
-    """Let the event loop go before this thread; on Linux, where threads have priorities of their own."""
+    """Lower the priority of this thread below the event loop's; only on Linux, which has priorities per thread."""
     if sys.platform == "linux":
-        # Where processes are held to the lowest priority already, there is nothing to give.
+        # Fails harmlessly where the priority is restricted.
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), min(19, os.nice(0) + NICENESS))

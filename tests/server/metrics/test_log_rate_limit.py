@@ -56,7 +56,7 @@ def test_nothing_is_kept_of_kinds_whose_time_is_over(allowance: RateLimiter[str]
         list(allowance.suppressed())
         allowance.allows(str(number))
         seconds.moment += 1
-    assert len(allowance._used) == len(allowance._over_at) == 10
+    assert len(allowance._used) == len(allowance._ends_at) == 10
 
 
 def test_all_can_be_told_before_their_time(allowance: RateLimiter[str]) -> None:
