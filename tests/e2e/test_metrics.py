@@ -126,7 +126,7 @@ def test_a_frozen_worker_is_replaced_and_counted(tmp_path: Path) -> None:
         assert scrape(port).value("worker_restarts_total", reason="died") == 0
         eventually(lambda: scrape(port).value("workers") == 2)
         assert frozen not in two_workers(server)
-        assert any(f"worker {frozen} is frozen" in line["message"] for line in log_lines(server))
+        assert any(f"worker {frozen} has been frozen" in line["message"] for line in log_lines(server))
         assert server.stop() == 0
 
 
@@ -273,7 +273,7 @@ def test_a_stop_that_cut_calls_off_says_so(tmp_path: Path, count: int) -> None:
         assert endless.answer().status == 100
         assert server.stop() == 0
     stop = log_lines(server)[-1]
-    assert stop["message"] == "stopped by SIGTERM: calls were cut off after 1 s"
+    assert stop["message"] == "stopped by SIGTERM: requests were aborted after 1 s"
     assert (stop["event"], stop["drained"], stop["level"]) == ("stop", False, "warning")
 
 

@@ -17,7 +17,7 @@ from tests.e2e.processes import eventually, workers
 from tests.fork_server import WarmProcess
 from tests.harness import Caller, OverHttp, clean_environment, running_server
 
-NOTHING = "SIGHUP: nothing to reload, no certificate is set"
+NOTHING = "SIGHUP: nothing to reload, no certificate is configured"
 
 
 SUPERVISED = ("--workers", "2", "--metrics", "127.0.0.1:0")

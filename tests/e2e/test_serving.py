@@ -284,7 +284,7 @@ class TestStoppingEarly:
             check=False,
         )
         assert done.returncode == 0
-        assert f"stopped by {sig.name}: all calls finished" in done.stderr
+        assert f"stopped by {sig.name}: all requests finished" in done.stderr
 
     def test_by_an_interrupt_of_the_whole_group(self, tmp_path: Path) -> None:
         with starting(tmp_path, "--workers", "2", "--stop-grace", "3600") as process:

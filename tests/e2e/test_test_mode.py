@@ -162,7 +162,7 @@ def test_a_delayed_call_does_not_hold_up_the_stop(tmp_path: Path) -> None:
     with running_server(tmp_path, "--test-mode", "--stop-grace", "20", is_first=True) as server:
         with closing(begin_delayed_call(server)):
             assert server.stop() == 0
-        assert "stopped by SIGTERM: all calls finished" in server.log()
+        assert "stopped by SIGTERM: all requests finished" in server.log()
 
 
 def test_a_delay_ends_when_its_caller_has_gone(tmp_path: Path) -> None:

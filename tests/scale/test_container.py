@@ -178,7 +178,7 @@ def test_it_ends_in_good_order(container: Container) -> None:
     """The last, since it ends it."""
     os.kill(container.first, signal.Signals[only(FINAL, "STOPSIGNAL").text])
     assert container.process.wait(60) == 0
-    assert "all calls finished" in container.log.read_text()
+    assert "all requests finished" in container.log.read_text()
 
 
 def test_on_postgresql_it_serves_with_a_secret_and_keeps_nothing(

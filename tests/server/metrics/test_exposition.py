@@ -14,7 +14,7 @@ from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.metrics import layout
 from cloudconsole.server.metrics.collectors import UpstreamObserver
 from cloudconsole.server.metrics.definitions import FAMILIES, PREFIX
-from cloudconsole.server.metrics.exposition import REST, REST_OF_DATABASE, MetricsExposition, StoreGauges
+from cloudconsole.server.metrics.exposition import PAUSE_FACTOR, POSTGRES_PAUSE_FACTOR, MetricsExposition, StoreGauges
 from cloudconsole.server.metrics.shared_memory import SharedMetrics
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store import health
@@ -267,7 +267,7 @@ def test_sums_are_exact_however_large(board: SharedMetrics, settings: Settings) 
 
 
 def test_counting_rests_after_it_took_long(settings: Settings, demo: Caller) -> None:
-    rest = REST if settings.database is None else REST_OF_DATABASE
+    rest = PAUSE_FACTOR if settings.database is None else POSTGRES_PAUSE_FACTOR
     moments = iter([0.0, 1.0, rest + 0.9, rest + 1.0, rest + 1.0])
     readings = StoreGauges(settings, SystemClock(), lambda: next(moments))
     first = readings.counts()

@@ -68,6 +68,6 @@ def test_the_longest_lag_is_forgotten_after_a_while(board: SharedMetrics, monkey
     watched = LoopLagMonitor(board.worker(0), lambda: None)
     seen = []
     for lag in (1, 9, 2, 2, 2, 2, 3, 3, 3):
-        watched._note_lag(lag)
+        watched._record_lag(lag)
         seen.append(board.read()[0][layout.LONGEST_LAG])
     assert seen == [1, 9, 9, 9, 9, 2, 3, 3, 3]

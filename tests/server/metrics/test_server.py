@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cloudconsole.server.metrics.server import CONTENT_TYPE, MOST_HEAD_BYTES, MetricsServer
+from cloudconsole.server.metrics.server import CONTENT_TYPE, MAX_HEAD_BYTES, MetricsServer
 
 PAGE = "# a page\n"
 
@@ -100,7 +100,7 @@ def test_everything_else_is_refused(served: Served, line: str, status: int) -> N
 
 
 def test_a_head_without_end_is_refused(served: Served) -> None:
-    assert served.ask(b"GET /metrics HTTP/1.1\r\nX: " + b"x" * MOST_HEAD_BYTES)[0] == 400
+    assert served.ask(b"GET /metrics HTTP/1.1\r\nX: " + b"x" * MAX_HEAD_BYTES)[0] == 400
 
 
 def test_a_page_that_fails_is_an_error_and_the_next_is_served(served: Served) -> None:
@@ -128,7 +128,7 @@ def test_one_who_says_nothing_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_too_many_at_once_are_turned_away_and_later_served(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cloudconsole.server.metrics.server.MOST_CLIENTS", 2)
+    monkeypatch.setattr("cloudconsole.server.metrics.server.MAX_CLIENTS", 2)
     waiting = [served.connect() for _ in range(2)]
     for connection in waiting:
         connection.sendall(b"GET /met")

@@ -36,7 +36,7 @@ def test_no_two_figures_share_a_cell() -> None:
     calls = [
         layout.OPERATION_OFFSETS[call] + place
         for call in layout.OPERATIONS
-        for place in (*layout.OUTCOME_OFFSETS.values(), *range(len(layout.OUTCOMES), layout.CALL_CELLS))
+        for place in (*layout.OUTCOME_OFFSETS.values(), *range(len(layout.OUTCOMES), layout.OPERATION_CELLS))
     ]
     starts = (layout.STORE_WRITES, layout.LOOP_LAG, *layout.UPSTREAM_OFFSETS.values())
     histograms = [start + number for start in starts for number in range(layout.HISTOGRAM_CELLS)]

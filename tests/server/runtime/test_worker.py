@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from cloudconsole.server.config.loader import load_settings
-from cloudconsole.server.runtime.worker import MOST_UNSENT, OTHER_FILES, bind, https_headers
+from cloudconsole.server.runtime.worker import MAX_UNSENT, OTHER_FILES, bind, https_headers
 from cloudconsole.server.writer import NICENESS, lower_priority
 
 ORIGIN = "https://console.example.com"
@@ -68,7 +68,7 @@ def test_connections_inherit_how_much_the_system_keeps_for_them() -> None:
     with bind("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
         taken, _ = listener.accept()
         with taken:
-            assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT) == MOST_UNSENT
+            assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT) == MAX_UNSENT
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="threads have no priorities of their own elsewhere")

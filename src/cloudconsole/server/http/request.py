@@ -247,7 +247,7 @@ class Request:
 
     @property
     def server(self) -> tuple[str, int] | None:
-        """The address and port that the caller reached."""
+        """Address and port that the client connected to, if known."""
         server = self._scope.get("server")
         return server if server and server[1] else None
 

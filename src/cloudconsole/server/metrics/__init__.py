@@ -1,1 +1,1 @@
-"""What can be seen of a running console: counters that all workers share, the metrics page, the audit lines."""
+"""Metrics: counters in shared memory, Prometheus exposition and its server."""

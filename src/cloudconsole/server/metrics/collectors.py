@@ -19,7 +19,7 @@ from cloudconsole.spec.errors import UpstreamFailed, UpstreamTimeout
 
 INTERVAL_SECONDS: Final = 0.25
 REMEMBERED_INTERVALS: Final = 240
-"""The longest lag is that of this many beats and the as many before: of one to two minutes."""
+"""The maximum lag covers the current period of this many intervals and the one before: one to two minutes."""
 
 
 class LoopLagMonitor:
@@ -27,32 +27,32 @@ class LoopLagMonitor:
         self._metrics = metrics
         self._take_readings = take_readings
         self._beats = 0
-        self._longest = self._longest_before = 0
+        self._longest = self._previous_longest = 0
         self._due = 0
 
     def start(self) -> None:
-        """Begin in the running loop; ends with it."""
+        """Start in the running loop, and run as long as it does."""
         self._metrics.add(HEARTBEATS)
         self._due = time.perf_counter_ns() + int(INTERVAL_SECONDS * 1_000_000_000)
         asyncio.get_running_loop().call_later(INTERVAL_SECONDS, self._beat)
 
     def _beat(self) -> None:
-        # A loop's clock may be coarse, so that it calls a little early.
-        self._note_lag(max(0, time.perf_counter_ns() - self._due))
+        # The loop's clock may be coarse, so it may call a little early.
+        self._record_lag(max(0, time.perf_counter_ns() - self._due))
         self._take_readings()
         self.start()
 
-    def _note_lag(self, lag: int) -> None:
+    def _record_lag(self, lag: int) -> None:
         self._beats += 1
         if self._beats % REMEMBERED_INTERVALS == 0:
-            self._longest, self._longest_before = 0, self._longest
+            self._longest, self._previous_longest = 0, self._longest
         self._longest = max(self._longest, lag)
         self._metrics.observe(LOOP_LAG, lag)
-        self._metrics.set(LONGEST_LAG, max(self._longest, self._longest_before))
+        self._metrics.set(LONGEST_LAG, max(self._longest, self._previous_longest))
 
 
 class UpstreamObserver:
-    """A cloud's watcher whose figures all processes share."""
+    """Counts requests to OpenStack in shared memory."""
 
     def __init__(self, metrics: WorkerMetrics) -> None:
         self._metrics = metrics

@@ -25,10 +25,10 @@ from cloudconsole.store.sqlite.store import SqliteStore
 
 Result = TypeVar("Result")
 
-REST: Final = 20
-"""Counting may take a twentieth of the time: it is not done again until it has rested this often as long as it took."""
-REST_OF_DATABASE: Final = 500
-"""The same where many replicas count in one database, each for itself."""
+PAUSE_FACTOR: Final = 20
+"""Pause after counting, as a multiple of its duration: counting takes at most 1/20 of the time."""
+POSTGRES_PAUSE_FACTOR: Final = 500
+"""The same on PostgreSQL, where each replica counts in the same database."""
 
 
 class StoreGauges:
@@ -36,43 +36,45 @@ class StoreGauges:
         self._clock = clock
         self._seconds = seconds
         self._store = settings.store
-        self._folder: Path | None = self._store.folder if isinstance(self._store, SqliteStore) else None
-        self._rest = REST if self._folder is not None else REST_OF_DATABASE
+        self._directory: Path | None = self._store.folder if isinstance(self._store, SqliteStore) else None
+        self._pause_factor = PAUSE_FACTOR if self._directory is not None else POSTGRES_PAUSE_FACTOR
         self._idle_seconds = settings.session_idle
         self._counts: Counts | None = None
-        self._again_at = 0.0
+        self._next_count = 0.0
 
     def is_readable(self) -> bool:
-        """Whether it can be read now: that takes no time to tell, however long counting does."""
+        """Return whether the store can be read now; fast, even if counting is slow."""
         return self._read(health.probe) or False
 
     def counts(self) -> Counts | None:
-        """To be asked for while the store can be read; None where counting failed all the same."""
+        """Return the counts, which may be cached; None if counting failed."""
         started = self._seconds()
-        if started >= self._again_at:
+        if started >= self._next_count:
             self._counts = self._read(lambda reader: health.count(reader, self._clock.now(), self._idle_seconds))
             finished = self._seconds()
-            self._again_at = finished + self._rest * (finished - started)
+            self._next_count = finished + self._pause_factor * (finished - started)
         return self._counts
 
     def file_sizes(self) -> dict[str, int]:
-        return {} if self._folder is None else health.file_sizes(self._folder)
+        return {} if self._directory is None else health.file_sizes(self._directory)
 
     def free_bytes(self) -> list[int]:
-        """One figure, or none where the folder is gone, or there is none."""
+        """Return one value, or an empty list without a data directory."""
         with suppress(OSError):
-            return [] if self._folder is None else [health.free_bytes(self._folder)]
+            return [] if self._directory is None else [health.free_bytes(self._directory)]
         return []
 
-    def _read(self, ask: Callable[[Reader], Awaitable[Result]]) -> Result | None:
-        """None where the store cannot be read."""
-        # Opening files that are not there would make them.
-        if self._folder is not None and not all(database_file(self._folder, part).exists() for part in DATABASE_NAMES):
+    def _read(self, query: Callable[[Reader], Awaitable[Result]]) -> Result | None:
+        """Return None if the store cannot be read."""
+        # Opening missing files would create them.
+        if self._directory is not None and not all(
+            database_file(self._directory, part).exists() for part in DATABASE_NAMES
+        ):
             return None
 
         async def read() -> Result:
             async with run_with_reader(self._store) as reader:
-                return await ask(reader)
+                return await query(reader)
 
         try:
             return asyncio.run(read())
@@ -96,30 +98,32 @@ class MetricsExposition:
         workers = self._shared_metrics.read()
         totals = [sum(cells) for cells in zip(*workers, strict=True)]
         lines: list[str] = []
-        lines += _calls(totals)
-        lines += _store_of_workers(totals)
+        lines += _requests(totals)
+        lines += _store_counters(totals)
         lines += _upstream(totals)
-        lines += _of_processes(workers, totals)
-        lines += _of_the_store(self._store)
+        lines += _processes(workers, totals)
+        lines += _store_gauges(self._store)
         lines += _family(definitions.START_TIME, [((), f"{self._shared_metrics.made_at:.3f}")])
         lines += _family(definitions.BUILD, [((__version__, platform.python_version()), 1)])
         return "\n".join(lines) + "\n"
 
 
-def _calls(totals: list[int]) -> list[str]:
+def _requests(totals: list[int]) -> list[str]:
     counted = {
-        (call, outcome): totals[start + place]
+        (call, outcome): totals[start + offset]
         for call, start in layout.OPERATION_OFFSETS.items()
-        for outcome, place in layout.OUTCOME_OFFSETS.items()
+        for outcome, offset in layout.OUTCOME_OFFSETS.items()
     }
-    # Most pairs can never come about: what is not ok is shown once it happened. Logins and refusals are shown whole.
+    # Most pairs are impossible, so errors are shown once they occurred. Logins and rejections are shown in full.
     calls = [(pair, number) for pair, number in counted.items() if number or pair[1] == layout.OK]
     logins = [((outcome,), counted[layout.LOGIN, outcome]) for outcome in layout.OUTCOMES]
-    refusals = [
+    rejections = [
         ((reason,), sum(counted[call, reason] for call in layout.OPERATIONS if call not in _HEALTH))
         for reason in layout.REJECTIONS
     ]
-    connection_refusals = [((str(status),), totals[place]) for status, place in layout.CONNECTION_REJECTIONS.items()]
+    connection_rejections = [
+        ((str(status),), totals[offset]) for status, offset in layout.CONNECTION_REJECTIONS.items()
+    ]
     durations: dict[tuple[str, ...], int] = {
         (call,): start + len(layout.OUTCOMES) for call, start in layout.OPERATION_OFFSETS.items()
     }
@@ -128,18 +132,18 @@ def _calls(totals: list[int]) -> list[str]:
         *_histogram(definitions.REQUEST_SECONDS, durations, totals),
         *_family(definitions.IN_FLIGHT, [((), totals[layout.IN_FLIGHT])]),
         *_family(definitions.LOGINS, logins),
-        *_family(definitions.REJECTIONS, refusals),
-        *_family(definitions.CONNECTION_REJECTIONS, connection_refusals),
+        *_family(definitions.REJECTIONS, rejections),
+        *_family(definitions.CONNECTION_REJECTIONS, connection_rejections),
         *_family(definitions.SHED_REQUESTS, [((), totals[layout.SHED_REQUESTS])]),
         *_family(definitions.SUPPRESSED_RECORDS, [((), totals[layout.AUDIT_SUPPRESSED])]),
         *_family(definitions.PASSWORDS_WAITING, [((), totals[layout.PASSWORDS_WAITING])]),
     ]
 
 
-def _store_of_workers(totals: list[int]) -> list[str]:
-    payloads = [(("miss",), totals[layout.CACHE_MISSES]), (("hit",), totals[layout.CACHE_HITS])]
+def _store_counters(totals: list[int]) -> list[str]:
+    lookups = [(("miss",), totals[layout.CACHE_MISSES]), (("hit",), totals[layout.CACHE_HITS])]
     return [
-        *_family(definitions.CACHE_LOOKUPS, payloads),
+        *_family(definitions.CACHE_LOOKUPS, lookups),
         *_family(definitions.CACHE_BYTES, [((), totals[layout.CACHE_BYTES])]),
         *_histogram(definitions.STORE_WRITES, {(): layout.STORE_WRITES}, totals),
         *_family(definitions.WRITES_WAITING, [((), totals[layout.WRITES_WAITING])]),
@@ -149,9 +153,9 @@ def _store_of_workers(totals: list[int]) -> list[str]:
 
 
 def _upstream(totals: list[int]) -> list[str]:
-    durations: dict[tuple[str, ...], int] = {(service,): place for service, place in layout.UPSTREAM_OFFSETS.items()}
-    failures = [(pair, totals[place]) for pair, place in layout.UPSTREAM_FAILURES.items()]
-    in_flight = [((service,), totals[place]) for service, place in layout.UPSTREAM_IN_FLIGHT.items()]
+    durations: dict[tuple[str, ...], int] = {(service,): offset for service, offset in layout.UPSTREAM_OFFSETS.items()}
+    failures = [(pair, totals[offset]) for pair, offset in layout.UPSTREAM_FAILURES.items()]
+    in_flight = [((service,), totals[offset]) for service, offset in layout.UPSTREAM_IN_FLIGHT.items()]
     return [
         *_histogram(definitions.UPSTREAM_SECONDS, durations, totals),
         *_family(definitions.UPSTREAM_FAILURES, failures),
@@ -159,11 +163,11 @@ def _upstream(totals: list[int]) -> list[str]:
     ]
 
 
-def _of_processes(workers: list[list[int]], totals: list[int]) -> list[str]:
+def _processes(workers: list[list[int]], totals: list[int]) -> list[str]:
     processes = {number: cells[layout.PROCESS] for number, cells in enumerate(workers) if cells[layout.PROCESS]}
     memory = {number: _resident_bytes(process) for number, process in processes.items()}
     known = [((str(number),), size) for number, size in memory.items() if size is not None]
-    # A worker that could not reload serves an older one than the others.
+    # A worker that failed to reload uses an older certificate than the others.
     expiries = [cells[layout.CERTIFICATE_EXPIRY] for cells in workers if cells[layout.CERTIFICATE_EXPIRY]]
     longest = max(cells[layout.LONGEST_LAG] for cells in workers)
     return [
@@ -176,7 +180,7 @@ def _of_processes(workers: list[list[int]], totals: list[int]) -> list[str]:
     ]
 
 
-def _of_the_store(store: StoreGauges) -> list[str]:
+def _store_gauges(store: StoreGauges) -> list[str]:
     is_readable = store.is_readable()
     counts = store.counts() if is_readable else None
     lines = _family(definitions.STORE_READABLE, [((), int(is_readable))])
@@ -194,17 +198,17 @@ def _family(family: Family, samples: Iterable[Sample]) -> list[str]:
     return [*_head(family), *(f"{name}{_labels(family.labels, values)} {number}" for values, number in samples)]
 
 
-def _histogram(family: Family, places: dict[tuple[str, ...], int], totals: list[int]) -> list[str]:
+def _histogram(family: Family, offsets: dict[tuple[str, ...], int], totals: list[int]) -> list[str]:
     name, lines = PREFIX + family.name, _head(family)
     bounds = [*(_seconds(bound) for bound in layout.SECONDS_BOUNDS), "+Inf"]
-    for values, place in places.items():
-        so_far = 0
+    for values, offset in offsets.items():
+        cumulative = 0
         for number, bound in enumerate(bounds):
-            so_far += totals[place + number]
-            lines.append(f"{name}_bucket{_labels((*family.labels, 'le'), (*values, bound))} {so_far}")
+            cumulative += totals[offset + number]
+            lines.append(f"{name}_bucket{_labels((*family.labels, 'le'), (*values, bound))} {cumulative}")
         labels = _labels(family.labels, values)
-        lines.append(f"{name}_sum{labels} {_seconds(totals[place + len(bounds)])}")
-        lines.append(f"{name}_count{labels} {so_far}")
+        lines.append(f"{name}_sum{labels} {_seconds(totals[offset + len(bounds)])}")
+        lines.append(f"{name}_count{labels} {cumulative}")
     return lines
 
 
@@ -223,13 +227,13 @@ def _escaped(value: str) -> str:
 
 
 def _seconds(nanoseconds: int) -> str:
-    """Exact, however many there are."""
+    """Format exactly, without floating point."""
     whole, rest = divmod(nanoseconds, _NANOSECONDS)
     return f"{whole}.{rest:09}".rstrip("0").rstrip(".")
 
 
 def _resident_bytes(process: int) -> int | None:
-    """Where the system tells."""
+    """Return None if the system does not provide it."""
     try:
         pages = Path(f"/proc/{process}/statm").read_text().split()[1]
     except OSError:

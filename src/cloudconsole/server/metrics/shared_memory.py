@@ -1,4 +1,4 @@
-"""Counting in memory that all processes of a console share: one writer for each region, so no lock is needed."""
+"""Metrics in memory shared by all processes: one writer per region, so no lock is needed."""
 
 import mmap
 import os
@@ -26,7 +26,7 @@ _SUM = len(SECONDS_BOUNDS) + 1
 
 
 class WorkerMetrics:
-    """One worker's figures. A call costs three additions; they are in shared memory as soon as they are made."""
+    """Metrics of one worker; a request costs three additions in shared memory."""
 
     __slots__ = ("_cells",)
 
@@ -34,11 +34,11 @@ class WorkerMetrics:
         self._cells = cells
 
     def count_request(self, call: str, outcome: str, nanoseconds: int) -> None:
-        cells, place = self._cells, OPERATION_OFFSETS[call]
-        cells[place + OUTCOME_OFFSETS[outcome]] += 1
-        place += _BUCKETS
-        cells[place + bisect_left(SECONDS_BOUNDS, nanoseconds)] += 1
-        cells[place + _SUM] += nanoseconds
+        cells, offset = self._cells, OPERATION_OFFSETS[call]
+        cells[offset + OUTCOME_OFFSETS[outcome]] += 1
+        offset += _BUCKETS
+        cells[offset + bisect_left(SECONDS_BOUNDS, nanoseconds)] += 1
+        cells[offset + _SUM] += nanoseconds
 
     def observe(self, histogram: int, nanoseconds: int) -> None:
         cells = self._cells
@@ -52,7 +52,7 @@ class WorkerMetrics:
         self._cells[cell] = number
 
     def begin(self) -> None:
-        """This process takes the region over; what its predecessor counted goes on from there."""
+        """Take over the region for this process; counters continue from the predecessor's values."""
         self.clear_gauges()
         self._cells[PROCESS] = os.getpid()
         self._cells[UNDRAINED] = 1
@@ -62,12 +62,12 @@ class WorkerMetrics:
             self._cells[cell] = 0
 
     def note_restart(self, reason: str) -> None:
-        """For the parent alone, while no worker has the region."""
+        """Count a restart; only for the parent, while no worker uses the region."""
         self._cells[RESTARTS[reason]] += 1
 
 
 class SharedMetrics:
-    """The figures of all workers: a region for each, made before they are forked."""
+    """Metrics of all workers: one region each, allocated before they are forked."""
 
     def __init__(self, workers: int) -> None:
         cells = memoryview(mmap.mmap(-1, workers * WORKER_CELLS * _CELL_BYTES)).cast("q")
@@ -79,31 +79,31 @@ class SharedMetrics:
         return WorkerMetrics(self._regions[worker])
 
     def is_accepting(self) -> bool:
-        """Whether every worker accepts connections."""
+        """Return whether every worker accepts connections."""
         return all(region[ACCEPTING] for region in self._regions)
 
     def beats(self) -> dict[int, int]:
-        """How often each worker's event loop was seen to advance since the worker began."""
+        """Return the heartbeat counters by worker."""
         return {worker: region[HEARTBEATS] for worker, region in enumerate(self._regions)}
 
     def stop(self) -> None:
-        """Let every worker know that all of them stop; for the parent alone."""
+        """Signal to every worker that all of them stop; only for the parent."""
         for region in self._regions:
             region[STOPPING] = 1
 
     def is_stopping(self, worker: int) -> bool:
-        """Whether all workers stop, as far as this one can know."""
+        """Return whether the supervisor stops all workers."""
         return bool(self._regions[worker][STOPPING])
 
     def is_drained(self) -> bool:
-        """Whether no worker has calls to finish before it stops."""
+        """Return whether all workers are drained."""
         return not any(region[UNDRAINED] for region in self._regions)
 
     def read(self) -> list[list[int]]:
-        """A copy of every worker's cells."""
+        """Return a copy of every worker's cells."""
         return [region.tolist() for region in self._regions]
 
 
 def standalone_metrics() -> WorkerMetrics:
-    """For a console that nobody looks at from outside."""
+    """Return metrics that no other process reads."""
     return SharedMetrics(1).worker(0)

@@ -1,1 +1,1 @@
-"""The interface as an OpenAPI document, made from the tables of `spec`, and as a page to read made from that."""
+"""OpenAPI document, generated from the tables of `spec`, and its HTML reference."""

@@ -25,14 +25,14 @@ from cloudconsole.spec.records import Welcome
 
 
 class Example(msgspec.Struct):
-    """What was sent and what came back; both empty for an action that is newer than the recording."""
+    """Recorded request body and response; both empty for an action that was not recorded yet."""
 
     body: dict[str, str] = {}
     answer: dict[str, Any] = {}
 
 
 class Examples:
-    """By the name of an action or operation."""
+    """Recorded examples by action or operation."""
 
     def __init__(self) -> None:
         recording = (files(__package__) / "examples.json").read_bytes()
@@ -60,7 +60,7 @@ def response_name(action: Action) -> str:
 
 
 def all_schemas() -> dict[str, Schema]:
-    """Every schema by its name: records, the refusal, the login form, and each action's body and answer."""
+    """Return all schemas by name: records, error, login form, and each action's body and response."""
     types = [action.record for action in ACTIONS]
     given, components = msgspec.json.schema_components([*types, Welcome, Refusal, LoginForm], ref_template=REF_TEMPLATE)
     schemas: dict[str, Schema] = dict(components)
@@ -118,12 +118,12 @@ HEADERS: Final[Part] = {
 
 
 def responses(operation: Operation, examples: Examples) -> Part:
-    return _successes(examples)[operation.name] | _refusals(operation)
+    return _successes(examples)[operation.name] | _errors(operation)
 
 
 def _successes(examples: Examples) -> dict[str, Part]:
     welcome = {"schema": reference("WelcomeAnswer"), "example": examples.of(OPEN_SESSION.name).answer}
-    # Not oneOf: two of the answers may be equally empty.
+    # Not oneOf: an empty response may match several schemas.
     responses = {
         "schema": {"anyOf": [reference(response_name(action)) for action in ACTIONS]},
         "examples": {action.name: {"value": examples.of(action.name).answer} for action in ACTIONS},
@@ -141,12 +141,15 @@ def _successes(examples: Examples) -> dict[str, Part]:
     }
 
 
-def _refusals(operation: Operation) -> Part:
+def _errors(operation: Operation) -> Part:
     ordered = sorted(operation.errors, key=lambda error: error.code)
-    return {str(code): _refusal(code, list(errors)) for code, errors in groupby(ordered, key=lambda error: error.code)}
+    return {
+        str(code): _error_response(code, list(errors))
+        for code, errors in groupby(ordered, key=lambda error: error.code)
+    }
 
 
-def _refusal(code: int, errors: list[type[ApiError]]) -> Part:
+def _error_response(code: int, errors: list[type[ApiError]]) -> Part:
     schema = {
         **reference("Refusal"),
         "properties": {"code": {"const": code}, "error": {"enum": [error.error for error in errors]}},
@@ -178,7 +181,7 @@ ABOUT: Final = (
 
 
 def build_document() -> Document:
-    """The whole document; the same for every console of this version."""
+    """Return the document, which depends only on the version."""
     examples = Examples()
     return {
         "openapi": "3.1.0",

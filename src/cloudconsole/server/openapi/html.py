@@ -18,13 +18,13 @@ class FieldRow(NamedTuple):
 
 
 def data_schema(document: Schema, action: str) -> Schema:
-    """The schema of an action's `data`."""
+    """Return the schema of an action's `data`."""
     schema: Schema = document["components"]["schemas"][f"{action}Answer"]["properties"]["data"]
     return schema
 
 
 def example_of(document: Schema, action: str) -> tuple[Any, Any]:
-    """A body of the action and the answer to it."""
+    """Return an example body of the action and its response."""
     call = document["paths"]["/api/"]["post"]
     contents = (call["requestBody"]["content"], call["responses"]["200"]["content"])
     body, response = (content["application/json"]["examples"][action]["value"] for content in contents)
@@ -37,7 +37,7 @@ def parameter_rows(document: Schema, action: str) -> list[FieldRow]:
 
 
 def field_rows(document: Schema, schema: Schema, prefix: str = "") -> Iterator[FieldRow]:
-    """A row for each field of an object, or of the objects of an array, those below it included."""
+    """Yield a row for each field of an object or of an array's objects, including nested fields."""
     schema = _resolve(schema, document)
     if "items" in schema:
         yield from field_rows(document, schema["items"], f"{prefix[:-1]}[]." if prefix else "")
@@ -60,7 +60,7 @@ def type_text(schema: Schema, document: Schema) -> str:
 
 
 def shown(value: object, indent: str = "") -> str:
-    """JSON on as few lines as stay short: what fits goes on one."""
+    """Format JSON, with each value on one line if it fits."""
     flat = json.dumps(value, ensure_ascii=False)
     if not value or not isinstance(value, dict | list) or len(indent) + len(flat) <= 110:
         return flat
@@ -83,7 +83,7 @@ def _plural(kind: str) -> str:
 
 
 def _resolve(schema: Schema, document: Schema) -> Schema:
-    """The schema with what it refers to; its own words go before those."""
+    """Merge a schema with the one that it references; its own keys take precedence."""
     if "$ref" not in schema:
         return schema
     return {**document["components"]["schemas"][schema["$ref"].rpartition("/")[2]], **schema}
@@ -133,7 +133,6 @@ curl -sS -b jar $base/api/ -H "X-CSRFToken: $token" -d action=GetUsageLimits"""
 
 
 def render(document: Document) -> str:
-    """The whole page."""
     names = [action["name"] for action in document["x-actions"]]
     links = [("log-in", "Log in"), *((name, name) for name in names), ("errors", "Errors")]
     contents = "".join(f'<li><a href="#{anchor}">{text}</a></li>' for anchor, text in links)
@@ -202,5 +201,5 @@ def _table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def _marked(text: str) -> str:
-    """Text with what stands in backticks as code."""
+    """Escape text and mark up backticks as code."""
     return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))

@@ -1,7 +1,7 @@
-"""The end of a listening socket: no connection that the kernel has completed is reset.
+"""Graceful close of a listening socket, without resetting connections that the kernel has completed.
 
-Closing a listening socket resets the connections in its accept queue. To accept until the queue is empty is not
-enough, since another connection can complete between the last accept and the close. So new handshakes stop first.
+Closing a listening socket resets the connections in its accept queue. Accepting until the queue is empty is not
+enough, because another connection can complete between the last accept and the close. So new handshakes stop first.
 """
 
 import ctypes
@@ -13,20 +13,20 @@ from contextlib import suppress
 from typing import Final
 
 _SO_ATTACH_FILTER: Final = 26
-# Classic BPF over a packet from its TCP header on: drop it if SYN is set, else take it whole.
+# Classic BPF on a packet from its TCP header on: drop it if SYN is set, else accept it.
 _DROP_SYN: Final = (
     (0x30, 0, 0, 13),  # load byte 13: the flags
     (0x45, 0, 1, 0x02),  # unless SYN is set, skip one instruction
     (0x06, 0, 0, 0),  # drop
-    (0x06, 0, 0, 0xFFFFFFFF),  # take
+    (0x06, 0, 0, 0xFFFFFFFF),  # accept
 )
 
 
 def stop_handshakes(listener: socket.socket) -> None:
-    """Let the kernel ignore new SYNs, in all processes that share the socket; handshakes under way still complete.
+    """Make the kernel ignore new SYNs, for all processes that share the socket; running handshakes still complete.
 
-    A client repeats its SYN after a second and then meets a closed port, or the next console. Where the system has no
-    socket filters, a connection that completes in the microseconds before the close is still reset.
+    A client repeats its SYN after a second and then finds a closed port, or the next console. Without socket filters, a
+    connection that completes in the microseconds before the close is still reset.
     """
     if sys.platform != "linux":
         return
@@ -38,7 +38,7 @@ def stop_handshakes(listener: socket.socket) -> None:
 
 
 def has_pending(listener: socket.socket) -> bool:
-    """Whether a completed connection waits to be accepted."""
+    """Return whether a completed connection is waiting to be accepted."""
     poll = select.poll()
     poll.register(listener, select.POLLIN)
     return bool(poll.poll(0))

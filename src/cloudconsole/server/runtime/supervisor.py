@@ -33,31 +33,31 @@ from cloudconsole.server.runtime.worker import (
 from cloudconsole.server.test_mode.runtime import ServerRuntime
 
 POLL_SECONDS: Final = 0.1
-"""Between two looks of the supervisor at its workers."""
+"""Interval at which the supervisor polls its workers."""
 
 
 class FrozenWorkerDetector:
-    """Judges workers by the beats that they count themselves.
+    """Detects frozen workers by their heartbeat counters.
 
-    Time counts by looks and not by a clock: while the machine is suspended, or too busy to run the supervisor, no
+    Time is measured in polls and not by a clock: while the machine is suspended, or too busy to run the supervisor, no
     worker counts as frozen.
     """
 
     def __init__(self, seconds: int) -> None:
-        """`seconds` without a beat make a worker count as frozen; 0 turns this off."""
+        """Count a worker as frozen after `seconds` without a heartbeat; 0 disables this."""
         self._limit = seconds / POLL_SECONDS
-        self._seen: dict[int, tuple[int, int]] = {}
+        self._last: dict[int, tuple[int, int]] = {}
 
     def frozen(self, beats: Mapping[int, int]) -> list[int]:
-        """Look once, at the beats by worker: those that are frozen. One that is starting has no beat yet."""
-        before = self._seen
-        self._seen = {}
+        """Poll once and return the frozen workers; one that is starting has no heartbeat yet."""
+        previous = self._last
+        self._last = {}
         for worker, number in beats.items():
-            seen, looks = before.get(worker, (0, 0))
-            self._seen[worker] = number, looks + 1 if number == seen else 0
+            last, polls = previous.get(worker, (0, 0))
+            self._last[worker] = number, polls + 1 if number == last else 0
         if not self._limit:
             return []
-        return [worker for worker, (number, looks) in self._seen.items() if number and looks >= self._limit]
+        return [worker for worker, (number, polls) in self._last.items() if number and polls >= self._limit]
 
 
 log = logging.getLogger(__name__)
@@ -65,9 +65,9 @@ log = logging.getLogger(__name__)
 RESTART_SECONDS: Final = 1.0
 STOP_MARGIN_SECONDS: Final = 5
 CUT_OFF_CODE: Final = 3
-"""By which a worker tells its parent that calls were still under way when it ended."""
+"""Exit code of a worker that ended with requests still running."""
 FORK_SIGNALS: Final = (*STOP_SIGNALS, RELOAD_SIGNAL)
-"""They wait while a process is being started."""
+"""Blocked while a process is being started."""
 
 
 def serve(
@@ -77,7 +77,7 @@ def serve(
     runtime: ServerRuntime,
     notifier: Notifier,
 ) -> int:
-    """Serve until told to stop, by https where there is a certificate; gives the exit code."""
+    """Serve until a stop signal, over https if there is a certificate; return the exit code."""
     shared_metrics = SharedMetrics(settings.workers)
     log_start(settings, sockets)
     if settings.workers == 1 and sockets.metrics is None:
@@ -93,11 +93,11 @@ def serve(
 def run_metrics(
     settings: Settings, listener: socket.socket, shared_metrics: SharedMetrics, clock: Clock, parent_pipe: int
 ) -> int:
-    """The process that serves the metrics; it ends when its parent ends it or is gone."""
-    # Nothing of this process can be reloaded.
+    """Run the metrics process until its parent kills it or is gone."""
+    # This process has nothing to reload.
     signal.signal(RELOAD_SIGNAL, signal.SIG_IGN)
     for sig in STOP_SIGNALS:
-        # While the workers finish what is under way, they can still be watched.
+        # Metrics stay available while the workers drain.
         signal.signal(sig, signal.SIG_IGN)
     page = MetricsExposition(shared_metrics, StoreGauges(settings, clock))
 
@@ -110,16 +110,16 @@ def run_metrics(
 
 
 class Job(NamedTuple):
-    """What a child process does."""
+    """Work of a child process."""
 
     name: str
     run: Callable[[], int]
     worker: int | None = None
-    """Which of the workers it is; None for the one that serves the metrics."""
+    """Number of the worker; None for the metrics process."""
 
 
 class Supervisor:
-    """Starts the workers, starts a dead one again, and hands signals on to all."""
+    """Starts the workers, restarts dead ones, and forwards signals to all."""
 
     def __init__(
         self,
@@ -141,7 +141,7 @@ class Supervisor:
         self._frozen: set[int] = set()
         self._stopping = False
         self._ending = StopReason(signal=None, drained=True)
-        # Never written to: its closing, however this process ends, tells the others that they are alone.
+        # Never written to: it closes when this process ends in any way, which the children detect.
         self._pipe_read, self._pipe_write = os.pipe()
 
     def run(self) -> StopReason:
@@ -153,7 +153,7 @@ class Supervisor:
         while self._workers():
             self._reap()
         for process in self._running:
-            # It serves the metrics until there are no workers, and has nothing to finish. Its port is free when we end.
+            # The metrics process runs until all workers have ended, and has nothing to finish. Wait, to free its port.
             with suppress(ProcessLookupError, ChildProcessError):
                 os.kill(process, signal.SIGKILL)
                 os.waitpid(process, 0)
@@ -187,7 +187,7 @@ class Supervisor:
         return [process for process, (job, _) in self._running.items() if job.worker is not None]
 
     def _start(self, job: Job) -> None:
-        # A signal waits until we know the new process, and it has put off our handler for its own.
+        # Block signals until the new process is registered here, and has replaced the inherited handlers.
         signal.pthread_sigmask(signal.SIG_BLOCK, FORK_SIGNALS)
         if self._stopping:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, FORK_SIGNALS)
@@ -219,7 +219,7 @@ class Supervisor:
             self._running.clear()
             return
         if process not in self._running:
-            # Nobody's child any more, which the first process of a container gets.
+            # An orphan, adopted because this is the first process of a container.
             return
         job, started = self._running.pop(process)
         reason = FROZEN if process in self._frozen else DIED
@@ -227,12 +227,12 @@ class Supervisor:
         if job.worker is not None:
             self._shared_metrics.worker(job.worker).clear_gauges()
         if self._stopping:
-            # One that the signal ended before it had a handler had no calls yet.
+            # A worker that a signal ended before it had a handler had no requests yet.
             if job.worker is not None and os.waitstatus_to_exitcode(status) not in (0, *(-sig for sig in STOP_SIGNALS)):
                 self._ending = self._ending._replace(drained=False)
             return
         log.error("%s %d ended (%s); starting another", job.name, process, _how(status))
-        # One that cannot even start must not be started in a tight loop.
+        # Do not restart a worker that fails to start in a tight loop.
         time.sleep(max(0.0, RESTART_SECONDS - (time.monotonic() - started)))
         if not self._stopping:
             if job.worker is not None:
@@ -240,7 +240,7 @@ class Supervisor:
             self._start(job)
 
     def _wait(self) -> tuple[int, int]:
-        """Wait for a child to end, and keep the service manager informed meanwhile."""
+        """Wait for a child to end; meanwhile notify the service manager and check for frozen workers."""
         while True:
             process, status = os.waitpid(-1, os.WNOHANG)
             if process:
@@ -257,7 +257,7 @@ class Supervisor:
         frozen = self._liveness.frozen(self._shared_metrics.beats())
         for process, (job, _) in self._running.items():
             if job.worker in frozen and process not in self._frozen:
-                log.error("worker %d is frozen for %d s; replacing it", process, self._settings.worker_timeout)
+                log.error("worker %d has been frozen for %d s; replacing it", process, self._settings.worker_timeout)
                 self._frozen.add(process)
                 os.kill(process, signal.SIGKILL)
 
@@ -271,7 +271,7 @@ class Supervisor:
             self._stopping = True
             self._notifier.stopping()
             self._ending = self._ending._replace(signal=sig)
-            # As long as it is open here, the kernel completes connections that no worker accepts any more.
+            # While it is open here, the kernel completes connections that no worker accepts any more.
             self._sockets.calls.close()
             self._shared_metrics.stop()
             self._send_workers(signal.SIGTERM)
@@ -283,7 +283,7 @@ class Supervisor:
 
     def _send_workers(self, sig: signal.Signals) -> None:
         for process in self._workers():
-            # One that ended this very moment is not struck off yet.
+            # It may have ended without being reaped yet.
             with suppress(ProcessLookupError):
                 os.kill(process, sig)
 

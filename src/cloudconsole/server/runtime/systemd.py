@@ -50,7 +50,7 @@ class Notifier:
         return cls(address, int(interval) / _MICROSECONDS if is_ours and interval.isdecimal() else 0)
 
     def ready(self) -> None:
-        """All workers accept connections, or a reload has finished."""
+        """Report that all workers accept connections, or that a reload has finished."""
         if self._state in (State.STARTING, State.RELOADING):
             self._enter(State.READY)
 
@@ -64,7 +64,7 @@ class Notifier:
             self._enter(State.STOPPING)
 
     def ping(self) -> None:
-        """Send a ping if half of the watchdog's interval is over; the loop to be watched calls this often."""
+        """Send a ping if half of the watchdog interval has elapsed; the monitored loop calls this often."""
         if self._ping_seconds and self._seconds() - self._pinged_at >= self._ping_seconds:
             self._pinged_at = self._seconds()
             self._send("WATCHDOG=1")
@@ -76,7 +76,7 @@ class Notifier:
     def _send(self, text: str) -> None:
         if self._address is None:
             return
-        # A name that begins with @ is one of Linux's abstract namespace.
+        # A leading @ stands for the abstract namespace of Linux.
         address = f"\0{self._address[1:]}" if self._address.startswith("@") else self._address
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:

@@ -18,32 +18,32 @@ from cloudconsole.server.config.settings import SettingError, Settings
 log = logging.getLogger(__name__)
 
 TLS_1_2_CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
-"""Forward secrecy and AEAD only, as deploy/nginx has them; the suites of TLS 1.3 are not affected."""
+"""Forward secrecy and AEAD only, as in deploy/nginx; does not apply to TLS 1.3."""
 _MISMATCHES: Final = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH", "NO_CERTIFICATE_ASSIGNED")
-"""What OpenSSL calls a key of another certificate; the last where that is of another type."""
+"""OpenSSL's reasons for a key that does not match the certificate; the last for another key type."""
 
 EXPIRY_WARNING: Final = timedelta(days=14)
-"""How long before it expires a certificate should have been renewed."""
+"""Time before expiry from which a warning is logged."""
 
 
 class Certificate:
-    """`context` is for the listening socket; each new connection gets the certificate that was last read."""
+    """Reloadable certificate; connections on `context` use the one that was last read."""
 
     def __init__(self, certificate: Path, key: Path) -> None:
         self._files = certificate, key
         self._current = _read(*self._files)
         self.context = _read(*self._files)
-        # Loading another pair into the same context could leave half of it behind, or both where one is RSA and one EC.
+        # Loading a new pair into the same context could mix both pairs, or keep both if one is RSA and one EC.
         self.context.sni_callback = self._present
         self.expiry = _expiry(certificate)
-        """When the certificate that is served expires; None where it cannot be decoded."""
+        """Expiry of the certificate in use; None if it cannot be decoded."""
 
     def renew(self) -> bool:
-        """Read the files again; where they are no good, say so and stay with what was read before."""
+        """Reload the files; if they are invalid, log an error, keep the current certificate and return False."""
         try:
             self._current = _read(*self._files)
         except SettingError as problem:
-            log.error("the certificate in use stays, the new one cannot be used: %s", problem)  # noqa: TRY400
+            log.error("keeping the current certificate, because the new one is invalid: %s", problem)  # noqa: TRY400
             return False
         self.expiry = _expiry(self._files[0])
         return True
@@ -62,7 +62,7 @@ class Certificate:
 
 
 def read_certificate(settings: Settings) -> Certificate | None:
-    """The certificate that is set, if any; refuses one that cannot be used."""
+    """Return the configured certificate, if any; raise SettingError if it is invalid."""
     if settings.tls_certificate is None or settings.tls_key is None:
         return None
     return Certificate(settings.tls_certificate, settings.tls_key)
@@ -78,8 +78,8 @@ def certificate_expiry(path: Path) -> datetime:
 
 
 def decoded_expiry(encoded: bytes) -> datetime:
-    """Return the notAfter time, in UTC, of a certificate in PEM or DER; raise ValueError where it is none."""
-    # Loaded only here: it takes memory, and most consoles have no certificate of their own.
+    """Return the notAfter time, in UTC, of a certificate in PEM or DER; raise ValueError if it is invalid."""
+    # Imported only here: it takes memory, and most consoles have no certificate.
     from cryptography import x509
 
     is_pem = b"-----BEGIN" in encoded
@@ -91,13 +91,13 @@ def _expiry(path: Path) -> datetime | None:
     try:
         return certificate_expiry(path)
     except SettingError as problem:
-        # OpenSSL accepts it, and knows better.
-        log.warning("%s: no warning before it expires", problem)
+        # OpenSSL accepts the certificate, so it is usable.
+        log.warning("%s: cannot warn before it expires", problem)
         return None
 
 
 class BoundedLoop(uvloop.Loop):
-    """uvloop's, with limits on how long TLS may take to open and to close, for which uvicorn has no setting."""
+    """uvloop with timeouts for TLS handshake and shutdown, for which uvicorn has no setting."""
 
     def __init__(self, tls_timeout: float) -> None:
         super().__init__()
@@ -164,10 +164,10 @@ def reload_on_signal(reload: Callable[[], None]) -> None:
 
 
 def reload_certificate(certificate: Certificate | None) -> None:
-    """Read the certificate's files again, and log what came of it."""
+    """Reload the certificate and log the result."""
     if certificate is None:
         fields = {"event": "reload", "reloaded": None}
-        log.info("SIGHUP: nothing to reload, no certificate is set", extra={"fields": fields})
+        log.info("SIGHUP: nothing to reload, no certificate is configured", extra={"fields": fields})
     elif certificate.renew():
         fields = {"event": "reload", "reloaded": "certificate"}
         log.info("SIGHUP: reloaded the certificate", extra={"fields": fields})

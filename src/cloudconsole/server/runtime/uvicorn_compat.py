@@ -1,4 +1,4 @@
-"""What we rely on in uvicorn's classes, which promise none of it: a renamed method would silently disable a limit."""
+"""Private API of uvicorn that the console uses: a renamed method would silently disable a limit."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ from cloudconsole.server.runtime.worker import DrainingServer
 from cloudconsole.server.test_mode.faults import DroppableProtocol
 
 VERSIONS: Final = ">=0.54,<0.55"
-"""As pyproject.toml has it."""
+"""Same as in pyproject.toml."""
 
 USED: Final = {
     HttpToolsProtocol: (

@@ -35,7 +35,7 @@ STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 class ListeningSockets(NamedTuple):
-    """What the console listens on: for callers, and for whoever reads its metrics."""
+    """Listening sockets for clients and for metrics."""
 
     calls: socket.socket
     metrics: socket.socket | None = None
@@ -43,14 +43,14 @@ class ListeningSockets(NamedTuple):
 
 class StopReason(NamedTuple):
     signal: int | None
-    """What it was told to stop by, if anything."""
+    """The stop signal, if any."""
     drained: bool
-    """Whether all that was under way could finish."""
+    """Whether all running requests finished."""
 
 
 def log_start(settings: Settings, sockets: ListeningSockets) -> None:
-    address = f"{settings.own_scheme}://{_place(sockets.calls)}"
-    metrics = None if sockets.metrics is None else f"http://{_place(sockets.metrics)}{METRICS_PATH}"
+    address = f"{settings.own_scheme}://{_address(sockets.calls)}"
+    metrics = None if sockets.metrics is None else f"http://{_address(sockets.metrics)}{METRICS_PATH}"
     data = settings.store.location
     workers = f"{settings.workers} worker{'s' if settings.workers > 1 else ''}"
     log.info(
@@ -75,7 +75,7 @@ def log_start(settings: Settings, sockets: ListeningSockets) -> None:
 
 def log_stop(settings: Settings, ending: StopReason) -> None:
     name = None if ending.signal is None else signal.Signals(ending.signal).name
-    rest = "all calls finished" if ending.drained else f"calls were cut off after {settings.stop_grace} s"
+    rest = "all requests finished" if ending.drained else f"requests were aborted after {settings.stop_grace} s"
     log.log(
         logging.INFO if ending.drained else logging.WARNING,
         "stopped%s: %s",
@@ -85,24 +85,24 @@ def log_stop(settings: Settings, ending: StopReason) -> None:
     )
 
 
-def _place(listener: socket.socket) -> str:
+def _address(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 BACKLOG: Final = 2048
-MOST_UNSENT: Final = 128 * 1024
-"""Bytes of answers that wait in the system for a caller to read, on one connection."""
+MAX_UNSENT: Final = 128 * 1024
+"""Unsent bytes that the kernel buffers per connection."""
 OTHER_FILES: Final = 100
 """Open files that a worker needs besides its connections."""
 HANDSHAKE_SECONDS: Final = 0.2
-"""Time for the handshakes under way, of TCP and TLS, to complete before the listening socket closes."""
+"""Time for running TCP and TLS handshakes to complete before the listening socket closes."""
 ACCEPT_SECONDS: Final = 1
-"""Most time for accepting what is pending afterwards, which may fail where the process is out of files."""
+"""Time limit for accepting pending connections afterwards, which may fail without free file descriptors."""
 
 
 class ListenError(Exception):
-    """The address cannot be had; the text says why and what mends it."""
+    """The console cannot listen on an address."""
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -110,8 +110,8 @@ def bind(host: str, port: int) -> socket.socket:
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if hasattr(socket, "TCP_NOTSENT_LOWAT"):
-            # Connections inherit it: for a caller that does not read, the system would keep megabytes.
-            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, MOST_UNSENT)
+            # Connections inherit it; without it the kernel buffers megabytes for a client that does not read.
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, MAX_UNSENT)
         listener.bind((host, port))
         listener.listen(BACKLOG)
     except OSError as problem:
@@ -123,7 +123,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def bind_metrics(settings: Settings) -> socket.socket | None:
-    """The metrics' own listening socket, where an address for it is set."""
+    """Return the listening socket for metrics, if an address is configured."""
     if settings.metrics is None:
         return None
     try:
@@ -133,7 +133,7 @@ def bind_metrics(settings: Settings) -> socket.socket | None:
 
 
 class DrainingServer(uvicorn.Server):
-    """On a signal: what is under way finishes, what is new gets 503, and then the process ends."""
+    """On a stop signal, finishes running requests, rejects new ones with 503, then stops."""
 
     def __init__(
         self,
@@ -143,9 +143,9 @@ class DrainingServer(uvicorn.Server):
         note_drained: Callable[[], bool],
         is_last_user: Callable[[], bool],
     ) -> None:
-        """`note_drained` records that this worker has no call to finish, and tells whether no worker has.
+        """`note_drained` records that this worker is drained, and returns whether all workers are.
 
-        `is_last_user` tells whether all workers stop, so that the listening socket ends with them.
+        `is_last_user` returns whether all workers stop, so that the listening socket closes with them.
         """
         super().__init__(config)
         self._console = console
@@ -160,7 +160,7 @@ class DrainingServer(uvicorn.Server):
     @override
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        # By now they have our handlers; one that has waited comes at once.
+        # The handlers are installed now; a pending signal is delivered at once.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
 
     @override
@@ -185,7 +185,7 @@ class DrainingServer(uvicorn.Server):
         if self._stop_by is not None:
             self._console.hurry()
             is_drained = self._console.in_flight == 0
-            # All workers go on refusing calls until none has any to finish: the listening socket is theirs together.
+            # They share the listening socket: each keeps rejecting new requests until all are drained.
             may_end = is_drained and (self._note_drained() or not self._ends_listener())
             if may_end or time.monotonic() >= self._stop_by:
                 self.should_exit = True
@@ -194,16 +194,16 @@ class DrainingServer(uvicorn.Server):
 
     @override
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Accept and answer every connection that the kernel has completed, then close.
+        """Accept and serve every connection that the kernel has completed, then close.
 
-        Where only this worker stops, the others go on accepting, and the socket stays as it is.
+        If only this worker stops, the others continue to accept, and the socket stays as it is.
         """
         listeners = sockets or [] if self._ends_listener() else []
         for listener in listeners:
             stop_handshakes(listener)
         await asyncio.sleep(HANDSHAKE_SECONDS)
         give_up_at = time.monotonic() + ACCEPT_SECONDS
-        # The loop itself accepts them, and signals nothing about it.
+        # The event loop accepts them, without any notification.
         while any(has_pending(listener) for listener in listeners) and time.monotonic() < give_up_at:  # noqa: ASYNC110
             await asyncio.sleep(0)
         await super().shutdown(sockets)
@@ -222,21 +222,21 @@ def run_worker(
     parent_pipe: int | None = None,
     notifier: Notifier | None = None,
 ) -> StopReason:
-    """One worker process; where it has a parent, it also stops when that is gone.
+    """Run a worker until a stop signal, or until its parent is gone.
 
-    Where it is the main process, `notifier` is the service manager's.
+    `notifier` is given only if this is the main process.
     """
     is_alone = notifier is not None
     notifier = notifier or Notifier()
     metrics = shared_metrics.worker(worker)
     metrics.begin()
-    places = connection_limit(settings.max_connections)
+    max_connections = connection_limit(settings.max_connections)
     runtime.begin(settings.data)
     console = Console(settings, metrics=metrics, runtime=runtime)
-    context = ConnectionContext(settings.request_timeout, places, console.sequence, metrics)
+    context = ConnectionContext(settings.request_timeout, max_connections, console.sequence, metrics)
     config = uvicorn.Config(
         console,
-        # uvicorn only calls it; its type names classes alone.
+        # uvicorn only calls it, but declares a class.
         http=cast("Any", partial(runtime.protocol, context=context)),
         ws="none",
         lifespan="off",
@@ -299,21 +299,21 @@ def run_worker(
 
 
 def connection_limit(connections: int) -> int:
-    """As many of these connections as the system lets us have, after asking it for as many files as that takes."""
-    wanted = connections + OTHER_FILES
-    least, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    """Raise the limit of open files as needed; return how many of the connections it allows."""
+    needed = connections + OTHER_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     unlimited = resource.RLIM_INFINITY
-    if least != unlimited and least < wanted:
-        least = wanted if most == unlimited else min(wanted, most)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (least, most))
-    if least == unlimited or least >= wanted:
+    if soft != unlimited and soft < needed:
+        soft = needed if hard == unlimited else min(needed, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft == unlimited or soft >= needed:
         return connections
-    log.warning("max_connections is %d, but a limit of %d open files leaves room for fewer", connections, least)
-    return max(1, least - OTHER_FILES)
+    log.warning("max_connections is %d, but the limit of %d open files allows fewer; raise it", connections, soft)
+    return max(1, soft - OTHER_FILES)
 
 
 def https_headers(settings: Settings) -> list[tuple[str, str]]:
-    """What keeps browsers to https; never on loopback, where it would bind every service of the machine."""
+    """Return the HSTS header if enabled; never on loopback, where it would affect every service of the machine."""
     if settings.hsts and settings.always_https and not settings.only_this_machine:
         subdomains = "; includeSubDomains" if settings.hsts_include_subdomains else ""
         return [("Strict-Transport-Security", f"max-age={settings.hsts}{subdomains}")]
@@ -323,9 +323,9 @@ def https_headers(settings: Settings) -> list[tuple[str, str]]:
 def call_when_closed(pipe: int, action: Callable[[], None]) -> None:
     loop = asyncio.get_running_loop()
 
-    def look() -> None:
+    def on_readable() -> None:
         if not os.read(pipe, 4096):
             loop.remove_reader(pipe)
             action()
 
-    loop.add_reader(pipe, look)
+    loop.add_reader(pipe, on_readable)
