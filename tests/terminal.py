@@ -96,7 +96,7 @@ class Terminal:
     def type_password(self, password: str, *, again: str) -> None:
         self.wait_for("New password: ")
         self.type_unseen(f"{password}\n")
-        self.wait_for("The same again: ")
+        self.wait_for("Repeat password: ")
         self.type_unseen(f"{again}\n")
 
     def end(self) -> int:

@@ -16,8 +16,8 @@ from tests.harness import RunningServer, clean_environment
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 INTERFACE = ROOT / "docs/guide/http-api.md"
-CURL_TITLE = "A first session with curl:\n\n"
-PYTHON_TITLE = "The same in Python, with nothing but the standard library:\n\n"
+CURL_TITLE = "Example session with curl:\n\n"
+PYTHON_TITLE = "The same in Python, standard library only:\n\n"
 
 needs_curl = pytest.mark.skipif(
     shutil.which("curl") is None and os.environ.get("CI") != "true", reason="curl is not installed"

@@ -428,7 +428,7 @@ class TestStore:
             wire.close()
             assert "console-demo" not in server.banner
             assert "curl" not in server.banner
-            assert "no accounts yet" in server.banner
+            assert "has no accounts" in server.banner
 
     def test_only_accounts_that_have_the_samples_password_are_shown(self, tmp_path: Path) -> None:
         prepare(tmp_path / "data")
@@ -506,7 +506,7 @@ class TestSettingsFile:
         file = tmp_path / "console.toml"
         file.write_text('port = 1\ncurrency = "EUR"\n[[identity]]\naddress = "https://identity.example.com/v3"\n')
         with running_server(tmp_path, "--config", str(file)) as server:
-            assert "region to send at login: https://identity.example.com/v3\n" in server.banner
+            assert "login region: https://identity.example.com/v3\n" in server.banner
             wire = OverHttp(server.base)
             assert wire.send("GET", "/api/", []).data["currency"] == "EUR"
             wire.close()

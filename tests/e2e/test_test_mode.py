@@ -180,7 +180,7 @@ def test_nothing_is_taken_from_a_proxy(tmp_path: Path, flags: list[str]) -> None
 
 
 def test_a_name_that_leads_to_others_is_refused() -> None:
-    with bind("0.0.0.0", 0) as listener, pytest.raises(ListenError, match="loopback only, and its host is 0"):
+    with bind("0.0.0.0", 0) as listener, pytest.raises(ListenError, match="loopback only, but the host resolved to 0"):
         reject_public_address(listener)
     with bind("127.0.0.1", 0) as listener:
         reject_public_address(listener)
@@ -316,8 +316,8 @@ class TestCloud:
         done = command("serve", "--port", "0", "--data", str(data), "--cloud", str(cloud))
         assert (done.returncode, done.stdout) == (1, "")
         assert done.stderr == (
-            f"cloudconsole: --cloud: the store in {data} is not empty, and stays as it is: give another with --data "
-            f"or --database; or leave --cloud out after cloudconsole admin load {cloud}\n"
+            f"cloudconsole: --cloud: the store in {data} is not empty and was not changed: choose another store with "
+            f"--data or --database, or run cloudconsole admin load {cloud} and serve without --cloud\n"
         )
         loaded = command("admin", "load", str(cloud), "--data", str(data))
         assert loaded.returncode == 0, loaded.stderr
@@ -370,8 +370,7 @@ def test_it_is_never_for_a_network(tmp_path: Path, flags: list[str], reach: list
     done = command("serve", "--port", "0", "--data", str(tmp_path / "data"), *flags, *reach)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        f"cloudconsole: {flags[0]}: is for one's own machine: "
-        "listen on 127.0.0.1, with loopback names only and no proxies\n"
+        f"cloudconsole: {flags[0]}: allowed on loopback only: listen on 127.0.0.1, with loopback hosts and no proxies\n"
     )
     assert not (tmp_path / "data").exists()
 
@@ -379,19 +378,25 @@ def test_it_is_never_for_a_network(tmp_path: Path, flags: list[str], reach: list
 @pytest.mark.parametrize("flags", [["--seed", "7"], ["--test-mode"]])
 def test_it_needs_one_worker(tmp_path: Path, flags: list[str]) -> None:
     done = command("serve", "--port", "0", "--data", str(tmp_path / "data"), "--workers", "2", *flags)
-    assert (done.returncode, done.stderr) == (1, f"cloudconsole: {flags[0]}: needs one worker: leave workers out\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"cloudconsole: {flags[0]}: needs one worker: remove the setting workers\n",
+    )
 
 
 def test_test_mode_has_no_metrics(tmp_path: Path) -> None:
     done = command("serve", "--port", "0", "--data", str(tmp_path / "data"), "--metrics", "127.0.0.1:9", "--test-mode")
-    assert (done.returncode, done.stderr) == (1, "cloudconsole: --test-mode: has no metrics: leave metrics out\n")
+    assert (done.returncode, done.stderr) == (
+        1,
+        "cloudconsole: --test-mode: has no metrics: remove the setting metrics\n",
+    )
 
 
 def test_test_mode_needs_accounts_of_its_own() -> None:
     foreign = IdentityEndpoint("https://identity.example.com/v3", "elsewhere")
     parser = Parser()
     serve.add_arguments(parser)
-    with pytest.raises(SettingError, match="leave out the identity endpoints that are not local"):
+    with pytest.raises(SettingError, match="remove identity endpoints that are not local"):
         read_test_runtime(parser.parse_args(["--test-mode"]), Settings(identity=(foreign,)))
 
 
@@ -410,9 +415,9 @@ def test_it_ends_with_whoever_holds_its_standard_input(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "stdin", "problems"),
     [
-        (["--test-mode"], subprocess.DEVNULL, ["needs a pipe as standard input"]),
-        ([], subprocess.PIPE, ["needs --test-mode beside it"]),
-        ([], subprocess.DEVNULL, ["needs --test-mode beside it", "needs a pipe as standard input"]),
+        (["--test-mode"], subprocess.DEVNULL, ["needs standard input to be a pipe"]),
+        ([], subprocess.PIPE, ["needs --test-mode"]),
+        ([], subprocess.DEVNULL, ["needs --test-mode", "needs standard input to be a pipe"]),
     ],
 )
 def test_it_cannot_end_with_what_has_no_end(tmp_path: Path, flags: list[str], stdin: int, problems: list[str]) -> None:

@@ -81,7 +81,7 @@ def test_the_advice_acts_on_the_same_store_where_the_password_is_in_the_address(
         said = cloudconsole("admin", "restore", file, "--config", config, *named)
     assert postgres.password not in said.err
     assert said.err.count(f"--config '{config}' --database 'postgresql:///?") == 2
-    assert "by PGPASSWORD or PGPASSFILE: pg_restore" in said.err
+    assert "in PGPASSWORD or PGPASSFILE: pg_restore" in said.err
     monkeypatch.chdir(tmp_path)
     refused = paste(said.err, "pg_restore", PGPASSWORD="wrong")
     assert refused.returncode != 0
@@ -99,7 +99,7 @@ def test_a_new_store_names_the_commands_that_come_next_without_the_password(
     assert postgres.password not in done.out
     where = "--database 'postgresql:///?"
     assert (f"serve {where}" in done.out, f"doctor {where}" in done.out) == (True, True)
-    assert "its password is not shown: give it by --database-password-file" in done.out
+    assert "password not shown: pass it with --database-password-file" in done.out
 
 
 def test_no_password_is_shown(cloudconsole: Run, postgres: PostgresServer, database: str, tmp_path: Path) -> None:

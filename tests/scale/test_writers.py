@@ -268,6 +268,6 @@ def test_who_waits_in_vain_for_others_is_told_so(
     impatient = postgres.address(database, options="-c lock_timeout=100")
     with engine.begin():
         done = command("admin", "recount", CLOUDCONSOLE_DATABASE=impatient)
-    words = f"others are changing the database {database} on 127.0.0.1, and did not stop for long enough: try again"
+    words = f"the database {database} on 127.0.0.1 is locked by other writers: try again"
     assert (done.returncode, done.stderr) == (1, f"cloudconsole: {words}\n")
     assert command("admin", "recount", CLOUDCONSOLE_DATABASE=address).returncode == 0

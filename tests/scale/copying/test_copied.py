@@ -72,7 +72,7 @@ def test_it_is_told_what_was_copied_and_both_trails_have_a_line(
     done = cloudconsole("admin", "copy-to", address, "--password-file", tmp_path / "password", "--data", data)
     assert (done.code, done.err) == (0, "")
     assert "\nresources: 29\n" in done.out
-    assert f"is now in the database {database} on 127.0.0.1, compared row by row\n" in done.out
+    assert f" to the database {database} on 127.0.0.1 and compared row by row\n" in done.out
     for place in (["--data", data], ["--database", address, "--database-password-file", tmp_path / "password"]):
         lines = json.loads(cloudconsole("admin", "audit", "--json", *place).out)
         assert [line["change"] for line in lines].count("copy-to") == 1

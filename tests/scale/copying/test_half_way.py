@@ -74,7 +74,7 @@ def test_it_is_told_that_later_changes_are_not_in_the_copy(
     monkeypatch.setattr(SqliteImport, "compare", compare_late)
     done = cloudconsole("admin", "copy-to", address, "--data", data, "--while-served", "--json")
     assert done.code == 0
-    assert "what came later is not in the copy\n" in done.err
+    assert "later changes are not in the copy\n" in done.err
     assert json.loads(done.out)["written_since"] is True
 
 

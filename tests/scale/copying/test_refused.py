@@ -110,7 +110,7 @@ def test_an_address_where_nothing_is_is_refused(
 
 def test_a_store_that_is_not_there_is_refused(cloudconsole: Run, address: str, tmp_path: Path) -> None:
     done = cloudconsole("admin", "copy-to", address, "--data", tmp_path / "none")
-    assert done.err.endswith(f"cloudconsole: there is no store in {tmp_path / 'none'}: give its folder with --data\n")
+    assert done.err.endswith(f"cloudconsole: no store in {tmp_path / 'none'}: pass its directory with --data\n")
     assert list(tmp_path.iterdir()) == []
 
 

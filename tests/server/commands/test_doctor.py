@@ -147,13 +147,13 @@ def test_the_password_is_asked_for_once_at_a_terminal(data: Path, cloud: SmallCl
 @pytest.mark.parametrize(
     ("addresses", "more", "said"),
     [
-        (("http://a.example",), ("--as", USER), "there is no terminal to ask for the password"),
-        (("http://a.example",), ("--at", "http://a.example"), "are for a login: give --as USER, too"),
-        (("http://a.example",), ("--password-stdin",), "are for a login: give --as USER, too"),
-        (("http://a.example", "http://b.example"), ("--as", USER), "for: http://a.example or http://b.example"),
-        (("http://a.example",), ("--as", USER, "--at", "http://b.example"), "for: http://a.example"),
-        (("http://a.example",), ("--as", USER, "--at", "?"), "for: http://a.example"),
-        ((), ("--as", USER), "--as: no identity endpoint of kind keystone is set"),
+        (("http://a.example",), ("--as", USER), "no terminal for the password prompt"),
+        (("http://a.example",), ("--at", "http://a.example"), "need --as USER"),
+        (("http://a.example",), ("--password-stdin",), "need --as USER"),
+        (("http://a.example", "http://b.example"), ("--as", USER), "to: http://a.example or http://b.example"),
+        (("http://a.example",), ("--as", USER, "--at", "http://b.example"), "to: http://a.example"),
+        (("http://a.example",), ("--as", USER, "--at", "?"), "to: http://a.example"),
+        ((), ("--as", USER), "--as: no Keystone identity endpoint is configured"),
     ],
 )
 def test_a_login_that_cannot_be_meant_is_refused_before_anything_is_looked_at(

@@ -132,7 +132,7 @@ def test_a_store_that_cannot_be_written_to_is_backed_up(
         done = cloudconsole("admin", "backup", reader.own / "b.tar", "--data", reader.data)
         after = sorted(reader.data.iterdir())
     assert done.code == 0
-    assert done.err.startswith("cloudconsole: the backup is done, but not in the audit trail: ")
+    assert done.err.startswith("cloudconsole: backup finished but not recorded in the audit log: ")
     assert after == before
     assert cloudconsole("admin", "restore", reader.own / "b.tar", "--to", tmp_path / "new").code == 0
     with closing(sqlite3.connect(tmp_path / "new/cloud.db")) as connection:

@@ -32,9 +32,7 @@ def found(data: Path) -> list[tuple[str, str, str]]:
 def test_a_store_and_its_operator_are_made(cloudconsole: Run, tmp_path: Path) -> None:
     done = cloudconsole("init", "--data", tmp_path / "new", "--password-stdin", stdin=b"a very good one\n")
     assert (done.code, done.err) == (0, "")
-    assert done.out.startswith(
-        f"made a store in {tmp_path / 'new'} with the operator operator of the tenant provider\n"
-    )
+    assert done.out.startswith(f"created a store in {tmp_path / 'new'} with operator operator (tenant provider)\n")
     assert f"cloudconsole serve --data {tmp_path / 'new'}" in done.out
     assert found(tmp_path / "new") == [("operator", "operator", "provider")]
     assert can_log_in(tmp_path / "new", "operator", "a very good one")
@@ -85,7 +83,7 @@ def test_an_empty_store_gets_its_operator(cloudconsole: Run, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "stdin", "said"),
     [
-        ((), b"", "there is no terminal to ask for the password: give --password-stdin or --password-file\n"),
+        ((), b"", "no terminal for the password prompt: pass --password-stdin or --password-file\n"),
         (("--password-stdin",), b"", "an operator's password must have 12 to 1024 characters\n"),
         (("--password-stdin",), b"\xff", "the password on standard input must be UTF-8 text"),
         (("--password-stdin",), b"x" * 1025, "an operator's password must have 12 to 1024 characters\n"),
@@ -123,5 +121,5 @@ def test_two_different_passwords_make_nothing(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path, "init", "--data", "new")
     terminal.type_password("one long password", again="another")
     assert terminal.end() == 1
-    assert "the two passwords differ" in terminal.shown
+    assert "passwords do not match" in terminal.shown
     assert not (tmp_path / "new").exists()

@@ -66,7 +66,7 @@ def test_the_doctor_leaves_it_as_it_is(cloudconsole: Run, older: Path) -> None:
 
 def test_a_backup_of_it_is_taken(cloudconsole: Run, older: Path, tmp_path: Path) -> None:
     done = cloudconsole("admin", "backup", tmp_path / "b.tar", "--data", older)
-    words = "the backup is done, but not in the audit trail: the store was created by an older Cloud Console"
+    words = "backup finished but not recorded in the audit log: the store was created by an older Cloud Console"
     assert (done.code, done.err) == (0, f"cloudconsole: {words}\n")
     assert revisions(older) == ["0002", "0002"]
 

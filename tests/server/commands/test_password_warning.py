@@ -8,7 +8,7 @@ from tests.e2e.processes import command
 from tests.server.commands.conftest import Run
 
 NOWHERE = "postgresql://console{password}@127.0.0.1:1/cloud"
-WARNING = "cloudconsole: everyone on this machine sees the password among the arguments"
+WARNING = "cloudconsole: other users of this machine can see a password on the command line"
 
 
 @pytest.mark.parametrize("words", [("admin", "node", "list"), ("init", "--password-stdin")])

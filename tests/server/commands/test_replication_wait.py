@@ -49,7 +49,7 @@ def test_what_an_import_has_brought_in_before_a_refusal_has_settled(
 ) -> None:
     done = cloudconsole("admin", "import", write(tmp_path, 2, end="nonsense\n"), "--data", data)
     assert (done.code, said_before) == (1, [""])
-    assert "all lines before it are in" in done.out
+    assert "all lines before it are imported" in done.out
 
 
 def test_a_load_that_fails_has_settled_too(

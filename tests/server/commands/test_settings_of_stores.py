@@ -16,5 +16,5 @@ def test_a_folder_beside_a_database_of_the_settings_is_refused(
     monkeypatch.setenv("CLOUDCONSOLE_DATABASE", "postgresql://127.0.0.1:1/nowhere")
     done = cloudconsole(*command, "--data", tmp_path)
     assert done.code == 1
-    assert done.err.startswith("cloudconsole: --data: the settings name a PostgreSQL database as the store;")
+    assert done.err.startswith("cloudconsole: --data: the settings select a PostgreSQL database:")
     assert list(tmp_path.iterdir()) == []

@@ -71,7 +71,7 @@ class Patient:
 
     def _paste_at_terminal(self, command: str, passwords: int) -> None:
         terminal = Terminal(self.folder, command=["sh", "-c", command], PATH=self._environment["PATH"])
-        for prompt in ("New password: ", "The same again: ") * passwords:
+        for prompt in ("New password: ", "Repeat password: ") * passwords:
             terminal.wait_for(prompt)
             terminal.shown = ""
             terminal.type_unseen(f"{PASSWORD}\n")

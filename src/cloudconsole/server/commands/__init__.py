@@ -1,1 +1,1 @@
-"""The commands that run and manage a console; the command line loads them by name."""
+"""Commands that run and manage a console; `cli.commands` loads them by name."""

@@ -1,4 +1,4 @@
-"""What `cloudconsole serve` says at its start: where it is, and two sessions to paste."""
+"""Start-up output of `cloudconsole serve`: URLs and example sessions to paste."""
 
 import json
 import os
@@ -49,21 +49,21 @@ def python_session(base: str, region: str, username: str = "demo") -> str:
 
 
 class StartInfo(NamedTuple):
-    """A console about to serve."""
+    """State of a console at start-up, as the banner shows it."""
 
     settings: Settings
     port: int
     runtime: ServerRuntime
     sample_accounts: list[str]
-    """Those that still have the sample's passwords."""
+    """Accounts that still have the sample's passwords."""
     is_empty: bool
-    """Whether there are no accounts at all."""
+    """Whether the store has no accounts."""
     is_temporary: bool
-    """Whether the data folder goes with the console."""
+    """Whether the data directory is deleted on exit."""
 
     @property
     def listens(self) -> str:
-        """Where it can be called from this machine, whatever others call it by."""
+        """URL that works on this machine, even behind a proxy."""
         return f"{self.settings.own_scheme}://{connectable_address(self.settings.host)}:{self.port}"
 
     @property
@@ -72,38 +72,38 @@ class StartInfo(NamedTuple):
 
     @property
     def regions(self) -> list[str]:
-        """What login accepts; those of the console's own accounts first."""
+        """Regions that login accepts, those of local accounts first."""
         endpoints = sorted(self.settings.identity, key=lambda endpoint: endpoint.kind != LOCAL)
         return [endpoint.address for endpoint in endpoints] or [f"{self.base}/v3"]
 
 
 def print_banner(start: StartInfo) -> str:
-    """The lines to print, for people."""
+    """Return the start-up text for a terminal."""
     settings, base, regions = start.settings, start.base, start.regions
-    lines = [f"Cloud Console serves on {base}", f"region to send at login: {' or '.join(regions)}"]
-    lines.append(f"pages for tenants: {base}/")
+    lines = [f"Cloud Console serves on {base}", f"login region: {' or '.join(regions)}"]
+    lines.append(f"tenant UI: {base}/")
     if settings.admin_ui:
-        lines.append(f"pages for operators: {base}{OPERATOR_PATH}")
+        lines.append(f"operator UI: {base}{OPERATOR_PATH}")
     if not is_loopback(settings.host):
-        lines.append(f"listening on {settings.host} port {start.port}, for other machines too")
+        lines.append(f"listening on {settings.host} port {start.port}, reachable from other machines")
     if start.is_empty:
         lines.append(
-            "The store has no accounts yet: cloudconsole init makes the first operator; --sample loads a sample cloud."
+            "The store has no accounts: run cloudconsole init to create an operator, or use --sample for sample data."
         )
     lines += start.runtime.describe()
-    kept = "is temporary" if start.is_temporary else f"stays in {settings.store.location}"
-    lines.append(f"Stop with Ctrl-C; the data {kept}")
+    data = "is temporary" if start.is_temporary else f"stays in {settings.store.location}"
+    lines.append(f"Press Ctrl-C to stop; the data {data}")
     if start.sample_accounts and settings.has_local_accounts:
         accounts, first, region = start.sample_accounts, start.sample_accounts[0], regions[0]
         lines += ["sample accounts:", *(f"  {name} / {SAMPLE_PASSWORDS[name]}" for name in accounts)]
-        lines += ["", "A first session with curl:", "", curl_session(base, region, first)]
-        lines += ["The same in Python, with nothing but the standard library:", "", python_session(base, region, first)]
+        lines += ["", "Example session with curl:", "", curl_session(base, region, first)]
+        lines += ["The same in Python, standard library only:", "", python_session(base, region, first)]
     return "\n".join(lines) + "\n"
 
 
 def ready_line(start: StartInfo) -> str:
-    """The same for a program: one line of JSON."""
-    told = {
+    """Return the start-up information as one line of JSON."""
+    info = {
         "address": start.base,
         "listens": start.listens,
         "region": start.regions[0],
@@ -111,4 +111,4 @@ def ready_line(start: StartInfo) -> str:
         "data": start.settings.store.location,
         "accounts": [{"username": name, "password": SAMPLE_PASSWORDS[name]} for name in start.sample_accounts],
     }
-    return json.dumps(told, ensure_ascii=False) + "\n"
+    return json.dumps(info, ensure_ascii=False) + "\n"

@@ -12,14 +12,14 @@ EXIT_FAILED: Final = 1
 
 
 def exit_with_error(problem: str) -> int:
-    """Say it on standard error, each line with our name; gives the exit code."""
+    """Print the problem to standard error, one prefix per line, and return the exit code."""
     prefix = ERROR_PREFIX if is_journal(sys.stderr) else ""
     sys.stderr.writelines(f"{prefix}cloudconsole: {escape(line)}\n" for line in problem.splitlines())
     return EXIT_FAILED
 
 
 def user_name() -> str:
-    """The user of the process itself: a variable such as LOGNAME could say anything."""
+    """Return the name of the process's user; variables such as LOGNAME can be forged."""
     user = os.getuid()
     try:
         return pwd.getpwuid(user).pw_name

@@ -1,4 +1,4 @@
-"""`cloudconsole init`: an empty store and its first operator."""
+"""`cloudconsole init`: create a store and its first operator."""
 
 import argparse
 import shlex
@@ -21,17 +21,17 @@ from cloudconsole.store.passwords import hash_password
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_store_arguments(parser)
-    parser.add_argument("--username", metavar="NAME", default="operator", help="the operator (default: operator)")
+    parser.add_argument("--username", metavar="NAME", default="operator", help="username (default: operator)")
     parser.add_argument("--tenant", metavar="NAME", default="provider", help="its tenant (default: provider)")
     add_password_arguments(parser)
     add_json_argument(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return run_with_settings(arguments, _make)
+    return run_with_settings(arguments, _create)
 
 
-def _make(arguments: argparse.Namespace, settings: Settings) -> None:
+def _create(arguments: argparse.Namespace, settings: Settings) -> None:
     username, tenant = arguments.username, arguments.tenant
     check_names(username=username, tenant=tenant)
     reject_if_accounts_exist(settings.store)
@@ -40,32 +40,29 @@ def _make(arguments: argparse.Namespace, settings: Settings) -> None:
     with settings.store.opened("cloud") as engine, writing_transaction(engine, settings) as runtime:
         add_first_operator(runtime, username=username, tenant=tenant, password_hash=password_hash)
     wait_for_replicas(settings)
-    place = settings.store.location
+    location = settings.store.location
     if arguments.json:
-        output.print_json({"store": place, "username": username, "tenant": tenant})
+        output.print_json({"store": location, "username": username, "tenant": tenant})
         return
-    flags, hidden = _flags(arguments)
+    flags, remark = _flags(arguments)
     for line in (
-        f"made a store in {place} with the operator {username} of the tenant {tenant}",
-        "next:",
+        f"created a store in {location} with operator {username} (tenant {tenant})",
+        "next steps:",
         "  cloudconsole admin --help  # nodes, prices, tenants and their accounts",
-        f"  cloudconsole serve{flags}{hidden}",
-        f"  cloudconsole doctor{flags}{hidden}",
+        f"  cloudconsole serve{flags}{remark}",
+        f"  cloudconsole doctor{flags}{remark}",
     ):
         output.print_line(line)
 
 
 def _flags(arguments: argparse.Namespace) -> tuple[str, str]:
-    """Those given here that other commands need, too, and a remark on what is left out of them.
-
-    Without its settings file, a console may know no cloud.
-    """
+    """Return the flags to repeat for other commands, and a remark if a password was removed from them."""
     given = {name: getattr(arguments, name) for name in ("config", *STORE_SETTINGS)}
     remark = ""
     if given["database"] is not None:
         from cloudconsole.store.postgres.dsn import holds_password
 
         if holds_password(given["database"]):
-            remark = "  # its password is not shown: give it by --database-password-file"
+            remark = "  # password not shown: pass it with --database-password-file"
     words = shlex.join(format_flag(given))
     return f" {words}" if words else "", remark

@@ -17,36 +17,36 @@ _LINE_BYTES: Final = 4 * LONGEST + 3
 def add_password_arguments(parser: argparse.ArgumentParser) -> None:
     sources = parser.add_mutually_exclusive_group()
     sources.add_argument(
-        "--password-stdin", action="store_true", help="read the password, one line, from standard input"
+        "--password-stdin", action="store_true", help="read the password from standard input (one line)"
     )
     sources.add_argument("--password-file", metavar="FILE", type=Path, help="read the password from a file")
 
 
 def read_new_password(arguments: argparse.Namespace, policy: PasswordPolicy, role: Role) -> str:
-    """Read a password for an account of this role, and hold it to the policy."""
+    """Read a password for an account of this role and check it against the policy."""
 
     def checked(password: str) -> str:
         if problem := policy.problem(password, role):
             raise OperatorError(problem)
         return password
 
-    # Asked for at a terminal, it is checked before it is asked for again.
-    return checked(_read(arguments, lambda: _asked_twice(checked)))
+    # At a terminal the policy is checked before the confirmation prompt.
+    return checked(_read(arguments, lambda: _prompt_twice(checked)))
 
 
 def read_password(arguments: argparse.Namespace) -> str:
-    """One that somebody has already."""
-    return _fit(_read(arguments, _asked_once))
+    """Read an existing password."""
+    return _check_length(_read(arguments, _prompt_once))
 
 
-def _read(arguments: argparse.Namespace, asked: Callable[[], str]) -> str:
+def _read(arguments: argparse.Namespace, prompt: Callable[[], str]) -> str:
     if arguments.password_file is not None:
         return _from_file(arguments.password_file)
     if arguments.password_stdin:
         return _from_standard_input()
     if not sys.stdin.isatty():
-        raise OperatorError("there is no terminal to ask for the password: give --password-stdin or --password-file")
-    return asked()
+        raise OperatorError("no terminal for the password prompt: pass --password-stdin or --password-file")
+    return prompt()
 
 
 def _from_file(file: Path) -> str:
@@ -64,39 +64,39 @@ def _from_standard_input() -> str:
     return line.removesuffix("\n").removesuffix("\r")
 
 
-def _asked_once() -> str:
+def _prompt_once() -> str:
     try:
         password = getpass.getpass("Password: ")
         password.encode()
     except (EOFError, UnicodeError):
-        raise OperatorError("no password was given") from None
+        raise OperatorError("no password given") from None
     return password
 
 
-def _asked_twice(checked: Callable[[str], str]) -> str:
+def _prompt_twice(checked: Callable[[str], str]) -> str:
     try:
         password = checked(getpass.getpass("New password: "))
         password.encode()
-        again = getpass.getpass("The same again: ")
+        again = getpass.getpass("Repeat password: ")
     except (EOFError, UnicodeError):
-        raise OperatorError("no password was given") from None
+        raise OperatorError("no password given") from None
     if again != password:
-        raise OperatorError("the two passwords differ")
+        raise OperatorError("passwords do not match")
     return password
 
 
-def _fit(password: str) -> str:
+def _check_length(password: str) -> str:
     if not is_acceptable_password(password):
-        raise OperatorError(f"a password has 1 to {LONGEST} characters")
+        raise OperatorError(f"a password must have 1 to {LONGEST} characters")
     return password
 
 
 def warn_password_in_arguments(database: str | None) -> None:
-    """Say so on standard error; the command goes on, since the password has been seen by then."""
+    """Warn on standard error without failing: the password is already exposed."""
     if database is None or not _has_password(database):
         return
     sys.stderr.write(
-        "cloudconsole: everyone on this machine sees the password among the arguments: give it by a password file, "
+        "cloudconsole: other users of this machine can see a password on the command line: use a password file, "
         "CLOUDCONSOLE_DATABASE or PGPASSFILE instead\n"
     )
 
@@ -107,5 +107,5 @@ def _has_password(database: str) -> bool:
 
         return holds_password(database)
     except (ImportError, ValueError):
-        # It is refused for that.
+        # Parsing the setting reports this.
         return False

@@ -1,4 +1,4 @@
-"""`serve`, initial data."""
+"""`cloudconsole serve` and loading of initial data."""
 
 import argparse
 import signal
@@ -43,7 +43,7 @@ from cloudconsole.store.sqlite.test_marker import hold_until_exit, reject_test_s
 
 
 class InitialCloud(NamedTuple):
-    """A cloud file without problems."""
+    """A validated cloud file."""
 
     source: Path
     content: CloudFile
@@ -53,14 +53,14 @@ class InitialCloud(NamedTuple):
 
 def add_initial_cloud_flags(parser: argparse.ArgumentParser) -> None:
     choice = parser.add_mutually_exclusive_group()
-    choice.add_argument("--sample", action="store_true", help="load the sample cloud into an empty store first")
+    choice.add_argument("--sample", action="store_true", help="load the sample cloud if the store is empty")
     choice.add_argument(
-        "--cloud", metavar="FILE", type=Path, help="load a cloud file of your own first; the store must be empty"
+        "--cloud", metavar="FILE", type=Path, help="load this cloud file first; the store must be empty"
     )
 
 
 def read_initial_cloud(arguments: argparse.Namespace, settings: Settings) -> InitialCloud | None:
-    """What the flags name, if anything; a file with problems raises with every one of them."""
+    """Read the cloud file named by the flags, if any; raise with all its problems."""
     source = SAMPLE_FILE if arguments.sample else arguments.cloud
     if source is None:
         return None
@@ -70,31 +70,31 @@ def read_initial_cloud(arguments: argparse.Namespace, settings: Settings) -> Ini
 
 
 class _StoreNotEmpty(Exception):
-    """Something is there already."""
+    """The store already has data."""
 
 
 def load_initial_cloud(cloud: InitialCloud, settings: Settings, now: int) -> None:
-    """Load it where nothing is there yet; else the sample leaves what is there, and a file of one's own is refused."""
+    """Load the cloud into an empty store; if there is data, skip the sample and reject any other file."""
     actor = "sample" if cloud.is_sample else "serve"
     with settings.store.opened("cloud") as engine:
         try:
-            # Looked at first, since passwords take their time; and again when it is certain that nobody else loads.
+            # Checked before the slow password hashing, and again by apply_cloud_file while it holds the lock.
             with read_only(engine).connect() as connection:
                 _reject_not_empty(connection)
-            what = (cloud.content, cloud.passwords)
-            apply_cloud_file(engine, *what, name=cloud.source.name, now=now, actor=actor, refuse=_reject_not_empty)
-            # Other replicas may serve the store already.
+            data = (cloud.content, cloud.passwords)
+            apply_cloud_file(engine, *data, name=cloud.source.name, now=now, actor=actor, refuse=_reject_not_empty)
+            # Other replicas may already be serving the store.
             wait_for_replicas(settings)
         except _StoreNotEmpty:
             if not cloud.is_sample:
                 raise OperatorError(
-                    f"--cloud: {settings.store} is not empty, and stays as it is: give another with --data or "
-                    f"--database; or leave --cloud out after cloudconsole admin load {cloud.source}"
+                    f"--cloud: {settings.store} is not empty and was not changed: choose another store with --data or "
+                    f"--database, or run cloudconsole admin load {cloud.source} and serve without --cloud"
                 ) from None
 
 
 def _reject_not_empty(connection: Connection) -> None:
-    """Refuse a store from which a load would take something away."""
+    """Reject a store in which a load would remove data."""
     loaded = (tables.tenants, tables.nodes, tables.flavors, tables.prices, tables.news, tables.urls)
     if any(connection.execute(select(table).limit(1)).first() is not None for table in loaded):
         raise _StoreNotEmpty
@@ -103,13 +103,13 @@ def _reject_not_empty(connection: Connection) -> None:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "%(prog)s [--config FILE] [--sample] [--SETTING VALUE ...]"
     parser.epilog = (
-        "Each setting can also stand in the settings file (port = 9000) or in an environment variable "
-        "(CLOUDCONSOLE_PORT=9000). A flag goes before a variable, and that before the file."
+        "Settings can also be set in the settings file (port = 9000) or the environment (CLOUDCONSOLE_PORT=9000). "
+        "Flags override variables, variables override the file."
     )
     add_config_flag(parser)
-    parser.add_argument("--print-config", action="store_true", help="print a settings file to start from, and end")
+    parser.add_argument("--print-config", action="store_true", help="print a sample settings file and exit")
     add_initial_cloud_flags(parser)
-    parser.add_argument("--json", action="store_true", help="say where it serves in one line of JSON, for programs")
+    parser.add_argument("--json", action="store_true", help="print URL, region and accounts as one line of JSON")
     add_test_mode_flags(parser)
     add_setting_flags(parser)
 
@@ -120,7 +120,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     block_reload_signal()
     notifier = Notifier.from_environment()
-    # Until the server has taken over, there is nothing to finish.
+    # Until the server installs its handlers there is nothing to finish.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     with apply_test_defaults(arguments) as stand_ins:
         return _run(arguments, stand_ins, notifier)
@@ -135,7 +135,7 @@ def _run(arguments: argparse.Namespace, stand_ins: Mapping[str, Any], notifier: 
         configure_logging(settings)
         certificate = read_certificate(settings)
         first_cloud = read_initial_cloud(arguments, settings)
-        # Taken before a store is made: a start that is refused leaves nothing behind.
+        # Bound before the store is created: a failed start leaves nothing behind.
         require_uvicorn()
         listener, metrics_listener = bind(settings.host, settings.port), bind_metrics(settings)
         if not runtime.is_ordinary:
@@ -147,18 +147,18 @@ def _run(arguments: argparse.Namespace, stand_ins: Mapping[str, Any], notifier: 
             _check_token_keys(settings.token_key_file)
         if first_cloud is not None:
             load_initial_cloud(first_cloud, settings, int(runtime.clock.now()))
-        is_empty, sample_accounts = _look(settings)
+        is_empty, sample_accounts = _inspect_accounts(settings)
         if sample_accounts and not (settings.only_this_machine or settings.insecure_sample):
             raise SettingError(
-                "the store holds accounts with the sample's well-known passwords, which are served on loopback only: "
-                "change them, listen on 127.0.0.1, or give --insecure-sample (CLOUDCONSOLE_INSECURE_SAMPLE=true)"
+                "the store has accounts with the sample's public passwords, which are served on loopback only: "
+                "change them, listen on 127.0.0.1, or pass --insecure-sample (CLOUDCONSOLE_INSECURE_SAMPLE=true)"
             )
     except (SettingError, StoreError, ListenError, OperatorError, IncompatibleDependency) as problem:
         return exit_with_error(str(problem))
     port, is_temporary = listener.getsockname()[1], settings.data == stand_ins.get("data")
     start = StartInfo(settings, port, runtime, sample_accounts, is_empty=is_empty, is_temporary=is_temporary)
-    # From here on there is something to stop. An exit that is raised may be lost on its way, in a finalizer above all,
-    # so a signal waits until the server has taken over.
+    # From here on there is something to stop. SystemExit raised in a handler can be swallowed, for example in a
+    # finalizer, so signals stay blocked until the server installs its handlers.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     if arguments.json:
         stdout.write(ready_line(start))
@@ -171,12 +171,12 @@ def _run(arguments: argparse.Namespace, stand_ins: Mapping[str, Any], notifier: 
 
 
 def _prepare_store(settings: Settings, runtime: ServerRuntime) -> None:
-    """What a desk writes must never be an ordinary console's, so each serves its own stores only."""
+    """Prepare the store; test mode and ordinary consoles reject each other's stores."""
     if runtime.is_ordinary:
         settings.store.prepare(user_name())
         reject_test_store(settings.store)
     elif settings.database is not None:
-        raise SettingError("database: a console for the desk has a store of its own; leave the database out")
+        raise SettingError("database: test mode supports the embedded store only; remove the setting")
     else:
         prepare(settings.data, for_desk=True, actor=user_name())
         hold_until_exit(settings.data)
@@ -184,13 +184,13 @@ def _prepare_store(settings: Settings, runtime: ServerRuntime) -> None:
 
 
 def _check_token_keys(file: Path) -> None:
-    """Make them where there are none, before there are workers; refuse those that cannot be used."""
+    """Create missing keys before workers start, and reject invalid ones."""
     from cloudconsole.backends.openstack.token_encryption import TokenCipher
 
     TokenCipher(file)
 
 
-def _look(settings: Settings) -> tuple[bool, list[str]]:
-    """Whether there are no accounts at all, and which of the sample's accounts have the sample's password."""
+def _inspect_accounts(settings: Settings) -> tuple[bool, list[str]]:
+    """Return whether there are no accounts, and which sample accounts still have the sample's password."""
     with settings.store.opened("cloud") as engine, read_only(engine).connect() as connection:
         return not has_accounts(connection), accounts_with_sample_passwords(connection)

@@ -1,4 +1,4 @@
-"""The flags of `serve` for a console at a desk: flags only, so that no settings file ever carries one to a network."""
+"""Test-mode flags of `serve`: not settings, so that no settings file can enable them on a network."""
 
 import argparse
 import os
@@ -22,41 +22,41 @@ from cloudconsole.server.test_mode.controls import Controls
 from cloudconsole.server.test_mode.runtime import ServerRuntime
 
 FLAGS: Final = ("--clock", "--clock-fixed", "--seed", "--test-mode")
-"""Those that are for one's own machine alone."""
+"""Flags that are allowed on loopback only."""
 UNTIL_STDIN_ENDS: Final = "--until-stdin-ends"
 STDIN: Final = 0
 
 
 def add_test_mode_flags(parser: argparse.ArgumentParser) -> None:
     flags = parser.add_argument_group(
-        "For the desk of those who write callers",
-        "On this machine only, and no settings. Without --data the store is in a temporary folder, gone afterwards.",
+        "Test mode",
+        "Loopback only, flags only. Without --data a temporary store is used and deleted on exit.",
     )
-    flags.add_argument("--clock", metavar="TIME", help="let the console's clock begin at a time: 2026-01-01T00:59:30Z")
-    flags.add_argument("--clock-fixed", action="store_true", help="let its clock stand, there or at the start")
-    flags.add_argument("--seed", metavar="TEXT", help="make the same ids and tokens at every start")
+    flags.add_argument("--clock", metavar="TIME", help="start the clock at this time, such as 2026-01-01T00:59:30Z")
+    flags.add_argument("--clock-fixed", action="store_true", help="stop the clock at --clock or at start-up time")
+    flags.add_argument("--seed", metavar="TEXT", help="generate the same ids and tokens at every start")
     flags.add_argument(
         "--test-mode",
         action="store_true",
-        help="take POST /_test/reset, /_test/clock and /_test/fault",
+        help="enable POST /_test/reset, /_test/clock and /_test/fault",
     )
     flags.add_argument(
-        UNTIL_STDIN_ENDS, action="store_true", help="in test mode: end when standard input, a pipe, does"
+        UNTIL_STDIN_ENDS, action="store_true", help="in test mode: exit when standard input (a pipe) closes"
     )
 
 
 @contextmanager
 def apply_test_defaults(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """What takes the place of a setting's default: at a desk a folder for the data that is gone afterwards."""
+    """Provide defaults for test mode: a temporary data directory unless `--data` is given."""
     if not _given(arguments) or arguments.data is not None:
         yield {}
         return
-    with TemporaryDirectory(prefix="cloudconsole-") as folder:
-        yield {"data": Path(folder)}
+    with TemporaryDirectory(prefix="cloudconsole-") as directory:
+        yield {"data": Path(directory)}
 
 
 def read_test_runtime(arguments: argparse.Namespace, settings: Settings) -> ServerRuntime:
-    """The desk that the flags ask for; refuses one that others could sit down at."""
+    """Return the runtime that the flags select; reject test mode where other machines could reach it."""
     problems = [f"{flag}: {problem}" for flag in _given(arguments) for problem in _problems(flag, settings)]
     start = None
     try:
@@ -77,36 +77,36 @@ def read_test_runtime(arguments: argparse.Namespace, settings: Settings) -> Serv
 
 
 def reject_public_address(listener: socket.socket) -> None:
-    """Refuse an address that others can reach, whatever name it was bound by: the name service decides on that."""
+    """Reject a bound address other than loopback; the resolver, not the host setting, decides which one is bound."""
     address = listener.getsockname()[0]
     if not is_loopback(address):
         listener.close()
-        raise ListenError(f"a console for the desk listens on loopback only, and its host is {address} here")
+        raise ListenError(f"test mode listens on loopback only, but the host resolved to {address}")
 
 
 def _given(arguments: argparse.Namespace) -> list[str]:
-    """Which of the flags stand there."""
+    """Return the test-mode flags that were given."""
     values = {flag: getattr(arguments, flag.removeprefix("--").replace("-", "_")) for flag in FLAGS}
     return [flag for flag, value in values.items() if value not in (None, False)]
 
 
 def _problems(flag: str, settings: Settings) -> Iterator[str]:
     if not settings.only_this_machine:
-        yield "is for one's own machine: listen on 127.0.0.1, with loopback names only and no proxies"
+        yield "allowed on loopback only: listen on 127.0.0.1, with loopback hosts and no proxies"
     if flag in ("--seed", "--test-mode") and settings.workers > 1:
-        yield "needs one worker: leave workers out"
+        yield "needs one worker: remove the setting workers"
     if flag == "--test-mode" and settings.metrics is not None:
-        yield "has no metrics: leave metrics out"
+        yield "has no metrics: remove the setting metrics"
     if flag == "--test-mode" and any(endpoint.kind != LOCAL for endpoint in settings.identity):
-        yield "needs accounts of the console's own: leave out the identity endpoints that are not local"
+        yield "needs local accounts: remove identity endpoints that are not local"
 
 
 def _lifeline_problems(arguments: argparse.Namespace) -> Iterator[str]:
     if not arguments.test_mode:
-        yield "needs --test-mode beside it"
+        yield "needs --test-mode"
     try:
         is_pipe = stat.S_ISFIFO(os.fstat(STDIN).st_mode)
     except OSError:
         is_pipe = False
     if not is_pipe:
-        yield "needs a pipe as standard input"
+        yield "needs standard input to be a pipe"

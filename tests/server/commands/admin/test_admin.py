@@ -49,7 +49,7 @@ def loaded(once_loaded: Path, tmp_path: Path) -> Path:
 
 def test_load_makes_a_store_and_says_what_it_did(folder: Path) -> None:
     done = admin(folder, "load", "cloud.yaml", "--data", "elsewhere")
-    said = f"nodes: 1 added\nnews: 1 added\nmade a new store in {folder / 'elsewhere'}\n"
+    said = f"nodes: 1 added\nnews: 1 added\ncreated a new store in {folder / 'elsewhere'}\n"
     assert (done.returncode, done.stdout, done.stderr) == (0, said, "")
     assert (folder / "elsewhere" / "cloud.db").is_file()
 
@@ -80,7 +80,7 @@ def test_a_dry_run_changes_nothing(loaded: Path) -> None:
     before = admin(loaded, "dump").stdout
     (loaded / "less.yaml").write_text("version: 1\n")
     done = admin(loaded, "load", "less.yaml", "--dry-run")
-    assert done.stdout == "nodes: 1 removed\nnews: 1 removed\nnothing was changed: this was a dry run\n"
+    assert done.stdout == "nodes: 1 removed\nnews: 1 removed\ndry run: nothing was changed\n"
     assert admin(loaded, "dump").stdout == before
 
 
@@ -130,7 +130,7 @@ def test_problems_are_listed_on_standard_error(loaded: Path) -> None:
         (["load", "cloud.yaml", "--data", "cloud.yaml"], "--data: cloud.yaml is a file; give a folder's path"),
         (["load", "cloud.yaml", "--data", "/dev/null/x"], "cannot be used"),
         (["load", "cloud.yaml", "--data", "broken"], "file is not a database"),
-        (["dump", "--data", "nowhere"], "there is no store in nowhere"),
+        (["dump", "--data", "nowhere"], "no store in nowhere"),
         (["dump", "missing/out.yaml", "--data", "good"], "there is no directory missing: create it first"),
         (["dump", "good", "--data", "good"], "good is not a regular file: choose another name"),
         (["load", "cloud.yaml", "--time-zone", "Mars/Olympus"], "--time-zone: give a time zone's name"),

@@ -42,15 +42,15 @@ def test_a_backup_and_a_restore_say_what_they_did(cloudconsole: Run, data: Path,
     add_node(data)
     done = cloudconsole("admin", "restore", file, "--data", data, "--yes")
     assert (done.code, done.err) == (0, "")
-    assert f"{data} is now the store as of " in done.out
+    assert f"restored {data} to the store as of " in done.out
     assert "3 tenants, 3 accounts" in done.out
-    assert done.out.endswith("all sessions have ended: everyone logs in again\n")
+    assert done.out.endswith("all sessions ended: everyone has to log in again\n")
     assert nodes(data) == before
 
 
 def test_a_backup_needs_a_store(cloudconsole: Run, tmp_path: Path) -> None:
     done = cloudconsole("admin", "backup", tmp_path / "b.tar", "--data", tmp_path / "none")
-    assert done.err == f"cloudconsole: there is no store in {tmp_path / 'none'}: give its folder with --data\n"
+    assert done.err == f"cloudconsole: no store in {tmp_path / 'none'}: pass its directory with --data\n"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -65,7 +65,7 @@ def test_a_restore_without_a_terminal_wants_a_yes(cloudconsole: Run, data: Path,
     add_node(data)
     there = nodes(data)
     done = cloudconsole("admin", "restore", tmp_path / "b.tar", "--data", data)
-    assert done.err == f"cloudconsole: this replaces all that is in {data}: give --yes, or run it on a terminal\n"
+    assert done.err == f"cloudconsole: this replaces all data in {data}: pass --yes or run on a terminal\n"
     assert nodes(data) == there
 
 
@@ -90,7 +90,7 @@ def test_a_new_store_is_made_in_an_empty_folder_only(cloudconsole: Run, data: Pa
     cloudconsole("admin", "backup", tmp_path / "b.tar", "--data", data)
     done = cloudconsole("admin", "restore", tmp_path / "b.tar", "--to", tmp_path)
     assert done.code == 1
-    assert "is not an empty folder: give one that is, or that is not there yet" in done.err
+    assert "is not an empty directory: choose an empty or new one" in done.err
 
 
 def test_nothing_is_made_of_a_bad_backup(cloudconsole: Run, tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_terminal_is_asked(cloudconsole: Run, data: Path, tmp_path: Path, answ
     before = nodes(data)
     add_node(data)
     terminal = Terminal(tmp_path, "admin", "restore", "b.tar", "--data", str(data))
-    terminal.wait_for("Type yes to go on: ")
+    terminal.wait_for("Type yes to continue: ")
     assert "3 tenants, 3 accounts" in terminal.shown
     terminal.type(answer + "\n")
     assert terminal.end() == (0 if goes_on else 1)
@@ -175,6 +175,5 @@ def test_a_database_is_kept_by_its_own_programs(cloudconsole: Run, tmp_path: Pat
     place = ("--data", tmp_path / "data", "--database", "postgresql://console@127.0.0.1:1/cloud")
     done = cloudconsole("admin", command, tmp_path / file, *more, *place)
     assert done.code == 1
-    assert done.err.startswith("cloudconsole: the database cloud on 127.0.0.1 is ")
-    assert "by PostgreSQL's own program" in done.err
+    assert "the database cloud on 127.0.0.1 with PostgreSQL tools" in done.err
     assert list(tmp_path.iterdir()) == []

@@ -53,7 +53,7 @@ def test_a_restore_says_what_it_kept(cloudconsole: Run, data: Path, tmp_path: Pa
     cloudconsole("admin", "node", "add", "since", "--data", data)
     done = cloudconsole("admin", "restore", tmp_path / "b.tar", "--data", data, "--yes")
     # The lines of the backup itself and of the node.
-    assert "lines of the audit trail that the backup does not have, and that were kept: 2\n" in done.out
+    assert "audit log entries retained that are not in the backup: 2\n" in done.out
     restored = json.loads(cloudconsole("admin", "restore", tmp_path / "b.tar", "--data", data, "--yes", "--json").out)
     assert restored["lines_kept"] == 3
     lines = json.loads(cloudconsole("admin", "audit", "--data", data, "--json").out)
@@ -70,7 +70,7 @@ def test_a_store_that_someone_keeps_writing_to_is_copied(
         writer.execute("BEGIN IMMEDIATE")
         done = cloudconsole("admin", "dump", "--data", data)
     assert done.out.startswith("# A cloud in a file")
-    words = "the dump is done, but not in the audit trail: database is locked"
+    words = "dump finished but not recorded in the audit log: database is locked"
     assert (done.code, done.err) == (0, f"cloudconsole: {words}\n")
 
 
@@ -78,5 +78,5 @@ def test_a_store_that_someone_keeps_writing_to_is_copied(
 @pytest.mark.embedded_only
 def test_a_backup_is_not_written_to_standard_output(cloudconsole: Run, data: Path, name: str) -> None:
     done = cloudconsole("admin", "backup", name, "--data", data)
-    words = f"{name}: a backup is written to a file only: give its name"
+    words = f"{name}: a backup can only be written to a file: pass a file name"
     assert (done.code, done.out, done.err) == (1, "", f"cloudconsole: {words}\n")

@@ -58,7 +58,7 @@ def test_a_refused_line_says_how_to_go_on(cloudconsole: Run, data: Path, tmp_pat
     assert done.code == 1
     assert done.out == (
         "resources: 3 added, 0 already there\n"
-        "stopped at line 4: all lines before it are in; correct it and run the command again to continue\n"
+        "stopped at line 4: all lines before it are imported; fix it and run the command again to continue\n"
     )
     assert done.err.splitlines()[0] == f"{file}:4: id: is missing"
     assert imported(data) == 3
@@ -68,7 +68,7 @@ def test_a_refused_first_line_leaves_nothing_to_go_on_from(cloudconsole: Run, da
     done = cloudconsole("admin", "import", write(tmp_path, 0, end="\nnonsense\n"), "--data", data)
     assert done.out == (
         "resources: 0 added, 0 already there\n"
-        "stopped at line 2: nothing was added; correct it and run the command again to continue\n"
+        "stopped at line 2: nothing was added; fix it and run the command again to continue\n"
     )
 
 
@@ -76,7 +76,7 @@ def test_a_dry_run_says_what_would_be_added(cloudconsole: Run, data: Path, tmp_p
     cloudconsole("admin", "import", write(tmp_path, 1), "--data", data)
     done = cloudconsole("admin", "import", write(tmp_path, 3), "--data", data, "--dry-run")
     assert (done.code, done.err) == (0, "")
-    assert done.out == ("resources: 2 would be added, 1 already there\nnothing was changed: this was a dry run\n")
+    assert done.out == ("resources: 2 would be added, 1 already there\ndry run: nothing was changed\n")
 
 
 def test_the_summary_can_be_had_as_json(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_dry_run_finds_what_an_import_would_and_changes_nothing(
     assert done.code == 1
     assert "over quota (floating_ips: 8 of 8 in use, 1 more requested): raise the quota of demo" in done.err
     assert done.out.endswith(
-        "invalid lines: the first 100; an import would stop at line 7\nnothing was changed: this was a dry run\n"
+        "invalid lines: the first 100; an import would stop at line 7\ndry run: nothing was changed\n"
     )
     assert contents(data) == before
     assert {file.name for file in data.iterdir()} <= {
@@ -145,7 +145,7 @@ def test_a_file_that_cannot_be_read_is_refused(cloudconsole: Run, data: Path, tm
 @pytest.mark.embedded_only
 def test_a_folder_without_a_store_is_refused_and_stays_as_it_is(cloudconsole: Run, tmp_path: Path) -> None:
     done = cloudconsole("admin", "import", write(tmp_path, 1), "--data", tmp_path / "none")
-    assert done.err == f"cloudconsole: there is no store in {tmp_path / 'none'}: give its folder with --data\n"
+    assert done.err == f"cloudconsole: no store in {tmp_path / 'none'}: pass its directory with --data\n"
     assert not (tmp_path / "none").exists()
 
 
@@ -228,7 +228,7 @@ def test_an_interrupted_import_says_how_to_go_on(data: Path) -> None:
     assert (process.returncode, complaint) == (130, "")
     assert said == (
         f"resources: {SHARE} added, 0 already there\n"
-        f"stopped after {SHARE} lines, which are in: the same command goes on from there\n"
+        f"stopped after importing {SHARE} lines: run the command again to continue\n"
     )
     assert_totals_right(data)
 

@@ -16,7 +16,7 @@ OVER = f"{HEAD}tenants: [{{name: t, quotas: {{keypairs: 0}}, resources: [{KEYPAI
 def test_a_file_over_quota_is_refused_and_leaves_no_store_behind(cloudconsole: Run, tmp_path: Path) -> None:
     (tmp_path / "over.yaml").write_text(OVER)
     command = ("admin", "load", tmp_path / "over.yaml", "--data", tmp_path / "new")
-    words = "the tenant t is over quota (keypairs: 0 of 0 in use, 1 more requested); --force does it nevertheless"
+    words = "the tenant t is over quota (keypairs: 0 of 0 in use, 1 more requested); use --force to override"
     for more in ((), ("--dry-run",)):
         done = cloudconsole(*command, *more)
         assert (done.code, done.out, done.err) == (1, "", f"cloudconsole: {words}\n")
@@ -28,7 +28,7 @@ def test_a_file_over_quota_is_refused_and_leaves_no_store_behind(cloudconsole: R
 def test_a_file_without_the_last_operator_is_refused(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
     (tmp_path / "none.yaml").write_text("version: 1\n")
     done = cloudconsole("admin", "load", tmp_path / "none.yaml", "--data", data)
-    words = "this leaves no operator who can log in (operator can now): keep one; --force does it nevertheless"
+    words = "this leaves no operator who can log in (operator can now): keep one; use --force to override"
     assert (done.code, done.out, done.err) == (1, "", f"cloudconsole: {words}\n")
     assert cloudconsole("admin", "load", tmp_path / "none.yaml", "--data", data, "--force").code == 0
 

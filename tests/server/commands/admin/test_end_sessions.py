@@ -14,7 +14,7 @@ def test_everyone_is_logged_out_and_can_log_in_again(cloudconsole: Run, tmp_path
         callers = [Caller(wire), Caller(wire)]
         assert [caller.login().status for caller in callers] == [200, 200]
         done = cloudconsole("admin", "end-sessions", "--data", data)
-        assert (done.code, done.out, done.err) == (0, "all sessions have ended (2): everyone logs in again\n", "")
+        assert (done.code, done.out, done.err) == (0, "all sessions ended (2): everyone has to log in again\n", "")
         assert [caller.call("GetUsageLimits").status for caller in callers] == [401, 401]
         assert Caller(wire).login().status == 200
 
@@ -27,4 +27,4 @@ def test_it_is_in_the_trail(cloudconsole: Run, data: Path) -> None:
 
 def test_it_needs_a_store(cloudconsole: Run, tmp_path: Path) -> None:
     done = cloudconsole("admin", "end-sessions", "--data", tmp_path / "none")
-    assert done.err == f"cloudconsole: there is no store in {tmp_path / 'none'}: give its folder with --data\n"
+    assert done.err == f"cloudconsole: no store in {tmp_path / 'none'}: pass its directory with --data\n"

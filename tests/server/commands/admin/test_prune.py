@@ -65,7 +65,7 @@ def test_a_dry_run_removes_nothing(cloudconsole: Run, outdated: Path) -> None:
 def test_a_dry_run_says_so(cloudconsole: Run, outdated: Path) -> None:
     done = cloudconsole("admin", "prune", "--dry-run", "--data", outdated)
     assert "sessions: 1 would be removed, from before " in done.out
-    assert done.out.endswith("nothing was changed: this was a dry run\n")
+    assert done.out.endswith("dry run: nothing was changed\n")
 
 
 @pytest.mark.parametrize("flag", ["--ended-resources", "--audit", "--access-audit"])
@@ -82,7 +82,7 @@ def test_an_age_that_is_none_or_too_short_is_refused(
 
 def test_it_needs_a_store(cloudconsole: Run, tmp_path: Path) -> None:
     done = cloudconsole("admin", "prune", "--data", tmp_path / "none")
-    assert done.err == f"cloudconsole: there is no store in {tmp_path / 'none'}: give its folder with --data\n"
+    assert done.err == f"cloudconsole: no store in {tmp_path / 'none'}: pass its directory with --data\n"
     assert list(tmp_path.iterdir()) == []
 
 

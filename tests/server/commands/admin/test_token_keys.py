@@ -24,7 +24,7 @@ def test_a_rotation_says_what_it_did(cloudconsole: Run, data: Path, keys: Path) 
     [before] = read_keys(keys)
     done = cloudconsole("admin", "token-keys", "rotate", "--data", data)
     assert (done.code, done.err) == (0, "")
-    assert done.out.startswith(f"{keys}: a new key encrypts tokens from now on")
+    assert done.out.startswith(f"{keys}: tokens are now encrypted with a new key")
     assert read_keys(keys)[1:] == [before]
     assert before.decode() not in done.out
 
@@ -82,7 +82,7 @@ def test_garbled_keys_are_refused_and_left_alone(cloudconsole: Run, data: Path, 
 
 def test_a_rotation_needs_a_store(cloudconsole: Run, tmp_path: Path) -> None:
     done = cloudconsole("admin", "token-keys", "rotate", "--data", tmp_path / "none")
-    assert done.err == f"cloudconsole: there is no store in {tmp_path / 'none'}: give its folder with --data\n"
+    assert done.err == f"cloudconsole: no store in {tmp_path / 'none'}: pass its directory with --data\n"
 
 
 @pytest.mark.embedded_only

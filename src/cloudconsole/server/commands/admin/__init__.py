@@ -1,4 +1,4 @@
-"""`cloudconsole admin`: everything an operator does to a store, each as a command."""
+"""`cloudconsole admin`: commands with which operators manage a store."""
 
 import argparse
 from typing import Final
@@ -15,8 +15,8 @@ from cloudconsole.server.commands.admin import (
 from cloudconsole.server.commands.admin.store import run_with_settings
 
 MODULES: Final = (entities, audit, bulk_import, cloud_file, backup, maintenance, postgres_copy)
-"""Where the commands are, in the order of the help; each module has `add_commands(commands)`, which makes parsers and
-sets as their default `admin_command` a function of the arguments and the settings."""
+"""Modules with commands, in the order of the help. Each has `add_commands(commands)`, which adds parsers whose default
+`admin_command` is a function of the arguments and the settings."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

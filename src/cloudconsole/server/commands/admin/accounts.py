@@ -1,4 +1,4 @@
-"""What only accounts have: a password to reset, sessions to end, a throttle to clear."""
+"""Commands that only accounts have: reset the password, end sessions, clear the login throttle."""
 
 import argparse
 from typing import Any, Final
@@ -22,21 +22,21 @@ VERBS: Final = ("password", "end-sessions", "clear-throttle")
 
 
 def add_verbs(group: Any) -> None:
-    resetting = _parser(group, "password", "give it another password, which ends its sessions")
+    resetting = _parser(group, "password", "set a new password and end the account's sessions")
     add_password_arguments(resetting)
     resetting.set_defaults(admin_command=_reset_password)
-    ending = _parser(group, "end-sessions", "log it out everywhere, at once")
+    ending = _parser(group, "end-sessions", "log the account out everywhere")
     ending.set_defaults(admin_command=_end_sessions)
-    clearing = _parser(group, "clear-throttle", "forget its failed logins, so that it need not wait")
+    clearing = _parser(group, "clear-throttle", "clear failed logins, so that the account can log in without waiting")
     clearing.add_argument("--address", metavar="IP", type=_network, help="only those from this address (default: all)")
     clearing.set_defaults(admin_command=_clear_throttle)
 
 
 def _parser(group: Any, verb: str, purpose: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = group.add_parser(
-        verb, help=purpose, description=f"An account: {purpose}.", allow_abbrev=False
+        verb, help=purpose, description=f"{purpose.capitalize()}.", allow_abbrev=False
     )
-    parser.add_argument("key", metavar="USERNAME", help="its username")
+    parser.add_argument("key", metavar="USERNAME", help="username of the account")
     add_store_arguments(parser)
     add_json_argument(parser)
     return parser
@@ -45,7 +45,7 @@ def _parser(group: Any, verb: str, purpose: str) -> argparse.ArgumentParser:
 def _reset_password(arguments: argparse.Namespace, settings: Settings) -> None:
     with store(settings) as engine:
         with reading_transaction(engine, settings) as tx:
-            # Before anyone types a password for nobody.
+            # Reject an unknown account before the prompt.
             role = ACCOUNTS.show(tx, arguments.key)["role"]
         password_hash = hash_password(read_new_password(arguments, settings.password_policy, role))
         with writing_transaction(engine, settings) as tx:

@@ -1,4 +1,4 @@
-"""`admin audit`: who changed what, and with `--access` who logged in and out."""
+"""`admin audit`: print the audit log, or the access log with `--access`."""
 
 import argparse
 from collections.abc import Callable, Iterator
@@ -30,17 +30,17 @@ _ACCESSES: Final = ["id", "at", "event", "username", "address", "request_id"]
 def add_commands(commands: Any) -> None:
     parser = commands.add_parser(
         "audit",
-        help="who changed what, and who logged in",
-        description="What operators changed, newest first; with --access, logins, logouts and refused logins.",
+        help="show who changed what, and who logged in",
+        description="Show changes by operators, newest first; with --access, logins, logouts and rejected logins.",
         allow_abbrev=False,
     )
-    parser.add_argument("--access", action="store_true", help="the access trail instead")
+    parser.add_argument("--access", action="store_true", help="show the access log instead")
     parser.add_argument("--actor", metavar="NAME", help="only by this operator; with --access, of this account")
-    parser.add_argument("--change", metavar="PREFIX", help="only changes, or events, that begin so, such as account.")
-    parser.add_argument("--subject", metavar="KEY", help="only changes of what has this key")
-    parser.add_argument("--since", metavar="TIME", help="only from this time on")
+    parser.add_argument("--change", metavar="PREFIX", help="only changes or events with this prefix, such as account.")
+    parser.add_argument("--subject", metavar="KEY", help="only changes to the entity with this key")
+    parser.add_argument("--since", metavar="TIME", help="only from this time")
     parser.add_argument("--until", metavar="TIME", help="only before this time")
-    parser.add_argument("--after", metavar="ID", type=_line_id, help="go on behind this line")
+    parser.add_argument("--after", metavar="ID", type=_entry_id, help="continue after this entry")
     add_limit_argument(parser)
     add_zone_argument(parser)
     add_store_arguments(parser)
@@ -50,8 +50,8 @@ def add_commands(commands: Any) -> None:
 
 def _audit(arguments: argparse.Namespace, settings: Settings) -> None:
     if arguments.access and arguments.subject is not None:
-        arguments.parser.error("--subject: the access trail has none; give --actor")
-    search = AuditQuery(
+        arguments.parser.error("--subject: access log entries have no subject; use --actor")
+    query = AuditQuery(
         actor=arguments.actor,
         change=arguments.change,
         subject=arguments.subject,
@@ -65,19 +65,19 @@ def _audit(arguments: argparse.Namespace, settings: Settings) -> None:
         store_to_read(settings, "activity" if arguments.access else "cloud") as engine,
         reading_transaction(engine, settings) as tx,
     ):
-        lines = _all(read, tx.connection, search)
+        entries = _all(read, tx.connection, query)
         if not (arguments.access or arguments.json):
-            lines = ({**line, "what": describe_change(line["before"], line["after"])} for line in lines)
+            entries = ({**entry, "what": describe_change(entry["before"], entry["after"])} for entry in entries)
         columns = _ACCESSES if arguments.access else _CHANGES
-        print_some(lines, columns, arguments, lambda line: line["id"])
+        print_some(entries, columns, arguments, lambda entry: entry["id"])
 
 
 def _all(
-    read: Callable[[Connection, AuditQuery], list[Record]], connection: Connection, search: AuditQuery
+    read: Callable[[Connection, AuditQuery], list[Record]], connection: Connection, query: AuditQuery
 ) -> Iterator[Record]:
-    while page := read(connection, search):
+    while page := read(connection, query):
         yield from page
-        search = msgspec.structs.replace(search, after=page[-1]["id"])
+        query = msgspec.structs.replace(query, after=page[-1]["id"])
 
 
 def _moment(flag: str, text: str | None, zone: tzinfo) -> int | None:
@@ -89,7 +89,7 @@ def _moment(flag: str, text: str | None, zone: tzinfo) -> int | None:
         raise OperatorError(f"{flag}: {problem}") from None
 
 
-def _line_id(text: str) -> int:
+def _entry_id(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or len(text) > 18:
-        raise argparse.ArgumentTypeError("must be a line's id")
+        raise argparse.ArgumentTypeError("must be the id of an entry")
     return int(text)

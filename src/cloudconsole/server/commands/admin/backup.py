@@ -1,4 +1,4 @@
-"""`backup`, `restore` and `recount`; on PostgreSQL, the commands that do it there."""
+"""`admin backup`, `restore` and `recount`; for PostgreSQL, print the commands to run instead."""
 
 import argparse
 import os
@@ -30,7 +30,7 @@ _OPEN_FILE: Final = re.compile(r"/dev/fd/(\d{1,9})", re.ASCII)
 
 
 def parse_stream(name: str) -> IO[bytes] | None:
-    """What is open already under a name: standard output, or what a shell's `>(command)` stands for."""
+    """Return the open stream behind a name: standard output, or a shell's `>(command)`; None for a file."""
     if name in _STANDARD_OUTPUT:
         return sys.stdout.buffer
     number = _OPEN_FILE.fullmatch(name)
@@ -38,17 +38,17 @@ def parse_stream(name: str) -> IO[bytes] | None:
 
 
 def record_in_audit_log(store: Store, change: str, subject: str, after: Record | None = None) -> None:
-    """Note the copy in the trail; where that cannot be, say so: the copy is there nevertheless."""
+    """Record a finished copy in the audit log; only warn on failure, since the copy exists."""
     problem = record_copy(store, change, subject, after, actor=user_name(), now=now())
     if problem is not None:
-        sys.stderr.write(f"cloudconsole: the {change} is done, but not in the audit trail: {escape(problem)}\n")
+        sys.stderr.write(f"cloudconsole: {change} finished but not recorded in the audit log: {escape(problem)}\n")
 
 
 def how_to_back_up(settings: Settings, file: str) -> str:
     from cloudconsole.store.postgres.dsn import backup_command
 
     return (
-        f"{settings.store} is backed up by PostgreSQL's own program; the file will hold secrets: "
+        f"back up {settings.store} with PostgreSQL tools; the file contains secrets: "
         f"umask 077; {backup_command(_address(settings), file)}"
     )
 
@@ -58,11 +58,11 @@ def how_to_restore(settings: Settings, arguments: argparse.Namespace) -> str:
 
     address = _address(settings)
     is_hidden = holds_password(address.given) and address.password_file is None
-    hidden = "; all three need its password, which is not shown, by PGPASSWORD or PGPASSFILE" if is_hidden else ""
+    hidden = "; pass the password, not shown here, to all three in PGPASSWORD or PGPASSFILE" if is_hidden else ""
     same = _same_store(address, arguments.config)
     return (
-        f"{settings.store} is restored by PostgreSQL's own program, while nothing serves it; then its tables are "
-        f"brought up to date, and the sessions ended that live again{hidden}: "
+        f"restore {settings.store} with PostgreSQL tools while nothing serves it, then migrate the tables and end the "
+        f"restored sessions{hidden}: "
         f"{restore_command(address, str(arguments.file))} && "
         f"cloudconsole admin migrate{same} && cloudconsole admin end-sessions{same}"
     )
@@ -75,7 +75,7 @@ def _address(settings: Settings) -> "Dsn":
 
 
 def _same_store(address: "Dsn", config: str | None) -> str:
-    """Flags that name this store, wherever it was named: what is pasted must act on no other."""
+    """Return flags that select this store however it was configured, so that pasted commands act on no other."""
     from cloudconsole.store.postgres.dsn import without_password
 
     given = {
@@ -89,34 +89,34 @@ def _same_store(address: "Dsn", config: str | None) -> str:
 def add_commands(subparsers: Any) -> None:
     backing_up = subparsers.add_parser(
         "backup",
-        help="write the whole store to one file",
-        description="Write the whole store to one file, as it is at one moment, also while it is being served. "
-        "The file holds secrets: keep it where nobody else can read it.",
+        help="write the store to one file",
+        description="Write a consistent snapshot of the store to one file, even while it is being served. "
+        "The file contains secrets: keep it private.",
         allow_abbrev=False,
     )
-    backing_up.add_argument("file", metavar="FILE", help="where to")
-    backing_up.add_argument("--force", action="store_true", help="replace a file that is there already")
+    backing_up.add_argument("file", metavar="FILE", help="file to write")
+    backing_up.add_argument("--force", action="store_true", help="overwrite an existing file")
     backing_up.set_defaults(admin_command=_back_up)
     restoring = subparsers.add_parser(
         "restore",
-        help="make the store what a backup holds",
-        description="Make the store what a backup holds, also while it is being served. All that came since is gone "
-        "but the audit trails, and all sessions end.",
+        help="replace the store with a backup",
+        description="Replace the store with a backup, even while it is being served. Later data is lost except for "
+        "the audit logs, and all sessions end.",
         allow_abbrev=False,
     )
-    restoring.add_argument("file", metavar="FILE", type=Path, help="a backup")
-    restoring.add_argument("--to", metavar="DIR", type=Path, help="make a new store in this empty folder instead")
+    restoring.add_argument("file", metavar="FILE", type=Path, help="backup to restore")
+    restoring.add_argument("--to", metavar="DIR", type=Path, help="create a new store in this empty directory instead")
     restoring.add_argument(
         "--keep-sessions",
         action="store_true",
-        help="let the backup's sessions live again, those that were ended since, too",
+        help="keep the backup's sessions valid, including those ended since",
     )
-    restoring.add_argument("--yes", action="store_true", help="do not ask")
+    restoring.add_argument("--yes", action="store_true", help="do not ask for confirmation")
     restoring.set_defaults(admin_command=_restore)
     recounting = subparsers.add_parser(
         "recount",
-        help="set all totals anew from the resources",
-        description="Set all totals anew from the resources: what doctor asks for where it finds them wrong.",
+        help="recompute all totals from the resources",
+        description="Recompute all totals from the resources. Run it when doctor reports wrong totals.",
         allow_abbrev=False,
     )
     recounting.set_defaults(admin_command=_recount)
@@ -127,7 +127,7 @@ def add_commands(subparsers: Any) -> None:
 
 def _back_up(arguments: argparse.Namespace, settings: Settings) -> None:
     if parse_stream(arguments.file) is not None:
-        raise OperatorError(f"{arguments.file}: a backup is written to a file only: give its name")
+        raise OperatorError(f"{arguments.file}: a backup can only be written to a file: pass a file name")
     if settings.database is not None:
         raise OperatorError(how_to_back_up(settings, arguments.file))
     require_store(settings)
@@ -138,23 +138,23 @@ def _back_up(arguments: argparse.Namespace, settings: Settings) -> None:
     if arguments.json:
         output.print_json({"file": str(file), "made_at": manifest.made_at, "bytes": size})
         return
-    output.print_line(f"wrote {file}: the store as of {manifest.made_at}, {size} bytes, checked")
-    output.print_line("it holds password hashes and keys: keep it as safe as the store itself")
+    output.print_line(f"wrote {file}: the store as of {manifest.made_at}, {size} bytes, verified")
+    output.print_line("it contains password hashes and keys: protect it like the store itself")
 
 
 def _restore(arguments: argparse.Namespace, settings: Settings) -> None:
     if settings.database is not None and arguments.to is None:
         raise OperatorError(how_to_restore(settings, arguments))
-    folder: Path = arguments.to or settings.data
-    if arguments.to and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise OperatorError(f"--to: {folder} is not an empty folder: give one that is, or that is not there yet")
-    is_there = any(database_file(folder, part).exists() for part in DATABASE_NAMES)
-    with stage_restore(arguments.file, folder) as backup:
-        if is_there and not arguments.yes:
-            _ask(backup, folder, keep_sessions=arguments.keep_sessions)
+    directory: Path = arguments.to or settings.data
+    if arguments.to and directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
+        raise OperatorError(f"--to: {directory} is not an empty directory: choose an empty or new one")
+    store_exists = any(database_file(directory, part).exists() for part in DATABASE_NAMES)
+    with stage_restore(arguments.file, directory) as backup:
+        if store_exists and not arguments.yes:
+            _confirm(backup, directory, keep_sessions=arguments.keep_sessions)
         lines_kept = restore(
             backup,
-            folder,
+            directory,
             actor=user_name(),
             now=now(),
             zone=settings.zone,
@@ -162,25 +162,25 @@ def _restore(arguments: argparse.Namespace, settings: Settings) -> None:
         )
     made_at, sessions_ended = backup.manifest.made_at, not arguments.keep_sessions
     if arguments.json:
-        about = {"store": str(folder.resolve()), "made_at": made_at, **backup.holds}
+        about = {"store": str(directory.resolve()), "made_at": made_at, **backup.holds}
         output.print_json({**about, "sessions_ended": sessions_ended, "lines_kept": lines_kept})
         return
-    output.print_line(f"{folder.resolve()} is now the store as of {made_at}: {_contents(backup)}")
+    output.print_line(f"restored {directory.resolve()} to the store as of {made_at}: {_contents(backup)}")
     if lines_kept:
-        output.print_line(f"lines of the audit trail that the backup does not have, and that were kept: {lines_kept}")
+        output.print_line(f"audit log entries retained that are not in the backup: {lines_kept}")
     if sessions_ended:
-        output.print_line("all sessions have ended: everyone logs in again")
+        output.print_line("all sessions ended: everyone has to log in again")
 
 
-def _ask(backup: StagedRestore, folder: Path, *, keep_sessions: bool) -> None:
+def _confirm(backup: StagedRestore, directory: Path, *, keep_sessions: bool) -> None:
     if not sys.stdin.isatty():
-        raise OperatorError(f"this replaces all that is in {folder}: give --yes, or run it on a terminal")
-    sessions = "the backup's sessions live again" if keep_sessions else "all sessions end"
-    # Not among what the command gives, which may be JSON.
+        raise OperatorError(f"this replaces all data in {directory}: pass --yes or run on a terminal")
+    sessions = "the backup's sessions become valid again" if keep_sessions else "all sessions end"
+    # Not on standard output, which may be JSON.
     sys.stderr.write(
-        f"The backup is of {backup.manifest.made_at}: {_contents(backup)}.\n"
-        f"It replaces all that is in {folder.resolve()}; {sessions}.\n"
-        "Type yes to go on: "
+        f"Backup of {backup.manifest.made_at}: {_contents(backup)}.\n"
+        f"It replaces all data in {directory.resolve()}; {sessions}.\n"
+        "Type yes to continue: "
     )
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() != "yes":

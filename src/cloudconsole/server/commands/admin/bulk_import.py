@@ -1,4 +1,4 @@
-"""`cloudconsole admin import`: very many resources from a file of JSON lines."""
+"""`cloudconsole admin import`: bulk import of resources from JSON lines."""
 
 import argparse
 import json
@@ -35,24 +35,24 @@ from cloudconsole.store.sqlite.store import SqliteStore
 from cloudconsole.store.tables import CLOUD
 
 STANDARD_INPUT = "-"
-MOST_REFUSED_LINES = 100
-"""That a dry run lists."""
+MAX_INVALID_LINES = 100
+"""Number of invalid lines that a dry run lists."""
 
 
 def add_commands(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "import",
         help="add resources from a file of JSON lines",
-        description="Add resources from a file of JSON lines. What is there already and equal is passed over, "
-        "so after any interruption the same command goes on where it stopped.",
+        description="Add resources from a file of JSON lines. Resources that already exist unchanged are skipped, "
+        "so after an interruption the same command continues.",
         allow_abbrev=False,
     )
-    parser.add_argument("file", metavar="FILE", help="one resource a line; - for standard input")
+    parser.add_argument("file", metavar="FILE", help="file with one resource per line; - for standard input")
     parser.add_argument("--force", action="store_true", help="let tenants exceed their quotas")
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="try it on a copy of the store, list up to 100 invalid lines, and change nothing",
+        help=f"import into a copy of the store and list up to {MAX_INVALID_LINES} invalid lines; change nothing",
     )
     add_zone_argument(parser)
     add_store_arguments(parser)
@@ -65,7 +65,7 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> None:
     tally: ImportCounts | None = ImportCounts()
     problems, has_begun, is_complete = list[Problem](), False, False
     try:
-        with _source(arguments.file) as source, _store(settings, for_trial=arguments.dry_run) as engine:
+        with _source(arguments.file) as source, _store(settings, dry_run=arguments.dry_run) as engine:
             has_begun = True
             steps = import_resources(
                 engine,
@@ -75,59 +75,59 @@ def _import(arguments: argparse.Namespace, settings: Settings) -> None:
                 clock=SystemClock(),
                 zone=settings.zone,
                 force=arguments.force,
-                refused_lines=MOST_REFUSED_LINES if arguments.dry_run else 1,
+                refused_lines=MAX_INVALID_LINES if arguments.dry_run else 1,
             )
             for step in show_progress(steps, source):
                 tally = step
             is_complete = True
-    except CloudFileError as refused:
-        problems = refused.problems
+    except CloudFileError as error:
+        problems = error.problems
         raise
     except RestoredDuringImport:
         tally = None
         raise
     finally:
-        # Only now: what is said to be in has settled.
+        # After the replication wait, so that the counts hold on every replica.
         if has_begun:
-            _tell(arguments, tally, problems, is_complete=is_complete)
+            _report(arguments, tally, problems, is_complete=is_complete)
 
 
-def _tell(
+def _report(
     arguments: argparse.Namespace, tally: ImportCounts | None, problems: list[Problem], *, is_complete: bool
 ) -> None:
-    """Print the summary; without a tally nothing that was counted is surely in."""
+    """Print the summary; without a tally it is unknown how many of the resources are stored."""
     if arguments.json:
         counted = tally or ImportCounts()
         summary = {"added": counted.added, "already_there": counted.passed, "complete": is_complete}
-        told = {"dry_run": arguments.dry_run, "problems": [problem._asdict() for problem in problems]}
-        sys.stdout.write(json.dumps(summary | told) + "\n")
+        details = {"dry_run": arguments.dry_run, "problems": [problem._asdict() for problem in problems]}
+        sys.stdout.write(json.dumps(summary | details) + "\n")
     elif tally is not None:
-        refused_lines = sorted({problem.line for problem in problems})
-        summarise = _trial_summary if arguments.dry_run else _summary
-        sys.stdout.write(summarise(tally, refused_lines, is_complete=is_complete))
+        invalid_lines = sorted({problem.line for problem in problems})
+        summarise = _dry_run_summary if arguments.dry_run else _summary
+        sys.stdout.write(summarise(tally, invalid_lines, is_complete=is_complete))
     sys.stdout.flush()
 
 
-def _summary(tally: ImportCounts, refused_lines: list[int], *, is_complete: bool) -> str:
+def _summary(tally: ImportCounts, invalid_lines: list[int], *, is_complete: bool) -> str:
     text = f"resources: {tally.added} added, {tally.passed} already there\n"
     if is_complete:
         return text
-    if refused_lines:
-        before = "all lines before it are in" if tally.lines else "nothing was added"
-        return f"{text}stopped at line {refused_lines[0]}: {before}; correct it and run the command again to continue\n"
+    if invalid_lines:
+        before = "all lines before it are imported" if tally.lines else "nothing was added"
+        return f"{text}stopped at line {invalid_lines[0]}: {before}; fix it and run the command again to continue\n"
     if tally.lines:
-        return f"{text}stopped after {tally.lines} lines, which are in: the same command goes on from there\n"
-    return f"{text}stopped before anything was added: give the same command again\n"
+        return f"{text}stopped after importing {tally.lines} lines: run the command again to continue\n"
+    return f"{text}stopped before anything was added: run the command again\n"
 
 
-def _trial_summary(tally: ImportCounts, refused_lines: list[int], *, is_complete: bool) -> str:
+def _dry_run_summary(tally: ImportCounts, invalid_lines: list[int], *, is_complete: bool) -> str:
     text = f"resources: {tally.added} would be added, {tally.passed} already there\n"
-    if refused_lines:
-        listed = f"the first {MOST_REFUSED_LINES}" if len(refused_lines) == MOST_REFUSED_LINES else len(refused_lines)
-        text += f"invalid lines: {listed}; an import would stop at line {refused_lines[0]}\n"
+    if invalid_lines:
+        listed = f"the first {MAX_INVALID_LINES}" if len(invalid_lines) == MAX_INVALID_LINES else len(invalid_lines)
+        text += f"invalid lines: {listed}; an import would stop at line {invalid_lines[0]}\n"
     elif not is_complete:
-        text += "it was interrupted\n"
-    return f"{text}nothing was changed: this was a dry run\n"
+        text += "interrupted\n"
+    return f"{text}dry run: nothing was changed\n"
 
 
 @contextmanager
@@ -136,7 +136,7 @@ def _source(file: str) -> Iterator[BinaryIO]:
         yield sys.stdin.buffer
         return
     try:
-        opened_file = Path(file).open("rb")  # noqa: SIM115 - what goes wrong later is not about opening it
+        opened_file = Path(file).open("rb")  # noqa: SIM115 - later errors must not be reported as a failure to open
     except OSError as error:
         raise OperatorError(f"{file} cannot be read: {error.strerror}") from error
     with opened_file:
@@ -144,27 +144,27 @@ def _source(file: str) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _store(settings: Settings, *, for_trial: bool) -> Iterator[Engine]:
-    """The store; for a trial a copy of its cloud, which is thrown away."""
-    if not for_trial:
+def _store(settings: Settings, *, dry_run: bool) -> Iterator[Engine]:
+    """Open the store; for a dry run, a temporary copy of its cloud database."""
+    if not dry_run:
         with store(settings) as engine:
             yield engine
     elif isinstance(settings.store, SqliteStore):
-        with _copied_folder(settings) as engine:
+        with _sqlite_copy(settings) as engine:
             yield engine
     else:
-        with _copied_database(settings) as engine:
+        with _postgres_copy(settings) as engine:
             yield engine
 
 
 @contextmanager
-def _copied_folder(settings: Settings) -> Iterator[Engine]:
+def _sqlite_copy(settings: Settings) -> Iterator[Engine]:
     require_store(settings)
-    folder = settings.data
-    reject_unsafe_permissions(folder)
-    remove_stale_directories(folder)
-    with temporary_directory(folder, "dry-run") as copy:
-        with consistent_snapshot(folder, ["cloud"]) as connections:
+    directory = settings.data
+    reject_unsafe_permissions(directory)
+    remove_stale_directories(directory)
+    with temporary_directory(directory, "dry-run") as copy:
+        with consistent_snapshot(directory, ["cloud"]) as connections:
             copy_to(connections["cloud"], database_file(copy, "cloud"))
         with opened(copy, "cloud") as engine:
             migrate(engine, {"cloud"})
@@ -172,12 +172,12 @@ def _copied_folder(settings: Settings) -> Iterator[Engine]:
 
 
 @contextmanager
-def _copied_database(settings: Settings) -> Iterator[Engine]:
-    """A copy of a database's cloud as an embedded one, among this machine's temporary files."""
-    place = Path(tempfile.gettempdir())
-    remove_stale_directories(place)
+def _postgres_copy(settings: Settings) -> Iterator[Engine]:
+    """Copy the cloud tables into a temporary SQLite database."""
+    directory = Path(tempfile.gettempdir())
+    remove_stale_directories(directory)
     with (
-        temporary_directory(place, "dry-run") as copy,
+        temporary_directory(directory, "dry-run") as copy,
         store_to_read(settings) as source,
         opened(copy, "cloud") as engine,
     ):

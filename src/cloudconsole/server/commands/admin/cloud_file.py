@@ -1,4 +1,4 @@
-"""`admin load` and `admin dump`: make a store equal to a file, or write a store out as one."""
+"""`admin load` and `admin dump`: make a store match a cloud file, or write a store as one."""
 
 import argparse
 import sys
@@ -35,26 +35,26 @@ _STANDARD_INPUT: Final = (STANDARD_STREAM, "/dev/stdin")
 def add_commands(commands: Any) -> None:
     loading = commands.add_parser(
         "load",
-        help="make the store equal to a file",
-        description="Make the store equal to a file: what is not in the file is removed. All of it, or nothing.",
+        help="make the store match a cloud file",
+        description="Make the store match a cloud file, in one transaction. Entities not in the file are removed.",
         allow_abbrev=False,
     )
-    loading.add_argument("file", metavar="FILE", help="the cloud as YAML; - for standard input")
-    loading.add_argument("--dry-run", action="store_true", help="show what would change, and change nothing")
+    loading.add_argument("file", metavar="FILE", help="cloud file (YAML); - for standard input")
+    loading.add_argument("--dry-run", action="store_true", help="show what would change; change nothing")
     loading.add_argument(
-        "--force", action="store_true", help="let tenants exceed their quotas, and no operator be left who can log in"
+        "--force", action="store_true", help="allow exceeded quotas, and a store without an operator who can log in"
     )
     add_zone_argument(loading)
     add_json_argument(loading)
     loading.set_defaults(admin_command=_load)
     dumping = commands.add_parser(
         "dump",
-        help="write the store out as a file",
-        description="Write the whole store, password hashes included, as a file that load takes.",
+        help="write the store as a cloud file",
+        description="Write the store, password hashes included, as a cloud file that load accepts.",
         allow_abbrev=False,
     )
     dumping.add_argument(
-        "file", metavar="FILE", nargs="?", default=STANDARD_STREAM, help="where to (default: -, standard output)"
+        "file", metavar="FILE", nargs="?", default=STANDARD_STREAM, help="file to write (default: -, standard output)"
     )
     dumping.set_defaults(admin_command=_dump)
     for command in (loading, dumping):
@@ -62,34 +62,34 @@ def add_commands(commands: Any) -> None:
 
 
 def _load(arguments: argparse.Namespace, settings: Settings) -> None:
-    # Read first: a file with problems must not leave an empty store behind.
-    with stored_names(settings.store) as kept:
-        name, file, passwords = _read(arguments.file, settings, kept)
+    # Read first: an invalid file must not leave an empty store behind.
+    with stored_names(settings.store) as existing_names:
+        name, file, passwords = _read(arguments.file, settings, existing_names)
     is_new = not settings.store.exists()
     if is_new and not arguments.dry_run:
-        # Nor must one that a rule refuses: tried first.
-        _make_equal(arguments, settings, name, file, passwords, dry_run=True)
-    summary = _make_equal(arguments, settings, name, file, passwords, dry_run=arguments.dry_run)
-    made = settings.store.location if is_new and not arguments.dry_run else None
+        # Nor must a file that breaks a rule.
+        _apply(arguments, settings, name, file, passwords, dry_run=True)
+    summary = _apply(arguments, settings, name, file, passwords, dry_run=arguments.dry_run)
+    created = settings.store.location if is_new and not arguments.dry_run else None
     if arguments.json:
         changes = {table: counts._asdict() for table, counts in summary.counts.items()}
-        output.print_json({"changes": changes, "dry_run": arguments.dry_run, "new_store": made})
+        output.print_json({"changes": changes, "dry_run": arguments.dry_run, "new_store": created})
     else:
-        for line in _lines(summary, made, dry_run=arguments.dry_run):
+        for line in _lines(summary, created, dry_run=arguments.dry_run):
             output.print_line(line)
 
 
-def _read(source: str, settings: Settings, kept: Container[str]) -> tuple[str, CloudFile, dict[str, str]]:
-    """What the source is called, and what it holds."""
+def _read(source: str, settings: Settings, existing_names: Container[str]) -> tuple[str, CloudFile, dict[str, str]]:
+    """Return the display name and the content of the source."""
     if source in _STANDARD_INPUT:
         name = "standard input"
         return name, *read_cloud(
-            sys.stdin.buffer.read(), name, settings.zone, kept, settings.password_policy, beside=Path()
+            sys.stdin.buffer.read(), name, settings.zone, existing_names, settings.password_policy, beside=Path()
         )
-    return Path(source).name, *read_cloud_file(Path(source), settings.zone, kept, settings.password_policy)
+    return Path(source).name, *read_cloud_file(Path(source), settings.zone, existing_names, settings.password_policy)
 
 
-def _make_equal(
+def _apply(
     arguments: argparse.Namespace,
     settings: Settings,
     name: str,
@@ -98,7 +98,7 @@ def _make_equal(
     *,
     dry_run: bool,
 ) -> Summary:
-    with _made_store(settings, for_trial=dry_run) as engine:
+    with _open_store(settings, dry_run=dry_run) as engine:
         return apply_cloud_file(
             engine,
             file,
@@ -111,12 +111,12 @@ def _make_equal(
         )
 
 
-def _lines(summary: Summary, made: str | None, *, dry_run: bool) -> Iterator[str]:
+def _lines(summary: Summary, created: str | None, *, dry_run: bool) -> Iterator[str]:
     yield from str(summary).splitlines()
     if dry_run and summary.changed:
-        yield "nothing was changed: this was a dry run"
-    elif made is not None:
-        yield f"made a new store in {made}"
+        yield "dry run: nothing was changed"
+    elif created is not None:
+        yield f"created a new store in {created}"
 
 
 def _dump(arguments: argparse.Namespace, settings: Settings) -> None:
@@ -134,19 +134,19 @@ def _dump(arguments: argparse.Namespace, settings: Settings) -> None:
         stream.write(content)
         stream.flush()
     finally:
-        # A reader that left early has read something all the same.
+        # Recorded even if the pipe broke: the reader has part of the data.
         record_in_audit_log(settings.store, "dump", "standard output")
 
 
 @contextmanager
-def _made_store(settings: Settings, *, for_trial: bool) -> Iterator[Engine]:
-    """The store, made where there is none; for a trial, an empty one that is thrown away."""
-    with tempfile.TemporaryDirectory() as nowhere:
+def _open_store(settings: Settings, *, dry_run: bool) -> Iterator[Engine]:
+    """Open the store, created if missing; a dry run creates it in a temporary directory."""
+    with tempfile.TemporaryDirectory() as temporary:
         store = settings.store
         is_new = isinstance(store, SqliteStore) and not store.exists()
-        if for_trial and is_new:
-            store = SqliteStore(Path(nowhere))
-        if for_trial and not is_new:
+        if dry_run and is_new:
+            store = SqliteStore(Path(temporary))
+        if dry_run and not is_new:
             store.require_current("cloud")
         else:
             store.prepare(user_name())
@@ -154,5 +154,5 @@ def _made_store(settings: Settings, *, for_trial: bool) -> Iterator[Engine]:
             with store.opened("cloud") as engine:
                 yield engine
         finally:
-            if not for_trial:
+            if not dry_run:
                 wait_for_replicas(settings)

@@ -1,4 +1,4 @@
-"""`admin ENTITY VERB`: a command for each verb of each entity type."""
+"""`admin ENTITY VERB`: one command per verb of each entity type."""
 
 import argparse
 import re
@@ -41,7 +41,7 @@ Value = TypeVar("Value")
 
 
 def flag_of(name: str) -> str:
-    """`--service-areas` for `serviceAreas`, `--floating-ips` for `floating_ips`."""
+    """Return `--service-areas` for `serviceAreas`, `--floating-ips` for `floating_ips`."""
     return "--" + re.sub(r"[A-Z]", lambda capital: f"-{capital.group().lower()}", name).replace("_", "-")
 
 
@@ -61,11 +61,11 @@ def add_flags(parser: argparse.ArgumentParser, inputs: Iterable[InputField], *, 
 
 
 def at_least_one(inputs: Iterable[InputField]) -> str:
-    return f"give at least one of {', '.join(flag_of(given.name) for given in inputs)}"
+    return f"specify at least one of {', '.join(flag_of(given.name) for given in inputs)}"
 
 
 def values_of(arguments: argparse.Namespace, inputs: Iterable[InputField]) -> dict[str, Any]:
-    """The values that were given; an empty text takes a value away where there may be none."""
+    """Return the given values; an empty string clears an optional one."""
     values: dict[str, Any] = {}
     for given in inputs:
         value = getattr(arguments, _PREFIX + given.name, None)
@@ -76,14 +76,14 @@ def values_of(arguments: argparse.Namespace, inputs: Iterable[InputField]) -> di
 
 @contextmanager
 def as_typed(names: Mapping[str, str]) -> Iterator[None]:
-    """Within, a field that does not fit is named as it was typed; these are the fields and their flags or places."""
+    """Report validation errors by the names used on the command line; `names` maps fields to flags."""
     try:
         yield
-    except ValidationError as refused:
-        raise OperatorError("; ".join(_said(names, path, message) for path, message in refused.errors)) from None
+    except ValidationError as error:
+        raise OperatorError("; ".join(_message(names, path, message) for path, message in error.errors)) from None
 
 
-def _said(names: Mapping[str, str], path: Path, message: str) -> str:
+def _message(names: Mapping[str, str], path: Path, message: str) -> str:
     field, *inner = path
     if field not in names:
         return f"{format_path(path)}: {message}"
@@ -91,30 +91,30 @@ def _said(names: Mapping[str, str], path: Path, message: str) -> str:
 
 
 def _number(text: str) -> int:
-    return _in_words(parse_number, text)
+    return _parse(parse_number, text)
 
 
 def _switch(text: str) -> bool:
-    return _in_words(parse_switch, text)
+    return _parse(parse_switch, text)
 
 
-def _in_words(read: Callable[[str], Value], text: str) -> Value:
-    """What was read; argparse tells the words of its own error only."""
+def _parse(parser: Callable[[str], Value], text: str) -> Value:
+    """Parse the text; convert the error, since argparse prints only the message of its own error type."""
     try:
-        return read(text)
+        return parser(text)
     except ValueError as problem:
         raise argparse.ArgumentTypeError(str(problem)) from None
 
 
 def _json(text: str) -> Any:
-    """JSON as it stands, or from the file named after an @."""
+    """Parse JSON, or the file named after an @."""
     try:
         content = FilePath(text[1:]).read_bytes() if text.startswith("@") else text.encode()
         return parse_json(content)
     except OSError as problem:
         raise argparse.ArgumentTypeError(f"{text[1:]} cannot be read: {problem.strerror}") from None
     except ValueError:
-        raise argparse.ArgumentTypeError("must be JSON, or @ and the path of a file of JSON") from None
+        raise argparse.ArgumentTypeError("must be JSON, or @FILE with JSON in the file") from None
 
 
 _PAGE: Final = 1000
@@ -127,26 +127,26 @@ def change(
     if verb == "change" and not values:
         arguments.parser.error(at_least_one(inputs))
     if verb == "add":
-        values |= _named(entity, getattr(arguments, "key", None))
-    with store(settings) as engine, as_typed(_typed(entity, inputs)):
+        values |= _key_value(entity, getattr(arguments, "key", None))
+    with store(settings) as engine, as_typed(_argument_names(entity, inputs)):
         if verb == "add" and entity is ACCOUNTS:
             with reading_transaction(engine, settings) as tx:
                 ACCOUNTS.check_new(tx, values)
-            # Hashed before the transaction: it takes its time, in which others could not write.
+            # Hashed before the transaction: hashing is slow, and a transaction blocks other writers.
             values["password_hash"] = hash_password(
                 read_new_password(arguments, settings.password_policy, values.get("role", "tenant"))
             )
         with writing_transaction(engine, settings, force=getattr(arguments, "force", False)) as tx:
-            done = _do(tx, entity, verb, values, arguments)
+            done = _apply(tx, entity, verb, values, arguments)
     print_done(entity, done, PAST_TENSE[verb], as_json=arguments.json)
 
 
-def _typed(entity: EntityType, inputs: tuple[InputField, ...]) -> dict[str, str]:
-    """What the fields are called on the command line: the key stands by its place, and an end is given as `--at`."""
+def _argument_names(entity: EntityType, inputs: tuple[InputField, ...]) -> dict[str, str]:
+    """Map fields to arguments: the key is positional, and `ended` is `--at`."""
     return {entity.key: entity.key.upper(), "ended": "--at"} | {given.name: flag_of(given.name) for given in inputs}
 
 
-def _do(
+def _apply(
     tx: OperatorTransaction, entity: EntityType, verb: str, values: dict[str, Any], arguments: argparse.Namespace
 ) -> ChangeResult:
     if verb == "add":
@@ -159,8 +159,8 @@ def _do(
     return done
 
 
-def _named(entity: EntityType, key: str | None) -> dict[str, Any]:
-    """The field that names a new one."""
+def _key_value(entity: EntityType, key: str | None) -> dict[str, Any]:
+    """Return the key field of a new entity."""
     if key is None:
         return {}
     is_number = next(given.shape for given in entity.inputs() if given.name == entity.key) == "number"
@@ -192,8 +192,8 @@ def list_them(entity: EntityType, arguments: argparse.Namespace, settings: Setti
         reading_transaction(engine, settings) as tx,
         as_typed({name: f"--{name}" for name in names}),
     ):
-        found = _all(entity, tx, filters, arguments.after)
-        print_some(found, columns, arguments, entity.key_of)
+        records = _all(entity, tx, filters, arguments.after)
+        print_some(records, columns, arguments, entity.key_of)
 
 
 def _all(entity: EntityType, tx: OperatorTransaction, filters: dict[str, Any], after: str | None) -> Iterator[Record]:
@@ -209,49 +209,49 @@ def add_limit_argument(parser: argparse.ArgumentParser) -> None:
         "--limit",
         metavar="N",
         type=_limit,
-        help=f"so many at the most (default: {output.ON_A_TERMINAL} on a terminal, else all)",
+        help=f"print at most N (default: {output.ON_A_TERMINAL} on a terminal, otherwise all)",
     )
 
 
 def _limit(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or not 1 <= len(text) <= 9 or int(text) == 0:
-        raise argparse.ArgumentTypeError("must be a whole number from 1 on")
+        raise argparse.ArgumentTypeError("must be a positive whole number")
     return int(text)
 
 
-def print_some(found: Iterator[Record], columns: list[str], arguments: argparse.Namespace, key_of: Any) -> None:
-    """Print what was found up to the limit, and say on standard error where to go on if there is more."""
+def print_some(records: Iterator[Record], columns: list[str], arguments: argparse.Namespace, key_of: Any) -> None:
+    """Print records up to the limit; if there are more, say on standard error how to continue."""
     limit = arguments.limit
     if limit is None and output.is_terminal() and not arguments.json:
         limit = output.ON_A_TERMINAL
-    # What may be refused is so with the first one: before anything is printed.
-    found = chain(list(islice(found, 1)), found)
+    # Errors occur with the first record, so fetch it before printing anything.
+    records = chain(list(islice(records, 1)), records)
     last: list[Record] = []
 
-    def kept() -> Iterator[Record]:
-        for record in islice(found, limit):
+    def limited() -> Iterator[Record]:
+        for record in islice(records, limit):
             last[:] = [record]
             yield record
 
     if arguments.json:
-        output.print_json_lines(kept())
+        output.print_json_lines(limited())
     else:
-        output.print_records(columns, kept())
-    if limit is not None and last and next(found, None) is not None:
+        output.print_records(columns, limited())
+    if limit is not None and last and next(records, None) is not None:
         stdout.flush()
-        sys.stderr.write(f"there are more: go on with --after {escape(str(key_of(last[0])))}\n")
+        sys.stderr.write(f"more results: continue with --after {escape(str(key_of(last[0])))}\n")
 
 
 _PURPOSES: Final = {
     "add": "add one",
-    "change": "change one's fields",
+    "change": "change fields of one",
     "disable": "disable one",
     "enable": "enable one again",
     "end": "end one",
-    "reset": "go back to the defaults",
+    "reset": "reset to the defaults",
     "remove": "remove one",
     "show": "show one",
-    "list": "list them",
+    "list": "list all",
 }
 
 
@@ -267,8 +267,8 @@ def _add_verbs(entity: EntityType, parser: Parser) -> None:
     group = parser.add_subparsers(title="commands", metavar="VERB", required=True)
     for verb in entity.verbs:
         purpose = _PURPOSES[verb]
-        of_verb = group.add_parser(verb, help=purpose, description=f"{entity.plural}: {purpose}.", allow_abbrev=False)
-        of_verb.add_when_called(partial(_add_arguments, entity, verb))
+        command = group.add_parser(verb, help=purpose, description=f"{entity.plural}: {purpose}.", allow_abbrev=False)
+        command.add_when_called(partial(_add_arguments, entity, verb))
     if entity is ACCOUNTS:
         accounts.add_verbs(group)
 
@@ -292,7 +292,7 @@ def _add_change_arguments(parser: Parser, entity: EntityType, verb: str) -> None
     if verb == "add":
         inputs = entity.inputs()
         if entity is not PRICES:
-            # The name of what is added comes first, as with every other verb.
+            # The key is the first argument, as with every other verb.
             key = next(given for given in inputs if given.name == entity.key)
             inputs = tuple(given for given in inputs if given is not key)
             _add_key(parser, entity, key)
@@ -306,19 +306,19 @@ def _add_change_arguments(parser: Parser, entity: EntityType, verb: str) -> None
         if entity is RESOURCES:
             parser.elsewhere = {"--ended": "cloudconsole admin resource end"}
     if verb == "end":
-        parser.add_argument("--at", metavar="TIME", help="the moment (default: now)")
+        parser.add_argument("--at", metavar="TIME", help="time of the end (default: now)")
     if entity is ACCOUNTS and verb == "add":
         add_password_arguments(parser)
     if verb in entity.overridable:
-        parser.add_argument("--force", action="store_true", help="override the rule that may refuse this")
+        parser.add_argument("--force", action="store_true", help="override the rule that rejects this")
     add_zone_argument(parser)
     parser.set_defaults(admin_command=partial(change, entity, verb, inputs))
 
 
 def _add_key(parser: argparse.ArgumentParser, entity: EntityType, given: InputField | None = None) -> None:
-    """The positional argument that names one; for a new one, its field says what it may be."""
+    """Add the positional key; for a new entity, with the help of its field."""
     metavar = "KEY" if entity is PRICES else entity.key.upper()
-    text = KEY_FORM if entity is PRICES else f"its {entity.key}"
+    text = KEY_FORM if entity is PRICES else f"{entity.key} of the {entity.name}"
     if given is not None and not given.is_required:
         parser.add_argument("key", metavar=metavar, nargs="?", help=given.help)
     else:
@@ -326,8 +326,8 @@ def _add_key(parser: argparse.ArgumentParser, entity: EntityType, given: InputFi
 
 
 def _add_list_arguments(parser: argparse.ArgumentParser, entity: EntityType) -> None:
-    for name, chosen in entity.filters().items():
-        more: dict[str, Any] = {"action": "store_true"} if chosen.is_switch else {"metavar": name.upper()}
-        parser.add_argument(f"--{name}", dest=f"filter_{name}", help=chosen.help, **more)
-    parser.add_argument("--after", metavar="KEY", help="go on behind this one")
+    for name, criterion in entity.filters().items():
+        more: dict[str, Any] = {"action": "store_true"} if criterion.is_switch else {"metavar": name.upper()}
+        parser.add_argument(f"--{name}", dest=f"filter_{name}", help=criterion.help, **more)
+    parser.add_argument("--after", metavar="KEY", help="continue after this one")
     add_limit_argument(parser)

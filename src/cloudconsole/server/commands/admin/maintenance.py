@@ -1,4 +1,4 @@
-"""`prune`, `end-sessions`, `migrate` and `token-keys`."""
+"""`admin prune`, `end-sessions`, `migrate` and `token-keys`."""
 
 import argparse
 import re
@@ -22,12 +22,12 @@ from cloudconsole.server.commands.common import user_name
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.store.migrations import current_revision
 
-_WHAT: Final = {
-    "ended_resources": "resources that ended so long ago",
-    "audit": "lines of the operators' trail that are so old; those of prunings stay",
-    "access_audit": "lines of the access trail that are so old",
+_PRUNABLE: Final = {
+    "ended_resources": "resources that ended more than DAYS ago",
+    "audit": "audit log entries older than DAYS, except those of prune itself",
+    "access_audit": "access log entries older than DAYS",
 }
-_MOST_DAYS: Final = 9999
+_MAX_DAYS: Final = 9999
 
 
 def add_commands(commands: Any) -> None:
@@ -40,69 +40,69 @@ def add_commands(commands: Any) -> None:
 def _add_prune(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "prune",
-        help="remove ended resources, old lines of the trails and dead sessions",
-        description="Remove what nothing needs any more, also while the console is served: sessions that are over, "
-        "failed logins and sightings that no longer count, and, where their age is given, ended resources and lines "
-        "of the trails. No figure changes by it.",
+        help="remove ended resources, old log entries and expired sessions",
+        description="Remove data that is no longer needed, even while the console is being served: expired sessions, "
+        "outdated failed logins and observed resources and, if an age is given, ended resources and log entries. "
+        "No reported figure changes.",
         allow_abbrev=False,
     )
-    for name, purpose in _WHAT.items():
+    for name, purpose in _PRUNABLE.items():
         flag = f"--{name.replace('_', '-')}"
         parser.add_argument(flag, metavar="DAYS", type=_days, help=f"remove {purpose}, such as 400d (default: none)")
-    parser.add_argument("--dry-run", action="store_true", help="show what would be removed, and remove nothing")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be removed; remove nothing")
     add_store_arguments(parser)
     add_json_argument(parser)
     parser.set_defaults(admin_command=_prune)
 
 
 def _days(text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,6}d", text) or not LEAST_DAYS <= int(text[:-1]) <= _MOST_DAYS:
-        raise argparse.ArgumentTypeError(f"must be a number of days from {LEAST_DAYS}d to {_MOST_DAYS}d, such as 400d")
+    if not re.fullmatch(r"[0-9]{1,6}d", text) or not LEAST_DAYS <= int(text[:-1]) <= _MAX_DAYS:
+        raise argparse.ArgumentTypeError(f"must be a number of days from {LEAST_DAYS}d to {_MAX_DAYS}d, such as 400d")
     return int(text[:-1])
 
 
 def _prune(arguments: argparse.Namespace, settings: Settings) -> None:
     require_store(settings)
-    ages = RetentionAges(**{name: getattr(arguments, name) for name in _WHAT})
+    ages = RetentionAges(**{name: getattr(arguments, name) for name in _PRUNABLE})
     chosen = rules(ages, now=now(), session_idle=settings.session_idle)
     store = settings.store
     if arguments.dry_run:
         store.require_current("cloud")
         store.require_current("activity")
-        found = count(store, chosen)
+        counts = count(store, chosen)
     else:
         store.prepare(user_name())
         try:
-            found = prune(store, chosen, actor=user_name(), now=now())
+            counts = prune(store, chosen, actor=user_name(), now=now())
         finally:
             wait_for_replicas(settings)
-    _tell(arguments, chosen, found)
+    _report(arguments, chosen, counts)
 
 
-def _tell(arguments: argparse.Namespace, chosen: list[Rule], found: dict[str, int]) -> None:
+def _report(arguments: argparse.Namespace, chosen: list[Rule], counts: dict[str, int]) -> None:
     if arguments.json:
         removed = {
-            rule.table.name: {"rows": found[rule.table.name], "before": format_utc(rule.before)} for rule in chosen
+            rule.table.name: {"rows": counts[rule.table.name], "before": format_utc(rule.before)} for rule in chosen
         }
         output.print_json({"removed": removed, "dry_run": arguments.dry_run})
         return
     verb = "would be removed" if arguments.dry_run else "removed"
     for rule in chosen:
         name = rule.table.name
-        if found[name]:
-            output.print_line(f"{name}: {found[name]} {verb}, from before {format_utc(rule.before)}")
-    if not any(found.values()):
+        if counts[name]:
+            output.print_line(f"{name}: {counts[name]} {verb}, from before {format_utc(rule.before)}")
+    if not any(counts.values()):
         output.print_line("nothing to remove")
     elif arguments.dry_run:
-        output.print_line("nothing was changed: this was a dry run")
+        output.print_line("dry run: nothing was changed")
 
 
 def _add_end_sessions(commands: Any) -> None:
     parser = commands.add_parser(
         "end-sessions",
         help="log everyone out",
-        description="Log everyone out, at once, operators too: for after an earlier state of the store was put back, "
-        "in which sessions that had ended live again. For one account: cloudconsole admin account end-sessions.",
+        description="End all sessions, including those of operators. Run it after restoring an earlier state of the "
+        "database, which makes ended sessions valid again. For one account: cloudconsole admin account end-sessions.",
         allow_abbrev=False,
     )
     add_store_arguments(parser)
@@ -121,15 +121,15 @@ def _end_sessions(arguments: argparse.Namespace, settings: Settings) -> None:
     if arguments.json:
         output.print_json({"sessions": ended})
     else:
-        output.print_line(f"all sessions have ended ({ended}): everyone logs in again")
+        output.print_line(f"all sessions ended ({ended}): everyone has to log in again")
 
 
 def _add_migrate(commands: Any) -> None:
     parser = commands.add_parser(
         "migrate",
-        help="make the store's tables, or bring them up to date",
-        description="Make the store's tables, or bring them up to date. On PostgreSQL nothing else does: run it once "
-        "before replicas of a new version are started. Several at once do no harm.",
+        help="create or migrate the store's tables",
+        description="Create or migrate the store's tables. PostgreSQL stores are migrated only by this command: run "
+        "it once before starting replicas of a new version. Concurrent runs are safe.",
         allow_abbrev=False,
     )
     add_store_arguments(parser)
@@ -141,7 +141,7 @@ def _migrate(arguments: argparse.Namespace, settings: Settings) -> None:
     settings.store.migrate(user_name())
     wait_for_replicas(settings)
     with settings.store.opened("cloud") as engine:
-        # A newer one, where this version is the older of two that can serve the store.
+        # May be newer than this version's, if a newer version migrated a store that this one can still serve.
         revision = current_revision(engine)
     if arguments.json:
         output.print_json({"store": settings.store.location, "revision": revision})
@@ -150,14 +150,15 @@ def _migrate(arguments: argparse.Namespace, settings: Settings) -> None:
 
 
 def _add_token_keys(subparsers: Any) -> None:
-    purpose = "the keys that encrypt tokens of a cloud behind the console: rotate"
+    purpose = "keys that encrypt stored Keystone tokens: rotate"
     parser = subparsers.add_parser("token-keys", help=purpose, description=f"{purpose}.", allow_abbrev=False)
     verbs = parser.add_subparsers(title="commands", metavar="VERB", required=True)
     rotating = verbs.add_parser(
         "rotate",
         help="encrypt tokens with a new key from now on",
-        description="Encrypt tokens with a new key from now on; a console that is served notices it within a second. "
-        "The key before it is kept and older ones go: whoever logged in before the last rotation logs in again.",
+        description="Encrypt tokens with a new key from now on; running consoles pick it up within a second. "
+        "The previous key remains valid, older ones are removed: users who logged in before the previous rotation "
+        "have to log in again.",
         allow_abbrev=False,
     )
     rotating.set_defaults(admin_command=_rotate)
@@ -176,4 +177,4 @@ def _rotate(arguments: argparse.Namespace, settings: Settings) -> None:
     if arguments.json:
         output.print_json({"file": str(file), "keys": len(read_keys(file))})
     else:
-        output.print_line(f"{file}: a new key encrypts tokens from now on; the one before still opens those it sealed")
+        output.print_line(f"{file}: tokens are now encrypted with a new key; the previous key stays valid")

@@ -26,19 +26,19 @@ def add_commands(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "copy-to",
         help="copy the embedded store to a PostgreSQL database",
-        description="Copy the whole embedded store, sessions included, to an empty PostgreSQL database, and compare "
-        "the two row by row: all of it, or nothing. Stop cloudconsole serve first; afterwards serve the database.",
+        description="Copy the embedded store, sessions included, to an empty PostgreSQL database in one transaction, "
+        "and compare the two row by row. Stop cloudconsole serve first; afterwards serve the database.",
         allow_abbrev=False,
     )
-    parser.add_argument("address", metavar="ADDRESS", type=_address, help=f"where to: {DATABASE.wanted}")
-    parser.add_argument("--password-file", metavar="FILE", type=Path, help="file with the password for the database")
+    parser.add_argument("address", metavar="ADDRESS", type=_address, help=f"target: {DATABASE.wanted}")
+    parser.add_argument("--password-file", metavar="FILE", type=Path, help="file with the database password")
     parser.add_argument(
         "--while-served",
         action="store_true",
-        help="copy the store as it is now although it is being served: later changes are not in the copy",
+        help="copy even while the store is being served; later changes are not copied",
     )
     add_config_flag(parser)
-    parser.add_argument("--data", metavar="DIR", help="folder of the store (default: as the settings say, else data)")
+    parser.add_argument("--data", metavar="DIR", help="data directory (default: from the settings, else data)")
     add_json_argument(parser)
     parser.set_defaults(admin_command=_copy_to)
 
@@ -51,7 +51,7 @@ def _address(text: str) -> str:
 
 
 def _copy_to(arguments: argparse.Namespace, settings: Settings) -> None:
-    # Only now: most commands need no PostgreSQL.
+    # Imported here: other commands must work without the postgres extra.
     from cloudconsole.operator.maintenance.postgres_copy import COPY_TO, copy_to_postgres
     from cloudconsole.store.postgres.dsn import Dsn
     from cloudconsole.store.postgres.store import PostgresStore
@@ -59,29 +59,29 @@ def _copy_to(arguments: argparse.Namespace, settings: Settings) -> None:
     warn_password_in_arguments(arguments.address)
     store = SqliteStore(settings.data)
     if not store.exists():
-        raise StoreError(f"there is no store in {settings.data}: give its folder with --data")
+        raise StoreError(f"no store in {settings.data}: pass its directory with --data")
     target = PostgresStore(Dsn(arguments.address, arguments.password_file))
-    with showing_rows() as tell:
-        moved = copy_to_postgres(
-            store, target.address, actor=user_name(), now=now(), while_served=arguments.while_served, tell=tell
+    with showing_rows() as show_rows:
+        result = copy_to_postgres(
+            store, target.address, actor=user_name(), now=now(), while_served=arguments.while_served, tell=show_rows
         )
     time.sleep(target.replication_wait_seconds)
-    record_in_audit_log(store, COPY_TO, str(target), {"moment": moved.moment})
-    _tell(arguments, store, target.location, moved)
+    record_in_audit_log(store, COPY_TO, str(target), {"moment": result.moment})
+    _report(arguments, store, target.location, result)
 
 
-def _tell(arguments: argparse.Namespace, store: SqliteStore, place: str, moved: "CopyResult") -> None:
-    if moved.is_behind:
+def _report(arguments: argparse.Namespace, store: SqliteStore, location: str, result: "CopyResult") -> None:
+    if result.is_behind:
         sys.stderr.write(
-            f"cloudconsole: {store} was written to since {moved.moment}: what came later is not in the copy\n"
+            f"cloudconsole: {store} was modified after {result.moment}: later changes are not in the copy\n"
         )
     if arguments.json:
         output.print_json(
-            {"store": place, "moment": moved.moment, "rows": moved.rows, "written_since": moved.is_behind}
+            {"store": location, "moment": result.moment, "rows": result.rows, "written_since": result.is_behind}
         )
         return
-    for table, count in moved.rows.items():
+    for table, count in result.rows.items():
         if count:
             output.print_line(f"{table}: {count}")
-    output.print_line(f"{store} as of {moved.moment} is now in {place}, compared row by row")
-    output.print_line("serve it with the setting database")
+    output.print_line(f"copied {store} as of {result.moment} to {location} and compared row by row")
+    output.print_line("to serve it, set the setting database")

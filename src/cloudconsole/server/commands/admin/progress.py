@@ -1,4 +1,4 @@
-"""How far a long command is: a bar on a terminal, nothing elsewhere."""
+"""Progress bars of long commands, shown on a terminal only."""
 
 import stat
 import sys
@@ -11,11 +11,11 @@ from cloudconsole.operator.bulk_import import ImportCounts
 
 
 def show_progress(steps: Iterable[ImportCounts], source: BinaryIO) -> Iterator[ImportCounts]:
-    """Hands the steps on while it shows them, by the bytes of the source and the lines a second."""
+    """Yield the steps and show progress in bytes of the source and lines per second."""
     if not sys.stderr.isatty():
         yield from steps
         return
-    # Loaded only where it is needed: most commands are called by scripts.
+    # Imported here: scripts do not need it.
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
@@ -37,7 +37,7 @@ def show_progress(steps: Iterable[ImportCounts], source: BinaryIO) -> Iterator[I
 
 
 class Rows(Protocol):
-    """So many of all, and what is being done with them."""
+    """Progress of a copy: the current step, rows done and rows in total."""
 
     @property
     def doing(self) -> str: ...
@@ -49,7 +49,7 @@ class Rows(Protocol):
 
 @contextmanager
 def showing_rows() -> Iterator[Callable[[Rows], None]]:
-    """Within, whoever is told how far it is shows it."""
+    """Provide a function that shows the progress of a copy."""
     if not sys.stderr.isatty():
         yield lambda _rows: None
         return
@@ -71,11 +71,11 @@ def showing_rows() -> Iterator[Callable[[Rows], None]]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("beginning", total=None)
+        task = progress.add_task("starting", total=None)
         yield lambda step: progress.update(task, description=step.doing, completed=step.rows, total=step.of)
 
 
 def _size(source: BinaryIO) -> int | None:
-    """The size of a regular file; None for a pipe, whose end nobody knows."""
+    """Return the size of a regular file, None for a pipe."""
     status = fstat(source.fileno())
     return status.st_size if stat.S_ISREG(status.st_mode) else None

@@ -1,4 +1,4 @@
-"""Open the store for a command, run it, report errors."""
+"""Open the store for a command, run the command and report errors."""
 
 import argparse
 import sqlite3
@@ -27,21 +27,21 @@ from cloudconsole.store.sql import allow_idle_transaction, is_lock_error
 from cloudconsole.store.sqlite.store import SqliteStore
 
 PAGING_MINUTES: Final = 60
-"""So long whoever reads a list may take for what the pipe to them holds; then the database takes the moment back."""
+"""Time a slow reader of a paged list, such as a pager, may pause before PostgreSQL ends the transaction."""
 
 
 def add_store_arguments(parser: argparse.ArgumentParser) -> None:
     add_config_flag(parser)
-    parser.add_argument("--data", metavar="DIR", help="folder of the store (default: as the settings say, else data)")
-    parser.add_argument("--database", metavar="ADDRESS", help="PostgreSQL database of the store, instead of a folder")
-    parser.add_argument("--database-password-file", metavar="FILE", help="file with the password for the database")
+    parser.add_argument("--data", metavar="DIR", help="data directory (default: from the settings, else data)")
+    parser.add_argument("--database", metavar="ADDRESS", help="PostgreSQL database to use instead of a directory")
+    parser.add_argument("--database-password-file", metavar="FILE", help="file with the database password")
 
 
 def add_zone_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--time-zone",
         metavar="ZONE",
-        help="time zone of times without an offset (default: as the settings say, else UTC)",
+        help="time zone of times without an offset (default: from the settings, else UTC)",
     )
 
 
@@ -53,36 +53,36 @@ def settings_for(arguments: argparse.Namespace) -> Settings:
     warn_password_in_arguments(getattr(arguments, "database", None))
     flags = {name: getattr(arguments, name, None) for name in ("config", *STORE_SETTINGS, "time_zone")}
     settings = load_settings(flags=flags)
-    # Whoever names a folder must not change the database of the settings instead, unawares.
+    # With --data, a command must not silently act on the configured database.
     if settings.database and flags["data"] and "database" in arguments and not flags["database"]:
         raise SettingError(
-            "--data: the settings name a PostgreSQL database as the store; leave --data out, or take settings "
-            "without database (another --config, no CLOUDCONSOLE_DATABASE)"
+            "--data: the settings select a PostgreSQL database: remove --data, or use settings without database "
+            "(another --config, no CLOUDCONSOLE_DATABASE)"
         )
     return settings
 
 
 def require_store(settings: Settings) -> None:
     if isinstance(settings.store, SqliteStore) and not settings.store.exists():
-        raise StoreError(f"there is no store in {settings.data}: give its folder with --data")
+        raise StoreError(f"no store in {settings.data}: pass its directory with --data")
 
 
 @contextmanager
 def store(settings: Settings, part: DatabaseName = "cloud") -> Iterator[Engine]:
-    """One part of a store that is there, for a change: its tables are brought up to date first."""
+    """Open one database of an existing store for a change, after migrating its tables."""
     require_store(settings)
     settings.store.prepare(user_name())
     try:
         with settings.store.opened(part) as engine:
             yield engine
     finally:
-        # Also after a refusal: an import has brought in all lines before the one that was refused.
+        # Also after an error: an import has committed all lines before the invalid one.
         wait_for_replicas(settings)
 
 
 @contextmanager
 def store_to_read(settings: Settings, part: DatabaseName = "cloud") -> Iterator[Engine]:
-    """One part of a store that is there; one whose tables are not up to date is refused and left as it is."""
+    """Open one database of an existing store for reading; reject tables that need a migration."""
     require_store(settings)
     settings.store.require_current(part)
     with settings.store.opened(part) as engine:
@@ -90,20 +90,20 @@ def store_to_read(settings: Settings, part: DatabaseName = "cloud") -> Iterator[
 
 
 def wait_for_replicas(settings: Settings) -> None:
-    """Wait until every replica has seen what was committed: only then may the command say that it is done."""
+    """Wait until every replica has seen the commit; only then may a command report success."""
     time.sleep(settings.store.replication_wait_seconds)
 
 
 def writing_transaction(
     engine: Engine, settings: Settings, *, force: bool = False
 ) -> AbstractContextManager[OperatorTransaction]:
-    """The desk at which whoever called the command makes a change."""
+    """Open a transaction with the process's user as actor."""
     return operator_transaction(engine, actor=user_name(), now=now(), zone=settings.zone, force=force)
 
 
 @contextmanager
 def reading_transaction(engine: Engine, settings: Settings) -> Iterator[OperatorTransaction]:
-    """The desk of whoever only looks, be it page by page."""
+    """Open a read-only transaction that tolerates a slow reader."""
     with read_only_transaction(engine, now=now(), zone=settings.zone) as tx:
         allow_idle_transaction(tx.connection, PAGING_MINUTES)
         yield tx
@@ -123,16 +123,16 @@ def run_with_settings(arguments: argparse.Namespace, command: Callable[[argparse
         return exit_with_error(str(problem))
     try:
         command(arguments, settings)
-    except CloudFileError as refused:
-        sys.stderr.writelines(f"{escape(line)}\n" for line in str(refused).splitlines())
+    except CloudFileError as error:
+        sys.stderr.writelines(f"{escape(line)}\n" for line in str(error).splitlines())
         return EXIT_FAILED
-    except OverridableError as refused:
-        return exit_with_error(f"{refused}; --force does it nevertheless")
-    except (OperatorError, StoreError) as refused:
-        return exit_with_error(str(refused))
+    except OverridableError as error:
+        return exit_with_error(f"{error}; use --force to override")
+    except (OperatorError, StoreError) as error:
+        return exit_with_error(str(error))
     except (DBAPIError, sqlite3.Error) as problem:
         if is_lock_error(problem):
-            return exit_with_error(f"others are changing {settings.store}, and did not stop for long enough: try again")
+            return exit_with_error(f"{settings.store} is locked by other writers: try again")
         reason = problem.orig if isinstance(problem, DBAPIError) else problem
         return exit_with_error(f"{settings.store} cannot be used: {reason}")
     except UnicodeEncodeError:
