@@ -358,7 +358,7 @@ class TestRefusedStarts:
     def test_data_is_a_file(self, tmp_path: Path) -> None:
         file = tmp_path / "data"
         file.write_text("not a folder")
-        assert_one_line(["serve", "--data", str(file)], "--data", f"{file} is a file", "folder")
+        assert_one_line(["serve", "--data", str(file)], "--data", f"{file} is a file", "directory")
         assert file.read_text() == "not a folder"
 
     def test_data_is_under_a_file(self, tmp_path: Path) -> None:
@@ -518,11 +518,10 @@ class TestSettingsFile:
         assert done.returncode == 1
         assert done.stdout == ""
         assert done.stderr.splitlines() == [
-            f"cloudconsole: {file}: workers: give a whole number from 1 to 64",
-            f"cloudconsole: {file}: prot: there is no such setting; the nearest is port "
-            "(see cloudconsole serve --help)",
-            "cloudconsole: CLOUDCONSOLE_CURRENCY: give an ISO 4217 code, such as CNY or USD",
-            "cloudconsole: --max-body: give a whole number from 1024 to 1048576",
+            f"cloudconsole: {file}: workers: must be a whole number from 1 to 64",
+            f"cloudconsole: {file}: prot: unknown setting; did you mean port? (see cloudconsole serve --help)",
+            "cloudconsole: CLOUDCONSOLE_CURRENCY: must be an ISO 4217 code, such as CNY or USD",
+            "cloudconsole: --max-body: must be a whole number from 1024 to 1048576",
         ]
 
     def test_the_one_that_is_printed_starts_a_console(self, tmp_path: Path) -> None:

@@ -433,4 +433,4 @@ def test_no_settings_file_and_no_variable_turns_it_on(tmp_path: Path) -> None:
     for name in ("TEST_MODE", "CLOCK", "CLOCK_FIXED", "SEED", "CLOUD"):
         done = command("serve", "--port", "0", "--data", str(tmp_path / "data"), **{f"CLOUDCONSOLE_{name}": "1"})
         assert done.returncode == 1
-        assert "there is no such setting" in done.stderr
+        assert "unknown setting" in done.stderr

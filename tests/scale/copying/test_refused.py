@@ -80,7 +80,7 @@ def test_a_wrong_password_is_refused_and_not_shown(cloudconsole: Run, data: Path
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["mysql://console@127.0.0.1/x"], "ADDRESS: give PostgreSQL's address"),
+        (["mysql://console@127.0.0.1/x"], "ADDRESS: must be a PostgreSQL URL"),
         (["postgresql://127.0.0.1/x?nonsense=1"], "invalid URI query parameter"),
         ([], "ADDRESS"),
     ],

@@ -33,7 +33,7 @@ def test_a_problem_is_told_with_its_mend_and_the_exit_code(
     monkeypatch.setenv("CLOUDCONSOLE_NOPE", "1")
     done = cloudconsole("doctor", "--data", data, "--port", "0", "--quick")
     assert done.code == 1
-    assert "problem  settings: CLOUDCONSOLE_NOPE: there is no such setting" in done.out
+    assert "problem  settings: CLOUDCONSOLE_NOPE: unknown setting" in done.out
     assert "         → correct it or take it out" in done.out
 
 
@@ -64,8 +64,8 @@ def test_a_wrong_flag_is_told_and_nothing_else_is_looked_at_instead(
     (tmp_path / "file").touch()
     done = cloudconsole("doctor", "--data", "file", "--port", "http")
     assert done.code == 1
-    assert "problem  settings: --data: file is a file; give a folder's path\n" in done.out
-    assert "problem  settings: --port: give a whole number" in done.out
+    assert "problem  settings: --data: file is a file, not a directory\n" in done.out
+    assert "problem  settings: --port: must be a whole number" in done.out
     assert (
         "databases, totals, prices, times in the store, operators, sample passwords, login throttle, proxies, "
         "token keys, cloud: not looked at: there is no telling the value of data\n" in done.out

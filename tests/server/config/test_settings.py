@@ -103,11 +103,11 @@ BAD: dict[str, list[tuple[str, str]]] = {
     "host": [("", "127.0.0.1"), ("http://localhost", "127.0.0.1"), ("a b", "::1"), ("*", "127.0.0.1")],
     "port": [(text, "from 0 to 65535") for text in ("", "-1", "65536", "http", "80.5", "1e3", " 80", "٨٠", "9" * 20)],
     "workers": [(text, "from 1 to 64") for text in ("0", "65", "all", "-1")],
-    "tls_certificate": [("", "a file's path"), ("a\0b", "a file's path")],
-    "tls_key": [("", "a file's path")],
+    "tls_certificate": [("", "a file"), ("a\0b", "a file")],
+    "tls_key": [("", "a file")],
     "hsts": [(text, "from 0 to 63072000") for text in ("-1", "63072001", "1y")],
     "hsts_include_subdomains": [("console.example.com", "true or false")],
-    "data": [("", "a folder's path"), ("a\0b", "a folder's path"), (str(FILE), "is a file; give a folder's path")],
+    "data": [("", "a directory"), ("a\0b", "a directory"), (str(FILE), "is a file, not a directory")],
     "hosts": [
         (text, "console.example.com") for text in ("https://a.example", "a.example,b b", "a/b", "*.example", "a,:80")
     ],
@@ -146,10 +146,10 @@ BAD: dict[str, list[tuple[str, str]]] = {
             for text in ("", "console", "mysql://a/b", "postgresql")
         ),
         ("postgresql://a/b?sslmode=verify-full&colour=red", "invalid URI query parameter"),
-        ("postgresql://a\0b/c", "PostgreSQL's address"),
+        ("postgresql://a\0b/c", "a PostgreSQL URL"),
     ],
-    "database_password_file": [("", "a file's path"), ("a\0b", "a file's path")],
-    "token_keys": [("", "a file's path"), ("a\0b", "a file's path")],
+    "database_password_file": [("", "a file"), ("a\0b", "a file")],
+    "token_keys": [("", "a file"), ("a\0b", "a file")],
     "currency": [(text, "CNY") for text in ("", "cny", "YUAN", "¥", "US")],
     "time_zone": [(text, "Asia/Shanghai") for text in ("", "Beijing/Nowhere", "Asia", "../UTC", "/etc/UTC", "UTC\x00")],
     "access_log": [("loud", "true or false")],
@@ -201,12 +201,12 @@ GOOD_IN_FILE: dict[str, list[tuple[str, Any]]] = {
     "metrics": [('"127.0.0.1:9464"', ListenAddress("127.0.0.1", 9464))],
 }
 BAD_IN_FILE: dict[str, list[tuple[str, str]]] = {
-    "host": [("1", "give an address"), ('""', "127.0.0.1")],
+    "host": [("1", "must be an address"), ('""', "127.0.0.1")],
     "port": [
-        (text, "give a whole number from 0 to 65535")
+        (text, "must be a whole number from 0 to 65535")
         for text in ('"8000"', "80.0", "true", "-1", "65536", "[1]", "2026-01-01", "{}", "nan")
     ],
-    "data": [("1", "a folder's path"), ('""', "a folder's path"), (f"'{FILE}'", "is a file")],
+    "data": [("1", "a directory"), ('""', "a directory"), (f"'{FILE}'", "is a file")],
     "hosts": [
         ('"a.example"', "a list, each a host name"),
         ("[1]", "1 is not a host name"),
@@ -221,34 +221,34 @@ BAD_IN_FILE: dict[str, list[tuple[str, str]]] = {
         ('[{kind = "local"}]', "'' is not an identity address"),
         ("[{address = 1}]", "1 is not an identity address"),
         ('[{address = "RegionOne"}]', "'RegionOne' is not an identity address"),
-        ('[{address = "https://a.example", kind = "skyline"}]', "the kinds are: local, keystone"),
-        ('[{address = "https://a.example", kind = ["local"]}]', "the kinds are: local"),
+        ('[{address = "https://a.example", kind = "skyline"}]', "use one of: local, keystone"),
+        ('[{address = "https://a.example", kind = ["local"]}]', "use one of: local"),
         ('[{address = "https://a.example", regions = ["a"]}]', "of kind local has address and kind, not 'regions'"),
         ('[{address = "", kind = "keystone"}]', "'' is not an identity address"),
-        ('[{address = "https://a.example/v3/v3", kind = "keystone"}]', "must end with one /v3 or slash at the most"),
-        ('[{address = "https://a.example///", kind = "keystone"}]', "must end with one /v3 or slash at the most"),
+        ('[{address = "https://a.example/v3/v3", kind = "keystone"}]', "must end with at most one /v3 or slash"),
+        ('[{address = "https://a.example///", kind = "keystone"}]', "must end with at most one /v3 or slash"),
         *(
             (f'[{{address = "https://a.example", kind = "keystone", {field}}}]', mend)
             for field, mend in (
-                ('user_domain = ""', "user_domain: give a domain's name, such as Default"),
-                ('user_domain = " a"', "user_domain: give"),
-                ("project = 1", "project: give a project's name"),
-                ('project = "a\\u0000b"', "project: give"),
-                ('interface = "private"', "interface: give public, internal or admin"),
-                ('regions = "RegionOne"', "regions: give a list, each a region's name"),
-                ('regions = [""]', "regions: '' is not a region's name"),
-                ('ca_file = "/nowhere/ca.pem"', "ca_file: /nowhere/ca.pem cannot be used as certificates"),
-                (f'ca_file = "{FILE}"', "cannot be used as certificates in PEM"),
+                ('user_domain = ""', "user_domain: must be a domain name, such as Default"),
+                ('user_domain = " a"', "user_domain: must be"),
+                ("project = 1", "project: must be a project name"),
+                ('project = "a\\u0000b"', "project: must be"),
+                ('interface = "private"', "interface: must be public, internal or admin"),
+                ('regions = "RegionOne"', "regions: must be a list, each a region name"),
+                ('regions = [""]', "regions: '' is not a region name"),
+                ('ca_file = "/nowhere/ca.pem"', "ca_file: /nowhere/ca.pem is not a PEM file of certificates"),
+                (f'ca_file = "{FILE}"', "is not a PEM file of certificates"),
                 ('password = "x"', "project and ca_file, not 'password'"),
-                ('auth_url = "https://a.example"', "not 'auth_url'; that is its address"),
-                ('user_domain_name = "Default"', "that is its user_domain"),
-                ('cacert = "ca.pem"', "that is its ca_file"),
+                ('auth_url = "https://a.example"', "not 'auth_url'; use address"),
+                ('user_domain_name = "Default"', "use user_domain"),
+                ('cacert = "ca.pem"', "use ca_file"),
             )
         ),
         ('[{adress = "https://a.example"}]', "address and kind, not 'adress'"),
-        ('[{address = "https://a.example", port = 1}]', "[[identity]] after all else"),
+        ('[{address = "https://a.example", port = 1}]', "move [[identity]] to the end"),
     ],
-    "any_region": [(text, "give true or false") for text in ('"true"', "1", "0", "[]")],
+    "any_region": [(text, "must be true or false") for text in ('"true"', "1", "0", "[]")],
     "currency": [("1", "CNY"), ('"cny"', "CNY")],
     "log_format": [("true", "auto, json or pretty"), ("[]", "auto, json or pretty")],
     "metrics": [("9464", "127.0.0.1:9464")],
@@ -397,18 +397,18 @@ def test_an_unknown_variable_of_ours_is_refused(name: str) -> None:
     [("prot", "port"), ("public-origin", "public_origin"), ("Host", "host"), ("session_idel", "session_idle")],
 )
 def test_of_an_unknown_setting_the_nearest_is_named(key: str, nearest: str, file: Path) -> None:
-    told = f"there is no such setting; the nearest is {nearest} "
+    told = f"unknown setting; did you mean {nearest}? "
     assert refusal_of_file(file, f"{key} = 1").startswith(f"{file}: {key}: {told}")
 
 
 def test_of_an_unknown_variable_the_nearest_is_named() -> None:
-    assert "the nearest is CLOUDCONSOLE_PORT " in refusal({"CLOUDCONSOLE_PROT": "1"})
+    assert "did you mean CLOUDCONSOLE_PORT? " in refusal({"CLOUDCONSOLE_PROT": "1"})
 
 
 @pytest.mark.parametrize("key", ["config", "zzz", '"a\\nb"', "server.port"])
 def test_an_unknown_setting_that_resembles_none_is_refused_in_one_line(key: str, file: Path) -> None:
     refused = refusal_of_file(file, f"{key} = 1")
-    assert ": there is no such setting (see cloudconsole serve --help)" in refused
+    assert ": unknown setting (see cloudconsole serve --help)" in refused
     assert "\n" not in refused
 
 
@@ -437,13 +437,13 @@ def test_a_file_that_sets_nothing_leaves_the_defaults(file: Path, content: str) 
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"port = \n", "this is not TOML: Invalid value (at line 1, column 8)"),
+        (b"port = \n", "not TOML: Invalid value (at line 1, column 8)"),
         (b"host = 'a'\nport 8000\n", "line 2, column 6"),
         (b"port = 1\nport = 2\n", "line 2"),
-        (b"host = '\xff'\n", "this is not UTF-8 text"),
-        (b"hosts = " + b"[" * 100_000, "this is not TOML: "),
-        (b"port = " + b"9" * 5000, "this is not TOML: "),
-        (b"\x00\x01\x02", "this is not TOML: "),
+        (b"host = '\xff'\n", "not UTF-8 text"),
+        (b"hosts = " + b"[" * 100_000, "not TOML: "),
+        (b"port = " + b"9" * 5000, "not TOML: "),
+        (b"\x00\x01\x02", "not TOML: "),
     ],
 )
 def test_a_file_that_is_not_toml_is_refused_in_one_line(content: bytes, told: str, file: Path) -> None:
@@ -458,8 +458,8 @@ def test_a_file_that_is_not_toml_is_refused_in_one_line(content: bytes, told: st
     [
         ("/nowhere/at/all.toml", "/nowhere/at/all.toml: No such file or directory"),
         ("/", "/: Is a directory"),
-        ("", "give a file's path"),
-        ("a\0b", "give a file's path"),
+        ("", "must be a file"),
+        ("a\0b", "must be a file"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused_by_the_name_of_who_gave_it(path: str, told: str) -> None:
@@ -481,14 +481,17 @@ def test_all_that_is_wrong_is_told_at_once(file: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"tls_certificate": "c.pem"}, "tls_key: give the key"),
-        ({"tls_key": "k.pem"}, "tls_certificate: give the certificate"),
+        ({"tls_certificate": "c.pem"}, "tls_key: set the key"),
+        ({"tls_key": "k.pem"}, "tls_certificate: set the certificate"),
         (
             {"tls_certificate": "c.pem", "tls_key": "k.pem", "public_origin": "http://a.example"},
-            "public_origin: make it https",
+            "public_origin: must be https",
         ),
         ({"hsts": "0", "hsts_include_subdomains": "true"}, "hsts_include_subdomains: set hsts above 0"),
-        ({"host": "::1", "port": "9464", "metrics": "[::1]:9464"}, "metrics: give another address or port"),
+        (
+            {"host": "::1", "port": "9464", "metrics": "[::1]:9464"},
+            "metrics: must differ from the console's own address and port",
+        ),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(given: dict[str, str], told: str) -> None:
@@ -511,13 +514,15 @@ def test_settings_that_only_look_so_are_taken(given: dict[str, str]) -> None:
 
 def test_any_region_is_refused_beside_an_endpoint_that_is_not_local() -> None:
     elsewhere = IdentityEndpoint("https://identity.example.com/v3", "another")
-    with pytest.raises(SettingError, match=r"^any_region: leave it out"):
+    with pytest.raises(SettingError, match=r"^any_region: remove it"):
         Settings(any_region=True, identity=(IdentityEndpoint("https://a.example"), elsewhere))
 
 
 @pytest.mark.parametrize("second", ["https://a.example", "HTTPS://A.example:443/v3/", "keystone+https://a.example"])
 def test_an_identity_endpoint_given_twice_is_refused(second: str) -> None:
-    assert refusal({}, identity=f"https://a.example/v3,{second}") == "identity: give https://a.example once"
+    assert (
+        refusal({}, identity=f"https://a.example/v3,{second}") == "identity: https://a.example is listed more than once"
+    )
 
 
 @pytest.mark.parametrize(
@@ -546,7 +551,7 @@ def test_every_contradiction_is_told() -> None:
 
 def test_replicas_before_an_openstack_share_their_token_keys(file: Path) -> None:
     content = 'database = "postgresql:///c"\nidentity = [{address = "https://a.example/v3", kind = "keystone"}]\n'
-    assert refusal_of_file(file, content).startswith("token_keys: give a file that all replicas have")
+    assert refusal_of_file(file, content).startswith("token_keys: set a file that all replicas share")
     assert from_file(file, f'{content}token_keys = "/srv/keys"').token_key_file == Path("/srv/keys")
 
 

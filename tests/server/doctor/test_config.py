@@ -74,7 +74,7 @@ def test_a_misspelt_setting_leaves_unknown_what_was_meant() -> None:
 
 def test_settings_that_do_not_go_together_are_told() -> None:
     case = case_of(hosts="a.example", public_origin="https://b.example", workers="2")
-    assert case.setting_problems == ["hosts: add b.example, the host of public_origin, or leave hosts out"]
+    assert case.setting_problems == ["hosts: add b.example, the host of public_origin, or remove hosts"]
     assert case.settings.workers == 2
     assert case.unknown == {"hosts", "public_origin"}
 
@@ -96,7 +96,7 @@ def test_of_a_settings_file_that_is_no_toml_nothing_is_known(tmp_path: Path) -> 
     file.write_text("port: 8000\n")
     case = case_of(config=str(file), workers="2")
     (problem,) = case.setting_problems
-    assert problem.startswith(f"--config: {file}: this is not TOML")
+    assert problem.startswith(f"--config: {file}: not TOML")
     assert case.settings.workers == 2
     assert case.unknown == set(SETTINGS) - {"workers"}
 
@@ -104,7 +104,7 @@ def test_of_a_settings_file_that_is_no_toml_nothing_is_known(tmp_path: Path) -> 
 def test_a_setting_that_lacks_another_is_told_and_the_rest_is_used() -> None:
     case = case_of(tls_certificate="c.pem", workers="2")
     (problem,) = case.setting_problems
-    assert problem.startswith("tls_key: give the key of tls_certificate")
+    assert problem.startswith("tls_key: set the key of tls_certificate")
     assert (case.settings.tls_certificate, case.settings.workers) == (None, 2)
 
 

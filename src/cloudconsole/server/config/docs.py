@@ -64,7 +64,7 @@ def add_config_flag(parser: argparse.ArgumentParser) -> None:
 
 
 def add_setting_flags(parser: argparse.ArgumentParser) -> None:
-    """A flag for every setting, in groups."""
+    """Add a flag for every setting, in groups."""
     for group, settings in _groups():
         flags = parser.add_argument_group(group)
         for setting in settings:
@@ -73,7 +73,7 @@ def add_setting_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def format_flag(given: Mapping[str, object]) -> list[str]:
-    """Return the flags of these settings as words of another command; a password in an address is removed."""
+    """Return these settings as command-line arguments, without a password in the database address."""
     words = []
     for name, value in given.items():
         if value is None:
@@ -87,7 +87,7 @@ def format_flag(given: Mapping[str, object]) -> list[str]:
 
 
 def sample_file() -> str:
-    """A settings file with every setting at its default, commented out."""
+    """Return a settings file with every default, commented out."""
     lines = [_SAMPLE_HEAD]
     for group, settings in _groups():
         lines += [f"# ---- {group} ----", ""]
@@ -97,7 +97,7 @@ def sample_file() -> str:
 
 
 def settings_document() -> str:
-    """`docs/reference/settings.md`."""
+    """Return `docs/reference/settings.md`."""
     lines = [_DOCUMENT_HEAD]
     for group, settings in _groups():
         lines += [f"## {group}", "", "| setting | default | value | meaning |", "|---|---|---|---|"]
@@ -128,7 +128,7 @@ def _sample_lines(setting: Setting) -> list[str]:
 
 
 def _toml(value: Any) -> str:
-    """A value as TOML writes it."""
+    """Format a value as TOML."""
     if isinstance(value, bool | int):
         return str(value).lower()
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Types of settings: how each is parsed from text, checked and printed."""
+"""Setting types: parsing, validation and help."""
 
 import ipaddress
 import re
@@ -14,24 +14,24 @@ from cloudconsole.server.net import Network
 
 
 class SettingType(ABC):
-    """What a setting may hold. A ValueError's text says what is wrong or what to give instead."""
+    """Parser and validator of a setting; a ValueError says what is wrong or what is expected."""
 
     wanted: str
-    """What may be given, in the words of help, documents and refusals."""
+    """Description of valid values, for help, documents and errors."""
     metavar: str
     example: Any = None
-    """One as a TOML file has it."""
+    """Example value in a TOML file."""
 
     @abstractmethod
     def from_text(self, text: str) -> Any:
-        """The value that a variable or a flag gives."""
+        """Parse a value of a variable or a flag."""
 
     @abstractmethod
     def from_file(self, value: Any) -> Any:
-        """The value that a TOML file gives."""
+        """Validate a value of a TOML file."""
 
-    def refusal(self) -> ValueError:
-        return ValueError(f"give {self.wanted}")
+    def error(self) -> ValueError:
+        return ValueError(f"must be {self.wanted}")
 
 
 class WholeNumber(SettingType):
@@ -43,12 +43,12 @@ class WholeNumber(SettingType):
 
     def from_text(self, text: str) -> int:
         if not re.fullmatch(r"-?[0-9]{1,12}", text):
-            raise self.refusal()
+            raise self.error()
         return self.from_file(int(text))
 
     def from_file(self, value: Any) -> int:
         if type(value) is not int or not self._low <= value <= self._high:
-            raise self.refusal()
+            raise self.error()
         return value
 
 
@@ -61,11 +61,11 @@ class Switch(SettingType):
             return True
         if text.lower() in ("false", "no", "off", "0"):
             return False
-        raise self.refusal()
+        raise self.error()
 
     def from_file(self, value: Any) -> bool:
         if type(value) is not bool:
-            raise self.refusal()
+            raise self.error()
         return value
 
 
@@ -77,7 +77,7 @@ class Choice(SettingType):
 
     def from_text(self, text: str) -> str:
         if text not in self._options:
-            raise self.refusal()
+            raise self.error()
         return text
 
     def from_file(self, value: Any) -> str:
@@ -85,7 +85,7 @@ class Choice(SettingType):
 
 
 class Word(SettingType):
-    """Text with a meaning, the same in a file as in a variable; `read` gives None where the text has none."""
+    """Text parsed by `read`, which returns None for invalid text."""
 
     def __init__(self, read: Callable[[str], Any], metavar: str, wanted: str, *examples: str) -> None:
         self._read = read
@@ -96,17 +96,17 @@ class Word(SettingType):
     def from_text(self, text: str) -> Any:
         value = self._read(text)
         if value is None:
-            raise self.refusal()
+            raise self.error()
         return value
 
     def from_file(self, value: Any) -> Any:
         if not isinstance(value, str):
-            raise self.refusal()
+            raise self.error()
         return self.from_text(value)
 
 
 class ListOf(SettingType):
-    """Several of one kind: an array in a file, separated by commas in text."""
+    """List of values: an array in a file, comma-separated in text."""
 
     def __init__(self, item: Word) -> None:
         self._item = item
@@ -119,7 +119,7 @@ class ListOf(SettingType):
 
     def from_file(self, value: Any) -> tuple[Any, ...]:
         if not isinstance(value, list):
-            raise self.refusal()
+            raise self.error()
         return tuple(self._read(item) for item in value)
 
     def _read(self, item: Any) -> Any:
@@ -150,13 +150,13 @@ def _path(text: str) -> Path | None:
     return Path(text) if text and "\0" not in text else None
 
 
-def _folder(text: str) -> Path | None:
-    folder = _path(text)
-    # What cannot even be looked at is refused where it is used, with the reason.
+def _directory(text: str) -> Path | None:
+    directory = _path(text)
+    # A path that cannot be inspected is rejected on use, with the reason.
     with suppress(OSError):
-        if folder is not None and folder.exists() and not folder.is_dir():
-            raise ValueError(f"{folder} is a file; give a folder's path")
-    return folder
+        if directory is not None and directory.exists() and not directory.is_dir():
+            raise ValueError(f"{directory} is a file, not a directory")
+    return directory
 
 
 def _region(text: str) -> str | None:
@@ -188,23 +188,23 @@ def _database(text: str) -> str | None:
     try:
         from cloudconsole.store.postgres.dsn import parse
     except ImportError:
-        raise ValueError("PostgreSQL needs more than is installed: pip install 'cloudconsole[postgres]'") from None
+        raise ValueError("PostgreSQL support is not installed: pip install 'cloudconsole[postgres]'") from None
     parse(text)
     return text
 
 
-HOST: Final = Word(_host, "HOST", "an address or name of this machine", "127.0.0.1", "::1")
+HOST: Final = Word(_host, "HOST", "an address or host name of this machine", "127.0.0.1", "::1")
 LISTEN_ADDRESS: Final = Word(_listen_address, "HOST:PORT", "an address and a port", "127.0.0.1:9464", "[::1]:9464")
-FOLDER: Final = Word(_folder, "FOLDER", "a folder's path")
-FILE: Final = Word(_path, "FILE", "a file's path")
-CERTIFICATE_FILE: Final = Word(_path, "FILE", "a file's path", "/etc/cloudconsole/certificate.pem")
-KEY_FILE: Final = Word(_path, "FILE", "a file's path", "/etc/cloudconsole/key.pem")
-TOKEN_KEYS: Final = Word(_path, "FILE", "a file's path", "/etc/cloudconsole/token-keys")
-DATABASE: Final = Word(_database, "ADDRESS", "PostgreSQL's address", "postgresql://console@db.example.com/console")
-PASSWORD_FILE: Final = Word(_path, "FILE", "a file's path", "/etc/cloudconsole/database-password")
-SERVED_HOST: Final = Word(parse_host, "HOST", "a host name or address without scheme", "console.example.com")
-ORIGIN: Final = Word(parse_origin, "ORIGIN", "scheme and host and nothing more", "https://console.example.com")
+DIRECTORY: Final = Word(_directory, "DIR", "a directory")
+FILE: Final = Word(_path, "FILE", "a file")
+CERTIFICATE_FILE: Final = Word(_path, "FILE", "a file", "/etc/cloudconsole/certificate.pem")
+KEY_FILE: Final = Word(_path, "FILE", "a file", "/etc/cloudconsole/key.pem")
+TOKEN_KEYS: Final = Word(_path, "FILE", "a file", "/etc/cloudconsole/token-keys")
+DATABASE: Final = Word(_database, "ADDRESS", "a PostgreSQL URL", "postgresql://console@db.example.com/console")
+PASSWORD_FILE: Final = Word(_path, "FILE", "a file", "/etc/cloudconsole/database-password")
+SERVED_HOST: Final = Word(parse_host, "HOST", "a host name or address without a scheme", "console.example.com")
+ORIGIN: Final = Word(parse_origin, "ORIGIN", "a scheme and host only", "https://console.example.com")
 IDENTITY_ADDRESS: Final = Word(_region, "ADDRESS", "an identity address", "https://identity.example.com/v3")
 NETWORK: Final = Word(_network, "NETWORK", "an IP address or network", "10.0.0.0/8")
-TIME_ZONE: Final = Word(_time_zone, "ZONE", "a time zone's name", "UTC", "Asia/Shanghai")
+TIME_ZONE: Final = Word(_time_zone, "ZONE", "a time zone name", "UTC", "Asia/Shanghai")
 CURRENCY: Final = Word(_currency, "CODE", "an ISO 4217 code", "CNY", "USD")

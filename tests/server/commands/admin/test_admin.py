@@ -127,16 +127,16 @@ def test_problems_are_listed_on_standard_error(loaded: Path) -> None:
     [
         (["load", "missing.yaml"], "missing.yaml cannot be read: No such file or directory"),
         (["load", "."], "cannot be read: Is a directory"),
-        (["load", "cloud.yaml", "--data", "cloud.yaml"], "--data: cloud.yaml is a file; give a folder's path"),
+        (["load", "cloud.yaml", "--data", "cloud.yaml"], "--data: cloud.yaml is a file, not a directory"),
         (["load", "cloud.yaml", "--data", "/dev/null/x"], "cannot be used"),
         (["load", "cloud.yaml", "--data", "broken"], "file is not a database"),
         (["dump", "--data", "nowhere"], "no store in nowhere"),
         (["dump", "missing/out.yaml", "--data", "good"], "there is no directory missing: create it first"),
         (["dump", "good", "--data", "good"], "good is not a regular file: choose another name"),
-        (["load", "cloud.yaml", "--time-zone", "Mars/Olympus"], "--time-zone: give a time zone's name"),
-        (["load", "cloud.yaml", "--time-zone", "../etc/passwd"], "--time-zone: give a time zone's name"),
-        (["load", "cloud.yaml", "--time-zone", "America"], "--time-zone: give a time zone's name"),
-        (["load", "cloud.yaml", "--data", ""], "--data: give a folder's path"),
+        (["load", "cloud.yaml", "--time-zone", "Mars/Olympus"], "--time-zone: must be a time zone name"),
+        (["load", "cloud.yaml", "--time-zone", "../etc/passwd"], "--time-zone: must be a time zone name"),
+        (["load", "cloud.yaml", "--time-zone", "America"], "--time-zone: must be a time zone name"),
+        (["load", "cloud.yaml", "--data", ""], "--data: must be a directory"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_one_line(folder: Path, arguments: list[str], words: str) -> None:

@@ -271,7 +271,10 @@ def test_wrong_usage_is_explained(admin: Admin, arguments: list[str], words: str
             ["domain", "change", "206813", "--origin-config", '{"originIps": ["x"]}'],
             "--origin-config: originIps[0]: must be an IP",
         ),
-        (["account", "disable", "operator"], "is the last operator who can log in: create another one first; use --force"),
+        (
+            ["account", "disable", "operator"],
+            "is the last operator who can log in: create another one first; use --force",
+        ),
         (["resource", "list", "--tenant", "nobody"], "--tenant: there is no tenant nobody"),
         (["audit", "--since", "soon"], "--since: must be a time"),
         (
