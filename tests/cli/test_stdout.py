@@ -55,7 +55,7 @@ def test_the_doctor_can_be_read_in_ascii(data: Path) -> None:
     data.chmod(0o755)
     done = run(data, "doctor", "--port", "0", "--quick", PYTHONIOENCODING="ascii")
     assert done.stderr == ""
-    assert f"         \\u2192 close it to others:\n           chmod 700 {data}" in done.stdout
+    assert f"         \\u2192 restrict its permissions:\n           chmod 700 {data}" in done.stdout
 
 
 def test_names_can_be_read_in_ascii(data: Path) -> None:

@@ -72,7 +72,7 @@ def test_operators_work_there_and_the_doctor_tells_what_it_is(desks: Path) -> No
     assert command("admin", "node", "add", "hk-9", "--data", str(desks)).returncode == 0
     told = command("doctor", "--quick", "--data", str(desks))
     assert told.returncode == 1
-    assert "problem  databases: the store is of a console for the desk" in told.stdout
+    assert "problem  databases: the store was created in test mode" in told.stdout
 
 
 class TestBackups:

@@ -31,20 +31,20 @@ def examine(cloudconsole: Run, lab: Lab, priced_store: Path, tmp_path: Path) -> 
 def test_a_cloud_in_order_is_told_region_by_region(examine: Examine, lab: Lab) -> None:
     out = examine("alice").out
     assert f"identity endpoints: {lab.identity.removesuffix('/v3')} is a Keystone of version 3." in out
-    assert "works in the project acme; the token lasts " in out
+    assert "works in the project acme; the token is valid for " in out
     for region in lab.regions:
-        assert f"ok       cloud: region {region}: compute, volume, network, image, load-balancer answer\n" in out
-    assert "and all flavors and volume types on offer, have a price\n" in out
+        assert f"ok       cloud: region {region}: compute, volume, network, image, load-balancer respond\n" in out
+    assert "and all available flavors and volume types, have one\n" in out
     assert "problem  cloud" not in out
 
 
 @pytest.mark.parametrize(
     ("user", "said"),
     [
-        ("dave", "cannot log in to the console: there is no default project, not only one"),
-        ("erin", "cannot log in to the console: there is no default project"),
-        ("frank", "Keystone refuses frank at"),
-        ("mallory", "Keystone refuses mallory at"),
+        ("dave", "cannot log in to the console: no default project, not exactly one project"),
+        ("erin", "cannot log in to the console: no default project"),
+        ("frank", "Keystone rejects frank at"),
+        ("mallory", "Keystone rejects mallory at"),
     ],
 )
 def test_who_cannot_log_in_is_told_why(examine: Examine, user: str, said: str) -> None:
@@ -59,5 +59,5 @@ def test_the_name_in_the_settings_chooses_among_several_projects(examine: Examin
 
 def test_a_region_and_an_interface_that_are_not_there_are_problems(examine: Examine) -> None:
     out = examine("alice", 'regions = ["Nowhere"]').out
-    assert "problem  cloud: the region Nowhere is set, but the catalog has nothing public there\n" in out
+    assert "problem  cloud: the region Nowhere is set, but the catalog has no public endpoints there\n" in out
     assert "problem  cloud: the catalog has no public compute service" in out

@@ -23,7 +23,7 @@ def test_a_store_in_order_gets_a_clean_bill(cloudconsole: Run, tmp_path: Path) -
     cloudconsole("init", "--data", tmp_path / "new", "--password-stdin", stdin=b"a long secret")
     done = cloudconsole("doctor", "--data", tmp_path / "new", "--port", "0")
     assert (done.code, done.err) == (0, "")
-    assert "ok       databases: cloud.db is sound and up to date\n" in done.out
+    assert "ok       databases: cloud.db is intact and up to date\n" in done.out
     assert done.out.splitlines()[-1].startswith("problems: 0, ")
 
 
@@ -34,7 +34,7 @@ def test_a_problem_is_told_with_its_mend_and_the_exit_code(
     done = cloudconsole("doctor", "--data", data, "--port", "0", "--quick")
     assert done.code == 1
     assert "problem  settings: CLOUDCONSOLE_NOPE: unknown setting" in done.out
-    assert "         → correct it or take it out" in done.out
+    assert "         → correct or remove it" in done.out
 
 
 def test_findings_can_be_had_as_json(cloudconsole: Run, tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_a_command_stands_on_a_line_of_its_own_with_the_flags_that_were_given(
     config.write_text("port = 0\n")
     fail_logins(data, "demo", "192.0.2.7", now=time.time())
     said = cloudconsole("doctor", "--data", data, "--config", config, "--quick").out.splitlines()
-    place = said.index("warning  login throttle: logins of demo from 192.0.2.7 must wait after too many failures")
+    place = said.index("warning  login throttle: logins of demo from 192.0.2.7 are throttled")
     words = "admin account clear-throttle demo"
     assert said[place + 2] == f"           {sys.executable} -m cloudconsole {words} --config '{config}' --data {data}"
 
@@ -68,9 +68,9 @@ def test_a_wrong_flag_is_told_and_nothing_else_is_looked_at_instead(
     assert "problem  settings: --port: must be a whole number" in done.out
     assert (
         "databases, totals, prices, times in the store, operators, sample passwords, login throttle, proxies, "
-        "token keys, cloud: not looked at: there is no telling the value of data\n" in done.out
+        "token keys, cloud: skipped: invalid value of data\n" in done.out
     )
-    assert "warning  running console: not looked at: there is no telling the value of port\n" in done.out
+    assert "warning  running console: skipped: invalid value of port\n" in done.out
     assert "is sound" not in done.out
 
 
@@ -123,7 +123,7 @@ def test_a_user_of_the_cloud_sees_its_services(
     where = (*at, f"{cloud.address}/v3/") if at else ()
     done = cloudconsole(*flags(data, cloud.address), "--as", USER, *where, "--password-stdin", stdin=PASSWORD.encode())
     assert (done.code, done.err) == (0, "")
-    assert "ok       cloud: region RegionOne: compute, volume, network, image, load-balancer answer\n" in done.out
+    assert "ok       cloud: region RegionOne: compute, volume, network, image, load-balancer respond\n" in done.out
     (login,) = (asked.body for asked in cloud.asked if asked.method == "POST")
     assert login["auth"]["identity"]["password"]["user"]["password"] == PASSWORD
 

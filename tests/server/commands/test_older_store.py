@@ -60,7 +60,7 @@ def test_what_only_reads_refuses_it(
 
 def test_the_doctor_leaves_it_as_it_is(cloudconsole: Run, older: Path) -> None:
     done = cloudconsole("doctor", "--data", older)
-    assert "cloud.db is of revision 0002" in done.out
+    assert "cloud.db has revision 0002" in done.out
     assert revisions(older) == ["0002", "0002"]
 
 

@@ -62,17 +62,17 @@ def test_logins_that_must_wait_are_told(check: Check, data: Path, failures: int,
 def test_the_account_that_must_wait_is_named(check: Check, data: Path) -> None:
     fail_logins(data, "demo", "192.0.2.7")
     (finding,) = check("login throttle")
-    assert finding.text == "logins of demo from 192.0.2.7 must wait after too many failures"
+    assert finding.text == "logins of demo from 192.0.2.7 are throttled"
     assert finding.command.endswith("cloudconsole admin account clear-throttle demo")
-    assert "or do nothing: it passes by itself" in finding.fix
+    assert "or wait: the throttle ends by itself" in finding.fix
 
 
 def test_an_address_that_must_wait_is_told_once_whoever_it_asked_for(check: Check, data: Path) -> None:
     for number in range(10):
         fail_logins(data, f"user{number}", "192.0.2.7")
     (finding,) = check("login throttle")
-    assert finding.text == "all logins from 192.0.2.7 must wait after too many failures"
-    assert "declare it in proxies" in finding.fix
+    assert finding.text == "all logins from 192.0.2.7 are throttled"
+    assert "add it to proxies" in finding.fix
 
 
 @pytest.mark.parametrize(("bits", "step"), [(56, 1), (48, 256)])
@@ -82,7 +82,7 @@ def test_a_wider_ipv6_network_that_must_wait_is_named_instead_of_those_in_it(
     for number in range(login_throttle.NETWORK_FAILURES[bits] // 50):
         fail_logins(data, "demo", throttle_address(f"2001:db8:0:{number * step:x}::1"), 50)
     (finding,) = check("login throttle")
-    assert finding.text == f"all logins from 2001:db8::/{bits} must wait after too many failures"
+    assert finding.text == f"all logins from 2001:db8::/{bits} are throttled"
 
 
 def test_of_many_that_must_wait_a_few_are_named(check: Check, data: Path) -> None:
@@ -90,4 +90,4 @@ def test_of_many_that_must_wait_a_few_are_named(check: Check, data: Path) -> Non
         fail_logins(data, "demo", f"192.0.2.{number}")
     findings = check("login throttle")
     assert len(findings) == 6
-    assert findings[-1].text == "and 3 more must wait"
+    assert findings[-1].text == "3 more are throttled"

@@ -68,17 +68,15 @@ def _sql(part: str, statement: str) -> Callable[[Path], None]:
 @pytest.mark.parametrize(
     ("harm", "text"),
     [
-        pytest.param(lambda store: store.chmod(0o755), "other users can look into", id="open folder"),
-        pytest.param(
-            lambda store: store.chmod(0o777), "every user can write to the data directory", id="shared folder"
-        ),
+        pytest.param(lambda store: store.chmod(0o755), "other users can access", id="open folder"),
+        pytest.param(lambda store: store.chmod(0o777), "every user can write to the data directory", id="shared folder"),
         pytest.param(lambda store: (store / "cloud.db").chmod(0o644), "other users can open", id="open file"),
         pytest.param(_chown("cloud.db"), "another user owns cloud.db", id="files of another user", marks=ONLY_ROOT),
-        pytest.param(_leave_behind, "was left by a command that was killed", id="left behind"),
-        pytest.param(_remove("activity.db"), "there is no", id="missing activity.db"),
-        pytest.param(make_older, "cloud.db is of revision 0002", id="older revision"),
+        pytest.param(_leave_behind, "was left by a killed command", id="left behind"),
+        pytest.param(_remove("activity.db"), "does not exist", id="missing activity.db"),
+        pytest.param(make_older, "cloud.db has revision 0002", id="older revision"),
         pytest.param(_sql("cloud", "PRAGMA journal_mode = DELETE"), "not WAL", id="journal mode"),
-        pytest.param(_sql("cloud", "UPDATE totals SET items = items + 1"), "totals are not what", id="totals"),
+        pytest.param(_sql("cloud", "UPDATE totals SET items = items + 1"), "totals do not match", id="totals"),
         pytest.param(_sql("cloud", "DELETE FROM prices WHERE kind = 'volume'"), "× volume on", id="prices"),
         pytest.param(
             _sql("cloud", "UPDATE accounts SET disabled = 1 WHERE role = 'operator'"),
@@ -99,17 +97,17 @@ def test_the_command_fixes_the_store(patient: Patient, store: Path, harm: Callab
 def test_the_command_takes_over_a_folder_with_its_files(patient: Patient, store: Path) -> None:
     _chown("", *(file.name for file in store.iterdir()))(store)
     patient.fixed_by_pasting("belongs to 4711")
-    assert [finding for finding in patient.examined() if finding.check == "data folder"] == []
+    assert [finding for finding in patient.examined() if finding.check == "data directory"] == []
 
 
 def test_the_command_creates_a_store_where_there_is_none(patient: Patient, store: Path) -> None:
     shutil.rmtree(store)
-    patient.fixed_by_pasting("there is no folder", passwords=1)
+    patient.fixed_by_pasting("no directory", passwords=1)
 
 
 def test_the_command_adds_the_first_account(patient: Patient, store: Path) -> None:
     execute(store, "cloud", "DELETE FROM accounts")
-    patient.fixed_by_pasting("there are no accounts", passwords=1)
+    patient.fixed_by_pasting("no accounts", passwords=1)
 
 
 def test_the_command_adds_an_operator_where_there_is_none(patient: Patient, store: Path) -> None:
@@ -119,7 +117,7 @@ def test_the_command_adds_an_operator_where_there_is_none(patient: Patient, stor
 
 def test_the_command_changes_published_passwords(store: Path, tmp_path: Path) -> None:
     patient = Patient(tmp_path, data=store, port=0, host="0.0.0.0")
-    patient.fixed_by_pasting("are published", passwords=3)
+    patient.fixed_by_pasting("are public", passwords=3)
 
 
 HOLD = """
@@ -162,7 +160,7 @@ def test_the_command_reloads_a_renewed_certificate(tmp_path: Path, store: Path) 
     with socket.create_server(("127.0.0.1", 0)) as own:
         port = own.getsockname()[1]
     patient = Patient(tmp_path, data=store, port=port, **tls)
-    with patient.pasted_server(patient.advice("nothing answers at").command):
+    with patient.pasted_server(patient.advice("no response from").command):
         # One of the file, one of what the console presents.
         assert [(found.check, found.command) for found in patient.examined()] == [
             ("certificate", ""),
@@ -197,7 +195,7 @@ def other_program() -> Iterator[int]:
 def test_the_command_serves_beside_a_web_server_that_has_the_port(store: Path, tmp_path: Path) -> None:
     with other_program() as port:
         patient = Patient(tmp_path, data=store, port=port)
-        advised = patient.advice("is taken by")
+        advised = patient.advice("is in use by")
         assert (advised.level, "proxy" in advised.fix) == ("problem", False)
         with patient.pasted_server(advised.command):
             assert not patient.examined(port=advised.command.rpartition(" ")[2])
@@ -208,7 +206,7 @@ def test_the_command_serves_metrics_beside_a_program_that_has_the_port(store: Pa
         port = own.getsockname()[1]
         own.close()
         patient = Patient(tmp_path, data=store, port=port, metrics=f"127.0.0.1:{taken}")
-        advised = patient.advice("is taken by")
+        advised = patient.advice("is in use by")
         assert (advised.check, advised.level) == ("metrics", "problem")
         with patient.pasted_server(advised.command):
             assert not patient.examined(metrics=advised.command.rpartition(" ")[2])

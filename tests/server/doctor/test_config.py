@@ -20,7 +20,7 @@ def case_of(environment: Mapping[str, str] = {}, /, **flags: str) -> DoctorConte
 
 def not_looked_at(case: DoctorContext) -> set[str]:
     """The checks that were left out for want of a setting."""
-    return {result.check for result in run_checks(case) if result.text.startswith("not looked at: ")}
+    return {result.check for result in run_checks(case) if result.text.startswith("skipped: invalid value of ")}
 
 
 def test_every_wrong_setting_is_told_and_the_rest_is_used() -> None:
@@ -39,7 +39,7 @@ def test_nothing_else_is_looked_at_instead_of_a_folder_that_is_wrong(tmp_path: P
     (tmp_path / "file").touch()
     case = case_of(data=str(tmp_path / "file"), port="0")
     assert not_looked_at(case) == {name for name, check in CHECKS.items() if "data" in check.needs}
-    assert {"data folder", "databases", "operators"} <= not_looked_at(case)
+    assert {"data directory", "databases", "operators"} <= not_looked_at(case)
 
 
 @pytest.mark.parametrize("wrong", [{"port": "x"}, {"host": "a b"}, {"tls_certificate": "c.pem"}])

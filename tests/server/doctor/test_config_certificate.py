@@ -16,7 +16,7 @@ def test_no_certificate_is_in_order(check: Check) -> None:
 
 @pytest.mark.parametrize(
     ("days", "level", "text"),
-    [(15, "ok", "has not expired"), (13, "warning", "expires on 2026-11-28"), (-1, "problem", "expired on 2026-11-14")],
+    [(15, "ok", "is valid"), (13, "warning", "expires on 2026-11-28"), (-1, "problem", "expired on 2026-11-14")],
 )
 def test_the_expiry_of_the_file_is_reported_while_the_console_is_stopped(
     check: Check, tmp_path: Path, days: int, level: str, text: str

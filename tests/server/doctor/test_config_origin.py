@@ -57,7 +57,7 @@ def test_an_undeclared_proxy_is_named(check: Check, data: Path, address: str, le
     (finding,) = check("proxies")
     assert finding.level == level
     assert finding.text.startswith(f"{address} sends forwarded headers")
-    assert finding.fix == "declare it in proxies if it is yours, or keep it from sending them"
+    assert finding.fix == "add it to proxies if it is yours, or stop it from sending them"
 
 
 def test_one_declared_since_or_seen_long_ago_is_not(check: Check, data: Path) -> None:
@@ -87,14 +87,14 @@ def test_one_that_speaks_https_is_not_taken_for_silent(check: Check, tmp_path: P
     ) as server:
         (finding,) = check("running console", port=server.port)
     assert finding.level == "problem"
-    assert finding.text == f"what answers at http://127.0.0.1:{server.port} speaks https, not plain http"
+    assert finding.text == f"the server at http://127.0.0.1:{server.port} speaks https, not plain http"
     assert "tls_certificate" in finding.fix
 
 
 def test_one_that_only_answers_at_its_own_address_is_a_problem(check: Check, server: RunningServer) -> None:
     (finding,) = check("running console", port=server.port, public_origin="http://127.0.0.1:1")
     assert finding.level == "problem"
-    assert finding.text.startswith(f"it answers at {server.base}, but not at http://127.0.0.1:1")
+    assert finding.text.startswith(f"it responds at {server.base}, but not at http://127.0.0.1:1")
 
 
 def test_a_certificate_that_cannot_be_checked_is_a_problem(check: Check, server: RunningServer) -> None:
@@ -112,7 +112,7 @@ def over_tls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer
 
 @pytest.mark.parametrize(
     ("before_its_end", "level", "said"),
-    [(15 * 86_400, "ok", "as it should"), (13 * 86_400, "warning", "expires on"), (0, "problem", "expired on")],
+    [(15 * 86_400, "ok", "responds correctly"), (13 * 86_400, "warning", "expires on"), (0, "problem", "expired on")],
 )
 def test_the_certificate_of_a_console_that_speaks_https_is_looked_at(
     check: Check, over_tls: RunningServer, before_its_end: int, level: str, said: str
@@ -198,15 +198,15 @@ def test_an_unchanged_answer_is_well(check: Check, standing: Standing) -> None:
 
 def test_a_cookie_that_is_taken_out_is_a_problem(check: Check, standing: Standing) -> None:
     standing.csrf = None
-    assert said_of(check, standing) == "the cookie csrftoken does not arrive"
+    assert said_of(check, standing) == "the cookie csrftoken is missing"
 
 
 @pytest.mark.parametrize(
     ("session", "said"),
     [
-        ("sessionid=a; Path=/; SameSite=Lax", "the cookie sessionid arrives without httponly"),
-        ("sessionid=a; HttpOnly; Path=/app", "the cookie sessionid arrives without path=/, samesite=lax"),
-        ("sessionid=a; HttpOnly; Path=/; SameSite=Lax; Domain=x.example", "arrives with a Domain"),
+        ("sessionid=a; Path=/; SameSite=Lax", "the cookie sessionid lacks httponly"),
+        ("sessionid=a; HttpOnly; Path=/app", "the cookie sessionid lacks path=/, samesite=lax"),
+        ("sessionid=a; HttpOnly; Path=/; SameSite=Lax; Domain=x.example", "has a Domain"),
         ("sessionid=a; HttpOnly; Path=/; SameSite=Lax; Secure", "is not https: browsers drop it"),
     ],
 )
@@ -222,13 +222,13 @@ def test_a_cookie_that_is_not_secure_over_https_is_a_problem(standing: Standing)
 
 def test_other_regions_mean_that_it_does_not_know_how_it_was_reached(check: Check, standing: Standing) -> None:
     standing.regions = ["http://backend:8000/v3"]
-    assert "it does not know how it was reached" in said_of(check, standing)
+    assert "it does not know its public origin" in said_of(check, standing)
 
 
 @pytest.mark.parametrize("more", [{"Cache-Control": "max-age=60"}, {"Cache-Control": "no-store", "Age": "5"}, {}])
 def test_a_cache_between_is_a_problem(check: Check, standing: Standing, more: dict[str, str]) -> None:
     standing.more = more
-    assert said_of(check, standing).startswith("something between caches or changes answers")
+    assert said_of(check, standing).startswith("a proxy caches or changes responses")
 
 
 @pytest.mark.parametrize(("moved", "said"), [(600, "ahead of"), (-600, "behind")])
@@ -244,12 +244,12 @@ def test_an_answer_without_a_date_is_no_matter(check: Check, standing: Standing)
 
 def test_a_redirect_is_a_problem(check: Check, standing: Standing) -> None:
     standing.status, standing.more = 301, {"Location": "https://elsewhere.example/api/"}
-    assert "sends callers on to 'https://elsewhere.example/api/'" in said_of(check, standing)
+    assert "redirects to 'https://elsewhere.example/api/'" in said_of(check, standing)
 
 
 def test_an_error_is_a_problem(check: Check, standing: Standing) -> None:
     standing.status = 502
-    assert "answers 502, and not as a console does" in said_of(check, standing)
+    assert "responds with status 502, and not like a console" in said_of(check, standing)
 
 
 # One that does not behave
@@ -279,15 +279,15 @@ def _saying(*pieces: bytes, between: float = 0) -> Iterator[str]:
 
 
 def test_one_that_drips_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_probe, "LONGEST_SECONDS", 0.2)
+    monkeypatch.setattr(http_probe, "MAX_SECONDS", 0.2)
     # It would be whole in the end, and each piece comes in time.
     dripping = _saying(b"HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\n", b"x", between=0.05)
-    with dripping as origin, pytest.raises(NoResponse, match=r"no whole answer within 0\.2 seconds"):
+    with dripping as origin, pytest.raises(NoResponse, match=r"no complete response within 0\.2 seconds"):
         probe(origin)
 
 
 def test_one_that_answers_without_end_is_read_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_probe, "LARGEST_ANSWER", 1000)
+    monkeypatch.setattr(http_probe, "MAX_RESPONSE", 1000)
     with _saying(b"HTTP/1.1 200 OK\r\n\r\n", b"x" * 600, between=0.001) as origin:
         assert len(probe(origin).body) == 1000
 
@@ -296,7 +296,7 @@ def test_one_that_speaks_no_http_is_quoted_briefly(check: Check) -> None:
     with _saying(b"x" * 5000 + b"\r\n") as origin:
         (finding,) = check("running console", port=0, public_origin=origin)
     assert finding.level == "problem"
-    assert finding.text.startswith(f"something is at {origin} that does not answer as a console does: xxx")
+    assert finding.text.startswith(f"the server at {origin} does not respond like a console: xxx")
     assert len(finding.text) < 300
 
 

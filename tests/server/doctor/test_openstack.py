@@ -54,9 +54,9 @@ def test_a_cloud_in_order_is_told_with_project_and_services(look: Look) -> None:
     user, region, prices = look()
     assert levels([user, region, prices]) == ["ok", "ok", "ok"]
     assert user.text.startswith(f"{USER} at http://127.0.0.1:")
-    assert "works in the project acme; the token lasts " in user.text
-    assert region.text == "region RegionOne: compute, volume, network, image, load-balancer answer"
-    assert prices.text.startswith("all 1 of the project's things")
+    assert "works in the project acme; the token is valid for " in user.text
+    assert region.text == "region RegionOne: compute, volume, network, image, load-balancer respond"
+    assert prices.text.startswith("all 1 resources of the project")
 
 
 def test_the_token_is_revoked_and_nothing_is_left_behind(look: Look, cloud: SmallCloud, data: Path) -> None:
@@ -74,7 +74,7 @@ def test_the_token_is_revoked_even_if_the_look_fails(
     async def fail(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(openstack_probe, "_look_around", fail)
+    monkeypatch.setattr(openstack_probe, "_read_services", fail)
     with pytest.raises(ZeroDivisionError):
         look()
     assert cloud.asked[-1].method == "DELETE"
@@ -92,10 +92,10 @@ def test_neither_password_nor_token_is_told(look: Look, cloud: SmallCloud) -> No
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        (Reply(401, {"error": {"code": 401}}), "Keystone refuses alice at"),
-        (Reply(500), "there is no telling who alice at"),
-        (Reply(201, {"token": {}}, {"X-Subject-Token": TOKEN}), "an answer that makes no sense"),
-        (Reply(instead="hang up"), "there is no telling who alice at"),
+        (Reply(401, {"error": {"code": 401}}), "Keystone rejects alice at"),
+        (Reply(500), "cannot authenticate alice at"),
+        (Reply(201, {"token": {}}, {"X-Subject-Token": TOKEN}), "invalid response"),
+        (Reply(instead="hang up"), "cannot authenticate alice at"),
     ],
 )
 def test_a_login_that_fails_is_one_problem(look: Look, cloud: SmallCloud, reply: Reply, said: str) -> None:
@@ -107,16 +107,16 @@ def test_a_login_that_fails_is_one_problem(look: Look, cloud: SmallCloud, reply:
 def test_one_that_takes_too_long_holds_nobody_up(
     look: Look, cloud: SmallCloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(openstack, "LONGEST_SECONDS", 0.2)
+    monkeypatch.setattr(openstack, "MAX_SECONDS", 0.2)
     cloud.answers("POST", "/v3/auth/tokens", Reply(instead="freeze"))
     (finding,) = look()
-    assert finding.text.endswith("no answer in time")
+    assert finding.text.endswith("no response in time")
     cloud.thaw()
 
 
 @pytest.mark.parametrize(
     ("more", "said"),
-    [({}, "none is named by the endpoint's project"), ({"project": "main"}, "none is called main")],
+    [({}, "project is not set"), ({"project": "main"}, "the project main is not among them")],
 )
 def test_a_user_without_a_project_is_told_with_the_rule(
     look: Look, cloud: SmallCloud, more: dict[str, Any], said: str
@@ -133,12 +133,12 @@ def test_a_user_without_a_project_is_told_with_the_rule(
 def test_a_region_that_is_set_and_not_in_the_catalog_is_a_problem(look: Look) -> None:
     problems = [finding for finding in look(regions=("RegionOne", "Elsewhere")) if finding.level == "problem"]
     (finding,) = problems
-    assert finding.text == "the region Elsewhere is set, but the catalog has nothing public there"
+    assert finding.text == "the region Elsewhere is set, but the catalog has no public endpoints there"
 
 
 def test_an_interface_that_the_catalog_does_not_have_is_a_problem(look: Look) -> None:
     texts = [finding.text for finding in look(interface="internal") if finding.level == "problem"]
-    assert texts == ["the catalog has no internal compute service: nothing can be told to tenants"]
+    assert texts == ["the catalog has no internal compute service: no data for tenants"]
 
 
 def test_of_prices_nothing_is_said_where_nothing_could_be_looked_at(look: Look) -> None:
@@ -154,14 +154,14 @@ def test_a_region_without_load_balancers_is_only_told(look: Look, cloud: SmallCl
     cloud.tell(regions=("RegionOne",), without=("load-balancer",))
     findings = look()
     assert set(levels(findings)) == {"ok"}
-    assert findings[1].text.endswith("image answer, and there are no load balancers")
+    assert findings[1].text.endswith("image respond; no load balancers")
 
 
 def test_a_region_without_another_service_is_a_warning(look: Look, cloud: SmallCloud) -> None:
     cloud.tell(regions=("RegionOne",), without=("network", "image"))
     (finding,) = (finding for finding in look() if finding.level != "ok")
     assert finding.level == "warning"
-    assert finding.text == "region RegionOne has no public network, image: of these tenants are told 0"
+    assert finding.text == "region RegionOne has no public network, image: tenants see 0 for these"
 
 
 @pytest.mark.parametrize(
@@ -169,10 +169,10 @@ def test_a_region_without_another_service_is_a_warning(look: Look, cloud: SmallC
     [
         (Reply(503), "status 503"),
         (Reply(403), "status 403"),
-        (Reply(401), "it does not take Keystone's token"),
+        (Reply(401), "it rejects Keystone's token"),
         (Reply(body=b"<html>"), "a response that is not JSON"),
-        (Reply(instead="freeze"), "no answer in time"),
-        (Reply(instead="hang up"), "an answer that makes no sense"),
+        (Reply(instead="freeze"), "no response in time"),
+        (Reply(instead="hang up"), "invalid response"),
     ],
 )
 def test_a_service_that_fails_is_a_problem_and_the_others_are_told(
@@ -182,7 +182,7 @@ def test_a_service_that_fails_is_a_problem_and_the_others_are_told(
     cloud.answers("GET", "/network/v2.0/quotas/p1/details.json", reply)
     _, finding, others, _ = look()
     assert (finding.level, finding.text) == ("problem", f"region RegionOne: network cannot be read: {said}")
-    assert others.text == "region RegionOne: compute, volume, image, load-balancer answer"
+    assert others.text == "region RegionOne: compute, volume, image, load-balancer respond"
 
 
 # What the store has for the project
@@ -211,13 +211,13 @@ def test_what_has_no_price_is_told_with_what_gives_it_one(look: Look) -> None:
     server, volumes = look()[2:]
     assert server[:2] == (
         "problem",
-        "the project acme has 1 × instance of type m1.small in RegionOne without a price: its estimate is an error",
+        "the project acme has 1 × instance of type m1.small in RegionOne without a price: its cost estimate fails",
     )
     words = "cloudconsole admin price add --kind instance --unit each --type m1.small --price 0 "
     assert f"{words}--from 2026-11-15T12:00:00Z" in server.command
     assert volumes[:2] == (
         "warning",
-        "no price for volume of type fast in RegionOne: who makes one gets an error for an estimate",
+        "no price for volume of type fast in RegionOne: the cost estimate of a tenant that creates one fails",
     )
     words = "cloudconsole admin price add --kind volume --unit gb --type fast --price 0 "
     assert f"{words}--from 2026-11-15T12:00:00Z" in volumes.command
@@ -241,23 +241,23 @@ def test_what_is_alike_is_told_once(look: Look, cloud: SmallCloud) -> None:
 def test_so_many_are_named_and_the_rest_is_counted(
     look: Look, cloud: SmallCloud, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(openstack, "MOST_NAMED", 2)
+    monkeypatch.setattr(openstack, "MAX_LISTED", 2)
     types = [{"id": f"t{number}", "name": f"type {number}"} for number in range(5)]
     cloud.answers("GET", "/volume/v3/p1/types", Reply(body={"volume_types": types}))
     *_, first, second, rest = look()
     assert ("--type 'type 0'" in first.command, "--type 'type 1'" in second.command) == (True, True)
-    assert rest.text == "and 3 more have no price"
+    assert rest.text == "3 more have no price"
 
 
 def test_holdings_that_cannot_be_read_are_a_problem(look: Look, cloud: SmallCloud) -> None:
     broken = {name: value for name, value in SERVER.items() if name != "flavor"}
     cloud.answers("GET", "/compute/v2.1/servers/detail", Reply(body={"servers": [broken]}))
     assert [finding.text for finding in look() if finding.level == "problem"] == [
-        "what the project acme has that costs money cannot be read: an answer that makes no sense"
+        "billable resources of the project acme cannot be read: invalid response"
     ]
 
 
 def test_without_a_store_there_are_no_prices_to_look_at(look: Look, tmp_path: Path) -> None:
     finding = look(data=tmp_path / "none")[-1]
-    assert (finding.level, finding.text) == ("warning", "prices were not looked at: there is no store")
+    assert (finding.level, finding.text) == ("warning", "prices not checked: no store")
     assert not (tmp_path / "none").exists()

@@ -38,7 +38,7 @@ def test_without_an_endpoint_there_is_nothing_to_look_at(check: Check) -> None:
 def test_an_endpoint_that_is_no_keystone_is_told_for_what_it_is(check: Check) -> None:
     (finding,) = check("identity endpoints", identity=(IdentityEndpoint("https://identity.example.com/v3"),))
     assert finding.level == "ok"
-    assert "at https://identity.example.com/v3 the console knows its own accounts only" in finding.text
+    assert "https://identity.example.com/v3 is for local accounts" in finding.text
 
 
 @pytest.mark.parametrize("below", ["", "/identity"])
@@ -51,16 +51,16 @@ def test_a_keystone_is_told_with_its_version(check: Check, cloud: CloudDouble, b
 @pytest.mark.parametrize(
     ("reply", "said"),
     [
-        (Reply(404), "answers 404, and not as a Keystone of version 3 does"),
-        (Reply(body={"hello": "world"}), "answers 200, and not as a Keystone of version 3 does"),
-        (Reply(body={"version": {"id": "v2.0", "status": "deprecated"}}), "not as a Keystone of version 3 does"),
-        (Reply(body=b"<html>"), "not as a Keystone of version 3 does"),
-        (Reply(body=b"[" * 100_000), "not as a Keystone of version 3 does"),
-        (Reply(body={"version": ["v3"]}), "not as a Keystone of version 3 does"),
-        (Reply(300, body={"choices": []}), "answers 300, and not as a Keystone of version 3 does"),
-        (Reply(503), "answers 503: Keystone does not work"),
-        (Reply(302, headers={"Location": "https://elsewhere.example/v3"}), "sends callers on to 'https://elsewhere"),
-        (Reply(instead="hang up"), "does not answer as a Keystone does"),
+        (Reply(404), "responds with status 404, and not like a Keystone v3"),
+        (Reply(body={"hello": "world"}), "responds with status 200, and not like a Keystone v3"),
+        (Reply(body={"version": {"id": "v2.0", "status": "deprecated"}}), "not like a Keystone v3"),
+        (Reply(body=b"<html>"), "not like a Keystone v3"),
+        (Reply(body=b"[" * 100_000), "not like a Keystone v3"),
+        (Reply(body={"version": ["v3"]}), "not like a Keystone v3"),
+        (Reply(300, body={"choices": []}), "responds with status 300, and not like a Keystone v3"),
+        (Reply(503), "responds with status 503: Keystone fails"),
+        (Reply(302, headers={"Location": "https://elsewhere.example/v3"}), "redirects to 'https://elsewhere"),
+        (Reply(instead="hang up"), "does not respond like a Keystone"),
     ],
 )
 def test_what_is_no_keystone_is_a_problem(check: Check, cloud: CloudDouble, reply: Reply, said: str) -> None:
@@ -72,7 +72,7 @@ def test_what_is_no_keystone_is_a_problem(check: Check, cloud: CloudDouble, repl
 def test_where_nothing_answers_nobody_can_log_in(check: Check) -> None:
     finding = found(check, "http://127.0.0.1:1/v3")
     assert finding.level == "problem"
-    assert finding.text.startswith("nobody can log in through http://127.0.0.1:1, where nothing answers: ")
+    assert finding.text.startswith("login through http://127.0.0.1:1 is impossible, no response: ")
 
 
 def test_every_endpoint_is_looked_at(check: Check, cloud: CloudDouble) -> None:
@@ -84,9 +84,9 @@ def test_every_endpoint_is_looked_at(check: Check, cloud: CloudDouble) -> None:
 def test_one_that_never_answers_holds_nobody_up(
     check: Check, cloud: CloudDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_probe, "LONGEST_SECONDS", 0.2)
+    monkeypatch.setattr(http_probe, "MAX_SECONDS", 0.2)
     cloud.answers("GET", "/v3", Reply(instead="freeze"))
-    assert "no whole answer within 0.2 seconds" in found(check, cloud.address).text
+    assert "no complete response within 0.2 seconds" in found(check, cloud.address).text
 
 
 @pytest.mark.parametrize(("moved", "said"), [(60, "60 seconds ahead of"), (-60, "seconds behind")])
@@ -111,7 +111,7 @@ def test_plain_http_to_another_machine_is_a_warning(check: Check, monkeypatch: p
     monkeypatch.setattr(openstack, "probe", nothing)
     warning, silence = check("identity endpoints", identity=keystone("http://identity.example.com:5000/v3"))
     assert warning.level == "warning"
-    assert "passwords and tokens can be read on the way" in warning.text
+    assert "passwords and tokens can be intercepted" in warning.text
     assert silence.level == "problem"
     assert levels(check("identity endpoints", identity=keystone("https://identity.example.com/v3"))) == ["problem"]
 
@@ -129,7 +129,7 @@ def test_one_that_nobody_vouches_for_is_a_problem(check: Check) -> None:
     with CloudDouble(tls=True) as cloud:
         finding = found(check, cloud.address)
     assert finding.level == "problem"
-    assert finding.text.startswith(f"the certificate of {cloud.address} is not to be trusted: self")
+    assert finding.text.startswith(f"the certificate of {cloud.address} is not trusted: self")
     assert "ca_file" in finding.fix
 
 
@@ -146,13 +146,13 @@ def test_the_end_of_a_certificate_is_told(check: Check, days: int, level: str, s
 
 def test_https_where_plain_http_is_spoken_is_told(check: Check, cloud: CloudDouble) -> None:
     finding = found(check, cloud.address.replace("http:", "https:"))
-    assert (finding.level, "speaks no https" in finding.text) == ("problem", True), finding
+    assert (finding.level, "does not speak https" in finding.text) == ("problem", True), finding
 
 
 def test_plain_http_where_https_is_spoken_is_told(check: Check) -> None:
     with CloudDouble(tls=True) as cloud:
         finding = found(check, cloud.address.replace("https:", "http:"))
-    assert (finding.level, finding.fix) == ("problem", "give its address with https:"), finding
+    assert (finding.level, finding.fix) == ("problem", "use https: in its address"), finding
 
 
 # The keys
@@ -172,7 +172,7 @@ def test_no_keys_are_needed_without_an_openstack(check: Check) -> None:
 
 def test_keys_that_are_not_there_yet_will_be_made(check: Check, data: Path) -> None:
     finding = keys_found(check)
-    assert finding == ok(f"{data / 'token-keys'} will be made when the console starts")
+    assert finding == ok(f"{data / 'token-keys'} will be created when the console starts")
     assert not (data / "token-keys").exists()
 
 
@@ -183,7 +183,7 @@ def test_keys_for_which_there_is_no_folder_are_a_problem(check: Check, tmp_path:
 
 def test_keys_in_order_are_told(check: Check, tmp_path: Path) -> None:
     create_keys(tmp_path / "keys")
-    assert keys_found(check, token_keys=tmp_path / "keys") == ok(f"{tmp_path / 'keys'} has 1 and is closed to others")
+    assert keys_found(check, token_keys=tmp_path / "keys") == ok(f"{tmp_path / 'keys'} has 1 and is private")
 
 
 @pytest.mark.parametrize("mode", [0o604, 0o660])

@@ -18,7 +18,7 @@ OWNER, STRANGER = (4711, 4712) if IS_ROOT else (os.geteuid(), os.geteuid())
 """Only root can be others; anyone else is shut out of a folder of their own."""
 NOT_LOOKED_AT = (
     "warning  databases, totals, prices, times in the store, operators, sample passwords, login throttle, proxies, "
-    "token keys, cloud: not looked at: the data folder cannot be used"
+    "token keys, cloud: skipped: the data directory cannot be used"
 )
 # Run once before the user is changed, who may not be able to read where Python is: then everything is imported.
 AS_USER = """
@@ -83,9 +83,7 @@ def test_a_folder_that_its_owner_cannot_write_to_is_not_damaged(store: Path) -> 
     store.chmod(0o500)
     code, lines = doctor(OWNER, store)
     assert code == 1
-    assert problems(lines) == [
-        f"data folder: {store}, which belongs to {OWNER_NAME}, cannot be written to by this user"
-    ]
+    assert problems(lines) == [f"data directory: this user cannot write to {store}, which belongs to {OWNER_NAME}"]
     assert f"           chmod 700 {store}" in lines
     assert NOT_LOOKED_AT in lines
 
@@ -94,7 +92,7 @@ def test_who_may_not_look_into_the_folder_is_told_whose_it_is(store: Path) -> No
     mend = shut_out(store)
     code, lines = doctor(STRANGER, store)
     assert code == 1
-    assert problems(lines) == [f"data folder: this user may not look into {store}, which belongs to {OWNER_NAME}"]
+    assert problems(lines) == [f"data directory: this user cannot access {store}, which belongs to {OWNER_NAME}"]
     assert mend in lines
     assert NOT_LOOKED_AT in lines
 
@@ -105,7 +103,7 @@ def test_a_folder_above_that_is_closed_is_the_one_that_is_named(store: Path) -> 
     code, lines = doctor(OWNER, store)
     assert (code, problems(lines)) == (
         1,
-        [f"data folder: this user may not look into {store.parent}, which belongs to {user_named(os.geteuid())}"],
+        [f"data directory: this user cannot access {store.parent}, which belongs to {user_named(os.geteuid())}"],
     )
 
 
@@ -116,7 +114,7 @@ def test_a_link_to_a_closed_folder_is_followed(store: Path) -> None:
     code, lines = doctor(STRANGER, link)
     assert (code, problems(lines)) == (
         1,
-        [f"data folder: this user may not look into {store}, which belongs to {OWNER_NAME}"],
+        [f"data directory: this user cannot access {store}, which belongs to {OWNER_NAME}"],
     )
 
 
@@ -128,10 +126,10 @@ def test_a_file_that_cannot_be_written_to_is_not_damaged(store: Path, end: str) 
     give(file)
     code, lines = doctor(OWNER, store)
     assert code == 1
-    assert f"problem  databases: {file}, which belongs to {OWNER_NAME}, cannot be written to by this user" in lines
+    assert f"problem  databases: this user cannot write to {file}, which belongs to {OWNER_NAME}" in lines
     assert not any("damaged" in line for line in lines)
     assert f"           chmod 600 {file}" in lines
-    assert "ok       databases: activity.db is sound and up to date" in lines
+    assert "ok       databases: activity.db is intact and up to date" in lines
 
 
 # Where nothing can be mounted: what Python is told by a file system that is read-only.
@@ -161,6 +159,6 @@ def test_a_read_only_file_system_is_told(store: Path) -> None:
     done = doctor_on_read_only(store)
     assert (done.returncode, done.stderr) == (1, "")
     assert problems(done.stdout.splitlines()) == [
-        f"data folder: {store} is on a file system that is read-only, and no store can be used there"
+        f"data directory: {store} is on a read-only file system, where no store can be used"
     ]
     assert "damage" not in done.stdout

@@ -1,1 +1,1 @@
-"""`cloudconsole doctor`: what is wrong with a console, in plain words, and what mends it. It changes nothing."""
+"""Checks of `cloudconsole doctor`: read-only diagnosis with suggested fixes."""

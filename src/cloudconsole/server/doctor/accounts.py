@@ -1,4 +1,4 @@
-"""Accounts: that an operator is there, that no password is public, and whether logins are being held back."""
+"""Checks of accounts: operators, sample passwords, login throttle."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -16,10 +16,10 @@ from cloudconsole.server.doctor.store import read_connection
 from cloudconsole.store.activity import hash_username
 from cloudconsole.store.tables import accounts, login_failures, tenants
 
-MOST_NAMED: Final = 5
+MAX_LISTED: Final = 5
 
-_PASSES_BY_ITSELF: Final = f"it passes by itself within {login_throttle.WINDOW_SECONDS} seconds"
-_PASSES: Final = f"nothing, if it is an attacker: {_PASSES_BY_ITSELF}"
+_EXPIRES: Final = f"the throttle ends by itself within {login_throttle.WINDOW_SECONDS} seconds"
+_IGNORE_ATTACKER: Final = f"ignore it if this is an attack: {_EXPIRES}"
 
 
 _DISABLED_OPERATORS: Final = (
@@ -32,33 +32,33 @@ _DISABLED_OPERATORS: Final = (
 
 def check_operators(case: DoctorContext) -> Iterator[Finding]:
     with read_connection(case, "cloud") as connection:
-        is_inhabited = has_accounts(connection)
+        accounts_exist = has_accounts(connection)
         operators = connection.scalar(select(func.count()).select_from(active_operators().subquery()))
         disabled = connection.execute(_DISABLED_OPERATORS).first()
         tenant = _unused_name(connection, tenants.c.name, "operators")
         username = _unused_name(connection, accounts.c.username, "operator")
-    if not is_inhabited:
-        yield problem("there are no accounts: nobody can log in", "create the first operator", case.command("init"))
+    if not accounts_exist:
+        yield problem("no accounts: login is impossible", "create the first operator", case.command("init"))
     elif not operators:
-        mend = _enabled(case, disabled) if disabled else _added(case, tenant, username)
-        yield warning("no operator can log in", *mend)
+        fix = _enable_fix(case, disabled) if disabled else _add_fix(case, tenant, username)
+        yield warning("no operator can log in", *fix)
     else:
         yield ok(f"{operators} can log in")
 
 
-def _added(case: DoctorContext, tenant: str, username: str) -> tuple[str, str]:
-    """Return the advice, in words and as a command, where there is no operator."""
+def _add_fix(case: DoctorContext, tenant: str, username: str) -> tuple[str, str]:
+    """Return the fix for a store without operators, as text and command."""
     add = ("admin", "account", "add", username, "--tenant", tenant, "--role", "operator")
     return "add one", f"{case.command('admin', 'tenant', 'add', tenant)} && {case.command(*add)}"
 
 
 def _unused_name(connection: Connection, column: Column[Any], name: str) -> str:
-    taken = set(connection.scalars(select(column).where(column.startswith(name))))
-    return next(each for each in chain([name], (f"{name}-{number}" for number in count(2))) if each not in taken)
+    used = set(connection.scalars(select(column).where(column.startswith(name))))
+    return next(each for each in chain([name], (f"{name}-{number}" for number in count(2))) if each not in used)
 
 
-def _enabled(case: DoctorContext, disabled: "Row[Any, Any, Any, Any]") -> tuple[str, str]:
-    """Return the advice, in words and as a command, where an operator or its tenant is disabled."""
+def _enable_fix(case: DoctorContext, disabled: "Row[Any, Any, Any, Any]") -> tuple[str, str]:
+    """Return the fix for a disabled operator or tenant, as text and command."""
     commands = []
     if disabled.tenant_disabled:
         commands.append(case.command("admin", "tenant", "enable", *quote_argument(disabled.name)))
@@ -69,22 +69,20 @@ def _enabled(case: DoctorContext, disabled: "Row[Any, Any, Any, Any]") -> tuple[
 
 def check_sample_passwords(case: DoctorContext) -> Iterator[Finding]:
     with read_connection(case, "cloud") as connection:
-        found = accounts_with_sample_passwords(connection)
-    names, settings = ", ".join(found), case.settings
-    mend = "change these passwords, or disable the accounts"
-    command = " && ".join(case.command("admin", "account", "password", *quote_argument(name)) for name in found)
-    if not found:
-        yield ok("no account has one")
+        usernames = accounts_with_sample_passwords(connection)
+    names, settings = ", ".join(usernames), case.settings
+    fix = "change these passwords, or disable the accounts"
+    command = " && ".join(case.command("admin", "account", "password", *quote_argument(name)) for name in usernames)
+    if not usernames:
+        yield ok("not in use")
     elif settings.only_this_machine:
-        yield ok(f"{names} have them, and only this machine can reach the console")
+        yield ok(f"used by {names}; the console is reachable from this machine only")
     elif settings.insecure_sample:
         yield warning(
-            f"anyone can log in as {names}: their passwords are published, and insecure_sample is set", mend, command
+            f"anyone can log in as {names}: their passwords are public, and insecure_sample is set", fix, command
         )
     else:
-        yield problem(
-            f"the passwords of {names} are published: cloudconsole serve does not start with them", mend, command
-        )
+        yield problem(f"the passwords of {names} are public: cloudconsole serve does not start with them", fix, command)
 
 
 def check_throttle(case: DoctorContext) -> Iterator[Finding]:
@@ -92,44 +90,47 @@ def check_throttle(case: DoctorContext) -> Iterator[Finding]:
     by_network: Counter[str] = Counter()
     for (network, _), number in failures.items():
         by_network[network] += number
-    held = _held_networks(by_network)
-    held_users = [
+    throttled = _throttled_networks(by_network)
+    throttled_users = [
         (network, user_hash)
         for (network, user_hash), number in failures.items()
-        if number >= login_throttle.USER_FAILURES and network not in held
+        if number >= login_throttle.USER_FAILURES and network not in throttled
     ]
-    names = _names_of(case, {user_hash for _, user_hash in held_users})
+    names = _names_of(case, {user_hash for _, user_hash in throttled_users})
     findings = [
-        *(_held_address(network) for network in dict.fromkeys(held.values())),
-        *(_held_user(case, names.get(user_hash), _shown(network)) for network, user_hash in held_users),
+        *(_throttled_address(network) for network in dict.fromkeys(throttled.values())),
+        *(
+            _throttled_user(case, names.get(user_hash), _format_network(network))
+            for network, user_hash in throttled_users
+        ),
     ]
-    yield from findings[:MOST_NAMED]
-    if len(findings) > MOST_NAMED:
-        yield warning(f"and {len(findings) - MOST_NAMED} more must wait", "nothing, if these are attackers")
+    yield from findings[:MAX_LISTED]
+    if len(findings) > MAX_LISTED:
+        yield warning(f"{len(findings) - MAX_LISTED} more are throttled", "ignore them if this is an attack")
     if not findings:
         total, seconds = by_network.total(), login_throttle.WINDOW_SECONDS
-        yield ok(f"{total} failed logins in the last {seconds} seconds, none held back")
+        yield ok(f"{total} failed logins in the last {seconds} seconds, none throttled")
 
 
-def _held_networks(by_network: Counter[str]) -> dict[str, str]:
-    """For each network whose logins all wait, the widest network around it that reached its limit."""
-    held: dict[str, str] = {}
+def _throttled_networks(by_network: Counter[str]) -> dict[str, str]:
+    """Map each network whose logins are all throttled to the widest network around it that reached its limit."""
+    throttled: dict[str, str] = {}
     for bits, limit in {64: login_throttle.ADDRESS_FAILURES, **login_throttle.NETWORK_FAILURES}.items():
-        wider = {network: _shown(network, bits) for network in by_network}
+        wider = {network: _format_network(network, bits) for network in by_network}
         by_wider: Counter[str] = Counter()
         for network, number in by_network.items():
             by_wider[wider[network]] += number
-        held |= {network: name for network, name in wider.items() if by_wider[name] >= limit}
-    return held
+        throttled |= {network: name for network, name in wider.items() if by_wider[name] >= limit}
+    return throttled
 
 
-def _shown(network: str, bits: int = 64) -> str:
-    """An IPv6 network, or the wider one around it, as it is usually written; an IPv4 address as it is."""
+def _format_network(network: str, bits: int = 64) -> str:
+    """Return an IPv6 network, or a wider one around it, in canonical form; an IPv4 address unchanged."""
     return str(ip_network(network).supernet(new_prefix=bits)) if network.endswith("/64") else network
 
 
 def _failures(case: DoctorContext) -> dict[tuple[str, bytes], int]:
-    """How many count at this moment, by network and user."""
+    """Return the number of recent failures by network and user."""
     columns = login_failures.c
     with read_connection(case, "activity") as connection:
         rows = connection.execute(
@@ -142,7 +143,7 @@ def _failures(case: DoctorContext) -> dict[tuple[str, bytes], int]:
 
 
 def _names_of(case: DoctorContext, user_hashes: set[bytes]) -> dict[bytes, str]:
-    """Of those that are accounts; what else was typed as a user is kept nowhere."""
+    """Return the usernames of existing accounts; other names are stored only as hashes."""
     if not user_hashes:
         return {}
     with read_connection(case, "cloud") as connection:
@@ -150,18 +151,18 @@ def _names_of(case: DoctorContext, user_hashes: set[bytes]) -> dict[bytes, str]:
         return {user_hash: name for name in names if (user_hash := hash_username(name)) in user_hashes}
 
 
-def _held_user(case: DoctorContext, name: str | None, network: str) -> Finding:
+def _throttled_user(case: DoctorContext, name: str | None, network: str) -> Finding:
     if name is None:
-        return warning(f"logins of an unknown user from {network} must wait after too many failures", _PASSES)
+        return warning(f"logins of an unknown user from {network} are throttled", _IGNORE_ATTACKER)
     return warning(
-        f"logins of {name} from {network} must wait after too many failures",
-        f"let it log in at once, or do nothing: {_PASSES_BY_ITSELF}",
+        f"logins of {name} from {network} are throttled",
+        f"clear the throttle, or wait: {_EXPIRES}",
         case.command("admin", "account", "clear-throttle", *quote_argument(name)),
     )
 
 
-def _held_address(network: str) -> Finding:
+def _throttled_address(network: str) -> Finding:
     return warning(
-        f"all logins from {network} must wait after too many failures",
-        f"{_PASSES}; if it is a proxy, declare it in proxies",
+        f"all logins from {network} are throttled",
+        f"{_IGNORE_ATTACKER}; if it is a proxy, add it to proxies",
     )

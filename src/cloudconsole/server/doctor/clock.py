@@ -1,4 +1,4 @@
-"""The clock and the time zones: sessions, prices and hours hang on them."""
+"""Checks of the clock, of times in the store and of time zones."""
 
 import ctypes
 from collections.abc import Iterator
@@ -20,12 +20,12 @@ TOLERANCE_SECONDS: Final = 5
 _OLDEST_AND_NEWEST: Final[tuple[tuple[DatabaseName, str, str], ...]] = (
     ("cloud", "change by an operator", "SELECT MIN(at), MAX(at) FROM operator_audit"),
     ("activity", "login or logout", "SELECT MIN(at), MAX(at) FROM access_audit"),
-    ("activity", "call", "SELECT MIN(seen_at), MAX(seen_at) FROM sessions"),
+    ("activity", "request", "SELECT MIN(seen_at), MAX(seen_at) FROM sessions"),
 )
 
 _TIME_ERROR: Final = 5
 _SIZE_OF_TIMEX: Final = 512
-"""More than any platform's `struct timex`."""
+"""Larger than `struct timex` on any platform."""
 
 
 def check_clock(case: DoctorContext) -> Iterator[Finding]:
@@ -42,24 +42,24 @@ def check_rows_in_time(case: DoctorContext) -> Iterator[Finding]:
         wrong = [moment for moment in (oldest, newest) if moment is not None and not is_valid_timestamp(moment)]
         if wrong:
             yield problem(
-                f"the time of a {what} is wrong: {wrong[0]} is no second of the years 1970 to 9999",
-                "find out who wrote it: Cloud Console does not, and what else it says cannot be trusted either",
+                f"invalid time of a {what}: {wrong[0]} is not between the years 1970 and 9999",
+                "find out what wrote it: Cloud Console does not, so other data may be wrong too",
             )
             return
         if newest is not None and newest > case.now + TOLERANCE_SECONDS:
             yield problem(
-                f"the newest {what} is of {format_utc(newest)}, which is still to come: the clock has been set back",
-                "set the clock right; what was written meanwhile keeps its wrong times",
+                f"the newest {what} is from {format_utc(newest)}, in the future: the clock was set back",
+                "correct the clock; data written meanwhile keeps its wrong times",
             )
             return
-    yield ok("nothing in the store is of a time still to come")
+    yield ok("no time in the store is in the future")
 
 
 def check_time_zones(case: DoctorContext) -> Iterator[Finding]:
     try:
         ZoneInfo("Asia/Shanghai")
     except ZoneInfoNotFoundError:
-        yield problem("there is no time zone database", "install tzdata", pip_install("tzdata"))
+        yield problem("no time zone database", "install tzdata", pip_install("tzdata"))
         return
     local = datetime.fromtimestamp(case.now, case.settings.zone)
     yield ok(f"in {case.settings.time_zone} it is {local:%Y-%m-%d %H:%M}")
@@ -67,13 +67,11 @@ def check_time_zones(case: DoctorContext) -> Iterator[Finding]:
 
 def _plausible(case: DoctorContext) -> Iterator[Finding]:
     if case.now < EARLIEST:
-        yield problem(f"the clock says {format_utc(case.now)}, before this program was made", "set the clock right")
+        yield problem(f"the clock says {format_utc(case.now)}, before this version was released", "correct the clock")
 
 
 def _unsynchronised() -> Iterator[Finding]:
-    """What the kernel knows, where it tells."""
+    """Report an unsynchronised clock, if the kernel says so."""
     adjtimex = getattr(ctypes.CDLL(None), "adjtimex", None)
     if adjtimex is not None and adjtimex(ctypes.create_string_buffer(_SIZE_OF_TIMEX)) == _TIME_ERROR:
-        yield warning(
-            "the kernel says that nothing keeps the clock right", "run a time service, such as chrony or timesyncd"
-        )
+        yield warning("the kernel reports an unsynchronised clock", "run a time service, such as chrony or timesyncd")

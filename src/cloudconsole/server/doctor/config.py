@@ -25,36 +25,36 @@ from cloudconsole.store.tables import undeclared_proxies
 def read_case(
     environment: Mapping[str, str], flags: Mapping[str, str | None], now: float, *, quick: bool
 ) -> DoctorContext:
-    """The console that the settings mean, as far as they can be used."""
-    reading = read_values(environment, flags)
-    values, problems, unknown = reading.values, reading.problems, reading.unknown
+    """Build the context from all valid settings; the others are unknown."""
+    loader = read_values(environment, flags)
+    values, problems, unknown = loader.values, loader.problems, loader.unknown
     given = {name: text for name, text in flags.items() if text is not None}
     while True:
         try:
             return DoctorContext(Settings(**values), problems, now, quick, frozenset(unknown), flags=given)
-        except SettingError as refused:
-            problems += str(refused).splitlines()
-            unknown |= refused.settings
+        except SettingError as error:
+            problems += str(error).splitlines()
+            unknown |= error.settings
             values = {name: value for name, value in values.items() if name not in unknown}
 
 
 def check_settings(case: DoctorContext) -> Iterator[Finding]:
     problems = [*case.setting_problems, *_certificate_problems(case.settings)]
     for text in problems:
-        yield problem(text, "correct it or take it out: cloudconsole serve does not start with it")
+        yield problem(text, "correct or remove it: cloudconsole serve does not start with it")
     if not problems:
-        yield ok("all that are given can be used")
+        yield ok("all valid")
 
 
 def _certificate_problems(settings: Settings) -> list[str]:
     try:
         read_certificate(settings)
-    except SettingError as refused:
-        return str(refused).splitlines()
+    except SettingError as error:
+        return str(error).splitlines()
     return []
 
 
-MOST_NAMED: Final = 10
+MAX_LISTED: Final = 10
 
 
 def check_origin(case: DoctorContext) -> Iterator[Finding]:
@@ -62,17 +62,17 @@ def check_origin(case: DoctorContext) -> Iterator[Finding]:
     origin, host = settings.public_origin, settings.origin_host
     if origin is None or host is None:
         if settings.only_this_machine:
-            yield ok("none is set, and only this machine can reach the console")
+            yield ok("not set; the console is reachable from this machine only")
         else:
             yield warning(
-                f"others are to reach the console, and no public origin is set: {_what_is_served(settings)}",
-                "set public_origin to what browsers see, such as https://console.example.com",
+                f"public_origin is not set, but the console is not for loopback only: {_served_hosts(settings)}",
+                "set public_origin to the origin that browsers see, such as https://console.example.com",
             )
         return
     findings = [*_plain_http(origin, host), *_unresolved(host)]
     yield from findings
     if not findings:
-        yield ok(f"{origin} is known to this machine")
+        yield ok(f"{origin} resolves")
 
 
 def check_undeclared_proxies(case: DoctorContext) -> Iterator[Finding]:
@@ -81,20 +81,20 @@ def check_undeclared_proxies(case: DoctorContext) -> Iterator[Finding]:
     with read_connection(case, "activity") as connection:
         addresses = connection.scalars(recent).all()
     undeclared = [address for address in addresses if not is_in_networks(address, case.settings.proxies)]
-    mend = "declare it in proxies if it is yours, or keep it from sending them"
-    for address in undeclared[-MOST_NAMED:]:
-        text = f"{address} sends forwarded headers and is not among the proxies: they are not believed"
-        # One's own proxy is mostly near; from far away anyone may send such headers.
-        yield problem(text, mend) if _is_near(address) else warning(text, mend)
+    fix = "add it to proxies if it is yours, or stop it from sending them"
+    for address in undeclared[-MAX_LISTED:]:
+        text = f"{address} sends forwarded headers but is not in proxies: the headers are ignored"
+        # The operator's proxy usually has a private address; on public ones, anyone may send such headers.
+        yield problem(text, fix) if _is_private(address) else warning(text, fix)
     if not undeclared:
-        yield ok("no forwarded headers came from an undeclared proxy in the last day")
+        yield ok("no forwarded headers from undeclared proxies in the last day")
 
 
 def _plain_http(origin: str, host: str) -> Iterator[Finding]:
     if origin.startswith("http:") and not is_loopback(host):
         yield warning(
-            f"{origin} is not https: passwords and sessions can be read on the way",
-            "serve it by https and set public_origin accordingly",
+            f"{origin} is not https: passwords and sessions can be intercepted",
+            "serve it over https and change public_origin",
         )
 
 
@@ -102,22 +102,22 @@ def _unresolved(host: str) -> Iterator[Finding]:
     try:
         socket.getaddrinfo(host, None)
     except OSError as error:
-        yield warning(f"this machine finds no address for {host}: {error.strerror}", "mend its name service entry")
+        yield warning(f"this machine cannot resolve {host}: {error.strerror}", "fix its DNS entry")
 
 
-def _is_near(address: str) -> bool:
+def _is_private(address: str) -> bool:
     try:
         return ipaddress.ip_address(address.partition("%")[0]).is_private
     except ValueError:
         return False
 
 
-def _what_is_served(settings: Settings) -> str:
+def _served_hosts(settings: Settings) -> str:
     if settings.hosts:
-        return "it takes for its own whichever of its hosts they name"
+        return "it accepts every host in hosts"
     if is_loopback(settings.host):
-        return "only loopback names are served, so calls that a proxy passes on under its name are refused"
-    return "it believes whatever Host they send"
+        return "only loopback hosts are served, so requests that a proxy forwards with its own Host are rejected"
+    return "it trusts any Host header"
 
 
 _FOR_OTHERS = stat.S_IRWXO | stat.S_IWGRP
@@ -127,25 +127,25 @@ _FOR_OTHERS = stat.S_IRWXO | stat.S_IWGRP
 def check_certificate(case: DoctorContext) -> Iterator[Finding]:
     certificate, key = case.settings.tls_certificate, case.settings.tls_key
     if certificate is None or key is None:
-        yield ok("none is set: the console speaks plain http")
+        yield ok("not set: the console serves plain http")
         return
-    findings = [*_expiry(certificate, case.now), *_openness(key)]
+    findings = [*_expiry(certificate, case.now), *_key_permissions(key)]
     yield from findings
     if not findings:
-        yield ok(f"{certificate} has not expired, and {key} is closed to others")
+        yield ok(f"{certificate} is valid, and {key} is private")
 
 
 def _expiry(certificate: Path, now: float) -> Iterator[Finding]:
     try:
         expiry = certificate_expiry(certificate).timestamp()
     except SettingError:
-        # The check of the settings reports that.
+        # Reported by the settings check.
         return
-    mend = "renew it; a running console reloads the files on SIGHUP"
-    yield from expiry_findings(f"the certificate in {certificate}", expiry, now, mend)
+    fix = "renew it; a running console reloads the files on SIGHUP"
+    yield from expiry_findings(f"the certificate in {certificate}", expiry, now, fix)
 
 
-def _openness(key: Path) -> Iterator[Finding]:
+def _key_permissions(key: Path) -> Iterator[Finding]:
     try:
         status = key.stat()
     except OSError:
@@ -153,36 +153,36 @@ def _openness(key: Path) -> Iterator[Finding]:
     if status.st_mode & _FOR_OTHERS:
         words = ("chmod", "g-w,o-rwx", key)
         command = shell(*words) if os.geteuid() in (status.st_uid, ROOT) else as_root(*words)
-        yield problem(f"other users have access to the private key in {key}", "close it to others", command)
+        yield problem(f"other users have access to the private key in {key}", "restrict its permissions", command)
 
 
 def check_token_keys(case: DoctorContext) -> Iterator[Finding]:
     settings = case.settings
     if not settings.has_keystone:
-        yield ok("none are needed: no identity endpoint is of kind keystone")
+        yield ok("not needed: no Keystone identity endpoint")
         return
-    # Only a console in front of OpenStack loads cryptography.
+    # Imported here: only needed with OpenStack.
     from cloudconsole.backends.openstack.token_encryption import FOR_OTHERS, KeyFileError, read_keys
 
     file = settings.token_key_file
     if not file.exists():
-        yield _unmade(file, in_data=settings.token_keys is None)
+        yield _missing_keys(file, in_data=settings.token_keys is None)
         return
     try:
         keys = read_keys(file)
-    except KeyFileError as wrong:
+    except KeyFileError as error:
         is_open = file.is_file() and file.stat().st_mode & FOR_OTHERS
         command = shell("chmod", "600", file) if is_open else ""
-        yield problem(str(wrong), "cloudconsole serve does not start with it", command)
+        yield problem(str(error), "cloudconsole serve does not start with it", command)
     else:
-        yield ok(f"{file} has {len(keys)} and is closed to others")
+        yield ok(f"{file} has {len(keys)} and is private")
 
 
-def _unmade(file: Path, *, in_data: bool) -> Finding:
+def _missing_keys(file: Path, *, in_data: bool) -> Finding:
     if in_data or file.parent.is_dir():
-        return ok(f"{file} will be made when the console starts")
+        return ok(f"{file} will be created when the console starts")
     return problem(
-        f"there is no folder {file.parent} in which {file.name} could be made",
+        f"no directory {file.parent}: {file.name} cannot be created",
         "create it, or set token_keys",
         shell("mkdir", "-p", "-m", "700", file.parent),
     )

@@ -1,4 +1,4 @@
-"""Checks of the running console, of its metrics, and of the ports it needs."""
+"""Checks of the running console, its metrics and its ports."""
 
 import errno
 import socket
@@ -24,7 +24,7 @@ from cloudconsole.server.runtime.tls import certificate_expiry
 from cloudconsole.server.runtime.worker import ListenError, bind
 from cloudconsole.spec.constants import CSRF_COOKIE, SESSION_COOKIE
 
-_MOST_TRIES: Final = 100
+_MAX_TRIES: Final = 100
 
 
 def port_in_use(case: DoctorContext, setting: str, host: str, port: int) -> Finding:
@@ -33,15 +33,15 @@ def port_in_use(case: DoctorContext, setting: str, host: str, port: int) -> Find
     free = _free_port(host, port)
     value = str(free) if setting == "port" else f"[{host}]:{free}" if ":" in host else f"{host}:{free}"
     return problem(
-        f"{connectable_address(host)}:{port}, the address of {setting}, is taken by {process or 'another program'}: "
+        f"{connectable_address(host)}:{port}, the address of {setting}, is in use by {process or 'another program'}: "
         "the console cannot listen there",
-        f"stop that program, or set {setting} to a free address, such as {value}, and give doctor the same",
+        f"stop that program, or set {setting} to a free address, such as {value}, for doctor too",
         case.command("serve", **{setting: value}),
     )
 
 
 def _free_port(host: str, port: int) -> int:
-    for candidate in range(port + 1, min(port + _MOST_TRIES, 65536)):
+    for candidate in range(port + 1, min(port + _MAX_TRIES, 65536)):
         try:
             bind(host, candidate).close()
         except ListenError:
@@ -58,24 +58,24 @@ _ATTRIBUTES: Final = {SESSION_COOKIE: {"httponly", "path=/", "samesite=lax"}, CS
 def check_console(case: DoctorContext) -> Iterator[Finding]:
     settings = case.settings
     own = f"{settings.own_scheme}://{connectable_address(settings.host)}:{settings.port}" if settings.port else None
-    place = settings.public_origin or own
-    if place is None:
-        yield ok("port 0 is set, so there is no telling where it runs: not looked at")
+    origin = settings.public_origin or own
+    if origin is None:
+        yield ok("skipped: with port 0 its address is unknown")
         return
     try:
-        # Its own address is in no certificate; what is looked at then is the rest.
-        response = probe(place, trusting=place == own)
+        # No certificate covers the listening address, so it is not verified there.
+        response = probe(origin, trusting=origin == own)
     except NoResponse as reason:
-        yield _silence(case, place, own, reason)
+        yield _no_response(case, origin, own, reason)
         return
     if response.is_console:
-        yield from _seen(case, response)
+        yield from _response_findings(case, response)
     else:
-        taken = None if own is None else _taken(case, own)
-        yield from _seen(case, response) if taken is None else [taken]
+        conflict = None if own is None else _port_conflict(case, own)
+        yield from _response_findings(case, response) if conflict is None else [conflict]
 
 
-def _taken(case: DoctorContext, own: str) -> Finding | None:
+def _port_conflict(case: DoctorContext, own: str) -> Finding | None:
     """Report another program that listens where the console should."""
     try:
         if probe(own, trusting=True).is_console:
@@ -86,46 +86,46 @@ def _taken(case: DoctorContext, own: str) -> Finding | None:
     return port_in_use(case, "port", case.settings.host, case.settings.port)
 
 
-def _silence(case: DoctorContext, place: str, own: str | None, reason: NoResponse) -> Finding:
-    """Whether the console is not running, or only not to be reached at its public origin."""
+def _no_response(case: DoctorContext, origin: str, own: str | None, reason: NoResponse) -> Finding:
+    """Distinguish a console that is not running from one that is unreachable at its public origin."""
     try:
-        if own is not None and own != place:
+        if own is not None and own != origin:
             probe(own, trusting=True)
             return problem(
-                f"it answers at {own}, but not at {place}: {reason}",
-                "look at the proxy, its certificate, the firewall and the name service entry",
+                f"it responds at {own}, but not at {origin}: {reason}",
+                "check the proxy, its certificate, the firewall and the DNS entry",
             )
     except NoResponse:
         pass
-    taken = None if own is None else _taken(case, own)
-    if taken is not None:
-        return taken
-    if place.startswith("http:") and reason.was_reached and speaks_https(place):
+    conflict = None if own is None else _port_conflict(case, own)
+    if conflict is not None:
+        return conflict
+    if origin.startswith("http:") and reason.was_reached and speaks_https(origin):
         return problem(
-            f"what answers at {place} speaks https, not plain http",
-            "give doctor the settings that the console runs with, tls_certificate and tls_key among them",
+            f"the server at {origin} speaks https, not plain http",
+            "run doctor with the console's settings, including tls_certificate and tls_key",
         )
     if reason.was_reached:
         return problem(
-            f"something is at {place} that does not answer as a console does: {reason}",
-            "look what it is, and whether doctor has the settings that the console runs with",
+            f"the server at {origin} does not respond like a console: {reason}",
+            "find out which program it is, and run doctor with the console's settings",
         )
     return warning(
-        f"nothing answers at {place}: {reason}", "start the console, then run doctor again", case.command("serve")
+        f"no response from {origin}: {reason}", "start the console, then run doctor again", case.command("serve")
     )
 
 
-def _seen(case: DoctorContext, response: ProbeResponse) -> Iterator[Finding]:
+def _response_findings(case: DoctorContext, response: ProbeResponse) -> Iterator[Finding]:
     if 300 <= response.status < 400:
         yield problem(
-            f"{response.origin} sends callers on to {quoted(repr(response.headers['Location']))}",
-            "set public_origin to the place where callers end up",
+            f"{response.origin} redirects to {quoted(repr(response.headers['Location']))}",
+            "set public_origin to the redirect's target",
         )
         return
     if response.status != 200 or response.welcome is None:
         yield problem(
-            f"{response.origin}/api/ answers {response.status}, and not as a console does",
-            "look whether the proxy passes calls on to this console with their Host, and whether hosts has that",
+            f"{response.origin}/api/ responds with status {response.status}, and not like a console",
+            "check that the proxy forwards requests to this console with their Host, and that hosts includes it",
         )
         return
     findings = [
@@ -137,47 +137,47 @@ def _seen(case: DoctorContext, response: ProbeResponse) -> Iterator[Finding]:
     ]
     yield from findings
     if not findings:
-        yield ok(f"it answers at {response.origin} as it should")
+        yield ok(f"it responds correctly at {response.origin}")
 
 
 def _renewal(case: DoctorContext, response: ProbeResponse) -> tuple[str, str]:
-    """Return the advice for a certificate that expires, in words and, where the file is a later one, as a command."""
+    """Return the fix for an expiring certificate; with a command if the file is already renewed."""
     file, end, process = case.settings.tls_certificate, response.certificate_end, listener_on(case.settings.port)
     try:
         if file is not None and end is not None and process and certificate_expiry(file).timestamp() > end:
-            return f"let the console reload {file}, which has a later one", shell("kill", "-HUP", process.pid)
+            return f"make the console reload {file}, which is already renewed", shell("kill", "-HUP", process.pid)
     except SettingError:
         pass
-    return "renew it; cloudconsole serve reloads certificate files on SIGHUP, a proxy in its own way", ""
+    return "renew it; cloudconsole serve reloads certificate files on SIGHUP, for a proxy see its documentation", ""
 
 
 def _cookies(response: ProbeResponse) -> Iterator[Finding]:
     is_https = response.origin.startswith("https:")
-    for name, wanted in _ATTRIBUTES.items():
+    for name, expected in _ATTRIBUTES.items():
         attributes = response.cookies.get(name)
         if attributes is None:
-            yield problem(f"the cookie {name} does not arrive", "look whether the proxy takes Set-Cookie headers out")
+            yield problem(f"the cookie {name} is missing", "check that the proxy does not remove Set-Cookie headers")
             continue
-        missing = wanted - attributes
+        missing = expected - attributes
         if missing:
             yield problem(
-                f"the cookie {name} arrives without {', '.join(sorted(missing))}",
-                "look whether the proxy rewrites cookies, and let it leave them alone",
+                f"the cookie {name} lacks {', '.join(sorted(missing))}",
+                "configure the proxy not to rewrite cookies",
             )
         if any(attribute.startswith("domain=") for attribute in attributes):
             yield problem(
-                f"the cookie {name} arrives with a Domain: neighbouring hosts get it, too",
-                "let the proxy leave cookies alone",
+                f"the cookie {name} has a Domain: other hosts of that domain receive it",
+                "configure the proxy not to rewrite cookies",
             )
         if is_https and "secure" not in attributes:
             yield problem(
-                f"the cookie {name} is not Secure: the console does not know that callers come by https",
-                "set public_origin to https://..., or declare the proxy in proxies and let it send X-Forwarded-Proto",
+                f"the cookie {name} is not Secure: the console does not know that clients use https",
+                "set public_origin to https://..., or add the proxy to proxies and make it send X-Forwarded-Proto",
             )
         if not is_https and "secure" in attributes:
             yield problem(
                 f"the cookie {name} is Secure, but {response.origin} is not https: browsers drop it",
-                "set public_origin to the https address that callers use, or leave it out",
+                "set public_origin to the https origin that clients use, or remove it",
             )
 
 
@@ -185,8 +185,8 @@ def _regions(case: DoctorContext, response: ProbeResponse) -> Iterator[Finding]:
     offered = (response.welcome or {}).get("regions")
     if not case.settings.identity and offered != [f"{response.origin}/v3"]:
         yield problem(
-            f"at {response.origin} it offers the regions {quoted(offered)}: it does not know how it was reached",
-            "start it with the same public_origin, or let the proxy pass on Host and X-Forwarded-Proto",
+            f"at {response.origin} it offers the regions {quoted(offered)}: it does not know its public origin",
+            "start it with the same public_origin, or make the proxy forward Host and X-Forwarded-Proto",
         )
 
 
@@ -194,8 +194,8 @@ def _cache(response: ProbeResponse) -> Iterator[Finding]:
     control, age = response.headers["Cache-Control"], response.headers["Age"]
     if control != "no-store" or age is not None:
         yield problem(
-            f"something between caches or changes answers (Cache-Control: {quoted(control)}, Age: {quoted(age)})",
-            "turn caching off for the console: one caller could get another's answer",
+            f"a proxy caches or changes responses (Cache-Control: {quoted(control)}, Age: {quoted(age)})",
+            "turn off caching for the console: a client could get the response of another",
         )
 
 
@@ -204,7 +204,7 @@ _OWN_METRICS: Final = b"cloudconsole_"
 
 def check_metrics(case: DoctorContext) -> Iterator[Finding]:
     if case.settings.metrics is None:
-        yield ok("none are served: metrics is not set")
+        yield ok("disabled: metrics is not set")
         return
     host, port = case.settings.metrics
     address = f"{connectable_address(host)}:{port}"
@@ -214,13 +214,13 @@ def check_metrics(case: DoctorContext) -> Iterator[Finding]:
         yield port_in_use(case, "metrics", host, port) if reason.was_reached else _unused(case, host, port)
         return
     if response.status == 200 and _OWN_METRICS in response.body:
-        yield ok(f"they are served at http://{address}{PATH}")
+        yield ok(f"served at http://{address}{PATH}")
     else:
         yield port_in_use(case, "metrics", host, port)
 
 
 def _unused(case: DoctorContext, host: str, port: int) -> Finding:
-    """Tell whether the console could listen on an address where nothing answers."""
+    """Check that the console could listen on an address without a listener."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -230,4 +230,4 @@ def _unused(case: DoctorContext, host: str, port: int) -> Finding:
                 return port_in_use(case, "metrics", host, port)
             if error.errno == errno.EADDRNOTAVAIL:
                 return problem(f"this machine has no address {host}", "set metrics to an address of this machine")
-    return ok(f"{connectable_address(host)}:{port} is free for them")
+    return ok(f"{connectable_address(host)}:{port} is free")

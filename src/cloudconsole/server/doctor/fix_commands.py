@@ -1,4 +1,4 @@
-"""Shell commands that fix what doctor finds: they work when pasted into the shell that doctor was called from."""
+"""Shell commands that fix findings, ready to paste into the shell that doctor was called from."""
 
 import os
 import pwd
@@ -13,9 +13,9 @@ ROOT: Final = 0
 
 
 def shell(*words: object) -> str:
-    """Return a command for the user that doctor runs as, with `sudo` where doctor itself was called with it."""
-    client = os.environ.get("SUDO_UID")
-    if client is None or client == str(os.geteuid()):
+    """Return a command for the user that doctor runs as, with `sudo` if doctor was called with it."""
+    sudo_user = os.environ.get("SUDO_UID")
+    if sudo_user is None or sudo_user == str(os.geteuid()):
         return _join(words)
     return _join(("sudo", "-u", _user_name(os.geteuid()) or f"#{os.geteuid()}", *words))
 
@@ -28,7 +28,7 @@ def as_root(*words: object) -> str:
 
 
 def as_user(user: int, *words: object) -> str:
-    """Return a command for another user; the empty string where the user has no name."""
+    """Return a command for another user; an empty string if the user has no name."""
     name = _user_name(user)
     if name is None:
         return ""
@@ -38,10 +38,10 @@ def as_user(user: int, *words: object) -> str:
 
 
 def program() -> list[str]:
-    """Return the words that call this very installation of cloudconsole."""
-    found, called = shutil.which("cloudconsole"), Path(sys.argv[0])
+    """Return the command that runs this installation of cloudconsole."""
+    on_path, called = shutil.which("cloudconsole"), Path(sys.argv[0])
     if called.name == "cloudconsole" and os.access(called, os.X_OK):
-        is_on_path = found is not None and called.samefile(found)
+        is_on_path = on_path is not None and called.samefile(on_path)
         return ["cloudconsole"] if is_on_path else [str(called.absolute())]
     return [sys.executable, "-m", "cloudconsole"]
 

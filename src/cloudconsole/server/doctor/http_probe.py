@@ -1,4 +1,4 @@
-"""Probe a URL: status, TLS, clock skew."""
+"""Probe a URL and report on its certificate and clock."""
 
 import http.client
 import json
@@ -15,23 +15,23 @@ from cloudconsole.server.doctor.results import Finding, problem, run_with_timeou
 from cloudconsole.server.runtime.tls import EXPIRY_WARNING, decoded_expiry
 
 TIMEOUT_SECONDS: Final = 5
-"""Without anything coming."""
-LONGEST_SECONDS: Final = 15
-"""For the whole answer, however it drips."""
-LARGEST_ANSWER: Final = 1024 * 1024
-LONGEST_QUOTE: Final = 200
-"""So much is shown of what something else said."""
+"""Timeout of each socket operation."""
+MAX_SECONDS: Final = 15
+"""Deadline of the whole response."""
+MAX_RESPONSE: Final = 1024 * 1024
+MAX_QUOTE: Final = 200
+"""Characters shown of foreign text."""
 
 _HEADERS: Final = {"Accept": "application/json", "User-Agent": "cloudconsole-doctor"}
 
 
 class NoResponse(Exception):
-    """Nothing that speaks HTTP was reached; the text says why."""
+    """No HTTP response; the text says why."""
 
     def __init__(self, reason: str, *, was_reached: bool = False) -> None:
         super().__init__(reason)
         self.was_reached = was_reached
-        """Whether something is there, which then said nothing that could be understood."""
+        """Whether a connection was made; then its peer does not speak HTTP or TLS as expected."""
 
 
 class ProbeResponse(NamedTuple):
@@ -39,50 +39,50 @@ class ProbeResponse(NamedTuple):
     status: int
     headers: http.client.HTTPMessage
     body: bytes
-    asked_at: float
-    answered_at: float
+    sent_at: float
+    received_at: float
     certificate: bytes | None = None
-    """What it showed, where it speaks https; in DER."""
+    """The server's certificate in DER, if https."""
 
     @property
     def welcome(self) -> dict[str, Any] | None:
-        """What a console says to a newcomer; None where something else answers."""
+        """Data of a console's `GET /api/`; None if it is not a console."""
         data = self._object("data")
         return data if "regions" in data and "actions" in data else None
 
     @property
     def is_console(self) -> bool:
-        """Whether a console answers, be it with an error."""
+        """Whether a console responded, even with an error."""
         return self.welcome is not None or {"message", "code", "data", "error"} <= set(self._json())
 
     @property
     def version(self) -> dict[str, Any]:
-        """What a service of a cloud says of its version; nothing where something else answers."""
+        """The version document of an OpenStack service; empty otherwise."""
         return self._object("version")
 
     def _object(self, key: str) -> dict[str, Any]:
-        found = self._json().get(key)
-        return found if isinstance(found, dict) else {}
+        value = self._json().get(key)
+        return value if isinstance(value, dict) else {}
 
     def _json(self) -> dict[str, Any]:
         try:
-            found = json.loads(self.body)
+            value = json.loads(self.body)
         except (ValueError, RecursionError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return value if isinstance(value, dict) else {}
 
     @property
     def cookies(self) -> dict[str, set[str]]:
-        """The attributes of each cookie, in lower case, by the cookie's name."""
-        found = {}
+        """Lower-case attributes by cookie name."""
+        cookies = {}
         for line in self.headers.get_all("Set-Cookie") or []:
             pair, *attributes = line.split(";")
-            found[pair.partition("=")[0].strip()] = {attribute.strip().lower() for attribute in attributes}
-        return found
+            cookies[pair.partition("=")[0].strip()] = {attribute.strip().lower() for attribute in attributes}
+        return cookies
 
     @property
     def certificate_end(self) -> float | None:
-        """When the certificate expires; None where there is none, or it does not tell."""
+        """Expiry of the certificate; None without a readable one."""
         try:
             return decoded_expiry(self.certificate or b"").timestamp()
         except ValueError:
@@ -90,38 +90,38 @@ class ProbeResponse(NamedTuple):
 
     @property
     def clock_difference(self) -> float:
-        """By how many seconds its clock is ahead of ours, or behind; nothing where it does not tell."""
+        """Seconds by which the server's clock is ahead of ours; 0 without a valid Date header."""
         try:
-            told = parsedate_to_datetime(self.headers["Date"]).timestamp()
+            date = parsedate_to_datetime(self.headers["Date"]).timestamp()
         except (TypeError, ValueError, OverflowError):
             return 0.0
-        # The header has whole seconds, and was written some time between asking and answer.
-        if told + 1 < self.asked_at:
-            return told + 1 - self.asked_at
-        return max(0.0, told - self.answered_at)
+        # The header has whole seconds and was written between request and response.
+        if date + 1 < self.sent_at:
+            return date + 1 - self.sent_at
+        return max(0.0, date - self.received_at)
 
 
-def quoted(said: object) -> str:
-    """What something else said, as short as it is fit to be shown."""
-    text = str(said)
-    return text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "…"
+def quoted(value: object) -> str:
+    """Truncate foreign text for display."""
+    text = str(value)
+    return text if len(text) <= MAX_QUOTE else text[:MAX_QUOTE] + "…"
 
 
 def probe(origin: str, path: str = "/api/", *, trusting: bool = False, ca_file: Path | None = None) -> ProbeResponse:
-    """`GET` of a path below an origin; a redirect is not followed.
+    """GET a path below an origin without following redirects.
 
-    `trusting` takes any certificate; `ca_file` says whom to trust instead of the system's.
+    `trusting` accepts any certificate; `ca_file` replaces the system's certificates.
     """
     try:
-        return run_with_timeout(LONGEST_SECONDS, lambda: _probe(origin, path, _tls(trusting=trusting, ca_file=ca_file)))
+        return run_with_timeout(MAX_SECONDS, lambda: _probe(origin, path, _tls(trusting=trusting, ca_file=ca_file)))
     except TimeoutError:
-        raise NoResponse(f"no whole answer within {LONGEST_SECONDS} seconds") from None
+        raise NoResponse(f"no complete response within {MAX_SECONDS} seconds") from None
 
 
-def speaks_https(place: str) -> bool:
-    """Whether what did not answer by plain http would answer by https."""
+def speaks_https(origin: str) -> bool:
+    """Return whether the server of an http URL responds over https."""
     try:
-        probe(place.replace("http:", "https:", 1), trusting=True)
+        probe(origin.replace("http:", "https:", 1), trusting=True)
     except NoResponse as reason:
         return reason.was_reached
     return True
@@ -129,15 +129,15 @@ def speaks_https(place: str) -> bool:
 
 def _probe(origin: str, path: str, tls: SSLContext) -> ProbeResponse:
     connection = _connection(origin, tls)
-    asked_at, was_reached = time.time(), False
+    sent_at, was_reached = time.time(), False
     try:
         connection.connect()
         was_reached = True
         certificate = connection.sock.getpeercert(binary_form=True) if isinstance(connection.sock, SSLSocket) else None
         connection.request("GET", urlsplit(origin).path + path, headers=_HEADERS)
         response = connection.getresponse()
-        body = response.read(LARGEST_ANSWER)
-        return ProbeResponse(origin, response.status, response.headers, body, asked_at, time.time(), certificate)
+        body = response.read(MAX_RESPONSE)
+        return ProbeResponse(origin, response.status, response.headers, body, sent_at, time.time(), certificate)
     except (OSError, http.client.HTTPException) as problem:
         raise NoResponse(quoted(problem) or type(problem).__name__, was_reached=was_reached) from problem
     finally:
@@ -145,10 +145,10 @@ def _probe(origin: str, path: str, tls: SSLContext) -> ProbeResponse:
 
 
 def _connection(origin: str, tls: SSLContext) -> http.client.HTTPConnection:
-    place = urlsplit(origin)
-    if place.scheme != "https":
-        return http.client.HTTPConnection(place.hostname or "", place.port, timeout=TIMEOUT_SECONDS)
-    return http.client.HTTPSConnection(place.hostname or "", place.port, timeout=TIMEOUT_SECONDS, context=tls)
+    url = urlsplit(origin)
+    if url.scheme != "https":
+        return http.client.HTTPConnection(url.hostname or "", url.port, timeout=TIMEOUT_SECONDS)
+    return http.client.HTTPSConnection(url.hostname or "", url.port, timeout=TIMEOUT_SECONDS, context=tls)
 
 
 def _tls(*, trusting: bool, ca_file: Path | None) -> SSLContext:
@@ -167,21 +167,21 @@ def clock_findings(clock: str, response: ProbeResponse, because: str = "") -> It
     if abs(difference) > CLOCK_TOLERANCE_SECONDS:
         direction = "ahead of" if difference > 0 else "behind"
         text = f"{clock} is {abs(difference):.0f} seconds {direction} this machine's{because}"
-        yield warning(text, "run a time service on both")
+        yield warning(text, "run a time service on both machines")
 
 
 def certificate_findings(
-    certificate: str, response: ProbeResponse, now: float, mend: str, command: str = ""
+    certificate: str, response: ProbeResponse, now: float, fix: str, command: str = ""
 ) -> Iterator[Finding]:
     if response.certificate_end is not None:
-        yield from expiry_findings(certificate, response.certificate_end, now, mend, command)
+        yield from expiry_findings(certificate, response.certificate_end, now, fix, command)
 
 
-def expiry_findings(certificate: str, end: float, now: float, mend: str, command: str = "") -> Iterator[Finding]:
+def expiry_findings(certificate: str, end: float, now: float, fix: str, command: str = "") -> Iterator[Finding]:
     if end > now + EXPIRY_WARNING.total_seconds():
         return
     moment = datetime.fromtimestamp(end, UTC).strftime("%Y-%m-%d %H:%M UTC")
     if end <= now:
-        yield problem(f"{certificate} expired on {moment}", mend, command)
+        yield problem(f"{certificate} expired on {moment}", fix, command)
     else:
-        yield warning(f"{certificate} expires on {moment}", mend, command)
+        yield warning(f"{certificate} expires on {moment}", fix, command)

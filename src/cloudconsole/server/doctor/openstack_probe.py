@@ -1,4 +1,4 @@
-"""Trial login and reads, error texts."""
+"""Log in to an OpenStack as a user and read a little from every service."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -27,8 +27,8 @@ from cloudconsole.spec.errors import ApiError
 
 CALL_SECONDS: Final = 10
 READING_SECONDS: Final = 30
-"""For all that costs money, however much there is."""
-_CALLER: Final = ClientInfo("127.0.0.1", "cloudconsole-doctor")
+"""Timeout of reading all billable resources."""
+_CLIENT: Final = ClientInfo("127.0.0.1", "cloudconsole-doctor")
 _FAILURES: Final = (ApiError, TokenRejected, TimeoutError)
 
 
@@ -42,21 +42,21 @@ VOLUME_TYPES: Final = Listing("/types", "volume_types", VolumeType)
 
 @dataclass
 class ProbeResult:
-    """What a visit found; an exception stands for what could not be read."""
+    """Results of a probe; an exception in place of data that could not be read."""
 
-    guest: FederatedUser | None = None
-    """None where Keystone refused the login."""
+    user: FederatedUser | None = None
+    """None if Keystone rejected the login."""
     project: str = ""
     services: dict[tuple[str, Service], Exception | None] = field(default_factory=dict)
-    """By region and service, what went wrong."""
+    """Failures by region and service."""
     flavors: dict[str, list[ListedFlavor]] = field(default_factory=dict)
-    """By region, as far as they could be read."""
+    """Flavors by region; empty if they could not be read."""
     volume_types: dict[str, list[VolumeType]] = field(default_factory=dict)
-    holdings: list[BillableResource] | Exception = field(default_factory=list)
+    billable: list[BillableResource] | Exception = field(default_factory=list)
 
 
 class _NoTenants:
-    """Takes every project, and makes no tenant: a look changes nothing."""
+    """Accepts every project without creating a tenant: the probe changes nothing."""
 
     def __init__(self) -> None:
         self.name = ""
@@ -67,9 +67,9 @@ class _NoTenants:
 
 
 def probe_cloud(endpoint: Endpoint, login: Login, since: int) -> ProbeResult:
-    """Raises an `ApiError` where nobody can tell whether the login is right."""
-    with TemporaryDirectory() as folder:
-        return asyncio.run(_probe_cloud(endpoint, login, since, TokenCipher(Path(folder) / "keys"), SystemClock()))
+    """Run the probe; raise `ApiError` if Keystone does not say whether the login is valid."""
+    with TemporaryDirectory() as directory:
+        return asyncio.run(_probe_cloud(endpoint, login, since, TokenCipher(Path(directory) / "keys"), SystemClock()))
 
 
 async def _probe_cloud(endpoint: Endpoint, login: Login, since: int, cipher: TokenCipher, clock: Clock) -> ProbeResult:
@@ -77,49 +77,52 @@ async def _probe_cloud(endpoint: Endpoint, login: Login, since: int, cipher: Tok
     tenants = _NoTenants()
     keystone = KeystoneIdentity(endpoint, upstream, cipher, tenants, clock)
     try:
-        user = await keystone.authenticate(login.username, login.password, _CALLER)
-        seen = ProbeResult(user, tenants.name)
+        user = await keystone.authenticate(login.username, login.password, _CLIENT)
+        result = ProbeResult(user, tenants.name)
         if user is not None:
             try:
-                await _look_around(upstream, user, cipher.decrypt(user.credentials.encrypted_token) or "", since, seen)
+                token = cipher.decrypt(user.credentials.encrypted_token) or ""
+                await _read_services(upstream, user, token, since, result)
             finally:
-                await _result(keystone.revoke(user.credentials, _CALLER))
-        return seen
+                await _result(keystone.revoke(user.credentials, _CLIENT))
+        return result
     finally:
         await upstream.close()
 
 
-async def _look_around(
-    upstream: OpenStackClient, user: FederatedUser, token: str, since: int, seen: ProbeResult
+async def _read_services(
+    upstream: OpenStackClient, user: FederatedUser, token: str, since: int, result: ProbeResult
 ) -> None:
-    access = user.credentials
+    credentials = user.credentials
     regions = [
-        ServiceClient(upstream, _CALLER, token, region, services) for region, services in access.services.items()
+        ServiceClient(upstream, _CLIENT, token, region, services) for region, services in credentials.services.items()
     ]
-    questions: dict[tuple[str, Service], Awaitable[Any]] = {
-        (region.region, service): _PROBES[service](region, access.project_id)
+    requests: dict[tuple[str, Service], Awaitable[Any]] = {
+        (region.region, service): _PROBES[service](region, credentials.project_id)
         for region in regions
         for service in SERVICES
         if service in region.services
     }
-    responses = await asyncio.gather(*map(_result, questions.values()))
-    seen.services = {
-        place: response if isinstance(response, Exception) else None
-        for place, response in zip(questions, responses, strict=True)
+    responses = await asyncio.gather(*map(_result, requests.values()))
+    result.services = {
+        key: response if isinstance(response, Exception) else None
+        for key, response in zip(requests, responses, strict=True)
     }
     for region in regions:
-        seen.flavors[region.region] = await _listed(region, "compute", FLAVORS)
-        seen.volume_types[region.region] = await _listed(region, "volume", VOLUME_TYPES)
-    seen.holdings = await _result(asyncio.wait_for(fetch_billable(regions, access.project_id, since), READING_SECONDS))
+        result.flavors[region.region] = await _list(region, "compute", FLAVORS)
+        result.volume_types[region.region] = await _list(region, "volume", VOLUME_TYPES)
+    result.billable = await _result(
+        asyncio.wait_for(fetch_billable(regions, credentials.project_id, since), READING_SECONDS)
+    )
 
 
-async def _listed(region: ServiceClient, service: Service, listing: Listing[Any]) -> list[Any]:
-    found = await _result(region.all(service, listing)) if service in region.services else []
-    return [] if isinstance(found, Exception) else found
+async def _list(region: ServiceClient, service: Service, listing: Listing[Any]) -> list[Any]:
+    items = await _result(region.all(service, listing)) if service in region.services else []
+    return [] if isinstance(items, Exception) else items
 
 
 async def _result(work: Awaitable[Any]) -> Any:
-    """What comes of it, be it what went wrong."""
+    """Return the result or the failure."""
     try:
         return await work
     except _FAILURES as failure:
@@ -127,7 +130,7 @@ async def _result(work: Awaitable[Any]) -> Any:
 
 
 class _Any(Struct, frozen=True):
-    """Of an answer of which only matters that it is one."""
+    """A JSON object whose content does not matter."""
 
 
 def _probe(service: Service, path: str) -> Callable[[ServiceClient, str], Awaitable[_Any]]:
@@ -141,16 +144,16 @@ _PROBES: Final[dict[Service, Callable[[ServiceClient, str], Awaitable[_Any]]]] =
     "image": _probe("image", "/images?limit=1"),
     "load-balancer": _probe("load-balancer", "/lbaas/loadbalancers?limit=1"),
 }
-"""One cheap call to each, with what a plain member must be allowed to read."""
+"""One cheap request per service that a plain member must be allowed to make."""
 
 
 def describe_failure(failure: BaseException) -> str:
     cause = failure.__cause__ or failure
     if isinstance(cause, TimeoutError):
-        return "no answer in time"
+        return "no response in time"
     if isinstance(cause, TokenRejected):
-        return "it does not take Keystone's token"
+        return "it rejects Keystone's token"
     if isinstance(cause, InvalidResponse | httpx2.NetworkError):
         return quoted(cause)
-    # What others say of themselves may quote the token or the answer that they are about.
-    return "an answer that makes no sense"
+    # Other errors may quote the token or the response.
+    return "invalid response"

@@ -1,4 +1,4 @@
-"""Checks of a PostgreSQL store, and advice by error."""
+"""Checks of a PostgreSQL store, and fixes by error message."""
 
 import re
 import stat
@@ -16,38 +16,38 @@ from cloudconsole.server.doctor.results import DoctorContext, Finding, ok, probl
 from cloudconsole.store.base import BUSY_SECONDS, StoreError, read_only
 from cloudconsole.store.migrations import current_revision, is_compatible, known_revisions
 
-_UNKNOWN: Final = "see that it runs, and that address, password and certificates in the database setting are right"
+_UNKNOWN: Final = "check that it runs, and the address, password and certificates in the database setting"
 _ADVICE: Final[tuple[tuple[str, str], ...]] = (
     (
         r"certificate verify failed|unable to get (local )?issuer|self-signed certificate|root certificate file",
-        "set sslrootcert in the address of the database to a file with the certificate of the server's authority",
+        "set sslrootcert in the database URL to a file with the certificate of the server's authority",
     ),
     (
         r"does not match host name",
-        "use a host name of the server's certificate in the address of the database",
+        "use a host name of the server's certificate in the database URL",
     ),
     (
         r"does not support SSL",
-        "set ssl = on in postgresql.conf, or add sslmode=disable to the address on a network that nobody can tap",
+        "set ssl = on in postgresql.conf or, on a trusted network, add sslmode=disable to the database URL",
     ),
     (
         r"no pg_hba\.conf entry",
         "add a line for this role, database and address to pg_hba.conf, and reload the server",
     ),
-    (r'database "[^"]*" does not exist', "create the database, and then its tables with cloudconsole admin migrate"),
-    (r'role "[^"]*" (does not exist|is not permitted to log in)', "create that role with LOGIN, or name another one"),
+    (r'database "[^"]*" does not exist', "create the database, then its tables with cloudconsole admin migrate"),
+    (r'role "[^"]*" (does not exist|is not permitted to log in)', "create that role with LOGIN, or use another one"),
     (
         r"too many clients|remaining connection slots|too many connections",
         "raise max_connections, or serve with fewer workers",
     ),
     (r"permission denied", "make the role the owner of the database and its tables"),
-    (r"resolve host|translate host name|not known", "correct the host in the address of the database"),
+    (r"resolve host|translate host name|not known", "correct the host in the database URL"),
     (
         r"[Cc]onnection refused|No such file or directory|timed? ?out|timeout expired|No route to host",
-        "see that the server runs and listens there, and that no firewall is between",
+        "check that the server runs and listens there, and that no firewall blocks it",
     ),
 )
-"""Patterns of messages, which libpq has in English; a server may have others."""
+"""Fixes by pattern of libpq's English messages; a server's messages may be localised."""
 
 
 def advice_on(reason: str, case: DoctorContext) -> str:
@@ -59,20 +59,20 @@ def advice_on(reason: str, case: DoctorContext) -> str:
 def _on_password(case: DoctorContext) -> str:
     file = case.settings.database_password_file
     if file is not None:
-        return f"write the password of the role into {file}"
-    return "write the password of the role into a file, and set database_password_file to it"
+        return f"write the role's password to {file}"
+    return "write the role's password to a file, and set database_password_file"
 
 
 OLDEST_VERSION: Final = 13
 CONNECTIONS_OF_WORKER: Final = 9
-"""The most that one worker has open: for reads, for the watch, for writes and for operators' pages."""
+"""Maximum per worker: reads, change feed, writes and admin UI."""
 MORE_FOR_OPENSTACK: Final = 1
-"""By which tenants are made for its projects."""
+"""Creates tenants for projects."""
 CLOCK_SECONDS: Final = 1.0
-MOST_SIGNALS: Final = 1_000_000
+MAX_SIGNALS: Final = 1_000_000
 
 _FOR_OTHERS: Final = stat.S_IRWXO | stat.S_IWGRP
-"""A group may read it: the file can then be root's."""
+"""A group may read the file, so that root can own it."""
 _FACTS: Final = text("""
     SELECT current_setting('server_version_num')::int / 10000 AS version,
         current_setting('fsync') = 'on' AND current_setting('synchronous_commit') <> 'off' AS keeps_word,
@@ -89,8 +89,8 @@ _TRIGGERS: Final = text("""
     )
 """)
 TRIGGERS: Final = 4 + 9 + 3 * 8 + 1
-"""On what is shared, on what is emptied, on what tenants have, on sessions."""
-# Those modes keep others from writing to a table.
+"""On shared tables, on TRUNCATE, on tables of tenants, on sessions."""
+# These modes block writes to a table.
 _LOCKS: Final = text("""
     SELECT DISTINCT activity.pid, COALESCE(NULLIF(activity.application_name, ''), 'a client') AS name
     FROM pg_locks JOIN pg_stat_activity AS activity USING (pid)
@@ -112,31 +112,31 @@ def check_database(case: DoctorContext) -> Iterator[Finding]:
             with read_only(engine).connect() as connection:
                 findings = [*_server(connection, case), *_revision(case, connection, revision)]
                 if revision == known_revisions()[0]:
-                    findings += [*_watching(connection), *_locks(case, connection)]
-    except StoreError as refused:
-        findings = [problem(str(refused), "mend that first, then run doctor again")]
-    except DBAPIError as refused:
-        reason = " ".join(str(refused.orig).split())
+                    findings += [*_change_log(connection), *_locks(case, connection)]
+    except StoreError as error:
+        findings = [problem(str(error), "fix that first, then run doctor again")]
+    except DBAPIError as error:
+        reason = " ".join(str(error.orig).split())
         findings = [problem(f"{store} cannot be used: {reason}", advice_on(reason, case))]
     file = case.settings.database_password_file
     if file is not None:
-        findings += _openness(file)
+        findings += _password_file_permissions(file)
     yield from findings
     if not findings:
-        yield ok(f"{store} is reached, up to date and tells of changes")
+        yield ok(f"{store} is reachable and up to date, and records changes")
 
 
-def _openness(file: Path) -> Iterator[Finding]:
-    """Not said when the console starts: in a container, where nobody else is, secrets are often open to all."""
+def _password_file_permissions(file: Path) -> Iterator[Finding]:
+    """Warn of a readable password file; `serve` does not, since container secrets are often world-readable."""
     try:
         is_open = file.stat().st_mode & _FOR_OTHERS
     except OSError:
-        # Whoever needs the password tells that.
+        # Reported where the password is read.
         return
     if is_open:
         yield warning(
-            f"other users have access to the database's password in {file}",
-            "close it to others; for a container's secret, set its mode",
+            f"other users have access to the database password in {file}",
+            "restrict its permissions; for a container secret, set its mode",
             shell("chmod", "640", file),
         )
 
@@ -146,72 +146,70 @@ def _server(connection: Connection, case: DoctorContext) -> Iterator[Finding]:
     facts = connection.execute(_FACTS).one()
     after = time.time()
     if facts.version < OLDEST_VERSION:
-        yield problem(f"it is PostgreSQL {facts.version}", f"take PostgreSQL {OLDEST_VERSION} or later")
+        yield problem(f"PostgreSQL {facts.version} is not supported", f"use PostgreSQL {OLDEST_VERSION} or later")
     if not facts.is_encrypted and not facts.is_here:
-        yield warning(
-            "passwords and sessions go over the network unencrypted", "add sslmode=verify-full to the database setting"
-        )
+        yield warning("passwords and sessions are sent unencrypted", "add sslmode=verify-full to the database setting")
     if not facts.keeps_word:
         yield warning(
-            "fsync or synchronous_commit is off: what was acknowledged may be lost when the database crashes",
+            "fsync or synchronous_commit is off: a crash of the database may lose acknowledged changes",
             "set both to on for this database",
         )
     of_worker = CONNECTIONS_OF_WORKER + (MORE_FOR_OPENSTACK if case.settings.has_keystone else 0)
     needed = case.settings.workers * of_worker
     if facts.most_connections < needed + facts.connections:
         yield warning(
-            f"it takes {facts.most_connections} connections, of which {facts.connections} are in use; "
-            f"{case.settings.workers} workers may take {needed} more",
+            f"{facts.connections} of {facts.most_connections} connections are in use, and "
+            f"{case.settings.workers} workers may need {needed} more",
             "raise max_connections, or serve with fewer workers",
         )
-    # Its time is between ours before and after; that it takes long to answer is no difference.
+    # Its time must lie between ours before and after the query; a slow response is no skew.
     difference = max(before - float(facts.now), float(facts.now) - after)
     if difference > CLOCK_SECONDS:
         yield warning(
             f"its clock and this machine's differ by {difference:.0f} s",
-            "let both be kept right, by NTP: replicas take times from their own machines",
+            "synchronise both by NTP: replicas use the clocks of their machines",
         )
 
 
 def _revision(case: DoctorContext, connection: Connection, revision: str | None) -> Iterator[Finding]:
     known, migrate = known_revisions(), case.command("admin", "migrate")
     if revision is None:
-        yield problem("it has no tables of Cloud Console", "create them", migrate)
+        yield problem("it has no Cloud Console tables", "create them", migrate)
     elif is_compatible(connection, revision):
         yield warning(
-            f"it was migrated by a newer Cloud Console (revision {revision}), and this one can still serve it",
+            f"it was migrated by a newer Cloud Console (revision {revision}); this one can still serve it",
             "install that version",
         )
     elif revision not in known:
-        yield problem(f"it was made by a newer Cloud Console (revision {revision})", "install that version")
+        yield problem(f"it was created by a newer Cloud Console (revision {revision})", "install that version")
     elif revision != known[0]:
-        yield problem(f"it is of revision {revision}, and this program needs {known[0]}", "migrate it", migrate)
+        yield problem(f"it has revision {revision}, but this version needs {known[0]}", "migrate it", migrate)
 
 
-def _watching(connection: Connection) -> Iterator[Finding]:
-    found = connection.scalar(_TRIGGERS)
-    if found != TRIGGERS:
+def _change_log(connection: Connection) -> Iterator[Finding]:
+    triggers = connection.scalar(_TRIGGERS)
+    if triggers != TRIGGERS:
         yield problem(
-            f"{found} of {TRIGGERS} triggers that signal changes are in force: replicas may answer from the past",
-            "find out who changed it, and restore a backup from before",
+            f"{triggers} of {TRIGGERS} change log triggers are active: replicas may serve stale data",
+            "find out who changed it, and restore an earlier backup",
         )
-    signals = connection.scalar(_SIGNALS, {"most": MOST_SIGNALS})
-    if signals == MOST_SIGNALS:
-        yield warning("more than a million signals of changes are kept", "see that replicas run: they sweep them")
+    signals = connection.scalar(_SIGNALS, {"most": MAX_SIGNALS})
+    if signals == MAX_SIGNALS:
+        yield warning("the change log has over a million entries", "check that replicas run: they purge it")
 
 
 def _locks(case: DoctorContext, connection: Connection) -> Iterator[Finding]:
-    """Report the transactions that have kept logins from being written for as long as the console waits."""
+    """Report transactions that have blocked logins for longer than the console waits."""
     for row in connection.execute(_LOCKS, {"seconds": BUSY_SECONDS}):
         yield problem(
-            f"{row.name} (backend {row.pid}) locks the tables of logins: logins get 503",
-            "see what that does, and end it if it hangs",
+            f"{row.name} (backend {row.pid}) locks the login tables: logins get 503",
+            "find out what it is doing, and end it if it hangs",
             _psql(case, f"SELECT pg_terminate_backend({row.pid})"),
         )
 
 
 def _psql(case: DoctorContext, statement: str) -> str:
-    """Return the command that executes a statement as the role of the console."""
+    """Return the command that executes a statement as the console's role."""
     from cloudconsole.store.postgres.dsn import without_password
 
     file, address = case.settings.database_password_file, without_password(str(case.settings.database))

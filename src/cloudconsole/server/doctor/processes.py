@@ -1,4 +1,4 @@
-"""Which process holds a port or a lock, as far as Linux tells this user."""
+"""Find the process that holds a port or a lock, as far as /proc shows it to this user."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -20,11 +20,11 @@ class Process(NamedTuple):
 
 
 def listener_on(port: int) -> Process | None:
-    """Return the process that listens on a TCP port; the parent, where several share the socket."""
+    """Return the process that listens on a TCP port; the parent if several share the socket."""
     sockets = {f"socket:[{inode}]" for inode in _listening_inodes(port)}
-    found = [process for process in _processes() if sockets & set(_open_files(process.pid))]
-    pids = {process.pid for process in found}
-    return next((process for process in found if process.parent not in pids), None)
+    listeners = [process for process in _processes() if sockets & set(_open_files(process.pid))]
+    pids = {process.pid for process in listeners}
+    return next((process for process in listeners if process.parent not in pids), None)
 
 
 def lock_holders(files: Iterable[Path]) -> list[Process]:
@@ -53,11 +53,11 @@ def _listening_inodes(port: int) -> Iterator[str]:
 
 
 def _processes() -> Iterator[Process]:
-    for folder in sorted(_PROC.glob("[0-9]*"), key=lambda folder: int(folder.name)):
+    for directory in sorted(_PROC.glob("[0-9]*"), key=lambda directory: int(directory.name)):
         with suppress(OSError):
-            # The name is in parentheses, and may hold anything.
-            name, _, rest = (folder / "stat").read_text(errors="replace").partition("(")[2].rpartition(")")
-            yield Process(int(folder.name), name, int(rest.split()[1]))
+            # The name is in parentheses and may contain any character.
+            name, _, rest = (directory / "stat").read_text(errors="replace").partition("(")[2].rpartition(")")
+            yield Process(int(directory.name), name, int(rest.split()[1]))
 
 
 def _open_files(pid: int) -> Iterator[str]:

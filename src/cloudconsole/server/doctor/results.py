@@ -1,4 +1,4 @@
-"""Check, Result, ok/warning/problem, deadline."""
+"""Context and findings of checks, and a deadline for slow ones."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,49 +15,49 @@ Level = Literal["ok", "warning", "problem"]
 
 @dataclass(frozen=True)
 class Login:
-    """A user of a cloud, as whom to look into it."""
+    """An OpenStack user to log in as."""
 
     address: str
-    """The identity endpoint's, in one form."""
+    """Normalised address of the identity endpoint."""
     username: str
     password: str = field(repr=False)
 
 
 @dataclass(frozen=True)
 class DoctorContext:
-    """The console to look at."""
+    """The console to diagnose."""
 
     settings: Settings
     setting_problems: list[str]
     now: float
     quick: bool = False
     unknown: frozenset[str] = frozenset()
-    """Settings whose value cannot be told: what hangs on them is not looked at."""
+    """Settings with an invalid value; checks that need them are skipped."""
     login: Login | None = None
-    """Without one, a cloud behind the console is looked at only from outside."""
+    """Without a login, only the identity endpoints of a cloud are checked."""
     flags: Mapping[str, str] = field(default_factory=dict)
-    """The flags that doctor was given, by setting; `config` is one of them."""
+    """Flags of doctor by setting, including `config`."""
 
     def command(self, *words: str, **changed: object) -> str:
-        """Return a cloudconsole command for this console: with the flags that doctor was given, some changed."""
+        """Return a cloudconsole command with doctor's flags, some changed."""
         return shell(*self.words(*words, **changed))
 
     def words(self, *words: str, **changed: object) -> list[str]:
-        """Return the same as words, for a command of another user."""
+        """Return the same as a list of words."""
         end = words.index("--") if "--" in words else len(words)
         return [*program(), *words[:end], *format_flag(self._flags_for(words[0]) | changed), *words[end:]]
 
     def _flags_for(self, command: str) -> dict[str, object]:
         if command in ("serve", "doctor"):
             return dict(self.flags)
-        # Commands reject a folder beside a database of the settings.
-        is_folder = self.settings.database is None or "database" in self.flags
-        names = ("config", *STORE_SETTINGS) if is_folder else ("config", "database_password_file")
+        # Commands reject --data if the settings select a database.
+        allows_data = self.settings.database is None or "database" in self.flags
+        names = ("config", *STORE_SETTINGS) if allows_data else ("config", "database_password_file")
         return {name: self.flags[name] for name in names if name in self.flags}
 
 
 def quote_argument(name: str) -> tuple[str, ...]:
-    """Return the last words of a command with this argument, which must not be read as an option."""
+    """Return the argument as last words of a command, protected from being parsed as an option."""
     return ("--", name) if name.startswith("-") else (name,)
 
 
@@ -66,41 +66,41 @@ class Finding(NamedTuple):
     text: str
     fix: str = ""
     command: str = ""
-    """What does it, where a shell command can; it can be pasted as it is."""
+    """Shell command that applies the fix, ready to paste; empty if there is none."""
 
 
 def ok(text: str) -> Finding:
     return Finding("ok", text)
 
 
-def warning(text: str, mend: str, command: str = "") -> Finding:
-    return Finding("warning", text, mend, command)
+def warning(text: str, fix: str, command: str = "") -> Finding:
+    return Finding("warning", text, fix, command)
 
 
-def problem(text: str, mend: str, command: str = "") -> Finding:
-    return Finding("problem", text, mend, command)
+def problem(text: str, fix: str, command: str = "") -> Finding:
+    return Finding("problem", text, fix, command)
 
 
 class Check(NamedTuple):
     run: Callable[[DoctorContext], Iterator[Finding]]
     needs: tuple[str, ...] = ()
-    """Settings without which there is no telling what to look at."""
+    """Settings that the check needs."""
 
 
 Result = TypeVar("Result")
 
 
 def run_with_timeout(seconds: float, work: Callable[[], Result]) -> Result:
-    """What the work gives or raises, or a `TimeoutError`; what is not done then, is left to the process's end."""
+    """Run work in a daemon thread; raise `TimeoutError` at the deadline and abandon the thread."""
     results: Queue[Result | Exception] = Queue()
 
-    def do_it() -> None:
+    def run() -> None:
         try:
             results.put(work())
         except Exception as problem:  # noqa: BLE001
             results.put(problem)
 
-    Thread(target=do_it, daemon=True).start()
+    Thread(target=run, daemon=True).start()
     try:
         result = results.get(timeout=seconds)
     except Empty:

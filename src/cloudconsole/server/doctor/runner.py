@@ -1,4 +1,4 @@
-"""Every check, in one table, and running them all whatever each of them meets."""
+"""Table of checks, and a runner that continues when one of them fails."""
 
 import sqlite3
 from typing import Final, NamedTuple
@@ -22,13 +22,13 @@ from cloudconsole.server.doctor.store import check_databases, check_prices, chec
 from cloudconsole.store.base import StoreError
 
 _STORE: Final = ("database", "database_password_file")
-"""They decide whether the data folder is the store at all."""
+"""Settings that decide whether the data directory is the store."""
 _REACH: Final = ("host", "hosts", "public_origin", "proxies")
-"""They decide who can reach the console."""
+"""Settings that decide who can reach the console."""
 
 CHECKS: Final[dict[str, Check]] = {
     "settings": Check(check_settings),
-    "data folder": Check(check_folder, ("data",)),
+    "data directory": Check(check_folder, ("data",)),
     "databases": Check(check_databases, ("data",)),
     "totals": Check(check_totals, ("data",)),
     "prices": Check(check_prices, ("data", "time_zone")),
@@ -67,20 +67,20 @@ def _run(check: Check, case: DoctorContext) -> list[Finding]:
     needs = (*check.needs, *_STORE) if "data" in check.needs else check.needs
     unknown = [name for name in needs if name in case.unknown]
     if unknown:
-        text = f"not looked at: there is no telling the value of {', '.join(unknown)}"
+        text = f"skipped: invalid value of {', '.join(unknown)}"
         return [warning(text, "correct the settings first, then run doctor again")]
-    if _is_in_folder(check, case) and access_problem(case) is not None:
-        return [warning("not looked at: the data folder cannot be used", "mend that first, then run doctor again")]
+    if _needs_data(check, case) and access_problem(case) is not None:
+        return [warning("skipped: the data directory cannot be used", "fix that first, then run doctor again")]
     try:
         return list(check.run(case))
     except StoreError:
-        # The databases' own check says why.
-        return [warning("not looked at: the database cannot be used", "mend that first, then run doctor again")]
+        # The databases check reports the reason.
+        return [warning("skipped: the database cannot be used", "fix that first, then run doctor again")]
     except (DBAPIError, sqlite3.Error, OSError) as problem:
-        # What stands in the way is another check's finding; the rest shall be told all the same.
+        # The cause is another check's finding.
         reason = problem.orig if isinstance(problem, DBAPIError) else problem
-        return [warning(f"could not be looked at: {reason}", "mend the others first, then run doctor again")]
+        return [warning(f"failed: {reason}", "fix the other problems first, then run doctor again")]
 
 
-def _is_in_folder(check: Check, case: DoctorContext) -> bool:
+def _needs_data(check: Check, case: DoctorContext) -> bool:
     return "data" in check.needs and check.run is not check_folder and case.settings.database is None

@@ -20,139 +20,134 @@ from cloudconsole.store.sqlite.permissions import LEAST_FREE, find_unsafe_permis
 
 
 def access_problem(case: DoctorContext) -> Finding | None:
-    """None also where there is no such folder: that is another finding."""
-    folder = case.settings.data
-    for place in reversed([folder.resolve(), *folder.resolve().parents]):
-        if not place.is_dir():
+    """Return why the data directory cannot be accessed; None also if it does not exist."""
+    data = case.settings.data
+    for directory in reversed([data.resolve(), *data.resolve().parents]):
+        if not directory.is_dir():
             return None
-        if not os.access(place, os.X_OK):
-            owner = _owner(place)
-            text = f"this user may not look into {place}, which belongs to {owner}"
-            return problem(text, *_opening(case, place, 0o700))
-    if os.access(folder, os.R_OK | os.W_OK):
+        if not os.access(directory, os.X_OK):
+            text = f"this user cannot access {directory}, which belongs to {_owner(directory)}"
+            return problem(text, *_access_fix(case, directory, 0o700))
+    if os.access(data, os.R_OK | os.W_OK):
         return None
-    if os.statvfs(folder).f_flag & os.ST_RDONLY:
+    if os.statvfs(data).f_flag & os.ST_RDONLY:
         return problem(
-            f"{folder} is on a file system that is read-only, and no store can be used there",
-            "mount it for writing, or move the folder to another file system",
+            f"{data} is on a read-only file system, where no store can be used",
+            "remount it for writing, or move the directory to another file system",
         )
-    return _closed(case, folder, 0o700)
+    return _no_access(case, data, 0o700)
 
 
 def access_problem_at(case: DoctorContext, database: Path) -> Finding | None:
-    """The same for a database and the files beside it."""
+    """Return why a database or its WAL files cannot be accessed."""
     for file in files_of(database):
         if not os.access(file, os.R_OK | os.W_OK):
-            return _closed(case, file, 0o600)
+            return _no_access(case, file, 0o600)
     return None
 
 
 def files_of(database: Path) -> list[Path]:
-    """A database's file and those that SQLite keeps beside it, as far as they are there."""
+    """Return the existing files of a database, including WAL and shared memory."""
     return [file for end in ("", "-wal", "-shm") if (file := Path(f"{database}{end}")).is_file()]
 
 
-def _closed(case: DoctorContext, place: Path, mode: int) -> Finding:
-    lacks = "written to" if os.access(place, os.R_OK) else "read"
-    text = f"{place}, which belongs to {_owner(place)}, cannot be {lacks} by this user"
-    return problem(text, *_opening(case, place, mode))
+def _no_access(case: DoctorContext, path: Path, mode: int) -> Finding:
+    action = "write to" if os.access(path, os.R_OK) else "read"
+    text = f"this user cannot {action} {path}, which belongs to {_owner(path)}"
+    return problem(text, *_access_fix(case, path, mode))
 
 
-def _opening(case: DoctorContext, place: Path, mode: int) -> tuple[str, str]:
-    """Return the advice, in words and as a command."""
-    owner = place.stat().st_uid
+def _access_fix(case: DoctorContext, path: Path, mode: int) -> tuple[str, str]:
+    """Return the fix as text and command."""
+    owner = path.stat().st_uid
     if owner == os.geteuid():
-        return "open it to its owner", shell("chmod", f"{mode:o}", place)
-    return f"run doctor as {_owner(place)}", as_user(owner, *case.words("doctor"))
+        return "grant its owner access", shell("chmod", f"{mode:o}", path)
+    return f"run doctor as {_owner(path)}", as_user(owner, *case.words("doctor"))
 
 
-def _owner(place: Path) -> str:
-    return user_named(place.stat().st_uid)
+def _owner(path: Path) -> str:
+    return user_named(path.stat().st_uid)
 
 
-LEFT_SECONDS: Final = 3600
-"""After this time a restore or a dry run is no longer at work in its folder."""
+STALE_SECONDS: Final = 3600
+"""Age at which a temporary directory of a restore or dry run is abandoned."""
 
 
 def check_folder(case: DoctorContext) -> Iterator[Finding]:
     if case.settings.database is not None:
-        yield ok("none is needed: the store is in the database")
+        yield ok("not needed: the store is in the database")
         return
-    folder = case.settings.data
-    obstacle = access_problem(case)
-    if obstacle is not None:
-        yield obstacle
+    data = case.settings.data
+    access = access_problem(case)
+    if access is not None:
+        yield access
         return
-    if not folder.is_dir():
-        yield problem(
-            f"there is no folder {folder}", "create a store, or give its folder (--data)", case.command("init")
-        )
+    if not data.is_dir():
+        yield problem(f"no directory {data}", "create a store, or pass its directory (--data)", case.command("init"))
         return
-    findings = [*_ownership(case, folder), *_openness(folder), *_free_space(folder), *_leftovers(folder, case.now)]
+    findings = [*_ownership(case, data), *_permissions(data), *_free_space(data), *_leftovers(data, case.now)]
     yield from findings
     if not findings:
-        yield ok(f"{folder.resolve()} is closed to others and has room")
+        yield ok(f"{data.resolve()} is private and has enough free space")
 
 
-def _ownership(case: DoctorContext, folder: Path) -> Iterator[Finding]:
-    danger = find_unsafe_permissions(folder)
+def _ownership(case: DoctorContext, data: Path) -> Iterator[Finding]:
+    danger = find_unsafe_permissions(data)
     if danger is not None:
-        yield problem(danger.text, *_safe_again(case, folder))
-    # In a folder of root's, such as a container's volume, the files are of whoever serves.
-    owner = folder.stat().st_uid or os.geteuid()
-    strangers = [file for file in _files(folder) if file.lstat().st_uid != owner]
-    if strangers:
-        names = ", ".join(file.name for file in strangers)
+        yield problem(danger.text, *_unsafe_fix(case, data))
+    # In a directory of root, such as a container volume, the files belong to the serving user.
+    owner = data.stat().st_uid or os.geteuid()
+    foreign = [file for file in _files(data) if file.lstat().st_uid != owner]
+    if foreign:
+        names = ", ".join(file.name for file in foreign)
         yield problem(
-            f"in {folder} another user owns {names}",
-            f"give them to {user_named(owner)}, who has the folder",
-            # -h: never follow a link that the owner of the folder has put there.
-            as_root("chown", "-h", user_named(owner), *strangers),
+            f"in {data} another user owns {names}",
+            f"change their owner to {user_named(owner)}, who owns the directory",
+            # -h: never follow a link that the owner of the directory has put there.
+            as_root("chown", "-h", user_named(owner), *foreign),
         )
 
 
-def _safe_again(case: DoctorContext, folder: Path) -> tuple[str, str]:
-    """Return the advice for a folder that must not be used, in words and as a command."""
-    owner = folder.stat().st_uid
+def _unsafe_fix(case: DoctorContext, data: Path) -> tuple[str, str]:
+    """Return the fix for a data directory with unsafe permissions, as text and command."""
+    owner = data.stat().st_uid
     if owner in (ROOT, os.geteuid()):
-        return "close it to others", shell("chmod", "o-w", folder)
-    # A service's folder must stay the service's: only one whose owner has no name is to be taken over.
+        return "restrict its permissions", shell("chmod", "o-w", data)
+    # Do not take over a service's directory: only change an owner that has no name.
     command = as_user(owner, *case.words("doctor"))
     if command:
         return f"run doctor as {user_named(owner)}", command
-    return "take it over, with its files", as_root("chown", "-R", user_named(os.geteuid()), folder)
+    return "change its owner and that of its files", as_root("chown", "-R", user_named(os.geteuid()), data)
 
 
-def _openness(folder: Path) -> Iterator[Finding]:
-    if S_IMODE(folder.stat().st_mode) & 0o077 and find_unsafe_permissions(folder) is None:
-        yield warning(f"other users can look into {folder}", "close it to others", shell("chmod", "700", folder))
-    for file in _files(folder):
+def _permissions(data: Path) -> Iterator[Finding]:
+    if S_IMODE(data.stat().st_mode) & 0o077 and find_unsafe_permissions(data) is None:
+        yield warning(f"other users can access {data}", "restrict its permissions", shell("chmod", "700", data))
+    for file in _files(data):
         if S_IMODE(file.stat().st_mode) & 0o077:
             command = "" if file.is_symlink() else shell("chmod", "600", file)
-            yield problem(f"other users can open {file}, which holds secrets", "close it to others", command)
+            yield problem(f"other users can open {file}, which contains secrets", "restrict its permissions", command)
 
 
-def _free_space(folder: Path) -> Iterator[Finding]:
-    free = shutil.disk_usage(folder).free
-    used = sum(file.stat().st_size for file in _files(folder))
-    mend = "make room on its disk, or move the folder to a larger one"
+def _free_space(data: Path) -> Iterator[Finding]:
+    free = shutil.disk_usage(data).free
+    used = sum(file.stat().st_size for file in _files(data))
+    fix = "free space on its disk, or move the directory to a larger one"
     if free < LEAST_FREE:
-        yield problem(f"only {_megabytes(free)} are free for {folder}: soon nobody can log in", mend)
+        yield problem(f"only {_megabytes(free)} are free for {data}: logins will soon fail", fix)
     elif free < 2 * used:
-        yield warning(
-            f"{_megabytes(free)} are free for a store of {_megabytes(used)}: a restore needs twice that", mend
-        )
+        yield warning(f"{_megabytes(free)} are free for a store of {_megabytes(used)}: a restore needs twice that", fix)
 
 
-def _leftovers(folder: Path, now: float) -> Iterator[Finding]:
-    for place in sorted([*folder.glob(".restore-*"), *folder.glob(".dry-run-*")]):
-        if place.stat().st_mtime < now - LEFT_SECONDS:
-            text = f"{place} was left by a command that was killed, with copies of secrets"
-            yield warning(text, "remove it", shell("rm", "-r", place))
+def _leftovers(data: Path, now: float) -> Iterator[Finding]:
+    for directory in sorted([*data.glob(".restore-*"), *data.glob(".dry-run-*")]):
+        if directory.stat().st_mtime < now - STALE_SECONDS:
+            text = f"{directory} was left by a killed command and contains copies of secrets"
+            yield warning(text, "remove it", shell("rm", "-r", directory))
 
 
-def _files(folder: Path) -> list[Path]:
-    return [file for part in DATABASE_NAMES for file in files_of(database_file(folder, part))]
+def _files(data: Path) -> list[Path]:
+    return [file for part in DATABASE_NAMES for file in files_of(database_file(data, part))]
 
 
 def _megabytes(size: int) -> str:
@@ -160,11 +155,11 @@ def _megabytes(size: int) -> str:
 
 
 LONGEST_SECONDS: float = BUSY_SECONDS
-"""As long as the console waits before it answers 503."""
+"""Time that the console waits before it responds with 503."""
 
 
 def lock_findings(file: Path) -> Iterator[Finding]:
-    """Report a database whose write lock cannot be had in the time that the console waits for it."""
+    """Report a database whose write lock is not available within the time that the console waits."""
     try:
         with closing(connect(file, timeout=LONGEST_SECONDS)) as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -179,7 +174,7 @@ def locked(file: Path) -> Finding:
     holders = lock_holders(files_of(file))
     who = " and ".join(map(str, holders)) or "another process"
     return problem(
-        f"{file} is locked by {who}: logins get 503, and no change can be made",
-        "see what that does, and end it if it hangs",
+        f"{file} is locked by {who}: logins get 503, and changes fail",
+        "find out what it is doing, and end it if it hangs",
         shell("kill", *(holder.pid for holder in holders)) if holders else "",
     )

@@ -24,23 +24,23 @@ from cloudconsole.store.sqlite.engine import database_file
 from cloudconsole.store.sqlite.integrity import unexpected_schema_parts
 from cloudconsole.store.sqlite.test_marker import has_marker
 
-LONGEST_LOG: Final = 64 * 1024 * 1024
-LOOK_SECONDS: Final = 2
-"""The longest wait of a single check for a database that is locked against reads, too."""
+MAX_WAL: Final = 64 * 1024 * 1024
+READ_TIMEOUT: Final = 2
+"""Seconds that a check waits for a database that is locked even for reads."""
 
 
 @contextmanager
 def read_connection(case: DoctorContext, part: DatabaseName) -> Iterator[Connection]:
-    """One moment of a database, to read only; none is made where there is none."""
+    """Open a read-only snapshot of a database, without creating the file."""
     if case.settings.database is not None:
-        # Of tables that are not there, or not as we know them, PostgreSQL would tell in its own words.
+        # Raises a StoreError for missing or outdated tables instead of PostgreSQL's error.
         case.settings.store.require_current(part)
         with case.settings.store.opened(part) as opened, read_only(opened).begin() as connection:
             yield connection
         return
     engine = create_engine(
         "sqlite://",
-        creator=lambda: connect(database_file(case.settings.data, part), timeout=LOOK_SECONDS),
+        creator=lambda: connect(database_file(case.settings.data, part), timeout=READ_TIMEOUT),
         poolclass=NullPool,
     )
     with engine.connect() as connection:
@@ -58,31 +58,31 @@ def check_databases(case: DoctorContext) -> Iterator[Finding]:
         if not file.is_file():
             yield _missing(case, part, file)
             continue
-        obstacle = access_problem_at(case, file) or _unopened(case, part)
-        if obstacle is not None:
-            yield obstacle
+        access = access_problem_at(case, file) or _open_failure(case, part)
+        if access is not None:
+            yield access
             continue
-        found = find_corruption(file, quick=case.quick)
-        if found is not None:
+        corruption = find_corruption(file, quick=case.quick)
+        if corruption is not None:
             yield problem(
-                f"{file} is damaged: {found}",
-                "restore the last backup into a new folder (cloudconsole admin restore BACKUP --to FOLDER)",
+                f"{file} is damaged: {corruption}",
+                "restore the last backup into a new directory (cloudconsole admin restore BACKUP --to DIR)",
             )
             continue
         findings = [*lock_findings(file), *_revision(case, part, file), *_journal(case, part, file)]
         if part == "activity" and not findings:
-            findings = list(_desks(case))
+            findings = list(_test_marker(case))
         yield from findings
         if not findings:
-            yield ok(f"{file.name} is sound and up to date")
+            yield ok(f"{file.name} is intact and up to date")
 
 
-def _desks(case: DoctorContext) -> Iterator[Finding]:
+def _test_marker(case: DoctorContext) -> Iterator[Finding]:
     with read_connection(case, "activity") as connection:
         if has_marker(connection):
             yield problem(
-                "the store is of a console for the desk, whose sessions and keys can be foretold: others refuse it",
-                "give the folder of another store (--data)",
+                "the store was created in test mode, with predictable sessions and keys: other consoles reject it",
+                "use another store (--data)",
             )
 
 
@@ -91,28 +91,28 @@ def check_totals(case: DoctorContext) -> Iterator[Finding]:
         wrong = counters.incorrect_counters(connection)
     if wrong:
         yield problem(
-            f"{len(wrong)} totals are not what the resources add up to, such as {wrong[0]}: usage and costs are wrong",
-            "count them again",
+            f"{len(wrong)} totals do not match the resources, such as {wrong[0]}: usage and costs are wrong",
+            "recompute them",
             case.command("admin", "recount"),
         )
     else:
-        yield ok("they are what the resources add up to")
+        yield ok("they match the resources")
 
 
 def _missing(case: DoctorContext, part: DatabaseName, file: Path) -> Finding:
     if not any(database_file(case.settings.data, each).is_file() for each in DATABASE_NAMES):
-        return problem(f"there is no {file}", "create a store, or restore a backup", case.command("init"))
-    return problem(f"there is no {file}", *_new_tables(case, part))
+        return problem(f"{file} does not exist", "create a store, or restore a backup", case.command("init"))
+    return problem(f"{file} does not exist", *_missing_tables_fix(case, part))
 
 
-def _new_tables(case: DoctorContext, part: DatabaseName) -> tuple[str, str]:
-    """Return the advice for a part of a store without tables, in words and as a command."""
-    lost = "sessions and the access trail" if part == "activity" else "tenants, accounts and resources"
-    return f"restore a backup, or create it without its {lost}", case.command("admin", "migrate")
+def _missing_tables_fix(case: DoctorContext, part: DatabaseName) -> tuple[str, str]:
+    """Return the fix for a database without tables, as text and command."""
+    lost = "sessions and the access log" if part == "activity" else "tenants, accounts and resources"
+    return f"restore a backup, or create it empty, without its {lost}", case.command("admin", "migrate")
 
 
-def _unopened(case: DoctorContext, part: DatabaseName) -> Finding | None:
-    """A database that cannot even be opened, which says nothing of what is in it; damage is told by another error."""
+def _open_failure(case: DoctorContext, part: DatabaseName) -> Finding | None:
+    """Report a database that cannot be opened; corruption raises another error and is checked later."""
     try:
         with read_connection(case, part) as connection:
             connection.execute(text("SELECT COUNT(*) FROM sqlite_master"))
@@ -120,14 +120,14 @@ def _unopened(case: DoctorContext, part: DatabaseName) -> Finding | None:
         file = database_file(case.settings.data, part)
         if is_lock_error(error):
             return locked(file)
-        return problem(f"{file} cannot be opened: {error.orig}", "mend that first, then run doctor again")
+        return problem(f"{file} cannot be opened: {error.orig}", "fix that first, then run doctor again")
     except DBAPIError:
         return None
     return None
 
 
 def _revision(case: DoctorContext, part: DatabaseName, file: Path) -> Iterator[Finding]:
-    """Check the revision, and the live schema against what the migrations to that revision create."""
+    """Check the revision, and compare the schema with the one that its migrations create."""
     known = known_revisions()
     compatible = False
     try:
@@ -139,29 +139,29 @@ def _revision(case: DoctorContext, part: DatabaseName, file: Path) -> Iterator[F
     if revision is None:
         with read_connection(case, part) as connection:
             is_empty = connection.scalar(text("SELECT COUNT(*) FROM sqlite_master")) == 0
-        mend = _new_tables(case, part) if is_empty else ("restore a backup, or give another store's folder (--data)",)
-        yield problem(f"{part}.db has no tables of Cloud Console", *mend)
+        fix = _missing_tables_fix(case, part) if is_empty else ("restore a backup, or use another store (--data)",)
+        yield problem(f"{part}.db has no Cloud Console tables", *fix)
         return
     if compatible:
         yield warning(
-            f"{part}.db was migrated by a newer Cloud Console (revision {revision}), and this one can still serve it",
+            f"{part}.db was migrated by a newer Cloud Console (revision {revision}); this one can still serve it",
             "install that version",
         )
         return
     if revision not in known:
-        yield problem(f"{part}.db was made by a newer Cloud Console (revision {revision})", "install that version")
+        yield problem(f"{part}.db was created by a newer Cloud Console (revision {revision})", "install that version")
         return
     if revision != known[0]:
         yield problem(
-            f"{part}.db is of revision {revision}, and this program needs {known[0]}",
+            f"{part}.db has revision {revision}, but this version needs {known[0]}",
             "take a backup, then migrate it",
             case.command("admin", "migrate"),
         )
     odd = unexpected_schema_parts(file, part, revision)
     if odd:
         yield problem(
-            f"{file.name} is not as Cloud Console makes it ({', '.join(odd[:3])}): what it says cannot be trusted",
-            "find out who changed it, and restore a backup from before into a new folder",
+            f"the schema of {file.name} was modified ({', '.join(odd[:3])}): its data cannot be trusted",
+            "find out who changed it, and restore an earlier backup into a new directory",
         )
 
 
@@ -170,22 +170,22 @@ def _journal(case: DoctorContext, part: DatabaseName, file: Path) -> Iterator[Fi
         mode = connection.scalar(text("PRAGMA journal_mode"))
     migrate = case.command("admin", "migrate")
     if mode != "wal":
-        yield problem(f"{file.name} is in mode {mode}, not WAL", "migrate it, which sets the mode", migrate)
+        yield problem(f"{file.name} has journal mode {mode}, not WAL", "migrate it, which sets the mode", migrate)
     log = Path(f"{file}-wal")
     size = log.stat().st_size if log.exists() else 0
-    if size > max(LONGEST_LOG, 2 * file.stat().st_size):
+    if size > max(MAX_WAL, 2 * file.stat().st_size):
         yield warning(
-            f"{log.name} has grown to {size // 1024**2} MB: something has been reading for very long",
-            "end commands that hang, and start cloudconsole serve anew",
+            f"{log.name} has grown to {size // 1024**2} MB: a long-running reader blocks checkpoints",
+            "end commands that hang, and restart cloudconsole serve",
         )
 
 
-MOST_NAMED: Final = 5
-PRICE_COMMAND: Final = "give it a price; 0, as here, is free of charge"
+MAX_LISTED: Final = 5
+PRICE_COMMAND: Final = "add a price; 0, as here, is free of charge"
 
 _PRICES: Final = text("SELECT kind, unit, node_id, start, billionths FROM prices WHERE type IS NULL")
 _ONE: Final = Amounts(items=1)
-# A price stays in force until the next one: what has a price at the earliest moment has one at every later moment.
+# A price applies until the next one, so a resource with a price at its earliest time has one at every later time.
 _BILLED: Final = text("""
     SELECT resources.node_id AS node_id, nodes.name AS node, COUNT(*) AS number,
         MIN(COALESCE(resources.ended_at, :now)) AS earliest
@@ -211,11 +211,11 @@ def _unpriced(case: DoctorContext) -> Iterator[Finding]:
             billed = connection.execute(_BILLED, {"kind": kind, "now": now, "since": since}).all()
             rows = [row for row in billed if book.hourly(kind, row.node_id, _ONE, min(now, row.earliest)) is None]
             if rows:
-                more = f" and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
-                places = ", ".join(str(row.node) for row in rows[:MOST_NAMED])
+                more = f" and {len(rows) - MAX_LISTED} more" if len(rows) > MAX_LISTED else ""
+                nodes = ", ".join(str(row.node) for row in rows[:MAX_LISTED])
                 yield problem(
-                    f"{sum(row.number for row in rows)} × {kind} on {places}{more} without a price: "
-                    "the estimates of their tenants are errors",
+                    f"{sum(row.number for row in rows)} × {kind} on {nodes}{more} without a price: "
+                    "cost estimates of their tenants fail",
                     PRICE_COMMAND,
                     _price_command(case, kind, min(now, *(row.earliest for row in rows))),
                 )
