@@ -269,7 +269,7 @@ def test_concurrent_edits_do_not_overwrite_each_other(page: Page, browser: Conso
     other.get_by_role("button", name="Save").click()
     page.get_by_label("Cloud disks", exact=True).fill("9")
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("alert")).to_contain_text("changed since this page was made")
+    expect(page.get_by_role("alert")).to_contain_text("changed after this page was loaded")
     expect(page.get_by_label("Cores", exact=True)).to_have_value("70")
     expect(page.get_by_label("Cloud disks", exact=True)).to_have_value("9")
     page.get_by_role("button", name="Save").click()

@@ -6,7 +6,7 @@ import pytest
 
 from cloudconsole.operator.entities import TENANTS
 from cloudconsole.operator.transaction import operator_transaction
-from cloudconsole.server.admin_ui.sessions import LARGEST_FORM
+from cloudconsole.server.admin_ui.sessions import MAX_FORM
 from cloudconsole.store.tables import accounts, operator_audit, quotas, resources, tenants, urls
 from tests.harness import FORM, Caller, InProcess
 from tests.server.admin_ui.pages import SIGN_IN, Operator
@@ -66,7 +66,7 @@ def test_a_token_of_before_a_sign_in_shows_the_form_again(operator: Operator, da
     operator.sign_in()
     page = operator.send(form, name="acme")
     assert (page.status, page.problems[0]) == (403, "Nothing was changed")
-    assert "You signed in anew" in page.problems[1]
+    assert "You signed in again" in page.problems[1]
     assert "acme" not in [row.name for row in rows(data, tenants)]
     again = operator.send(page.form("/add/"))
     assert again.heading == "Tenant acme"
@@ -97,7 +97,7 @@ def test_an_old_form_of_a_deed_is_asked_again(operator: Operator, verb: str) -> 
     operator.caller.cookies.clear()
     operator.sign_in()
     page = operator.send(form)
-    assert (page.status, "You signed in anew" in page.text) == (403, True)
+    assert (page.status, "You signed in again" in page.text) == (403, True)
     assert page.form(f"/{verb}/").fields["key"] == "demo"
 
 
@@ -107,19 +107,19 @@ def test_an_old_form_of_a_deed_is_asked_again(operator: Operator, verb: str) -> 
 def test_what_is_no_form_is_refused(operator: Operator) -> None:
     reply = operator.caller.send("POST", "/admin/tenant/add/", {"Content-Type": "application/json"}, b"{}")
     assert reply.status == 415
-    assert b"<h1>Not a form</h1>" in reply.body
+    assert b"<h1>Unsupported media type</h1>" in reply.body
 
 
 def test_a_form_may_be_long_and_not_too_long(operator: Operator) -> None:
     page = operator.get("/admin/domain/one/?key=206813")
     rules = "[" + ",".join(['"0123456789abcdef"'] * 20_000) + "]"
     assert operator.send(page.form("/change/"), cacheBehaviors=rules).status == 200
-    reply = operator.post("/admin/domain/change/", {"x": "y" * LARGEST_FORM})
-    assert (reply.status, b"<h1>Too much</h1>" in reply.body) == (413, True)
+    reply = operator.post("/admin/domain/change/", {"x": "y" * MAX_FORM})
+    assert (reply.status, b"<h1>Request too large</h1>" in reply.body) == (413, True)
 
 
 def test_a_long_body_of_a_stranger_is_not_read(stranger: Operator) -> None:
-    assert stranger.post("/admin/tenant/add/", {"x": "y" * LARGEST_FORM}).status == 303
+    assert stranger.post("/admin/tenant/add/", {"x": "y" * MAX_FORM}).status == 303
     assert stranger.post("/admin/sign-in/", {"x": "y" * 70_000}).status == 413
 
 
@@ -152,8 +152,8 @@ def test_a_store_that_cannot_be_written_is_told(operator: Operator, data: Path) 
     with opened(data, "cloud") as engine, engine.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE tenants RENAME TO gone")
     page = operator.send(form, name="acme")
-    assert (page.status, page.heading) == (503, "Not now")
-    assert "the audit trail shows whether it was made" in page.text
+    assert (page.status, page.heading) == (503, "Service unavailable")
+    assert "the audit log shows whether it was made" in page.text
 
 
 # What the operators' layer refuses

@@ -372,7 +372,7 @@ class TestLongTrail:
     ("query", "problem"),
     [
         ("since=yesterday", {"since": "must be a time, such as 2026-01-31T08:00:00Z"}),
-        ("trail=access&subject=x", {"subject": "the access trail has none: give the actor"}),
+        ("trail=access&subject=x", {"subject": "access log entries have no subject: use Who"}),
     ],
 )
 def test_a_trail_that_cannot_be_searched_so_says_why(operator: Operator, query: str, problem: dict[str, str]) -> None:

@@ -48,7 +48,7 @@ def test_a_new_number_and_unlimited_together_are_refused(operator: Operator, dat
     form = operator.get("/admin/quota/one/?key=demo").form("/change/")
     page = operator.send(form, cores="7", cores__unlimited=True)
     again = page.form("/change/")
-    assert again.problems == {"cores": "give a number, or tick unlimited, not both"}
+    assert again.problems == {"cores": "enter a number or tick unlimited, not both"}
     assert (again.fields["cores"], again.fields["cores.unlimited"]) == ("7", "on")
     assert rows(data, quotas) == before
 

@@ -60,7 +60,8 @@ def test_the_doctor_says_the_same(cloudconsole: Run, data: Path) -> None:
     data.chmod(0o777)
     done = cloudconsole("doctor", "--data", data)
     assert (
-        f"problem  data directory: every user can write to the data directory {data} and replace its files\n" in done.out
+        f"problem  data directory: every user can write to the data directory {data} and replace its files\n"
+        in done.out
     )
     assert f"           chmod o-w {data}\n" in done.out
     assert "chmod 700" not in done.out

@@ -69,7 +69,9 @@ def _sql(part: str, statement: str) -> Callable[[Path], None]:
     ("harm", "text"),
     [
         pytest.param(lambda store: store.chmod(0o755), "other users can access", id="open folder"),
-        pytest.param(lambda store: store.chmod(0o777), "every user can write to the data directory", id="shared folder"),
+        pytest.param(
+            lambda store: store.chmod(0o777), "every user can write to the data directory", id="shared folder"
+        ),
         pytest.param(lambda store: (store / "cloud.db").chmod(0o644), "other users can open", id="open file"),
         pytest.param(_chown("cloud.db"), "another user owns cloud.db", id="files of another user", marks=ONLY_ROOT),
         pytest.param(_leave_behind, "was left by a killed command", id="left behind"),

@@ -1,4 +1,4 @@
-"""Disable/remove/end/reset actions and their confirmation page."""
+"""Row actions, such as disable, remove and end, and their confirmation page."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -35,7 +35,7 @@ PASSWORDS: Final = (
         "password",
         "Password",
         f"at least {MINIMUM_LENGTHS['tenant']} characters, {MINIMUM_LENGTHS['operator']} for operators; "
-        "more if the settings say so",
+        "more if configured",
         "password",
         ("password",),
         is_required=True,
@@ -45,14 +45,14 @@ PASSWORDS: Final = (
 ADDRESS: Final = FormField(
     "address",
     "Address",
-    "forget only the failures from this IP address; all of them, where it is left empty",
+    "clear only failures from this IP address; all if empty",
     "text",
     ("address",),
 )
 
 
 def new_password(fields: Mapping[str, str], policy: PasswordPolicy, role: Role) -> str:
-    """The password that was typed twice."""
+    """Return the validated new password."""
     raise_if_invalid(password_errors(fields, policy, role))
     return fields["password"]
 
@@ -68,7 +68,7 @@ def password_errors(fields: Mapping[str, str], policy: PasswordPolicy, role: Rol
 def reset_password(executor: DatabaseExecutor, who: Session, key: str, fields: Mapping[str, str]) -> ChangeResult:
     with executor.reading() as tx:
         role = ACCOUNTS.show(tx, key)["role"]
-    # Hashed before the transaction: it takes its time, in which others could not write.
+    # Hashed before the transaction: hashing is slow, and a transaction blocks other writers.
     password_hash = hash_password(new_password(fields, executor.password_policy, role))
     with executor.writing(who) as tx:
         return ACCOUNTS.reset_password(tx, key, password_hash)
@@ -98,11 +98,11 @@ def _network(text: str) -> str | None:
 
 
 ENDED: Final = "ended"
-"""The state of a resource that is over."""
+"""State of an ended resource."""
 
 
 class ActionRequest(NamedTuple):
-    """A deed that was asked for: by whom, of what, with what was typed, and whether rules are overridden."""
+    """A requested row action."""
 
     actor: Session
     key: str
@@ -115,13 +115,13 @@ class RowAction(NamedTuple):
     verb: str
     button: str
     description: str
-    """What it does, in a sentence."""
+    """Sentence for the confirmation page."""
     past: Callable[[ChangeResult], str]
-    """What was done."""
+    """Past tense for the notice."""
     run: Callable[[DatabaseExecutor, ActionRequest], ChangeResult]
     fields: tuple[FormField, ...] = ()
     is_harmless: bool = False
-    """Done by a button at once, since doing the contrary undoes it."""
+    """Runs without confirmation, since the opposite action undoes it."""
 
     @property
     def path(self) -> str:
@@ -132,7 +132,7 @@ class RowAction(NamedTuple):
         return self.verb in self.entity.overridable
 
     def applies_to(self, record: Record, state: str | None) -> bool:
-        """Whether there is anything to do to one in this state."""
+        """Return whether the action makes sense in this state."""
         if self.verb in ("disable", "enable"):
             is_off = record.get("disabled", not record.get("enabled", True))
             return bool(is_off) is (self.verb == "enable")
@@ -140,15 +140,15 @@ class RowAction(NamedTuple):
 
 
 _DESCRIPTIONS: Final[Mapping[tuple[str, str], str]] = {
-    ("tenant", "disable"): "Its accounts cannot log in any more, and their sessions end at once.",
-    ("account", "disable"): "It cannot log in any more, and its sessions end at once.",
-    ("node", "disable"): "It takes no new resources; those on it stay.",
-    ("flavor", "disable"): "It is not offered to tenants any more.",
-    ("url", "disable"): "It is not shown to tenants any more.",
+    ("tenant", "disable"): "Its accounts can no longer log in, and their sessions end immediately.",
+    ("account", "disable"): "It can no longer log in, and its sessions end immediately.",
+    ("node", "disable"): "It accepts no new resources; existing ones stay.",
+    ("flavor", "disable"): "It is no longer offered to tenants.",
+    ("url", "disable"): "It is no longer shown to tenants.",
     ("domain", "disable"): "The domain is taken out of service.",
-    ("news", "disable"): "It is withdrawn: tenants do not see it any more.",
-    ("account", "remove"): "The account is gone for good, and its sessions end at once.",
-    ("resource", "remove"): "It is forgotten as if it had never been. To stop its costs, end it instead.",
+    ("news", "disable"): "It is withdrawn: tenants no longer see it.",
+    ("account", "remove"): "The account is permanently removed, and its sessions end immediately.",
+    ("resource", "remove"): "It is removed as if it had never existed. To stop its costs, end it instead.",
     ("resource", "end"): "It counts in the hour of its end, and in no later one.",
     ("quota", "reset"): "All its limits become those of a new tenant.",
 }
@@ -160,11 +160,11 @@ _BUTTONS: Final = {
     "reset": "Reset to the defaults",
 }
 
-_END: Final = FormField("at", "End", "the moment; now, where it is left empty", "time", ("ended",))
+_END: Final = FormField("at", "End", "time of the end; now if empty", "time", ("ended",))
 
 
 def row_actions_for(entity: EntityType) -> tuple[RowAction, ...]:
-    """In the order of its verbs, and those that only accounts have."""
+    """Return the actions of an entity type, in display order."""
     plain = tuple(_row_action(entity, verb) for verb in entity.verbs if verb in _BUTTONS)
     return (*_OF_ACCOUNTS, *plain) if entity is ACCOUNTS else plain
 
@@ -175,12 +175,14 @@ def _row_action(entity: EntityType, verb: str) -> RowAction:
             done: ChangeResult = getattr(entity, verb)(tx, order.key)
             return done
 
-    told = _DESCRIPTIONS.get(
+    description = _DESCRIPTIONS.get(
         (entity.name, verb), f"The {entity.label} is {PAST_TENSE[verb]}{' for good' if verb == 'remove' else ''}."
     )
     if entity is RESOURCES and verb == "end":
-        return RowAction(entity, verb, _BUTTONS[verb], told, _always(PAST_TENSE[verb]), _end, (_END,))
-    return RowAction(entity, verb, _BUTTONS[verb], told, _always(PAST_TENSE[verb]), do, is_harmless=verb == "enable")
+        return RowAction(entity, verb, _BUTTONS[verb], description, _always(PAST_TENSE[verb]), _end, (_END,))
+    return RowAction(
+        entity, verb, _BUTTONS[verb], description, _always(PAST_TENSE[verb]), do, is_harmless=verb == "enable"
+    )
 
 
 def _always(past: str) -> Callable[[ChangeResult], str]:
@@ -197,7 +199,7 @@ _OF_ACCOUNTS: Final = (
         ACCOUNTS,
         "password",
         "Reset password",
-        "It gets another password, and its sessions end at once.",
+        "It gets a new password, and its sessions end immediately.",
         _always("password changed, sessions ended"),
         lambda executor, order: reset_password(executor, order.actor, order.key, order.fields),
         PASSWORDS,
@@ -206,7 +208,7 @@ _OF_ACCOUNTS: Final = (
         ACCOUNTS,
         "end-sessions",
         "End sessions",
-        "It is logged out everywhere, at once.",
+        "It is logged out everywhere.",
         _always("sessions ended"),
         lambda executor, order: end_sessions(executor, order.actor, order.key),
     ),
@@ -214,7 +216,7 @@ _OF_ACCOUNTS: Final = (
         ACCOUNTS,
         "clear-throttle",
         "Forget failed logins",
-        "Its failed logins are forgotten, so that it need not wait any longer (clear-throttle on the command line).",
+        "Its failed logins are cleared, so that it can log in without waiting (clear-throttle on the command line).",
         throttle_cleared,
         lambda executor, order: clear(executor, order.actor, order.key, order.fields),
         (ADDRESS,),
@@ -241,8 +243,8 @@ class RowActionView:
         order = ActionRequest(posted.visit.session, key, posted.fields, force)
         try:
             done = await context.executor.write(partial(action.run, context.executor, order))
-        except OperatorError as refused:
-            return await self._page(request, posted.visit, key, posted, form_problems(refused, action.fields), 422)
+        except OperatorError as error:
+            return await self._page(request, posted.visit, key, posted, form_problems(error, action.fields), 422)
         past = action.past(done) if done.changed else NOTHING_TO_CHANGE
         page = (
             link(f"{action.entity.name}/") if action.verb == "remove" else link(f"{action.entity.name}/one/", key=key)

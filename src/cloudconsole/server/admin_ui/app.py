@@ -1,4 +1,4 @@
-"""The operators' pages put together: a fixed table of paths, and what is said where one is refused."""
+"""Routes and error pages of the operator UI."""
 
 from typing import Final
 
@@ -28,15 +28,15 @@ from cloudconsole.spec.errors import ApiError, LoginRequired, Unavailable
 
 _TITLES: Final = {
     400: "Bad request",
-    403: "Refused",
+    403: "Forbidden",
     404: "Not found",
-    405: "Not this way",
-    413: "Too much",
-    415: "Not a form",
+    405: "Method not allowed",
+    413: "Request too large",
+    415: "Unsupported media type",
     500: "Something went wrong",
-    503: "Not now",
+    503: "Service unavailable",
 }
-_PERHAPS_DONE: Final = "If you sent a change, the audit trail shows whether it was made."
+_OUTCOME_UNKNOWN: Final = "If you sent a change, the audit log shows whether it was made."
 
 
 class AdminUi:
@@ -87,19 +87,19 @@ class AdminUi:
         return routes
 
     def refuse(self, error: ApiError, request: Request) -> Response:
-        """What a refusal looks like on these pages."""
+        """Render an API error as a page."""
         if isinstance(error, LoginRequired):
             return self._sign_in.send_there(request)
         words = error.message("en")
         if isinstance(error, Unavailable) and request.method == "POST":
-            words = f"{words} {_PERHAPS_DONE}"
+            words = f"{words} {_OUTCOME_UNKNOWN}"
         return self._renderer.page(
             "error.html",
             request,
             status=error.code,
             headers=error_headers(error),
             visit=None,
-            title=_TITLES.get(error.code, "Refused"),
+            title=_TITLES.get(error.code, "Rejected"),
             words=words,
             code=error.code,
         )

@@ -29,7 +29,7 @@ from cloudconsole.store.tables import accounts
 Result = TypeVar("Result")
 
 ACTOR_PREFIX: Final = "web:"
-"""Before the account's name in the trail: no user of an operating system has a colon in it, so commands stay apart."""
+"""Prefix of accounts in the audit log; OS user names, the actors of commands, cannot contain a colon."""
 
 
 class DatabaseExecutor:
@@ -50,7 +50,7 @@ class DatabaseExecutor:
         self.password_policy = password_policy
 
     async def read(self, work: Callable[[OperatorTransaction], Result]) -> Result:
-        """Read at a desk."""
+        """Run work in a read-only transaction."""
 
         def run() -> Result:
             with self.reading() as tx:
@@ -66,11 +66,11 @@ class DatabaseExecutor:
         return await self._writer.read(_translated, run)
 
     async def write(self, work: Callable[[], Result]) -> Result:
-        """Do what opens its own desks, below."""
+        """Run work that opens its own transactions."""
         try:
             return await self._writer.write(_translated, work)
         finally:
-            # Also after a refusal: it may tell of what another replica has just changed.
+            # Also after an error: it may reveal a change that another replica has just made.
             await self._writer.wait_for_replicas()
 
     def reading(self) -> AbstractContextManager[OperatorTransaction]:
@@ -78,17 +78,17 @@ class DatabaseExecutor:
 
     @contextmanager
     def writing(self, who: Session, *, force: bool = False) -> Iterator[OperatorTransaction]:
-        """A desk for a change by whoever has this session; refused where that is no operator any more by then."""
+        """Open a transaction for the session's user; reject one who is no longer an operator."""
         actor = ACTOR_PREFIX + who.username
         with operator_transaction(self._cloud, actor=actor, now=self.now(), zone=self.zone, force=force) as tx:
-            # In the very transaction: the change may have waited its turn for seconds.
+            # Checked in the transaction: the change may have waited for seconds.
             if tx.connection.scalar(_still_operator(who)) is None:
                 raise LoginRequired
             yield tx
 
     @contextmanager
     def activity(self) -> Iterator[Connection]:
-        """The other database, to be committed by whoever asks for it."""
+        """Open a connection to the activity database; the user of it commits."""
         with self._activity.connect() as connection:
             yield connection
 
@@ -113,7 +113,7 @@ def _translated(work: Callable[[], Result]) -> Result:
         raise Unavailable from problem
 
 
-MOST_SUGGESTED: Final = 100
+MAX_SUGGESTIONS: Final = 100
 
 Suggestions = dict[str, list[str]]
 
@@ -130,28 +130,28 @@ class PageContext:
         return self.renderer.page(template, request, status=status, visit=visit, **values)
 
     def noticed_page(self, template: str, request: Request, visit: OperatorRequest, **values: Any) -> Response:
-        """A page that says what was just done, this once."""
+        """Render a page with the notice of the last change, once."""
         notice = read_notice(request.head.header(b"cookie") or "", secure=request.secure)
         headers = [] if notice is None else cookie_headers(clear_notice_cookie(secure=request.secure))
         return self.page(template, request, visit, headers=headers, notice=notice, **values)
 
     def done(self, request: Request, entity: EntityType, subject: str, past: str, location: str) -> Response:
-        """On to another page, which says what was done, in the words of the command."""
+        """Redirect to a page that shows what was done."""
         return redirect(
             location, cookie_headers(notice_cookie(f"{entity.name} {subject}: {past}", secure=request.secure))
         )
 
     def not_found(self, request: Request, visit: OperatorRequest, words: str) -> Response:
-        """What is said where there is no such thing."""
+        """Render a 404 page."""
         request.outcome = NotFound.error
         return self.page("error.html", request, visit, status=404, title="Not found", words=words, code=404)
 
 
 def suggestions_for(tx: OperatorTransaction, controls: Iterable[FormField]) -> Suggestions:
-    """Names to choose from, as many as a list can hold, for the fields that refer to something by its name."""
-    wanted = {control.suggests for control in controls}
+    """Return names to suggest for fields that refer to tenants or nodes."""
+    suggested = {control.suggests for control in controls}
     return {
-        entity.name: [record["name"] for record in entity.list(tx, limit=MOST_SUGGESTED)]
+        entity.name: [record["name"] for record in entity.list(tx, limit=MAX_SUGGESTIONS)]
         for entity in (TENANTS, NODES)
-        if entity.name in wanted
+        if entity.name in suggested
     }

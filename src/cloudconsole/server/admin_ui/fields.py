@@ -1,4 +1,4 @@
-"""The fields of a form: made from what a noun takes, and the texts that they show and are sent with."""
+"""Form fields of entity types, and conversion between values and form text."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -19,26 +19,24 @@ from cloudconsole.server.admin_ui.labels import group_of, help_of, label_of, uni
 Kind = Literal["text", "number", "switch", "choice", "time", "json", "lines", "limit", "password"]
 
 UNLIMITED_SUFFIX: Final = ".unlimited"
-"""The checkbox beside a limit."""
+"""Suffix of the checkbox beside a limit."""
 
 _REFERRED: Final = frozenset(entity.name for entity in ENTITY_TYPES if entity.name in ("tenant", "node"))
 
 
 class FormField(NamedTuple):
-    """One field of a form."""
-
     name: str
     label: str
     help: str
     kind: Kind
     path: Path = ()
-    """The way to its value in a record."""
+    """Path of its value in a record."""
     is_required: bool = False
     may_be_nothing: bool = False
     choices: tuple[str, ...] = ()
     default: str = ""
     suggests: str | None = None
-    """The noun whose names are offered."""
+    """Entity type whose names are suggested."""
     unit: str = ""
     group: str = ""
     is_list: bool = False
@@ -51,13 +49,13 @@ def create_fields(entity: EntityType) -> tuple[FormField, ...]:
 
 
 def edit_fields(entity: EntityType, record: Record) -> tuple[FormField, ...]:
-    """The fields that can be changed of this one; a resource has the sizes and the place of its kind only."""
+    """Return the editable fields of a record; a resource only has the sizes and node of its kind."""
     inputs: Iterable[InputField] = entity.changeable()
     if entity is RESOURCES:
         kind = record["kind"]
         lacks = set(SIZES).difference(sizes_of(kind)) | ({"node"} if kind in NODELESS else set())
         inputs = [given for given in inputs if given.name not in lacks]
-    # Nothing is required here: what is not given stays, and what is made empty the field itself refuses.
+    # Not required here: missing fields stay unchanged, and the field rejects an empty value itself.
     return tuple(
         control._replace(
             is_required=False,
@@ -69,20 +67,20 @@ def edit_fields(entity: EntityType, record: Record) -> tuple[FormField, ...]:
 
 
 def _without_default(control: FormField) -> str:
-    """What a field is for; what it is where it is left empty holds for a new one only."""
+    """Return the help without its default, which applies to new records only."""
     return re.sub(r" \(default: [^)]*\)$", "", control.help)
 
 
 def _fields(entity: EntityType, inputs: Iterable[InputField]) -> tuple[FormField, ...]:
-    found: list[FormField] = []
+    fields: list[FormField] = []
     for given in inputs:
         if entity is DOMAINS and given.name == "originConfig":
-            found += _ORIGIN
+            fields += _ORIGIN
         elif entity is QUOTAS:
-            found.append(_field(entity, given)._replace(kind="limit"))
+            fields.append(_field(entity, given)._replace(kind="limit"))
         else:
-            found.append(_field(entity, given))
-    return tuple(found)
+            fields.append(_field(entity, given))
+    return tuple(fields)
 
 
 def _field(entity: EntityType, given: InputField) -> FormField:
@@ -110,12 +108,12 @@ def _default(given: InputField) -> str:
     return str(given.default) if given.choices and given.default else ""
 
 
-_OF_ORIGIN: Final = "Where it comes from"
+_OF_ORIGIN: Final = "Origin"
 _ORIGIN: Final = (
     FormField(
         "originConfig.originIps",
         label_of("originIps"),
-        "addresses of the origin's servers, one on a line",
+        "addresses of the origin's servers, one per line",
         "lines",
         ("originConfig", "originIps"),
         group=_OF_ORIGIN,
@@ -123,7 +121,7 @@ _ORIGIN: Final = (
     FormField(
         "originConfig.originDomainName",
         label_of("originDomainName"),
-        "the origin's name, where it has one",
+        "domain name of the origin, if any",
         "text",
         ("originConfig", "originDomainName"),
         may_be_nothing=True,
@@ -132,7 +130,7 @@ _ORIGIN: Final = (
     FormField(
         "originConfig.advOriginConfigs",
         label_of("advOriginConfigs"),
-        "any JSON; empty where there is nothing advanced",
+        "any JSON; empty if not needed",
         "json",
         ("originConfig", "advOriginConfigs"),
         may_be_nothing=True,
@@ -149,7 +147,7 @@ def value_at(record: Record, path: Path) -> Any:
 
 
 def display_value(control: FormField, value: Any, zone: tzinfo) -> str:
-    """A value as the text of its control."""
+    """Return the form text of a value."""
     if control.kind == "json":
         return "" if value is None else msgspec.json.format(json_text(value), indent=2)
     if control.kind == "switch":
@@ -160,7 +158,7 @@ def display_value(control: FormField, value: Any, zone: tzinfo) -> str:
         return "\n".join(value)
     if control.kind == "time":
         return local_time(value, zone)
-    # As browsers do: a field of one line has no line breaks, which a name of long ago may have.
+    # Old names may contain line breaks; browsers remove them from single-line fields.
     return re.sub(r"[\r\n]", "", str(value))
 
 
@@ -169,7 +167,7 @@ def was_submitted(control: FormField, fields: Mapping[str, str]) -> bool:
 
 
 def submitted_value(control: FormField, fields: Mapping[str, str]) -> str:
-    """The text of a control as it was sent, in the very form in which it is shown."""
+    """Return the submitted text, normalised to the form in which it is displayed."""
     text = fields.get(control.name, "")
     if control.kind == "switch":
         return "true" if text else "false"
@@ -178,13 +176,13 @@ def submitted_value(control: FormField, fields: Mapping[str, str]) -> str:
     if control.kind in ("json", "lines"):
         return text.replace("\r\n", "\n").strip()
     if control.kind == "time":
-        # Browsers leave out seconds that are none.
+        # Browsers omit zero seconds.
         return re.sub(r"(T\d\d:\d\d):00$", r"\1", text.strip())
     return text
 
 
 def local_time(text: str, zone: tzinfo) -> str:
-    """A record's time as a control for local times takes it; what is no time stays as it is."""
+    """Return a record's time for a datetime-local control; other text unchanged."""
     try:
         moment = datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).astimezone(zone)
     except (ValueError, OverflowError):

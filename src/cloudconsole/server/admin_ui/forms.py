@@ -1,4 +1,4 @@
-"""Bind, parse and re-display forms; edit-conflict check."""
+"""Form binding, parsing and re-display; detection of edit conflicts."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,21 +22,21 @@ from cloudconsole.server.admin_ui.fields import (
 )
 from cloudconsole.server.admin_ui.labels import label_of
 
-STALE_FORM: Final = "You signed in anew since this page was made, and nothing was changed: send it once more."
+STALE_FORM: Final = "You signed in again after this page was loaded, and nothing was changed: send it once more."
 
 
 class Problem(NamedTuple):
     text: str
     field_id: str | None = None
-    """The field that it is about, where there is one."""
+    """Id of the field, if it concerns one."""
 
 
 class Problems(NamedTuple):
-    """What is wrong with what was sent."""
+    """Problems of a submitted form."""
 
     all: tuple[Problem, ...] = ()
     of_fields: Mapping[str, str] = {}
-    """By the field's name, the words beside it."""
+    """Messages by field name."""
     may_be_forced: bool = False
 
 
@@ -45,10 +45,10 @@ class BoundField(NamedTuple):
     text: str
     problem: str | None = None
     current: str | None = None
-    """What the record has meanwhile, where that is another text."""
+    """The record's current text, if it differs."""
     note: str | None = None
     number: str = ""
-    """What stands beside the tick of a limit that is unlimited."""
+    """Number typed beside a ticked "unlimited"."""
 
     @property
     def id(self) -> str:
@@ -64,7 +64,7 @@ class BoundField(NamedTuple):
 
     @property
     def described_by(self) -> str:
-        """The ids of what says more about it."""
+        """Ids for aria-describedby."""
         parts = {"help": self.definition.help, "note": self.note, "now": self.current, "problem": self.problem}
         return " ".join(f"{self.id}-{part}" for part, text in parts.items() if text is not None and text != "")
 
@@ -78,7 +78,7 @@ def blank_fields(controls: Iterable[FormField]) -> list[BoundField]:
 
 
 def prefilled_fields(controls: Iterable[FormField], query: Mapping[str, str]) -> list[BoundField]:
-    """Blank ones, but for whose or where the new one is to be, which the address of the form may say."""
+    """Return blank fields, with tenant and node taken from the query."""
     return [
         BoundField(control, query.get(control.name, "") if control.suggests else control.default)
         for control in controls
@@ -86,7 +86,7 @@ def prefilled_fields(controls: Iterable[FormField], query: Mapping[str, str]) ->
 
 
 def submitted_fields(controls: Iterable[FormField], fields: Mapping[str, str], problems: Problems) -> list[BoundField]:
-    """As they were sent; passwords never go back."""
+    """Return the fields as submitted, without passwords."""
     return [
         BoundField(
             control,
@@ -107,26 +107,26 @@ def submitted_texts(text: str) -> Problems:
 
 
 def form_problems(refused: OperatorError, controls: Sequence[FormField]) -> Problems:
-    """A refusal in the terms of a form."""
+    """Assign the errors to the fields of a form."""
     if not isinstance(refused, ValidationError):
         text = str(refused)
         return Problems((Problem(text[:1].upper() + text[1:]),), may_be_forced=isinstance(refused, OverridableError))
-    found: list[Problem] = []
+    problems: list[Problem] = []
     of_fields: dict[str, str] = {}
-    for finding in sorted(refused.errors, key=partial(_place_of, controls)):
+    for finding in sorted(refused.errors, key=partial(_position, controls)):
         control = _control_of(finding, controls)
         if control is None:
             path, message = finding
-            found.append(Problem(f"{label_of(str(path[0]))}: {message}" if path else message))
+            problems.append(Problem(f"{label_of(str(path[0]))}: {message}" if path else message))
         else:
             text = _inner_text(control, finding)
-            found.append(Problem(f"{control.label}: {text}", field_id(control)))
+            problems.append(Problem(f"{control.label}: {text}", field_id(control)))
             of_fields[control.name] = "; ".join(filter(None, (of_fields.get(control.name), text)))
-    return Problems(tuple(found), of_fields)
+    return Problems(tuple(problems), of_fields)
 
 
-def _place_of(controls: Sequence[FormField], finding: FieldError) -> int:
-    """In the order of the form; what is about no field goes before."""
+def _position(controls: Sequence[FormField], finding: FieldError) -> int:
+    """Return the sort key for form order; errors without a field come first."""
     control = _control_of(finding, controls)
     return -1 if control is None else controls.index(control)
 
@@ -151,14 +151,14 @@ Fields = Mapping[str, str]
 Values = dict[str, Any]
 
 SEEN: Final = "seen"
-"""The hidden field that tells what a form was made from."""
+"""Hidden field with the fingerprint of the displayed record."""
 _RECORD: Final = "*"
 BOTH: Final = "\0both"
-"""In place of a text, where a limit has a new number and is ticked to be unlimited."""
+"""Marks a limit with both a new number and "unlimited" ticked."""
 
 
 def create_values(controls: Iterable[FormField], fields: Fields) -> Values:
-    """What was given; a field that was left empty was not."""
+    """Return the non-empty values."""
     return _values(
         ((control, text) for control in controls if (text := submitted_value(control, fields))),
         {},
@@ -168,17 +168,17 @@ def create_values(controls: Iterable[FormField], fields: Fields) -> Values:
 def edit_values(
     entity: EntityType, controls: Iterable[FormField], fields: Fields, record: Record, zone: tzinfo
 ) -> Values:
-    """What was typed otherwise than the record has it."""
-    otherwise = []
-    # A field that was not sent at all was not emptied; but a box that is not ticked is not sent either.
+    """Return the values that differ from the record."""
+    changed = []
+    # A missing field means unchanged, except for checkboxes, which are not sent when unticked.
     for control in (each for each in controls if each.kind == "switch" or was_submitted(each, fields)):
         text, now = submitted_value(control, fields), display_value(control, value_at(record, control.path), zone)
         if text == str(UNLIMITED) and control.kind == "limit" and fields.get(control.name, "") not in ("", now):
             text = BOTH
         if text != now:
-            otherwise.append((control, text))
-    # The parts of an origin are changed together: those that were left alone go with the others.
-    return _values(otherwise, {"originConfig": record["originConfig"]} if entity is DOMAINS else {})
+            changed.append((control, text))
+    # The parts of an origin are changed together, including unchanged ones.
+    return _values(changed, {"originConfig": record["originConfig"]} if entity is DOMAINS else {})
 
 
 def _values(given: Iterable[tuple[FormField, str]], wholes: Record) -> Values:
@@ -198,7 +198,7 @@ def _put(values: Values, control: FormField, value: Any, wholes: Record) -> None
 
 
 def _value(control: FormField, text: str) -> Any:
-    """What a text means; where that cannot be told, the field says why, together with what others say."""
+    """Parse a text; return invalid text as a placeholder, so that all errors are reported together."""
     try:
         return _read(control, text)
     except ValueError as problem:
@@ -207,7 +207,7 @@ def _value(control: FormField, text: str) -> Any:
 
 def _read(control: FormField, text: str) -> Any:
     if text == BOTH:
-        raise ValueError("give a number, or tick unlimited, not both")
+        raise ValueError("enter a number or tick unlimited, not both")
     if text == "" and control.may_be_nothing:
         return None
     if control.kind == "json":
@@ -220,18 +220,18 @@ def _read(control: FormField, text: str) -> Any:
 
 
 def record_fingerprint(controls: Iterable[FormField], record: Record, zone: tzinfo) -> str:
-    """A fingerprint of a record and of each field of the form that shows it."""
+    """Return a fingerprint of a record and of each displayed field."""
     marks = {control.name: display_value(control, value_at(record, control.path), zone) for control in controls}
     return " ".join(f"{name}={_mark(text)}" for name, text in {_RECORD: json_text(record), **marks}.items())
 
 
 def is_stale(fields: Fields, record: Record) -> bool:
-    """Whether the record is not the one any more that the form was made from."""
+    """Return whether the record changed after the form was rendered."""
     return _marks(fields).get(_RECORD) != _mark(json_text(record))
 
 
 def changed_fields(controls: Iterable[FormField], fields: Fields) -> set[str]:
-    """The names of the fields whose text is not the one that the form showed."""
+    """Return the names of the fields that the user edited."""
     marks = _marks(fields)
     return {control.name for control in controls if marks.get(control.name) != _mark(submitted_value(control, fields))}
 

@@ -1,4 +1,4 @@
-"""The pages' own words, where the code has shorter ones: those that tenants read, too. What is sent stays as it is."""
+"""Display names of fields, values and units; submitted values are unchanged."""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from cloudconsole.operator.entities.prices import unescaped
 from cloudconsole.operator.entities.schema import InputField
 
 CURRENCY: Final = "¤"
-"""In a unit, the place of the console's currency."""
+"""Placeholder for the console's currency in a unit."""
 
 _FIELDS: Final = {
     "advOriginConfigs": "Advanced origin configs",
@@ -60,29 +60,29 @@ _UNITS: Final[Mapping[tuple[str, str], str]] = {
     ("resource", "size"): "GB",
     ("price", "price"): f"{CURRENCY} per hour",
 }
-_KINDS_TOLD: Final = "a cloud host is an instance on the command line, a cloud disk a volume"
+_KIND_HELP: Final = "a cloud host is an instance on the command line, a cloud disk a volume"
 _HELPS: Final[Mapping[tuple[str, str], str]] = {
     ("flavor", "vcpus"): "",
     ("flavor", "ram"): "",
     ("flavor", "disk"): "",
-    ("price", "kind"): _KINDS_TOLD,
+    ("price", "kind"): _KIND_HELP,
     ("price", "unit"): "cloud hosts are priced each, per vCPU and per GB of RAM (ram_gb on the command line); images \
 and cloud disks per GB; load balancers each",
     ("price", "type"): "a flavor's name for cloud hosts that are priced each, a volume type's for cloud disks; \
-where it is left empty, the price is for all without one of their own",
-    ("price", "node"): "where it is left empty, the price is for all nodes without one of their own",
+if empty, the price applies to all without a specific price",
+    ("price", "node"): "if empty, the price applies to all nodes without a specific price",
     ("price", "price"): "for one unit, with at most nine decimals, such as 0.35",
-    ("resource", "kind"): _KINDS_TOLD,
+    ("resource", "kind"): _KIND_HELP,
     **{("resource", name): "" for name in ("vcpus", "ram", "disk", "size")},
     ("resource", "node"): "",
-    ("resource", "started"): "now, where it is left empty",
-    ("resource", "ended"): "empty for what goes on without an end in sight",
-    ("news", "id"): "the next number, where it is left empty",
-    ("news", "date"): "now, where it is left empty; tenants see it from then on",
+    ("resource", "started"): "now if empty",
+    ("resource", "ended"): "empty if the end is not known",
+    ("news", "id"): "the next number if empty",
+    ("news", "date"): "now if empty; tenants see it from then on",
     ("price", "from"): "",
-    ("tenant", "name"): "no other tenant may have it",
-    ("tenant", "project"): "the project's id, @ and the address of its identity service; empty where it is none",
-    ("node", "name"): "no other node may have it",
+    ("tenant", "name"): "must be unique",
+    ("tenant", "project"): "project id, @ and the address of its identity service; empty if there is none",
+    ("node", "name"): "must be unique",
     **{(entity, "tenant"): "" for entity in ("resource", "domain", "url")},
     ("url", "type"): "",
 }
@@ -115,14 +115,14 @@ _TYPES: Final = {"instance": "flavor", "volume": "type"}
 
 
 def label_of(name: str, entity: str | None = None) -> str:
-    """`Service areas` for `serviceAreas`, `Disk space` for a quota's `gigabytes`."""
+    """Return `Service areas` for `serviceAreas`, `Disk space` for a quota's `gigabytes`."""
     spaced = re.sub(r"[A-Z]", lambda capital: f" {capital.group().lower()}", name).replace("_", " ")
     words = {**_FIELDS, **_QUOTAS} if entity == "quota" else _FIELDS
     return words.get(name, spaced.capitalize())
 
 
 def help_of(entity: str, given: InputField) -> str:
-    """What is said below a field; of a quota, its name on the command line, too, where that is another."""
+    """Return the help below a field; for a quota with its command-line name, if different."""
     if entity != "quota":
         return _HELPS.get((entity, given.name), given.help)
     label = label_of(given.name, entity)
@@ -135,17 +135,17 @@ def unit_of(entity: str, name: str) -> str:
 
 
 def group_of(entity: str, name: str) -> str:
-    """The fields that a field stands among, where a form has groups."""
+    """Return the form group of a field; empty if there is none."""
     return _GROUPS.get((entity, name), "")
 
 
 def choice_label(value: object, field: str) -> object:
-    """`Load balancer` for `loadbalance`; what is no choice stays as it is."""
+    """Return `Load balancer` for `loadbalance`; other values unchanged."""
     return _CHOICES.get(field, {}).get(value, value) if isinstance(value, str) else value
 
 
 def price_name(key: str, moment: str) -> str:
-    """`vCPU of a cloud host on fra-1, from 2026-01-01 00:00` for a price's key and its moment in words."""
+    """Return `vCPU of a cloud host on fra-1, from 2026-01-01 00:00` for a price's key and its formatted time."""
     what, unit, _, node, *_ = (*key.split("/", 3), "", "", "", "")
     kind, _, escaped = what.partition(":")
     priced = _PRICED.get((kind, unit))

@@ -1,4 +1,4 @@
-"""Records for people to read: the columns of a list, the state of one, what was just done to it."""
+"""Display of records: columns, states and links."""
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
@@ -26,17 +26,17 @@ class Column(NamedTuple):
 
 
 _UNLISTED: Final[Mapping[str, Collection[str]]] = {
-    # What a price is of is in its name.
+    # Part of the price's display name.
     "price": ("kind", "unit", "type", "node", "from"),
     "domain": ("comment", "cname", "queryStringSettings"),
     "quota": QUOTA_DEFAULTS.keys() - QUOTA_USES.keys(),
 }
-"""What a list has no room for, and is on the page of one."""
+"""Fields shown on the detail page only."""
 
 
 @cache
 def columns_of(entity: EntityType) -> tuple[Column, ...]:
-    """What a list shows besides keys and states."""
+    """Return the columns of a list besides key and state."""
     return tuple(
         column_of(entity, given)
         for given in entity.inputs()
@@ -53,7 +53,7 @@ def column_of(entity: EntityType, given: InputField) -> Column:
 
 
 def state_of(entity: EntityType, record: Record, now: str) -> str | None:
-    """What is unlike the usual about one; times are texts that sort."""
+    """Return the state to highlight, if any; times compare as strings."""
     if entity is DOMAINS:
         return None if record["enabled"] else "not in service"
     if entity is NEWS:
@@ -71,7 +71,7 @@ def state_of(entity: EntityType, record: Record, now: str) -> str | None:
 
 
 def price_states(records: Sequence[Record], now: str) -> list[str | None]:
-    """Of prices in their order: of those alike but for the moment, the last that has come is in force."""
+    """Return the states of sorted prices: of those that differ only in time, the latest past one is in force."""
     states: list[str | None] = []
     for record, following in zip(records, [*records, {}][1:], strict=True):
         is_followed = all(record.get(name) == following.get(name) for name in ("kind", "unit", "type", "node"))
@@ -81,7 +81,7 @@ def price_states(records: Sequence[Record], now: str) -> list[str | None]:
 
 
 def add_links_for(entity: EntityType, key: str) -> list[tuple[str, str]]:
-    """What can be added to one: words and addresses."""
+    """Return labels and links of the entities that can be added to this one."""
     return [
         (words, link(f"{name}/add/", **{entity.name: key})) for name, words in _ADDED_TO.get(entity.name, {}).items()
     ]
@@ -99,22 +99,22 @@ _ADDED_TO: Final = {
 
 
 def related_links_for(entity: EntityType, key: str, record: Record) -> list[tuple[str, str]]:
-    """Where to go from one: words and addresses."""
-    found: list[tuple[str, str]] = []
+    """Return labels and links of related pages."""
+    links: list[tuple[str, str]] = []
     if entity.name in ("tenant", "quota"):
-        found += [(plural, link(f"{name}/", tenant=key)) for name, plural in _OF_TENANTS.items()]
+        links += [(plural, link(f"{name}/", tenant=key)) for name, plural in _OF_TENANTS.items()]
         other = ("quotas", "quota") if entity.name == "tenant" else ("tenant", "tenant")
-        found.insert(
+        links.insert(
             0, (f"its {other[0]}" if other[0] == "quotas" else "the tenant", link(f"{other[1]}/one/", key=key))
         )
     if entity.name == "node":
-        found += [("its resources", link("resource/", node=key)), ("its prices", link("price/", node=key))]
+        links += [("its resources", link("resource/", node=key)), ("its prices", link("price/", node=key))]
     for name in ("tenant", "node"):
         if entity.name not in (name, "quota") and record.get(name) is not None:
-            found.append((f"{name} {record[name]}", link(f"{name}/one/", key=record[name])))
+            links.append((f"{name} {record[name]}", link(f"{name}/one/", key=record[name])))
     if entity.name == "account":
-        found.append(("its logins", link("audit/", trail="access", actor=key)))
-    return [*found, ("its changes in the audit trail", link("audit/", subject=key, change=f"{entity.name}."))]
+        links.append(("its logins", link("audit/", trail="access", actor=key)))
+    return [*links, ("its changes in the audit log", link("audit/", subject=key, change=f"{entity.name}."))]
 
 
 _OF_TENANTS: Final = {

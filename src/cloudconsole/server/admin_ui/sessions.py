@@ -35,14 +35,14 @@ from cloudconsole.store.tables.activity import OPERATOR_LOGIN, OPERATOR_LOGOUT
 OPERATOR: Final = "operator"
 """Role that may sign in."""
 TOKEN_FIELD: Final = "csrfmiddlewaretoken"  # noqa: S105 - a name
-LARGEST_FORM: Final = 1_048_576
-"""Of an operator who is signed in: a domain's structured parts may be long."""
+MAX_FORM: Final = 1_048_576
+"""Bytes of a form from a signed-in operator; the JSON of a domain may be long."""
 
 _SESSION_ID: Final = re.compile(rf"{OPERATORS}[0-9a-f]{{48}}")
 
 
 class OperatorRequest(NamedTuple):
-    """An operator's request: whose, and the token that forms get."""
+    """Session of an operator's request, and the CSRF token for its forms."""
 
     session: Session
     token: str
@@ -53,12 +53,12 @@ class OperatorRequest(NamedTuple):
 
 
 class FormPost(NamedTuple):
-    """A form that an operator sent."""
+    """A submitted form."""
 
     visit: OperatorRequest
     fields: dict[str, str]
     is_current: bool
-    """Whether its token is this session's; else it is one of our own pages from before a sign-in."""
+    """Whether its token belongs to this session; otherwise the page is from before a sign-in."""
 
 
 class OperatorSessions:
@@ -68,12 +68,12 @@ class OperatorSessions:
         self._clock = clock
 
     def held(self, request: Request) -> list[str]:
-        """The ids of operators' sessions that the request has, live or not."""
+        """Return the operator session ids in the request's cookies, valid or not."""
         values = read_operator_cookies(request.head.header(b"cookie") or "", secure=request.secure)
         return [value for value in values if _SESSION_ID.fullmatch(value)]
 
     async def find(self, request: Request) -> OperatorRequest | None:
-        """The live session of an account that is an operator's now."""
+        """Return the valid session of an account that is an operator."""
         now = self._clock.now()
         for session_id in self.held(request):
             session = await self._sessions.lookup(hash_session_id(session_id), request.arrival, now)
@@ -90,10 +90,10 @@ class OperatorSessions:
         return visit
 
     async def receive(self, request: Request) -> FormPost:
-        """A form that an operator sent from one of our pages; refused where a foreign page may have sent it."""
+        """Read a form of a signed-in operator; reject forms that another site may have sent."""
         await self.require(request)
-        body = await read_body(request, LARGEST_FORM)
-        # Again: a body may take its time, and whoever sends it may be no operator any more.
+        body = await read_body(request, MAX_FORM)
+        # Checked again: the session may have ended while the body arrived.
         visit = await self.require(request)
         media_type(request, (FORM,))
         check_origin(request)
@@ -106,15 +106,15 @@ class OperatorSessions:
 
 
 def _is_from_ours(request: Request) -> bool:
-    """Whether the browser itself says that one of our pages sent this."""
+    """Return whether the Origin header names this console."""
     origin = request.head.origin
     return origin is not None and request.origin is not None and parse_origin(origin) == request.origin
 
 
-LOST: Final = "You are not signed in any more, and nothing was changed. Once you are, you come to the page you sent; \
-going back in your browser's history, past this sign-in, may still show what you typed."
+LOST: Final = "You are no longer signed in, and nothing was changed. After signing in you return to the page you sent; \
+going back in your browser's history may still show what you typed."
 _TOO_OLD: Final = "This page was too old: try again."
-_LONGEST_NEXT: Final = 2000
+_MAX_NEXT: Final = 2000
 
 
 class SignInView:
@@ -127,7 +127,7 @@ class SignInView:
         self._clock = clock
         self._renderer = renderer
         self.pages: Routes = {}
-        """Those to which a sign-in may go back."""
+        """Pages that may follow a sign-in."""
 
     async def show(self, request: Request) -> Response:
         query = parse_query(request)
@@ -145,10 +145,10 @@ class SignInView:
         try:
             self._tokens.check_login(request, fields.get(TOKEN_FIELD))
             username, password = (required_text(fields, name) for name in ("username", "password"))
-            session_id = await self._admit(request, username, password)
-        except (CsrfFailed, MissingField, InvalidCredentials, TooManyRequests) as refused:
-            request.outcome = refused.error
-            return self._form(request, onward, fields.get("username", ""), _words(refused), refused)
+            session_id = await self._login(request, username, password)
+        except (CsrfFailed, MissingField, InvalidCredentials, TooManyRequests) as error:
+            request.outcome = error.error
+            return self._form(request, onward, fields.get("username", ""), _message(error), error)
         return redirect(onward, cookie_headers(operator_cookie(session_id, secure=request.secure)))
 
     async def sign_out(self, request: Request) -> Response:
@@ -156,7 +156,7 @@ class SignInView:
             posted = await self._sessions.receive(request)
         except LoginRequired:
             if self._sessions.held(request):
-                # It may have ended a moment ago on another replica whose answer was lost.
+                # Another replica may just have ended it, and its response was lost.
                 await self._admission.writer.wait_for_replicas()
             raise
         if not posted.is_current:
@@ -165,26 +165,26 @@ class SignInView:
         return redirect(SIGN_IN_PATH, cookie_headers(clear_operator_cookie(secure=request.secure)))
 
     def send_there(self, request: Request) -> Response:
-        """To whoever asks for a page without being signed in; a form is lost, and they are told so."""
+        """Redirect a client without a session to the sign-in page, which says if a form was lost."""
         query = f"?{request.query.decode('latin-1')}" if request.query else ""
         path = request.path
         if request.method == "POST" and path.endswith("/change/"):
             path = path.removesuffix("change/") + "one/"
         onward = self._onward(path + query)
-        asked = {"lost": "1"} if request.method == "POST" else {}
-        asked |= {} if onward == OPERATOR_PATH else {"next": onward}
-        return redirect(SIGN_IN_PATH + ("?" + urlencode(asked) if asked else ""))
+        parameters = {"lost": "1"} if request.method == "POST" else {}
+        parameters |= {} if onward == OPERATOR_PATH else {"next": onward}
+        return redirect(SIGN_IN_PATH + ("?" + urlencode(parameters) if parameters else ""))
 
-    async def _admit(self, request: Request, username: str, password: str) -> str:
+    async def _login(self, request: Request, username: str, password: str) -> str:
         request.user = await self._admission.known_username(username)
-        wanted = SessionRequest(
+        session = SessionRequest(
             csrf_seed=self._tokens.new()[:SEED_LENGTH],
             replaces=self._sessions.held(request),
             prefix=OPERATORS,
             role=OPERATOR,
             event=OPERATOR_LOGIN,
         )
-        return await self._admission.login(request, username, password, wanted)
+        return await self._admission.login(request, username, password, session)
 
     def _form(
         self,
@@ -192,32 +192,32 @@ class SignInView:
         onward: str,
         username: str = "",
         problem: str | None = None,
-        refused: ApiError | None = None,
+        error: ApiError | None = None,
     ) -> Response:
-        kept = (token for token in request.head.cookies.csrf_tokens if self._tokens.is_ours(token))
-        token = next(kept, None) or self._tokens.new()
+        existing = (token for token in request.head.cookies.csrf_tokens if self._tokens.is_ours(token))
+        token = next(existing, None) or self._tokens.new()
         headers: HeaderList = cookie_headers(csrf_cookie(token, self._clock.now(), secure=request.secure))
-        if refused is not None and refused.retry_after is not None:
-            headers.append((b"retry-after", b"%d" % refused.retry_after))
+        if error is not None and error.retry_after is not None:
+            headers.append((b"retry-after", b"%d" % error.retry_after))
         return self._renderer.page(
             "sign_in.html",
             request,
-            status=200 if refused is None else refused.code,
+            status=200 if error is None else error.code,
             headers=headers,
             token=token,
             onward=onward,
             username=username,
             problem=problem,
-            is_refusal=refused is not None,
+            is_refusal=error is not None,
         )
 
-    def _onward(self, wanted: str) -> str:
-        """A page of ours to go to: the one that is wanted, if it is one."""
-        path = wanted.partition("?")[0]
-        is_plain = wanted.isascii() and wanted.isprintable() and " " not in wanted and len(wanted) <= _LONGEST_NEXT
+    def _onward(self, url: str) -> str:
+        """Return the URL if it is a page of this UI, otherwise the home page."""
+        path = url.partition("?")[0]
+        is_plain = url.isascii() and url.isprintable() and " " not in url and len(url) <= _MAX_NEXT
         is_page = "GET" in self.pages.get(path, {}) and path != SIGN_IN_PATH
-        return wanted if is_plain and is_page else OPERATOR_PATH
+        return url if is_plain and is_page else OPERATOR_PATH
 
 
-def _words(refused: ApiError) -> str:
-    return _TOO_OLD if isinstance(refused, CsrfFailed) else refused.message("en")
+def _message(error: ApiError) -> str:
+    return _TOO_OLD if isinstance(error, CsrfFailed) else error.message("en")

@@ -29,7 +29,7 @@ SIGN_OUT_PATH: Final = f"{OPERATOR_PATH}sign-out/"
 
 
 def link(path: str, /, **query: str | int | None) -> str:
-    """A path below `/admin/` with a query; what is None or empty is left out."""
+    """Return a path below `/admin/` with a query, without None and empty values."""
     given = {name: value for name, value in query.items() if value not in (None, "")}
     return OPERATOR_PATH + path + ("?" + urlencode(given) if given else "")
 
@@ -39,7 +39,7 @@ def title_of(plural: str) -> str:
 
 
 class _Compiled(BytecodeCache):
-    """Templates compiled once in a process, however many consoles it makes: that takes most of a console's start."""
+    """Cache of compiled templates per process; compiling takes most of a console's start-up time."""
 
     def __init__(self) -> None:
         self._codes: dict[tuple[str, str], CodeType | None] = {}
@@ -76,7 +76,7 @@ class Renderer:
             paths={"audit": AUDIT_PATH, "sign_in": SIGN_IN_PATH, "sign_out": SIGN_OUT_PATH},
         )
         for name in self._environment.list_templates():
-            # Read and compiled before the first call; a mistake in one is found at the start.
+            # Compiled at start-up, so that mistakes are found then.
             self._environment.get_template(name)
 
     def page(
@@ -86,14 +86,14 @@ class Renderer:
         return Response(status, html.encode(), [HTML_TYPE, *(headers or [])], policy=PAGE_POLICY)
 
     def moment(self, text: str) -> Markup | str:
-        """A record's time for people, in the console's time zone, with its offset where it has one; else it is UTC."""
-        told = notice_in(self._zone, text)
-        if told is None:
+        """Return a record's time as a `<time>` element in the console's time zone."""
+        local = notice_in(self._zone, text)
+        if local is None:
             return escape(text)
-        return Markup('<time datetime="{}">{}</time>').format(text, told)
+        return Markup('<time datetime="{}">{}</time>').format(text, local)
 
     def named(self, key: str, entity: EntityType) -> str:
-        """What people call one: its key, but for prices, whose keys are for programs."""
+        """Return the display name: the key, except for prices."""
         if entity is not PRICES:
             return key
         return price_name(
@@ -102,12 +102,12 @@ class Renderer:
 
 
 def _grouped(fields: Iterable[Any]) -> list[tuple[str, list[Any]]]:
-    """Fields that stand together, by what their group is called."""
+    """Group consecutive fields by their group's name."""
     return [(group, list(members)) for group, members in groupby(fields, lambda field: field.definition.group)]
 
 
 def notice_in(zone: tzinfo, text: str) -> str | None:
-    """A record's time in a time zone, with its offset where it has one; None for what is no time."""
+    """Format a record's time in a time zone, with any non-zero offset; None for other text."""
     try:
         moment = datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).astimezone(zone)
     except (ValueError, OverflowError):
@@ -117,20 +117,20 @@ def notice_in(zone: tzinfo, text: str) -> str | None:
 
 
 def redirect(location: str, headers: HeaderList | None = None) -> Response:
-    """On to another page, to be had by GET."""
+    """Redirect with 303, so that the client uses GET."""
     return Response(303, headers=[(b"location", location.encode("ascii")), *(headers or [])])
 
 
-LONGEST_QUERY: Final = 8192
+MAX_QUERY: Final = 8192
 _REPLACED: Final = str.maketrans("\0", "\ufffd")
-"""No name has a NUL, and PostgreSQL cannot even be asked for one: it goes the way of bytes that are no text."""
+"""NUL is replaced like invalid UTF-8: no name contains it, and PostgreSQL rejects it in a query."""
 
 
 def parse_query(request: Request) -> dict[str, str]:
-    """The first fields of the query; of a repeated one the last counts, and what is no text is none."""
+    """Parse the first fields of the query; the last of repeated ones counts, invalid UTF-8 is replaced."""
     query = request.query
-    if len(query) > LONGEST_QUERY:
-        query = query[:LONGEST_QUERY].rpartition(b"&")[0]
+    if len(query) > MAX_QUERY:
+        query = query[:MAX_QUERY].rpartition(b"&")[0]
     fields = query.split(b"&", MOST_FORM_FIELDS)[:MOST_FORM_FIELDS]
     try:
         pairs = list(form_pairs(b"&".join(fields).decode(errors="replace").encode()))
@@ -140,5 +140,5 @@ def parse_query(request: Request) -> dict[str, str]:
 
 
 def key_of(fields: Mapping[str, str]) -> str:
-    """The key of what a query or a form is about; nothing has one that is no text."""
+    """Return the entity key in a query or a form."""
     return fields.get("key", "").translate(_REPLACED)

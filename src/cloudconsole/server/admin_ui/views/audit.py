@@ -1,4 +1,4 @@
-"""The audit trails, to be read: what operators changed, and who logged in."""
+"""Audit log and access log page."""
 
 from collections.abc import Mapping
 from datetime import tzinfo
@@ -19,20 +19,20 @@ from cloudconsole.server.http.response import Response
 
 PAGE: Final = 50
 MAX_DESCRIPTION: Final = 300
-"""Of one value: a domain's may have a megabyte."""
+"""Characters of one value; a domain's may be a megabyte long."""
 _ACCESS: Final = "access"
-_TRAIL: Final = FormField("trail", "Trail", "", "choice", choices=("changes", _ACCESS))
+_LOG: Final = FormField("trail", "Log", "", "choice", choices=("changes", _ACCESS))
 _CONTROLS: Final = (
     FormField(
         "actor",
         "Who",
-        "such as web:operator for one at these pages, or a command's user of the system; of logins, the account",
+        "such as web:operator in this UI, or the system user of a command; for logins, the account",
         "text",
         ("actor",),
     ),
-    FormField("change", "Change", "how it begins, such as account. or login", "text", ("change",)),
-    FormField("subject", "Of what", "the name or id of what was changed", "text", ("subject",)),
-    FormField("since", "Since", "from this time on", "time", ("since",)),
+    FormField("change", "Change", "prefix, such as account. or login", "text", ("change",)),
+    FormField("subject", "Subject", "name or id of the changed entity", "text", ("subject",)),
+    FormField("since", "Since", "from this time", "time", ("since",)),
     FormField("until", "Until", "before this time", "time", ("until",)),
 )
 _SUBJECTS: Final = frozenset(entity.name for entity in ENTITY_TYPES)
@@ -51,8 +51,8 @@ class AuditView:
         try:
             search = _search(wanted, query.get("after", ""), self._context.executor.zone, is_access=is_access)
             lines = await (self._accesses(search) if is_access else self._changes(search))
-        except OperatorError as refused:
-            problems = form_problems(refused, _CONTROLS)
+        except OperatorError as error:
+            problems = form_problems(error, _CONTROLS)
         is_more = len(lines) > PAGE
         lines = lines[:PAGE]
         log = {"trail": _ACCESS} if is_access else {}
@@ -64,7 +64,7 @@ class AuditView:
             is_access=is_access,
             lines=lines,
             filters=[
-                BoundField(_TRAIL, _ACCESS if is_access else "changes"),
+                BoundField(_LOG, _ACCESS if is_access else "changes"),
                 *(
                     BoundField(control, wanted.get(control.name, ""), problems.of_fields.get(control.name))
                     for control in _CONTROLS
@@ -86,7 +86,7 @@ class AuditView:
 
 
 def describe_changes(tx: OperatorTransaction, search: AuditQuery) -> list[Record]:
-    """Lines of what operators changed, with what that was in words and the page of it."""
+    """Return audit log entries with a description and a link to the changed entity."""
     return [
         {
             **line,
@@ -100,7 +100,7 @@ def describe_changes(tx: OperatorTransaction, search: AuditQuery) -> list[Record
 
 
 def _describe(record: Record | None, zone: tzinfo) -> Record | None:
-    """A record with its times as the pages show all times."""
+    """Return a record with times formatted for display."""
     if record is None:
         return None
     return {
@@ -109,7 +109,7 @@ def _describe(record: Record | None, zone: tzinfo) -> Record | None:
 
 
 def _page_of(line: Record) -> str | None:
-    """Where what was changed is, if it should be there still."""
+    """Return the link to the changed entity, unless it was removed."""
     name = line["change"].partition(".")[0]
     if name not in _SUBJECTS or line["after"] is None or line["subject"] is None:
         return None
@@ -118,7 +118,7 @@ def _page_of(line: Record) -> str | None:
 
 def _search(wanted: Mapping[str, str], after: str, zone: tzinfo, *, is_access: bool) -> AuditQuery:
     if is_access and "subject" in wanted:
-        raise ValidationError([(("subject",), "the access trail has none: give the actor")])
+        raise ValidationError([(("subject",), "access log entries have no subject: use Who")])
     texts: dict[str, Any] = {name: wanted.get(name) for name in ("actor", "change", "subject")}
     moments: dict[str, Any] = {name: _moment(name, wanted[name], zone) for name in ("since", "until") if name in wanted}
     line = int(after) if after.isascii() and after.isdecimal() and len(after) <= 18 else None

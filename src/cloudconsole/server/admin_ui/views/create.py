@@ -1,4 +1,4 @@
-"""Create page, news preview."""
+"""Create page, and preview of news."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -35,7 +35,7 @@ from cloudconsole.store.sessions import Session
 
 class Preview(NamedTuple):
     date: str
-    """As tenants read it."""
+    """Formatted as for tenants."""
     title: str
     url: str
     is_upcoming: bool
@@ -43,8 +43,8 @@ class Preview(NamedTuple):
     @classmethod
     def of(cls, record: Record, executor: DatabaseExecutor) -> "Preview":
         moment = datetime.strptime(record["date"], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
-        told = f"{moment.astimezone(executor.zone):%Y-%m-%d %H:%M:%S}"
-        return cls(told, record["title"], record["url"], moment.timestamp() > executor.now())
+        date = f"{moment.astimezone(executor.zone):%Y-%m-%d %H:%M:%S}"
+        return cls(date, record["title"], record["url"], moment.timestamp() > executor.now())
 
 
 def is_preview(entity: EntityType, fields: Mapping[str, str]) -> bool:
@@ -58,18 +58,18 @@ class _Rollback(Exception):
 def dry_run(
     executor: DatabaseExecutor, who: Session, work: Callable[[OperatorTransaction], ChangeResult]
 ) -> ChangeResult:
-    """What a change would do; nothing is changed."""
-    found: list[ChangeResult] = []
+    """Run a change, roll it back and return its result."""
+    results: list[ChangeResult] = []
     try:
         with executor.writing(who) as tx:
-            found.append(work(tx))
+            results.append(work(tx))
             raise _Rollback
     except _Rollback:
-        return found[0]
+        return results[0]
 
 
 FRESH: Final = "fresh"
-"""The hidden field with the key that the new one gets, where it is made up."""
+"""Hidden field with a generated key for the new entity."""
 
 
 class CreateView:
@@ -91,8 +91,8 @@ class CreateView:
         previews = is_preview(self._entity, posted.fields)
         try:
             done = await context.executor.write(partial(self._add, posted, previews=previews))
-        except OperatorError as refused:
-            return await self._again(request, posted, form_problems(refused, self._controls), 422)
+        except OperatorError as error:
+            return await self._again(request, posted, form_problems(error, self._controls), 422)
         added = done.after or {}
         if previews:
             return await self._again(request, posted, Problems(), 200, Preview.of(added, context.executor))
@@ -107,23 +107,23 @@ class CreateView:
         force = "add" in self._entity.overridable and "force" in fields
         if self._entity is ACCOUNTS:
             values = {name: value for name, value in values.items() if not name.startswith("password")}
-            # Hashed before the transaction: it takes its time, in which others could not write.
+            # Hashed before the transaction: hashing is slow, and a transaction blocks other writers.
             values["password_hash"] = hash_password(self._checked_password(values, fields))
         if previews:
             return dry_run(executor, posted.visit.session, lambda tx: self._entity.add(tx, values))
         fresh = fields.get(FRESH, "") if self._entity.key not in values else ""
         with executor.writing(posted.visit.session, force=force) as tx:
-            # A form that is sent twice, as by two clicks, adds one thing all the same.
+            # A form sent twice, as by a double click, adds one entity.
             return self._entity.add_once(tx, fresh, values) if fresh else self._entity.add(tx, values)
 
     def _checked_password(self, values: Values, fields: Mapping[str, str]) -> str:
-        """The password that was typed; refused together with what is wrong with the account."""
+        """Return the password; report its errors together with those of the account."""
         findings: list[FieldError] = []
         try:
             with self._context.executor.reading() as tx:
                 ACCOUNTS.check_new(tx, values)
-        except ValidationError as refused:
-            findings += refused.errors
+        except ValidationError as error:
+            findings += error.errors
         role: Role = "operator" if values.get("role") == "operator" else "tenant"
         findings += actions.password_errors(fields, self._context.executor.password_policy, role)
         raise_if_invalid(findings)

@@ -1,4 +1,4 @@
-"""Detail/edit page, quota usage panel."""
+"""Detail and edit page, with quota usage."""
 
 from functools import partial
 from typing import Final, NamedTuple
@@ -53,7 +53,7 @@ class QuotaUsage(NamedTuple):
 
 
 def quota_usage(tx: OperatorTransaction, tenant: str) -> list[QuotaUsage]:
-    """The quotas from which resources take, and what they have taken."""
+    """Return limit and usage of the quotas that resources count against."""
     limits, used = QUOTAS.show(tx, tenant), quota_usage_of(tx, find_tenant(tx, tenant)["id"])
     return [
         QuotaUsage(label_of(name, "quota"), unit_of("quota", name), amount, limits[name])
@@ -62,21 +62,21 @@ def quota_usage(tx: OperatorTransaction, tenant: str) -> list[QuotaUsage]:
 
 
 CHANGED_MEANWHILE: Final = (
-    "It was changed since this page was made, and nothing of yours was saved. What is new is in the form, \
-and beside what you typed: look it through, and save again."
+    "It was changed after this page was loaded, and nothing was saved. The form shows the current values next to \
+yours: check them and save again."
 )
 
 
 CONFLICT: Final = 409
-"""What was sent is about something that is not so any more."""
+"""Status of an edit conflict."""
 
 
 class Stale(Exception):
-    """The record is not the one any more that the form was made from."""
+    """The record changed after the form was rendered."""
 
 
 class LoadedRecord(NamedTuple):
-    """One thing, and what its page needs besides."""
+    """A record and the other data of its page."""
 
     record: Record
     fields: tuple[FormField, ...]
@@ -185,7 +185,7 @@ class DetailView:
         )
 
     def _merged(self, current: list[BoundField], controls: tuple[FormField, ...], posted: FormPost) -> list[BoundField]:
-        """The record as it is now, with what was typed in its place; where both differ, both are shown."""
+        """Merge edits into the current record; where both differ, show both."""
         typed = {field.definition.name: field.text for field in submitted_fields(controls, posted.fields, Problems())}
         own = changed_fields(controls, posted.fields)
         return [
@@ -204,5 +204,5 @@ class DetailView:
             used = quota_usage_of(tx, find_tenant(tx, key)["id"])
             notes = {name: f"{amount} in use" for name, amount in used.items()}
         state = state_of(entity, record, format_utc(tx.now))
-        standing = quota_usage(tx, key) if entity is TENANTS else []
-        return LoadedRecord(record, controls, state, notes, suggestions_for(tx, controls), standing)
+        usage = quota_usage(tx, key) if entity is TENANTS else []
+        return LoadedRecord(record, controls, state, notes, suggestions_for(tx, controls), usage)

@@ -1,4 +1,4 @@
-"""The first page: the places there are, what operators changed last, and the news still to appear."""
+"""Home page: sections, latest changes and upcoming news."""
 
 from typing import Final
 
@@ -17,16 +17,16 @@ from cloudconsole.store.tables import news
 _CHANGES: Final = 10
 _UPCOMING: Final = 5
 _SECTIONS: Final = {
-    "tenant": "Customers; each has accounts, quotas, resources, domains and URLs of its own.",
+    "tenant": "Customers with their accounts, quotas, resources, domains and URLs.",
     "account": "Who can log in, and for which tenant; passwords, sessions, failed logins.",
-    "quota": "How much a tenant may have, and what of it is in use. Every tenant has all of them.",
-    "node": "The places where resources are; a disabled one takes no new ones.",
-    "price": "What an hour costs by kind, unit and node, from a moment on.",
-    "resource": "Cloud hosts, disks, images and the rest: what counts in quotas and costs money.",
-    "flavor": "The sizes of cloud hosts that tenants are offered.",
-    "url": "The common URLs on a tenant's overview.",
+    "quota": "Limits of a tenant, and how much of them is in use.",
+    "node": "Locations of resources; a disabled node accepts no new ones.",
+    "price": "Hourly prices by kind, unit and node, with a start time.",
+    "resource": "Cloud hosts, disks, images and others that count against quotas and cost money.",
+    "flavor": "Sizes of cloud hosts offered to tenants.",
+    "url": "Common URLs on a tenant's overview.",
     "domain": "Accelerated domains, with their cache behaviors, access rules and origins.",
-    "news": "What all tenants read; an item may appear at a later time.",
+    "news": "Announcements for all tenants; an item can be scheduled.",
 }
 
 

@@ -1,4 +1,4 @@
-"""The page that lists a noun: so many at a time, from a key on, and never all of them counted."""
+"""List page with keyset pagination and no total count."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -20,14 +20,12 @@ from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response
 
 PAGE: Final = 50
-"""So many on one page."""
-_KEPT_FOR_ADDING: Final = ("tenant", "node")
-"""The filters that are fields of a new one, too."""
+"""Rows per page."""
+_PREFILLING_FILTERS: Final = ("tenant", "node")
+"""Filters that prefill the create form."""
 
 
 class ListRow(NamedTuple):
-    """One line of a list."""
-
     key: str
     record: Record
     state: str | None
@@ -52,8 +50,8 @@ class ListView:
             found, suggestions = await self._context.executor.read(
                 partial(self._read, wanted, query.get("after") or None)
             )
-        except OperatorError as refused:
-            problems = form_problems(refused, self._controls)
+        except OperatorError as error:
+            problems = form_problems(error, self._controls)
         is_more = len(found) > PAGE
         found = found[:PAGE]
         path = f"{self._entity.name}/"
@@ -70,7 +68,7 @@ class ListView:
                 BoundField(control, wanted.get(control.name, ""), problems.of_fields.get(control.name))
                 for control in self._controls
             ],
-            adding=link(f"{path}add/", **{name: wanted.get(name) for name in _KEPT_FOR_ADDING}),
+            adding=link(f"{path}add/", **{name: wanted.get(name) for name in _PREFILLING_FILTERS}),
             is_filtered=bool(wanted),
             is_first="after" not in query,
             first=link(path, **wanted),
@@ -99,12 +97,12 @@ class ListView:
 def _control(name: str, chosen: Filter) -> FormField:
     kind: Kind = "switch" if chosen.is_switch else "choice" if chosen.choices else "text"
     suggests = name if name in ("tenant", "node") else None
-    hint = "capital letters count" if name == "prefix" else ""
+    hint = "case-sensitive" if name == "prefix" else ""
     return FormField(name, _label(name, chosen), hint, kind, (name,), choices=chosen.choices, suggests=suggests)
 
 
 def _label(name: str, chosen: Filter) -> str:
-    """`Only the disabled ones` for a switch, `Id or name begins with` for a prefix, else the name of what is given."""
+    """Return `Only the disabled ones` for a switch, `Id or name begins with` for a prefix, otherwise the field name."""
     if chosen.is_switch:
         return title_of(chosen.help)
     if name == "prefix":
