@@ -144,8 +144,8 @@ def test_the_welcome_tells_what_is_unlike_an_ordinary_console(tmp_path: Path) ->
     flags = ("--test-mode", "--seed", "7", "--clock", "2026-01-01T00:59:30Z", "--clock-fixed")
     with running_server(tmp_path, *flags, is_first=True) as server:
         assert "the clock stands at 2026-01-01T00:59:30Z\n" in server.banner
-        assert "ids and tokens are the same at every start: anyone can know them\n" in server.banner
-        assert "test mode: POST /_test/reset, /_test/clock and /_test/fault steer this console\n" in server.banner
+        assert "ids and tokens are the same at every start, and predictable\n" in server.banner
+        assert "test mode: POST /_test/reset, /_test/clock and /_test/fault control this console\n" in server.banner
 
 
 def begin_delayed_call(server: RunningServer) -> http.client.HTTPConnection:

@@ -1,4 +1,4 @@
-"""/_test/ endpoints."""
+"""Endpoints below `/_test/`: reset, clock and faults."""
 
 import asyncio
 import re
@@ -28,13 +28,13 @@ from cloudconsole.spec.i18n import Text
 
 MOST_BYTES = 65_536
 
-# By Python's own float, numbers out of its range are infinite instead of an error.
+# Python's float turns numbers out of range into infinity instead of raising an error.
 _decode: Final = Decoder(float_hook=float).decode
 _LONG_NUMBER: Final = re.compile("(?<![0-9])([0-9]{1000})[0-9]+")
 
 
 async def read_fields(request: Request, known: Collection[str]) -> Fields:
-    """The body's fields, which are JSON; null is as good as absent. Where none are known, nor is a body needed."""
+    """Return the fields of a JSON body without nulls; without known fields the body is optional."""
     body = await read_body(request, MOST_BYTES)
     if not (known or body or request.head.media_type):
         return {}
@@ -43,7 +43,7 @@ async def read_fields(request: Request, known: Collection[str]) -> Fields:
     for name in fields:
         if name not in known:
             among = ", ".join(known) or "-"
-            refuse(name[:64], f"is not known here; these are: {among}", f"未知；可用的字段为：{among}")
+            refuse(name[:64], f"is unknown; known fields: {among}", f"未知；可用的字段为：{among}")
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -53,7 +53,7 @@ def _parse(body: bytes) -> Fields:
         try:
             fields = _decode(text)
         except ValidationError:
-            # Well-formed so far, with a whole number too long to hold. No field of ours is as long, so its end may go.
+            # Well-formed, but with an integer too long to decode. No valid value is as long, so truncate it.
             fields = _decode(_LONG_NUMBER.sub(r"\1", text))
     except (ValueError, MsgspecError, RecursionError):
         raise MalformedBody from None
@@ -82,7 +82,7 @@ def whole_number(fields: Fields, name: str, low: int, high: int) -> int | None:
 
 def number(fields: Fields, name: str, low: float, high: float) -> float | None:
     value = fields.get(name)
-    # A comparison with what is no number is never true.
+    # NaN fails every comparison.
     if value is not None and (type(value) not in (int, float) or not low <= value <= high):
         refuse(name, f"must be a number from {low} to {high}", f"必须是 {low} 到 {high} 的数字")
     return value
@@ -110,13 +110,13 @@ MOST_TIMES: Final = 1_000_000
 LONGEST_DELAY: Final = 60
 LONGEST_WAIT: Final = 3600
 FARTHEST: Final = 10**12
-"""Seconds that a clock may be asked to go at once; where it may arrive is another question."""
+"""Maximum of `advance` in seconds; the resulting time is checked separately."""
 
 _DONE: Final = Text("Done.", "已完成。")
 
 
 class Controls:
-    """Of one worker: another would know nothing of them."""
+    """Test controls; they need a single worker, since workers do not share them."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class Controls:
         writer: Writer,
         sessions: Sessions,
     ) -> None:
-        """The store and the seeded stream are kept as they are now."""
+        """Save the current state of the store and the random source for `reset`."""
         self._clock = clock
         self._seeded = seeded
         self._zone: tzinfo = settings.zone
@@ -134,14 +134,14 @@ class Controls:
         self._sessions = sessions
         self._store = StoreSnapshot(settings.data)
         self._faults = Faults(settings.max_body)
-        self._gate = DrainBarrier()
+        self._barrier = DrainBarrier()
         self._one_at_a_time = asyncio.Lock()
-        """Of what steers: each finds the console as the one before left it."""
+        """Serialises the control requests."""
         if seeded is not None:
             seeded.keep_place()
 
     def around(self, routes: Routes) -> Routes:
-        """The console's routes with faults before them, and the controls beside them."""
+        """Return the routes with fault injection, plus the control routes."""
         faulty = {
             path: {method: self._faults.around(route) for method, route in routes[path].items()}
             for path in FAULTY_PATHS
@@ -152,34 +152,34 @@ class Controls:
             FAULT_PATH: {"GET": Route(OTHER, self.tell_faults), "POST": Route(OTHER, self.order_fault)},
         }
         gated = {
-            path: {method: self._gate.around(route) for method, route in methods.items()}
+            path: {method: self._barrier.around(route) for method, route in methods.items()}
             for path, methods in {**routes, **faulty}.items()
         }
         return {**gated, **controls}
 
     async def reset(self, request: Request) -> Response:
-        """Content, sessions, throttles, clock and tokens as they were at the start, and no fault to come."""
+        """Restore content, sessions, throttles, clock and tokens, and clear all faults."""
         check_origin(request)
         await read_fields(request, ())
         async with self._one_at_a_time:
-            # First of all, so that no call that a fault delays is waited for.
+            # First, so that the barrier does not wait for requests delayed by a fault.
             self._faults.forget()
-            async with self._gate.closed():
+            async with self._barrier.closed():
                 await self._sessions.flush_touches()
                 await self._writer.write(self._store.restore)
                 self._clock.reset()
                 if self._seeded is not None:
                     self._seeded.restart()
-                return self._answer(request, self._time())
+                return self._respond(request, self._time())
 
     async def tell_time(self, request: Request) -> Response:
         check_origin(request)
-        return self._answer(request, self._time())
+        return self._respond(request, self._time())
 
     async def tell_faults(self, request: Request) -> Response:
-        """Those that are still to come."""
+        """Return the pending faults."""
         check_origin(request)
-        return self._answer(request, {"faults": self._faults.coming})
+        return self._respond(request, {"faults": self._faults.coming})
 
     async def move_clock(self, request: Request) -> Response:
         check_origin(request)
@@ -188,14 +188,14 @@ class Controls:
             raise MissingField("now")
         fixed = switch(fields, "fixed")
         async with self._one_at_a_time:
-            # Uses are written down behind their calls: a jump before that would end a session that was in use.
+            # Session use is recorded asynchronously: jumping first would expire sessions in use.
             await self._sessions.flush_touches()
             moment = self._moment(fields)
             if moment is not None:
                 self._clock.set(moment)
             if fixed is not None:
                 (self._clock.fix if fixed else self._clock.run)()
-            return self._answer(request, self._time())
+            return self._respond(request, self._time())
 
     async def order_fault(self, request: Request) -> Response:
         check_origin(request)
@@ -210,16 +210,16 @@ class Controls:
             return await self.tell_faults(request)
 
     def end_delays(self) -> None:
-        """Let no call that a fault delays hold up the console's stop."""
+        """Drop requests delayed by a fault, so that they do not delay shutdown."""
         self._faults.forget()
 
     def close(self) -> None:
         self._store.close()
 
     def _moment(self, fields: Fields) -> float | None:
-        """Where the clock goes, if anywhere."""
+        """Return the requested time, if any."""
         if "now" in fields and "advance" in fields:
-            refuse("advance", "cannot stand beside 'now'", "不能与“now”同时给出")
+            refuse("advance", "cannot be combined with 'now'", "不能与“now”同时给出")
         try:
             if "now" in fields:
                 return read_moment(fields["now"], self._zone)
@@ -235,7 +235,7 @@ class Controls:
     def _time(self) -> dict[str, Any]:
         return {"now": format_utc(self._clock.now()), "fixed": self._clock.is_fixed}
 
-    def _answer(self, request: Request, data: dict[str, Any]) -> Response:
+    def _respond(self, request: Request, data: dict[str, Any]) -> Response:
         return json_response(envelope.success(_DONE, request.head.language, envelope.encode(data)))
 
 
@@ -248,10 +248,10 @@ def _read_fault(fields: Fields) -> Fault:
     if not ends and not delay:
         raise MissingField("error")
     if len(ends) > 1:
-        refuse(ends[1], f"cannot stand beside '{ends[0]}'", f"不能与“{ends[0]}”同时给出")
+        refuse(ends[1], f"cannot be combined with '{ends[0]}'", f"不能与“{ends[0]}”同时给出")
     retry_after = whole_number(fields, "retryAfter", 0, LONGEST_WAIT)
     if retry_after is not None and not (error or status):
-        refuse("retryAfter", "needs 'error' or 'status' beside it", "需要同时给出“error”或“status”")
+        refuse("retryAfter", "needs 'error' or 'status'", "需要同时给出“error”或“status”")
     return Fault(
         left=whole_number(fields, "times", 1, MOST_TIMES) or 1,
         call=one_of(fields, "call", FAULTY_CALLS),

@@ -1,4 +1,4 @@
-"""Fault injection, droppable connections."""
+"""Fault injection, and connections that can be dropped."""
 
 import asyncio
 from collections.abc import Callable
@@ -30,17 +30,17 @@ _WITH_DETAILS: Final[dict[type[ApiError], Callable[[Request], ApiError]]] = {
     errors.TooManyRequests: lambda _: errors.TooManyRequests(1),
     errors.InternalError: lambda request: errors.InternalError(request.request_id),
 }
-"""Those that say more than their name."""
+"""Constructors of errors that need arguments."""
 
 CATALOGUE: Final[dict[str, type[ApiError]]] = {kind.error: kind for kind in ApiError.__subclasses__()}
 
 
 class Fault(Struct, omit_defaults=True, rename="camel"):
-    """One thing that goes wrong, so many times more."""
+    """A fault to inject into the next `left` matching requests."""
 
     left: int
     call: str | None = None
-    """An action or another call of the interface; any where none is named."""
+    """Action or other operation; None matches every request."""
     delay: float = 0
     error: str | None = None
     status: int | None = None
@@ -48,24 +48,24 @@ class Fault(Struct, omit_defaults=True, rename="camel"):
     retry_after: int | None = None
 
     def apply(self, request: Request) -> Response | None:
-        """Do what it is there for, but for the delay; None where the call is then answered as it always is."""
+        """Apply the fault after its delay; return None to continue with the normal response."""
         if self.drop:
             _drop(request)
         if self.error is not None:
-            raise self._refusal(CATALOGUE[self.error], request)
+            raise self._error(CATALOGUE[self.error], request)
         if self.status is None:
             return None
-        waits = [] if self.retry_after is None else [(b"retry-after", b"%d" % self.retry_after)]
-        return Response(self.status, headers=waits)
+        headers = [] if self.retry_after is None else [(b"retry-after", b"%d" % self.retry_after)]
+        return Response(self.status, headers=headers)
 
-    def _refusal(self, kind: type[ApiError], request: Request) -> ApiError:
+    def _error(self, kind: type[ApiError], request: Request) -> ApiError:
         make = _WITH_DETAILS.get(kind)
         if kind is errors.TooManyRequests and self.retry_after is not None:
             return errors.TooManyRequests(self.retry_after)
-        refusal = kind() if make is None else make(request)
+        error = kind() if make is None else make(request)
         if self.retry_after is not None:
-            refusal.retry_after = self.retry_after
-        return refusal
+            error.retry_after = self.retry_after
+        return error
 
 
 def _drop(request: Request) -> NoReturn:
@@ -74,34 +74,34 @@ def _drop(request: Request) -> NoReturn:
 
 
 class Faults:
-    """Those that are still to come, in the order in which they were asked for."""
+    """Pending faults, in the order in which they were requested."""
 
-    def __init__(self, most_body: int) -> None:
-        self._most_body = most_body
+    def __init__(self, max_body: int) -> None:
+        self._max_body = max_body
         self.coming: list[Fault] = []
         self._forgotten = asyncio.Event()
 
     def forget(self) -> None:
-        """None is to come any more, and calls that one delays are dropped: they belong to what is over."""
+        """Clear all faults and drop the requests that they delay."""
         self.coming.clear()
         self._forgotten.set()
         self._forgotten = asyncio.Event()
 
     def around(self, route: Route) -> Route:
-        """The route with faults before it: they strike before a call is looked at."""
+        """Return the route with fault injection before the endpoint."""
         endpoint: Endpoint = route.endpoint
 
-        async def struck_or_answered(request: Request) -> Response:
+        async def endpoint_with_faults(request: Request) -> Response:
             fault = await self._next_for(request, route.call)
             if fault is None:
                 return await endpoint(request)
             await self._wait(fault.delay, request)
             return fault.apply(request) or await endpoint(request)
 
-        return Route(route.call, struck_or_answered)
+        return Route(route.call, endpoint_with_faults)
 
     async def _wait(self, seconds: float, request: Request) -> None:
-        """Wait so long, but not for a caller that has gone."""
+        """Wait, but stop if the client disconnects."""
         if not seconds:
             return
         forgotten = self._forgotten
@@ -124,7 +124,7 @@ class Faults:
         return None
 
     async def _action_of(self, request: Request) -> str:
-        body = await read_body(request, self._most_body)
+        body = await read_body(request, self._max_body)
         try:
             return str(parse_fields(body, request.head.media_type, ("action",)).get("action"))
         except ApiError:
@@ -139,7 +139,7 @@ class DroppableProtocol(LimitedProtocol):
 
     @override
     def eof_received(self) -> bool:  # type: ignore[override]
-        # One that only ends its sending side looks the same, and is answered yet.
+        # A half-closed connection looks the same and still gets its response.
         self._gone.set()
         return super().eof_received()
 

@@ -1,4 +1,4 @@
-"""What a console has of its own instead of the machine's: its clock, its randomness, and controls for tests."""
+"""Clock, random source and test controls of a server."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,14 +21,14 @@ from cloudconsole.store.tables import sessions
 
 @dataclass(frozen=True)
 class ServerRuntime:
-    """As it stands, that of every ordinary console: the machine's clock, the system's randomness, and no controls."""
+    """Runtime of a server; the defaults are those of an ordinary console."""
 
     clock: Clock = SystemClock()
     randomness: RandomSource = SYSTEM_RANDOM
     make_controls: Callable[[Settings, Writer, Sessions], Controls] | None = None
-    """In test mode only."""
+    """Set in test mode only."""
     lifeline: int | None = None
-    """A pipe at whose end the console ends, too."""
+    """File descriptor of a pipe; the server exits when it closes."""
 
     @property
     def is_ordinary(self) -> bool:
@@ -38,28 +38,28 @@ class ServerRuntime:
 
     @property
     def protocol(self) -> type[LimitedProtocol]:
-        """Of its connections."""
+        """Protocol class of connections."""
         return DroppableProtocol if self.make_controls else LimitedProtocol
 
     def describe(self) -> list[str]:
-        """What is unlike an ordinary console, a line each."""
+        """Return one line per difference from an ordinary console."""
         clock, lines = self.clock, []
         if isinstance(clock, ControllableClock):
             lines.append(f"the clock {'stands at' if clock.is_fixed else 'runs from'} {format_utc(clock.now())}")
         if isinstance(self.randomness, SeededRandomSource):
-            lines.append("ids and tokens are the same at every start: anyone can know them")
+            lines.append("ids and tokens are the same at every start, and predictable")
         if self.make_controls:
-            lines.append(f"test mode: POST {RESET_PATH}, {CLOCK_PATH} and {FAULT_PATH} steer this console")
+            lines.append(f"test mode: POST {RESET_PATH}, {CLOCK_PATH} and {FAULT_PATH} control this console")
         return lines
 
     def end_older_sessions(self, data: Path) -> None:
-        """Seeded ids come again: those of an earlier run must not be in the way, nor let anyone in."""
+        """Delete sessions of earlier runs: seeded ids repeat and would conflict or grant access."""
         if isinstance(self.randomness, SeededRandomSource):
             with opened(data, "activity") as engine, engine.begin() as connection:
                 connection.execute(delete(sessions))
 
     def begin(self, data: Path) -> None:
-        """To be called in a worker before it serves the store in a folder; one before it may have died."""
+        """Prepare a worker that may replace one that died."""
         self.end_older_sessions(data)
         if isinstance(self.randomness, SeededRandomSource):
             self.randomness.restart()

@@ -15,62 +15,62 @@ from cloudconsole.store.sqlite.engine import database_file
 
 
 class StoreSnapshot:
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        # Made by one thread and put back by another, never at once.
-        self._kept = {part: sqlite3.connect(":memory:", check_same_thread=False) for part in DATABASE_NAMES}
-        with consistent_snapshot(folder, DATABASE_NAMES) as connections:
+    def __init__(self, data: Path) -> None:
+        self._data = data
+        # Used by several threads, but never concurrently.
+        self._copies = {part: sqlite3.connect(":memory:", check_same_thread=False) for part in DATABASE_NAMES}
+        with consistent_snapshot(data, DATABASE_NAMES) as connections:
             for part, connection in connections.items():
-                connection.backup(self._kept[part])
+                connection.backup(self._copies[part])
 
     def restore(self) -> None:
-        """Each part in one transaction: whoever has the store open sees it from then on."""
+        """Restore each database in one transaction, visible to all open connections."""
         try:
-            for part, kept in self._kept.items():
-                with closing(connect(database_file(self._folder, part))) as store:
-                    kept.backup(store)
-                    # The whole content went through the log, which would grow with every test.
+            for part, copy in self._copies.items():
+                with closing(connect(database_file(self._data, part))) as store:
+                    copy.backup(store)
+                    # The restore writes the whole content to the WAL, which would grow with every test.
                     store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.Error as problem:
             raise Unavailable from problem
 
     def close(self) -> None:
-        for kept in self._kept.values():
-            kept.close()
+        for copy in self._copies.values():
+            copy.close()
 
 
 class DrainBarrier:
     def __init__(self) -> None:
-        self._open, self._nobody_within = asyncio.Event(), asyncio.Event()
+        self._open, self._drained = asyncio.Event(), asyncio.Event()
         self._open.set()
-        self._nobody_within.set()
-        self._within = 0
+        self._drained.set()
+        self._running = 0
 
     def around(self, route: Route) -> Route:
-        """The route with the gate before it: a call waits there while it is closed."""
+        """Return the route with a barrier at which requests wait while it is closed."""
         endpoint: Endpoint = route.endpoint
 
-        async def let_in(request: Request) -> Response:
-            # Asked again, since it may have been closed anew before this call's turn came.
+        async def endpoint_behind_barrier(request: Request) -> Response:
+            # In a loop: it may close again before this task runs.
             while not self._open.is_set():
                 await self._open.wait()
-            self._within += 1
-            self._nobody_within.clear()
+            self._running += 1
+            self._drained.clear()
             try:
                 return await endpoint(request)
             finally:
-                self._within -= 1
-                if not self._within:
-                    self._nobody_within.set()
+                self._running -= 1
+                if not self._running:
+                    self._drained.set()
 
-        return Route(route.call, let_in)
+        return Route(route.call, endpoint_behind_barrier)
 
     @asynccontextmanager
     async def closed(self) -> AsyncIterator[None]:
-        """While no call is under way; to be held by one at a time."""
+        """Hold back new requests and wait for running ones; one user at a time."""
         self._open.clear()
         try:
-            await self._nobody_within.wait()
+            await self._drained.wait()
             yield
         finally:
             self._open.set()
