@@ -106,14 +106,14 @@ def submitted_texts(text: str) -> Problems:
     return Problems((Problem(text),))
 
 
-def form_problems(refused: OperatorError, controls: Sequence[FormField]) -> Problems:
+def form_problems(error: OperatorError, controls: Sequence[FormField]) -> Problems:
     """Assign the errors to the fields of a form."""
-    if not isinstance(refused, ValidationError):
-        text = str(refused)
-        return Problems((Problem(text[:1].upper() + text[1:]),), may_be_forced=isinstance(refused, OverridableError))
+    if not isinstance(error, ValidationError):
+        text = str(error)
+        return Problems((Problem(text[:1].upper() + text[1:]),), may_be_forced=isinstance(error, OverridableError))
     problems: list[Problem] = []
     of_fields: dict[str, str] = {}
-    for finding in sorted(refused.errors, key=partial(_position, controls)):
+    for finding in sorted(error.errors, key=partial(_position, controls)):
         control = _control_of(finding, controls)
         if control is None:
             path, message = finding
