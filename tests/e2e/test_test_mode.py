@@ -176,7 +176,7 @@ def test_nothing_is_taken_from_a_proxy(tmp_path: Path, flags: list[str]) -> None
     with started("--sample", *flags, cwd=tmp_path) as console, console.caller() as caller:
         refused = caller.send("GET", "/api/", {"X-Forwarded-For": "192.0.2.1"})
         assert refused.error == "invalid_host"
-        assert "takes nothing that a proxy passes on" in refused.envelope["message"]
+        assert "does not accept requests forwarded by a proxy" in refused.envelope["message"]
 
 
 def test_a_name_that_leads_to_others_is_refused() -> None:

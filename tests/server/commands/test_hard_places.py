@@ -146,9 +146,9 @@ def test_a_log_that_cannot_be_read_is_not_passed_over(cloudconsole: Run, data: P
     (reader.data / "cloud.db-shm").unlink()
     with reader.at_work():
         done = cloudconsole("admin", "backup", reader.own / "b.tar", "--data", reader.data)
-    words = f"{reader.data}/cloud.db-wal cannot be read in a folder that cannot be written to"
-    mend = "copy the folder to where it can be, and give the copy with --data"
-    assert (done.code, done.err) == (1, f"cloudconsole: {words}: {mend}\n")
+    words = f"{reader.data}/cloud.db-wal cannot be read in a directory that is not writable"
+    fix = "copy the directory to a writable one and pass that with --data"
+    assert (done.code, done.err) == (1, f"cloudconsole: {words}: {fix}\n")
     assert list(reader.own.iterdir()) == []
 
 

@@ -321,7 +321,7 @@ def test_calls_at_once_keep_their_ids_apart(wire: InProcess, visitor: Caller, lo
 
     replies = wire.together(*(attempt(number) for number in range(8)))
     assert [reply.header("X-Request-ID") for reply in replies] == [f"call-{number}" for number in range(8)]
-    refused = [request_id for request_id, line in logs.kept if "login refused" in line]
+    refused = [request_id for request_id, line in logs.kept if "login rejected" in line]
     assert sorted(refused) == [f"call-{number}" for number in range(8)]
 
 

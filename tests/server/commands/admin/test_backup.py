@@ -76,7 +76,7 @@ def test_a_backup_that_is_not_there_or_no_backup_is_named_before_a_yes_is_wanted
     assert done.err == f"cloudconsole: {tmp_path}/none.tar cannot be read: no such file\n"
     (tmp_path / "b.tar").write_text("nonsense")
     done = cloudconsole("admin", "restore", tmp_path / "b.tar", "--data", data)
-    assert done.err.startswith(f"cloudconsole: {tmp_path}/b.tar is not a backup")
+    assert done.err.startswith(f"cloudconsole: {tmp_path}/b.tar is not a complete backup")
 
 
 def test_a_restore_where_nothing_is_asks_nothing(cloudconsole: Run, data: Path, tmp_path: Path) -> None:
