@@ -40,7 +40,7 @@ OCCUPIED = {
     "INSERT INTO nodes (name) VALUES ('there')": "is not empty: there are rows in nodes; use an empty database",
     "INSERT INTO secrets VALUES ('csrf', 'x')": "is not empty: there are rows in secrets; use an empty database",
     "UPDATE alembic_version SET version_num = '0007'": "has older tables: run cloudconsole admin migrate",
-    "UPDATE alembic_version SET version_num = '9999'": "made by a newer Cloud Console (revision 9999): install that",
+    "UPDATE alembic_version SET version_num = '9999'": "created by a newer Cloud Console (revision 9999): install that",
     "DELETE FROM alembic_version": "has other tables; use an empty database",
     "ALTER TABLE nodes OWNER TO postgres": "must be owner of table nodes",
 }
@@ -123,13 +123,13 @@ def test_an_older_store_is_refused(data: Path, address: str, postgres: PostgresS
 
 def test_a_newer_store_is_refused(data: Path, address: str) -> None:
     change(data, "activity", "UPDATE alembic_version SET version_num = '9999'")
-    with pytest.raises(StoreError, match="made by a newer Cloud Console"):
+    with pytest.raises(StoreError, match="created by a newer Cloud Console"):
         copy(data, address)
 
 
 def test_a_newer_store_is_refused_even_if_it_can_be_served(data: Path, address: str) -> None:
     make_newer(data, oldest_compatible=OWN)
-    with pytest.raises(StoreError, match="made by a newer Cloud Console"):
+    with pytest.raises(StoreError, match="created by a newer Cloud Console"):
         copy(data, address)
 
 

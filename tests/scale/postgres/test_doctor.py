@@ -97,7 +97,7 @@ def test_no_check_looks_into_tables_that_are_not_this_programs(address: Dsn, har
 def test_signals_that_nobody_sweeps_are_told(examine: Examine, address: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres, "MAX_SIGNALS", 1)
     execute(address, "INSERT INTO tenants (name) VALUES ('Acme')")
-    assert (examine().level, "signals" in examine().text) == ("warning", True)
+    assert (examine().level, "change log" in examine().text) == ("warning", True)
 
 
 def test_a_database_that_may_lose_what_it_acknowledged_is_told(durable: Databases) -> None:

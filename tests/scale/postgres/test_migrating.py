@@ -57,7 +57,7 @@ def test_newer_tables_are_refused_and_left_alone(store: PostgresStore) -> None:
     store.migrate()
     execute(store.address, "UPDATE alembic_version SET version_num = '9999'")
     for refused in (store.migrate, store.prepare):
-        with pytest.raises(StoreError, match=r"made by a newer Cloud Console \(revision 9999\)"):
+        with pytest.raises(StoreError, match=r"created by a newer Cloud Console \(revision 9999\)"):
             refused()
     assert revision(store) == "9999"
 

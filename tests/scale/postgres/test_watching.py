@@ -249,7 +249,7 @@ def test_looks_that_came_to_an_end_begin_again(
             await eventually_held(found.watch)
 
     asyncio.run(see())
-    ended = [record for record in caplog.records if "came to an end" in record.message]
+    ended = [record for record in caplog.records if "change poller exited" in record.message]
     assert ended
     assert all(record.exc_info and record.exc_info[0] is TypeError for record in ended)
 
