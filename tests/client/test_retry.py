@@ -11,8 +11,8 @@ BUSY = ServerError("busy", code=503)
 
 
 def waits(problem: ServerError | ConnectionFailed, number: int) -> list[float | None]:
-    patience = RetryPolicy(600)
-    return [patience.wait_after(problem, may_repeat=True) for _ in range(number)]
+    policy = RetryPolicy(600)
+    return [policy.wait_after(problem, may_repeat=True) for _ in range(number)]
 
 
 def test_waits_are_spread() -> None:
@@ -46,16 +46,16 @@ def test_where_nobody_listens_is_tried_a_few_times_only() -> None:
 
 
 def test_which_does_not_count_what_else_went_wrong() -> None:
-    patience = RetryPolicy(600)
+    policy = RetryPolicy(600)
     for _ in range(9):
-        patience.wait_after(BUSY, may_repeat=True)
-    assert patience.wait_after(ConnectionFailed("refused", was_sent=False), may_repeat=True) is not None
+        policy.wait_after(BUSY, may_repeat=True)
+    assert policy.wait_after(ConnectionFailed("refused", was_sent=False), may_repeat=True) is not None
 
 
 def test_while_a_person_is_asked_no_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("cloudconsole.client.retry.time.monotonic", lambda: now[0])
-    patience = RetryPolicy(5)
-    with patience.paused():
+    policy = RetryPolicy(5)
+    with policy.paused():
         now[0] += 60
-    assert patience.remaining == 5
+    assert policy.remaining == 5

@@ -142,9 +142,9 @@ KEY = "id: k-1, kind: keypair, name: k"
 SECOND_KEY = "id: k-2, kind: keypair, name: k"
 VOLUME = "id: v-1, kind: volume, name: v, size: 1, node: hk-1"
 SECOND_VOLUME = "id: v-2, kind: volume, name: v, size: 1, node: hk-1"
-MEND = "enable it in the file, or remove them"
-NO_TENANT = f"the tenant t1 is disabled and accepts no new resources, such as k-2: {MEND}"
-NO_NODE = f"the node hk-1 is disabled and accepts no new resources, such as v-2: {MEND}"
+FIX = "enable it in the file, or remove them"
+NO_TENANT = f"the tenant t1 is disabled and accepts no new resources, such as k-2: {FIX}"
+NO_NODE = f"the node hk-1 is disabled and accepts no new resources, such as v-2: {FIX}"
 
 
 @pytest.mark.parametrize(
