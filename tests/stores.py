@@ -177,14 +177,14 @@ def _take_database(folder: Path, template: str) -> Path:
 
 
 def _hasten_the_watch() -> None:
-    from cloudconsole.store.postgres import change_lease
+    from cloudconsole.store.postgres import change_poller
     from cloudconsole.store.postgres.store import PostgresStore
 
     patch = pytest.MonkeyPatch()
     for holder, name in (
-        (change_lease, "POLL_INTERVAL_SECONDS"),
-        (change_lease, "LEASE_SECONDS"),
-        (change_lease, "REPLICATION_WAIT_SECONDS"),
+        (change_poller, "POLL_INTERVAL_SECONDS"),
+        (change_poller, "LEASE_SECONDS"),
+        (change_poller, "REPLICATION_WAIT_SECONDS"),
         (PostgresStore, "replication_wait_seconds"),
     ):
         patch.setattr(holder, name, getattr(holder, name) / HASTE)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cloudconsole.operator.cloud_file.errors import CloudFileError
 from cloudconsole.operator.cloud_file.loader import read_cloud_file
+from cloudconsole.operator.errors import CloudFileError
 from cloudconsole.server.config.loader import load_settings
 from cloudconsole.server.config.settings import SETTINGS, Setting, Settings
 

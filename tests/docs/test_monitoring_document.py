@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from cloudconsole.server.access_log import RECORDS_PER_SECOND
+from cloudconsole.server.audit_log import RECORDS_PER_SECOND
 from cloudconsole.server.metrics.definitions import FAMILIES, PREFIX
 from cloudconsole.server.metrics.layout import GONE, OPERATIONS
 from cloudconsole.spec.actions import ACTIONS

@@ -57,7 +57,10 @@ class Partitioned(PostgresDeployment):
 
 def break_lease(folder: Path, monkeypatch: pytest.MonkeyPatch, *changes: str) -> None:
     """Start every replica with patched lease times."""
-    lines = ["from cloudconsole.store.postgres import change_lease", *(f"change_lease.{change}" for change in changes)]
+    lines = [
+        "from cloudconsole.store.postgres import change_poller",
+        *(f"change_poller.{change}" for change in changes),
+    ]
     (folder / "sitecustomize.py").write_text("\n".join(lines) + "\n")
     paths: Sequence[str] = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))

@@ -23,7 +23,7 @@ from cloudconsole.operator.bulk_import import LINES_PER_TRANSACTION, import_reso
 from cloudconsole.operator.cloud_file import load
 from cloudconsole.operator.entities import RESOURCES, ChangeResult
 from cloudconsole.operator.errors import OperatorError, OverridableError
-from cloudconsole.operator.maintenance.repair import recount
+from cloudconsole.operator.maintenance.recount import recount
 from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.store import counters, tables
 from cloudconsole.store.base import run_with_reader

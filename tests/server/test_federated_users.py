@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import update
 
 from cloudconsole.backends.openstack.config import Endpoint
-from cloudconsole.operator.provisioning import provision_tenant
+from cloudconsole.operator.project_tenants import provision_tenant
 from cloudconsole.server import openstack
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.identity_endpoints import IdentityEndpoint

@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.base import Reader, run_with_reader
-from cloudconsole.store.openstack import ObservedResource, ObservedResources
+from cloudconsole.store.observed_resources import ObservedResource, ObservedResources
 from tests.stores import open_engine, run, store_in
 
 HOUR = 1_000_800

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import insert
 
 from cloudconsole.store.base import Reader
-from cloudconsole.store.openstack import tenant_of_project
+from cloudconsole.store.observed_resources import tenant_of_project
 from cloudconsole.store.tables import tenants
 from tests.stores import opened, run
 

@@ -27,8 +27,7 @@ from cloudconsole.client import (
     LoginRequired,
     Session,
 )
-from cloudconsole.spec.constants import is_utf8_encodable
-from cloudconsole.spec.text import LONG_LENGTH, escape_and_truncate
+from cloudconsole.spec.text import LONG_LENGTH, escape_and_truncate, is_utf8_encodable
 
 _ALARM_REPEAT: Final = 0.25
 """Seconds until the alarm repeats: the first may be taken for a lost connection and retried."""

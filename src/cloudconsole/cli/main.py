@@ -12,8 +12,7 @@ from cloudconsole.cli.errors import EXIT_FAILED, EXIT_USAGE, print_error
 from cloudconsole.cli.i18n import FLAG, detect_language, set_language, translate
 from cloudconsole.cli.parser import NEAR
 from cloudconsole.cli.paths import PREFIX
-from cloudconsole.spec.constants import is_utf8_encodable
-from cloudconsole.spec.text import LONG_LENGTH, escape_and_truncate
+from cloudconsole.spec.text import LONG_LENGTH, escape_and_truncate, is_utf8_encodable
 
 INTERRUPTED: Final = 130
 COMPLETING: Final = "__complete"

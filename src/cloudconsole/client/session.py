@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from msgspec import Struct
 
-from cloudconsole.spec.constants import is_utf8_encodable
+from cloudconsole.spec.text import is_utf8_encodable
 from cloudconsole.spec.urls import normalise_base_url
 
 

@@ -9,7 +9,7 @@ from cloudconsole.conformance.checks import Check
 from cloudconsole.conformance.client import NoResponse
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.extended import calls as extended_calls
-from cloudconsole.conformance.extended import http, values
+from cloudconsole.conformance.extended import csrf, envelope, http, login, values
 from cloudconsole.conformance.extended import session as extended_session
 from cloudconsole.conformance.interface import calls, errors, lists, records, session
 from cloudconsole.conformance.redaction import redact
@@ -23,10 +23,13 @@ INTERFACE: Final[tuple[Check, ...]] = (
     *errors.checks,
 )
 EXTENDED: Final[tuple[Check, ...]] = (
+    *login.checks,
+    *csrf.checks,
     *extended_session.checks,
     *extended_calls.checks,
     *values.checks,
     *http.checks,
+    *envelope.checks,
 )
 
 PROFILES: Final = {"interface": INTERFACE, "all": INTERFACE + EXTENDED}

@@ -12,14 +12,13 @@ from sqlalchemy import Engine, Table, select
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.resources import PRICED_UNITS
 from cloudconsole.operator.audit import newest_entry, record_change, restored_since
-from cloudconsole.operator.cloud_file.errors import CloudFileError, Problem
 from cloudconsole.operator.entities.prices import price_starts
-from cloudconsole.operator.entities.quotas import QuotaHeadroom, over_quota_message
-from cloudconsole.operator.errors import FieldError, OperatorError
+from cloudconsole.operator.errors import CloudFileError, FieldError, OperatorError, Problem
 from cloudconsole.operator.fields import Reference
 from cloudconsole.operator.models import Resource, resource_errors
 from cloudconsole.operator.names import StoredNames
-from cloudconsole.operator.rules import SIZES, Starts, disabled_error, unpriced_problem
+from cloudconsole.operator.quota_check import QuotaHeadroom, over_quota_message
+from cloudconsole.operator.resource_rules import SIZES, Starts, disabled_error, unpriced_problem
 from cloudconsole.operator.serializers import Row, resource_row
 from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction
 from cloudconsole.operator.validation import INVALID, error_message, error_path, format_path, validate_with_placeholders

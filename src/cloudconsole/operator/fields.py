@@ -8,10 +8,10 @@ from typing import Annotated, Any, Final, NoReturn, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo
 
-from cloudconsole.core.hosts import normalise_project
 from cloudconsole.core.resources import QUOTA_DEFAULTS, UNLIMITED
+from cloudconsole.core.url_normalisation import normalise_project
 from cloudconsole.operator.names import CONTROL_CHARACTERS, name_problem
-from cloudconsole.operator.rules import MAX_VALUE
+from cloudconsole.operator.resource_rules import MAX_VALUE
 from cloudconsole.operator.validation import OR_INVALID
 from cloudconsole.store.passwords import LEAST_COST, is_usable_hash
 

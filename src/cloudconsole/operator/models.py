@@ -30,7 +30,7 @@ from cloudconsole.operator.fields import (
     Url,
     UrlId,
 )
-from cloudconsole.operator.rules import node_problem, size_problems, type_problem, unit_problem
+from cloudconsole.operator.resource_rules import node_problem, size_problems, type_problem, unit_problem
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.operator.validation import (
     INVALID,

@@ -13,7 +13,7 @@ from typing import IO, Any, Final
 import msgspec
 
 from cloudconsole.core.resources import Role
-from cloudconsole.operator.rules import MAX_VALUE
+from cloudconsole.operator.resource_rules import MAX_VALUE
 
 _MAX_DIGITS: Final = 18
 """More digits exceed every field; each field checks its own range."""

@@ -11,7 +11,7 @@ from cloudconsole.core.clock import format_utc
 from cloudconsole.core.pricing import format_amount
 from cloudconsole.core.resources import QUOTA_DEFAULTS
 from cloudconsole.operator.models import Domain, Flavor, News, Price, Resource, Tenant, UrlEntry
-from cloudconsole.operator.rules import SIZES
+from cloudconsole.operator.resource_rules import SIZES
 from cloudconsole.spec.envelope import encode
 
 Row = dict[str, Any]

@@ -13,23 +13,19 @@ from cloudconsole.backends.router import CloudRouter
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.login_throttle import widest
 from cloudconsole.core.ports import Cloud, PriceMissing
-from cloudconsole.server.access_log import AuditLog, RequestObserver
+from cloudconsole.server.access_log import RequestObserver
 from cloudconsole.server.actions import ActionRunner, Ports
 from cloudconsole.server.admin_ui.app import AdminUi
+from cloudconsole.server.audit_log import AuditLog
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.api import ApiEndpoint
-from cloudconsole.server.http.authentication import Authenticator, Rehasher
-from cloudconsole.server.http.concurrency import ConcurrencyLimiter
 from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.http.csrf import CsrfTokens
 from cloudconsole.server.http.health import ALIVE_PATH, HEALTH_PATHS, READY_PATH, HealthEndpoint
-from cloudconsole.server.http.identity_providers import (
-    LOCAL_REGION,
-    IdentityProvider,
-    IdentityProviders,
-    TokenRevalidator,
-)
+from cloudconsole.server.http.identity_providers import LOCAL_REGION, IdentityProvider, IdentityProviders
 from cloudconsole.server.http.login import LoginEndpoint
+from cloudconsole.server.http.login_queue import ConcurrencyLimiter
+from cloudconsole.server.http.login_service import Authenticator, Rehasher
 from cloudconsole.server.http.proxy import ProxyPolicy, UndeclaredProxies
 from cloudconsole.server.http.request import (
     HEADERS_CACHE,
@@ -45,8 +41,8 @@ from cloudconsole.server.http.request import (
 from cloudconsole.server.http.response import Response, Route, Routes, error_response, json_response, send_response
 from cloudconsole.server.http.sessions import Sessions
 from cloudconsole.server.http.static import ASSETS, show_console, show_openapi, show_reference
+from cloudconsole.server.http.token_revalidation import TokenRevalidator
 from cloudconsole.server.logging import current_request_id
-from cloudconsole.server.metrics.collectors import UpstreamObserver
 from cloudconsole.server.metrics.layout import (
     BEFORE_ACTION,
     CACHE_BYTES,
@@ -60,6 +56,7 @@ from cloudconsole.server.metrics.layout import (
     STORE_ERRORS,
     WRITES_WAITING,
 )
+from cloudconsole.server.metrics.observers import UpstreamObserver
 from cloudconsole.server.metrics.shared_memory import WorkerMetrics, standalone_metrics
 from cloudconsole.server.net import throttle_address
 from cloudconsole.server.response_cache import ResponseCache

@@ -7,23 +7,22 @@ from typing import Final
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from cloudconsole.backends.openstack.client import OpenStackClient
+from cloudconsole.backends.openstack.client import CallObserver, OpenStackClient
 from cloudconsole.backends.openstack.cloud import CloudEndpoint, OpenStackCloud
-from cloudconsole.backends.openstack.config import CallObserver
 from cloudconsole.backends.openstack.keystone import KeystoneIdentity
 from cloudconsole.backends.openstack.token_encryption import TokenCipher
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import ClientInfo, CloudCredentials
-from cloudconsole.operator.provisioning import provision_tenant
+from cloudconsole.operator.project_tenants import provision_tenant
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.concurrency import ConcurrencyLimiter
 from cloudconsole.server.http.identity_providers import IdentityProvider
+from cloudconsole.server.http.login_queue import ConcurrencyLimiter
 from cloudconsole.server.token_revocation import TokenRevoker
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import Unavailable, UpstreamFailed
 from cloudconsole.store.activity import ActivityStore
 from cloudconsole.store.base import Reader
-from cloudconsole.store.openstack import ObservedResources, tenant_of_project
+from cloudconsole.store.observed_resources import ObservedResources, tenant_of_project
 
 log = logging.getLogger(__name__)
 

@@ -50,3 +50,12 @@ def escape_and_truncate(text: object, max_length: int = SHORT_LENGTH) -> str:
     # Truncate first, too: a console may send very long text.
     escaped = escape(str(text)[: max_length + 1])
     return escaped if len(escaped) <= max_length else f"{escaped[: max_length - 1]}…"
+
+
+def is_utf8_encodable(text: str) -> bool:
+    """Whether the text can be encoded: undecodable input contains lone surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,15 +1,12 @@
-"""Readiness, row counts, file sizes."""
+"""Readiness, and counts of accounts and sessions."""
 
-import shutil
-from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
-from cloudconsole.store.base import DATABASE_NAMES, Reader, RowReader
+from cloudconsole.store.base import Reader, RowReader
 from cloudconsole.store.migrations import known_revisions
 from cloudconsole.store.sessions import COUNT
-from cloudconsole.store.sqlite.engine import database_file
 
 _FIRST_ROWS: Final = "SELECT (SELECT id FROM accounts LIMIT 1), (SELECT id_hash FROM sessions LIMIT 1)"
 
@@ -51,13 +48,3 @@ async def count(reader: RowReader, now: float, idle_seconds: int) -> Counts:
     accounts = await reader.one(_ACCOUNTS) or (0, 0)
     sessions = await reader.one(COUNT, {"now": now, "idle_since": now - idle_seconds}) or (0,)
     return Counts(*accounts, *sessions)
-
-
-def file_sizes(folder: Path) -> dict[str, int]:
-    """Return bytes by file name; a missing write-ahead log has 0."""
-    files = (Path(f"{database_file(folder, part)}{end}") for part in DATABASE_NAMES for end in ("", "-wal"))
-    return {file.name: file.stat().st_size if file.exists() else 0 for file in files}
-
-
-def free_bytes(folder: Path) -> int:
-    return shutil.disk_usage(folder).free

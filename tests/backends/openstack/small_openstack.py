@@ -14,7 +14,7 @@ from cloudconsole.backends.openstack.cloud import CloudEndpoint, OpenStackCloud
 from cloudconsole.backends.openstack.config import ClientLimits, Endpoint
 from cloudconsole.core.ports import CacheableResult, ClientInfo, CloudCredentials, Tenant
 from cloudconsole.spec.records import ConsumptionItem, Flavors, UsageLimits
-from cloudconsole.store.openstack import ObservedResources
+from cloudconsole.store.observed_resources import ObservedResources
 from cloudconsole.store.sqlite.engine import open_engine, opened
 from cloudconsole.store.sqlite.reader import SqliteReader
 from cloudconsole.store.tables import nodes, prices

@@ -15,13 +15,14 @@ from msgspec import Struct
 from cloudconsole._version import __version__
 from cloudconsole.backends.openstack import client as module
 from cloudconsole.backends.openstack.client import (
+    CallObserver,
     OpenStackClient,
     TokenRejected,
     UpstreamResponse,
     openstack_request_id,
     service_of,
 )
-from cloudconsole.backends.openstack.config import CallObserver, ClientLimits, Service
+from cloudconsole.backends.openstack.config import ClientLimits, Service
 from cloudconsole.core.ports import ClientInfo
 from cloudconsole.spec.errors import ApiError, UpstreamFailed, UpstreamTimeout
 from tests.backends.openstack.fake_cloud import CloudDouble, Reply

@@ -11,7 +11,7 @@ from sqlalchemy import Engine, event
 
 from cloudconsole.core.resources import QUOTA_DEFAULTS
 from cloudconsole.operator.cloud_file import dump, load
-from cloudconsole.operator.cloud_file.diff import Counts
+from cloudconsole.operator.cloud_file.table_changes import Counts
 from cloudconsole.store import tables
 from cloudconsole.store.passwords import password_matches
 from tests.operator.clouds import (

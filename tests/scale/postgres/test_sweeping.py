@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import psycopg
 import pytest
 
-from cloudconsole.store.postgres import change_lease, change_log
+from cloudconsole.store.postgres import change_log, change_poller
 from cloudconsole.store.postgres.change_log import CHECKPOINT_SECONDS, RETENTION_SECONDS, LogPurger
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.pool import ReadConnection, connect
@@ -82,7 +82,7 @@ def test_what_had_ended_long_ago_is_swept_and_nothing_else(peopled: Dsn) -> None
 def test_the_signals_of_a_long_change_wait_until_it_has_ended_and_was_seen(
     peopled: Dsn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(change_lease, "POLL_INTERVAL_SECONDS", 3600)
+    monkeypatch.setattr(change_poller, "POLL_INTERVAL_SECONDS", 3600)
 
     async def sweep() -> None:
         async with sweeper(peopled) as found, watched(peopled) as other:
@@ -125,7 +125,7 @@ def test_however_many_there_are_all_are_swept_at_once(peopled: Dsn) -> None:
 
 
 def test_looks_go_on_while_a_sweep_is_held_up(peopled: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(change_lease, "POLL_INTERVAL_SECONDS", 0.02)
+    monkeypatch.setattr(change_poller, "POLL_INTERVAL_SECONDS", 0.02)
 
     def is_held_up() -> bool:
         waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"

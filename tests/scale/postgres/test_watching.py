@@ -10,7 +10,7 @@ import pytest
 from cluster.postgres import PostgresServer
 
 from cloudconsole.spec.errors import Unavailable
-from cloudconsole.store.postgres import change_lease, change_log
+from cloudconsole.store.postgres import change_log, change_poller
 from cloudconsole.store.postgres.change_log import RETENTION_SECONDS
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.pool import connect
@@ -31,7 +31,7 @@ TOLD_ONE_BY_ONE = 1000
 
 @pytest.fixture(autouse=True)
 def _no_looks_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(change_lease, "POLL_INTERVAL_SECONDS", 3600)
+    monkeypatch.setattr(change_poller, "POLL_INTERVAL_SECONDS", 3600)
 
 
 @pytest.fixture
@@ -188,7 +188,7 @@ def test_under_the_lease_nobody_looks(peopled: Dsn) -> None:
         async with watched(peopled) as found:
             execute(peopled, "UPDATE tenants SET disabled = true")
             before = found.watch.latest
-            found.seconds.moment += change_lease.LEASE_SECONDS * 0.9
+            found.seconds.moment += change_poller.LEASE_SECONDS * 0.9
             await found.watch.poll()
             return found.watch.latest == before
 
@@ -229,21 +229,21 @@ def test_once_the_table_of_signals_is_another_everything_may_have_changed(people
 
 def test_the_clock_goes_on_while_the_machine_is_suspended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "clock_gettime", {time.CLOCK_BOOTTIME: 7.0}.__getitem__)
-    assert change_lease.elapsed_seconds() == 7
+    assert change_poller.elapsed_seconds() == 7
     monkeypatch.delattr(time, "CLOCK_BOOTTIME")
     monkeypatch.setattr(time, "monotonic", lambda: 5.0)
-    assert change_lease.elapsed_seconds() == 5
+    assert change_poller.elapsed_seconds() == 5
 
 
 def test_looks_that_came_to_an_end_begin_again(
     peopled: Dsn, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(change_lease, "POLL_INTERVAL_SECONDS", "no number")
+    monkeypatch.setattr(change_poller, "POLL_INTERVAL_SECONDS", "no number")
 
     async def see() -> None:
         async with watched(peopled) as found:
             await found.changed()
-            monkeypatch.setattr(change_lease, "POLL_INTERVAL_SECONDS", 0.01)
+            monkeypatch.setattr(change_poller, "POLL_INTERVAL_SECONDS", 0.01)
             await found.changed()
             found.seconds.end_lease()
             await eventually_held(found.watch)
@@ -269,7 +269,7 @@ def test_a_look_that_fails_unexpectedly_fails_closed_and_is_told(
 
 
 def test_more_changes_than_are_remembered_are_one_of_everything(peopled: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(change_lease, "MAX_KNOWN_CHANGES", 1)
+    monkeypatch.setattr(change_poller, "MAX_KNOWN_CHANGES", 1)
     assert after(peopled, "UPDATE tenants SET disabled = true WHERE id = 1") == [ONE]
     assert after(peopled, "UPDATE tenants SET disabled = true") == EVERYTHING
 
@@ -277,7 +277,7 @@ def test_more_changes_than_are_remembered_are_one_of_everything(peopled: Dsn, mo
 def test_only_so_many_wait_for_a_look(peopled: Dsn, monkeypatch: pytest.MonkeyPatch) -> None:
     async def see() -> None:
         async with watched(peopled) as found:
-            monkeypatch.setattr(change_lease, "MAX_WAITING", 0)
+            monkeypatch.setattr(change_poller, "MAX_WAITING", 0)
             with pytest.raises(Unavailable) as refusal:
                 await found.changed()
             assert not refusal.value.closes
@@ -313,8 +313,8 @@ def test_while_it_cannot_look_nobody_waits_and_nobody_is_told_what_was(
     away: Callable[[PostgresServer], object],
     back: Callable[[PostgresServer], object],
 ) -> None:
-    monkeypatch.setattr(change_lease, "POLL_TIMEOUT_SECONDS", 0.3)
-    monkeypatch.setattr(change_lease, "POLL_INTERVAL_SECONDS", 0.05)
+    monkeypatch.setattr(change_poller, "POLL_TIMEOUT_SECONDS", 0.3)
+    monkeypatch.setattr(change_poller, "POLL_INTERVAL_SECONDS", 0.05)
 
     async def see() -> None:
         async with watched(own_address) as found:
@@ -322,13 +322,13 @@ def test_while_it_cannot_look_nobody_waits_and_nobody_is_told_what_was(
             try:
                 await _refused(found)
                 # It is known by now that it fails: a look would take as long as it takes, and is not waited for.
-                monkeypatch.setattr(change_lease, "POLL_TIMEOUT_SECONDS", 20)
+                monkeypatch.setattr(change_poller, "POLL_TIMEOUT_SECONDS", 20)
                 await asyncio.wait_for(_refused(found), 10)
                 assert not found.watch.is_held
             finally:
-                monkeypatch.setattr(change_lease, "POLL_TIMEOUT_SECONDS", 0.3)
+                monkeypatch.setattr(change_poller, "POLL_TIMEOUT_SECONDS", 0.3)
                 await asyncio.to_thread(back, own)
-            monkeypatch.setattr(change_lease, "POLL_TIMEOUT_SECONDS", 5)
+            monkeypatch.setattr(change_poller, "POLL_TIMEOUT_SECONDS", 5)
             await eventually_held(found.watch)
             await found.watch.poll()
 

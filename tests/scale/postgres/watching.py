@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 
 import psycopg
 
-from cloudconsole.store.postgres import change_lease
-from cloudconsole.store.postgres.change_lease import ChangeLease
+from cloudconsole.store.postgres import change_poller
+from cloudconsole.store.postgres.change_poller import ChangeLease
 from cloudconsole.store.postgres.dsn import Dsn
 
 PATIENCE = 20
@@ -29,7 +29,7 @@ class Seconds:
         return self.moment
 
     def end_lease(self) -> None:
-        self.moment += change_lease.LEASE_SECONDS
+        self.moment += change_poller.LEASE_SECONDS
 
 
 class Watched:

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from cloudconsole.server.admin_ui.presentation import price_states
+from cloudconsole.server.admin_ui.record_display import price_states
 from cloudconsole.server.app import Console
 from tests.harness import HeldClock, InProcess
 from tests.server.admin_ui.pages import Operator, Page

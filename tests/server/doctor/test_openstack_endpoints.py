@@ -9,7 +9,7 @@ import pytest
 
 from cloudconsole.backends.openstack.config import Endpoint
 from cloudconsole.backends.openstack.token_encryption import create_keys
-from cloudconsole.core.hosts import normalise_region
+from cloudconsole.core.url_normalisation import normalise_region
 from cloudconsole.server.config.identity_endpoints import KEYSTONE, IdentityEndpoint
 from cloudconsole.server.doctor import http_probe, openstack
 from cloudconsole.server.doctor.http_probe import NoResponse, probe

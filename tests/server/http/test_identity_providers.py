@@ -11,8 +11,9 @@ from cloudconsole.core.ports import ClientInfo, CloudCredentials, FederatedUser
 from cloudconsole.operator.entities import TENANTS
 from cloudconsole.operator.transaction import operator_transaction
 from cloudconsole.server.http import identity_providers
-from cloudconsole.server.http.concurrency import ConcurrencyLimiter
-from cloudconsole.server.http.identity_providers import IdentityProvider, TokenRevalidator
+from cloudconsole.server.http.identity_providers import IdentityProvider
+from cloudconsole.server.http.login_queue import ConcurrencyLimiter
+from cloudconsole.server.http.token_revalidation import TokenRevalidator
 from cloudconsole.server.metrics.shared_memory import standalone_metrics
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import LoginRequired, UpstreamFailed, UpstreamTimeout

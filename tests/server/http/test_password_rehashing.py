@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Row
 
-from cloudconsole.server.http import authentication
+from cloudconsole.server.http import login_service
 from cloudconsole.store.passwords import hash_password, needs_rehash
 from cloudconsole.store.tables import accounts
 from tests.harness import QUICK, Caller, InProcess
@@ -44,7 +44,7 @@ def test_a_hash_that_was_changed_meanwhile_stays(visitor: Caller, data: Path, mo
         change_account(data, "demo", password_hash=OTHER)
         return hash_password("console-demo")
 
-    monkeypatch.setattr(authentication, "hash_password", changed_meanwhile)
+    monkeypatch.setattr(login_service, "hash_password", changed_meanwhile)
     assert visitor.login().status == 200
     assert stored(data).password_hash == OTHER
 

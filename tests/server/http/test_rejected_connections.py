@@ -10,8 +10,8 @@ import uvloop
 from uvicorn import Config
 from uvicorn.server import ServerState
 
-from cloudconsole.server.http import connection
-from cloudconsole.server.http.connection import ConnectionContext, LimitedProtocol
+from cloudconsole.server.http import connection_limits
+from cloudconsole.server.http.connection_limits import ConnectionContext, LimitedProtocol
 from cloudconsole.server.http.load_shedding import LoadShedder
 from cloudconsole.server.http.request import RequestSequence
 from cloudconsole.server.http.response import CLOSED_POLICY, NO_STORE, SECURITY_HEADERS
@@ -174,7 +174,7 @@ def test_all_that_were_sent_ahead_are_answered() -> None:
 def test_the_more_connections_there_are_the_fewer_requests_may_be_sent_ahead(
     monkeypatch: pytest.MonkeyPatch, others: int, ahead: int
 ) -> None:
-    monkeypatch.setattr(connection, "MAX_PIPELINED_TOTAL", 6)
+    monkeypatch.setattr(connection_limits, "MAX_PIPELINED_TOTAL", 6)
 
     async def scene(place: Place) -> None:
         async with AsyncExitStack() as stack:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.server.access_log import RECORDS_PER_SECOND, AuditLog
 from cloudconsole.server.app import Console
+from cloudconsole.server.audit_log import RECORDS_PER_SECOND, AuditLog
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.metrics.shared_memory import SharedMetrics, standalone_metrics
 from cloudconsole.store.tables import federated_sessions, login_failures, sessions

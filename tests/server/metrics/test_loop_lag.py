@@ -5,14 +5,14 @@ import time
 
 import pytest
 
-from cloudconsole.server.metrics import collectors, layout
-from cloudconsole.server.metrics.collectors import LoopLagMonitor
+from cloudconsole.server.metrics import layout, observers
+from cloudconsole.server.metrics.observers import LoopLagMonitor
 from cloudconsole.server.metrics.shared_memory import SharedMetrics
 
 
 @pytest.fixture
 def board(monkeypatch: pytest.MonkeyPatch) -> SharedMetrics:
-    monkeypatch.setattr(collectors, "INTERVAL_SECONDS", 0.01)
+    monkeypatch.setattr(observers, "INTERVAL_SECONDS", 0.01)
     return SharedMetrics(1)
 
 
@@ -64,7 +64,7 @@ def test_a_loop_that_was_held_up_is_seen(board: SharedMetrics) -> None:
 
 
 def test_the_longest_lag_is_forgotten_after_a_while(board: SharedMetrics, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collectors, "REMEMBERED_INTERVALS", 3)
+    monkeypatch.setattr(observers, "REMEMBERED_INTERVALS", 3)
     watched = LoopLagMonitor(board.worker(0), lambda: None)
     seen = []
     for lag in (1, 9, 2, 2, 2, 2, 3, 3, 3):

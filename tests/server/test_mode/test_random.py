@@ -9,7 +9,7 @@ import pytest
 from cloudconsole.core.entropy import SYSTEM_RANDOM
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.connection import LimitedProtocol
+from cloudconsole.server.http.connection_limits import LimitedProtocol
 from cloudconsole.server.test_mode.clock import SeededRandomSource
 from cloudconsole.server.test_mode.runtime import ServerRuntime
 from tests.harness import Caller, HeldClock, InProcess

@@ -8,14 +8,14 @@ import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import httpx2
 import msgspec
 from msgspec import Struct
 
 from cloudconsole._version import __version__
-from cloudconsole.backends.openstack.config import CallObserver, ClientLimits, NullObserver, Service
+from cloudconsole.backends.openstack.config import ClientLimits, Service
 from cloudconsole.core.ports import ClientInfo
 from cloudconsole.spec.errors import UpstreamFailed, UpstreamTimeout
 
@@ -114,6 +114,31 @@ _FROM_VERSION_ON: Final = re.compile(r"/v\d+(\.\d+)?(/.*)?$")
 _REQUEST_IDS: Final = uuid.UUID("5c5a6a2e-6c55-4d0c-9f8e-1c1a5f7a43a1")
 
 Shape = TypeVar("Shape")
+
+
+class CallObserver(Protocol):
+    """Observes every request to a cloud, for metrics."""
+
+    def started(self, service: Service) -> None: ...
+
+    def finished(self, service: Service, nanoseconds: int) -> None:
+        """Called for every outcome; the time includes waiting for the concurrency limit."""
+
+    def failed(self, service: Service, *, was_slow: bool) -> None:
+        """Called for a failed request, possibly after `finished` if the response turns out to be invalid."""
+
+
+class NullObserver:
+    """An observer that does nothing."""
+
+    def started(self, service: Service) -> None:
+        """Do nothing."""
+
+    def finished(self, service: Service, nanoseconds: int) -> None:
+        """Do nothing."""
+
+    def failed(self, service: Service, *, was_slow: bool) -> None:
+        """Do nothing."""
 
 
 class OpenStackClient:

@@ -12,7 +12,7 @@ from cloudconsole.backends.openstack.client import OpenStackClient, TokenRejecte
 from cloudconsole.backends.openstack.config import ClientLimits, Endpoint
 from cloudconsole.backends.openstack.costs import hourly_by_kind
 from cloudconsole.backends.openstack.fetch import fetch_billable, fetch_flavors, fetch_quotas
-from cloudconsole.backends.openstack.pagination import ServiceClient
+from cloudconsole.backends.openstack.service_client import ServiceClient
 from cloudconsole.backends.prices import CachedPrices
 from cloudconsole.core.clock import Clock
 from cloudconsole.core.ports import CacheableResult, CloudCredentials, Tenant
@@ -21,7 +21,7 @@ from cloudconsole.core.resources import SIZED_IN_GB, Amounts
 from cloudconsole.spec.errors import LoginRequired, UpstreamFailed, UpstreamTimeout
 from cloudconsole.spec.records import ConsumptionItem, Flavors, ResourceType, UsageLimits
 from cloudconsole.store.base import Reader, Snapshot
-from cloudconsole.store.openstack import ObservedResource, ObservedResources
+from cloudconsole.store.observed_resources import ObservedResource, ObservedResources
 
 log = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """OpenStack settings, without any dependency on the client library."""
 
 from pathlib import Path
-from typing import Final, Literal, Protocol, get_args
+from typing import Final, Literal, get_args
 
 from msgspec import Struct
 
@@ -40,28 +40,3 @@ class ClientLimits(Struct, frozen=True):
     """Concurrent requests to one service of one region."""
     cache_seconds: int = 5
     flavor_seconds: int = 300
-
-
-class CallObserver(Protocol):
-    """Observes every request to a cloud, for metrics."""
-
-    def started(self, service: Service) -> None: ...
-
-    def finished(self, service: Service, nanoseconds: int) -> None:
-        """Called for every outcome; the time includes waiting for the concurrency limit."""
-
-    def failed(self, service: Service, *, was_slow: bool) -> None:
-        """Called for a failed request, possibly after `finished` if the response turns out to be invalid."""
-
-
-class NullObserver:
-    """An observer that does nothing."""
-
-    def started(self, service: Service) -> None:
-        """Do nothing."""
-
-    def finished(self, service: Service, nanoseconds: int) -> None:
-        """Do nothing."""
-
-    def failed(self, service: Service, *, was_slow: bool) -> None:
-        """Do nothing."""

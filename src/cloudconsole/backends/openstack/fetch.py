@@ -1,18 +1,21 @@
 """Concurrent reads from the services of a tenant's regions."""
 
+import asyncio
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from msgspec import Struct
 
 from cloudconsole.backends.openstack import billable
 from cloudconsole.backends.openstack.billable import BillableResource
+from cloudconsole.backends.openstack.client import TokenRejected
 from cloudconsole.backends.openstack.flavors import ListedFlavor, merge_flavors
-from cloudconsole.backends.openstack.pagination import Listing, ServiceClient, gather
 from cloudconsole.backends.openstack.quotas import ComputeLimits, Figures, NetworkQuotas, VolumeLimits, usage_limits
+from cloudconsole.backends.openstack.service_client import Listing, ServiceClient
+from cloudconsole.spec.errors import UpstreamFailed, UpstreamTimeout
 from cloudconsole.spec.records import Flavors, UsageLimits
 
 FLAVORS: Final = Listing("/flavors/detail", "flavors", ListedFlavor)
@@ -113,3 +116,36 @@ async def _images(region: ServiceClient, project_id: str, _since: int) -> Iterab
 async def _balancers(region: ServiceClient, project_id: str, _since: int) -> Iterable[BillableResource]:
     listed = await region.all("load-balancer", BALANCERS, {"project_id": project_id})
     return billable.balancers(region.region, listed, project_id)
+
+
+Result = TypeVar("Result")
+
+
+_BY_SEVERITY: Final = (UpstreamTimeout, UpstreamFailed, TokenRejected)
+
+
+async def gather(coroutines: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
+    """Run coroutines concurrently; on failure raise the most severe error and cancel the rest."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(coroutine) for coroutine in coroutines]
+    except BaseExceptionGroup as failures:
+        worst = max(_flatten(failures), key=_severity)
+        raise worst from worst.__cause__
+    return [task.result() for task in tasks]
+
+
+def _flatten(failures: BaseExceptionGroup[BaseException]) -> Iterable[BaseException]:
+    for failure in failures.exceptions:
+        if isinstance(failure, BaseExceptionGroup):
+            yield from _flatten(failure)
+        else:
+            yield failure
+
+
+def _severity(failure: BaseException) -> int:
+    """Rank an error; internal errors rank highest, so that upstream errors do not hide them."""
+    for severity, kind in enumerate(_BY_SEVERITY):
+        if isinstance(failure, kind):
+            return severity
+    return len(_BY_SEVERITY)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from cloudconsole.conformance.assertions import check
+from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.responses import (
     BUSY,
     RawResponse,
@@ -36,6 +37,11 @@ def check_success(response: RawResponse, *, after: str = "") -> Any:
     prefix = f"{after}: " if after else ""
     check(is_successful(response), f"{prefix}{describe_response(response)}; expected a success")
     return lenient_envelope(response).get("data")
+
+
+def console_data(console: CheckContext) -> Any:
+    """Return the data of `GET /api/`: regions, time zone, units and the like."""
+    return check_success(console.opened, after="GET /api/")
 
 
 def check_logged_in(response: RawResponse) -> None:

@@ -1,4 +1,4 @@
-"""Checks beyond the interface: sessions and CSRF in calls, request bodies, GetDomainDetail."""
+"""Checks beyond the interface: request bodies, and GetDomainDetail."""
 
 from typing import Any, NamedTuple
 
@@ -6,9 +6,9 @@ from cloudconsole.conformance.assertions import CheckSkipped, check, check_equal
 from cloudconsole.conformance.checks import Check, CheckGroup
 from cloudconsole.conformance.client import ACTION_NAMES, FORMS
 from cloudconsole.conformance.context import CheckContext
-from cloudconsole.conformance.extended.assertions import check_empty, check_logged_in, check_rejected, check_success
+from cloudconsole.conformance.extended.assertions import check_rejected, check_success
 from cloudconsole.conformance.responses import RawResponse
-from cloudconsole.spec.constants import CSRF_COOKIE, FORM, JSON, SESSION_COOKIE
+from cloudconsole.spec.constants import FORM, JSON
 from cloudconsole.spec.errors import (
     ApiError,
     BodyTooLarge,
@@ -23,113 +23,6 @@ from cloudconsole.spec.errors import (
 )
 
 checks = CheckGroup("console")
-
-CSRF, SESSIONS = "api: CSRF", "api: Sessions and cookies"
-MADE_UP = "0" * 64
-
-
-@checks.must("console.csrf.missing", CSRF, "login.accepted")
-def csrf_missing(console: CheckContext) -> None:
-    """A call without the header, or without the cookie, is csrf_failed."""
-    main = console.main
-    check_rejected(main.call("GetNews", headers={"X-CSRFToken": None}), CsrfFailed, after="without the header")
-    without_cookie = main.copy()
-    without_cookie.jar.pop(CSRF_COOKIE, None)
-    response = without_cookie.call("GetNews", headers={"X-CSRFToken": main.token})
-    check_rejected(response, CsrfFailed, after="without the cookie")
-
-
-@checks.must("console.csrf.unequal", CSRF, "login.accepted")
-def csrf_unequal(console: CheckContext) -> None:
-    """A call whose header differs from the cookie is csrf_failed, even if the console issued the token."""
-    for header in (MADE_UP, console.anonymous.token):
-        check_rejected(console.main.call("GetNews", headers={"X-CSRFToken": header}), CsrfFailed)
-
-
-@checks.must("console.csrf.made-up", CSRF, "login.accepted")
-def csrf_made_up(console: CheckContext) -> None:
-    """A call with a made-up token in both cookie and header is csrf_failed."""
-    check_rejected(console.main.copy(**{CSRF_COOKIE: MADE_UP}).call("GetNews"), CsrfFailed)
-
-
-@checks.must("console.csrf.another-sessions", CSRF, "console.login.several-sessions")
-def csrf_another_sessions(console: CheckContext) -> None:
-    """A call with another session's token in both cookie and header is csrf_failed."""
-    check_rejected(console.main.copy(**{CSRF_COOKIE: console.second.token}).call("GetNews"), CsrfFailed)
-
-
-@checks.must("console.csrf.foreign-page", CSRF, "login.accepted")
-def csrf_foreign_page(console: CheckContext) -> None:
-    """A call with a foreign Origin, or from a cross-site or same-site page, is csrf_failed."""
-    foreign = [
-        ("Origin", "https://elsewhere.invalid"),
-        ("Origin", "null"),
-        ("Sec-Fetch-Site", "cross-site"),
-        ("Sec-Fetch-Site", "same-site"),
-    ]
-    for name, value in foreign:
-        check_rejected(console.main.call("GetNews", headers={name: value}), CsrfFailed, after=f"with {name}: {value}")
-
-
-@checks.must("console.csrf.own-page", CSRF, "login.accepted")
-def csrf_own_page(console: CheckContext) -> None:
-    """A call from the console's own page is accepted; Referer is ignored."""
-    headers = {
-        "Origin": console.target.origin,
-        "Sec-Fetch-Site": "same-origin",
-        "Referer": "https://elsewhere.invalid/",
-    }
-    check_success(console.main.call("GetNews", headers=headers))
-
-
-@checks.must("console.session.required", SESSIONS, "login.accepted")
-def session_required(console: CheckContext) -> None:
-    """A call without cookies, with an anonymous session or with a made-up one is login_required."""
-    token = {"X-CSRFToken": console.main.token}
-    check_rejected(console.new_client().call("GetNews", headers=token), LoginRequired, after="without cookies")
-    check_rejected(console.anonymous.call("GetNews"), LoginRequired, after="with an anonymous session")
-    made_up = console.main.copy(**{SESSION_COOKIE: f"s{'0' * 48}"})
-    check_rejected(made_up.call("GetNews"), LoginRequired, after="with a made-up session")
-
-
-@checks.must("console.session.odd-cookies", SESSIONS, "login.accepted")
-def session_odd_cookies(console: CheckContext) -> None:
-    """Stale, quoted, repeated and unknown cookies do no harm."""
-    main = console.main
-    own = f'{SESSION_COOKIE}="{main.session}"; {CSRF_COOKIE}={main.token}'
-    odd = f"a[b]=1; $Version=1; =; {SESSION_COOKIE}=stale; {CSRF_COOKIE}={MADE_UP}; {own}; x"
-    check_success(main.copy().call("GetNews", headers={"Cookie": odd}))
-
-
-@checks.must("console.logout.refusals", "api: Errors", "console.login.several-sessions")
-def logout_errors(console: CheckContext) -> None:
-    """A logout without a session is login_required, one without the token csrf_failed."""
-    check_rejected(console.anonymous.logout({"X-CSRFToken": None}), LoginRequired, after="without a session")
-    check_rejected(console.second.logout({"X-CSRFToken": None}), CsrfFailed, after="without the token")
-
-
-@checks.must("console.logout.ends", SESSIONS, "console.login.again", "console.csrf.another-sessions")
-def logout_ends(console: CheckContext) -> None:
-    """A logout returns 200 without a body, deletes sessionid, preserves csrftoken, and ends only this session."""
-    client = console.second
-    before = client.copy()
-    check_empty(client.logout(), after="logout")
-    check(SESSION_COOKIE not in client.jar, "sessionid is not deleted")
-    check(client.token == before.token, "csrftoken is not preserved")
-    check_rejected(before.call("GetNews"), LoginRequired, after="a call with the ended session")
-    check_success(console.main.call("GetNews"), after="a call in another session")
-
-
-@checks.must("console.logout.token-still-good", SESSIONS, "console.logout.ends")
-def logout_token_still_good(console: CheckContext) -> None:
-    """After a logout the same csrftoken is valid for the next login."""
-    client = console.second
-    token = client.token
-    response = client.login(console.target.account)
-    check_logged_in(response)
-    check(client.token == token, "csrftoken changed at login")
-    check_success(client.call("GetNews"), after="a call after it")
-
 
 ACTIONS = "api: Actions"
 ERRORS = "errors"

@@ -1,33 +1,13 @@
-"""Checks beyond the interface: HTTP itself and the envelope."""
+"""Checks beyond the interface: HTTP itself."""
 
 import re
-from collections.abc import Iterator
-from typing import Any, Final
 
 from cloudconsole.conformance.assertions import check, check_equal, check_no_problems
 from cloudconsole.conformance.checks import Check, CheckGroup
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.extended.assertions import allowed_methods, check_rejected, check_success
-from cloudconsole.conformance.redaction import quote_value
-from cloudconsole.conformance.responses import (
-    RawResponse,
-    describe_response,
-    is_success,
-    lenient_code,
-    lenient_envelope,
-    quoted,
-)
-from cloudconsole.spec.constants import JSON
-from cloudconsole.spec.errors import (
-    DomainNotFound,
-    InvalidField,
-    LoginRequired,
-    MethodNotAllowed,
-    MissingField,
-    NotFound,
-    UnknownAction,
-    UnknownRegion,
-)
+from cloudconsole.conformance.responses import describe_response
+from cloudconsole.spec.errors import MethodNotAllowed, NotFound
 
 checks = CheckGroup("console")
 
@@ -138,80 +118,3 @@ def headers_no_cors(console: CheckContext) -> None:
             if name.startswith("access-control-")
         ]
     )
-
-
-ENVELOPE = "api: The envelope"
-SUCCESS: Final = {"message", "code", "data"}
-FIELD_ERRORS: Final = {
-    error.error for error in (MissingField, InvalidField, UnknownRegion, UnknownAction, DomainNotFound)
-}
-"""Errors that name the invalid field."""
-
-
-@checks.must("console.envelope.success", ENVELOPE, "session.opens")
-def envelope_success(console: CheckContext) -> None:
-    """A success is HTTP 200 and JSON with exactly message, code and data."""
-    problems = []
-    for what, response in console.sender.responses:
-        if what.endswith(" /api/") and is_success(response):
-            names = set(lenient_envelope(response))
-            problems += [f"{what}: {problem}" for problem in _envelope_problems(response)]
-            if names != SUCCESS:
-                problems.append(f"{what}: it has the fields {quote_value(sorted(names))}")
-    check_no_problems(problems)
-
-
-@checks.must("console.envelope.refusal", ENVELOPE, "session.opens")
-def envelope_error(console: CheckContext) -> None:
-    """An error is JSON with message, code (the HTTP status), data ({}), error and, for an invalid field, field."""
-    check_no_problems(
-        [f"{what}: {problem}" for what, response in _errors(console) for problem in _error_problems(response)]
-    )
-
-
-@checks.must("console.language", ENVELOPE, "login.accepted")
-def language(console: CheckContext) -> None:
-    """message follows Accept-Language, Chinese or English, also in errors; data does not vary with it."""
-    data = []
-    for language in ("en", "zh-CN,zh;q=0.9,en;q=0.8", "fr"):
-        headers = {"Accept-Language": language}
-        success, error = (client.call("GetNews", headers=headers) for client in (console.main, console.anonymous))
-        check_rejected(error, LoginRequired)
-        data.append(check_success(success))
-        for message in (success.content["message"], error.content["message"]):
-            is_chinese = re.search("[一-鿿]", message) is not None
-            check(is_chinese == language.startswith("zh"), f"for {language} the message is {quote_value(message)}")
-    check(data[0] == data[1], "data varies with the language")
-
-
-def _errors(console: CheckContext) -> Iterator[tuple[str, RawResponse]]:
-    for what, response in console.sender.responses:
-        code = lenient_code(response)
-        if response.status >= 400 or (isinstance(code, int) and code >= 400):
-            yield what, response
-
-
-def _error_problems(response: RawResponse) -> list[str]:
-    content: dict[str, Any] = lenient_envelope(response)
-    if not content:
-        return [f"HTTP {response.status} has no JSON object"]
-    error = content.get("error")
-    expected = SUCCESS | {"error"} | ({"field"} if str(error) in FIELD_ERRORS else set())
-    problems = _envelope_problems(response)
-    if set(content) != expected:
-        problems.append(f"{quoted(response, error)} has the fields {quoted(response, sorted(content))}")
-    if content.get("data") != {}:
-        problems.append(f"{quoted(response, error)} has the data {quoted(response, content.get('data'))}")
-    return problems
-
-
-def _envelope_problems(response: RawResponse) -> list[str]:
-    content = lenient_envelope(response)
-    problems = []
-    if content.get("code") != response.status:
-        problems.append(f"HTTP {response.status} has the code {quoted(response, content.get('code'))}")
-    if response.header("content-type") != JSON:
-        problems.append(f"Content-Type is {quoted(response, response.header('content-type'))}")
-    if not isinstance(content.get("message"), str) or not content["message"]:
-        problems.append(f"message is {quoted(response, content.get('message'))}")
-    return problems

@@ -1,29 +1,24 @@
-"""Checks beyond the interface: GET /api/, cookies and login."""
+"""Checks beyond the interface: GET /api/, cookies, sessions and logout."""
 
-import json
 import re
 from collections.abc import Callable
-from contextlib import suppress
-from typing import Any
 
-from cloudconsole.conformance.assertions import CheckFailed, CheckSkipped, check, check_equal, check_no_problems
+from cloudconsole.conformance.assertions import check, check_equal, check_no_problems
 from cloudconsole.conformance.checks import CheckGroup
-from cloudconsole.conformance.client import ACTION_NAMES, Account, NoResponse
+from cloudconsole.conformance.client import ACTION_NAMES
 from cloudconsole.conformance.context import CheckContext
-from cloudconsole.conformance.extended.assertions import allowed_methods, check_logged_in, check_rejected, check_success
-from cloudconsole.conformance.redaction import quote_value
-from cloudconsole.conformance.responses import SetCookie, describe_response, is_successful
-from cloudconsole.conformance.schemas import INTEGER, TEXT, TEXTS, FieldType, pattern_errors, schema_errors
-from cloudconsole.spec.constants import CSRF_COOKIE, JSON, SESSION_COOKIE
-from cloudconsole.spec.errors import (
-    CsrfFailed,
-    InvalidCredentials,
-    LoginRequired,
-    MethodNotAllowed,
-    MissingField,
-    UnknownRegion,
-    UnsupportedMediaType,
+from cloudconsole.conformance.extended.assertions import (
+    check_empty,
+    check_logged_in,
+    check_rejected,
+    check_success,
+    console_data,
 )
+from cloudconsole.conformance.redaction import quote_value
+from cloudconsole.conformance.responses import SetCookie
+from cloudconsole.conformance.schemas import INTEGER, TEXT, TEXTS, FieldType, pattern_errors, schema_errors
+from cloudconsole.spec.constants import CSRF_COOKIE, SESSION_COOKIE
+from cloudconsole.spec.errors import CsrfFailed, LoginRequired
 
 checks = CheckGroup("console")
 
@@ -41,9 +36,9 @@ OPENING_PAYLOAD = {
 
 
 @checks.must("console.welcome.data", OPENING, "session.opens")
-def welcome_data(console: CheckContext) -> None:
+def console_data_fields(console: CheckContext) -> None:
     """GET /api/ returns the actions, regions, currency, time zone, days of a month and units, and nothing else."""
-    data = welcome(console)
+    data = console_data(console)
     check_no_problems(schema_errors(data, OPENING_PAYLOAD, "data"))
     check_equal(sorted(data), sorted(OPENING_PAYLOAD), "the set of fields")
     missing = [action for action in ACTION_NAMES if action not in data["actions"]]
@@ -52,7 +47,7 @@ def welcome_data(console: CheckContext) -> None:
 
 
 @checks.must("console.welcome.keeps-cookies", SESSIONS, "session.opens")
-def welcome_keeps_cookies(console: CheckContext) -> None:
+def opening_keeps_cookies(console: CheckContext) -> None:
     """GET /api/ reuses a well-formed anonymous sessionid and an issued csrftoken, and sets both again."""
     again = console.before_login.copy()
     response = again.open()
@@ -63,7 +58,7 @@ def welcome_keeps_cookies(console: CheckContext) -> None:
 
 
 @checks.must("console.welcome.replaces-made-up", SESSIONS, "session.opens")
-def welcome_replaces_made_up(console: CheckContext) -> None:
+def opening_replaces_made_up_cookies(console: CheckContext) -> None:
     """GET /api/ replaces cookies that the console did not issue, independently of each other."""
     made_up = {CSRF_COOKIE: "0" * 64, SESSION_COOKIE: "madeup0123456789"}
     for name, value in made_up.items():
@@ -75,7 +70,7 @@ def welcome_replaces_made_up(console: CheckContext) -> None:
 
 
 @checks.must("console.welcome.keeps-session", OPENING, "login.accepted")
-def welcome_keeps_session(console: CheckContext) -> None:
+def opening_keeps_session(console: CheckContext) -> None:
     """GET /api/ in a session preserves it and restores a lost csrftoken."""
     client = console.main.copy()
     client.jar.pop(CSRF_COOKIE, None)
@@ -86,17 +81,13 @@ def welcome_keeps_session(console: CheckContext) -> None:
 
 
 @checks.must("console.welcome.head", "api: HTTP", "session.opens")
-def welcome_head(console: CheckContext) -> None:
+def opening_head(console: CheckContext) -> None:
     """HEAD works where GET does, with the same headers and no body."""
     response = console.new_client().send("HEAD", "/api/")
     check_equal(response.status, 200, "the status of HEAD /api/")
     check(not response.body, "HEAD /api/ has a body")
     missing = {name for name, _ in console.opened.headers} - {name for name, _ in response.headers}
     check(not missing, f"headers that only GET has: {', '.join(sorted(missing))}")
-
-
-def welcome(console: CheckContext) -> Any:
-    return check_success(console.opened, after="GET /api/")
 
 
 LIFETIME = 52 * 7 * 24 * 3600
@@ -166,138 +157,53 @@ def _check_each_cookie(console: CheckContext, is_good: Callable[[SetCookie], boo
     )
 
 
-LOGIN = "api: Login"
-
-CSRF = "api: CSRF"
-ORDER = "api: Errors"
-UNKNOWN_REGION = "https://identity.invalid/v3"
+MADE_UP = "0" * 64
 
 
-@checks.must("console.login.status", "api: The three steps", "login.accepted")
-def login_status(console: CheckContext) -> str:
-    """A successful login returns 200, or 302 to / if so configured."""
-    response = console.logged_in
-    is_redirect = response.status == 302 and response.header("location") == "/"
-    check(response.status == 200 or is_redirect, describe_response(response))
-    return f"HTTP {response.status}"
+@checks.must("console.session.required", SESSIONS, "login.accepted")
+def session_required(console: CheckContext) -> None:
+    """A call without cookies, with an anonymous session or with a made-up one is login_required."""
+    token = {"X-CSRFToken": console.main.token}
+    check_rejected(console.new_client().call("GetNews", headers=token), LoginRequired, after="without cookies")
+    check_rejected(console.anonymous.call("GetNews"), LoginRequired, after="with an anonymous session")
+    made_up = console.main.copy(**{SESSION_COOKIE: f"s{'0' * 48}"})
+    check_rejected(made_up.call("GetNews"), LoginRequired, after="with a made-up session")
 
 
-@checks.must("console.login.new-session", SESSIONS, "login.accepted")
-def login_new_session(console: CheckContext) -> None:
-    """sessionid changes at login, against session fixation."""
-    check(console.main.session != console.before_login.session, "sessionid is the same as before the login")
+@checks.must("console.session.odd-cookies", SESSIONS, "login.accepted")
+def session_odd_cookies(console: CheckContext) -> None:
+    """Stale, quoted, repeated and unknown cookies do no harm."""
+    main = console.main
+    own = f'{SESSION_COOKIE}="{main.session}"; {CSRF_COOKIE}={main.token}'
+    odd = f"a[b]=1; $Version=1; =; {SESSION_COOKIE}=stale; {CSRF_COOKIE}={MADE_UP}; {own}; x"
+    check_success(main.copy().call("GetNews", headers={"Cookie": odd}))
 
 
-@checks.must("console.login.old-session-dead", SESSIONS, "console.login.new-session")
-def login_old_session_dead(console: CheckContext) -> None:
-    """A login does not authenticate the sessionid from before it."""
-    check_rejected(console.before_login.copy().call("GetNews"), LoginRequired)
+@checks.must("console.logout.refusals", "api: Errors", "console.login.several-sessions")
+def logout_errors(console: CheckContext) -> None:
+    """A logout without a session is login_required, one without the token csrf_failed."""
+    check_rejected(console.anonymous.logout({"X-CSRFToken": None}), LoginRequired, after="without a session")
+    check_rejected(console.second.logout({"X-CSRFToken": None}), CsrfFailed, after="without the token")
 
 
-@checks.must("console.login.csrftoken-stays", SESSIONS, "login.accepted")
-def login_csrftoken_stays(console: CheckContext) -> None:
-    """csrftoken does not change at login: clients may read it once."""
-    check(console.main.token == console.before_login.token, "csrftoken changed at login")
-
-
-@checks.must("console.login.several-sessions", SESSIONS, "login.accepted")
-def login_several_sessions(console: CheckContext) -> None:
-    """An account may have several sessions: a second login does not end the first."""
-    second = console.second
-    check(second.session != console.main.session, "both have the same sessionid")
-    check_success(second.call("GetNews"), after="a call in the second session")
-    check_success(console.main.call("GetNews"), after="a call in the first session")
-
-
-@checks.must("console.login.token-in-header", CSRF, "login.accepted")
-def login_token_in_header(console: CheckContext) -> None:
-    """Login accepts the token in X-CSRFToken if csrfmiddlewaretoken is absent."""
-    client = console.new_open_client()
-    response = client.login(console.target.account, {"X-CSRFToken": client.token}, csrfmiddlewaretoken=None)
-    check_logged_in(response)
-
-
-@checks.must("console.login.again", SESSIONS, "console.login.several-sessions")
-def login_again(console: CheckContext) -> None:
-    """A login in a session ends that session; a trailing slash in region does not matter."""
-    region = console.target.region
+@checks.must("console.logout.ends", SESSIONS, "console.login.again", "console.csrf.another-sessions")
+def logout_ends(console: CheckContext) -> None:
+    """A logout returns 200 without a body, deletes sessionid, preserves csrftoken, and ends only this session."""
     client = console.second
     before = client.copy()
-    response = client.login(console.target.account, region=region[:-1] if region.endswith("/") else f"{region}/")
+    check_empty(client.logout(), after="logout")
+    check(SESSION_COOKIE not in client.jar, "sessionid is not deleted")
+    check(client.token == before.token, "csrftoken is not preserved")
+    check_rejected(before.call("GetNews"), LoginRequired, after="a call with the ended session")
+    check_success(console.main.call("GetNews"), after="a call in another session")
+
+
+@checks.must("console.logout.token-still-good", SESSIONS, "console.logout.ends")
+def logout_token_still_good(console: CheckContext) -> None:
+    """After a logout the same csrftoken is valid for the next login."""
+    client = console.second
+    token = client.token
+    response = client.login(console.target.account)
     check_logged_in(response)
-    check(client.session != before.session, "sessionid is the same as before the login")
-    check_rejected(before.call("GetNews"), LoginRequired, after="a call with the sessionid from before")
-
-
-@checks.must("console.login.wrong-credentials", LOGIN, "login.accepted")
-def login_wrong_credentials(console: CheckContext) -> None:
-    """An unknown user is rejected with invalid_credentials, and no cookie changes."""
-    _, response = console.wrong_login
-    check_rejected(response, InvalidCredentials)
-    check(not response.set_cookies, "it sets cookies")
-
-
-@checks.must("console.login.wrong-password", LOGIN, "console.login.wrong-credentials")
-def login_wrong_password(console: CheckContext) -> None:
-    """A wrong password gets the same error as an unknown user."""
-    # First: a wrong password of the other account uses up one of the few wrong logins.
-    with suppress(CheckFailed, CheckSkipped, NoResponse):
-        console.other()
-    wrong = Account(console.target.account.username, console.target.account.password + "-wrong")
-    response = console.anonymous.copy().login(wrong)
-    check_rejected(response, InvalidCredentials)
-    check(response.body == console.wrong_login[1].body, "the two errors differ")
-
-
-@checks.must("console.login.csrf", CSRF, "login.accepted")
-def login_csrf(console: CheckContext) -> None:
-    """Login rejects a token that is missing, different from the cookie, or made up."""
-    client, account = console.anonymous, console.target.account
-    made_up = "0" * 64
-    check_rejected(console.login_without("csrfmiddlewaretoken")[1], CsrfFailed, after="without a token")
-    check_rejected(client.copy().login(account, csrfmiddlewaretoken=made_up), CsrfFailed, after="with another token")
-    planted = client.copy(**{CSRF_COOKIE: made_up})
-    check_rejected(planted.login(account), CsrfFailed, after="with a made-up token in cookie and field")
-
-
-@checks.must("console.login.foreign-origin", CSRF, "login.accepted")
-def login_foreign_origin(console: CheckContext) -> None:
-    """Login rejects requests from pages of other origins."""
-    for header, value in (("Origin", "https://elsewhere.invalid"), ("Sec-Fetch-Site", "cross-site")):
-        response = console.anonymous.copy().login(console.target.account, {header: value})
-        check_rejected(response, CsrfFailed, after=f"with {header}: {value}")
-
-
-@checks.must("console.login.region", LOGIN, "login.accepted")
-def login_region(console: CheckContext) -> None:
-    """A missing region is missing_field; an unknown one is unknown_region, with the accepted ones in the message."""
-    check_rejected(console.login_without("region")[1], MissingField, "region", after="without region")
-    client = console.anonymous.copy()
-    response = client.login(console.target.account, region=UNKNOWN_REGION)
-    if not response.body and is_successful(client.call("GetNews")):
-        raise CheckSkipped(f"any region is accepted: {UNKNOWN_REGION} logged in")
-    check_rejected(response, UnknownRegion, "region", after="with an unknown region")
-    missing = [region for region in welcome(console)["regions"] if region not in response.content["message"]]
-    check(not missing, f"the message does not list {', '.join(missing)}")
-
-
-@checks.must("console.login.form-only", LOGIN, "login.accepted")
-def login_form_only(console: CheckContext) -> None:
-    """Login accepts only form data and only POST."""
-    client, account = console.anonymous, console.target.account
-    fields = {"csrfmiddlewaretoken": client.token, "region": console.target.region, **account._asdict()}
-    response = client.copy().send("POST", "/auth/login/", {"Content-Type": JSON}, json.dumps(fields).encode())
-    check_rejected(response, UnsupportedMediaType, after="as JSON")
-    by_get = client.copy().send("GET", "/auth/login/")
-    check_rejected(by_get, MethodNotAllowed, after="by GET")
-    check_equal(allowed_methods(by_get), {"POST", "OPTIONS"}, "Allow")
-
-
-@checks.must("console.login.order", ORDER, "login.accepted")
-def login_order(console: CheckContext) -> None:
-    """Login checks the media type before the token, and the token before the fields."""
-    client, account = console.anonymous, console.target.account
-    untyped = client.copy().login(account, {"Content-Type": "text/plain"}, csrfmiddlewaretoken=None)
-    check_rejected(untyped, UnsupportedMediaType, after="with a wrong type and no token")
-    tokenless = client.copy().login(account, csrfmiddlewaretoken=None, region=None)
-    check_rejected(tokenless, CsrfFailed, after="without a token and without region")
+    check(client.token == token, "csrftoken changed at login")
+    check_success(client.call("GetNews"), after="a call after it")

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from cloudconsole.conformance.assertions import CheckFailed, CheckSkipped, check, check_equal, check_no_problems
 from cloudconsole.conformance.checks import CheckGroup
 from cloudconsole.conformance.context import CheckContext
-from cloudconsole.conformance.extended.session import welcome
+from cloudconsole.conformance.extended.assertions import console_data
 from cloudconsole.conformance.interface.lists import KINDS, PERIODS, URL_TYPES, check_newest_first
 from cloudconsole.conformance.interface.records import DOMAIN, FLAVOR, ORIGIN, USAGE_FIELDS
 from cloudconsole.conformance.redaction import quote_value
@@ -97,7 +97,7 @@ def news_past(console: CheckContext) -> None:
     cookie = console.logged_in.cookie(CSRF_COOKIE)
     if cookie is None or cookie.expires is None or cookie.max_age is None:
         raise CheckFailed("the console's clock cannot be derived from csrftoken")
-    zone = _zone(welcome(console)["timeZone"])
+    zone = _zone(console_data(console)["timeZone"])
     # The news was requested shortly after the login.
     clock = cookie.expires - timedelta(seconds=cookie.max_age) + timedelta(minutes=5)
     latest = clock.astimezone(zone).strftime("%Y-%m-%d %H:%M:%S")
@@ -118,7 +118,7 @@ def consumption_amounts(console: CheckContext) -> None:
 @checks.must("console.consumption.periods", CONSUMPTION, "console.consumption.amounts")
 def consumption_periods(console: CheckContext) -> None:
     """A day is 24 hours, a month monthDays days, a year 365 days, exactly."""
-    days = {"day": 1, "month": welcome(console)["monthDays"], "year": 365}
+    days = {"day": 1, "month": console_data(console)["monthDays"], "year": 365}
     check_no_problems(
         [
             f"{period} of {item['res_type']} is {item[period]}, not {Decimal(item['hour']) * 24 * count}"

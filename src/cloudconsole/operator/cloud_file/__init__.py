@@ -1,7 +1,7 @@
 """Cloud files: parsing, validation, loading into a store, dumping a store."""
 
 from cloudconsole.operator.cloud_file.dumper import dump
-from cloudconsole.operator.cloud_file.errors import CloudFileError, Problem
 from cloudconsole.operator.cloud_file.loader import Summary, load
+from cloudconsole.operator.errors import CloudFileError, Problem
 
 __all__ = ["CloudFileError", "Problem", "Summary", "dump", "load"]

@@ -7,7 +7,7 @@ from sqlalchemy import Engine
 
 from cloudconsole.core.resources import PRICED_UNITS
 from cloudconsole.operator import serializers
-from cloudconsole.operator.cloud_file.diff import rows_of
+from cloudconsole.operator.cloud_file.table_changes import rows_of
 from cloudconsole.operator.cloud_file.yaml import Plain, flow
 from cloudconsole.operator.serializers import Record, Row
 from cloudconsole.store import tables

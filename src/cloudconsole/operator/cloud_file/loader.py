@@ -11,10 +11,9 @@ from sqlalchemy import Connection, Engine, Table
 
 from cloudconsole.core.resources import QUOTA_DEFAULTS
 from cloudconsole.operator.audit import AuditEntry, record_change, record_changes
-from cloudconsole.operator.cloud_file import model
-from cloudconsole.operator.cloud_file.diff import Changes, Counts, compare, rows_of
-from cloudconsole.operator.cloud_file.errors import CloudFileError
-from cloudconsole.operator.cloud_file.model import CloudFile, read_model, read_passwords
+from cloudconsole.operator.cloud_file import rows
+from cloudconsole.operator.cloud_file.model import CloudFile, read_model
+from cloudconsole.operator.cloud_file.table_changes import Changes, Counts, compare, rows_of
 from cloudconsole.operator.cloud_file.validation import check, reject_disabled, reject_over_quota
 from cloudconsole.operator.cloud_file.yaml import read_document
 from cloudconsole.operator.entities import ACCOUNTS, ENTITY_TYPES, QUOTAS
@@ -24,7 +23,7 @@ from cloudconsole.operator.entities.accounts import (
     ends_federated_sessions,
     ensure_operator_remains,
 )
-from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.errors import CloudFileError, OperatorError
 from cloudconsole.operator.names import StoredNames
 from cloudconsole.operator.parsing import DEFAULT_POLICY, PasswordPolicy
 from cloudconsole.operator.serializers import Record, Row
@@ -152,7 +151,7 @@ def apply_cloud_file(
     `refuse` can raise after reading the store in the same transaction.
     """
     # Hashed before the transaction: hashing is slow, and the transaction blocks other writers.
-    hashes = model.hash_passwords(passwords, _current_hashes(engine))
+    hashes = rows.hash_passwords(passwords, _current_hashes(engine))
     with engine.connect() as connection, connection.begin() as transaction:
         allow_idle_transaction(connection)
         refuse(connection)
@@ -192,7 +191,7 @@ def read_cloud(
     if document.data is None:
         raise CloudFileError(name, document.problems)
     file, shape_problems = read_model(document, zone, existing_names)
-    passwords, password_problems = read_passwords(file, beside, document, policy)
+    passwords, password_problems = rows.read_passwords(file, beside, document, policy)
     problems = [*document.problems, *shape_problems, *check(file, document), *password_problems]
     if problems:
         raise CloudFileError(name, problems)
@@ -201,8 +200,8 @@ def read_cloud(
 
 def _change(tx: OperatorTransaction, file: CloudFile, hashes: Mapping[str, str]) -> dict[str, Counts]:
     connection = tx.connection
-    nodes = compare(connection, tables.nodes, itemgetter("name"), model.node_rows(file))
-    tenants = compare(connection, tables.tenants, itemgetter("name"), model.tenant_rows(file))
+    nodes = compare(connection, tables.nodes, itemgetter("name"), rows.node_rows(file))
+    tenants = compare(connection, tables.tenants, itemgetter("name"), rows.tenant_rows(file))
     # Tenants may swap projects, or take that of a tenant removed at the end.
     tenants.clear(connection, "project")
     for parents in (nodes, tenants):
@@ -234,16 +233,16 @@ def _children(
     nodes = _ids(connection, tables.nodes)
     accounts = {row["username"]: row for row in rows_of(connection, tables.accounts)}
     targets = (
-        (tables.flavors, itemgetter("id"), model.flavor_rows(file)),
-        (tables.prices, itemgetter("kind", "unit", "type", "node_id", "start"), model.price_rows(file, nodes)),
-        (tables.news, itemgetter("id"), model.news_rows(file)),
-        (tables.urls, itemgetter("id"), model.url_rows(file, tenants)),
-        (tables.quotas, itemgetter("tenant_id"), model.quota_rows(file, tenants)),
-        (tables.accounts, itemgetter("username"), model.account_rows(file, tenants, hashes, accounts, newly_disabled)),
-        (tables.domains, itemgetter("id"), model.domain_rows(file, tenants)),
-        (tables.resources, itemgetter("id"), model.resource_rows(file, tenants, nodes)),
+        (tables.flavors, itemgetter("id"), rows.flavor_rows(file)),
+        (tables.prices, itemgetter("kind", "unit", "type", "node_id", "start"), rows.price_rows(file, nodes)),
+        (tables.news, itemgetter("id"), rows.news_rows(file)),
+        (tables.urls, itemgetter("id"), rows.url_rows(file, tenants)),
+        (tables.quotas, itemgetter("tenant_id"), rows.quota_rows(file, tenants)),
+        (tables.accounts, itemgetter("username"), rows.account_rows(file, tenants, hashes, accounts, newly_disabled)),
+        (tables.domains, itemgetter("id"), rows.domain_rows(file, tenants)),
+        (tables.resources, itemgetter("id"), rows.resource_rows(file, tenants, nodes)),
     )
-    return [compare(connection, table, key, rows) for table, key, rows in targets]
+    return [compare(connection, table, key, target) for table, key, target in targets]
 
 
 def _current_hashes(engine: Engine) -> dict[str, str]:

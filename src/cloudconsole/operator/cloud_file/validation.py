@@ -9,14 +9,13 @@ from typing import Any, Final
 from sqlalchemy import Connection, select
 
 from cloudconsole.core.resources import PRICED_UNITS
-from cloudconsole.operator.cloud_file.diff import Changes, rows_of
-from cloudconsole.operator.cloud_file.errors import Problem
 from cloudconsole.operator.cloud_file.model import CloudFile, items_of, items_of_tenants
+from cloudconsole.operator.cloud_file.table_changes import Changes, rows_of
 from cloudconsole.operator.cloud_file.yaml import Document, TimeText
-from cloudconsole.operator.entities.quotas import QuotaHeadroom, over_quota_message, requested_amounts
-from cloudconsole.operator.errors import FieldError, OperatorError, OverridableError
+from cloudconsole.operator.errors import FieldError, OperatorError, OverridableError, Problem
 from cloudconsole.operator.models import Account, Domain, Price, Resource, price_errors, resource_errors
-from cloudconsole.operator.rules import disabled_error, unpriced_problem
+from cloudconsole.operator.quota_check import QuotaHeadroom, over_quota_message, requested_amounts
+from cloudconsole.operator.resource_rules import disabled_error, unpriced_problem
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.operator.validation import INVALID, Path, format_path
 from cloudconsole.store.tables import tenants

@@ -20,7 +20,7 @@ from yaml.events import (
 )
 from yaml.reader import Reader
 
-from cloudconsole.operator.cloud_file.errors import Problem
+from cloudconsole.operator.errors import Problem
 from cloudconsole.operator.validation import Path, format_path
 
 

@@ -20,7 +20,7 @@ from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables
 from cloudconsole.store.activity import hash_username
 from cloudconsole.store.sql import update_rows
-from cloudconsole.store.tables import accounts, login_failures, tenants
+from cloudconsole.store.tables import accounts, login_failures, sessions, tenants
 
 
 def has_accounts(connection: Connection) -> bool:
@@ -182,3 +182,13 @@ def clear_throttle(
 
 def throttle_cleared(done: ChangeResult) -> str:
     return f"{0 if done.after is None else done.after['failures']} failed logins cleared"
+
+
+def end_all_sessions(tx: OperatorTransaction, activity: Connection) -> int:
+    """End every session, those of the admin UI included; return their number.
+
+    Commit `activity` after `tx`: a crash between the two leaves an extra audit entry, never a missing one.
+    """
+    ended = activity.execute(delete(sessions)).rowcount
+    record_change(tx, "end-sessions", None, None, {"sessions": ended})
+    return ended

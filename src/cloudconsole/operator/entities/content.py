@@ -13,7 +13,7 @@ from cloudconsole.operator.entities.base import ChangeResult, EntityType, Number
 from cloudconsole.operator.entities.references import require_owner, split_owner, with_tenant
 from cloudconsole.operator.entities.schema import Filter, name_filters, switch_filter, tenant_filter
 from cloudconsole.operator.models import parse_model
-from cloudconsole.operator.rules import MAX_VALUE
+from cloudconsole.operator.resource_rules import MAX_VALUE
 from cloudconsole.operator.serializers import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables

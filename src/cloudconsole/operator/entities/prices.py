@@ -13,7 +13,7 @@ from cloudconsole.operator.entities.references import find_node, node_problems
 from cloudconsole.operator.entities.schema import Filter, kind_filter, node_filter, value_filter
 from cloudconsole.operator.errors import FieldError, OperatorError, ValidationError
 from cloudconsole.operator.models import Price, parse_model, price_errors
-from cloudconsole.operator.rules import Starts, start_on, unpriced_problem
+from cloudconsole.operator.resource_rules import Starts, start_on, unpriced_problem
 from cloudconsole.operator.serializers import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import tables

@@ -11,7 +11,6 @@ from cloudconsole.core.resources import KINDS
 from cloudconsole.operator import models, serializers
 from cloudconsole.operator.entities.base import PAGE_SIZE, ChangeResult, EntityType, Records, Values
 from cloudconsole.operator.entities.prices import check_priced
-from cloudconsole.operator.entities.quotas import check_quotas
 from cloudconsole.operator.entities.references import (
     find_node,
     node_problems,
@@ -22,7 +21,8 @@ from cloudconsole.operator.entities.references import (
 from cloudconsole.operator.entities.schema import Filter, kind_filter, name_filters, node_filter, tenant_filter
 from cloudconsole.operator.errors import FieldError, OperatorError
 from cloudconsole.operator.models import Resource, parse_model, resource_errors
-from cloudconsole.operator.rules import disabled_error
+from cloudconsole.operator.quota_check import check_quotas
+from cloudconsole.operator.resource_rules import disabled_error
 from cloudconsole.operator.serializers import Record, Row
 from cloudconsole.operator.transaction import OperatorTransaction
 from cloudconsole.store import counters, tables

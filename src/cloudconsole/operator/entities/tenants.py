@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from sqlalchemy import ColumnElement, delete, insert, select
 
-from cloudconsole.core.hosts import normalise_project
 from cloudconsole.core.resources import QUOTA_DEFAULTS
+from cloudconsole.core.url_normalisation import normalise_project
 from cloudconsole.operator import models, serializers
 from cloudconsole.operator.entities.accounts import (
     end_account_sessions,

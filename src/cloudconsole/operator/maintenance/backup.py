@@ -29,8 +29,8 @@ from cloudconsole.store.sqlite.backup import (
     temporary_directory,
 )
 from cloudconsole.store.sqlite.engine import database_file, opened
-from cloudconsole.store.sqlite.integrity import unexpected_schema_parts
 from cloudconsole.store.sqlite.permissions import reject_unsafe_permissions, reject_world_writable
+from cloudconsole.store.sqlite.schema_check import unexpected_schema_parts
 from cloudconsole.store.sqlite.store import exclusive_lock, prepare
 from cloudconsole.store.sqlite.test_marker import is_test_store
 from cloudconsole.store.tables import access_audit, accounts, operator_audit, resources, secrets, sessions, tenants

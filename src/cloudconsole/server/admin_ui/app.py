@@ -6,8 +6,9 @@ from sqlalchemy import Engine
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.operator.entities import ENTITY_TYPES, EntityType
-from cloudconsole.server.admin_ui.actions import RowActionView, row_actions_for
-from cloudconsole.server.admin_ui.context import DatabaseExecutor, PageContext
+from cloudconsole.server.admin_ui.database import DatabaseExecutor
+from cloudconsole.server.admin_ui.page_context import PageContext
+from cloudconsole.server.admin_ui.row_actions import RowActionView, row_actions_for
 from cloudconsole.server.admin_ui.sessions import OperatorSessions, SignInView
 from cloudconsole.server.admin_ui.templating import AUDIT_PATH, SIGN_IN_PATH, SIGN_OUT_PATH, Renderer
 from cloudconsole.server.admin_ui.views.audit import AuditView
@@ -16,9 +17,9 @@ from cloudconsole.server.admin_ui.views.detail import DetailView
 from cloudconsole.server.admin_ui.views.home import HomeView
 from cloudconsole.server.admin_ui.views.list import ListView
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.authentication import Authenticator
 from cloudconsole.server.http.cookies import OPERATOR_PATH
 from cloudconsole.server.http.csrf import CsrfTokens
+from cloudconsole.server.http.login_service import Authenticator
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Endpoint, Response, Route, Routes, error_headers
 from cloudconsole.server.http.sessions import Sessions

@@ -5,9 +5,8 @@ from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
 from cloudconsole.core.clock import Clock
-from cloudconsole.core.hosts import parse_origin
+from cloudconsole.core.url_normalisation import parse_origin
 from cloudconsole.server.admin_ui.templating import SIGN_IN_PATH, Renderer, parse_query, redirect
-from cloudconsole.server.http.authentication import Authenticator, SessionRequest
 from cloudconsole.server.http.body import media_type, parse_form, read_body, required_text
 from cloudconsole.server.http.cookies import (
     OPERATOR_PATH,
@@ -17,6 +16,7 @@ from cloudconsole.server.http.cookies import (
     read_operator_cookies,
 )
 from cloudconsole.server.http.csrf import SEED_LENGTH, CsrfTokens, check_origin
+from cloudconsole.server.http.login_service import Authenticator, SessionRequest
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import HeaderList, Response, Routes, cookie_headers
 from cloudconsole.server.http.sessions import OPERATORS, Sessions

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from cloudconsole.cli import output, stdout
 from cloudconsole.core.clock import SystemClock
-from cloudconsole.core.hosts import normalise_region
+from cloudconsole.core.url_normalisation import normalise_region
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.server.commands.common import exit_with_error
 from cloudconsole.server.commands.passwords import add_password_arguments, read_password

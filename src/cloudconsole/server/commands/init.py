@@ -4,7 +4,7 @@ import argparse
 import shlex
 
 from cloudconsole.cli import output
-from cloudconsole.operator.bootstrap import add_first_operator, check_names, reject_if_accounts_exist
+from cloudconsole.operator.first_operator import add_first_operator, check_names, reject_if_accounts_exist
 from cloudconsole.server.commands.admin.store import (
     add_json_argument,
     add_store_arguments,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, select
 
 from cloudconsole.cli import stdout
-from cloudconsole.core.compatibility import IncompatibleDependency
+from cloudconsole.core.dependency_check import IncompatibleDependency
 from cloudconsole.operator.cloud_file.loader import apply_cloud_file, read_cloud_file
 from cloudconsole.operator.cloud_file.model import CloudFile
 from cloudconsole.operator.entities.accounts import has_accounts
@@ -33,7 +33,7 @@ from cloudconsole.server.logging import configure_logging, is_journal
 from cloudconsole.server.runtime.supervisor import serve
 from cloudconsole.server.runtime.systemd import Notifier
 from cloudconsole.server.runtime.tls import block_reload_signal, read_certificate
-from cloudconsole.server.runtime.uvicorn_compat import require_uvicorn
+from cloudconsole.server.runtime.uvicorn_check import require_uvicorn
 from cloudconsole.server.runtime.worker import STOP_SIGNALS, ListenError, ListeningSockets, bind, bind_metrics
 from cloudconsole.server.test_mode.runtime import ServerRuntime
 from cloudconsole.store import tables

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from cloudconsole.backends.openstack.config import ClientLimits
 from cloudconsole.cli.config import VARIABLES
-from cloudconsole.core.hosts import normalise_region, parse_host
+from cloudconsole.core.url_normalisation import normalise_region, parse_host
 from cloudconsole.operator.parsing import MINIMUM_LENGTHS, PasswordPolicy
 from cloudconsole.server.config import types
 from cloudconsole.server.config.identity_endpoints import KEYSTONE, LOCAL, Endpoints, IdentityEndpoint

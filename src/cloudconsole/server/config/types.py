@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from cloudconsole.core.hosts import normalise_region, parse_host, parse_origin
+from cloudconsole.core.url_normalisation import normalise_region, parse_host, parse_origin
 from cloudconsole.server.net import Network
 
 

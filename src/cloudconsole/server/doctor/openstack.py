@@ -38,7 +38,7 @@ from cloudconsole.server.doctor.store import PRICE_COMMAND
 from cloudconsole.server.net import is_loopback
 from cloudconsole.spec.errors import ApiError, NoProject, Unavailable
 from cloudconsole.store.base import DATABASE_NAMES, Store, run_with_reader
-from cloudconsole.store.openstack import tenant_of_project
+from cloudconsole.store.observed_resources import tenant_of_project
 from cloudconsole.store.sqlite.engine import database_file
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from cloudconsole.backends.openstack.config import SERVICES, ClientLimits, Endpo
 from cloudconsole.backends.openstack.fetch import FLAVORS, fetch_billable
 from cloudconsole.backends.openstack.flavors import Id, ListedFlavor
 from cloudconsole.backends.openstack.keystone import KeystoneIdentity
-from cloudconsole.backends.openstack.pagination import Listing, ServiceClient
+from cloudconsole.backends.openstack.service_client import Listing, ServiceClient
 from cloudconsole.backends.openstack.token_encryption import TokenCipher
 from cloudconsole.core.clock import Clock, SystemClock
 from cloudconsole.core.ports import ClientInfo, FederatedUser

@@ -21,7 +21,7 @@ from cloudconsole.store.migrations import is_compatible, known_revisions
 from cloudconsole.store.sql import is_lock_error
 from cloudconsole.store.sqlite.backup import connect, find_corruption
 from cloudconsole.store.sqlite.engine import database_file
-from cloudconsole.store.sqlite.integrity import unexpected_schema_parts
+from cloudconsole.store.sqlite.schema_check import unexpected_schema_parts
 from cloudconsole.store.sqlite.test_marker import has_marker
 
 MAX_WAL: Final = 64 * 1024 * 1024

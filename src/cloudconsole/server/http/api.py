@@ -21,10 +21,11 @@ from cloudconsole.server.http.body import (
 )
 from cloudconsole.server.http.cookies import csrf_cookie, session_cookie
 from cloudconsole.server.http.csrf import CsrfTokens
-from cloudconsole.server.http.identity_providers import IdentityProviders, TokenRevalidator
+from cloudconsole.server.http.identity_providers import IdentityProviders
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response, cookie_headers, json_response, plain_response
 from cloudconsole.server.http.sessions import SessionLookup, Sessions
+from cloudconsole.server.http.token_revalidation import TokenRevalidator
 from cloudconsole.spec import envelope
 from cloudconsole.spec.actions import ACTIONS
 from cloudconsole.spec.constants import FORM, JSON

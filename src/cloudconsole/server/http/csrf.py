@@ -7,7 +7,7 @@ from hmac import compare_digest
 from typing import Final
 
 from cloudconsole.core.entropy import SYSTEM_RANDOM, RandomSource
-from cloudconsole.core.hosts import parse_origin
+from cloudconsole.core.url_normalisation import parse_origin
 from cloudconsole.server.http.request import Request
 from cloudconsole.spec.errors import CsrfFailed
 from cloudconsole.store.sessions import Session

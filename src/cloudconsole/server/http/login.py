@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from cloudconsole.core.clock import Clock
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.authentication import Authenticator, SessionRequest
 from cloudconsole.server.http.body import media_type, parse_form, read_body, required_text
 from cloudconsole.server.http.cookies import clear_session_cookie, csrf_cookie, session_cookie
 from cloudconsole.server.http.csrf import CsrfTokens, check_origin
 from cloudconsole.server.http.identity_providers import LOCAL_REGION, IdentityProviders
+from cloudconsole.server.http.login_service import Authenticator, SessionRequest
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import HeaderList, Response, cookie_headers
 from cloudconsole.server.http.sessions import Sessions

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Final
 
 from cloudconsole.core.clock import Clock
-from cloudconsole.core.hosts import parse_host, parse_origin
+from cloudconsole.core.url_normalisation import parse_host, parse_origin
 from cloudconsole.server.config.settings import Settings
 from cloudconsole.server.http.request import Headers, Request
 from cloudconsole.server.net import forwarded_address, is_in_networks, is_loopback
@@ -57,8 +57,6 @@ class UndeclaredProxies:
 MAX_CHAIN: Final = 20
 MAX_HOST: Final = 300
 """Longer than any well-formed Host header; longer ones are rejected before they fill the cache."""
-
-
 _NO_PROXY: Final = Text(
     "This console serves only the machine it runs on and does not accept requests forwarded by a proxy.",
     "本控制台仅供其所在的机器使用，不接受代理转发的请求。",

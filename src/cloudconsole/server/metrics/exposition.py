@@ -20,7 +20,7 @@ from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store import health
 from cloudconsole.store.base import DATABASE_NAMES, Reader, run_with_reader
 from cloudconsole.store.health import Counts
-from cloudconsole.store.sqlite.engine import database_file
+from cloudconsole.store.sqlite.engine import database_file, file_sizes, free_bytes
 from cloudconsole.store.sqlite.store import SqliteStore
 
 Result = TypeVar("Result")
@@ -56,12 +56,12 @@ class StoreGauges:
         return self._counts
 
     def file_sizes(self) -> dict[str, int]:
-        return {} if self._directory is None else health.file_sizes(self._directory)
+        return {} if self._directory is None else file_sizes(self._directory)
 
     def free_bytes(self) -> list[int]:
         """Return one value, or an empty list without a data directory."""
         with suppress(OSError):
-            return [] if self._directory is None else [health.free_bytes(self._directory)]
+            return [] if self._directory is None else [free_bytes(self._directory)]
         return []
 
     def _read(self, query: Callable[[Reader], Awaitable[Result]]) -> Result | None:

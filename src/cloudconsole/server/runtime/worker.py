@@ -18,13 +18,13 @@ from typing_extensions import override
 from cloudconsole._version import __version__
 from cloudconsole.server.app import Console
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.connection import ConnectionContext
+from cloudconsole.server.http.connection_limits import ConnectionContext
 from cloudconsole.server.logging import rate_limit_filter
-from cloudconsole.server.metrics.collectors import LoopLagMonitor
 from cloudconsole.server.metrics.layout import ACCEPTING, CERTIFICATE_EXPIRY, UNDRAINED
+from cloudconsole.server.metrics.observers import LoopLagMonitor
 from cloudconsole.server.metrics.server import PATH as METRICS_PATH
 from cloudconsole.server.metrics.shared_memory import SharedMetrics
-from cloudconsole.server.runtime.listener import has_pending, stop_handshakes
+from cloudconsole.server.runtime.listener_shutdown import has_pending, stop_handshakes
 from cloudconsole.server.runtime.systemd import Notifier
 from cloudconsole.server.runtime.tls import BoundedLoop, Certificate, reload_certificate, reload_on_signal
 from cloudconsole.server.test_mode.runtime import ServerRuntime

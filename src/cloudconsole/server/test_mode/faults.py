@@ -9,7 +9,7 @@ from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from cloudconsole.server.http.body import parse_fields, read_body
-from cloudconsole.server.http.connection import LimitedProtocol
+from cloudconsole.server.http.connection_limits import LimitedProtocol
 from cloudconsole.server.http.request import DROP, GONE, ClientGone, Request
 from cloudconsole.server.http.response import Endpoint, Response, Route
 from cloudconsole.server.metrics.layout import BEFORE_ACTION

@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Final
 
 from cloudconsole.store.base import Parameters, Row
-from cloudconsole.store.postgres.change_lease import ChangeLease
 from cloudconsole.store.postgres.change_log import HISTORY
+from cloudconsole.store.postgres.change_poller import ChangeLease
 from cloudconsole.store.postgres.connection import Servers
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.pool import BorrowedConnection, ConnectionPool

@@ -8,10 +8,10 @@ import psycopg
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
-from cloudconsole.core.compatibility import IncompatibleDependency, require_names
+from cloudconsole.core.dependency_check import IncompatibleDependency, require_names
 from cloudconsole.store.base import DATABASE_NAMES, DatabaseName, StoreError
 from cloudconsole.store.migrations import current_revision, is_usable, migrate
-from cloudconsole.store.postgres.change_lease import REPLICATION_WAIT_SECONDS
+from cloudconsole.store.postgres.change_poller import REPLICATION_WAIT_SECONDS
 from cloudconsole.store.postgres.connection import BoundedConnection, Servers, connect
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.pool import ReadConnection

@@ -1,5 +1,6 @@
-"""Engines for the two SQLite databases, in WAL mode."""
+"""Engines for the two SQLite databases, in WAL mode, and their files."""
 
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 
-from cloudconsole.store.base import BUSY_SECONDS, DatabaseName
+from cloudconsole.store.base import BUSY_SECONDS, DATABASE_NAMES, DatabaseName
 
 
 def database_file(folder: Path, part: DatabaseName) -> Path:
@@ -47,3 +48,13 @@ def opened(folder: Path, part: DatabaseName) -> Iterator[Engine]:
         yield engine
     finally:
         engine.dispose()
+
+
+def file_sizes(folder: Path) -> dict[str, int]:
+    """Return bytes by file name; a missing write-ahead log has 0."""
+    files = (Path(f"{database_file(folder, part)}{end}") for part in DATABASE_NAMES for end in ("", "-wal"))
+    return {file.name: file.stat().st_size if file.exists() else 0 for file in files}
+
+
+def free_bytes(folder: Path) -> int:
+    return shutil.disk_usage(folder).free

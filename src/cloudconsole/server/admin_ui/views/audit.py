@@ -10,9 +10,9 @@ from cloudconsole.operator.errors import OperatorError, ValidationError
 from cloudconsole.operator.fields import seconds_of
 from cloudconsole.operator.serializers import Record
 from cloudconsole.operator.transaction import OperatorTransaction
-from cloudconsole.server.admin_ui.context import PageContext
 from cloudconsole.server.admin_ui.fields import FormField, submitted_value
 from cloudconsole.server.admin_ui.forms import BoundField, Problems, form_problems
+from cloudconsole.server.admin_ui.page_context import PageContext
 from cloudconsole.server.admin_ui.templating import link, notice_in, parse_query
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response

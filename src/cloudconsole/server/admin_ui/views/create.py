@@ -11,8 +11,8 @@ from cloudconsole.operator.entities.base import PAST_TENSE
 from cloudconsole.operator.errors import FieldError, OperatorError, ValidationError, raise_if_invalid
 from cloudconsole.operator.serializers import Record
 from cloudconsole.operator.transaction import OperatorTransaction
-from cloudconsole.server.admin_ui import actions
-from cloudconsole.server.admin_ui.context import DatabaseExecutor, PageContext, Suggestions, suggestions_for
+from cloudconsole.server.admin_ui import row_actions
+from cloudconsole.server.admin_ui.database import DatabaseExecutor
 from cloudconsole.server.admin_ui.fields import FormField, create_fields
 from cloudconsole.server.admin_ui.forms import (
     STALE_FORM,
@@ -25,6 +25,7 @@ from cloudconsole.server.admin_ui.forms import (
     submitted_fields,
     submitted_texts,
 )
+from cloudconsole.server.admin_ui.page_context import PageContext, Suggestions, suggestions_for
 from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
 from cloudconsole.server.admin_ui.templating import link, parse_query
 from cloudconsole.server.http.request import Request
@@ -77,7 +78,7 @@ class CreateView:
         self._entity = entity
         self._context = context
         own = create_fields(entity)
-        self._controls: tuple[FormField, ...] = (*own, *actions.PASSWORDS) if entity is ACCOUNTS else own
+        self._controls: tuple[FormField, ...] = (*own, *row_actions.PASSWORDS) if entity is ACCOUNTS else own
 
     async def show(self, request: Request) -> Response:
         visit = await self._context.sessions.require(request)
@@ -125,7 +126,7 @@ class CreateView:
         except ValidationError as error:
             findings += error.errors
         role: Role = "operator" if values.get("role") == "operator" else "tenant"
-        findings += actions.password_errors(fields, self._context.executor.password_policy, role)
+        findings += row_actions.password_errors(fields, self._context.executor.password_policy, role)
         raise_if_invalid(findings)
         return fields["password"]
 

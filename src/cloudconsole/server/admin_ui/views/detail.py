@@ -7,13 +7,11 @@ from cloudconsole.core.clock import format_utc
 from cloudconsole.core.resources import UNLIMITED
 from cloudconsole.operator.entities import QUOTAS, RESOURCES, TENANTS, ChangeResult, EntityType
 from cloudconsole.operator.entities.base import NOTHING_TO_CHANGE, PAST_TENSE
-from cloudconsole.operator.entities.quotas import quota_usage_of
 from cloudconsole.operator.entities.references import find_tenant
 from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.quota_check import quota_usage_of
 from cloudconsole.operator.serializers import Record
 from cloudconsole.operator.transaction import OperatorTransaction
-from cloudconsole.server.admin_ui.actions import ENDED, row_actions_for
-from cloudconsole.server.admin_ui.context import PageContext, Suggestions, suggestions_for
 from cloudconsole.server.admin_ui.fields import FormField, edit_fields
 from cloudconsole.server.admin_ui.forms import (
     STALE_FORM,
@@ -29,7 +27,9 @@ from cloudconsole.server.admin_ui.forms import (
     submitted_texts,
 )
 from cloudconsole.server.admin_ui.labels import label_of, unit_of
-from cloudconsole.server.admin_ui.presentation import add_links_for, column_of, related_links_for, state_of
+from cloudconsole.server.admin_ui.page_context import PageContext, Suggestions, suggestions_for
+from cloudconsole.server.admin_ui.record_display import add_links_for, column_of, related_links_for, state_of
+from cloudconsole.server.admin_ui.row_actions import ENDED, row_actions_for
 from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
 from cloudconsole.server.admin_ui.templating import key_of, link, parse_query
 from cloudconsole.server.admin_ui.views.create import Preview, dry_run, is_preview

@@ -8,7 +8,7 @@ from cloudconsole.operator.audit import AuditQuery
 from cloudconsole.operator.entities import NEWS
 from cloudconsole.operator.serializers import Record
 from cloudconsole.operator.transaction import OperatorTransaction
-from cloudconsole.server.admin_ui.context import PageContext
+from cloudconsole.server.admin_ui.page_context import PageContext
 from cloudconsole.server.admin_ui.views.audit import describe_changes
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response

@@ -10,11 +10,11 @@ from cloudconsole.operator.entities.schema import Filter
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.serializers import Record
 from cloudconsole.operator.transaction import OperatorTransaction
-from cloudconsole.server.admin_ui.context import PageContext, Suggestions, suggestions_for
 from cloudconsole.server.admin_ui.fields import FormField, Kind
 from cloudconsole.server.admin_ui.forms import BoundField, Problems, form_problems
 from cloudconsole.server.admin_ui.labels import label_of
-from cloudconsole.server.admin_ui.presentation import Column, columns_of, price_states, state_of
+from cloudconsole.server.admin_ui.page_context import PageContext, Suggestions, suggestions_for
+from cloudconsole.server.admin_ui.record_display import Column, columns_of, price_states, state_of
 from cloudconsole.server.admin_ui.templating import link, parse_query, title_of
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import Response

@@ -12,7 +12,7 @@ from cloudconsole.cli import output
 from cloudconsole.operator.audit import record_copy
 from cloudconsole.operator.errors import OperatorError
 from cloudconsole.operator.maintenance.backup import StagedRestore, restore, stage_restore, write_backup
-from cloudconsole.operator.maintenance.repair import recount
+from cloudconsole.operator.maintenance.recount import recount
 from cloudconsole.operator.serializers import Record
 from cloudconsole.server.commands.admin.store import add_json_argument, add_store_arguments, now, require_store, store
 from cloudconsole.server.commands.common import user_name

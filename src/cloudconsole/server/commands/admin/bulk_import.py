@@ -13,8 +13,7 @@ from sqlalchemy import Engine
 
 from cloudconsole.core.clock import SystemClock
 from cloudconsole.operator.bulk_import import ImportCounts, RestoredDuringImport, import_resources
-from cloudconsole.operator.cloud_file.errors import CloudFileError, Problem
-from cloudconsole.operator.errors import OperatorError
+from cloudconsole.operator.errors import CloudFileError, OperatorError, Problem
 from cloudconsole.server.commands.admin.progress import show_progress
 from cloudconsole.server.commands.admin.store import (
     add_json_argument,

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from cloudconsole.cli import output
 from cloudconsole.core.clock import format_utc
-from cloudconsole.operator.maintenance.repair import end_all_sessions
+from cloudconsole.operator.entities.accounts import end_all_sessions
 from cloudconsole.operator.maintenance.retention import LEAST_DAYS, RetentionAges, Rule, count, prune, rules
 from cloudconsole.server.commands.admin.backup import record_in_audit_log
 from cloudconsole.server.commands.admin.store import (

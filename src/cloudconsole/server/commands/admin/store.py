@@ -13,8 +13,7 @@ from sqlalchemy.exc import DBAPIError
 
 from cloudconsole.cli import stdout
 from cloudconsole.core.clock import SystemClock
-from cloudconsole.operator.cloud_file.errors import CloudFileError
-from cloudconsole.operator.errors import OperatorError, OverridableError
+from cloudconsole.operator.errors import CloudFileError, OperatorError, OverridableError
 from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction, read_only_transaction
 from cloudconsole.server.commands.common import EXIT_FAILED, exit_with_error, user_name
 from cloudconsole.server.commands.passwords import warn_password_in_arguments

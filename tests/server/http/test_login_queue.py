@@ -11,8 +11,8 @@ from sqlalchemy import insert
 
 from cloudconsole.backends.embedded import identity
 from cloudconsole.backends.embedded.identity import QUEUE_LIMIT
-from cloudconsole.server.http import concurrency as module
-from cloudconsole.server.http.concurrency import ConcurrencyLimiter, Priority
+from cloudconsole.server.http import login_queue as module
+from cloudconsole.server.http.login_queue import ConcurrencyLimiter, Priority
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.passwords import password_matches
 from cloudconsole.store.tables import login_failures

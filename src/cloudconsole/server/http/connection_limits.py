@@ -9,6 +9,7 @@ import httptools
 from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
+from cloudconsole.server.http.connection_timeouts import TimeoutProtocol
 from cloudconsole.server.http.health import HEALTH_PATHS
 from cloudconsole.server.http.load_shedding import MIN_REQUESTS, LoadShedder
 from cloudconsole.server.http.raw_response import (
@@ -25,7 +26,6 @@ from cloudconsole.server.http.request import (
     HeadersCache,
     RequestSequence,
 )
-from cloudconsole.server.http.timeouts import TimeoutProtocol
 from cloudconsole.server.metrics.layout import CONNECTION_REJECTIONS, SHED_REQUESTS
 from cloudconsole.server.metrics.shared_memory import WorkerMetrics
 

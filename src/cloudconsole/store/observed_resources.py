@@ -1,4 +1,4 @@
-"""Tenants of OpenStack projects; resources observed in a cloud."""
+"""Resources observed in a cloud; the tenant of an OpenStack project."""
 
 import math
 from collections.abc import Awaitable, Callable, Iterable
@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Engine, delete
 from sqlalchemy.exc import SQLAlchemyError
 
-from cloudconsole.core.hosts import normalise_project
+from cloudconsole.core.url_normalisation import normalise_project
 from cloudconsole.spec.errors import Unavailable
 from cloudconsole.store.base import RowReader
 from cloudconsole.store.sql import insert_rows, retry_deadlocks

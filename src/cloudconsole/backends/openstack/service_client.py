@@ -1,16 +1,14 @@
-"""Reads of single objects and paginated lists; concurrent reads with error precedence."""
+"""Reads of single objects and paginated lists from the services of a region."""
 
-import asyncio
-from collections.abc import Coroutine, Iterable, Mapping
-from typing import Any, Final, Generic, Protocol, TypeVar, cast
+from collections.abc import Mapping
+from typing import Final, Generic, Protocol, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
 
-from cloudconsole.backends.openstack.client import OpenStackClient, TokenRejected, UpstreamResponse
+from cloudconsole.backends.openstack.client import OpenStackClient, UpstreamResponse
 from cloudconsole.backends.openstack.config import Service
 from cloudconsole.core.ports import ClientInfo
-from cloudconsole.spec.errors import UpstreamFailed, UpstreamTimeout
 
 MAX_PAGES: Final = 1000
 """Guard against a service that never ends a list."""
@@ -111,35 +109,3 @@ class ServiceClient:
             headers=headers or {},
             params=params or None,
         )
-
-
-Result = TypeVar("Result")
-
-_BY_SEVERITY: Final = (UpstreamTimeout, UpstreamFailed, TokenRejected)
-
-
-async def gather(coroutines: Iterable[Coroutine[Any, Any, Result]]) -> list[Result]:
-    """Run coroutines concurrently; on failure raise the most severe error and cancel the rest."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(coroutine) for coroutine in coroutines]
-    except BaseExceptionGroup as failures:
-        worst = max(_flatten(failures), key=_severity)
-        raise worst from worst.__cause__
-    return [task.result() for task in tasks]
-
-
-def _flatten(failures: BaseExceptionGroup[BaseException]) -> Iterable[BaseException]:
-    for failure in failures.exceptions:
-        if isinstance(failure, BaseExceptionGroup):
-            yield from _flatten(failure)
-        else:
-            yield failure
-
-
-def _severity(failure: BaseException) -> int:
-    """Rank an error; internal errors rank highest, so that upstream errors do not hide them."""
-    for severity, kind in enumerate(_BY_SEVERITY):
-        if isinstance(failure, kind):
-            return severity
-    return len(_BY_SEVERITY)

@@ -17,10 +17,11 @@ from cloudconsole.core.ports import Account, ClientInfo, CloudCredentials, Feder
 from cloudconsole.core.resources import Role
 from cloudconsole.core.usernames import fold_username
 from cloudconsole.server.config.settings import Settings
-from cloudconsole.server.http.concurrency import Priority
-from cloudconsole.server.http.identity_providers import LOCAL_REGION, IdentityProvider, TokenRevalidator
+from cloudconsole.server.http.identity_providers import LOCAL_REGION, IdentityProvider
+from cloudconsole.server.http.login_queue import Priority
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.sessions import TENANTS, Sessions
+from cloudconsole.server.http.token_revalidation import TokenRevalidator
 from cloudconsole.server.net import throttle_address
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec.errors import ApiError, InvalidCredentials, Unavailable

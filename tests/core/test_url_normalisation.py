@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloudconsole.core.hosts import normalise_region, parse_host, parse_origin
+from cloudconsole.core.url_normalisation import normalise_region, parse_host, parse_origin
 
 LABELS = st.text(ascii_letters + digits, min_size=1, max_size=20)
 NAMES = st.lists(LABELS, min_size=1, max_size=4).map(".".join)

@@ -1,32 +1,26 @@
-"""Context of every page: templates, sessions, and database work in a worker thread."""
+"""Database transactions of the pages, in a worker thread."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from datetime import tzinfo
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from sqlalchemy import Connection, Engine, Select, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from cloudconsole.core.clock import Clock
-from cloudconsole.operator.entities import NODES, TENANTS, EntityType
 from cloudconsole.operator.parsing import DEFAULT_POLICY, PasswordPolicy
 from cloudconsole.operator.transaction import OperatorTransaction, operator_transaction, read_only_transaction
-from cloudconsole.server.admin_ui.fields import FormField
-from cloudconsole.server.admin_ui.sessions import OPERATOR, OperatorRequest, OperatorSessions
-from cloudconsole.server.admin_ui.templating import Renderer, redirect
-from cloudconsole.server.http.cookies import clear_notice_cookie, notice_cookie, read_notice
-from cloudconsole.server.http.request import Request
-from cloudconsole.server.http.response import Response, cookie_headers
+from cloudconsole.server.admin_ui.sessions import OPERATOR
 from cloudconsole.server.metrics.shared_memory import WorkerMetrics
 from cloudconsole.server.writer import Writer
-from cloudconsole.spec.errors import LoginRequired, NotFound, Unavailable
+from cloudconsole.spec.errors import LoginRequired, Unavailable
 from cloudconsole.store.base import Store, read_only
 from cloudconsole.store.sessions import Session
 from cloudconsole.store.tables import accounts
 
 Result = TypeVar("Result")
+
 
 ACTOR_PREFIX: Final = "web:"
 """Prefix of accounts in the audit log; OS user names, the actors of commands, cannot contain a colon."""
@@ -111,47 +105,3 @@ def _translated(work: Callable[[], Result]) -> Result:
         return work()
     except SQLAlchemyError as problem:
         raise Unavailable from problem
-
-
-MAX_SUGGESTIONS: Final = 100
-
-Suggestions = dict[str, list[str]]
-
-
-@dataclass(frozen=True)
-class PageContext:
-    executor: DatabaseExecutor
-    renderer: Renderer
-    sessions: OperatorSessions
-
-    def page(
-        self, template: str, request: Request, visit: OperatorRequest, *, status: int = 200, **values: Any
-    ) -> Response:
-        return self.renderer.page(template, request, status=status, visit=visit, **values)
-
-    def noticed_page(self, template: str, request: Request, visit: OperatorRequest, **values: Any) -> Response:
-        """Render a page with the notice of the last change, once."""
-        notice = read_notice(request.head.header(b"cookie") or "", secure=request.secure)
-        headers = [] if notice is None else cookie_headers(clear_notice_cookie(secure=request.secure))
-        return self.page(template, request, visit, headers=headers, notice=notice, **values)
-
-    def done(self, request: Request, entity: EntityType, subject: str, past: str, location: str) -> Response:
-        """Redirect to a page that shows what was done."""
-        return redirect(
-            location, cookie_headers(notice_cookie(f"{entity.name} {subject}: {past}", secure=request.secure))
-        )
-
-    def not_found(self, request: Request, visit: OperatorRequest, words: str) -> Response:
-        """Render a 404 page."""
-        request.outcome = NotFound.error
-        return self.page("error.html", request, visit, status=404, title="Not found", words=words, code=404)
-
-
-def suggestions_for(tx: OperatorTransaction, controls: Iterable[FormField]) -> Suggestions:
-    """Return names to suggest for fields that refer to tenants or nodes."""
-    suggested = {control.suggests for control in controls}
-    return {
-        entity.name: [record["name"] for record in entity.list(tx, limit=MAX_SUGGESTIONS)]
-        for entity in (TENANTS, NODES)
-        if entity.name in suggested
-    }

@@ -9,8 +9,8 @@ from cloudconsole.operator.entities import DOMAINS, NEWS, PRICES, QUOTAS, RESOUR
 from cloudconsole.operator.entities.base import TOGGLE_FIELDS
 from cloudconsole.operator.entities.schema import InputField, InputType
 from cloudconsole.operator.serializers import Record
-from cloudconsole.server.admin_ui.actions import ENDED
 from cloudconsole.server.admin_ui.labels import label_of, unit_of
+from cloudconsole.server.admin_ui.row_actions import ENDED
 from cloudconsole.server.admin_ui.templating import link
 
 IN_FORCE: Final = "in force"

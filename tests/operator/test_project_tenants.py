@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 
 from cloudconsole.operator.entities import QUOTAS, TENANTS
 from cloudconsole.operator.names import name_problem, truncated_name
-from cloudconsole.operator.provisioning import CONSOLE, provision_tenant
+from cloudconsole.operator.project_tenants import CONSOLE, provision_tenant
 from cloudconsole.store import tables
 from tests.operator.clouds import by_name, contents, load_text, rows
 from tests.operator.transactions import NOW, desk_of, last_line, refused

@@ -9,8 +9,8 @@ import psycopg
 import pytest
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from cloudconsole.core.compatibility import IncompatibleDependency, require_names
-from cloudconsole.server.runtime.uvicorn_compat import USED, VERSIONS, require_uvicorn
+from cloudconsole.core.dependency_check import IncompatibleDependency, require_names
+from cloudconsole.server.runtime.uvicorn_check import USED, VERSIONS, require_uvicorn
 from cloudconsole.store.base import StoreError
 from cloudconsole.store.postgres.dsn import Dsn
 from cloudconsole.store.postgres.store import PSYCOPG_VERSIONS, PostgresStore

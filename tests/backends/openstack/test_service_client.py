@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from cloudconsole.backends.openstack import pagination
+from cloudconsole.backends.openstack import service_client
 from cloudconsole.backends.openstack.billable import ListedVolume
 from cloudconsole.backends.openstack.client import OpenStackClient
 from cloudconsole.backends.openstack.config import ClientLimits
-from cloudconsole.backends.openstack.pagination import Listing, ServiceClient
+from cloudconsole.backends.openstack.service_client import Listing, ServiceClient
 from cloudconsole.core.ports import ClientInfo
 from cloudconsole.spec.errors import UpstreamFailed
 from tests.backends.openstack.fake_cloud import Asked, CloudDouble, Reply
@@ -73,7 +73,7 @@ def test_a_page_that_leads_to_nothing_new_is_a_failure(cloud: CloudDouble, calle
 def test_a_list_without_an_end_is_a_failure(
     cloud: CloudDouble, caller: ClientInfo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pagination, "MAX_PAGES", 5)
+    monkeypatch.setattr(service_client, "MAX_PAGES", 5)
 
     def more(_asked: Asked) -> Reply:
         return Reply(body={"volumes": volumes(str(len(cloud.asked))), "next": "x"})

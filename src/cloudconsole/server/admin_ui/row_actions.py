@@ -12,7 +12,7 @@ from cloudconsole.operator.errors import FieldError, OperatorError, ValidationEr
 from cloudconsole.operator.parsing import MINIMUM_LENGTHS, PasswordPolicy
 from cloudconsole.operator.serializers import Record
 from cloudconsole.operator.transaction import OperatorTransaction
-from cloudconsole.server.admin_ui.context import DatabaseExecutor, PageContext
+from cloudconsole.server.admin_ui.database import DatabaseExecutor
 from cloudconsole.server.admin_ui.fields import FormField, submitted_value
 from cloudconsole.server.admin_ui.forms import (
     STALE_FORM,
@@ -22,6 +22,7 @@ from cloudconsole.server.admin_ui.forms import (
     submitted_fields,
     submitted_texts,
 )
+from cloudconsole.server.admin_ui.page_context import PageContext
 from cloudconsole.server.admin_ui.sessions import FormPost, OperatorRequest
 from cloudconsole.server.admin_ui.templating import key_of, link, parse_query
 from cloudconsole.server.http.request import Request

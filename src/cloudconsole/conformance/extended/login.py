@@ -1,0 +1,165 @@
+"""Checks beyond the interface: login."""
+
+import json
+from contextlib import suppress
+
+from cloudconsole.conformance.assertions import CheckFailed, CheckSkipped, check, check_equal
+from cloudconsole.conformance.checks import CheckGroup
+from cloudconsole.conformance.client import Account, NoResponse
+from cloudconsole.conformance.context import CheckContext
+from cloudconsole.conformance.extended.assertions import (
+    allowed_methods,
+    check_logged_in,
+    check_rejected,
+    check_success,
+    console_data,
+)
+from cloudconsole.conformance.responses import describe_response, is_successful
+from cloudconsole.spec.constants import CSRF_COOKIE, JSON
+from cloudconsole.spec.errors import (
+    CsrfFailed,
+    InvalidCredentials,
+    LoginRequired,
+    MethodNotAllowed,
+    MissingField,
+    UnknownRegion,
+    UnsupportedMediaType,
+)
+
+checks = CheckGroup("console")
+
+LOGIN = "api: Login"
+SESSIONS = "api: Sessions and cookies"
+CSRF = "api: CSRF"
+ORDER = "api: Errors"
+UNKNOWN_REGION = "https://identity.invalid/v3"
+
+
+@checks.must("console.login.status", "api: The three steps", "login.accepted")
+def login_status(console: CheckContext) -> str:
+    """A successful login returns 200, or 302 to / if so configured."""
+    response = console.logged_in
+    is_redirect = response.status == 302 and response.header("location") == "/"
+    check(response.status == 200 or is_redirect, describe_response(response))
+    return f"HTTP {response.status}"
+
+
+@checks.must("console.login.new-session", SESSIONS, "login.accepted")
+def login_new_session(console: CheckContext) -> None:
+    """sessionid changes at login, against session fixation."""
+    check(console.main.session != console.before_login.session, "sessionid is the same as before the login")
+
+
+@checks.must("console.login.old-session-dead", SESSIONS, "console.login.new-session")
+def login_old_session_dead(console: CheckContext) -> None:
+    """A login does not authenticate the sessionid from before it."""
+    check_rejected(console.before_login.copy().call("GetNews"), LoginRequired)
+
+
+@checks.must("console.login.csrftoken-stays", SESSIONS, "login.accepted")
+def login_csrftoken_stays(console: CheckContext) -> None:
+    """csrftoken does not change at login: clients may read it once."""
+    check(console.main.token == console.before_login.token, "csrftoken changed at login")
+
+
+@checks.must("console.login.several-sessions", SESSIONS, "login.accepted")
+def login_several_sessions(console: CheckContext) -> None:
+    """An account may have several sessions: a second login does not end the first."""
+    second = console.second
+    check(second.session != console.main.session, "both have the same sessionid")
+    check_success(second.call("GetNews"), after="a call in the second session")
+    check_success(console.main.call("GetNews"), after="a call in the first session")
+
+
+@checks.must("console.login.token-in-header", CSRF, "login.accepted")
+def login_token_in_header(console: CheckContext) -> None:
+    """Login accepts the token in X-CSRFToken if csrfmiddlewaretoken is absent."""
+    client = console.new_open_client()
+    response = client.login(console.target.account, {"X-CSRFToken": client.token}, csrfmiddlewaretoken=None)
+    check_logged_in(response)
+
+
+@checks.must("console.login.again", SESSIONS, "console.login.several-sessions")
+def login_again(console: CheckContext) -> None:
+    """A login in a session ends that session; a trailing slash in region does not matter."""
+    region = console.target.region
+    client = console.second
+    before = client.copy()
+    response = client.login(console.target.account, region=region[:-1] if region.endswith("/") else f"{region}/")
+    check_logged_in(response)
+    check(client.session != before.session, "sessionid is the same as before the login")
+    check_rejected(before.call("GetNews"), LoginRequired, after="a call with the sessionid from before")
+
+
+@checks.must("console.login.wrong-credentials", LOGIN, "login.accepted")
+def login_wrong_credentials(console: CheckContext) -> None:
+    """An unknown user is rejected with invalid_credentials, and no cookie changes."""
+    _, response = console.wrong_login
+    check_rejected(response, InvalidCredentials)
+    check(not response.set_cookies, "it sets cookies")
+
+
+@checks.must("console.login.wrong-password", LOGIN, "console.login.wrong-credentials")
+def login_wrong_password(console: CheckContext) -> None:
+    """A wrong password gets the same error as an unknown user."""
+    # First: a wrong password of the other account uses up one of the few wrong logins.
+    with suppress(CheckFailed, CheckSkipped, NoResponse):
+        console.other()
+    wrong = Account(console.target.account.username, console.target.account.password + "-wrong")
+    response = console.anonymous.copy().login(wrong)
+    check_rejected(response, InvalidCredentials)
+    check(response.body == console.wrong_login[1].body, "the two errors differ")
+
+
+@checks.must("console.login.csrf", CSRF, "login.accepted")
+def login_csrf(console: CheckContext) -> None:
+    """Login rejects a token that is missing, different from the cookie, or made up."""
+    client, account = console.anonymous, console.target.account
+    made_up = "0" * 64
+    check_rejected(console.login_without("csrfmiddlewaretoken")[1], CsrfFailed, after="without a token")
+    check_rejected(client.copy().login(account, csrfmiddlewaretoken=made_up), CsrfFailed, after="with another token")
+    planted = client.copy(**{CSRF_COOKIE: made_up})
+    check_rejected(planted.login(account), CsrfFailed, after="with a made-up token in cookie and field")
+
+
+@checks.must("console.login.foreign-origin", CSRF, "login.accepted")
+def login_foreign_origin(console: CheckContext) -> None:
+    """Login rejects requests from pages of other origins."""
+    for header, value in (("Origin", "https://elsewhere.invalid"), ("Sec-Fetch-Site", "cross-site")):
+        response = console.anonymous.copy().login(console.target.account, {header: value})
+        check_rejected(response, CsrfFailed, after=f"with {header}: {value}")
+
+
+@checks.must("console.login.region", LOGIN, "login.accepted")
+def login_region(console: CheckContext) -> None:
+    """A missing region is missing_field; an unknown one is unknown_region, with the accepted ones in the message."""
+    check_rejected(console.login_without("region")[1], MissingField, "region", after="without region")
+    client = console.anonymous.copy()
+    response = client.login(console.target.account, region=UNKNOWN_REGION)
+    if not response.body and is_successful(client.call("GetNews")):
+        raise CheckSkipped(f"any region is accepted: {UNKNOWN_REGION} logged in")
+    check_rejected(response, UnknownRegion, "region", after="with an unknown region")
+    missing = [region for region in console_data(console)["regions"] if region not in response.content["message"]]
+    check(not missing, f"the message does not list {', '.join(missing)}")
+
+
+@checks.must("console.login.form-only", LOGIN, "login.accepted")
+def login_form_only(console: CheckContext) -> None:
+    """Login accepts only form data and only POST."""
+    client, account = console.anonymous, console.target.account
+    fields = {"csrfmiddlewaretoken": client.token, "region": console.target.region, **account._asdict()}
+    response = client.copy().send("POST", "/auth/login/", {"Content-Type": JSON}, json.dumps(fields).encode())
+    check_rejected(response, UnsupportedMediaType, after="as JSON")
+    by_get = client.copy().send("GET", "/auth/login/")
+    check_rejected(by_get, MethodNotAllowed, after="by GET")
+    check_equal(allowed_methods(by_get), {"POST", "OPTIONS"}, "Allow")
+
+
+@checks.must("console.login.order", ORDER, "login.accepted")
+def login_order(console: CheckContext) -> None:
+    """Login checks the media type before the token, and the token before the fields."""
+    client, account = console.anonymous, console.target.account
+    untyped = client.copy().login(account, {"Content-Type": "text/plain"}, csrfmiddlewaretoken=None)
+    check_rejected(untyped, UnsupportedMediaType, after="with a wrong type and no token")
+    tokenless = client.copy().login(account, csrfmiddlewaretoken=None, region=None)
+    check_rejected(tokenless, CsrfFailed, after="without a token and without region")

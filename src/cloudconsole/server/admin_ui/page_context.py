@@ -1,0 +1,59 @@
+"""Context of every page: rendering, notices, and suggestions for form fields."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from cloudconsole.operator.entities import NODES, TENANTS, EntityType
+from cloudconsole.operator.transaction import OperatorTransaction
+from cloudconsole.server.admin_ui.database import DatabaseExecutor
+from cloudconsole.server.admin_ui.fields import FormField
+from cloudconsole.server.admin_ui.sessions import OperatorRequest, OperatorSessions
+from cloudconsole.server.admin_ui.templating import Renderer, redirect
+from cloudconsole.server.http.cookies import clear_notice_cookie, notice_cookie, read_notice
+from cloudconsole.server.http.request import Request
+from cloudconsole.server.http.response import Response, cookie_headers
+from cloudconsole.spec.errors import NotFound
+
+MAX_SUGGESTIONS: Final = 100
+
+Suggestions = dict[str, list[str]]
+
+
+@dataclass(frozen=True)
+class PageContext:
+    executor: DatabaseExecutor
+    renderer: Renderer
+    sessions: OperatorSessions
+
+    def page(
+        self, template: str, request: Request, visit: OperatorRequest, *, status: int = 200, **values: Any
+    ) -> Response:
+        return self.renderer.page(template, request, status=status, visit=visit, **values)
+
+    def noticed_page(self, template: str, request: Request, visit: OperatorRequest, **values: Any) -> Response:
+        """Render a page with the notice of the last change, once."""
+        notice = read_notice(request.head.header(b"cookie") or "", secure=request.secure)
+        headers = [] if notice is None else cookie_headers(clear_notice_cookie(secure=request.secure))
+        return self.page(template, request, visit, headers=headers, notice=notice, **values)
+
+    def done(self, request: Request, entity: EntityType, subject: str, past: str, location: str) -> Response:
+        """Redirect to a page that shows what was done."""
+        return redirect(
+            location, cookie_headers(notice_cookie(f"{entity.name} {subject}: {past}", secure=request.secure))
+        )
+
+    def not_found(self, request: Request, visit: OperatorRequest, words: str) -> Response:
+        """Render a 404 page."""
+        request.outcome = NotFound.error
+        return self.page("error.html", request, visit, status=404, title="Not found", words=words, code=404)
+
+
+def suggestions_for(tx: OperatorTransaction, controls: Iterable[FormField]) -> Suggestions:
+    """Return names to suggest for fields that refer to tenants or nodes."""
+    suggested = {control.suggests for control in controls}
+    return {
+        entity.name: [record["name"] for record in entity.list(tx, limit=MAX_SUGGESTIONS)]
+        for entity in (TENANTS, NODES)
+        if entity.name in suggested
+    }
