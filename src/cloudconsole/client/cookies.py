@@ -2,14 +2,13 @@
 
 import time
 from collections.abc import Iterable
-from email.utils import parsedate_to_datetime
 from ipaddress import ip_address
 from threading import Lock
 from typing import Final
 from urllib.parse import urlsplit
 
 from cloudconsole.client.session import SavedCookie
-from cloudconsole.spec.constants import CSRF_COOKIE
+from cloudconsole.spec.http import CSRF_COOKIE, SetCookie, parse_set_cookie
 
 MAX_COOKIES: Final = 50
 MAX_LINE_LENGTH: Final = 4096
@@ -63,23 +62,20 @@ class CookieJar:
 
     def _read(self, line: str) -> SavedCookie | None:
         """Parse a Set-Cookie line; return None if it is invalid or for another host."""
-        pair, *attributes = line.split(";")
-        name, is_pair, value = (part.strip() for part in pair.partition("="))
-        given = {key.strip().lower(): value.strip() for key, _, value in (each.partition("=") for each in attributes)}
-        domain = given.get("domain", "").lstrip(".").lower()
+        cookie = parse_set_cookie(line)
+        domain = cookie.attributes.get("domain", "").lstrip(".").lower()
         is_for_host = not domain or domain == self._host or self._host.endswith(f".{domain}")
-        if not (
-            name and is_pair and is_for_host and len(line) <= MAX_LINE_LENGTH and pair.isascii() and pair.isprintable()
-        ):
+        is_sendable = all(text.isascii() and text.isprintable() for text in (cookie.name, cookie.value))
+        if not (cookie.name and is_for_host and is_sendable and len(line) <= MAX_LINE_LENGTH):
             return None
-        path = given.get("path", "")
+        path = cookie.attributes.get("path", "")
         return SavedCookie(
-            name=name,
-            value=value,
+            name=cookie.name,
+            value=cookie.value,
             # A browser would restrict it to the request's directory, which a server that omits Path does not intend.
             path=path if path.startswith("/") else "/",
-            secure="secure" in given,
-            expires=_expiry(given),
+            secure="secure" in cookie.attributes,
+            expires=_expiry(cookie),
         )
 
 
@@ -87,14 +83,10 @@ def csrf_token(cookies: Iterable[SavedCookie]) -> str | None:
     return next((cookie.value for cookie in cookies if cookie.name == CSRF_COOKIE and cookie.value), None)
 
 
-def _expiry(given: dict[str, str]) -> float | None:
-    age = given.get("max-age", "")
-    if age.removeprefix("-").isdecimal() and age.isascii() and len(age) < 12:
-        return time.time() + int(age)
-    try:
-        return parsedate_to_datetime(given["expires"]).timestamp() if "expires" in given else None
-    except (ValueError, OverflowError):
-        return None
+def _expiry(cookie: SetCookie) -> float | None:
+    if cookie.max_age is not None:
+        return time.time() + cookie.max_age
+    return None if cookie.expires is None else cookie.expires.timestamp()
 
 
 def _path_matches(path: str, cookie_path: str) -> bool:

@@ -44,7 +44,7 @@ from cloudconsole.spec.actions import (
     GET_URL_LIST,
     GET_USAGE_LIMITS,
 )
-from cloudconsole.spec.constants import FORM, JSON, SESSION_COOKIE
+from cloudconsole.spec.http import FORM, JSON, SESSION_COOKIE
 from cloudconsole.spec.operations import CALL_ACTION, LOGIN, LOGOUT, OPEN_SESSION, Operation
 from cloudconsole.spec.text import is_utf8_encodable
 

@@ -16,7 +16,7 @@ from cloudconsole.conformance.limits import LOGIN_PATH, RunLimits
 from cloudconsole.conformance.redaction import Secrets
 from cloudconsole.conformance.responses import BUSY, RawResponse
 from cloudconsole.spec.actions import ACTIONS
-from cloudconsole.spec.constants import CSRF_COOKIE, FORM, JSON, SESSION_COOKIE
+from cloudconsole.spec.http import CSRF_COOKIE, FORM, JSON, SESSION_COOKIE
 from cloudconsole.spec.urls import normalise_base_url
 
 MAX_RESPONSE_BYTES: Final = 8 * 1024 * 1024

@@ -2,57 +2,13 @@
 
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import cached_property
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from cloudconsole.conformance.assertions import CheckSkipped
 from cloudconsole.conformance.redaction import quote_value
 from cloudconsole.conformance.schemas import is_integer
-
-
-class SetCookie(NamedTuple):
-    name: str
-    value: str
-    attributes: dict[str, str]
-    """By lowercase name; the last of repeated attributes counts."""
-
-    @property
-    def expires(self) -> datetime | None:
-        """The time in `Expires`, if valid."""
-        try:
-            moment = parsedate_to_datetime(self.attributes.get("expires", ""))
-        except (ValueError, TypeError, OverflowError):
-            return None
-        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-    @property
-    def max_age(self) -> int | None:
-        text = self.attributes.get("max-age", "")
-        digits = text.removeprefix("-")
-        return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 20 else None
-
-    @property
-    def has_expiry(self) -> bool:
-        return "expires" in self.attributes or "max-age" in self.attributes
-
-    @property
-    def is_deleted(self) -> bool:
-        """Whether it deletes the cookie."""
-        if self.max_age is not None:
-            return self.max_age <= 0
-        if self.expires is not None:
-            return self.expires <= datetime.now(UTC)
-        return not self.value
-
-
-def parse_set_cookie(line: str) -> SetCookie:
-    pair, *parts = line.split(";")
-    name, _, value = pair.partition("=")
-    attributes = {key.strip().lower(): given.strip() for key, _, given in (part.partition("=") for part in parts)}
-    return SetCookie(name.strip(), value.strip().strip('"'), attributes)
-
+from cloudconsole.spec.http import SetCookie, parse_set_cookie
 
 BUSY: Final = {429: "rate limited", 502: "unavailable", 503: "unavailable", 504: "unavailable"}
 """Statuses of requests that the server did not process."""
@@ -77,7 +33,8 @@ class RawResponse:
 
     @cached_property
     def set_cookies(self) -> tuple[SetCookie, ...]:
-        return tuple(parse_set_cookie(value) for name, value in self.headers if name == "set-cookie")
+        parsed = (parse_set_cookie(value) for name, value in self.headers if name == "set-cookie")
+        return tuple(cookie._replace(value=cookie.value.strip('"')) for cookie in parsed)
 
     def cookie(self, name: str) -> SetCookie | None:
         """Return the last Set-Cookie of a name, which is the one that counts."""

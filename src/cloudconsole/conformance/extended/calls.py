@@ -8,7 +8,6 @@ from cloudconsole.conformance.client import ACTION_NAMES, FORMS
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.extended.assertions import check_rejected, check_success
 from cloudconsole.conformance.responses import RawResponse
-from cloudconsole.spec.constants import FORM, JSON
 from cloudconsole.spec.errors import (
     ApiError,
     BodyTooLarge,
@@ -21,6 +20,7 @@ from cloudconsole.spec.errors import (
     UnknownAction,
     UnsupportedMediaType,
 )
+from cloudconsole.spec.http import FORM, JSON
 
 checks = CheckGroup("console")
 

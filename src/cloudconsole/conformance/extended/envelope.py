@@ -10,7 +10,6 @@ from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.extended.assertions import check_rejected, check_success
 from cloudconsole.conformance.redaction import quote_value
 from cloudconsole.conformance.responses import RawResponse, is_success, lenient_code, lenient_envelope, quoted
-from cloudconsole.spec.constants import JSON
 from cloudconsole.spec.errors import (
     DomainNotFound,
     InvalidField,
@@ -19,6 +18,7 @@ from cloudconsole.spec.errors import (
     UnknownAction,
     UnknownRegion,
 )
+from cloudconsole.spec.http import JSON
 
 checks = CheckGroup("console")
 

@@ -15,7 +15,6 @@ from cloudconsole.conformance.extended.assertions import (
     console_data,
 )
 from cloudconsole.conformance.responses import describe_response, is_successful
-from cloudconsole.spec.constants import CSRF_COOKIE, JSON
 from cloudconsole.spec.errors import (
     CsrfFailed,
     InvalidCredentials,
@@ -25,6 +24,7 @@ from cloudconsole.spec.errors import (
     UnknownRegion,
     UnsupportedMediaType,
 )
+from cloudconsole.spec.http import CSRF_COOKIE, JSON
 
 checks = CheckGroup("console")
 

@@ -15,10 +15,9 @@ from cloudconsole.conformance.extended.assertions import (
     console_data,
 )
 from cloudconsole.conformance.redaction import quote_value
-from cloudconsole.conformance.responses import SetCookie
 from cloudconsole.conformance.schemas import INTEGER, TEXT, TEXTS, FieldType, pattern_errors, schema_errors
-from cloudconsole.spec.constants import CSRF_COOKIE, SESSION_COOKIE
 from cloudconsole.spec.errors import CsrfFailed, LoginRequired
+from cloudconsole.spec.http import CSRF_COOKIE, SESSION_COOKIE, SetCookie
 
 checks = CheckGroup("console")
 

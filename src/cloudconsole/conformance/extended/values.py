@@ -15,7 +15,7 @@ from cloudconsole.conformance.interface.lists import KINDS, PERIODS, URL_TYPES, 
 from cloudconsole.conformance.interface.records import DOMAIN, FLAVOR, ORIGIN, USAGE_FIELDS
 from cloudconsole.conformance.redaction import quote_value
 from cloudconsole.conformance.schemas import pattern_errors, values_of
-from cloudconsole.spec.constants import CSRF_COOKIE
+from cloudconsole.spec.http import CSRF_COOKIE
 from cloudconsole.spec.records import DECIMAL
 
 checks = CheckGroup("console")

@@ -9,7 +9,7 @@ from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.interface.session import check_not_served
 from cloudconsole.conformance.responses import describe_response, is_success, is_successful, lenient_envelope
 from cloudconsole.conformance.schemas import ARRAY, OBJECT, TEXT, FieldType, is_integer, schema_errors
-from cloudconsole.spec.constants import FORM, JSON
+from cloudconsole.spec.http import FORM, JSON
 
 checks = CheckGroup("interface")
 

@@ -9,8 +9,8 @@ from cloudconsole.conformance.checks import CheckGroup
 from cloudconsole.conformance.client import ACTION_NAMES, NoResponse, WorkingCall
 from cloudconsole.conformance.context import CheckContext
 from cloudconsole.conformance.redaction import quote_value
-from cloudconsole.conformance.responses import RawResponse, ServerBusy, SetCookie, describe_response, is_successful
-from cloudconsole.spec.constants import CSRF_COOKIE, SESSION_COOKIE
+from cloudconsole.conformance.responses import RawResponse, ServerBusy, describe_response, is_successful
+from cloudconsole.spec.http import CSRF_COOKIE, SESSION_COOKIE, SetCookie
 
 checks = CheckGroup("interface")
 

@@ -20,7 +20,6 @@ from cloudconsole.server.http.login_service import Authenticator, SessionRequest
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import HeaderList, Response, Routes, cookie_headers
 from cloudconsole.server.http.sessions import OPERATORS, Sessions
-from cloudconsole.spec.constants import FORM
 from cloudconsole.spec.errors import (
     ApiError,
     CsrfFailed,
@@ -29,6 +28,7 @@ from cloudconsole.spec.errors import (
     MissingField,
     TooManyRequests,
 )
+from cloudconsole.spec.http import FORM
 from cloudconsole.store.sessions import Session, hash_session_id
 from cloudconsole.store.tables.activity import OPERATOR_LOGIN, OPERATOR_LOGOUT
 

@@ -28,8 +28,8 @@ from cloudconsole.server.http.sessions import SessionLookup, Sessions
 from cloudconsole.server.http.token_revalidation import TokenRevalidator
 from cloudconsole.spec import envelope
 from cloudconsole.spec.actions import ACTIONS
-from cloudconsole.spec.constants import FORM, JSON
 from cloudconsole.spec.errors import LoginRequired, UnknownAction, UpstreamFailed, UpstreamTimeout
+from cloudconsole.spec.http import FORM, JSON
 from cloudconsole.spec.i18n import Language, Text
 from cloudconsole.spec.records import Welcome
 from cloudconsole.store.sessions import Session

@@ -11,7 +11,6 @@ from msgspec.json import Decoder
 from msgspec.structs import asdict
 
 from cloudconsole.server.http.request import Request
-from cloudconsole.spec.constants import JSON
 from cloudconsole.spec.errors import (
     BodyTooLarge,
     InvalidField,
@@ -19,6 +18,7 @@ from cloudconsole.spec.errors import (
     MissingField,
     UnsupportedMediaType,
 )
+from cloudconsole.spec.http import JSON
 
 MAX_IDENTIFIER: Final = 64
 

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote
 
-from cloudconsole.spec.constants import CSRF_COOKIE, SESSION_COOKIE
+from cloudconsole.spec.http import CSRF_COOKIE, SESSION_COOKIE
 
 OPERATOR_COOKIE: Final = "operatorid"
 OPERATOR_PATH: Final = "/admin/"

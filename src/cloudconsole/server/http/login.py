@@ -12,8 +12,8 @@ from cloudconsole.server.http.login_service import Authenticator, SessionRequest
 from cloudconsole.server.http.request import Request
 from cloudconsole.server.http.response import HeaderList, Response, cookie_headers
 from cloudconsole.server.http.sessions import Sessions
-from cloudconsole.spec.constants import FORM
 from cloudconsole.spec.errors import LoginRequired
+from cloudconsole.spec.http import FORM
 
 
 @dataclass(frozen=True)

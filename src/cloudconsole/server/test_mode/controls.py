@@ -22,8 +22,8 @@ from cloudconsole.server.test_mode.faults import ACTION_NAMES, CATALOGUE, Fault,
 from cloudconsole.server.test_mode.reset import DrainBarrier, StoreSnapshot
 from cloudconsole.server.writer import Writer
 from cloudconsole.spec import envelope
-from cloudconsole.spec.constants import JSON
 from cloudconsole.spec.errors import InvalidField, MalformedBody, MissingField
+from cloudconsole.spec.http import JSON
 from cloudconsole.spec.i18n import Text
 
 MOST_BYTES = 65_536

@@ -15,8 +15,8 @@ from cloudconsole.server.http.response import Endpoint, Response, Route
 from cloudconsole.server.metrics.layout import BEFORE_ACTION
 from cloudconsole.spec import errors
 from cloudconsole.spec.actions import ACTIONS
-from cloudconsole.spec.constants import FORM, JSON
 from cloudconsole.spec.errors import ApiError
+from cloudconsole.spec.http import FORM, JSON
 
 ACTION_NAMES: Final = frozenset(action.name for action in ACTIONS)
 
